@@ -7,56 +7,14 @@ numbers. Only ops that are known to be functions count; of an op that nobody kno
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
+from hlo_lower.ops.spec import CONTROL, named
 
-_UNARY = (
-    *("abs", "cbrt", "ceil", "convert", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one"),
-    *("floor", "imag", "is_finite", "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "real"),
-    *("reduce_precision", "round_nearest_afz", "round_nearest_even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh"),
-)
-_BINARY = (
-    *("add", "and", "atan2", "compare", "complex", "divide", "maximum", "minimum", "multiply", "or", "power"),
-    *("remainder", "shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor"),
-)
-_CHLO = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "conj", "cosh", "digamma", "erf", "erf_inv"),
-    *("erfc", "is_inf", "is_neg_inf", "is_pos_inf", "lgamma", "next_after", "polygamma", "sinh", "square", "tan"),
-    "zeta",
-)
-ELEMENTWISE = frozenset(
-    [f"stablehlo.{name}" for name in (*_UNARY, *_BINARY, "select", "clamp")] + [f"chlo.{name}" for name in _CHLO]
-)
-"""Ops that compute each element of the result from the elements at the same place."""
+_SCATTER = "stablehlo.scatter"
 
-_MOVING = (
-    *("bitcast_convert", "broadcast_in_dim", "concatenate", "constant", "dynamic_broadcast_in_dim", "dynamic_gather"),
-    *("dynamic_iota", "dynamic_pad", "dynamic_reshape", "dynamic_slice", "dynamic_update_slice", "gather"),
-    *(
-        "get_dimension_size",
-        "get_tuple_element",
-        "iota",
-        "optimization_barrier",
-        "pad",
-        "real_dynamic_slice",
-        "reshape",
-    ),
-    *("return", "reverse", "slice", "transpose", "tuple"),
-)
-_COMPUTING = (
-    *("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky", "convolution", "dot_general"),
-    *("dynamic_conv", "fft", "map", "reduce", "reduce_window", "rng_bit_generator", "select_and_scatter", "sort"),
-    "triangular_solve",
-)
-PURE_OPS = ELEMENTWISE | {
-    *(f"stablehlo.{op}" for op in (*_MOVING, *_COMPUTING)),
-    *("chlo.top_k", "chlo.ragged_dot", "builtin.unrealized_conversion_cast"),
-}
+PURE_OPS = (named(is_pure=True) - CONTROL - {_SCATTER}) | {"builtin.unrealized_conversion_cast"}
 """Those of them that end and have no record of their own: erasing one whose results nobody uses changes nothing."""
 
-FUNCTIONS = (
-    PURE_OPS
-    | {f"stablehlo.{op}" for op in ("case", "if", "while", "scatter")}
-    | {"sdy.sharding_constraint", "func.return"}
-)
+FUNCTIONS = PURE_OPS | CONTROL | {_SCATTER, "sdy.sharding_constraint", "func.return"}
 """Ops that are, as far as what stands in their regions is."""
 
 PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")

@@ -16,7 +16,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.extents import broadcast_like
 from hlo_lower.ir.regions import captured_values
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.ops.purity import ELEMENTWISE
+from hlo_lower.ops.spec import ELEMENTWISE
 
 LIFTED_OPS = frozenset(op for op in ELEMENTWISE if op.startswith("stablehlo.")) | {"stablehlo.bitcast_convert"}
 """Elementwise ops: on scalars and on tensors the same, element by element."""

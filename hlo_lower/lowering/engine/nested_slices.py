@@ -15,7 +15,8 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.axes.dynamic_tile import clamped_position, clamped_start
-from hlo_lower.ops.purity import ELEMENTWISE, PLACEMENT_NOTES
+from hlo_lower.ops.purity import PLACEMENT_NOTES
+from hlo_lower.ops.spec import ELEMENTWISE
 
 SLICE, GATHER = "stablehlo.dynamic_slice", "stablehlo.gather"
 

@@ -11,7 +11,7 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Function, Graph, Node, Value
-from hlo_lower.ops.purity import ELEMENTWISE
+from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 

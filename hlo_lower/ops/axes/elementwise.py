@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hlo_lower.ir.view import Node
 from hlo_lower.ops.axes.axis_link import AxisLink, Boundary
 from hlo_lower.ops.axes.rules import subset_rules
-from hlo_lower.ops.purity import ELEMENTWISE
+from hlo_lower.ops.spec import ELEMENTWISE
 
 
 @subset_rules.axes(*sorted(ELEMENTWISE))

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from math import prod
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers
 from hlo_lower.verify.parts.positions import ZERO
-from hlo_lower.verify.read.elementwise_ops import ELEMENTWISE
 
 
 def each(asked: OpParts) -> list[Goal] | None:

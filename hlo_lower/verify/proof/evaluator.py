@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.verify.proof import control_flow, elementwise, moving, ordering, reductions, slicing
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.gathering import gather
@@ -10,7 +11,6 @@ from hlo_lower.verify.proof.scattering import scatter
 from hlo_lower.verify.proof.tensors import Tensor, as_tensor, scalar
 from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.world import World
-from hlo_lower.verify.read.elementwise_ops import ELEMENTWISE
 from hlo_lower.verify.read.moves import MOVES
 from hlo_lower.verify.read.program import Body, Op, Program
 

@@ -1,0 +1,225 @@
+"""What the specification says of each op: one declaration per op of StableHLO and chlo, and what follows for many.
+
+A column holds what is true of an op by its definition, whoever asks: the converter and the judge both read it. What
+someone knows how to do with an op (a range, a proof term, a rule) stands where that is done, by the op's role first.
+
+    TANH = OPS["stablehlo.tanh"]
+    TANH.role is Role.ELEMENTWISE, TANH.rounds is Rounds.FREELY, TANH.arity == 1
+
+To ask for many, filter: `named(role=Role.MOVES)`, or `{op.name for op in OPS.values() if op.identity}`. To add an op,
+add it to the line of its kind; `tests/ops/test_spec.py` compares the list with jaxlib's ops.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class Role(Enum):
+    """What an op does."""
+
+    CONSTANT = "makes values of no operand"
+    ELEMENTWISE = "computes each element of its result from the elements at the same place"
+    MOVES = "gives elements of its operands, and computes none"
+    FOLDS = "applies its body to elements of its operands until one is left for each place"
+    PRODUCT = "adds up products of elements"
+    ORDERS = "puts elements in an order"
+    MATRIX = "solves or factorizes matrices"
+    TRANSFORM = "computes whole dims at once"
+    APPLIES = "applies its body to elements"
+    CONTROL = "runs its bodies or not, once or often"
+    CALLS = "stands for a function or for something that only its consumer knows"
+    ENDS = "ends a body"
+    TUPLES = "puts values together or takes them apart"
+    SIZES = "reads or changes the size of a dim"
+    RANDOM = "draws random numbers"
+    DEVICES = "speaks with other devices, or asks for its own"
+    HOST = "speaks with the host, or waits for what does"
+    QUANTIZED = "is of quantized types"
+
+
+class Rounds(Enum):
+    """Whether the floats of a result are rounded."""
+
+    NEVER = "it makes no float that is rounded"
+    ONCE = "its result is the one float that is nearest to the exact number"
+    FREELY = "every compiler has its own result near the exact number"
+
+
+class Elements(Enum):
+    """What becomes of the elements that an op moves."""
+
+    ALL_ONCE = "each stands at one place of the result"
+    SPREAD = "each stands at one place or more"
+    SOME = "some are left out, and some may stand at several places"
+    JOINED = "they stand beside elements of another operand, or are replaced by those"
+
+
+@dataclass(frozen=True)
+class OpSpec:
+    """What is true of an op by its definition.
+
+    Attributes:
+      name: with its dialect: "stablehlo.tanh".
+      role: what it does.
+      arity: how many operands it takes; None where that varies.
+      rounds: whether the floats that it makes are rounded.
+      is_pure: whether it is a function of its operands that ends and leaves no record: one whose results nobody uses
+        can be erased. Of an op with bodies that is said of the op itself.
+      moved: the operands whose elements it moves, by number; None: all of them. Empty for ops of other roles.
+      elements: what becomes of these.
+      is_dynamic: whether operands say the shape of its result, or its attributes as another op has them.
+      identity: of an associative and commutative op on integers the number that changes nothing: "0", "1", "-1" (all
+        bits), "least" or "greatest" of the type.
+      keeps: what a float function does with signs: "odd" (f(-x) is -f(x)) or "even".
+      has_bodies: whether it has regions.
+    """
+
+    name: str
+    role: Role
+    arity: int | None = None
+    rounds: Rounds = Rounds.NEVER
+    is_pure: bool = True
+    moved: tuple[int, ...] | None = ()
+    elements: Elements | None = None
+    is_dynamic: bool = False
+    identity: str = ""
+    keeps: str = ""
+    has_bodies: bool = False
+
+    @property
+    def short_name(self) -> str:
+        """The name without the dialect."""
+        return self.name.partition(".")[2]
+
+
+def _declared(names: str, role: Role, arity: int | None = None, **columns: Any) -> list[OpSpec]:
+    """Ops of which the same is true; a name without a dialect is StableHLO's."""
+    full = (name if "." in name else f"stablehlo.{name}" for name in names.split())
+    return [OpSpec(name, role, arity, **columns) for name in full]
+
+
+_E, _M, _F, _ONCE, _FREELY = Role.ELEMENTWISE, Role.MOVES, Role.FOLDS, Rounds.ONCE, Rounds.FREELY
+
+_SPECS = (
+    *_declared("constant iota", Role.CONSTANT, 0),
+    *_declared("dynamic_iota", Role.CONSTANT, 1, is_dynamic=True),
+    # --- element by element ---
+    *_declared("add", _E, 2, rounds=_ONCE, identity="0"),
+    *_declared("multiply", _E, 2, rounds=_ONCE, identity="1"),
+    *_declared("and", _E, 2, identity="-1"),
+    *_declared("or xor", _E, 2, identity="0"),
+    *_declared("maximum", _E, 2, identity="least"),
+    *_declared("minimum", _E, 2, identity="greatest"),
+    *_declared("subtract divide remainder", _E, 2, rounds=_ONCE),
+    *_declared("power atan2", _E, 2, rounds=_FREELY),
+    *_declared("compare complex shift_left shift_right_arithmetic shift_right_logical", _E, 2),
+    *_declared("negate sign", _E, 1, keeps="odd"),
+    *_declared("abs", _E, 1, keeps="even"),
+    *_declared("ceil floor real imag is_finite not popcnt count_leading_zeros", _E, 1),
+    *_declared("round_nearest_afz round_nearest_even", _E, 1, keeps="odd"),
+    *_declared("convert reduce_precision", _E, 1, rounds=_ONCE),
+    *_declared("sine tan tanh cbrt", _E, 1, rounds=_FREELY, keeps="odd"),
+    *_declared("cosine", _E, 1, rounds=_FREELY, keeps="even"),
+    *_declared("exponential exponential_minus_one log log_plus_one logistic rsqrt sqrt", _E, 1, rounds=_FREELY),
+    *_declared("clamp select", _E, 3),
+    *_declared(
+        "chlo.asin chlo.asinh chlo.atan chlo.atanh chlo.erf chlo.sinh chlo.tan", _E, 1, rounds=_FREELY, keeps="odd"
+    ),
+    *_declared("chlo.acos chlo.acosh chlo.bessel_i1e chlo.digamma chlo.erf_inv chlo.erfc", _E, 1, rounds=_FREELY),
+    *_declared("chlo.cosh", _E, 1, rounds=_FREELY, keeps="even"),
+    *_declared("chlo.lgamma", _E, 1, rounds=_FREELY),
+    *_declared("chlo.polygamma chlo.zeta", _E, 2, rounds=_FREELY),
+    *_declared("chlo.square", _E, 1, rounds=_ONCE),
+    *_declared("chlo.conj chlo.is_inf chlo.is_neg_inf chlo.is_pos_inf", _E, 1),
+    *_declared("chlo.next_after", _E, 2),
+    # --- elements that are moved ---
+    *_declared("reshape transpose reverse", _M, 1, moved=None, elements=Elements.ALL_ONCE),
+    *_declared("bitcast_convert", _M, 1, moved=None),
+    *_declared("broadcast_in_dim broadcast", _M, 1, moved=None, elements=Elements.SPREAD),
+    *_declared("slice", _M, 1, moved=None, elements=Elements.SOME),
+    *_declared("dynamic_slice", _M, moved=(0,), elements=Elements.SOME),
+    *_declared("gather torch_index_select", _M, 2, moved=(0,), elements=Elements.SOME),
+    *_declared("concatenate", _M, moved=None, elements=Elements.JOINED),
+    *_declared("pad", _M, 2, moved=None, elements=Elements.JOINED),
+    *_declared("dynamic_update_slice", _M, moved=(0, 1), elements=Elements.JOINED),
+    *_declared("dynamic_reshape", _M, 2, moved=(0,), elements=Elements.ALL_ONCE, is_dynamic=True),
+    *_declared("dynamic_broadcast_in_dim", _M, 2, moved=(0,), elements=Elements.SPREAD, is_dynamic=True),
+    *_declared("real_dynamic_slice", _M, 4, moved=(0,), elements=Elements.SOME, is_dynamic=True),
+    *_declared("dynamic_gather", _M, 3, moved=(0,), elements=Elements.SOME, is_dynamic=True),
+    *_declared("dynamic_pad", _M, 5, moved=(0, 1), elements=Elements.JOINED, is_dynamic=True),
+    # --- several elements at once ---
+    *_declared("reduce reduce_window", _F, rounds=_FREELY, has_bodies=True),
+    *_declared("scatter", _F, rounds=_FREELY, has_bodies=True),
+    *_declared("select_and_scatter", _F, 3, rounds=_FREELY, has_bodies=True),
+    *_declared("map", Role.APPLIES, rounds=_FREELY, has_bodies=True),
+    *_declared("dot dot_general convolution", Role.PRODUCT, 2, rounds=_FREELY),
+    *_declared("dynamic_conv", Role.PRODUCT, 3, rounds=_FREELY, is_dynamic=True),
+    *_declared("einsum", Role.PRODUCT, 2, rounds=_FREELY),
+    *_declared("unary_einsum", Role.PRODUCT, 1, rounds=_FREELY),
+    *_declared("chlo.ragged_dot", Role.PRODUCT, 3, rounds=_FREELY),
+    *_declared("sort", Role.ORDERS, has_bodies=True),
+    *_declared("chlo.top_k", Role.ORDERS, 1),
+    *_declared("cholesky", Role.MATRIX, 1, rounds=_FREELY),
+    *_declared("triangular_solve", Role.MATRIX, 2, rounds=_FREELY),
+    *_declared("fft", Role.TRANSFORM, 1, rounds=_FREELY),
+    *_declared("batch_norm_inference", Role.TRANSFORM, 5, rounds=_FREELY),
+    *_declared("batch_norm_training", Role.TRANSFORM, 3, rounds=_FREELY),
+    *_declared("batch_norm_grad", Role.TRANSFORM, 5, rounds=_FREELY),
+    # --- around them ---
+    *_declared("while case if", Role.CONTROL, has_bodies=True),
+    *_declared("composite custom_call", Role.CALLS, rounds=_FREELY, is_pure=False),
+    *_declared("return", Role.ENDS),
+    *_declared("tuple optimization_barrier", Role.TUPLES),
+    *_declared("get_tuple_element", Role.TUPLES, 1),
+    *_declared("get_dimension_size", Role.SIZES, 1),
+    *_declared("set_dimension_size", Role.SIZES, 2, moved=(0,)),
+    *_declared("rng", Role.RANDOM, 3, is_pure=False),
+    *_declared("rng_bit_generator", Role.RANDOM, 1),
+    *_declared(
+        "all_gather all_to_all collective_broadcast collective_permute", Role.DEVICES, moved=None, is_pure=False
+    ),
+    *_declared("all_reduce reduce_scatter", Role.DEVICES, rounds=_FREELY, is_pure=False, has_bodies=True),
+    *_declared("cross-replica-sum", Role.DEVICES, 1, rounds=_FREELY, is_pure=False),
+    *_declared("partition_id replica_id", Role.DEVICES, 0, is_pure=False),
+    *_declared("after_all create_token infeed outfeed recv send async_start async_done", Role.HOST, is_pure=False),
+    *_declared("uniform_quantize uniform_dequantize", Role.QUANTIZED, 1, rounds=_FREELY, is_pure=False),
+)
+
+OPS: Mapping[str, OpSpec] = {op.name: op for op in _SPECS}
+"""The ops, by name."""
+
+
+def named(**columns: Any) -> frozenset[str]:
+    """The names of the ops that have these values in these columns: `named(role=Role.MOVES, is_dynamic=False)`."""
+    return frozenset(name for name, op in OPS.items() if all(getattr(op, key) == what for key, what in columns.items()))
+
+
+def short(names: frozenset[str]) -> frozenset[str]:
+    """Names of StableHLO's ops without the dialect."""
+    return frozenset(name.removeprefix("stablehlo.") for name in names if name.startswith("stablehlo."))
+
+
+def spec_of(name: str) -> OpSpec | None:
+    """What is known of an op by its definition; None of an op of another dialect."""
+    return OPS.get(name)
+
+
+ELEMENTWISE = named(role=Role.ELEMENTWISE)
+"""Ops that compute each element of the result from the elements at the same place."""
+
+COMBINING = frozenset(name for name, op in OPS.items() if op.identity)
+"""Associative and commutative ops: add, multiply, minimum, maximum, and, or, xor."""
+
+LAYOUT = named(elements=Elements.ALL_ONCE, is_dynamic=False) | named(elements=Elements.SPREAD, is_dynamic=False)
+"""Ops that give every element of their operand, at other places: reshape, transpose, reverse, broadcasts."""
+
+PRODUCTS = named(role=Role.PRODUCT)
+CONTROL = named(role=Role.CONTROL)
+
+WITH_BODY = frozenset(name for name, op in OPS.items() if op.has_bodies and op.role is not Role.CONTROL)
+"""Ops whose bodies compute elements, and are entered often."""
+
+NEVER_ROUNDED = named(rounds=Rounds.NEVER)
+"""Ops that make no float that is rounded."""

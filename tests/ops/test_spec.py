@@ -1,0 +1,121 @@
+"""The declarations of ops: all of jaxlib's are there, and what the columns say holds where XLA runs the op."""
+
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+from hlo_lower.ops.purity import FUNCTIONS, PURE_OPS
+from hlo_lower.ops.spec import COMBINING, OPS, Elements, Role, Rounds, named
+from hlo_lower.verify.run import Executable
+
+UNDECLARED = {
+    "is broadcast to one shape by jaxlib before anything reads it": "broadcast_",
+    "is an op that no exporter writes yet": "_asin_acos_kernel constant constant_like mulhi scan",
+}
+"""Ops of chlo without a declaration, or the beginnings of their names, by the reason."""
+
+
+def ops_of(dialect):
+    """The names of a dialect's ops."""
+    classes = vars(importlib.import_module(f"jax.extend.mlir.dialects.{dialect}")).values()
+    return {c.OPERATION_NAME for c in classes if inspect.isclass(c) and hasattr(c, "OPERATION_NAME")}
+
+
+def test_every_op_is_declared():
+    """The declared ops are those that jaxlib has, of chlo but those with a reason."""
+    reasons = tuple(f"chlo.{name}" for names in UNDECLARED.values() for name in names.split())
+    assert {op for op in OPS if op.startswith("stablehlo.")} == ops_of("stablehlo")
+    chlo = {op for op in OPS if op.startswith("chlo.")}
+    assert chlo <= ops_of("chlo")
+    assert {op for op in ops_of("chlo") - chlo if not op.startswith(reasons)} == set()
+
+
+def test_columns_agree_with_each_other():
+    """An op that moves elements says which and how; what speaks with a host or a device is not pure."""
+    for op in OPS.values():
+        assert (op.elements is not None) <= (op.role is Role.MOVES), op.name
+        assert (op.moved != ()) >= (op.role is Role.MOVES), op.name
+        assert not (op.is_pure and op.role in (Role.HOST, Role.DEVICES, Role.CALLS)), op.name
+        assert op.arity is None or not op.moved or max(op.moved) < op.arity, op.name
+        assert not (op.identity or op.keeps) or op.role is Role.ELEMENTWISE, op.name
+
+
+def test_what_is_pure_is_a_function():
+    """An op that may be erased gives equal results for equal operands, and one that loops is not erased."""
+    assert PURE_OPS < FUNCTIONS
+    assert not PURE_OPS & named(role=Role.CONTROL)
+    assert not FUNCTIONS & named(is_pure=False)
+
+
+def run(text, *arguments):
+    """What a module of one op gives, op by op."""
+    return Executable(text, "exact").run(arguments)[0]
+
+
+NUMBERS = {"0": 0, "1": 1, "-1": -1, "least": -128, "greatest": 127}
+
+
+@pytest.mark.parametrize("name", sorted(COMBINING))
+def test_the_identity_changes_nothing_and_order_does_not_matter(name):
+    """On all pairs of bytes: a op identity is a, a op b is b op a, and (a op b) op c is a op (b op c)."""
+    kind = "tensor<65536xi8>"
+    line = f"%r = {name} %x, %y : {kind}"
+    text = f"func.func public @main(%x: {kind}, %y: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}"
+    a, b = (part.reshape(-1).astype(np.int8) for part in np.meshgrid(np.arange(-128, 128), np.arange(-128, 128)))
+    c = np.random.default_rng(0).permutation(a)
+    program = Executable(text, "exact")
+    op = lambda x, y: program.run([x, y])[0]  # noqa: E731 - the op itself, as it is written in the laws
+    np.testing.assert_array_equal(op(a, np.full_like(a, NUMBERS[OPS[name].identity])), a)
+    np.testing.assert_array_equal(op(a, b), op(b, a))
+    np.testing.assert_array_equal(op(op(a, b), c), op(a, op(b, c)))
+
+
+@pytest.mark.parametrize("name", sorted(op.name for op in OPS.values() if op.keeps and op.name.startswith("stable")))
+def test_odd_and_even_functions(name):
+    """f(-x) is -f(x) of an odd function and f(x) of an even one, bit for bit, NaN aside."""
+    kind = "tensor<4096xf32>"
+    text = f"func.func public @main(%x: {kind}) -> {kind} {{\n%r = {name} %x : {kind}\nreturn %r : {kind}\n}}"
+    rng = np.random.default_rng(1)
+    x = np.concatenate([rng.normal(size=4000), np.arange(-20, 20) / 2, [0.0, np.inf, 1e30, 1e-30]])
+    x = np.resize(x, 4096).astype(np.float32)
+    there, mirrored = run(text, x), run(text, -x)
+    expected = -there if OPS[name].keeps == "odd" else there
+    known = ~np.isnan(there)
+    np.testing.assert_array_equal(mirrored[known].view(np.int32), expected[known].view(np.int32))
+
+
+MOVING = {
+    "reshape": ("%x : (tensor<2x6xf32>) -> tensor<3x4xf32>", "tensor<3x4xf32>"),
+    "transpose": ("%x, dims = [1, 0] : (tensor<2x6xf32>) -> tensor<6x2xf32>", "tensor<6x2xf32>"),
+    "reverse": ("%x, dims = [1] : tensor<2x6xf32>", "tensor<2x6xf32>"),
+    "broadcast_in_dim": ("%x, dims = [0, 2] : (tensor<2x6xf32>) -> tensor<2x3x6xf32>", "tensor<2x3x6xf32>"),
+    "slice": ("%x [0:2, 1:4] : (tensor<2x6xf32>) -> tensor<2x3xf32>", "tensor<2x3xf32>"),
+    "concatenate": ("%x, %x, dim = 0 : (tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<4x6xf32>", "tensor<4x6xf32>"),
+}
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_what_becomes_of_moved_elements(name):
+    """Elements stand once, at several places, or are left out, as the column says."""
+    rest, made = MOVING[name]
+    body = f"%r = stablehlo.{name} {rest}\nreturn %r : {made}"
+    text = f"func.func public @main(%x: tensor<2x6xf32>) -> {made} {{\n{body}\n}}"
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    found, counts = np.unique(run(text, x), return_counts=True)
+    assert set(found) <= set(x.reshape(-1))
+    expected = {
+        Elements.ALL_ONCE: found.size == 12 and set(counts) == {1},
+        Elements.SPREAD: found.size == 12 and counts.min() >= 1,
+        Elements.SOME: found.size < 12,
+        Elements.JOINED: True,
+    }
+    assert expected[OPS[f"stablehlo.{name}"].elements]
+
+
+def test_what_is_never_rounded_has_integers_of_integers():
+    """Arithmetic is rounded, and what only moves, chooses or compares is not."""
+    assert {OPS[f"stablehlo.{op}"].rounds for op in ("add", "divide", "convert")} == {Rounds.ONCE}
+    assert {OPS[f"stablehlo.{op}"].rounds for op in ("select", "maximum", "pad", "sort")} == {Rounds.NEVER}
+    assert {OPS[f"stablehlo.{op}"].rounds for op in ("exponential", "dot_general", "reduce")} == {Rounds.FREELY}
