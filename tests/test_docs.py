@@ -103,6 +103,13 @@ def test_the_rules_table_is_the_registry(capsys):
     assert table.partition("-->")[2].strip() == capsys.readouterr().out.strip()
 
 
+def test_the_table_of_ops_is_that_of_the_declarations(capsys):
+    """What follows the mark in docs/ops.md is what `hlo-lower ops --format markdown` prints."""
+    assert main(["ops", "--format", "markdown"]) == 0
+    _, _, table = PAGES["docs/ops.md"].partition("<!-- ops -->")
+    assert table.strip() == capsys.readouterr().out.strip()
+
+
 # --- every page ---
 
 

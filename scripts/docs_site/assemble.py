@@ -24,7 +24,17 @@ CONTENTS = {
         *("tutorials/own-target", "tutorials/notebook"),
     ),
     "Guides": ("usage", "it-differs", "time-and-memory", "tiling", "named-ops", "targets"),
-    "Reference": ("rules", "gallery/index", "verification", "consumers", "api", "json-schema", "glossary", "traps"),
+    "Reference": (
+        "rules",
+        "ops",
+        "gallery/index",
+        "verification",
+        "consumers",
+        "api",
+        "json-schema",
+        "glossary",
+        "traps",
+    ),
     "Extending": (*("architecture", "adding-a-rule", "adding-a-kind", "adding-a-consumer", "contributing", "changes"),),
 }
 """Every page, by the caption that it stands under."""

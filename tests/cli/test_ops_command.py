@@ -1,0 +1,45 @@
+"""`hlo-lower ops`."""
+
+import pytest
+
+from hlo_lower.cli import main
+
+
+def test_an_op_is_shown_with_its_rules_and_targets(capsys):
+    """The short name is enough; what a target rejects and a rule replaces is lowered."""
+    assert main(["ops", "round_nearest_afz"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("stablehlo.round_nearest_afz")
+    assert "round_afz_to_floor" in shown
+    assert "litert lowered" in shown
+    assert "iree accepts" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("triangular_solve", "triangular_solve_to_rows"),
+        ("complex", "complex_to_parts"),
+        ("chlo.erf", "chlo_to_stablehlo"),
+        ("while", "while_to_trips"),
+        ("scatter", "compare_reduce"),
+    ],
+)
+def test_rules_of_every_kind_of_op_are_found(name, rule, capsys):
+    """Whether a kind is named after its op, or its facts name the op."""
+    assert main(["ops", name]) == 0
+    assert rule in capsys.readouterr().out
+
+
+def test_a_combiner_of_a_scatter_is_no_rule_for_the_op(capsys):
+    """Rules for scatters that add do not replace `add`."""
+    assert main(["ops", "stablehlo.add"]) == 0
+    assert "rules:" not in capsys.readouterr().out
+
+
+def test_a_mistyped_op_is_told_what_is_near(capsys):
+    """The error names three that are near, and the command that lists all."""
+    assert main(["ops", "tahn"]) == 2
+    told = capsys.readouterr().err
+    assert "tanh" in told
+    assert "hlo-lower ops" in told
