@@ -130,3 +130,13 @@ def test_the_judge_loads_nothing_of_the_converter():
         name for name in loaded if name.startswith(("hlo_lower.ir.mlir", "hlo_lower.ir.shapes"))
     }
     assert {name for name in loaded if name.startswith("hlo_lower.ops.")} == {"hlo_lower.ops.spec"}
+
+
+def test_the_picture_of_the_rooms_is_current():
+    """The flowchart in docs/architecture.md is that of the imports, and `scripts/draw_rooms.py --write` renews it."""
+    root = PACKAGE.parent
+    page = (root / "docs" / "architecture.md").read_text()
+    program = "import sys; sys.path.insert(0, 'scripts'); import draw_rooms as d; print(d.picture(), end='')"
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.count("-->") >= 12
+    assert done.stdout in page
