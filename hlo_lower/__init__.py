@@ -14,6 +14,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from hlo_lower.base import former_names
+
 if TYPE_CHECKING:
     from hlo_lower.api.functions import CostRow, RuleRow, bind, classify, costs, export, jit, lower, read, rules, verify
     from hlo_lower.api.jit import LoweredFunction
@@ -132,6 +134,7 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+former_names.install()
 
 
 def __getattr__(name: str) -> object:

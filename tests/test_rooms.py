@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ROOMS = (
     *("base", "ir", "ops", "verify", "facts", "named", "report", "lowering", "tile", "api", "consumers", "testing"),
-    *("cli", "plugin", "rule_api", "__init__", "__main__"),
+    *("cli", "plugin", "__init__", "__main__"),
 )
 """A room imports itself and what stands before it; the public names (`import hlo_lower as hl`) are for `cli` too."""
 

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.base.former_names import FORMER
 
 
 def run(*argv):
@@ -23,6 +24,21 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
     """Not a silent None, and not an import error."""
     with pytest.raises(AttributeError, match="module 'hlo_lower' has no attribute 'verfy'"):
         _ = hl.verfy
+
+
+@pytest.mark.parametrize(("former", "new"), FORMER.items())
+def test_former_names_of_modules_still_work(former, new):
+    """Both ways of importing give what the new module has, and a warning that names it."""
+    package, _, name = former.rpartition(".")
+    program = (
+        f"import warnings; warnings.simplefilter('error', DeprecationWarning)\n"
+        f"try:\n    import {former}\nexcept DeprecationWarning as warning:\n    print(warning)\n"
+        f"warnings.simplefilter('ignore'); import importlib; new = importlib.import_module('{new}')\n"
+        f"from {package} import {name} as module\n"
+        "public = next(n for n in dir(new) if n[0] != '_'); print(getattr(module, public) is getattr(new, public))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{former} is {new} now\nTrue\n"
 
 
 def test_functions_keep_their_names_from_subpackages_in_any_order():
