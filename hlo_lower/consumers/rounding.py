@@ -14,21 +14,19 @@ import numpy as np
 
 from hlo_lower.consumers.consumer_outcome import Array
 from hlo_lower.ir import mlir
+from hlo_lower.ops.names import COMPARE, CONVERT, SCATTER, SELECT
+from hlo_lower.ops.spec import CONSTANTS, CONTROL, MOVES, Role, named
 from hlo_lower.verify.bounds.compare import Difference, first_difference, first_difference_beyond
 from hlo_lower.verify.run import entry_function
 
 Limits: TypeAlias = Callable[[], Sequence[Array]]
 """Makes the bounds of each result's elements, where they are needed."""
 
-_MOVES = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *("constant", "iota", "reshape", "transpose", "broadcast_in_dim", "slice", "dynamic_slice", "reverse"),
-        *("dynamic_update_slice", "concatenate", "pad", "gather", "select", "convert", "compare", "return"),
-        *("while", "case", "if", "optimization_barrier", "scatter", "get_dimension_size", "real_dynamic_slice"),
-        *("dynamic_reshape", "dynamic_broadcast_in_dim", "dynamic_iota", "dynamic_pad", "dynamic_gather"),
-    )
-) | {"func.call", "func.return"}
+_MOVES = (
+    (MOVES | CONSTANTS | CONTROL | named(role=Role.ENDS) | named(role=Role.TUPLES) | named(role=Role.SIZES))
+    | {SELECT, CONVERT, COMPARE, SCATTER}
+    | {"func.call", "func.return"}
+)
 """Ops that make no new float of their own (a convert rounds in one way only); what is in their regions counts, too.
 Not minimum and maximum, which differ in the sign of a zero."""
 

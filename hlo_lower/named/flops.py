@@ -7,15 +7,12 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Function, Graph, Node
 from hlo_lower.named.take_out.listing import Listing
+from hlo_lower.ops.names import AND, COMPARE, CONVERT, NOT, OR, SCATTER, SELECT, XOR
+from hlo_lower.ops.spec import CONSTANTS, MOVES, Role, named
 
-_NONE = frozenset(
-    f"stablehlo.{op}"
-    for op in (
-        *("constant", "iota", "broadcast_in_dim", "reshape", "transpose", "convert", "slice", "concatenate", "pad"),
-        *("dynamic_slice", "dynamic_update_slice", "gather", "scatter", "reverse", "select", "compare", "return"),
-        *("optimization_barrier", "and", "or", "not", "xor", "bitcast_convert"),
-    )
-)
+_CHOOSING = frozenset({SELECT, COMPARE, CONVERT, SCATTER, AND, OR, NOT, XOR})
+
+_NONE = MOVES | CONSTANTS | named(role=Role.ENDS) | named(role=Role.TUPLES) | _CHOOSING
 """Ops that move and choose."""
 
 

@@ -215,6 +215,14 @@ COMBINING = frozenset(name for name, op in OPS.items() if op.identity)
 LAYOUT = named(elements=Elements.ALL_ONCE, is_dynamic=False) | named(elements=Elements.SPREAD, is_dynamic=False)
 """Ops that give every element of their operand, at other places: reshape, transpose, reverse, broadcasts."""
 
+RESHAPING = LAYOUT - {"stablehlo.reverse"}
+"""Those of them that keep the order of elements along each dim: reshape, transpose, broadcasts."""
+
+PICKS = named(elements=Elements.SOME, is_dynamic=False) - {"stablehlo.torch_index_select"}
+"""Ops that give some elements of their first operand, and nothing else: slice, dynamic_slice, gather."""
+
+MOVES = named(role=Role.MOVES)
+CONSTANTS = named(role=Role.CONSTANT)
 PRODUCTS = named(role=Role.PRODUCT)
 CONTROL = named(role=Role.CONTROL)
 

@@ -11,6 +11,7 @@ from hlo_lower.facts.memory.dataflow import Dataflow, is_of_integers, type_of
 from hlo_lower.ir.view import Node
 from hlo_lower.ir.writer import Writable
 from hlo_lower.ops.axes.cut import Steps
+from hlo_lower.ops.spec import PRODUCTS, Role, named
 from hlo_lower.tile.emit.emit_loops import Sizes
 from hlo_lower.tile.emit.loop_body import ITERATOR
 from hlo_lower.tile.emit.loop_parts import loop_parts
@@ -199,12 +200,12 @@ def _record(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes) -> Tile
     )
 
 
-ROUNDED = ("stablehlo.dot_general", "stablehlo.convolution", "stablehlo.reduce", "stablehlo.reduce_window")
+ROUNDED = PRODUCTS | named(role=Role.FOLDS)
 """Ops that sum, in an order that XLA chooses by the sizes."""
 
 
 def _is_rounded(node: Node) -> bool:
     """Whether a node sums floats."""
-    if node.name == "stablehlo.scatter" or node.name in ROUNDED:
+    if node.name in ROUNDED:
         return any(not is_of_integers(value) for value in node.results)
     return False

@@ -6,6 +6,7 @@ import inspect
 import numpy as np
 import pytest
 
+from hlo_lower.ops import names
 from hlo_lower.ops.purity import FUNCTIONS, PURE_OPS
 from hlo_lower.ops.spec import COMBINING, OPS, Elements, Role, Rounds, named
 from hlo_lower.verify.run import Executable
@@ -30,6 +31,13 @@ def test_every_op_is_declared():
     chlo = {op for op in OPS if op.startswith("chlo.")}
     assert chlo <= ops_of("chlo")
     assert {op for op in ops_of("chlo") - chlo if not op.startswith(reasons)} == set()
+
+
+def test_every_op_of_stablehlo_has_its_name():
+    """A constant of `ops/names.py` is the name of the op that it is called after, and none lacks."""
+    written = {key: name for key, name in vars(names).items() if key.isupper()}
+    assert set(written.values()) == {op for op in OPS if op.startswith("stablehlo.")}
+    assert all(key == OPS[name].short_name.upper().replace("-", "_") for key, name in written.items())
 
 
 def test_columns_agree_with_each_other():

@@ -13,6 +13,8 @@ from hlo_lower.facts.forms.linear import ZERO, Linear, Position, Start
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import MOVES
 
 Place: TypeAlias = tuple[Linear, ...]
 
@@ -37,42 +39,37 @@ class Entry(NamedTuple):
         return Entry(site, self.place)
 
 
-MOVING = ("broadcast_in_dim", "transpose", "slice", "reverse", "concatenate", "reshape", "dynamic_slice")
-"""Ops that move elements."""
-
-
 def moved(node: Node, entry: Entry) -> Entry | None:
     """For an op that moves elements: the entry of an operand that an entry of its result is, where it is one."""
-    name = node.name.removeprefix("stablehlo.")
-    if name not in MOVING or not all(operand.is_static for operand in node.operands):
+    if node.name not in MOVES or not all(operand.is_static for operand in node.operands):
         return None
-    if name == "dynamic_slice":
+    if node.name == names.DYNAMIC_SLICE:
         return before_start(node, entry)
-    found = _moved(node, name, entry.place)
+    found = _moved(node, entry.place)
     return None if found is None else Entry(entry.site.to(found[0]), found[1])
 
 
-def _moved(node: Node, name: str, place: Place) -> tuple[Value, Place] | None:
-    match name:
-        case "broadcast_in_dim":
+def _moved(node: Node, place: Place) -> tuple[Value, Place] | None:
+    match node.name:
+        case names.BROADCAST_IN_DIM:
             operand = node.operand(0)
             dims = zip(operand.static_shape, node.integers("broadcast_dimensions"), strict=True)
             return operand, tuple(place[dim] if size != 1 else ZERO for size, dim in dims)
-        case "transpose":
+        case names.TRANSPOSE:
             origin = dict(zip(node.integers("permutation"), place, strict=True))
             return node.operand(0), tuple(origin[dim] for dim in range(len(place)))
-        case "slice":
+        case names.SLICE:
             starts, strides = node.integers("start_indices"), node.integers("strides")
             parts = zip(place, starts, strides, strict=True)
             return node.operand(0), tuple(p.times(stride).plus(Linear(start)) for p, start, stride in parts)
-        case "reverse":
+        case names.REVERSE:
             operand, dims = node.operand(0), node.integers("dimensions")
             sizes = operand.static_shape
             mirrored = (Linear(size - 1).plus(p, -1) for p, size in zip(place, sizes, strict=True))
             return operand, tuple(m if d in dims else p for d, (m, p) in enumerate(zip(mirrored, place, strict=True)))
-        case "concatenate":
+        case names.CONCATENATE:
             return _piece(node, place)
-        case "reshape":
+        case names.RESHAPE:
             origin = reshaped(place, node.result().static_shape, node.operand(0).static_shape)
             return None if origin is None else (node.operand(0), origin)
         case _:

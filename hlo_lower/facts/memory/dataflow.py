@@ -11,12 +11,14 @@ from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.ops.axes.axis_link import Boundary, OpAxes
 from hlo_lower.ops.axes.elementwise import ELEMENTWISE
 from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.ops.names import BROADCAST_IN_DIM, RESHAPE
 from hlo_lower.ops.purity import Functional
+from hlo_lower.ops.spec import CONSTANTS, CONTROL
 
-FUSED = ELEMENTWISE | {f"stablehlo.{name}" for name in ("broadcast_in_dim", "iota", "constant", "reshape")}
+FUSED = ELEMENTWISE | CONSTANTS | {BROADCAST_IN_DIM, RESHAPE}
 """Ops that XLA computes where they are used, if one such op or a reduction uses them."""
 
-WITH_BODIES = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
+WITH_BODIES = CONTROL
 """Ops whose regions are blocks of a program of their own."""
 
 ENTERED = "loops are made within its bodies, and what it stacks or gives is whole"

@@ -28,13 +28,13 @@ from hlo_lower.facts.values.sources import Carried, OneOf, Same, Sources, Unknow
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import CONSTANT, SLICE
+from hlo_lower.ops.spec import LAYOUT
 
 MAX_ELEMENTS = 1 << 22
 """Largest tensor that is tracked element by element: 4 Mi elements, 64 MiB of bounds."""
 
-UNIFORM = ELEMENTWISE | {
-    f"stablehlo.{name}" for name in ("constant", "broadcast_in_dim", "reshape", "slice", "transpose", "reverse")
-}
+UNIFORM = ELEMENTWISE | LAYOUT | {CONSTANT, SLICE}
 """Ops that give a tensor whose elements have the same bounds where those of their operands have, at any shape."""
 
 

@@ -2,21 +2,12 @@
 
 import numpy as np
 
-from hlo_lower.facts.values.region import Combiner
+from hlo_lower.facts.values.region import COMMUTATIVE, Combiner
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.ops.element_types import type_range
 
-OPS = {
-    Combiner.ADD: "add",
-    Combiner.SUB: "add",
-    Combiner.MUL: "multiply",
-    Combiner.MIN: "minimum",
-    Combiner.MAX: "maximum",
-    Combiner.AND: "and",
-    Combiner.OR: "or",
-    Combiner.XOR: "xor",
-}
+OPS = {combiner: name.removeprefix("stablehlo.") for name, combiner in COMMUTATIVE.items()} | {Combiner.SUB: "add"}
 """The op that combines updates with each other: (c - a) - b = c - (a + b)."""
 
 SUMS = frozenset({Combiner.ADD, Combiner.SUB})

@@ -8,8 +8,10 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.facts.scatter.dimension_numbers import NotCanonicalError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
+from hlo_lower.ops.names import RNG
+from hlo_lower.ops.spec import Role, named
 
-_EFFECTS = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "recv", "rng", "send"))
+_EFFECTS = named(role=Role.HOST) | {RNG}
 """Ops that read or move a state outside of the module; `rng_bit_generator` is given its state and is none of them."""
 
 

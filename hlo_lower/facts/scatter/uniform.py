@@ -2,9 +2,11 @@
 
 from hlo_lower.facts.scatter.canonical import CanonicalScatter
 from hlo_lower.ir import mlir
+from hlo_lower.ops.names import REVERSE, SLICE
+from hlo_lower.ops.spec import Role, named
 
 MAX_STEPS = 20
-IN_PLACE = tuple(f"stablehlo.{op}" for op in ("convert", "negate", "not", "abs", "slice", "reverse"))
+IN_PLACE = named(role=Role.ELEMENTWISE, arity=1) | {SLICE, REVERSE}
 """Ops of one operand whose result is the same along a dim if the operand is."""
 
 

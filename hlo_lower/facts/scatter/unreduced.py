@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from hlo_lower.facts.values.identity import is_identity
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Function, Graph, Node, Value
+from hlo_lower.ops.names import CONVERT, SELECT
+from hlo_lower.ops.spec import LAYOUT
 
 SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
 
@@ -21,9 +23,7 @@ _WORD = "unreduced"
 _IN_HLO = "xla.sdy."
 """What Shardy says within HLO: its meshes have no name in the module."""
 _MESH = re.compile(r"<\s*(@[\w.$\"-]+|mesh<[^<>]*>)")
-_SAME_ELEMENTS = frozenset(
-    f"stablehlo.{name}" for name in ("broadcast_in_dim", "convert", "reshape", "reverse", "select", "transpose")
-)
+_SAME_ELEMENTS = LAYOUT | {CONVERT, SELECT}
 """Operations that give the elements of their operands on, `select` those of two."""
 
 

@@ -11,16 +11,11 @@ import numpy as np
 
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir.view import Block, Node, Value
+from hlo_lower.ops import spec
+from hlo_lower.ops.names import BITCAST_CONVERT, CONSTANT
+from hlo_lower.ops.spec import Rounds, named
 
-ELEMENTWISE = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *("abs", "add", "and", "bitcast_convert", "ceil", "clamp", "compare", "constant", "convert", "divide", "floor"),
-        *("imag", "is_finite", "maximum", "minimum", "multiply", "negate", "not", "or", "real", "remainder"),
-        *("round_nearest_afz", "round_nearest_even", "select", "shift_left", "shift_right_arithmetic"),
-        *("shift_right_logical", "sign", "subtract", "xor"),
-    )
-)
+ELEMENTWISE = spec.ELEMENTWISE - named(rounds=Rounds.FREELY) | {BITCAST_CONVERT, CONSTANT}
 """Ops of scalars that are the same op of tensors, element by element, in the bits of their results."""
 
 FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}

@@ -11,6 +11,7 @@ from enum import Enum
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.facts.values.identity import seen_through
 from hlo_lower.ir.view import Block, Node, Value
+from hlo_lower.ops.spec import COMBINING
 
 
 class Combiner(Enum):
@@ -34,15 +35,9 @@ class Combiner(Enum):
 ASSIGNING = frozenset({Combiner.ASSIGN, Combiner.ASSIGN_CONSTANT})
 """Combiners that do not read the current value."""
 
-_COMMUTATIVE = {
-    "stablehlo.add": Combiner.ADD,
-    "stablehlo.multiply": Combiner.MUL,
-    "stablehlo.minimum": Combiner.MIN,
-    "stablehlo.maximum": Combiner.MAX,
-    "stablehlo.and": Combiner.AND,
-    "stablehlo.or": Combiner.OR,
-    "stablehlo.xor": Combiner.XOR,
-}
+COMMUTATIVE = {name: Combiner(name.removeprefix("stablehlo.")[:3]) for name in COMBINING}
+"""The combiner that each associative and commutative op is; the first three letters name it."""
+
 _ON_BOOLEANS = {Combiner.ADD: Combiner.OR, Combiner.MUL: Combiner.AND}  # trap 25
 
 
@@ -103,8 +98,8 @@ def _combiner(
     if node is not None:
         operands = tuple(map(seen_through, node.operands))
         own = (arguments[i], arguments[n + i])
-        if node.name in _COMMUTATIVE and operands in (own, own[::-1]):
-            combiner = _COMMUTATIVE[node.name]
+        if node.name in COMMUTATIVE and operands in (own, own[::-1]):
+            combiner = COMMUTATIVE[node.name]
             if returned.element_type == "i1":
                 combiner = _ON_BOOLEANS.get(combiner, combiner)
             return combiner, Code.COMBINED_BY(node.name)

@@ -15,15 +15,11 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.axes.dynamic_tile import clamped_position, clamped_start
+from hlo_lower.ops.names import CONCATENATE, DYNAMIC_SLICE, GATHER, GET_TUPLE_ELEMENT, PAD, SLICE, TUPLE
 from hlo_lower.ops.purity import PLACEMENT_NOTES
-from hlo_lower.ops.spec import ELEMENTWISE
+from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 
-SLICE, GATHER = "stablehlo.dynamic_slice", "stablehlo.gather"
-
-THROUGH = ELEMENTWISE | {
-    *(f"stablehlo.{name}" for name in ("reshape", "transpose", "broadcast_in_dim", "slice", "reverse", "pad")),
-    *(f"stablehlo.{name}" for name in ("concatenate", "tuple", "get_tuple_element")),
-}
+THROUGH = ELEMENTWISE | LAYOUT | {SLICE, PAD, CONCATENATE, TUPLE, GET_TUPLE_ELEMENT}
 """Ops that XLA may leave out, or exchange with a slice of their result."""
 
 
@@ -60,7 +56,7 @@ class _Moves:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._from: dict[Value, list[Value]] = {}
-        slices = [Node(raw) for raw in mlir.named(graph.module.operation, (SLICE, GATHER))[0]]
+        slices = [Node(raw) for raw in mlir.named(graph.module.operation, (DYNAMIC_SLICE, GATHER))[0]]
         self._sources = {node.result(): node for node in slices if _is_part(node)}
         pending = list(self._sources)
         if pending:
@@ -88,7 +84,7 @@ class _Moves:
         """The values that hold elements of an operand."""
         if node.name in THROUGH:
             return node.results
-        if node.name in (SLICE, GATHER):
+        if node.name in (DYNAMIC_SLICE, GATHER):
             return node.results if number == 0 and _is_one_window(node) else ()
         if node.name == "stablehlo.custom_call":
             return node.results if mlir.call_target(node.raw) in PLACEMENT_NOTES else ()
@@ -120,7 +116,7 @@ def _is_one_window(node: Node) -> bool:
     """Whether a node reads one window, at one start in each dim."""
     if not all(value.is_static for value in (node.operand(0), node.result())):
         return False
-    if node.name == SLICE:
+    if node.name == DYNAMIC_SLICE:
         return True
     windows = mlir.gather_dimension_numbers(node.raw).offset_dims
     return prod(n for d, n in enumerate(node.result().static_shape) if d not in windows) == 1

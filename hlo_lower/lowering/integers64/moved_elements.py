@@ -6,17 +6,12 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.lowering.integers64.width_roles import MOVED
 from hlo_lower.lowering.plain.custom_call import CUSTOM_CALL, NOTES
+from hlo_lower.ops.spec import CONTROL, WITH_BODY
 
 FOLDING = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
 COLLECTIVE = frozenset({"stablehlo.all_reduce", "stablehlo.reduce_scatter"})
 BRANCHING = frozenset({"stablehlo.case", "stablehlo.if"})
-WITH_REGIONS = (
-    FOLDING
-    | COLLECTIVE
-    | BRANCHING
-    | {"stablehlo.scatter", "stablehlo.sort", "stablehlo.map", "stablehlo.while", "stablehlo.select_and_scatter"}
-    | {"sdy.manual_computation"}
-)
+WITH_REGIONS = WITH_BODY | CONTROL | {"sdy.manual_computation"}
 """Operations whose regions' arguments and results are known."""
 
 

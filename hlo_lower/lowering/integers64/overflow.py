@@ -10,13 +10,13 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops.spec import PRODUCTS
 
 WIDTH = 32
 DIGITS = ((16, 1 << 15), (8, 1 << 23))
 """How many bits a digit has of which so many are summed: a sum of digits and a carry fit in 32 bits then."""
 
 SUMMED = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
-PRODUCTS = frozenset({"stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"})
 
 MOST_PRODUCTS = 1 << 22
 """Products of one sum of which the rounded sum of magnitudes says enough (`_sum_of_products`)."""

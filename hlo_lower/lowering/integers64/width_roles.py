@@ -11,6 +11,9 @@ float or an index right.
 
 from enum import Flag
 
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import COMBINING, OPS
+
 
 class Narrowing(Flag):
     """What is asked of a narrowed value; both together: that its original fits."""
@@ -21,45 +24,39 @@ class Narrowing(Flag):
     BOTH = 3
 
 
-def _stablehlo(*names: str) -> frozenset[str]:
-    return frozenset(f"stablehlo.{name}" for name in names)
-
-
-RING = _stablehlo(
-    *("add", "subtract", "multiply", "negate", "and", "or", "xor", "not", "dot_general", "dot", "convolution")
-)
+RING = COMBINING - {names.MINIMUM, names.MAXIMUM} | {
+    names.SUBTRACT,
+    names.NEGATE,
+    names.NOT,
+    names.DOT_GENERAL,
+    names.DOT,
+    names.CONVOLUTION,
+}
 """The low half of the result depends on the low halves of the operands alone."""
 
-ORDERED = _stablehlo("minimum", "maximum", "clamp")
+ORDERED = frozenset({names.MINIMUM, names.MAXIMUM, names.CLAMP})
 """Monotone in every operand, so that they commute with taking the nearest value."""
 
-EXACT = _stablehlo("divide", "remainder", "abs", "sign", "power")
+EXACT = frozenset({names.DIVIDE, names.REMAINDER, names.ABS, names.SIGN, names.POWER})
 """Right where the operands fit; the result may not."""
 
-WITHIN = _stablehlo("remainder", "sign", "shift_right_arithmetic", "shift_right_logical", "popcnt")
+WITHIN = frozenset({names.REMAINDER, names.SIGN, names.SHIFT_RIGHT_ARITHMETIC, names.SHIFT_RIGHT_LOGICAL, names.POPCNT})
 """Operations whose result fits where the operands do."""
 
-SHIFTS = _stablehlo("shift_left", "shift_right_arithmetic", "shift_right_logical")
+SHIFTS = frozenset({names.SHIFT_LEFT, names.SHIFT_RIGHT_ARITHMETIC, names.SHIFT_RIGHT_LOGICAL})
 
-ASKING = _stablehlo("compare", "is_finite", "dynamic_iota") | {"chlo.top_k"}
+ASKING = frozenset({names.COMPARE, names.IS_FINITE, names.DYNAMIC_IOTA, "chlo.top_k"})
 """Operations on integers that fit, with results of another kind."""
 
+_MOVING = {
+    name: op for name, op in OPS.items() if op.moved != () and name not in (names.CONCATENATE, names.BITCAST_CONVERT)
+}
+"""A concatenate moves any number of operands; a bitcast of integers is refused."""
+
 MOVED: dict[str, tuple[int, ...]] = {
-    **{
-        f"stablehlo.{name}": (0,)
-        for name in (
-            *("reshape", "broadcast_in_dim", "transpose", "slice", "reverse", "dynamic_slice", "gather"),
-            *("dynamic_reshape", "dynamic_broadcast_in_dim", "real_dynamic_slice", "dynamic_gather"),
-            *("set_dimension_size", "all_gather", "all_to_all", "collective_permute", "collective_broadcast"),
-        )
-    },
-    "stablehlo.select": (1, 2),
-    "stablehlo.dynamic_update_slice": (0, 1),
-    "stablehlo.pad": (0, 1),
-    "stablehlo.dynamic_pad": (0, 1),
-    "sdy.sharding_constraint": (0,),
-    "sdy.reshard": (0,),
-    "chlo.top_k": (0,),
+    **{name: op.moved or tuple(range(op.arity or 1)) for name, op in _MOVING.items()},
+    names.SELECT: (1, 2),
+    **dict.fromkeys(("sdy.sharding_constraint", "sdy.reshard", "chlo.top_k"), (0,)),
 }
 """Operations whose result is made of elements of these operands; all other operands are indices or sizes."""
 

@@ -14,10 +14,12 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.lowering.quirks.refused_form import FORM, FormFacts
+from hlo_lower.ops.names import ABS, EXPONENTIAL, LOGISTIC, SLICE
+from hlo_lower.ops.spec import LAYOUT
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 
-WITHOUT_SIGN = frozenset({"stablehlo.abs", "stablehlo.exponential", "stablehlo.logistic"})
-MOVES = frozenset(f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "transpose", "slice"))
+WITHOUT_SIGN = frozenset({ABS, EXPONENTIAL, LOGISTIC})
+MOVES = LAYOUT | {SLICE}
 """Ops whose results are numbers of their operand."""
 
 rules = RuleList()

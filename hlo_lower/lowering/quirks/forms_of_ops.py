@@ -9,12 +9,14 @@ from hlo_lower.lowering.single_ops.dot_of_integers import has_contracted_apart, 
 from hlo_lower.lowering.single_ops.reduce_halves import MOST
 from hlo_lower.lowering.single_ops.reduce_window import is_one_op
 from hlo_lower.ops.axes.reduction import is_neutral
+from hlo_lower.ops.names import CONVERT
+from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 
 PAD, CONVOLUTION, CONSTANT = "stablehlo.pad", "stablehlo.convolution", "stablehlo.constant"
 
-KEEPING = ("stablehlo.broadcast_in_dim", "stablehlo.convert", "stablehlo.reshape", "stablehlo.transpose")
+KEEPING = RESHAPING | {CONVERT}
 """Ops of one operand that a consumer computes where that is a constant."""
 
 

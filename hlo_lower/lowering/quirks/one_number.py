@@ -11,13 +11,11 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Function, Graph, Node, Value
-from hlo_lower.ops.spec import ELEMENTWISE
+from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 
 REDUCE, CONSTANT, CALL = "stablehlo.reduce", "stablehlo.constant", "func.call"
-SPREADING = frozenset(f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "transpose"))
-"""Ops through which a consumer sees a constant of one number."""
 
 
 def reduce_one_number(graph: Graph, target: Target) -> None:
@@ -47,7 +45,7 @@ def computed_alike(is_one: "_OneNumber", node: Node) -> tuple[Value, ...]:
 
 
 def _is_computed(value: Value) -> bool:
-    while value.node is not None and value.node.name in SPREADING:
+    while value.node is not None and value.node.name in RESHAPING:
         value = value.node.operand(0)
     return value.node is None or value.node.name != CONSTANT
 
@@ -77,7 +75,7 @@ class _OneNumber:
             return mlir.is_splat(node.raw)
         if node.name == CALL and (callee := self._graph.functions[node.callee]).has_body:
             return self(callee.body.terminator.operand(value.number))
-        return (node.name in ELEMENTWISE or node.name in SPREADING) and all(map(self, node.operands))
+        return (node.name in ELEMENTWISE or node.name in RESHAPING) and all(map(self, node.operands))
 
 
 def _spread(build: Builder, value: Value) -> Value:

@@ -16,11 +16,11 @@ from hlo_lower.lowering.single_ops.elementwise_region import on_tensors
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
 from hlo_lower.ops.axes.reduction import is_neutral
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.spec import COMBINING
 
 FEW = 64
 """Elements of a window that are combined one by one."""
 
-ASSOCIATIVE = frozenset(f"stablehlo.{op}" for op in ("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
 
 COMBINERS = {OPS[combiner]: combiner for combiner in Combiner if combiner in OPS and combiner is not Combiner.SUB}
 """By the name of an associative operation the combiner whose identity it has."""
@@ -164,7 +164,7 @@ def _by_doubling(op: PlainLowering) -> list[Value]:
 def is_one_op(block: Block) -> bool:
     """Whether a region is one associative operation of its arguments, in their order."""
     first, *rest = block.nodes
-    is_one = first.name in ASSOCIATIVE and len(rest) == 1 and rest[0].operands == first.results
+    is_one = first.name in COMBINING and len(rest) == 1 and rest[0].operands == first.results
     return is_one and first.operands == block.arguments
 
 

@@ -22,10 +22,11 @@ from hlo_lower.lowering.types.carried.carrier import PAIRED, PARTS, Carrier, For
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
 from hlo_lower.lowering.types.carried.written_ops import BY_SUMS
 from hlo_lower.lowering.types.element_type import ON_COMPLEX, ON_FLOATS, ON_INTEGERS, ElementTypeFacts
+from hlo_lower.ops.spec import WITH_BODY
 from hlo_lower.ops.targets.target import Target
 
 CARRIED_OVER = frozenset({SHARDY, GSPMD, FRONTEND})
-WITH_BODIES = frozenset({"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.sort"})
+WITH_BODIES = WITH_BODY & TABLE.keys()
 """Ops whose body is lowered with them."""
 
 OF_FEW = frozenset({*PART_OPS, "stablehlo.convolution"})

@@ -17,14 +17,11 @@ from hlo_lower.lowering.types.carried.carrier import MARK, PAIRED, Carrier, Form
 from hlo_lower.lowering.types.carried.pairs import realize
 from hlo_lower.lowering.types.kind import storage_of
 from hlo_lower.lowering.types.retyped import TWO, retype, with_avals
+from hlo_lower.ops.names import OPTIMIZATION_BARRIER
+from hlo_lower.ops.spec import CONTROL, Role, named
 from hlo_lower.ops.targets.target import Target
 
-MOVING = frozenset(
-    {
-        *("func.func", "func.return", "func.call", "stablehlo.return", "stablehlo.while", "stablehlo.if"),
-        *("stablehlo.case", "stablehlo.optimization_barrier"),
-    }
-)
+MOVING = CONTROL | named(role=Role.ENDS) | {OPTIMIZATION_BARRIER, "func.func", "func.return", "func.call"}
 """Ops that hold or pass on values of any type."""
 
 NAMING = frozenset({"stablehlo.composite", "stablehlo.custom_call"})

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.spec import RESHAPING, short
 
-LAYOUT = frozenset({"reshape", "transpose", "broadcast_in_dim"})
+LAYOUT = short(RESHAPING)
 """Ops that give elements other places."""
 
 CASTS = frozenset({"convert"})

@@ -22,8 +22,9 @@ from hlo_lower.named.match.found import Found, Match, matchers
 from hlo_lower.named.match.one_hot import compared_places
 from hlo_lower.named.match.positions import Positions, beneath_moves, columns_of, is_counting, unwrapped, vector_of
 from hlo_lower.named.match.terms import Term, above
+from hlo_lower.ops.spec import PICKS, short
 
-READS = frozenset({"dynamic_slice", "slice", "gather"})
+READS = short(PICKS)
 
 STEPS = 60
 """Most ops that are looked at above new rows for what they are made of."""

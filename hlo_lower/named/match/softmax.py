@@ -22,12 +22,12 @@ import numpy as np
 from hlo_lower.base.causes import Code
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.named.match.arithmetic import uncast
-from hlo_lower.named.match.axis_atoms import Axis, View, are_same, leaves
+from hlo_lower.named.match.axis_atoms import LAYOUT, Axis, View, are_same, leaves
 from hlo_lower.named.match.found import AttributeValue, Found, Match, NearMiss, matchers
 from hlo_lower.named.match.rows import Reduced, axes_attribute, combiner_of, reduced, rows
 from hlo_lower.named.match.terms import Term
 
-PASSED = frozenset({"broadcast_in_dim", "reshape", "transpose", "convert", "abs", "log"})
+PASSED = LAYOUT | {"convert", "abs", "log"}
 """What may stand between a sum and where it is used."""
 
 

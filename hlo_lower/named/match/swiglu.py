@@ -12,8 +12,9 @@ from hlo_lower.named.match.found import Found, Match, matchers
 from hlo_lower.named.match.positions import beneath_moves
 from hlo_lower.named.match.silu import silu, silu_of
 from hlo_lower.named.match.terms import Term, above
+from hlo_lower.ops.spec import PICKS, short
 
-WAY = LAYOUT | {"convert", "slice", "add", "gather", "dynamic_slice", "multiply", "composite"}
+WAY = LAYOUT | short(PICKS) | {"convert", "add", "multiply", "composite"}
 """What may stand between a projection and its gate."""
 
 

@@ -16,7 +16,9 @@ import numpy as np
 from hlo_lower.facts.ranges.transfer.booleans import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.ops.names import DYNAMIC_BROADCAST_IN_DIM, SLICE
 from hlo_lower.ops.purity import FUNCTIONS
+from hlo_lower.ops.spec import LAYOUT, short
 
 SAME_STEPS = 12
 """Most ops one above the other that are compared to see that two values are computed in the same way."""
@@ -186,7 +188,7 @@ _FOLDED = ARITHMETIC | {
 }
 """Arithmetic on tensors of rank 0; on integers what cannot differ."""
 
-_MOVED = frozenset({"broadcast_in_dim", "reshape", "transpose", "slice", "dynamic_broadcast_in_dim"})
+_MOVED = short(LAYOUT | {SLICE, DYNAMIC_BROADCAST_IN_DIM})
 """Ops of which a scalar stays what it is."""
 
 

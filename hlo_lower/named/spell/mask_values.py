@@ -4,8 +4,9 @@ import numpy as np
 
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.terms import Term, Terms
+from hlo_lower.ops.spec import LAYOUT, PICKS, short
 
-MOVES = frozenset({"broadcast_in_dim", "reshape", "transpose", "slice", "dynamic_slice", "reverse"})
+MOVES = short(LAYOUT | PICKS)
 """Ops whose result has no values but the first operand's."""
 
 STEPS = 60

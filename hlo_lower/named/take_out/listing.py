@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops.names import CONCATENATE
+from hlo_lower.ops.spec import RESHAPING
 
 NEAR = 512
 """How many ops may stand between where a near value is made and where it is taken."""
@@ -35,7 +37,7 @@ _PLACES = 1 << 20
 _COUNTED, _FAR = 1 << 36, 1 << 60
 """More than any distance to a near value, and more than that with a count."""
 
-GATHERS = frozenset({"func.return", *(f"stablehlo.{op}" for op in ("concatenate", "reshape", "broadcast_in_dim"))})
+GATHERS = RESHAPING | {"func.return", CONCATENATE}
 """Ops that gather results, where they are the last ones of a block."""
 
 _VALUE = re.compile(r"(%[\w$.#-]+)", re.ASCII)

@@ -15,7 +15,9 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.named.match.axis_atoms import LAYOUT
 from hlo_lower.named.match.found import Match
+from hlo_lower.ops.names import CONVERT
 from hlo_lower.ops.purity import Functional
+from hlo_lower.ops.spec import RESHAPING
 
 RawOperation = mlir.RawOperation
 RawValue = mlir.RawValue
@@ -23,7 +25,7 @@ RawValue = mlir.RawValue
 CHEAP = frozenset({"stablehlo.constant", "stablehlo.iota"})
 """Ops that are copied where others use them as well."""
 
-MOVES = frozenset(f"stablehlo.{op}" for op in ("broadcast_in_dim", "reshape", "transpose", "convert"))
+MOVES = RESHAPING | {CONVERT}
 """Ops at the rim of a match that stay outside where others use them as well."""
 
 

@@ -9,8 +9,9 @@ from hlo_lower.ops.axes.axis_link import AxisLink, Boundary
 from hlo_lower.ops.axes.contraction import is_summed
 from hlo_lower.ops.axes.rules import subset_rules
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.spec import COMBINING, short
 
-COMBINERS = ("add", "multiply", "or", "and", "xor", "maximum", "minimum")
+COMBINERS = short(COMBINING)
 """Ops by which pieces of a reduction may be combined."""
 
 

@@ -11,12 +11,10 @@ from hlo_lower.lowering.loops.tiled_loop import TiledLoop
 from hlo_lower.ops.axes.axis_link import THREADED
 from hlo_lower.ops.axes.reduction import combiner_of
 from hlo_lower.ops.axes.windows import clamped_starts
+from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.tile.emit.loop_body import LoopBody
 from hlo_lower.tile.emit.phases import Loop, LoopPlan, reads_tile
 from hlo_lower.tile.prepare.order import put_in_order
-
-MOVES = ("stablehlo.reshape", "stablehlo.transpose", "stablehlo.broadcast_in_dim")
-"""Ops through which XLA moves a slice."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def _clamp_slice(value: Value, plan: LoopPlan) -> None:
     """Clamp the starts of a slice that a loop reads: XLA adds those of a slice that a tile makes of it (see
     `dynamic_slice_piece`), and clamps neither."""
     node = value.node
-    while node is not None and node.name in MOVES:
+    while node is not None and node.name in RESHAPING:
         node = node.operand(0).node
     is_slice = node is not None and node.name == "stablehlo.dynamic_slice" and node.operand(0).is_static
     if node is None or not is_slice or node in plan.labels.axes:  # pieces of it are clamped

@@ -9,6 +9,8 @@ from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops.tiled_loop import rounded
 from hlo_lower.ops.axes.axis_link import THREADED, Boundary
 from hlo_lower.ops.axes.indexing import counted_dim
+from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops.spec import PRODUCTS
 from hlo_lower.tile.emit.emit_loops import Sizes
 from hlo_lower.tile.emit.phases import Loop, LoopPlan, cut
 from hlo_lower.tile.find.core import core_of
@@ -185,7 +187,7 @@ def sizes_for(program: Dataflow, plan: LoopPlan, most_live: int) -> Sizes:
     return Sizes(rounded(wanted, steps), max(1, most_live // 2))
 
 
-GOES_THROUGH = ("stablehlo.dot_general", "stablehlo.convolution", "stablehlo.scatter")
+GOES_THROUGH = PRODUCTS | {SCATTER}
 """Ops that go through all of an operand that is not cut; a gather reads rows of it."""
 
 

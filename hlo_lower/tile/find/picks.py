@@ -12,8 +12,6 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops.axes.dynamic_tile import clamped_start
 
-PICKS = ("stablehlo.slice", "stablehlo.dynamic_slice", "stablehlo.gather")
-
 Dims = tuple[int | None, ...]
 """For each dim of a tensor the dim of a pick's operand that it is alike."""
 

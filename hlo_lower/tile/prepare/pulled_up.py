@@ -29,7 +29,8 @@ from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.axes.elementwise import ELEMENTWISE
 from hlo_lower.ops.axes.indexing import clamped_position
 from hlo_lower.ops.cleanup import erase_built
-from hlo_lower.tile.find.picks import PICKS, in_place, of_some_dims, taken_dim
+from hlo_lower.ops.spec import PICKS
+from hlo_lower.tile.find.picks import in_place, of_some_dims, taken_dim
 
 BROADCAST, DOT = "stablehlo.broadcast_in_dim", "stablehlo.dot_general"
 MAKERS = ELEMENTWISE | {BROADCAST, DOT}

@@ -10,6 +10,7 @@ from hlo_lower.facts.ranges.transfer.arithmetic import ARITHMETIC
 from hlo_lower.facts.ranges.transfer.booleans import BOOLEANS, MIRRORED, choose, comparison_direction, comparison_of
 from hlo_lower.facts.ranges.transfer.movement import PLACES
 from hlo_lower.facts.ranges.transfer.result import Transfer
+from hlo_lower.ops.spec import OPS
 
 TRANSFER: Mapping[str, Transfer] = {**PLACES, **ARITHMETIC, **BOOLEANS}
 """Only the operands that have integer elements are asked for; a transfer whose op has others is not called."""
@@ -17,11 +18,7 @@ TRANSFER: Mapping[str, Transfer] = {**PLACES, **ARITHMETIC, **BOOLEANS}
 ELEMENTWISE = frozenset({*ARITHMETIC, *BOOLEANS})
 """Those whose element i depends on element i of each operand alone (a scalar clamp bound or predicate aside)."""
 
-LEADING_OPERANDS: Mapping[str, int] = {
-    "stablehlo.dynamic_slice": 1,
-    "stablehlo.gather": 1,
-    "stablehlo.dynamic_update_slice": 2,
-}
+LEADING_OPERANDS: Mapping[str, int] = {name: len(op.moved) for name, op in OPS.items() if op.moved}
 """How many operands say what the elements are, for ops whose others only say where."""
 
 __all__ = ["ELEMENTWISE", "LEADING_OPERANDS", "MIRRORED", "TRANSFER", "choose", "comparison_direction", "comparison_of"]

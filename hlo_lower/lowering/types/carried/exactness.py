@@ -11,6 +11,15 @@ from enum import Enum
 
 from hlo_lower.lowering.types.carried.carrier import Form
 from hlo_lower.lowering.types.carried.complex_functions import BOUNDED, EXACT, EXPANDED
+from hlo_lower.ops.names import (
+    BITCAST_CONVERT,
+    BROADCAST,
+    GET_DIMENSION_SIZE,
+    OPTIMIZATION_BARRIER,
+    SELECT,
+    TORCH_INDEX_SELECT,
+)
+from hlo_lower.ops.spec import LAYOUT, MOVES, OPS
 
 
 class How(Enum):
@@ -51,16 +60,13 @@ class Exactness:
 
 _LETTERS = {"S": How.SAME, "T": How.SETTLED, "F": How.FLIPPED, "W": How.WRITTEN, "-": How.NONE}
 
-ON_HALVES = ("reshape", "broadcast_in_dim", "transpose", "slice", "concatenate", "reverse", "select")
+ON_HALVES = (*(name.removeprefix("stablehlo.") for name in LAYOUT), "slice", "concatenate", "select")
 """Moves that are written for elements of two halves."""
 
 BY_HALVES = ("dynamic_slice", "dynamic_update_slice", "gather", "pad")
 """Moves that are done for each half."""
 
-BY_PART = (
-    *("reshape", "broadcast_in_dim", "transpose", "slice", "reverse", "concatenate", "dynamic_slice"),
-    *("dynamic_update_slice", "gather", "pad", "select", "optimization_barrier"),
-)
+BY_PART = (*ON_HALVES, *BY_HALVES, "optimization_barrier")
 """Moves of complex numbers that are those of their parts."""
 
 FUNCTIONS = (*EXACT, *BOUNDED, *EXPANDED)
@@ -75,12 +81,12 @@ _WHOLE = "the result is a number of the type"
 _NEAR = "defined as f32's result, rounded: XLA computes it so"
 _MOVED = "elements are moved, not looked at, and a carrier holds each as it is"
 
+_NOT_CARRIED = (BITCAST_CONVERT, BROADCAST, TORCH_INDEX_SELECT)
+"""A bitcast reads the bits of its carrier; the other two are older forms of ops."""
+
 _MOVES: Mapping[str, tuple[int, ...] | None] = {
-    **dict.fromkeys(("reshape", "broadcast_in_dim", "transpose", "slice", "reverse", "concatenate", "select")),
-    **dict.fromkeys(("optimization_barrier", "pad", "get_dimension_size")),
-    **dict.fromkeys(("dynamic_slice", "gather", "dynamic_gather", "dynamic_reshape"), (0,)),
-    **dict.fromkeys(("dynamic_broadcast_in_dim", "real_dynamic_slice"), (0,)),
-    **dict.fromkeys(("dynamic_update_slice", "dynamic_pad"), (0, 1)),
+    **{name: op.moved for name, op in OPS.items() if name in MOVES and name not in _NOT_CARRIED},
+    **dict.fromkeys((SELECT, OPTIMIZATION_BARRIER, GET_DIMENSION_SIZE)),
 }
 """Ops that only move elements, and the operands that they move."""
 
@@ -141,7 +147,7 @@ def _read(letters: str, proof: str, moved: tuple[int, ...] | None = None) -> Exa
 
 
 TABLE: Mapping[str, Exactness] = {
-    **{f"stablehlo.{name}": _moves(name, moved) for name, moved in _MOVES.items()},
+    **{name: _moves(name.removeprefix("stablehlo."), moved) for name, moved in _MOVES.items()},
     **{f"stablehlo.{name}": _read(letters, proof) for name, (letters, proof) in _OTHERS.items()},
 }
 """Each op that can be carried."""

@@ -10,9 +10,7 @@ from hlo_lower.lowering.types.carried.carrier import is_unsigned, least_of, most
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.halves import HALF, add, choose, is_less, left, right, sixteen
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
-
-FOLDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
-"""Bodies of a reduction that are one op of both arguments."""
+from hlo_lower.ops.spec import COMBINING
 
 DIGITS = ((16, 1 << 15), (8, 1 << 23))
 """How many bits a digit has of which so many are summed: their sum is below 2^31."""
@@ -23,8 +21,7 @@ def fold_of(body: Block) -> str:
     op = only_op(body)
     if op is None or len({value.element_type for value in (*body.arguments, *op.results)}) > 1:
         return ""
-    name = op.name.removeprefix("stablehlo.")
-    return name if name in FOLDS else ""
+    return op.name.removeprefix("stablehlo.") if op.name in COMBINING else ""
 
 
 def is_folded(c: Carrying, node: Node) -> bool:
