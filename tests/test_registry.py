@@ -14,7 +14,6 @@ from hlo_lower.base.causes import Code
 from hlo_lower.base.english import listed
 from hlo_lower.base.errors import RegistryError
 from hlo_lower.base.registry import CompositeLoweringRegistry, ConditionError, NoRuleError, RuleList, When
-from hlo_lower.facts.gather.facts import GATHER
 from hlo_lower.facts.scatter.facts import Arity, Dialect, Drops, InBounds, Offsets, Parts, ScatterFacts, Windows
 from hlo_lower.facts.scatter.strategy import Strategy
 from hlo_lower.facts.values.region import Combiner
@@ -23,6 +22,7 @@ from hlo_lower.lowering.kinds import KINDS, default_registry, new_registry
 from hlo_lower.lowering.scatter import replace
 from hlo_lower.lowering.scatter.loop import scatter_to_while
 from hlo_lower.lowering.single_ops.plain_op import Numbers
+from hlo_lower.ops.names import GATHER
 from hlo_lower.ops.subset import MANY_WINDOWS, Subset
 from hlo_lower.ops.targets.costs import COSTS
 

@@ -3,6 +3,8 @@
 import re
 import signal
 
+from hlo_lower.ops.names import CUSTOM_CALL
+
 MESSAGE_LENGTH = 200
 
 _QUOTED_OP = re.compile(r"'((?:[a-z_]\w*\.)+[a-z_]\w*)'(?! attribute)")
@@ -30,7 +32,7 @@ def cause_of(message: str) -> str:
     """The op that a refusal is about; of a custom call also its target."""
     errors = [line.split("error: ", 1)[1] for line in message.splitlines() if "error: " in line]
     cause = next((op for error in errors if (op := named_op(error))), "")
-    if cause == "stablehlo.custom_call" and (target := _TARGET.search(message)):
+    if cause == CUSTOM_CALL and (target := _TARGET.search(message)):
         cause += f" @{target[1] or target[2]}"
     return cause
 

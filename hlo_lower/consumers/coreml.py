@@ -8,6 +8,7 @@ from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.consumer_messages import cause_of, first_line
 from hlo_lower.consumers.consumer_outcome import RefusedError
 from hlo_lower.consumers.coreml_named import register
+from hlo_lower.ops.names import SCATTER
 
 COREML = Consumer(
     "coreml",
@@ -23,7 +24,7 @@ COREML = Consumer(
 
 _OP_OF_A_MESSAGE = (
     (re.compile(r"[Cc]ustom call.*?:? ([\w.]+)$"), "stablehlo.custom_call @{}"),
-    (re.compile(r"[Ss]catter"), "stablehlo.scatter"),
+    (re.compile(r"[Ss]catter"), SCATTER),
     (re.compile(r"\b(?:stablehlo|mhlo|chlo)[._]\w+"), "{}"),
 )
 """How the converter names what it does not take; it has no form for that."""

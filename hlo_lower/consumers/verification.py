@@ -12,6 +12,7 @@ from hlo_lower.consumers.consumer_judge import LIMIT, MEMORY, Judge
 from hlo_lower.consumers.consumer_outcome import ConsumerOutcome
 from hlo_lower.consumers.reference import Reference, reference_of
 from hlo_lower.consumers.rounding import Rounding
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.verify.module_runs import blind
 from hlo_lower.verify.run import CannotRunError, Executable
 
@@ -132,7 +133,7 @@ def verify_on(
 def _not_exercised(before: str, reference: Reference) -> tuple[str, ...]:
     """Whether the comparison would notice if every scatter were dropped."""
     text = blind(before)
-    if text is None or text == before or "stablehlo.scatter" not in before:
+    if text is None or text == before or SCATTER not in before:
         return ()
     try:
         blinded = Executable(text, "exact")

@@ -7,14 +7,13 @@ numbers. Only ops that are known to be functions count; of an op that nobody kno
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
+from hlo_lower.ops.names import CUSTOM_CALL, SCATTER
 from hlo_lower.ops.spec import CONTROL, named
 
-_SCATTER = "stablehlo.scatter"
-
-PURE_OPS = (named(is_pure=True) - CONTROL - {_SCATTER}) | {"builtin.unrealized_conversion_cast"}
+PURE_OPS = (named(is_pure=True) - CONTROL - {SCATTER}) | {"builtin.unrealized_conversion_cast"}
 """Those of them that end and have no record of their own: erasing one whose results nobody uses changes nothing."""
 
-FUNCTIONS = PURE_OPS | CONTROL | {_SCATTER, "sdy.sharding_constraint", "func.return"}
+FUNCTIONS = PURE_OPS | CONTROL | {SCATTER, "sdy.sharding_constraint", "func.return"}
 """Ops that are, as far as what stands in their regions is."""
 
 PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")
@@ -72,6 +71,6 @@ def _holds(blocks: tuple[Block, ...] | list[Block], called: set[str]) -> bool:
 
 
 def _is_known(node: Node) -> bool:
-    if node.name == "stablehlo.custom_call":
+    if node.name == CUSTOM_CALL:
         return mlir.call_target(node.raw) in PLACEMENT_NOTES
     return node.name in FUNCTIONS

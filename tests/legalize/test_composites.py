@@ -8,7 +8,8 @@ from hlo_lower.base.change import Outcome
 from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.plain.composite import COMPOSITE, composite_facts
+from hlo_lower.lowering.plain.composite import composite_facts
+from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.verify.bounds.compare import epsilon, first_difference, first_difference_beyond
 

@@ -13,9 +13,9 @@ from hlo_lower.facts.scatter.facts import ScatterFacts
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.kinds import default_registry
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.scatter.kind import SCATTER
 from hlo_lower.lowering.scatter.scatters import read_scatters
 from hlo_lower.lowering.scatter.window import one_window
+from hlo_lower.ops.names import SCATTER
 
 ROW = """func.func public @main(%o: tensor<8x4xf32>, %i: tensor<1xi32>, %u: tensor<4xf32>) -> tensor<8x4xf32> {
   %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<

@@ -14,8 +14,8 @@ from hlo_lower.facts.scatter.facts import ScatterFacts
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.kinds import default_registry
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.scatter.kind import SCATTER
 from hlo_lower.lowering.scatter.scatters import read_scatters
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.verify import Assumed, Effort, Verdict
 from hlo_lower.verify.module_runs import verify_module
 

@@ -18,6 +18,7 @@ from hlo_lower.facts.values.evidence import Evidence
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
+from hlo_lower.ops.names import SLICE
 
 
 def _sort(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
@@ -206,7 +207,7 @@ def _pieces(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
     for operand in node.operands:
         cut, own = operand.node, operand
         begin = 0
-        if cut is not None and cut.name == "stablehlo.slice":
+        if cut is not None and cut.name == SLICE:
             own, begin = cut.operand(0), cut.integers("start_indices")[dim]
             strides, starts = cut.integers("strides"), cut.integers("start_indices")
             if any(s != 1 for s in strides) or any(s for d, s in enumerate(starts) if d != dim):

@@ -24,6 +24,7 @@ from hlo_lower.facts.values.evidence import Evidence
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import COMPARE
 
 
 def _select(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
@@ -66,7 +67,7 @@ def _select(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
 def _kept_of_negative(queries: DistinctQueries, predicate: Site, on_true: Site, on_false: Site) -> Site | None:
     """For a choice by `x < 0` or `x >= 0` of which x is the branch for x >= 0: x."""
     node = predicate.node
-    if node is None or node.name != "stablehlo.compare" or type_range(node.operand(0).element_type) is None:
+    if node is None or node.name != COMPARE or type_range(node.operand(0).element_type) is None:
         return None
     direction = comparison_direction(node)
     x, bound = map(predicate.to, node.operands)

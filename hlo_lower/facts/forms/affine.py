@@ -36,6 +36,7 @@ from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Carried, OneOf, Same
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import COMPARE
 
 MAX_TERMS = 64
 """Most symbols of a form; what is the sum of more is a symbol itself."""
@@ -214,7 +215,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
     def _compared_with_zero(self, predicate: Entry, element_type: str) -> tuple[Linear, bool] | None:
         """For `x < 0` or `x >= 0` of elements of a type: x, and whether the predicate is true where x is negative."""
         node = predicate.site.node
-        if node is None or node.name != "stablehlo.compare" or node.operand(0).element_type != element_type:
+        if node is None or node.name != COMPARE or node.operand(0).element_type != element_type:
             return None
         direction = comparison_direction(node)
         if direction not in ("LT", "GE"):

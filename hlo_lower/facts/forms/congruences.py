@@ -13,6 +13,7 @@ from hlo_lower.facts.values.budget import FOLLOWED
 from hlo_lower.facts.values.sources import Same
 from hlo_lower.ir.view import Node
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import ADD
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def _shifted(queries: DistinctQueries, node: Node, entry: Entry, left: int) -> C
     """A congruent element plus or minus a number that is known."""
     whole = type_range(entry.site.value.element_type)
     x, added = node.operands
-    sign = 1 if node.name == "stablehlo.add" else -1
+    sign = 1 if node.name == ADD else -1
     low, high = queries.hull(entry.site.to(added))
     least, most = queries.hull(entry.site.to(x))
     if low != high or whole is None or least + sign * low < whole[0] or most + sign * low > whole[1]:

@@ -15,8 +15,6 @@ from hlo_lower.facts.values.site import Site
 from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.targets.costs import CostTable
 
-GATHER = "stablehlo.gather"
-
 
 class TakenGather(Enum):
     """How the target takes it."""

@@ -11,7 +11,7 @@ from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.ops.axes.axis_link import Boundary, OpAxes
 from hlo_lower.ops.axes.elementwise import ELEMENTWISE
 from hlo_lower.ops.axes.rules import SubsetRules
-from hlo_lower.ops.names import BROADCAST_IN_DIM, RESHAPE
+from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, IOTA, REDUCE, RESHAPE, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.spec import CONSTANTS, CONTROL
 
@@ -73,14 +73,14 @@ def cheap_values(nodes: Sequence[Node]) -> set[Value]:
     for node in nodes:
         if len(node.results) != 1:
             continue
-        if node.name == "stablehlo.constant":
+        if node.name == CONSTANT:
             is_cheap = mlir.is_splat(node.raw)
-        elif node.name == "stablehlo.broadcast_in_dim":
+        elif node.name == BROADCAST_IN_DIM:
             small = size_of(node.operand(0)) * MUCH <= size_of(node.result())
             is_cheap = small or node.operand(0) in found
         else:
             of_cheap = all(value in found for value in node.operands)
-            is_cheap = node.name == "stablehlo.iota" or (node.name in ELEMENTWISE and of_cheap)
+            is_cheap = node.name == IOTA or (node.name in ELEMENTWISE and of_cheap)
         if is_cheap:
             found.add(node.result())
     return found
@@ -140,7 +140,7 @@ class Dataflow:
         if node.name not in WITH_BODIES:
             return ()
         if node not in self._inner:
-            blocks = node.blocks[1:] if node.name == "stablehlo.while" else node.blocks
+            blocks = node.blocks[1:] if node.name == WHILE else node.blocks
             self._inner[node] = tuple(Dataflow(self.graph, self.rules, block) for block in blocks)
         return self._inner[node]
 
@@ -174,7 +174,7 @@ class Dataflow:
         node, users = self.maker.get(value), self.users[value]
         if node is None or node.name not in FUSED or len(users) != 1:
             return False
-        return users[0].name in FUSED or users[0].name == "stablehlo.reduce"
+        return users[0].name in FUSED or users[0].name == REDUCE
 
     def blocks(self) -> "Iterator[Dataflow]":
         """This block and those of the loops and branches in it, read."""

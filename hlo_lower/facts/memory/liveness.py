@@ -11,6 +11,7 @@ from itertools import accumulate
 
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops.names import WHILE
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class _Storage:
         self._program = program
         self._root: dict[Value, Value] = {}
         for node in program.nodes:
-            if node.name == "stablehlo.while":
+            if node.name == WHILE:
                 self._carry(node)
 
     def root(self, value: Value) -> Value:

@@ -5,6 +5,7 @@ from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.facts.memory.liveness import stored_at
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.names import WHILE
 
 MOST_OPS = 1 << 16
 """Ops of a curve up to which bodies and called functions stand in it with all of theirs, and then with their peak:
@@ -48,7 +49,7 @@ class _Curves:
                 loops += [LoopSpan(len(live) + own.first, len(live) + own.last, own.where) for own in shown.loops]
                 live += [stored + size for size in shown.live]
             live += [stored] if len(live) == first else []
-            if node.name == "stablehlo.while":
+            if node.name == WHILE:
                 loops = [span for span in loops if span.first < first]
                 loops.append(LoopSpan(first, len(live) - 1, str(self._graph.location(node))))
         return MemoryCurve(tuple(live), tuple(loops))

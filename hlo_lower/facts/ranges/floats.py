@@ -18,6 +18,7 @@ from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Same
 from hlo_lower.ir.view import Node
+from hlo_lower.ops import names
 
 MAX_ELEMENTS = 1 << 16
 """Largest float tensor that is known element by element."""
@@ -74,10 +75,10 @@ def _known_floats(ranges: Ranges, site: Site, left: int, found: Known) -> NDArra
 
     shape = value.static_shape
     match node.name:
-        case "stablehlo.constant":
+        case names.CONSTANT:
             values = node.constant()
             return None if values is None else np.asarray(values, np.float64)
-        case "stablehlo.broadcast_in_dim":
+        case names.BROADCAST_IN_DIM:
             operand = known(0)
             if operand is None:
                 return None
@@ -87,10 +88,10 @@ def _known_floats(ranges: Ranges, site: Site, left: int, found: Known) -> NDArra
             for i, dim in enumerate(dims):
                 sizes[dim] = operand.shape[i]
             return np.broadcast_to(operand.transpose(order).reshape(sizes), shape)
-        case "stablehlo.reshape":
+        case names.RESHAPE:
             operand = known(0)
             return None if operand is None else operand.reshape(shape)
-        case "stablehlo.select":
+        case names.SELECT:
             mask = ranges.of(site.to(node.operand(0)))
             on_true, on_false = known(1), known(2)
             if not mask.is_constant or on_true is None or on_false is None:

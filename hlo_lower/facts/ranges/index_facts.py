@@ -140,7 +140,7 @@ class IndexAnalysis(Provider[Site, Interval]):
 
     def _uniform(self, node: Node, site: Site) -> Interval | None:
         """The interval of a large tensor whose elements all have the same bounds: a splat, or made of such as are."""
-        if node.name not in UNIFORM or (node.name == "stablehlo.constant" and not mlir.is_splat(node.raw)):
+        if node.name not in UNIFORM or (node.name == CONSTANT and not mlir.is_splat(node.raw)):
             return None
         operands = node.operands[: LEADING_OPERANDS.get(node.name)]
         if not all(map(is_tracked, operands)):

@@ -22,6 +22,7 @@ from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Carried
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import ADD, AND, COMPARE, CONVERT, SUBTRACT
 
 MAX_NESTED = 2
 """How many assumptions a proof may rest on: a counter within a counter."""
@@ -105,10 +106,10 @@ def _step(ranges: Ranges, origin: Carried) -> Hull | None:
     """The hull of what a loop's body adds to one of its values, or None where it does something else with it."""
     returned = ranges.sources.followed(origin.following)
     node = returned.node
-    if node is None or node.name not in ("stablehlo.add", "stablehlo.subtract"):
+    if node is None or node.name not in (ADD, SUBTRACT):
         return None
     a, b = map(returned.to, node.operands)
-    if node.name == "stablehlo.add" and ranges.sources.followed(b) == origin.argument:
+    if node.name == ADD and ranges.sources.followed(b) == origin.argument:
         a, b = b, a
     if ranges.sources.followed(a) != origin.argument or returned.value.element_type == "i1":
         return None
@@ -116,7 +117,7 @@ def _step(ranges: Ranges, origin: Carried) -> Hull | None:
     whole = type_range(returned.value.element_type)
     if (low, high) == whole:
         return None
-    return (low, high) if node.name == "stablehlo.add" else (-high, -low)
+    return (low, high) if node.name == ADD else (-high, -low)
 
 
 def _candidates(before: Hull, after_any: Hull, after_first: Hull) -> Iterator[Hull]:
@@ -156,13 +157,13 @@ def _where_true(ranges: Ranges, origin: Carried, hull: Hull) -> Hull:
         node = pending.pop().node
         if node is None:
             continue
-        if node.name == "stablehlo.and" or (node.name == "stablehlo.convert" and node.result().element_type == "i1"):
+        if node.name == AND or (node.name == CONVERT and node.result().element_type == "i1"):
             pending.extend(o for o in node.operands if o.element_type == "i1")
-        elif node.name == "stablehlo.compare" and node.operand(0).element_type == "i1":
+        elif node.name == COMPARE and node.operand(0).element_type == "i1":
             left, right = node.operands
             if comparison_direction(node) == "NE" and ranges.of(origin.initial.to(right)).hull() == (0, 0):
                 pending.append(left)
-        elif node.name == "stablehlo.compare" and argument in node.operands and argument.shape == ():
+        elif node.name == COMPARE and argument in node.operands and argument.shape == ():
             direction = comparison_direction(node)
             left, right = node.operands
             if right == argument:

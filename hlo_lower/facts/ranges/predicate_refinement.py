@@ -11,6 +11,7 @@ from hlo_lower.facts.ranges.transfer.booleans import MIRRORED, comparison_direct
 from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops import names
 
 MAX_DEPTH = 8
 """Nested predicates that are looked into."""
@@ -28,7 +29,7 @@ def subjects(predicate: Value, depth: int = 0) -> list[Value]:
             continue
         if tensor.element_name == "i1":
             found += subjects(operand, depth + 1)
-        elif node.name == "stablehlo.compare":
+        elif node.name == names.COMPARE:
             found.append(operand)
     return list(dict.fromkeys(found))
 
@@ -52,7 +53,7 @@ def refined_by(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nes
         return refined_by(ranges, node.operand(number), truth, subject, nested + 1)
 
     match node.name:
-        case "stablehlo.compare" if node.operand(0).element_type == "i1":
+        case names.COMPARE if node.operand(0).element_type == "i1":
             for neutral, other in ((0, 1), (1, 0)):
                 value = ranges.of(subject.to(node.operand(neutral)))
                 direction = comparison_direction(node)
@@ -60,12 +61,12 @@ def refined_by(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nes
                     same = bool(value.hull()[0]) == (direction == "EQ")
                     return part(other, truth == same)
             return known
-        case "stablehlo.compare":
+        case names.COMPARE:
             return _compared(ranges, node, truth, subject, known)
-        case "stablehlo.not":
+        case names.NOT:
             return part(0, not truth)
-        case "stablehlo.and" | "stablehlo.or":
-            both = truth == (node.name == "stablehlo.and")
+        case names.AND | names.OR:
+            both = truth == (node.name == names.AND)
             a, b = part(0, truth), part(1, truth)
             return _met(a, b) if both else _joined(a, b)
         case _:

@@ -10,6 +10,7 @@ from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import ADD, REDUCE
 
 
 def reduction_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
@@ -37,7 +38,7 @@ def reduction_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     if keeps_within(ranges, hull, [*map(site.to, arguments)], site.to(returned)):
         return uniform(like, hull).because(Evidence.at(node, Code.FOLDED(*hull), why))
     adder = returned.node
-    if adder is None or adder.name != "stablehlo.add" or set(adder.operands) != set(arguments):
+    if adder is None or adder.name != ADD or set(adder.operands) != set(arguments):
         return None
     if operand.element_type == "i1":
         return None
@@ -55,7 +56,7 @@ def reduction_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
 def _folded_at_once(node: Node, operand: Value, result: Value) -> int:
     """How many elements go into one element of the result."""
     sizes = operand.static_shape
-    if node.name == "stablehlo.reduce":
+    if node.name == REDUCE:
         sizes = tuple(sizes[d] for d in node.integers("dimensions"))
     else:
         sizes = node.integers("window_dimensions")

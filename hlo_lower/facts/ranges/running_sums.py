@@ -18,6 +18,7 @@ from hlo_lower.facts.values.site import Site
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import ADD, SCATTER
 
 MAX_WIDE = 1 << 16
 """Longest sum of 64-bit numbers that is bounded element by element; their bounds are Python integers."""
@@ -50,7 +51,7 @@ def running_dim(node: Node) -> tuple[int, bool] | None:
             return None
     body = node.blocks[0]
     adder = body.terminator.operand(0).node
-    if adder is None or adder.name != "stablehlo.add" or set(adder.operands) != set(body.arguments):
+    if adder is None or adder.name != ADD or set(adder.operands) != set(body.arguments):
         return None
     long = [d for d, size in enumerate(window) if size != 1]
     padding = node.attribute("padding")
@@ -104,7 +105,7 @@ def _counted(ranges: Ranges, site: Site) -> int | None:
     """
     site = ranges.sources.followed(site)
     value, node = site.value, site.node
-    if node is None or node.name != "stablehlo.scatter" or len(node.results) != 1 or len(value.shape) != 1:
+    if node is None or node.name != SCATTER or len(node.results) != 1 or len(value.shape) != 1:
         return None
     if classify_region(node.blocks[0]).common is not Combiner.ADD or not all(v.is_static for v in node.operands):
         return None

@@ -16,9 +16,10 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.extents import broadcast_like
 from hlo_lower.ir.regions import captured_values
 from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.ops.names import BITCAST_CONVERT, CONSTANT, MAP
 from hlo_lower.ops.spec import ELEMENTWISE
 
-LIFTED_OPS = frozenset(op for op in ELEMENTWISE if op.startswith("stablehlo.")) | {"stablehlo.bitcast_convert"}
+LIFTED_OPS = frozenset(op for op in ELEMENTWISE if op.startswith("stablehlo.")) | {BITCAST_CONVERT}
 """Elementwise ops: on scalars and on tensors the same, element by element."""
 
 
@@ -70,7 +71,7 @@ def _can_lift_node(graph: Graph, node: Node) -> bool:
     if node.name == "func.call":
         callee = graph.functions.get(node.callee)
         return callee is not None and callee.has_body and can_lift(graph, callee.body)
-    return node.name in LIFTED_OPS or node.name == "stablehlo.constant" or is_identity(node)
+    return node.name in LIFTED_OPS or node.name == CONSTANT or is_identity(node)
 
 
 class _Lifter:
@@ -84,7 +85,7 @@ class _Lifter:
         """The values that a block returns, for arguments of the window's shape."""
         lifted = dict(zip(block.arguments, arguments, strict=True))
         for node in list(block.nodes)[:-1]:
-            if node.name == "stablehlo.constant":
+            if node.name == CONSTANT:
                 constant = self._build.clone(node, [], [node.results[0].raw.type]).results[0]
                 results: Sequence[Value] = [broadcast_like(self._build, constant, self._like)]
             elif node.name == "func.call":
@@ -127,7 +128,7 @@ def _map(
         dimensions = {"dimensions": mlir.dense_i64(list(range(len(shape))))}
         nodes, read = _needed(region, returned)
         taken = [v for v in windows if v in read] or [region.arguments[i]]
-        node = build.op("stablehlo.map", [windows[v] for v in taken], [result_type], dimensions, regions=1)
+        node = build.op(MAP, [windows[v] for v in taken], [result_type], dimensions, regions=1)
         build.copy_nodes(nodes, returned, node, 0, taken, captured)
         _inline(build, graph, node, frozenset())
         results.append(node.results[0])
@@ -146,7 +147,7 @@ def _needed(region: Block, returned: Value) -> tuple[list[Node], set[Value]]:
 
 
 def _is_constant(value: Value) -> bool:
-    return value.node is not None and value.node.name == "stablehlo.constant"
+    return value.node is not None and value.node.name == CONSTANT
 
 
 def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -> None:

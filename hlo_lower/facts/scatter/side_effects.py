@@ -8,7 +8,7 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.facts.scatter.dimension_numbers import NotCanonicalError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
-from hlo_lower.ops.names import RNG
+from hlo_lower.ops.names import CUSTOM_CALL, RNG
 from hlo_lower.ops.spec import Role, named
 
 _EFFECTS = named(role=Role.HOST) | {RNG}
@@ -39,7 +39,7 @@ def _effect(node: Node) -> Cause | None:
     """The side effect that a node has, or None."""
     if node.name in _EFFECTS:
         return Code.SIDE_EFFECT(node.name, None)
-    if node.name == "stablehlo.custom_call":
+    if node.name == CUSTOM_CALL:
         has = node.attribute("has_side_effect")
         if has is not None and bool(has.value):
             return Code.SIDE_EFFECT(node.name, mlir.call_target(node.raw))

@@ -9,6 +9,7 @@ import re
 from math import prod
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops.names import CUSTOM_CALL, RETURN, WHILE
 
 SHARDY, GSPMD = "sdy.sharding", "mhlo.sharding"
 
@@ -96,7 +97,7 @@ def _behind(value: mlir.RawValue) -> frozenset[int] | None:
                 return frozenset()
             if owner.name == "func.func":
                 return _of_function(owner, "arg_attrs", number)
-            if owner.name != "stablehlo.while":
+            if owner.name != WHILE:
                 return None
             value = owner.operands[number]
             continue
@@ -113,15 +114,13 @@ def _ahead(value: mlir.RawValue) -> frozenset[int] | None:
         following = None
         for use in value.uses:
             user, number = use.owner.operation, int(use.operand_number)
-            if user.name in ("func.return", "stablehlo.return"):
+            if user.name in ("func.return", RETURN):
                 around = user.parent.operation
                 if around.name == "func.func":
                     return _of_function(around, "res_attrs", number)
-                following = around.results[number] if around.name == "stablehlo.while" else None
+                following = around.results[number] if around.name == WHILE else None
                 continue
-            found = (
-                _of_operation(user, 0) if user.name in ("sdy.sharding_constraint", "stablehlo.custom_call") else None
-            )
+            found = _of_operation(user, 0) if user.name in ("sdy.sharding_constraint", CUSTOM_CALL) else None
             if found is not None:
                 return found
             if user.name in _IN_PLACE and number < len(user.results):

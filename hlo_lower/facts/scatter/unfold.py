@@ -17,6 +17,7 @@ from hlo_lower.facts.scatter.layout import lay_out
 from hlo_lower.facts.values.region import classify_region
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Value
+from hlo_lower.ops.names import RESHAPE
 
 MAX_LOOKED_AT = 64
 """Producers of the indices that are looked at for a reshape."""
@@ -58,7 +59,7 @@ def _shapes(value: Value, count: int) -> Iterator[tuple[int, ...]]:
                 continue
             seen.add(operand)
             shape = tuple(size for size in operand.static_shape if size != 1)
-            if node.name == "stablehlo.reshape" and len(shape) > 1 and prod(shape) == count:
+            if node.name == RESHAPE and len(shape) > 1 and prod(shape) == count:
                 yield shape
             elif prod(shape) >= count:
                 pending.append(operand)

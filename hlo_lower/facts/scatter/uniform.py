@@ -2,6 +2,7 @@
 
 from hlo_lower.facts.scatter.canonical import CanonicalScatter
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
 from hlo_lower.ops.names import REVERSE, SLICE
 from hlo_lower.ops.spec import Role, named
 
@@ -35,16 +36,16 @@ def constant_dims(value: mlir.RawValue, depth: int = 0) -> frozenset[int]:
         return found
     op, every = value.owner.operation, frozenset(range(len(tensor.shape)))
     match op.name:
-        case "stablehlo.constant":
+        case names.CONSTANT:
             return every if mlir.is_splat(op) else found
-        case "stablehlo.broadcast_in_dim":
+        case names.BROADCAST_IN_DIM:
             dims = mlir.integers_of(op.attributes["broadcast_dimensions"])
             inner = constant_dims(op.operands[0], depth + 1)
             return found | {d for d in every if d not in dims or dims.index(d) in inner}
-        case "stablehlo.reshape":
+        case names.RESHAPE:
             inner = constant_dims(op.operands[0], depth + 1)
             return every if len(inner) == len(mlir.tensor_shape(op.operands[0].type)) else found
-        case "stablehlo.transpose":
+        case names.TRANSPOSE:
             inner = constant_dims(op.operands[0], depth + 1)
             permutation = mlir.integers_of(op.attributes["permutation"])
             return found | {d for d, source in enumerate(permutation) if source in inner}

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from hlo_lower.facts.values.identity import is_identity
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Function, Graph, Node, Value
-from hlo_lower.ops.names import CONVERT, SELECT
+from hlo_lower.ops.names import CASE, CONVERT, DYNAMIC_UPDATE_SLICE, IF, SCATTER, SELECT, WHILE
 from hlo_lower.ops.spec import LAYOUT
 
 SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
@@ -47,7 +47,7 @@ def unreduced_scatters(graph: Graph) -> Mapping[Node, str]:
             continue
         seen.add(value)
         node = value.node
-        if node is not None and node.name == "stablehlo.scatter":
+        if node is not None and node.name == SCATTER:
             found.setdefault(node, said)
         pending.extend((other, said) for other in _made_of(graph, value, callers))
     return found
@@ -98,13 +98,13 @@ def _made_of(graph: Graph, value: Value, callers: Mapping[str, list[Node]]) -> l
     node, number = value.node, value.number
     if node is None:
         return _given(value, callers)
-    if is_identity(node) or node.name in ("stablehlo.scatter", "stablehlo.dynamic_update_slice"):
+    if is_identity(node) or node.name in (SCATTER, DYNAMIC_UPDATE_SLICE):
         return [node.operand(number)]
     if node.name in _SAME_ELEMENTS:
         return list(node.operands)
-    if node.name == "stablehlo.while":
+    if node.name == WHILE:
         return [node.operand(number), node.blocks[1].terminator.operand(number)]
-    if node.name in ("stablehlo.case", "stablehlo.if"):
+    if node.name in (CASE, IF):
         return [block.terminator.operand(number) for block in node.blocks]
     callee = graph.functions.get(node.body_name)
     return [callee.body.terminator.operand(number)] if callee is not None and callee.has_body else []
@@ -116,7 +116,7 @@ def _given(value: Value, callers: Mapping[str, list[Node]]) -> list[Value]:
     if block is None:
         return []
     owner = block.owner
-    if owner.name == "stablehlo.while":
+    if owner.name == WHILE:
         return [owner.operand(value.number), owner.blocks[1].terminator.operand(value.number)]
     if owner.name == "func.func":
         return [call.operand(value.number) for call in callers.get(Function(owner).name, ())]

@@ -11,8 +11,7 @@ from hlo_lower.facts.sort.float_keys import ELEMENTWISE, FLOAT_BITS, cone_of
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops.element_types import type_range
-
-SLICE = "stablehlo.slice"
+from hlo_lower.ops.names import IOTA, SLICE
 
 MOST_ELEMENTS = 1 << 30
 """Beyond it positions and places are not counted in i32."""
@@ -74,7 +73,7 @@ class CanonicalSort:
         limits, maker = type_range(operand.element_type), operand.node
         if limits is None or limits[1] < self.shape[self.dim] - 1:
             return False
-        return maker is not None and maker.name == "stablehlo.iota" and maker.integer("iota_dimension") == self.dim
+        return maker is not None and maker.name == IOTA and maker.integer("iota_dimension") == self.dim
 
     def results_of(self, build: Builder, columns: dict[int, Value]) -> list[Value]:
         """The values that replace what is read.

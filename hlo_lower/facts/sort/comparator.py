@@ -10,6 +10,7 @@ from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import AND, COMPARE, NOT, OR, SELECT
 from hlo_lower.ops.purity import FUNCTIONS
 
 MAX_NODES = 200
@@ -74,13 +75,13 @@ def _keys(value: Value, block: Block, depth: int) -> tuple[SortKey, ...] | None:
         return None
     # Each a comparison, what says that its keys are equal, and what decides then.
     chain: list[tuple[Value, Value, Value]] = []
-    if node.name == "stablehlo.or":
+    if node.name == OR:
         for first, rest in (node.operands, node.operands[::-1]):
             tail = rest.node
-            if tail is not None and tail.name == "stablehlo.and":
+            if tail is not None and tail.name == AND:
                 left, right = tail.operands
                 chain += [(first, left, right), (first, right, left)]
-    elif node.name == "stablehlo.select":
+    elif node.name == SELECT:
         equal, second, first = node.operands
         chain.append((first, equal, second))
     for first, equal, second in chain:
@@ -95,9 +96,9 @@ def _keys(value: Value, block: Block, depth: int) -> tuple[SortKey, ...] | None:
 def _comparison(value: Value) -> tuple[Node, str] | None:
     """A comparison by a total order and its direction, also where it is negated."""
     node, is_negated = value.node, False
-    if node is not None and node.name == "stablehlo.not":
+    if node is not None and node.name == NOT:
         node, is_negated = node.operand(0).node, True
-    if node is None or node.name != "stablehlo.compare" or not _is_total(node):
+    if node is None or node.name != COMPARE or not _is_total(node):
         return None
     direction = comparison_direction(node)
     return node, _NEGATED.get(direction, "") if is_negated else direction

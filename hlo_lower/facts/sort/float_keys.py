@@ -12,7 +12,7 @@ import numpy as np
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.ops import spec
-from hlo_lower.ops.names import BITCAST_CONVERT, CONSTANT
+from hlo_lower.ops.names import BITCAST_CONVERT, COMPARE, CONSTANT, SELECT
 from hlo_lower.ops.spec import Rounds, named
 
 ELEMENTWISE = spec.ELEMENTWISE - named(rounds=Rounds.FREELY) | {BITCAST_CONVERT, CONSTANT}
@@ -55,7 +55,7 @@ def made_canonical(key: Value) -> Value | None:
 
 def _select(value: Value) -> tuple[Value, Value, Value] | None:
     node = value.node
-    if node is None or node.name != "stablehlo.select":
+    if node is None or node.name != SELECT:
         return None
     predicate, yes, no = node.operands
     return predicate, yes, no
@@ -72,7 +72,7 @@ def _compares_to_itself(is_nan: Value, number: Value) -> bool:
 
 def _float_direction(node: Node) -> str:
     """The direction of a comparison of floats by IEEE 754; "" of other nodes."""
-    if node.name != "stablehlo.compare" or "TOTALORDER" in str(node.attribute("compare_type")):
+    if node.name != COMPARE or "TOTALORDER" in str(node.attribute("compare_type")):
         return ""
     return comparison_direction(node)
 

@@ -9,8 +9,6 @@ from hlo_lower.facts.sort.canonical_sort import CanonicalSort
 from hlo_lower.facts.sort.merge_exchange import stages_of
 from hlo_lower.ops.targets.costs import CostTable
 
-SORT = "stablehlo.sort"
-
 MOST_PAIRS = 1 << 26
 """Most pairs of rows that are compared at once."""
 

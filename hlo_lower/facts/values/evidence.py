@@ -7,6 +7,7 @@ from typing import Self
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ops.names import WHILE
 
 
 @dataclass(slots=True, eq=False)
@@ -68,7 +69,7 @@ def source_of(graph: Graph, argument: Value) -> Cause:
     owner = block.owner
     if owner.name == "func.func":
         return Code.ARGUMENT(argument.number, graph.function_of(owner).name, None)
-    return (Code.CARRIED_BY if owner.name == "stablehlo.while" else Code.ARGUMENT_OF)(plain_name(owner.name))
+    return (Code.CARRIED_BY if owner.name == WHILE else Code.ARGUMENT_OF)(plain_name(owner.name))
 
 
 def merge(parts: tuple[Evidence | None, ...]) -> tuple[Evidence, ...]:

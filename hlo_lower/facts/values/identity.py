@@ -2,15 +2,16 @@
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops.names import CUSTOM_CALL, OPTIMIZATION_BARRIER
 from hlo_lower.ops.purity import PLACEMENT_NOTES
 
 
 def is_identity(node: Node) -> bool:
     """Whether each result of an op is its operand: a barrier, or a note on where a tensor is to live."""
     name = node.name
-    if name == "stablehlo.custom_call":
+    if name == CUSTOM_CALL:
         return mlir.call_target(node.raw) in PLACEMENT_NOTES
-    return name in ("stablehlo.optimization_barrier", "sdy.sharding_constraint")
+    return name in (OPTIMIZATION_BARRIER, "sdy.sharding_constraint")
 
 
 def seen_through(value: Value) -> Value:

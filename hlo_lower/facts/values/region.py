@@ -11,6 +11,7 @@ from enum import Enum
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.facts.values.identity import seen_through
 from hlo_lower.ir.view import Block, Node, Value
+from hlo_lower.ops.names import SUBTRACT
 from hlo_lower.ops.spec import COMBINING
 
 
@@ -103,7 +104,7 @@ def _combiner(
             if returned.element_type == "i1":
                 combiner = _ON_BOOLEANS.get(combiner, combiner)
             return combiner, Code.COMBINED_BY(node.name)
-        if node.name == "stablehlo.subtract" and operands == own:
+        if node.name == SUBTRACT and operands == own:
             return Combiner.SUB, Code.SUBTRACTED()
     return Combiner.GENERAL, Code.COMPUTED_BY(node.name if node else None)
 

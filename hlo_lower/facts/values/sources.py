@@ -10,6 +10,7 @@ from hlo_lower.facts.values.evidence import source_of
 from hlo_lower.facts.values.identity import is_identity
 from hlo_lower.facts.values.site import Frames, Site
 from hlo_lower.ir.view import Block, Graph, Node
+from hlo_lower.ops import names
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +120,10 @@ class Sources:
                 if not returned.is_static:
                     return Unknown(Code.RESULT_OF_CALL(node.callee), node)
                 return Same(Site(returned, self.frames.enter(node, frame)))
-            case "stablehlo.case" | "stablehlo.if":
+            case names.CASE | names.IF:
                 branches = [site.to(block.terminator.operand(value.number)) for block in node.blocks]
                 return OneOf(branches, Code.BRANCHES(len(branches)), node)
-            case "stablehlo.while":
+            case names.WHILE:
                 return Carried.at(site, node, value.number)
             case _:
                 return Same(site.to(node.operand(value.number))) if is_identity(node) else node
@@ -135,7 +136,7 @@ class Sources:
                 site = origin.site
             elif (
                 isinstance(origin, Node)
-                and origin.name == "stablehlo.convert"
+                and origin.name == names.CONVERT
                 and origin.operand(0).raw.type == site.value.raw.type
             ):
                 site = site.to(origin.operand(0))
@@ -149,7 +150,7 @@ class Sources:
         if passed is not None:
             return Same(passed)
         owner = block.owner
-        if owner.name == "stablehlo.while":
+        if owner.name == names.WHILE:
             return Carried.at(site, owner, site.value.number, block)
         unknown = Unknown(source_of(self._graph, site.value), None if owner.name == "func.func" else owner)
         if owner.name != "func.func":

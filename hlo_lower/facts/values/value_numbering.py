@@ -14,6 +14,7 @@ from hlo_lower.facts.ranges.index_facts import is_tracked
 from hlo_lower.facts.values.budget import FORMS
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.ops.names import CONSTANT
 from hlo_lower.ops.purity import FUNCTIONS, Functional
 
 MAX_TRAIL = 2_000
@@ -77,7 +78,7 @@ class ValueNumbering:
             is_followed = self._is_followed.get(own_type)
             if is_followed is None:
                 is_followed = self._is_followed[own_type] = is_tracked(Value(value))
-            if is_followed and name == "stablehlo.constant":
+            if is_followed and name == CONSTANT:
                 key = (name, raw.attributes["value"])
             # An op with regions may capture anything, and from other types than integers no fact follows.
             elif is_followed and depth <= FORMS.deepest and not len(raw.regions) and self._is_function_of(name, raw):
@@ -98,7 +99,7 @@ class ValueNumbering:
         for n, operation in enumerate(block.raw.operations):
             raw = operation.operation
             name = raw.name
-            if name == "stablehlo.constant" or len(raw.regions) or not self._is_function_of(name, raw):
+            if name == CONSTANT or len(raw.regions) or not self._is_function_of(name, raw):
                 lines.append(raw)
                 continue
             operands = tuple(names.get(v) or ("captured", v) for v in raw.operands)

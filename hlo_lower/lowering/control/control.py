@@ -12,14 +12,15 @@ from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.control.flat_copy import CASE, IF, WHILE, FlatCopy
+from hlo_lower.lowering.control.flat_copy import FlatCopy
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.single_ops.elementwise_region import on_tensors
+from hlo_lower.ops.names import CASE, CUSTOM_CALL, IF, MAP, OPTIMIZATION_BARRIER, WHILE
 
 CONTROL = "control flow"
 """The name under which rules for these ops are registered."""
 
-MAP, BARRIER, CUSTOM_CALL = "stablehlo.map", "stablehlo.optimization_barrier", "stablehlo.custom_call"
+
 CONSTRAINT = "sdy.sharding_constraint"
 
 
@@ -30,7 +31,7 @@ class ControlOp(Enum):
     CASE = CASE
     IF = IF
     MAP = MAP
-    BARRIER = BARRIER
+    BARRIER = OPTIMIZATION_BARRIER
     CUSTOM_CALL = CUSTOM_CALL
     CONSTRAINT = CONSTRAINT
 

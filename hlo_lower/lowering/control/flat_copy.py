@@ -15,8 +15,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.control.known_scalars import Scalar, known_constant, known_result
-
-WHILE, CASE, IF = "stablehlo.while", "stablehlo.case", "stablehlo.if"
+from hlo_lower.ops.names import CASE, IF, WHILE
 
 Item: TypeAlias = Value | Scalar
 """What a value of a block became: a value in front of the op, or a number that is known."""

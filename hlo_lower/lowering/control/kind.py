@@ -11,8 +11,6 @@ from hlo_lower.lowering.control import control
 from hlo_lower.lowering.control.control import (
     CONSTRAINT,
     CONTROL,
-    CUSTOM_CALL,
-    MAP,
     Contents,
     ControlFacts,
     ControlOp,
@@ -20,7 +18,7 @@ from hlo_lower.lowering.control.control import (
     Placed,
     Way,
 )
-from hlo_lower.lowering.control.flat_copy import CASE, IF, WHILE, FlatCopy, NotFlatError
+from hlo_lower.lowering.control.flat_copy import FlatCopy, NotFlatError
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.decision import Decision, Refused
 from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
@@ -28,6 +26,7 @@ from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_na
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.plain.custom_call import NOTES
 from hlo_lower.lowering.quirks.inner_branches import refused_branches
+from hlo_lower.ops.names import CASE, CUSTOM_CALL, IF, MAP, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target

@@ -9,20 +9,21 @@ import numpy as np
 from hlo_lower.facts.ranges.transfer.booleans import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
+from hlo_lower.ops import names
 
 Scalar = np.generic
 
 _PLAIN: Mapping[str, Callable[..., Any]] = {
-    "stablehlo.add": np.add,
-    "stablehlo.subtract": np.subtract,
-    "stablehlo.multiply": np.multiply,
-    "stablehlo.maximum": np.maximum,
-    "stablehlo.minimum": np.minimum,
-    "stablehlo.and": np.bitwise_and,
-    "stablehlo.or": np.bitwise_or,
-    "stablehlo.xor": np.bitwise_xor,
-    "stablehlo.not": np.invert,
-    "stablehlo.negate": np.negative,
+    names.ADD: np.add,
+    names.SUBTRACT: np.subtract,
+    names.MULTIPLY: np.multiply,
+    names.MAXIMUM: np.maximum,
+    names.MINIMUM: np.minimum,
+    names.AND: np.bitwise_and,
+    names.OR: np.bitwise_or,
+    names.XOR: np.bitwise_xor,
+    names.NOT: np.invert,
+    names.NEGATE: np.negative,
 }
 """Ops that NumPy computes as StableHLO does on integers of one type; on booleans only what `_ON_BOOLEANS` names."""
 
@@ -43,14 +44,14 @@ def known_result(node: Node, operands: Sequence[Scalar | None]) -> Scalar | None
       node: the op.
       operands: for each operand its value, None where that is not known.
     """
-    if node.name == "stablehlo.constant":
+    if node.name == names.CONSTANT:
         return known_constant(node)
     if node.has_regions or len(node.raw.results) != 1 or node.result().shape != ():
         return None
     dtype = _dtype(node.result().element_type)
     if dtype is None:
         return None
-    if node.name == "stablehlo.select" and operands[0] is not None:
+    if node.name == names.SELECT and operands[0] is not None:
         return operands[1 if operands[0] else 2]
     if any(operand is None for operand in operands):
         return None
@@ -61,11 +62,11 @@ def known_result(node: Node, operands: Sequence[Scalar | None]) -> Scalar | None
 
 
 def _computed(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:
-    if node.name == "stablehlo.compare":
+    if node.name == names.COMPARE:
         return comparison_of(node)(*operands)
-    if node.name == "stablehlo.convert":
+    if node.name == names.CONVERT:
         return operands[0] != 0 if dtype == np.bool_ else operands[0]
-    if node.name == "stablehlo.reshape":
+    if node.name == names.RESHAPE:
         return operands[0]
     if node.name in _PLAIN and (dtype != np.bool_ or node.name in _ON_BOOLEANS):
         return _PLAIN[node.name](*operands)

@@ -12,6 +12,7 @@ from hlo_lower.facts.values.value_numbering import ValueNumbering
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.preference import Preference
 from hlo_lower.lowering.options import Options
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.targets.target import Target
 
 
@@ -67,7 +68,7 @@ class Context:
         Raises:
           InputError: there is no such rule or size.
         """
-        return Preference.of(self.options.prefer, self.target.costs_there, self.registry.rules("stablehlo.scatter"))
+        return Preference.of(self.options.prefer, self.target.costs_there, self.registry.rules(SCATTER))
 
     @cached_property
     def numbers(self) -> Mapping[Node, int]:

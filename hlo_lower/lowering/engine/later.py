@@ -15,8 +15,9 @@ from hlo_lower.lowering.types.kind import (
     refused_types,
     storage_of,
 )
+from hlo_lower.ops.names import CASE, IF, WHILE
 
-MOVING = frozenset({"func.call", "stablehlo.while", "stablehlo.if", "stablehlo.case", *RETURNS})
+MOVING = frozenset({"func.call", WHILE, IF, CASE, *RETURNS})
 """Ops that get other types as they stand, where those are what a type is stored in."""
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
+from hlo_lower.ops.names import COMPLEX, IMAG, REAL, RETURN
 from hlo_lower.ops.targets.target import Target
 
-RETURNS = ("stablehlo.return", "func.return")
+RETURNS = (RETURN, "func.return")
 
 
-PART_OPS = frozenset({"stablehlo.real", "stablehlo.imag", "stablehlo.complex"})
+PART_OPS = frozenset({REAL, IMAG, COMPLEX})
 """Ops that are of complex numbers by definition: a target that has no room for these refuses the type."""
 
 

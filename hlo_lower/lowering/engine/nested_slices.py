@@ -15,7 +15,21 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.axes.dynamic_tile import clamped_position, clamped_start
-from hlo_lower.ops.names import CONCATENATE, DYNAMIC_SLICE, GATHER, GET_TUPLE_ELEMENT, PAD, SLICE, TUPLE
+from hlo_lower.ops.names import (
+    CASE,
+    CLAMP,
+    CONCATENATE,
+    CUSTOM_CALL,
+    DYNAMIC_SLICE,
+    GATHER,
+    GET_TUPLE_ELEMENT,
+    IF,
+    PAD,
+    RETURN,
+    SLICE,
+    TUPLE,
+    WHILE,
+)
 from hlo_lower.ops.purity import PLACEMENT_NOTES
 from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 
@@ -86,14 +100,14 @@ class _Moves:
             return node.results
         if node.name in (DYNAMIC_SLICE, GATHER):
             return node.results if number == 0 and _is_one_window(node) else ()
-        if node.name == "stablehlo.custom_call":
+        if node.name == CUSTOM_CALL:
             return node.results if mlir.call_target(node.raw) in PLACEMENT_NOTES else ()
-        if node.name == "stablehlo.while":
+        if node.name == WHILE:
             return [node.result(number), *(block.argument(number) for block in node.blocks)]
         if node.body_name:
             callee = self._graph.functions.get(node.body_name)
             return [callee.body.argument(number)] if callee is not None and callee.has_body else ()
-        return self._returned(node, number) if node.name in ("func.return", "stablehlo.return") else ()
+        return self._returned(node, number) if node.name in ("func.return", RETURN) else ()
 
     def _returned(self, node: Node, number: int) -> Iterable[Value]:
         parent = node.parent
@@ -102,9 +116,9 @@ class _Moves:
         if parent.name == "func.func":
             name = mlir.symbol_name(parent.raw.attributes["sym_name"])
             return [call.result(number) for call in self._graph.callers if call.body_name == name]
-        if parent.name == "stablehlo.while":  # of its condition nothing but a truth value, which no slice reads
+        if parent.name == WHILE:  # of its condition nothing but a truth value, which no slice reads
             return [parent.result(number), *(block.argument(number) for block in parent.blocks)]
-        return [parent.result(number)] if parent.name in ("stablehlo.case", "stablehlo.if") else ()
+        return [parent.result(number)] if parent.name in (CASE, IF) else ()
 
 
 def _place(node: Node) -> str:
@@ -148,6 +162,6 @@ def _clamp(node: Node, *, is_read: bool) -> None:
 def _is_within(start: Value, last: int) -> bool:
     """Whether a start is seen to be in [0, last]: a constant, or clamped between constants."""
     node = start.node
-    bounds = (start, start) if node is None or node.name != "stablehlo.clamp" else (node.operand(0), node.operand(2))
+    bounds = (start, start) if node is None or node.name != CLAMP else (node.operand(0), node.operand(2))
     low, high = (value.constant() for value in bounds)
     return low is not None and high is not None and bool(low >= 0) and bool(high <= last)

@@ -13,10 +13,10 @@ from hlo_lower.lowering.quirks.form_of import note_of, refused_form
 from hlo_lower.lowering.quirks.inner_branches import refused_branches
 from hlo_lower.lowering.quirks.loops_of_calls import is_of_calls
 from hlo_lower.lowering.ranks.refused_rank import refused_rank
+from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 
-COMPOSITE, CUSTOM_CALL = "stablehlo.composite", "stablehlo.custom_call"
 PLACES = 3
 """As many places are told of one thing that is refused."""
 

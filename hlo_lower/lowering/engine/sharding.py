@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops.names import CUSTOM_CALL
 
 SHARDY = "sdy.sharding"
 GSPMD = "mhlo.sharding"
@@ -148,4 +149,4 @@ def _wrapped(build: Builder, value: Value, attributes: Attributes) -> Value:
         sharding = mlir.parse_attribute(f"#sdy.sharding{inner}")
         return build.op("sdy.sharding_constraint", [value], types, {"sharding": sharding}).results[0]
     call = {"call_target_name": mlir.parse_attribute('"Sharding"'), **attributes}
-    return build.op("stablehlo.custom_call", [value], types, call).results[0]
+    return build.op(CUSTOM_CALL, [value], types, call).results[0]

@@ -21,6 +21,7 @@ from hlo_lower.ir.axes import matrix_products, reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.ops.names import IS_FINITE
 
 Function = Callable[..., Any]
 
@@ -169,7 +170,7 @@ class _Run:
         if name in COMPARED:
             return build.compare(values[0], name.upper(), values[1])
         if name == "is_finite":
-            return build.op("stablehlo.is_finite", values, [mlir.tensor_type(shape, "i1")]).result()
+            return build.op(IS_FINITE, values, [mlir.tensor_type(shape, "i1")]).result()
         if name == "select_n":
             return build.select(values[0], values[2], values[1])
         return build.elementwise(ELEMENTWISE[name], *values)

@@ -1,7 +1,6 @@
 """`stablehlo.gather` of a shape that is known at run time only."""
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.facts.gather.facts import GATHER
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.decision import Refused
@@ -9,6 +8,7 @@ from hlo_lower.lowering.engine.kind import Candidate, Subject, as_it_stands
 from hlo_lower.lowering.gather import dynamic_gather
 from hlo_lower.lowering.gather.dynamic_gather import DYNAMIC_GATHER, DynamicGatherFacts
 from hlo_lower.lowering.gather.kind import GatherKind, taken_by
+from hlo_lower.ops.names import GATHER
 
 
 class DynamicGatherKind(GatherKind):

@@ -12,13 +12,14 @@ from math import prod
 
 from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.gather.canonical import CanonicalGather
-from hlo_lower.facts.gather.facts import GATHER, GatherFacts, GatherStrategy, TakenGather
+from hlo_lower.facts.gather.facts import GatherFacts, GatherStrategy, TakenGather
 from hlo_lower.facts.gather.window_order import gathered_in_order
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
+from hlo_lower.ops.names import GATHER
 
 rules = RuleList()
 in_its_place = partial(rules.lowers, GATHER, taken={TakenGather.NOT})

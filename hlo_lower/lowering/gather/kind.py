@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.facts.gather.canonical import read_gather
-from hlo_lower.facts.gather.facts import GATHER, GatherFacts, GatherStrategy, TakenGather, gather_facts
+from hlo_lower.facts.gather.facts import GatherFacts, GatherStrategy, TakenGather, gather_facts
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.decision import Refused
@@ -14,6 +14,7 @@ from hlo_lower.lowering.gather import gather
 from hlo_lower.lowering.gather.gather import GatherLowering
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.quirks.forms_of_ops import refused_op_form, refuses_forms
+from hlo_lower.ops.names import GATHER
 from hlo_lower.ops.targets.target import Target
 
 

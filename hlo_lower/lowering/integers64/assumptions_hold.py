@@ -20,6 +20,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.lowering.integers64.overflow import fits
+from hlo_lower.ops.names import CASE, IF, WHILE
 
 RESULT = "assumptions_hold"
 
@@ -78,10 +79,10 @@ class _Threading:
         for node in list(block.nodes):
             if node.name == "func.call":
                 found += [_called(node)] if self._gives(node.callee) else []
-            elif node.name == "stablehlo.while":
+            elif node.name == WHILE:
                 inner = self._held(node.blocks[1])
                 found += [_carried(node, inner)] if inner else []
-            elif node.name in ("stablehlo.case", "stablehlo.if"):
+            elif node.name in (CASE, IF):
                 branches = [self._held(branch) for branch in node.blocks]
                 found += [_chosen(node, branches)] if any(branches) else []
         return found

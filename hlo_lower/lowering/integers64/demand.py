@@ -29,17 +29,16 @@ from hlo_lower.lowering.integers64.width_roles import (
     WITHIN,
     Narrowing,
 )
-from hlo_lower.lowering.plain.custom_call import CUSTOM_CALL, NOTES
+from hlo_lower.lowering.plain.custom_call import NOTES
+from hlo_lower.ops import names
 from hlo_lower.ops.element_types import type_range
 
-CONSTANT, CONVERT, COMPARE = "stablehlo.constant", "stablehlo.convert", "stablehlo.compare"
-LOGICAL = "stablehlo.shift_right_logical"
-RETURNS = frozenset({"stablehlo.return", "func.return", "sdy.return"})
+RETURNS = frozenset({names.RETURN, "func.return", "sdy.return"})
 SHAPE_ASSERTION = "shape_assertion"
 
 
 OTHERS = frozenset(
-    {CONSTANT, CONVERT, "stablehlo.iota", "stablehlo.concatenate", "stablehlo.get_dimension_size", "func.func"}
+    {names.CONSTANT, names.CONVERT, names.IOTA, names.CONCATENATE, names.GET_DIMENSION_SIZE, "func.func"}
 )
 """Operations that ask nothing, or what they ask is found where they are looked at."""
 
@@ -110,21 +109,21 @@ class Demand:
         name = node.name
         if name in REFUSED:
             return REFUSED[name]
-        if name == CUSTOM_CALL:
+        if name == names.CUSTOM_CALL:
             called = mlir.call_target(node.raw)
             known = called in NOTES or called == SHAPE_ASSERTION
             return "" if known else f"@{called} takes or gives 64-bit integers, and what it does is not known"
         if name in SHIFTS:
             return self._cannot_shift(node)
-        if name == "stablehlo.popcnt" and self._least(node.operand(0)) < 0:
+        if name == names.POPCNT and self._least(node.operand(0)) < 0:
             return "it counts the bits of a 64-bit integer that may be negative"
-        if name == CONVERT and is_wide(node.result()) and type_range(node.operand(0).element_type) is None:
+        if name == names.CONVERT and is_wide(node.result()) and type_range(node.operand(0).element_type) is None:
             return self._cannot_convert(node)
         return "" if name in KNOWN else "what it does with 64-bit integers is not known"
 
     def _cannot_shift(self, node: Node) -> str:
         least, most = self._hull(node.operand(1))
-        if node.name == LOGICAL and self._least(node.operand(0)) < 0:
+        if node.name == names.SHIFT_RIGHT_LOGICAL and self._least(node.operand(0)) < 0:
             return "it shifts the sign of a 64-bit integer to the right"
         if least < 0 or (most > 31 and not self._is_shifted_out(node)):
             return f"it shifts by {least if least == most else 'an amount that may be more than 31'}"
@@ -132,12 +131,12 @@ class Demand:
 
     def _is_shifted_out(self, node: Node) -> bool:
         """Whether a shift to the right leaves 0 of every number that fits, as of the counter of JAX's random bits."""
-        return node.name == LOGICAL and node.is_static and self._hull(node.operand(1))[0] > 31
+        return node.name == names.SHIFT_RIGHT_LOGICAL and node.is_static and self._hull(node.operand(1))[0] > 31
 
     def _cannot_convert(self, node: Node) -> str:
         """Of a conversion from floats only a constant is known beforehand."""
         given = node.operand(0).node
-        values = given.constant() if given is not None and given.name == CONSTANT else None
+        values = given.constant() if given is not None and given.name == names.CONSTANT else None
         if values is None or values.dtype.kind == "c":
             return ""
         low, high = bounds_after(node.result())
@@ -153,21 +152,21 @@ class Demand:
             yield from ((operand, Narrowing.LOW) for operand in operands)
         elif name in ORDERED:
             yield from ((operand, Narrowing.NEAREST) for operand in operands)
-        elif name == "stablehlo.shift_left":
+        elif name == names.SHIFT_LEFT:
             yield from zip(operands, (Narrowing.LOW, Narrowing.BOTH), strict=True)
-        elif name == CONVERT:
+        elif name == names.CONVERT:
             result = node.result()
             is_integer = result.element_type != "i1" and type_range(result.element_type) is not None
             yield operands[0], Narrowing.LOW if is_integer else Narrowing.BOTH
             if is_wide(result) and type_range(operands[0].element_type) is None and result.is_used:
                 self.assumed[node] = None
-        elif name == COMPARE:  # before ASKING, which it belongs to
+        elif name == names.COMPARE:  # before ASKING, which it belongs to
             outcome = self._outcome(node)
             if outcome is not None:
                 self.decided[node] = outcome
             else:
                 yield from ((operand, Narrowing.BOTH) for operand in operands)
-        elif name == LOGICAL:
+        elif name == names.SHIFT_RIGHT_LOGICAL:
             if self._is_shifted_out(node):
                 self.decided[node] = 0
             yield from ((operand, Narrowing.BOTH) for operand in operands)
@@ -178,11 +177,11 @@ class Demand:
             yield from ((operand, Narrowing.BOTH) for operand in operands)
         elif name in MOVED:
             yield from ((v, Narrowing.BOTH) for i, v in enumerate(operands) if i not in MOVED[name])
-        elif name == "stablehlo.scatter":
+        elif name == names.SCATTER:
             yield operands[len(node.results)], Narrowing.BOTH
-        elif name in ("stablehlo.case", "stablehlo.if"):
+        elif name in (names.CASE, names.IF):
             yield operands[0], Narrowing.BOTH
-        elif name in FITTING or (name == CUSTOM_CALL and mlir.call_target(node.raw) not in NOTES):
+        elif name in FITTING or (name == names.CUSTOM_CALL and mlir.call_target(node.raw) not in NOTES):
             yield from ((operand, Narrowing.BOTH) for operand in operands)
 
     def _is_public(self, name: str) -> bool:
@@ -213,7 +212,7 @@ class Demand:
     def _passed_on(self, value: Value, narrowing: Narrowing) -> Sequence[Value]:
         """The values of which the same is asked; what needs an assumption, or cannot be had, is noted."""
         node = value.node
-        if node is not None and node.name == CONSTANT:
+        if node is not None and node.name == names.CONSTANT:
             self._choose(node, narrowing)
             return ()
         sources = self._sources.of(value)
@@ -223,7 +222,7 @@ class Demand:
             return ()  # an argument of a public function: assumed to fit
         if node.name in ORDERED:
             return node.operands if Narrowing.LOW in narrowing else ()
-        if node.name in WITHIN or (node.name == "stablehlo.divide" and self._quotient_is_within(node)):
+        if node.name in WITHIN or (node.name == names.DIVIDE and self._quotient_is_within(node)):
             return ()
         if Narrowing.NEAREST in narrowing and node not in self.refusals:
             self.assumed[node] = None
@@ -261,14 +260,14 @@ class Demand:
     def _prove(self, value: Value) -> bool:
         node = value.node
         low, high = bounds_after(value)
-        if node is not None and node.name == "stablehlo.iota" and value.is_static:
+        if node is not None and node.name == names.IOTA and value.is_static:
             return value.static_shape[node.integer("iota_dimension")] - 1 <= high
-        if node is not None and node.name == CONSTANT:
+        if node is not None and node.name == names.CONSTANT:
             values = node.constant()
             return values is not None and (not values.size or bool(values.min() >= low and values.max() <= high))
         if not is_tracked(value):
             return False
-        if node is not None and node.name == "stablehlo.reduce" and self._is_bounded_fold(node, low, high):
+        if node is not None and node.name == names.REDUCE and self._is_bounded_fold(node, low, high):
             return True
         told = self._analysis.of(Site(value))
         return not prod(value.static_shape) or bool(np.all(told.lo >= low) and np.all(told.hi <= high))
@@ -282,9 +281,7 @@ class Demand:
         if combiner is None or set(combiner.operands) != set(body.arguments) or not self._is_within(node.operand(0)):
             return False
         least, most = self._hull(node.operand(1))
-        return (combiner.name == "stablehlo.minimum" and least >= low) or (
-            combiner.name == "stablehlo.maximum" and most <= high
-        )
+        return (combiner.name == names.MINIMUM and least >= low) or (combiner.name == names.MAXIMUM and most <= high)
 
     def _hull(self, value: Value) -> tuple[int, int]:
         if is_tracked(value):

@@ -11,11 +11,12 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.integers64.assumptions_hold import give_result, with_result
-from hlo_lower.lowering.integers64.demand import CONSTANT, CONVERT, Demand, bounds_after, function_arguments, is_wide
+from hlo_lower.lowering.integers64.demand import Demand, bounds_after, function_arguments, is_wide
 from hlo_lower.lowering.integers64.demotion import NARROWER, DemotedValue, Demotion
 from hlo_lower.lowering.integers64.run_time_checks import RunTimeChecks
 from hlo_lower.lowering.types.retyped import retype, retyped, with_avals
 from hlo_lower.ops.cleanup import erase, erase_uncalled
+from hlo_lower.ops.names import CONSTANT, CONVERT, CUSTOM_CALL
 
 
 @dataclass
@@ -40,7 +41,7 @@ class _Wide:
                 found.callers.setdefault(node.body_name, []).append(node)
             if results or any(map(is_wide, node.operands)):
                 found.nodes.append(node)
-            if node.name == "stablehlo.custom_call" and "called_computations" in node.raw.attributes:
+            if node.name == CUSTOM_CALL and "called_computations" in node.raw.attributes:
                 found.naming.append(node)
 
         mlir.walk(graph.module.operation, visit)

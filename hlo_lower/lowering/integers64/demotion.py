@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.base.errors import InputError
+from hlo_lower.ops.names import CONVERT
 
 Array = NDArray[Any]
 
@@ -32,7 +33,7 @@ class DemotedValue:
     name: str
     before: str
     after: str
-    cast: str = "stablehlo.convert"
+    cast: str = CONVERT
     is_pair: bool = False
 
 

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.lowering.integers64.width_roles import MOVED
-from hlo_lower.lowering.plain.custom_call import CUSTOM_CALL, NOTES
+from hlo_lower.lowering.plain.custom_call import NOTES
+from hlo_lower.ops import names
 from hlo_lower.ops.spec import CONTROL, WITH_BODY
 
-FOLDING = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
-COLLECTIVE = frozenset({"stablehlo.all_reduce", "stablehlo.reduce_scatter"})
-BRANCHING = frozenset({"stablehlo.case", "stablehlo.if"})
+FOLDING = frozenset({names.REDUCE, names.REDUCE_WINDOW})
+COLLECTIVE = frozenset({names.ALL_REDUCE, names.REDUCE_SCATTER})
+BRANCHING = frozenset({names.CASE, names.IF})
 WITH_REGIONS = WITH_BODY | CONTROL | {"sdy.manual_computation"}
 """Operations whose regions' arguments and results are known."""
 
@@ -39,11 +40,11 @@ class MovedSources:
         name = node.name
         if name in MOVED:
             return [node.operand(i) for i in MOVED[name]] if number == 0 else None
-        if name == "stablehlo.concatenate":
+        if name == names.CONCATENATE:
             return list(node.operands)
-        if name in ("stablehlo.optimization_barrier", "stablehlo.sort"):
+        if name in (names.OPTIMIZATION_BARRIER, names.SORT):
             return [node.operand(number)]
-        if name == CUSTOM_CALL:
+        if name == names.CUSTOM_CALL:
             return [node.operand(number)] if mlir.call_target(node.raw) in NOTES else None
         if node.body_name:
             function = self._functions.get(node.body_name)
@@ -52,15 +53,15 @@ class MovedSources:
             return None
         if name in BRANCHING:
             return [block.terminator.operand(number) for block in node.blocks]
-        if name == "stablehlo.while":
+        if name == names.WHILE:
             return [node.operand(number), node.blocks[1].terminator.operand(number)]
         returned = node.blocks[-1].terminator.operand(number)
         count = len(node.results)
         if name in FOLDING:
             return [node.operand(number), node.operand(count + number), returned]
-        if name == "stablehlo.select_and_scatter":
+        if name == names.SELECT_AND_SCATTER:
             return [node.operand(2), returned]
-        if name in ("stablehlo.map", "sdy.manual_computation"):
+        if name in (names.MAP, "sdy.manual_computation"):
             return [returned]
         return [node.operand(number), returned]  # a scatter, a collective reduction
 
@@ -71,13 +72,13 @@ class MovedSources:
             function = Function(owner)
             callers = self._callers.get(function.name, ())
             return None if function.is_public else [call.operand(number) for call in callers]
-        if name == "stablehlo.while":
+        if name == names.WHILE:
             return [owner.operand(number), owner.blocks[1].terminator.operand(number)]
-        if name == "stablehlo.sort":
+        if name == names.SORT:
             return [owner.operand(number // 2)]
-        if name in ("stablehlo.map", "sdy.manual_computation"):
+        if name in (names.MAP, "sdy.manual_computation"):
             return [owner.operand(number)]
-        if name == "stablehlo.select_and_scatter":
+        if name == names.SELECT_AND_SCATTER:
             if block == owner.blocks[0]:
                 return [owner.operand(0)]
             return [owner.operand(1), owner.operand(2), block.terminator.operand(0)]
@@ -86,6 +87,6 @@ class MovedSources:
         returned = block.terminator.operand(k)
         if name in FOLDING:
             return [owner.operand(k), owner.operand(count + k), returned]
-        if name == "stablehlo.scatter":
+        if name == names.SCATTER:
             return [owner.operand(k), returned] if number < count else [owner.operand(count + 1 + k)]
         return [owner.operand(k), returned] if name in COLLECTIVE else None

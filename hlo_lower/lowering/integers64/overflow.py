@@ -10,13 +10,14 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops import names
 from hlo_lower.ops.spec import PRODUCTS
 
 WIDTH = 32
 DIGITS = ((16, 1 << 15), (8, 1 << 23))
 """How many bits a digit has of which so many are summed: a sum of digits and a carry fit in 32 bits then."""
 
-SUMMED = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
+SUMMED = frozenset({names.REDUCE, names.REDUCE_WINDOW})
 
 MOST_PRODUCTS = 1 << 22
 """Products of one sum of which the rounded sum of magnitudes says enough (`_sum_of_products`)."""
@@ -55,7 +56,7 @@ def every(build: Builder, held: Value) -> Value:
         return held
     scalar = mlir.tensor_type((), "i1")
     start = build.constant(1, (), "i1")
-    node = build.op("stablehlo.reduce", [held, start], [scalar], {"dimensions": mlir.dense_i64(range(rank))}, regions=1)
+    node = build.op(names.REDUCE, [held, start], [scalar], {"dimensions": mlir.dense_i64(range(rank))}, regions=1)
     build.region(node, 0, [scalar, scalar], lambda inner, pair: [inner.elementwise("and", *pair)])
     return node.result()
 
@@ -172,19 +173,19 @@ def _convert(build: Builder, node: Node) -> Value:
     return _not_negative(build, given if is_unsigned else result)
 
 
-_CLOSED = frozenset({"stablehlo.and", "stablehlo.or", "stablehlo.xor"})
+_CLOSED = frozenset({names.AND, names.OR, names.XOR})
 """Ops that give numbers of 32 bits of such: the upper half is made of copies of the sign, or zeros."""
 
 _TESTS: Mapping[str, Callable[[Builder, Node], Value]] = {
-    "stablehlo.add": _add,
-    "stablehlo.subtract": _subtract,
-    "stablehlo.negate": _negate,
-    "stablehlo.abs": _negate,
-    "stablehlo.not": _not,
-    "stablehlo.multiply": _multiply,
-    "stablehlo.divide": _divide,
-    "stablehlo.shift_left": _shift_left,
-    "stablehlo.convert": _convert,
+    names.ADD: _add,
+    names.SUBTRACT: _subtract,
+    names.NEGATE: _negate,
+    names.ABS: _negate,
+    names.NOT: _not,
+    names.MULTIPLY: _multiply,
+    names.DIVIDE: _divide,
+    names.SHIFT_LEFT: _shift_left,
+    names.CONVERT: _convert,
 }
 
 
@@ -193,7 +194,7 @@ _TESTS: Mapping[str, Callable[[Builder, Node], Value]] = {
 
 def _counted(node: Node) -> int:
     """As many elements are summed for one of the result, the start included."""
-    if node.name == "stablehlo.reduce_window":
+    if node.name == names.REDUCE_WINDOW:
         return prod(node.integers("window_dimensions")) + 1
     shape = node.operand(0).static_shape
     return prod(shape[dim] for dim in node.integers("dimensions")) + 1
@@ -202,7 +203,7 @@ def _counted(node: Node) -> int:
 def _why_no_sum(node: Node) -> str:
     body = node.blocks[0]
     returned = body.terminator.operand(0).node
-    is_sum = returned is not None and returned.name == "stablehlo.add" and set(returned.operands) == {*body.arguments}
+    is_sum = returned is not None and returned.name == names.ADD and set(returned.operands) == {*body.arguments}
     if len(node.results) != 1 or not is_sum:
         return "it is no sum"
     count = _counted(node)

@@ -7,12 +7,13 @@ something only where these are right themselves: so what they are made of is tes
 from collections.abc import Mapping, Sequence
 
 from hlo_lower.ir.view import Function, Graph, Node, Value
-from hlo_lower.lowering.integers64.demand import CONSTANT, CONVERT, Demand, is_wide
+from hlo_lower.lowering.integers64.demand import Demand, is_wide
 from hlo_lower.lowering.integers64.moved_elements import FOLDING
 from hlo_lower.lowering.integers64.overflow import why_not_testable
 from hlo_lower.lowering.integers64.width_roles import ORDERED, WITHIN
+from hlo_lower.ops.names import CASE, CONSTANT, CONVERT, IF, WHILE
 
-THREADED = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
+THREADED = frozenset({WHILE, CASE, IF})
 """Ops whose regions can give one more result."""
 
 
@@ -76,7 +77,7 @@ class RunTimeChecks:
         while (parent := child.parent) is not None and parent.name != "func.func":
             if parent.name not in THREADED:
                 return f"it stands within a {parent.name.removeprefix('stablehlo.')}"
-            if parent.name == "stablehlo.while" and child in list(parent.blocks[0].nodes):
+            if parent.name == WHILE and child in list(parent.blocks[0].nodes):
                 return "it stands in the condition of a loop"
             child = parent
         if parent is None:

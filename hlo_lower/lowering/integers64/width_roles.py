@@ -60,13 +60,13 @@ MOVED: dict[str, tuple[int, ...]] = {
 }
 """Operations whose result is made of elements of these operands; all other operands are indices or sizes."""
 
-SIDE_BY_SIDE = frozenset({"stablehlo.optimization_barrier", "stablehlo.sort", "func.call", "stablehlo.composite"})
+SIDE_BY_SIDE = frozenset({names.OPTIMIZATION_BARRIER, names.SORT, "func.call", names.COMPOSITE})
 """Operations that have a result for each operand, or a body that is looked up by name."""
 
 REFUSED = {
-    "stablehlo.bitcast_convert": "it reads the bits of a 64-bit integer",
-    "stablehlo.rng_bit_generator": "it draws 64-bit random bits",
-    "stablehlo.rng": "it draws 64-bit random numbers",
-    "stablehlo.count_leading_zeros": "it counts the zeros of 64 bits",
+    names.BITCAST_CONVERT: "it reads the bits of a 64-bit integer",
+    names.RNG_BIT_GENERATOR: "it draws 64-bit random bits",
+    names.RNG: "it draws 64-bit random numbers",
+    names.COUNT_LEADING_ZEROS: "it counts the zeros of 64 bits",
 }
 """Operations that have no 32-bit form."""

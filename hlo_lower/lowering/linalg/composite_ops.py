@@ -17,6 +17,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.linalg.scf_for import replace_all
 from hlo_lower.lowering.scatter.tensor_slice import INSERT_SLICE, read_place
+from hlo_lower.ops.names import COMPOSITE
 
 SOFTMAX = "linalg.softmax"
 
@@ -28,7 +29,7 @@ def names_of(*, named: bool) -> tuple[str, ...]:
 
 def composite_name(node: Node) -> str:
     """The name of a composite; "" of what is none."""
-    name = node.attribute("name") if node.name == "stablehlo.composite" else None
+    name = node.attribute("name") if node.name == COMPOSITE else None
     return "" if name is None else mlir.symbol_name(name)
 
 

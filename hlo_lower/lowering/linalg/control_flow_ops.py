@@ -8,18 +8,19 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.linalg.scf_for import emit_for, move_nodes, replace_all
 from hlo_lower.lowering.loops.counted import CountedLoop, read_counted
+from hlo_lower.ops.names import CASE, IF, WHILE
 
 COUNTED = "hlo_lower.counted"
 """The mark of a counted loop: the counter's position, its limit, the position of that or -1, and 1 if unsigned."""
 
-CONTROL = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+CONTROL = frozenset({WHILE, IF, CASE})
 
 
 def mark_counted(graph: Graph) -> None:
     """Mark the counted loops of a module: once their conditions have become linalg they are hard to read."""
 
     def visit(node: Node) -> None:
-        counted = read_counted(node) if node.name == "stablehlo.while" else None
+        counted = read_counted(node) if node.name == WHILE else None
         if counted is not None:
             numbers = (
                 counted.counter,
@@ -51,7 +52,7 @@ def lower_control(graph: Graph) -> tuple[int, int]:
     counts = [0, 0]
     with mlir.active(graph.context):
         for node in found:
-            if node.name != "stablehlo.while":
+            if node.name != WHILE:
                 _branches(node)
             elif (counted := _marked(node)) is not None:
                 emit_for(node, counted)
@@ -105,7 +106,7 @@ def _branches(node: Node) -> None:
     scalar = _scalar(build, node.operand(0))
     current, block = build, last
     for number, taken in enumerate(others):
-        condition = scalar if node.name == "stablehlo.if" else _equals(current, scalar, number)
+        condition = scalar if node.name == IF else _equals(current, scalar, number)
         new = current.op("scf.if", [condition], types, regions=2)
         if number:
             current.op("scf.yield", new.results, [])

@@ -11,6 +11,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.linalg.scf_for import from_index, index_constant, replace_all, to_index
+from hlo_lower.ops.names import DYNAMIC_RESHAPE, DYNAMIC_UPDATE_SLICE, GET_DIMENSION_SIZE
 
 
 def lower_dynamic(graph: Graph) -> None:
@@ -64,9 +65,9 @@ def _reshape(build: Builder, node: Node) -> Value:
 
 
 _REWRITES: Mapping[str, Callable[[Builder, Node], Value]] = {
-    "stablehlo.get_dimension_size": _dimension_size,
-    "stablehlo.dynamic_update_slice": _update_slice,
-    "stablehlo.dynamic_reshape": _reshape,
+    GET_DIMENSION_SIZE: _dimension_size,
+    DYNAMIC_UPDATE_SLICE: _update_slice,
+    DYNAMIC_RESHAPE: _reshape,
 }
 
 DYNAMIC = frozenset(_REWRITES)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
+from hlo_lower.ops.names import RETURN
 
 PLAIN = frozenset({"affine", "arith", "builtin", "complex", "func", "linalg", "math", "scf", "tensor"})
 """The dialects that a linalg pipeline reads."""
@@ -75,7 +76,7 @@ def left_in(graph: Graph) -> tuple[tuple[str, int], ...]:
     counts: Counter[str] = Counter()
 
     def visit(node: Node) -> None:
-        if is_foreign(node) and node.name != "stablehlo.return":
+        if is_foreign(node) and node.name != RETURN:
             counts[_name(node)] += 1
 
     graph.walk(visit)

@@ -27,8 +27,9 @@ from hlo_lower.lowering.linalg.parallel_loops import ParallelLoops, inline_into_
 from hlo_lower.lowering.linalg.prepare import passes_before, prepare
 from hlo_lower.lowering.linalg.signless import make_signless
 from hlo_lower.lowering.linalg.specialize import specialize
+from hlo_lower.ops.names import COMPOSITE
 
-REWRITTEN = CONTROL | DYNAMIC | {"stablehlo.composite"}
+REWRITTEN = CONTROL | DYNAMIC | {COMPOSITE}
 """Operations that jaxlib's pass leaves and that are replaced here."""
 
 STABLEHLO_DIALECTS = ("sdy", "mhlo", "stablehlo", "chlo", "mpmd")

@@ -18,6 +18,17 @@ from hlo_lower.lowering.linalg.composite_ops import composite_name, names_of
 from hlo_lower.lowering.linalg.linalg_report import CAST
 from hlo_lower.lowering.linalg.scf_for import replace_all
 from hlo_lower.lowering.plain.chlo import TO_STABLEHLO
+from hlo_lower.ops.names import (
+    BROADCAST_IN_DIM,
+    COMPOSITE,
+    CONSTANT,
+    CONVOLUTION,
+    OPTIMIZATION_BARRIER,
+    PAD,
+    REDUCE,
+    REDUCE_WINDOW,
+    SLICE,
+)
 
 
 def passes_before(graph: Graph, *, named: bool) -> tuple[str, ...]:
@@ -28,7 +39,7 @@ def passes_before(graph: Graph, *, named: bool) -> tuple[str, ...]:
     def visit(node: Node) -> None:
         if node.name.startswith("chlo."):
             found.add(TO_STABLEHLO)
-        elif node.name == "stablehlo.composite" and composite_name(node) not in kept:
+        elif node.name == COMPOSITE and composite_name(node) not in kept:
             found.add(f"func.func(stablehlo-legalize-composite-to-call{{except={','.join(kept)}}})")
 
     graph.walk(visit)
@@ -64,10 +75,7 @@ def _emptied(build: Builder, node: Node) -> Sequence[Value] | None:
         return None
     types = [result.raw.type for result in node.results]
     values = [{"value": mlir.parse_attribute(f"dense<> : {raw_type}")} for raw_type in types]
-    return [
-        build.op("stablehlo.constant", [], [raw_type], value).result()
-        for raw_type, value in zip(types, values, strict=True)
-    ]
+    return [build.op(CONSTANT, [], [raw_type], value).result() for raw_type, value in zip(types, values, strict=True)]
 
 
 def _reduce(build: Builder, node: Node) -> Sequence[Value] | None:
@@ -91,11 +99,11 @@ def _barrier(_: Builder, node: Node) -> Sequence[Value]:
 
 
 _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
-    "stablehlo.broadcast_in_dim": _broadcast,
-    "stablehlo.reduce": _reduce,
-    "stablehlo.slice": _emptied,
-    "stablehlo.pad": _emptied,
-    "stablehlo.reduce_window": _emptied,
-    "stablehlo.convolution": _emptied,
-    "stablehlo.optimization_barrier": _barrier,
+    BROADCAST_IN_DIM: _broadcast,
+    REDUCE: _reduce,
+    SLICE: _emptied,
+    PAD: _emptied,
+    REDUCE_WINDOW: _emptied,
+    CONVOLUTION: _emptied,
+    OPTIMIZATION_BARRIER: _barrier,
 }

@@ -13,6 +13,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.linalg.linalg_report import CAST, is_foreign
+from hlo_lower.ops.names import RETURN
 
 UNSIGNED = re.compile(r"(?<![A-WYZa-wyz_])ui(\d+)\b")
 """An unsigned type, in the text of a type: `ui32` of `tensor<4xui32>`."""
@@ -82,7 +83,7 @@ def _arguments(node: Node) -> list[Value]:
 
 def _keeps_types(node: Node, rewritten: Collection[str]) -> bool:
     """Whether a node is one that is left as it is, or ends a region of such a one."""
-    if node.name == "stablehlo.return":
+    if node.name == RETURN:
         parent = node.parent
         return parent is not None and _keeps_types(parent, rewritten)
     return is_foreign(node) and node.name != CAST and node.name not in rewritten

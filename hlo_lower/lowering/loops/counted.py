@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Node, Value
+from hlo_lower.ops.names import ADD, COMPARE, CONSTANT, RETURN
 
-IN_CONDITION = ("stablehlo.constant", "stablehlo.compare", "stablehlo.return")
+IN_CONDITION = (CONSTANT, COMPARE, RETURN)
 """All that the condition of a counted loop holds."""
 
 
@@ -40,7 +41,7 @@ def read_counted(loop: Node) -> CountedLoop | None:
     if any(node.name not in IN_CONDITION for node in condition.nodes):
         return None
     compared = condition.terminator.operand(0).node
-    if compared is None or compared.name != "stablehlo.compare":
+    if compared is None or compared.name != COMPARE:
         return None
     if mlir.enum_value(compared.attribute("comparison_direction")) != "LT":
         return None
@@ -61,7 +62,7 @@ def read_counted(loop: Node) -> CountedLoop | None:
 def _counts_up(body: Block, counter: int) -> bool:
     """Whether the body returns its counter plus one."""
     added = body.terminator.operand(counter).node
-    if added is None or added.name != "stablehlo.add":
+    if added is None or added.name != ADD:
         return False
     argument = body.argument(counter)
     left, right = added.operands

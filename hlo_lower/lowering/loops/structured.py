@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
+from hlo_lower.ops.names import WHILE
 
 Values: TypeAlias = tuple[Value, ...]
 
@@ -46,7 +47,7 @@ class StructuredLoop:
         if isinstance(self.trip_count, Value):
             initial.append(self.trip_count)
         types = [value.raw.type for value in initial]
-        loop = build.op("stablehlo.while", initial, types, regions=2)
+        loop = build.op(WHILE, initial, types, regions=2)
         split = 1 + len(carried)
 
         def condition(inner: Builder, arguments: tuple[Value, ...]) -> Sequence[Value]:

@@ -8,9 +8,10 @@ from jax import Array
 from hlo_lower.base.registry import RuleList
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.traced import traced
-from hlo_lower.lowering.matrices.matrix_call import CHOLESKY, LINEAR_ALGEBRA, MatrixLowering, Routine
+from hlo_lower.lowering.matrices.matrix_call import LINEAR_ALGEBRA, MatrixLowering, Routine
 from hlo_lower.lowering.matrices.stack import COUNTER, flat, outer, part, places, steps, transposed
 from hlo_lower.lowering.single_ops.plain_op import Numbers
+from hlo_lower.ops.names import CHOLESKY
 
 rules = RuleList()
 

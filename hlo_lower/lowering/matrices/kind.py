@@ -11,22 +11,12 @@ from hlo_lower.lowering.engine.decision import Refused
 from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
 from hlo_lower.lowering.matrices import cholesky, lu, qr, triangular_solve
-from hlo_lower.lowering.matrices.matrix_call import (
-    CHOLESKY,
-    CUSTOM_CALL,
-    LINEAR_ALGEBRA,
-    TRIANGULAR_SOLVE,
-    MatrixFacts,
-    Routine,
-    is_lapack,
-    matrix_facts,
-)
+from hlo_lower.lowering.matrices.matrix_call import LINEAR_ALGEBRA, MatrixFacts, Routine, is_lapack, matrix_facts
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.plain.chlo_kind import CARRIED
 from hlo_lower.lowering.single_ops.plain_op import Numbers
+from hlo_lower.ops.names import CHOLESKY, CUSTOM_CALL, TRIANGULAR_SOLVE, WHILE
 from hlo_lower.ops.targets.target import Target
-
-LOOP = "stablehlo.while"
 
 
 class LinearAlgebraKind(Kind):
@@ -62,7 +52,7 @@ class LinearAlgebraKind(Kind):
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """By names: element types come later, and so do loops, which are unrolled in this stage."""
-        return refused_by_name(target, graph, [node for node in built if node.name != LOOP])
+        return refused_by_name(target, graph, [node for node in built if node.name != WHILE])
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         if not subject.candidates:

@@ -16,15 +16,12 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.single_ops.plain_op import Numbers
+from hlo_lower.ops.names import CHOLESKY, CUSTOM_CALL
 
 LINEAR_ALGEBRA = "linear algebra"
 """The name under which rules for these ops are registered."""
 
-CUSTOM_CALL, CHOLESKY, TRIANGULAR_SOLVE = (
-    "stablehlo.custom_call",
-    "stablehlo.cholesky",
-    "stablehlo.triangular_solve",
-)
+
 BEGINS, ENDS = "lapack_", "_ffi"
 
 

@@ -17,8 +17,7 @@ from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.plain.softmax_of import is_softmax
-
-COMPOSITE = "stablehlo.composite"
+from hlo_lower.ops.names import COMPOSITE
 
 
 class Name(Enum):

@@ -12,7 +12,8 @@ from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_i
 from hlo_lower.lowering.engine.legality import Refusal, refused_by_name
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.plain import composite
-from hlo_lower.lowering.plain.composite import COMPOSITE, CompositeFacts, composite_facts
+from hlo_lower.lowering.plain.composite import CompositeFacts, composite_facts
+from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.targets.target import Target
 
 

@@ -17,8 +17,8 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.plain.chlo import TakenChlo, written_out
+from hlo_lower.ops.names import CUSTOM_CALL
 
-CUSTOM_CALL = "stablehlo.custom_call"
 ENCODED = "mhlo.attributes"
 VERSION = "mhlo.version"
 

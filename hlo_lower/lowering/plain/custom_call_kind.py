@@ -15,16 +15,9 @@ from hlo_lower.lowering.plain import custom_call
 from hlo_lower.lowering.plain.chlo import TakenChlo
 from hlo_lower.lowering.plain.chlo_kind import CARRIED
 from hlo_lower.lowering.plain.composite_kind import LegalizedKind
-from hlo_lower.lowering.plain.custom_call import (
-    CUSTOM_CALL,
-    KNOWN,
-    NOTES,
-    TOP_K,
-    CustomCallFacts,
-    Meaning,
-    custom_call_facts,
-)
+from hlo_lower.lowering.plain.custom_call import KNOWN, NOTES, TOP_K, CustomCallFacts, Meaning, custom_call_facts
 from hlo_lower.lowering.sort.kind import becomes_sort
+from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.ops.targets.target import Target
 
 

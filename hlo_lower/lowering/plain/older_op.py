@@ -9,6 +9,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.plain.chlo import written_out
+from hlo_lower.ops import names
 
 OLDER = "older op"
 """The name under which rules for these ops are registered."""
@@ -19,9 +20,9 @@ FROM_DEPRECATED = "func.func(stablehlo-legalize-deprecated-ops)"
 class OlderOp(Enum):
     """Which op it is."""
 
-    BROADCAST = "stablehlo.broadcast"
-    DOT = "stablehlo.dot"
-    SET_DIMENSION_SIZE = "stablehlo.set_dimension_size"
+    BROADCAST = names.BROADCAST
+    DOT = names.DOT
+    SET_DIMENSION_SIZE = names.SET_DIMENSION_SIZE
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.ops.names import CASE, CONSTANT, CONVERT
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
-
-CASE, CONSTANT = "stablehlo.case", "stablehlo.constant"
 
 
 def read_once(graph: Graph, target: Target) -> None:
@@ -63,7 +62,7 @@ def _read_once(block: Block, values: Sequence[Value]) -> None:
     given = values[0]
     if made is not None and made.name == CONSTANT:
         given = build.clone(made, [], [given.raw.type]).result()
-    copy = build.op("stablehlo.convert", [given], [given.raw.type])
+    copy = build.op(CONVERT, [given], [given.raw.type])
     taken = {value.raw for value in values}
     for node in list(block.nodes):
         if node != copy:

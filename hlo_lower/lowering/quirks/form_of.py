@@ -7,40 +7,40 @@ from hlo_lower.ir.view import Node
 from hlo_lower.lowering.quirks.below_zero import has_no_sign
 from hlo_lower.lowering.quirks.branch_captures import reads_twice
 from hlo_lower.lowering.quirks.forms_of_ops import refused_op_form
-from hlo_lower.lowering.quirks.loops_of_calls import WHILE, is_of_calls
+from hlo_lower.lowering.quirks.loops_of_calls import is_of_calls
+from hlo_lower.ops import names
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 
-CONSTANT, COMPARE = "stablehlo.constant", "stablehlo.compare"
-REDUCING = ("stablehlo.reduce", "stablehlo.reduce_window")
+REDUCING = (names.REDUCE, names.REDUCE_WINDOW)
 """Ops that begin with a constant."""
 
-ENDS = {"stablehlo.maximum": np.less, "stablehlo.minimum": np.greater}
+ENDS = {names.MAXIMUM: np.less, names.MINIMUM: np.greater}
 """Folds that begin with an infinity of their own: that below, or above, all numbers."""
 
 
 BELOW_ZERO = {
-    "stablehlo.sine": RefusedForm.ODD_BELOW_ZERO,
-    "stablehlo.tan": RefusedForm.ODD_BELOW_ZERO,
+    names.SINE: RefusedForm.ODD_BELOW_ZERO,
+    names.TAN: RefusedForm.ODD_BELOW_ZERO,
     "chlo.tan": RefusedForm.ODD_BELOW_ZERO,
-    "stablehlo.power": RefusedForm.POWER_BELOW_ZERO,
+    names.POWER: RefusedForm.POWER_BELOW_ZERO,
 }
 """Functions that a consumer may compute right only of what is not below 0."""
 
 
 def form_of(node: Node) -> RefusedForm | None:
     """The form in which an op stands; None where it is none of those."""
-    if node.name == WHILE:
+    if node.name == names.WHILE:
         return None if is_of_calls(node) else RefusedForm.LOOP
     if node.name in BELOW_ZERO:
         is_float = node.operand(0).element_type in FLOAT_BITS
         return BELOW_ZERO[node.name] if is_float and not has_no_sign(node.operand(0)) else None
-    if node.name not in (CONSTANT, COMPARE):
+    if node.name not in (names.CONSTANT, names.COMPARE):
         return RefusedForm.TWICE if reads_twice(node) else None
     value = node.operand(0) if node.operands else node.result()
     if not value.is_tensor or value.element_type not in FLOAT_BITS:
         return None
-    if node.name == COMPARE:
+    if node.name == names.COMPARE:
         return RefusedForm.TOTAL_ORDER if "TOTALORDER" in str(node.attribute("compare_type")) else None
     numbers = node.constant()
     return RefusedForm.INFINITE if numbers is not None and bool(np.isinf(numbers).any()) else None
@@ -48,7 +48,7 @@ def form_of(node: Node) -> RefusedForm | None:
 
 def is_start_alone(node: Node) -> bool:
     """Whether a constant is what reductions begin with, and nothing else."""
-    return node.name == CONSTANT and all(user.name in REDUCING for user in node.result().users)
+    return node.name == names.CONSTANT and all(user.name in REDUCING for user in node.result().users)
 
 
 def refused_form(target: Target, node: Node) -> RefusedForm | None:

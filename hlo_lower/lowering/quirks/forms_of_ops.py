@@ -8,13 +8,12 @@ from hlo_lower.lowering.single_ops.convolution import Convolution
 from hlo_lower.lowering.single_ops.dot_of_integers import has_contracted_apart, summed_over
 from hlo_lower.lowering.single_ops.reduce_halves import MOST
 from hlo_lower.lowering.single_ops.reduce_window import is_one_op
+from hlo_lower.ops import names
 from hlo_lower.ops.axes.reduction import is_neutral
 from hlo_lower.ops.names import CONVERT
 from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
-
-PAD, CONVOLUTION, CONSTANT = "stablehlo.pad", "stablehlo.convolution", "stablehlo.constant"
 
 KEEPING = RESHAPING | {CONVERT}
 """Ops of one operand that a consumer computes where that is a constant."""
@@ -41,8 +40,8 @@ def _is_any_fold(node: Node) -> bool:
         return not is_one_op(body) or first.name.removeprefix("stablehlo.") not in (
             TRUTHS if element == "i1" else NUMBERS
         )
-    is_place = len(node.results) == 2 and _comes_of(node.operand(1), "stablehlo.iota")
-    return not (is_place and any(inner.name == "stablehlo.compare" for inner in body.nodes))
+    is_place = len(node.results) == 2 and _comes_of(node.operand(1), names.IOTA)
+    return not (is_place and any(inner.name == names.COMPARE for inner in body.nodes))
 
 
 def _starts_from_number(node: Node) -> bool:
@@ -63,20 +62,20 @@ TRUTHS = ("and", "maximum", "minimum", "or")
 """The operations by which numbers and truths are taken to be reduced."""
 
 FORMS: Mapping[str, Mapping[RefusedForm, Callable[[Node], bool]]] = {
-    PAD: {
+    names.PAD: {
         RefusedForm.SPREAD: lambda node: any(node.integers("interior_padding")),
-        RefusedForm.COMPUTED_PADDING: lambda node: not _comes_of(node.operand(1), CONSTANT),
+        RefusedForm.COMPUTED_PADDING: lambda node: not _comes_of(node.operand(1), names.CONSTANT),
     },
-    "stablehlo.dot_general": {
+    names.DOT_GENERAL: {
         RefusedForm.EMPTY_SUM: lambda node: summed_over(node) == 0,
         RefusedForm.CONTRACTED_APART: has_contracted_apart,
     },
-    "stablehlo.gather": {RefusedForm.ORDERED_WINDOWS: lambda node: not is_in_order(node)},
-    "stablehlo.reduce": {RefusedForm.FOLD: _is_any_fold, RefusedForm.FOLD_START: _starts_from_number},
-    "stablehlo.reduce_window": {RefusedForm.FOLD: _is_any_fold},
-    "stablehlo.reverse": {RefusedForm.REVERSED_APART: _is_reversed_apart},
-    "stablehlo.rng_bit_generator": {RefusedForm.THREE_WORDS: lambda node: node.operand(0).static_shape == (3,)},
-    CONVOLUTION: {
+    names.GATHER: {RefusedForm.ORDERED_WINDOWS: lambda node: not is_in_order(node)},
+    names.REDUCE: {RefusedForm.FOLD: _is_any_fold, RefusedForm.FOLD_START: _starts_from_number},
+    names.REDUCE_WINDOW: {RefusedForm.FOLD: _is_any_fold},
+    names.REVERSE: {RefusedForm.REVERSED_APART: _is_reversed_apart},
+    names.RNG_BIT_GENERATOR: {RefusedForm.THREE_WORDS: lambda node: node.operand(0).static_shape == (3,)},
+    names.CONVOLUTION: {
         RefusedForm.REVERSED_KERNEL: _has("window_reversal", 0),
         RefusedForm.BATCH_GROUPS: lambda node: node.integer("batch_group_count") > 1,
         RefusedForm.FEATURE_GROUPS: lambda node: (
@@ -84,7 +83,7 @@ FORMS: Mapping[str, Mapping[RefusedForm, Callable[[Node], bool]]] = {
         ),
         RefusedForm.DILATED_OPERAND: _has("lhs_dilation", 1),
         RefusedForm.DILATED_KERNEL: lambda node: (
-            _has("rhs_dilation", 1)(node) and not _comes_of(node.operand(1), CONSTANT)
+            _has("rhs_dilation", 1)(node) and not _comes_of(node.operand(1), names.CONSTANT)
         ),
     },
 }

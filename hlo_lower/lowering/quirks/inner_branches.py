@@ -5,11 +5,12 @@ LiteRT's interpreter gives a branch within a loop or a branch what another one t
 """
 
 from hlo_lower.ir.view import Function, Graph, Node
+from hlo_lower.ops.names import CASE, IF, WHILE
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 
-BRANCHING = ("stablehlo.case", "stablehlo.if")
-AROUND = (*BRANCHING, "stablehlo.while")
+BRANCHING = (CASE, IF)
+AROUND = (*BRANCHING, WHILE)
 
 
 def refused_branches(graph: Graph, target: Target, node: Node) -> RefusedForm | None:

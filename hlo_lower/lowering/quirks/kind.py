@@ -7,11 +7,12 @@ from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.quirks import below_zero, refused_form
-from hlo_lower.lowering.quirks.form_of import BELOW_ZERO, COMPARE, CONSTANT, REDUCING, form_of, is_start_alone
+from hlo_lower.lowering.quirks.form_of import BELOW_ZERO, REDUCING, form_of, is_start_alone
 from hlo_lower.lowering.quirks.refused_form import FORM, FormFacts
+from hlo_lower.ops.names import CASE, COMPARE, CONSTANT, IF, WHILE
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 
-AROUND = ("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case")
+AROUND = ("func.func", WHILE, IF, CASE)
 """Ops whose regions hold ordinary ops; bodies of others are taken as they are."""
 
 

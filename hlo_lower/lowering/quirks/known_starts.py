@@ -16,10 +16,11 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.lowering.quirks.made_of import MadeOf
+from hlo_lower.ops.names import WHILE
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 
-WHILE, CALL = "stablehlo.while", "func.call"
+CALL = "func.call"
 MOST_STEPS = 2_000
 """Values that one is found to be made of; beyond that it is not known."""
 

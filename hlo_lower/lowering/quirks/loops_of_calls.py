@@ -12,10 +12,11 @@ from hlo_lower.base.change import Change, Outcome
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
+from hlo_lower.ops.names import CONSTANT, WHILE
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 
-WHILE, CONSTANT, CALL = "stablehlo.while", "stablehlo.constant", "func.call"
+CALL = "func.call"
 NAME = "hlo_lower_loop"
 
 

@@ -11,11 +11,12 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Function, Graph, Node, Value
+from hlo_lower.ops.names import CONSTANT, REDUCE
 from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 
-REDUCE, CONSTANT, CALL = "stablehlo.reduce", "stablehlo.constant", "func.call"
+CALL = "func.call"
 
 
 def reduce_one_number(graph: Graph, target: Target) -> None:

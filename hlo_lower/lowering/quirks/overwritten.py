@@ -11,11 +11,10 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.quirks.made_of import MadeOf
+from hlo_lower.ops.names import WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
-
-WHILE = "stablehlo.while"
 
 
 def read_overwritten(graph: Graph, target: Target) -> None:

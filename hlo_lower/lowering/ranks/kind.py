@@ -9,18 +9,17 @@ from hlo_lower.lowering.ranks import rank
 from hlo_lower.lowering.ranks.rank import RANK, Dims, RankFacts
 from hlo_lower.lowering.ranks.refused_rank import has_refused_rank
 from hlo_lower.ops.axes.elementwise import ELEMENTWISE
-
-RESHAPE = "stablehlo.reshape"
+from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, DOT_GENERAL, REDUCE, RESHAPE, TRANSPOSE
 
 ALONG = ("concatenate", "dynamic_slice", "dynamic_update_slice", "iota", "pad", "reverse", "slice")
 BY_NAME = {
     **dict.fromkeys(ELEMENTWISE, Dims.ELEMENTWISE),
     **{f"stablehlo.{name}": Dims.ALONG for name in ALONG},
-    "stablehlo.constant": Dims.WRITTEN,
-    "stablehlo.transpose": Dims.TRANSPOSED,
-    "stablehlo.broadcast_in_dim": Dims.BROADCAST,
-    "stablehlo.reduce": Dims.REDUCED,
-    "stablehlo.dot_general": Dims.CONTRACTED,
+    CONSTANT: Dims.WRITTEN,
+    TRANSPOSE: Dims.TRANSPOSED,
+    BROADCAST_IN_DIM: Dims.BROADCAST,
+    REDUCE: Dims.REDUCED,
+    DOT_GENERAL: Dims.CONTRACTED,
 }
 """What each op does with its dims."""
 

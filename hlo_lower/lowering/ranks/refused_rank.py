@@ -1,10 +1,11 @@
 """How many dims a target takes, and whether an op has more."""
 
 from hlo_lower.ir.view import Node
+from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL, RETURN
 from hlo_lower.ops.targets.target import Target
 
 ANY_OP = "*"
-NOT_COUNTED = ("func.call", "func.return", "stablehlo.return", "stablehlo.custom_call", "stablehlo.composite")
+NOT_COUNTED = ("func.call", "func.return", RETURN, CUSTOM_CALL, COMPOSITE)
 
 
 def has_refused_rank(target: Target, node: Node) -> bool:

@@ -8,13 +8,14 @@ from hlo_lower.facts.scatter.strategy import Strategy
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.window import new_values, reads_current
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import BatchedTile
 
 rules = RuleList()
 
 
 @rules.lowers(
-    "stablehlo.scatter",
+    SCATTER,
     subset=BatchedTile,
     offsets={Offsets.RUNTIME, Offsets.UNSOLVED},
     strategy={Strategy.SHORT_AXIS},

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.regions import captured_values
 from hlo_lower.ir.view import Block, Value
+from hlo_lower.ops.names import CONSTANT
 
 
 @dataclass(frozen=True)
@@ -36,5 +37,5 @@ class Captured:
 def captured_by(region: Block) -> Captured:
     """What a region captures."""
     values = captured_values(region)
-    constants = [v for v in values if v.node is not None and v.node.name == "stablehlo.constant"]
+    constants = [v for v in values if v.node is not None and v.node.name == CONSTANT]
     return Captured(tuple(constants), tuple(v for v in values if v not in constants))

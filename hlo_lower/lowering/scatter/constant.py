@@ -21,10 +21,11 @@ from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.window import new_values, reads_current
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import MANY_WINDOWS
 
 rules = RuleList()
-lowers = partial(rules.lowers, "stablehlo.scatter", subset=MANY_WINDOWS, offsets={Offsets.CONSTANT})
+lowers = partial(rules.lowers, SCATTER, subset=MANY_WINDOWS, offsets={Offsets.CONSTANT})
 
 
 @lowers(

@@ -11,15 +11,9 @@ from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage
 from hlo_lower.lowering.scatter import dynamic_shape
 from hlo_lower.lowering.scatter.dynamic_window import DynamicScatterLowering
-from hlo_lower.lowering.scatter.kind import (
-    OWNED,
-    SCATTER,
-    ScatterSubject,
-    about,
-    refused_as_it_stands,
-    refused_as_unreduced,
-)
+from hlo_lower.lowering.scatter.kind import OWNED, ScatterSubject, about, refused_as_it_stands, refused_as_unreduced
 from hlo_lower.lowering.scatter.rules import class_name
+from hlo_lower.ops.names import SCATTER
 
 
 class DynamicScatterKind(Kind):

@@ -31,9 +31,9 @@ from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, noth
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.native import has_safe_rows, kept_by
 from hlo_lower.lowering.scatter.rules import FAMILIES, class_name
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.targets.target import Target
 
-SCATTER = "stablehlo.scatter"
 OWNED = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
 
 

@@ -9,6 +9,7 @@ from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
 from hlo_lower.lowering.scatter.captured import captured_by
 from hlo_lower.lowering.scatter.window import write_position
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import Subset
 
 rules = RuleList()
@@ -18,7 +19,7 @@ WRITTEN = frozenset(Subset) - {Subset.EMPTY}
 
 
 @rules.lowers(
-    "stablehlo.scatter",
+    SCATTER,
     subset=WRITTEN,
     form="while over the windows: dynamic_slice, region, guard, dynamic_update_slice",
 )

@@ -13,6 +13,7 @@ from hlo_lower.ir.axes import sort_rows
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.window import new_values, reads_current
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import MANY_WINDOWS
 
 Rule = Callable[..., Any]
@@ -21,7 +22,7 @@ Rule = Callable[..., Any]
 def over_rows(rules: RuleList) -> "partial[Callable[[Rule], Rule]]":
     """Registers rules for many windows at places that are known at run time, in a list."""
     at_run_time = {Offsets.RUNTIME, Offsets.UNSOLVED}
-    return partial(rules.lowers, "stablehlo.scatter", subset=MANY_WINDOWS, offsets=at_run_time)
+    return partial(rules.lowers, SCATTER, subset=MANY_WINDOWS, offsets=at_run_time)
 
 
 def sorted_numbers(op: ScatterLowering) -> tuple[Value, Value]:

@@ -14,11 +14,12 @@ from hlo_lower.facts.values.region import ASSIGNING
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.window import READING, one_window
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import Rows, Tile
 
 rules = RuleList()
-on_tile = partial(rules.lowers, "stablehlo.scatter", subset=Tile)
-on_rows = partial(rules.lowers, "stablehlo.scatter", subset=Rows)
+on_tile = partial(rules.lowers, SCATTER, subset=Tile)
+on_rows = partial(rules.lowers, SCATTER, subset=Rows)
 
 
 # --- a tile ---

@@ -19,6 +19,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.numbered import over_rows
 from hlo_lower.lowering.scatter.window import new_values
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import Rows
 
 rules = RuleList()
@@ -61,7 +62,7 @@ def scatter_to_safe_scatter(op: ScatterLowering) -> Sequence[Value]:
 
 
 @rules.lowers(
-    "stablehlo.scatter",
+    SCATTER,
     subset=Rows,
     combiner=ASSIGNING,
     parts={Parts.SEVERAL},

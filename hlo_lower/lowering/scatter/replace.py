@@ -9,14 +9,15 @@ from hlo_lower.facts.values.region import ASSIGNING, Combiner
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.window import READING, new_values
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import Empty, Full
 
 rules = RuleList()
-over_all = partial(rules.lowers, "stablehlo.scatter", subset=Full, in_bounds={InBounds.ALWAYS})
+over_all = partial(rules.lowers, SCATTER, subset=Full, in_bounds={InBounds.ALWAYS})
 
 
 @rules.lowers(
-    "stablehlo.scatter",
+    SCATTER,
     subset=Empty,
     form="the operand, converted if the region promotes",
 )

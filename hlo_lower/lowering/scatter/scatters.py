@@ -20,8 +20,9 @@ from hlo_lower.lowering.engine.decision import Chosen, Decision, Kept, Refused
 from hlo_lower.lowering.engine.engine import Engine
 from hlo_lower.lowering.engine.kind import Stage
 from hlo_lower.lowering.kinds import kinds_of
-from hlo_lower.lowering.scatter.kind import SCATTER, ScatterSubject
+from hlo_lower.lowering.scatter.kind import ScatterSubject
 from hlo_lower.ops.cleanup import erase_uncalled
+from hlo_lower.ops.names import SCATTER
 
 ON_REQUEST = Kept(Code.KEPT_ON_REQUEST())
 

@@ -13,6 +13,7 @@ from hlo_lower.facts.values.region import ASSIGNING
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.window import new_values
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import Subset, Tile
 
 rules = RuleList()
@@ -35,7 +36,7 @@ _CLASS: Mapping[str, Any] = {
 }
 
 
-@rules.lowers("stablehlo.scatter", in_bounds={InBounds.ALWAYS}, **_CLASS)
+@rules.lowers(SCATTER, in_bounds={InBounds.ALWAYS}, **_CLASS)
 def scatter_to_short_set(op: ScatterLowering) -> Sequence[Value]:
     """Lower one assigned window that lies inside, as `scatter_to_guarded_short_set` does.
 
@@ -44,7 +45,7 @@ def scatter_to_short_set(op: ScatterLowering) -> Sequence[Value]:
     return _by_select(op)
 
 
-@rules.lowers("stablehlo.scatter", in_bounds={InBounds.UNKNOWN}, drops={Drops.WINDOWS}, **_CLASS)
+@rules.lowers(SCATTER, in_bounds={InBounds.UNKNOWN}, drops={Drops.WINDOWS}, **_CLASS)
 def scatter_to_guarded_short_set(op: ScatterLowering) -> Sequence[Value]:
     """Lower one assigned window of a short operand that is dropped where it is out of bounds.
 

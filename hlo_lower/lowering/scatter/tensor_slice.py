@@ -17,6 +17,7 @@ from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.constant import FlatRows
 from hlo_lower.lowering.scatter.window import new_values, reads_current
+from hlo_lower.ops.names import COMPOSITE, SCATTER
 from hlo_lower.ops.subset import MANY_WINDOWS
 
 rules = RuleList()
@@ -26,7 +27,7 @@ INSERT_SLICE = "hlo_lower.insert_slice"
 
 
 @rules.lowers(
-    "stablehlo.scatter",
+    SCATTER,
     subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
     strategy={Strategy.STRIDED},
@@ -74,7 +75,7 @@ def insert_slice(
         "composite_attributes": mlir.parse_attribute(place),
         "decomposition": mlir.parse_attribute(f"@{_decomposition(graph, operand, update, offsets, strides)}"),
     }
-    return build.op("stablehlo.composite", [operand, update], [operand.raw.type], attributes).result()
+    return build.op(COMPOSITE, [operand, update], [operand.raw.type], attributes).result()
 
 
 def _numbers(values: Sequence[int]) -> str:

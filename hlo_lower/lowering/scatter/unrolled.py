@@ -11,13 +11,14 @@ from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.window import write_position
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import MANY_WINDOWS
 
 rules = RuleList()
 
 
 @rules.lowers(
-    "stablehlo.scatter",
+    SCATTER,
     subset=MANY_WINDOWS,
     offsets={Offsets.RUNTIME, Offsets.UNSOLVED},
     strategy={Strategy.FEW_WINDOWS},

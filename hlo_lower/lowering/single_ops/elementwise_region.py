@@ -7,8 +7,7 @@ from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.facts.scatter.lift import lift_elementwise
 from hlo_lower.ir.view import Block, Value
 from hlo_lower.lowering.engine.op import OpLowering
-
-BROADCAST = "stablehlo.broadcast_in_dim"
+from hlo_lower.ops.names import BROADCAST_IN_DIM
 
 
 def on_tensors(op: OpLowering[Any], block: Block, values: Sequence[Value]) -> list[Value]:
@@ -28,5 +27,5 @@ def on_tensors(op: OpLowering[Any], block: Block, values: Sequence[Value]) -> li
     found = lift_elementwise(op.build, op.graph, block, values)
     if found is None:
         raise DoesNotApply("its region holds an op that is not elementwise")
-    op.build.repeated.update(made for made in op.build.built[known:] if made.name != BROADCAST)
+    op.build.repeated.update(made for made in op.build.built[known:] if made.name != BROADCAST_IN_DIM)
     return found

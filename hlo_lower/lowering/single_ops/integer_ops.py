@@ -16,6 +16,7 @@ from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, PlainLowerin
 from hlo_lower.lowering.types.carried.carrier import MARK, Form, carriers_of
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.on_carriers import lowered
+from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT
 
 INTEGERS = {Elements.SIGNED, Elements.UNSIGNED}
 
@@ -217,9 +218,9 @@ def _power(s: Array, otherwise: int, known: int | None) -> Any:
 def _known(s: Value) -> int | None:
     """The one number that all elements are, where they are a constant, or are spread from one."""
     node = s.node
-    while node is not None and node.name == "stablehlo.broadcast_in_dim":
+    while node is not None and node.name == BROADCAST_IN_DIM:
         node = node.operand(0).node
-    if node is None or node.name != "stablehlo.constant" or not is_splat(node.raw):
+    if node is None or node.name != CONSTANT or not is_splat(node.raw):
         return None
     values = node.constant()
     return None if values is None or not values.size else int(values.reshape(-1)[0])

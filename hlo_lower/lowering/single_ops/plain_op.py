@@ -9,6 +9,7 @@ from enum import Enum
 
 from hlo_lower.base.registry import DoesNotApply, FactsByName
 from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.ops import names
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 
 PLAIN = "op"
@@ -18,36 +19,36 @@ PLAIN = "op"
 class PlainOp(Enum):
     """The ops for which there are rules."""
 
-    ATAN2 = "stablehlo.atan2"
-    BATCH_NORM_GRAD = "stablehlo.batch_norm_grad"
-    BATCH_NORM_INFERENCE = "stablehlo.batch_norm_inference"
-    BATCH_NORM_TRAINING = "stablehlo.batch_norm_training"
-    CBRT = "stablehlo.cbrt"
-    CLAMP = "stablehlo.clamp"
-    CONVOLUTION = "stablehlo.convolution"
-    COUNT_LEADING_ZEROS = "stablehlo.count_leading_zeros"
-    DOT_GENERAL = "stablehlo.dot_general"
-    DYNAMIC_GATHER = "stablehlo.dynamic_gather"
-    EXPM1 = "stablehlo.exponential_minus_one"
-    FFT = "stablehlo.fft"
-    IS_FINITE = "stablehlo.is_finite"
-    LOG1P = "stablehlo.log_plus_one"
-    LOGISTIC = "stablehlo.logistic"
-    PAD = "stablehlo.pad"
-    POPCNT = "stablehlo.popcnt"
-    REDUCE_PRECISION = "stablehlo.reduce_precision"
-    REDUCE = "stablehlo.reduce"
-    REDUCE_WINDOW = "stablehlo.reduce_window"
-    REMAINDER = "stablehlo.remainder"
-    RNG_BIT_GENERATOR = "stablehlo.rng_bit_generator"
-    ROUND_AFZ = "stablehlo.round_nearest_afz"
-    ROUND_EVEN = "stablehlo.round_nearest_even"
-    SELECT_AND_SCATTER = "stablehlo.select_and_scatter"
-    SHIFT_LEFT = "stablehlo.shift_left"
-    SHIFT_RIGHT = "stablehlo.shift_right_arithmetic"
-    SHIFT_RIGHT_LOGICAL = "stablehlo.shift_right_logical"
-    SIGN = "stablehlo.sign"
-    TAN = "stablehlo.tan"
+    ATAN2 = names.ATAN2
+    BATCH_NORM_GRAD = names.BATCH_NORM_GRAD
+    BATCH_NORM_INFERENCE = names.BATCH_NORM_INFERENCE
+    BATCH_NORM_TRAINING = names.BATCH_NORM_TRAINING
+    CBRT = names.CBRT
+    CLAMP = names.CLAMP
+    CONVOLUTION = names.CONVOLUTION
+    COUNT_LEADING_ZEROS = names.COUNT_LEADING_ZEROS
+    DOT_GENERAL = names.DOT_GENERAL
+    DYNAMIC_GATHER = names.DYNAMIC_GATHER
+    EXPM1 = names.EXPONENTIAL_MINUS_ONE
+    FFT = names.FFT
+    IS_FINITE = names.IS_FINITE
+    LOG1P = names.LOG_PLUS_ONE
+    LOGISTIC = names.LOGISTIC
+    PAD = names.PAD
+    POPCNT = names.POPCNT
+    REDUCE_PRECISION = names.REDUCE_PRECISION
+    REDUCE = names.REDUCE
+    REDUCE_WINDOW = names.REDUCE_WINDOW
+    REMAINDER = names.REMAINDER
+    RNG_BIT_GENERATOR = names.RNG_BIT_GENERATOR
+    ROUND_AFZ = names.ROUND_NEAREST_AFZ
+    ROUND_EVEN = names.ROUND_NEAREST_EVEN
+    SELECT_AND_SCATTER = names.SELECT_AND_SCATTER
+    SHIFT_LEFT = names.SHIFT_LEFT
+    SHIFT_RIGHT = names.SHIFT_RIGHT_ARITHMETIC
+    SHIFT_RIGHT_LOGICAL = names.SHIFT_RIGHT_LOGICAL
+    SIGN = names.SIGN
+    TAN = names.TAN
 
 
 class Elements(Enum):

@@ -11,6 +11,7 @@ from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.single_ops.elementwise_region import on_tensors
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp, Whole
+from hlo_lower.ops.names import MAXIMUM, MINIMUM
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 
 MOST_ONE_BY_ONE = 64
@@ -98,7 +99,7 @@ def reduce_to_reduce_and_start(op: PlainLowering) -> Sequence[Value]:
     return [build.elementwise(name.removeprefix("stablehlo."), build.broadcast(start, found.static_shape), found)]
 
 
-MOST = {"stablehlo.maximum": Combiner.MAX, "stablehlo.minimum": Combiner.MIN}
+MOST = {MAXIMUM: Combiner.MAX, MINIMUM: Combiner.MIN}
 
 
 def _halved(op: PlainLowering) -> list[Value]:

@@ -10,8 +10,7 @@ from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.op import OpLowering
-
-REVERSE = "stablehlo.reverse"
+from hlo_lower.ops.names import REVERSE
 
 
 class Axes(Enum):

@@ -9,7 +9,8 @@ from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.quirks.forms_of_ops import refused_op_form, refuses_forms
 from hlo_lower.lowering.single_ops import reverse
-from hlo_lower.lowering.single_ops.reverse import REVERSE, Axes, ReverseFacts, reverse_facts
+from hlo_lower.lowering.single_ops.reverse import Axes, ReverseFacts, reverse_facts
+from hlo_lower.ops.names import REVERSE
 
 MOST_SLICES = 1024
 """Beyond it a reverse is not taken apart, also where the target has no gather."""

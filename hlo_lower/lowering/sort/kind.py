@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 from hlo_lower.base.causes import Cause
-from hlo_lower.facts.gather.facts import GATHER
-from hlo_lower.facts.sort.canonical_sort import SLICE, read_sort
+from hlo_lower.facts.sort.canonical_sort import read_sort
 from hlo_lower.facts.sort.float_keys import FLOAT_BITS
-from hlo_lower.facts.sort.sort_facts import SORT, SortFacts, sort_strategies
+from hlo_lower.facts.sort.sort_facts import SortFacts, sort_strategies
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.decision import Refused
@@ -14,6 +13,7 @@ from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, noth
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.sort import sort, sort_network, sort_ranks, sort_rounds
 from hlo_lower.lowering.sort.sort import SortLowering
+from hlo_lower.ops.names import BITCAST_CONVERT, GATHER, SLICE, SORT, XOR
 from hlo_lower.ops.targets.target import Target
 
 TOP_K = "chlo.top_k"
@@ -67,8 +67,7 @@ def takes_bits(target: Target, elements: Iterable[str]) -> bool:
     """Whether a target takes what compares the floats among some element types as integers."""
     widths = {element: f"i{FLOAT_BITS[element]}" for element in elements if element in FLOAT_BITS}
     return all(
-        target.refusal("stablehlo.bitcast_convert", {element, bits}) is None
-        and target.refusal("stablehlo.xor", {bits}) is None
+        target.refusal(BITCAST_CONVERT, {element, bits}) is None and target.refusal(XOR, {bits}) is None
         for element, bits in widths.items()
     )
 

@@ -8,11 +8,12 @@ from hlo_lower.base.registry import DoesNotApply, RuleList
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort
 from hlo_lower.facts.sort.float_keys import FLOAT_BITS
 from hlo_lower.facts.sort.key_columns import CannotCompareError, KeyColumn, given_back, key_columns
-from hlo_lower.facts.sort.sort_facts import SORT, SortFacts, SortStrategy
+from hlo_lower.facts.sort.sort_facts import SortFacts, SortStrategy
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import SORT
 
 rules = RuleList()
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.sort.key_columns import comes_first
-from hlo_lower.facts.sort.sort_facts import SORT, SortStrategy
+from hlo_lower.facts.sort.sort_facts import SortStrategy
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.sort.sort import SortLowering, chosen
+from hlo_lower.ops.names import SORT
 
 rules = RuleList()
 

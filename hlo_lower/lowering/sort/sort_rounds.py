@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hlo_lower.base.registry import RuleList
-from hlo_lower.facts.sort.sort_facts import SORT, SortStrategy
+from hlo_lower.facts.sort.sort_facts import SortStrategy
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
@@ -11,6 +11,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
 from hlo_lower.lowering.sort.sort import SortLowering
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import SORT
 
 rules = RuleList()
 

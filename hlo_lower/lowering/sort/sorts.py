@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from hlo_lower.base.change import Change
 from hlo_lower.facts.sort.canonical_sort import rows_read
-from hlo_lower.facts.sort.sort_facts import SORT
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
@@ -18,6 +17,7 @@ from hlo_lower.lowering.engine.stage import run_stage
 from hlo_lower.lowering.kinds import kinds_of
 from hlo_lower.lowering.sort.top_k import TopKCompositeKind, TopKKind
 from hlo_lower.ops.cleanup import erase, erase_uncalled
+from hlo_lower.ops.names import SORT
 
 MOST_NODES = 64
 """A function of more operations is not inlined."""

@@ -6,7 +6,6 @@ a kind of its own: its rules are those of its op.
 
 from collections.abc import Collection, Sequence
 
-from hlo_lower.facts.sort.sort_facts import SORT
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.context import Context
@@ -17,6 +16,7 @@ from hlo_lower.lowering.plain.chlo_kind import ChloKind
 from hlo_lower.lowering.plain.composite import composite_facts
 from hlo_lower.lowering.plain.composite_kind import CompositeKind
 from hlo_lower.lowering.sort.kind import TOP_K, becomes_sort
+from hlo_lower.ops.names import SORT
 from hlo_lower.ops.targets.target import Target
 
 

@@ -22,6 +22,7 @@ from hlo_lower.lowering.types.carried.carrier import PAIRED, PARTS, Carrier, For
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
 from hlo_lower.lowering.types.carried.written_ops import BY_SUMS
 from hlo_lower.lowering.types.element_type import ON_COMPLEX, ON_FLOATS, ON_INTEGERS, ElementTypeFacts
+from hlo_lower.ops.names import BITCAST_CONVERT, CASE, CONVERT, CONVOLUTION, IF, WHILE
 from hlo_lower.ops.spec import WITH_BODY
 from hlo_lower.ops.targets.target import Target
 
@@ -29,7 +30,7 @@ CARRIED_OVER = frozenset({SHARDY, GSPMD, FRONTEND})
 WITH_BODIES = WITH_BODY & TABLE.keys()
 """Ops whose body is lowered with them."""
 
-OF_FEW = frozenset({*PART_OPS, "stablehlo.convolution"})
+OF_FEW = frozenset({*PART_OPS, CONVOLUTION})
 """Ops that are looked at only on types that they have a form for."""
 
 RULED = frozenset(op.value for op in PlainOp)
@@ -38,7 +39,7 @@ RULED = frozenset(op.value for op in PlainOp)
 STORED = (Form.SIGNED, Form.WIDER, Form.PARTS)
 """How values are stored whose type a target has no room for."""
 
-HOLDERS = frozenset({"func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case"})
+HOLDERS = frozenset({"func.func", WHILE, IF, CASE})
 """What an op has to stand in to be lowered by itself."""
 
 
@@ -228,7 +229,7 @@ def facts_of(target: Target, node: Node, scheme: Mapping[str, Carrier]) -> Eleme
 
 def is_cast_of_storage(target: Target, node: Node) -> bool:
     """Whether an op casts between a type that the target has no room for and what it is stored in."""
-    if node.name not in ("stablehlo.convert", "stablehlo.bitcast_convert", PAIRED):
+    if node.name not in (CONVERT, BITCAST_CONVERT, PAIRED):
         return False
     before, after = node.operand(0).element_type, node.result().element_type
     found = (storage_of(target, element) for element in (before, after))

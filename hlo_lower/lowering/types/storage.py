@@ -17,14 +17,14 @@ from hlo_lower.lowering.types.carried.carrier import MARK, PAIRED, Carrier, Form
 from hlo_lower.lowering.types.carried.pairs import realize
 from hlo_lower.lowering.types.kind import storage_of
 from hlo_lower.lowering.types.retyped import TWO, retype, with_avals
-from hlo_lower.ops.names import OPTIMIZATION_BARRIER
+from hlo_lower.ops.names import BITCAST_CONVERT, COMPOSITE, CONVERT, CUSTOM_CALL, OPTIMIZATION_BARRIER
 from hlo_lower.ops.spec import CONTROL, Role, named
 from hlo_lower.ops.targets.target import Target
 
 MOVING = CONTROL | named(role=Role.ENDS) | {OPTIMIZATION_BARRIER, "func.func", "func.return", "func.call"}
 """Ops that hold or pass on values of any type."""
 
-NAMING = frozenset({"stablehlo.composite", "stablehlo.custom_call"})
+NAMING = frozenset({COMPOSITE, CUSTOM_CALL})
 """Ops that may take a function by its name, with types that are not known."""
 
 
@@ -106,7 +106,7 @@ def _is_cast(node: Node, carriers: Mapping[str, Carrier]) -> bool:
 
     A conversion to a narrow type is one only where the stage wrote it: of any number it takes what fits.
     """
-    if node.name not in ("stablehlo.convert", "stablehlo.bitcast_convert", PAIRED):
+    if node.name not in (CONVERT, BITCAST_CONVERT, PAIRED):
         return False
     before, after = node.operand(0).element_type, node.result().element_type
     if before in carriers:
@@ -183,7 +183,7 @@ def _of(what: str, number: int, value: Value, carriers: Mapping[str, Carrier]) -
 def stored_lines(storage: Demotion) -> Iterator[str]:
     """What changed of the signature, a line for each argument and result; one line where nothing of it did."""
     for value in (*storage.arguments, *storage.results):
-        how = "the same bits" if value.cast == "stablehlo.bitcast_convert" else "the same numbers"
+        how = "the same bits" if value.cast == BITCAST_CONVERT else "the same numbers"
         how = "real and imaginary parts along a last dim of 2" if value.is_pair else how
         yield f"{value.name} of @{storage.entry}, {value.before}, as {value.after}: {how}"
     if not storage.arguments and not storage.results:

@@ -10,8 +10,9 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.integers64.demotion import DemotedValue, Demotion
-from hlo_lower.lowering.plain.custom_call import CUSTOM_CALL, NOTES
+from hlo_lower.lowering.plain.custom_call import NOTES
 from hlo_lower.lowering.types.retyped import retype, retyped, with_avals
+from hlo_lower.ops.names import BITCAST_CONVERT, CONSTANT, CONVERT, CUSTOM_CALL
 
 WITHIN = {"f64": "complex<f64>"}
 """Types of two floats each."""
@@ -45,11 +46,11 @@ def other_floats(graph: Graph, becomes: Mapping[str, str]) -> Demotion | None:
     told = _told(graph, every, nodes)
     with mlir.active(graph.context):
         for node in nodes:
-            if node.name == "stablehlo.constant":
+            if node.name == CONSTANT:
                 _recode(graph, node, every)
         retype(graph, every)
         for node in nodes:
-            if node.name == "stablehlo.convert" and node.operand(0).raw.type == node.result().raw.type:
+            if node.name == CONVERT and node.operand(0).raw.type == node.result().raw.type:
                 node.result().raw.replace_all_uses_with(node.operand(0).raw)
                 node.raw.erase()
     graph.forget()
@@ -64,7 +65,7 @@ def _refuse(graph: Graph, node: Node) -> None:
       NotLoweredError: it is.
     """
     unknown = node.name == CUSTOM_CALL and mlir.call_target(node.raw) not in NOTES
-    if node.name == "stablehlo.bitcast_convert" or unknown:
+    if node.name == BITCAST_CONVERT or unknown:
         what = "calls what is not known" if unknown else "looks at the bits of floats"
         raise NotLoweredError(
             str(graph.location(node)),

@@ -15,6 +15,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.named.match.found import Found, Match, matchers
 from hlo_lower.named.match.pointwise import all_of, dims_looked_at
 from hlo_lower.named.match.terms import Term, above
+from hlo_lower.ops.names import ADD, DOT_GENERAL, OR, REDUCE_WINDOW
 
 NAMES = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 
@@ -27,7 +28,7 @@ MOST = 1000
 """Most ops of a scan that are looked at for what is scanned."""
 
 
-@matchers.finds(*NEUTRAL, at=("stablehlo.reduce_window",))
+@matchers.finds(*NEUTRAL, at=(REDUCE_WINDOW,))
 def accumulated(anchor: Term) -> Found:
     """A window that reaches from the first element to each."""
     if len(anchor.node.raw.results) != 1:
@@ -96,7 +97,7 @@ def _made(value: mlir.RawValue) -> tuple[object, ...]:
     return ("",) if operation is None else (operation.name.removeprefix("stablehlo."), *operation.operands)
 
 
-@matchers.finds("cumsum", at=("stablehlo.dot_general",))
+@matchers.finds("cumsum", at=(DOT_GENERAL,))
 def product_with_triangle(anchor: Term) -> Found:
     """x times a triangle of ones."""
     x, triangle = anchor.operands
@@ -118,7 +119,7 @@ def product_with_triangle(anchor: Term) -> Found:
     return None
 
 
-@matchers.finds("cumsum", "cumprod", "cummax", "cummin", at=("stablehlo.add", "stablehlo.or"))
+@matchers.finds("cumsum", "cumprod", "cummax", "cummin", at=(ADD, OR))
 def scanned(anchor: Term) -> Found:
     """Two halves of a scan, put between each other."""
     first, second = anchor.operands

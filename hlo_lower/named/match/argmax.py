@@ -20,11 +20,12 @@ from hlo_lower.named.match.rows import combiner_of, dims_of, reduced, rows
 from hlo_lower.named.match.small_programs import extreme_of
 from hlo_lower.named.match.terms import Term
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import REDUCE
 
 NAMES = {1: "argmax", -1: "argmin"}
 
 
-@matchers.finds("argmax", "argmin", at=("stablehlo.reduce",))
+@matchers.finds("argmax", "argmin", at=(REDUCE,))
 def argmax(anchor: Term) -> Found:
     """The position of an extreme element."""
     raw = anchor.node.raw

@@ -43,6 +43,7 @@ from hlo_lower.named.match.found import AttributeValue, Found, Match, NearMiss, 
 from hlo_lower.named.match.rows import reduced
 from hlo_lower.named.match.softmax import shifted_of, softmax, through
 from hlo_lower.named.match.terms import Term, above, is_rounded
+from hlo_lower.ops.names import EXPONENTIAL
 
 OPERANDS = ("query", "key", "value")
 
@@ -98,7 +99,7 @@ def product_of(view: View) -> Product:
     return Product(view, left, right, tuple(atom for axis in new for atom in axis))
 
 
-@matchers.finds("attention", at=("stablehlo.exponential",))
+@matchers.finds("attention", at=(EXPONENTIAL,))
 def attention(anchor: Term) -> Found:
     """The product with the values of a softmax of scores."""
     found = softmax(anchor)

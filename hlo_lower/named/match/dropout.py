@@ -9,8 +9,9 @@ and conversions alone are none. No attributes.
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.found import Found, Match, matchers
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import DIVIDE, MULTIPLY, SELECT
 
-ARITHMETIC = frozenset({"stablehlo.multiply", "stablehlo.divide", "stablehlo.select"})
+ARITHMETIC = frozenset({MULTIPLY, DIVIDE, SELECT})
 
 
 @matchers.finds("dropout", at=tuple(f"identity {op}" for op in (*sorted(ARITHMETIC), "func.call")))

@@ -13,9 +13,10 @@ from hlo_lower.named.match.found import AttributeValue, Found, Match, matchers
 from hlo_lower.named.match.one_hot import one_hot_of
 from hlo_lower.named.match.positions import columns_of, filled, vector_of
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import DOT_GENERAL, GATHER
 
 
-@matchers.finds("embedding_lookup", at=("stablehlo.gather",))
+@matchers.finds("embedding_lookup", at=(GATHER,))
 def embedding_lookup(anchor: Term) -> Found:
     """Rows of a table."""
     table, indices = anchor.operands
@@ -53,7 +54,7 @@ def _mapped(anchor: Term) -> Found:
     return Match("embedding_lookup", inputs, [result], places.attributes("clamp"))
 
 
-@matchers.finds("embedding_lookup", at=("stablehlo.dot_general",))
+@matchers.finds("embedding_lookup", at=(DOT_GENERAL,))
 def product_with_one_hot(anchor: Term) -> Found:
     """A one_hot times a table."""
     numbers = mlir.dot_dimension_numbers(anchor.node.raw)

@@ -13,9 +13,10 @@ from hlo_lower.named.match.norm_roots import GIVEN, Root, root_of
 from hlo_lower.named.match.rows import dims_of
 from hlo_lower.named.match.softmax import through
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import POWER, RSQRT, SQRT
 
 
-@matchers.finds("batch_norm", at=("stablehlo.rsqrt", "stablehlo.sqrt", "stablehlo.power"))
+@matchers.finds("batch_norm", at=(RSQRT, SQRT, POWER))
 def folded(anchor: Term) -> Found:
     """A value times a scale that a root divides, plus the shift that belongs to it."""
     root = root_of(View.of(anchor)) if len(anchor.shape) == 1 and anchor.scalar is None else None

@@ -28,12 +28,13 @@ from hlo_lower.named.match.arithmetic import (
 from hlo_lower.named.match.found import Found, Match, NearMiss, matchers
 from hlo_lower.named.match.silu import argument_of, quotients_of
 from hlo_lower.named.match.terms import Term, is_rounded
+from hlo_lower.ops.names import EXPONENTIAL, LOGISTIC, TANH
 
 CUBIC = 0.044715
 """The coefficient of x**3."""
 
 
-@matchers.finds("gelu", at=("chlo.erf", "chlo.erfc", "stablehlo.tanh", "stablehlo.logistic", "stablehlo.exponential"))
+@matchers.finds("gelu", at=("chlo.erf", "chlo.erfc", TANH, LOGISTIC, EXPONENTIAL))
 def gelu(anchor: Term) -> Found:
     """x times the normal distribution function of x, exact or by tanh."""
     argument = anchor.operands[0]

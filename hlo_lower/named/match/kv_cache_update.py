@@ -22,6 +22,7 @@ from hlo_lower.named.match.found import Found, Match, matchers
 from hlo_lower.named.match.one_hot import compared_places
 from hlo_lower.named.match.positions import Positions, beneath_moves, columns_of, is_counting, unwrapped, vector_of
 from hlo_lower.named.match.terms import Term, above
+from hlo_lower.ops.names import DYNAMIC_UPDATE_SLICE, SCATTER, SELECT
 from hlo_lower.ops.spec import PICKS, short
 
 READS = short(PICKS)
@@ -30,7 +31,7 @@ STEPS = 60
 """Most ops that are looked at above new rows for what they are made of."""
 
 
-@matchers.finds("kv_cache_update", at=("stablehlo.dynamic_update_slice",))
+@matchers.finds("kv_cache_update", at=(DYNAMIC_UPDATE_SLICE,))
 def written_slice(anchor: Term) -> Found:
     """New rows at one position."""
     cache, new, *starts = anchor.operands
@@ -41,7 +42,7 @@ def written_slice(anchor: Term) -> Found:
     return _match(anchor, cache, new, place, axes[0], "first", "clamp")
 
 
-@matchers.finds("kv_cache_update", at=("stablehlo.scatter",))
+@matchers.finds("kv_cache_update", at=(SCATTER,))
 def scattered(anchor: Term) -> Found:
     """New rows at positions, one for each or one for each entry of the batch; or one row."""
     if len(anchor.operands) != 3 or not _overwrites(anchor):
@@ -125,7 +126,7 @@ def _is_last(high: Term, cache: Term, new: Term) -> bool:
     return found is not None and np.array_equal(found.reshape(-1), wanted)
 
 
-@matchers.finds("kv_cache_update", at=("stablehlo.select",))
+@matchers.finds("kv_cache_update", at=(SELECT,))
 def chosen(anchor: Term) -> Found:
     """A new row where the place is the position."""
     test, new, cache = anchor.operands

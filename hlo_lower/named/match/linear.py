@@ -15,6 +15,7 @@ from hlo_lower.named.match.arithmetic import uncast
 from hlo_lower.named.match.axis_atoms import Axis, View, are_same
 from hlo_lower.named.match.found import Found, Match, matchers
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import DOT_GENERAL
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Side:
     results: tuple[int, ...]
 
 
-@matchers.finds("linear", at=("stablehlo.dot_general",))
+@matchers.finds("linear", at=(DOT_GENERAL,))
 def linear(anchor: Term) -> Found:
     """A product and a bias."""
     numbers = mlir.dot_dimension_numbers(anchor.node.raw)

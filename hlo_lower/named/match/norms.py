@@ -25,6 +25,7 @@ from hlo_lower.named.match.norm_products import Factor, Parameter, factors, para
 from hlo_lower.named.match.norm_roots import GIVEN, Root, centred_of, root_of
 from hlo_lower.named.match.rows import Reduced, dims_of, rows
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import POWER, RSQRT, SQRT
 
 NAMES = {"layer": "layer_norm", "rms": "rms_norm", "l2": "l2_norm", "given": "batch_norm"}
 
@@ -60,7 +61,7 @@ class Normalized:
 
 @matchers.finds(
     *("layer_norm", "rms_norm", "l2_norm", "group_norm", "batch_norm"),
-    at=("stablehlo.rsqrt", "stablehlo.sqrt", "stablehlo.power"),
+    at=(RSQRT, SQRT, POWER),
 )
 def norm(anchor: Term) -> Found:
     """What a root divides, and what follows."""

@@ -20,6 +20,7 @@ from hlo_lower.named.match.found import AttributeValue, Found, Match, matchers
 from hlo_lower.named.match.pointwise import all_of, dims_looked_at, value_at
 from hlo_lower.named.match.positions import filled, vector_of
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import COMPARE, GATHER
 
 _OUTSIDE: dict[str, AttributeValue] = {"negative": "outside", "outside": "zero"}
 
@@ -74,7 +75,7 @@ def one_hot_of(term: Term) -> OneHot | None:
     return None
 
 
-@matchers.finds("one_hot", at=("stablehlo.compare",))
+@matchers.finds("one_hot", at=(COMPARE,))
 def one_hot(anchor: Term) -> Found:
     """1 at positions along a new axis."""
     found = compared_places(anchor)
@@ -94,7 +95,7 @@ def _numbers(test: Term) -> Iterator[Term]:
             yield user
 
 
-@matchers.finds("one_hot", at=("stablehlo.gather",))
+@matchers.finds("one_hot", at=(GATHER,))
 def rows_of_the_identity(anchor: Term) -> Found:
     """Rows of 1 on the diagonal and 0 elsewhere."""
     table, indices = anchor.operands

@@ -13,6 +13,7 @@ from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.named.match.arithmetic import grown, is_product, plus, scaled_from, with_constant
 from hlo_lower.named.match.found import Found, Match, NearMiss, matchers
 from hlo_lower.named.match.terms import Term, is_rounded
+from hlo_lower.ops.names import CLAMP, DIVIDE, MAXIMUM, MINIMUM, SELECT
 
 
 def relu_of(term: Term) -> Term | None:
@@ -47,14 +48,14 @@ def bounded_by(term: Term, most: float) -> Term | None:
     return None
 
 
-@matchers.finds("relu", at=("stablehlo.maximum", "stablehlo.select"))
+@matchers.finds("relu", at=(MAXIMUM, SELECT))
 def relu(anchor: Term) -> Found:
     """The larger of x and 0."""
     x = relu_of(anchor)
     return None if x is None else Match("relu", {"x": x}, [anchor])
 
 
-@matchers.finds("relu6", "hard_swish", at=("stablehlo.clamp", "stablehlo.minimum", "stablehlo.maximum"))
+@matchers.finds("relu6", "hard_swish", at=(CLAMP, MINIMUM, MAXIMUM))
 def relu6(anchor: Term) -> Found:
     """x between 0 and 6; where that is of x + 3 and multiplied by x / 6, hard_swish."""
     x = bounded_by(anchor, 6)
@@ -65,7 +66,7 @@ def relu6(anchor: Term) -> Found:
     return None if part is None else _hard_swish(anchor, scaled_from(part, 1 / 6), 1)
 
 
-@matchers.finds("hard_swish", at=("stablehlo.divide",))
+@matchers.finds("hard_swish", at=(DIVIDE,))
 def hard_swish(anchor: Term) -> Found:
     """x times its hard sigmoid, which a function of its own may give."""
     first, second = anchor.operands

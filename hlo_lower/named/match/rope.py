@@ -31,6 +31,7 @@ from hlo_lower.named.match.found import Found, Match, NearMiss, matchers
 from hlo_lower.named.match.pointwise import beneath
 from hlo_lower.named.match.softmax import through
 from hlo_lower.named.match.terms import Term, above
+from hlo_lower.ops.names import CONCATENATE
 
 Place = tuple[int, ...]
 Table = tuple[Term, Place, str]
@@ -48,7 +49,7 @@ class Part:
     table: Table | None = None
 
 
-@matchers.finds("rope", at=("stablehlo.concatenate",))
+@matchers.finds("rope", at=(CONCATENATE,))
 def rope(anchor: Term) -> Found:
     """A rotation of pairs that a concatenation is a part of."""
     if not anchor.is_float or len(anchor.operands) not in (2, 3) or -1 in anchor.shape:

@@ -13,6 +13,7 @@ from hlo_lower.base.causes import Code
 from hlo_lower.named.match.arithmetic import grown, is_product, one_more, plus, scaled_from
 from hlo_lower.named.match.found import Found, Match, NearMiss, matchers
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import EXPONENTIAL, LOGISTIC, TANH
 
 
 def sigmoid_of(term: Term) -> Term | None:
@@ -46,7 +47,7 @@ def silu_of(term: Term) -> Term | None:
     return None
 
 
-@matchers.finds("silu", at=("stablehlo.logistic", "stablehlo.exponential", "stablehlo.tanh"))
+@matchers.finds("silu", at=(LOGISTIC, EXPONENTIAL, TANH))
 def silu(anchor: Term) -> Found:
     """x times its own sigmoid."""
     if anchor.op == "logistic":

@@ -26,6 +26,7 @@ from hlo_lower.named.match.axis_atoms import LAYOUT, Axis, View, are_same, leave
 from hlo_lower.named.match.found import AttributeValue, Found, Match, NearMiss, matchers
 from hlo_lower.named.match.rows import Reduced, axes_attribute, combiner_of, reduced, rows
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import EXPONENTIAL
 
 PASSED = LAYOUT | {"convert", "abs", "log"}
 """What may stand between a sum and where it is used."""
@@ -61,7 +62,7 @@ class Shifted:
         return found
 
 
-@matchers.finds("softmax", "log_softmax", "logsumexp", at=("stablehlo.exponential",))
+@matchers.finds("softmax", "log_softmax", "logsumexp", at=(EXPONENTIAL,))
 def softmax(anchor: Term) -> Found:
     """What an exponential of a value less its maximum becomes."""
     known = anchor.terms.found

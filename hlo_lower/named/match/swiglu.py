@@ -12,6 +12,7 @@ from hlo_lower.named.match.found import Found, Match, matchers
 from hlo_lower.named.match.positions import beneath_moves
 from hlo_lower.named.match.silu import silu, silu_of
 from hlo_lower.named.match.terms import Term, above
+from hlo_lower.ops.names import EXPONENTIAL, LOGISTIC
 from hlo_lower.ops.spec import PICKS, short
 
 WAY = LAYOUT | short(PICKS) | {"convert", "add", "multiply", "composite"}
@@ -20,7 +21,7 @@ WAY = LAYOUT | short(PICKS) | {"convert", "add", "multiply", "composite"}
 
 @matchers.finds(
     "swiglu",
-    at=("stablehlo.logistic", "stablehlo.exponential", "func.call stablehlo.multiply", "func.call stablehlo.divide"),
+    at=(LOGISTIC, EXPONENTIAL, "func.call stablehlo.multiply", "func.call stablehlo.divide"),
 )
 def swiglu(anchor: Term) -> Found:
     """A silu, written out or called, times another projection."""

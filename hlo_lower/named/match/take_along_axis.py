@@ -13,9 +13,10 @@ from hlo_lower.ir import mlir
 from hlo_lower.named.match.found import Found, Match, matchers
 from hlo_lower.named.match.positions import Positions, columns_of, filled, is_counting, unwrapped, vector_of
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import GATHER
 
 
-@matchers.finds("take_along_axis", at=("stablehlo.gather",))
+@matchers.finds("take_along_axis", at=(GATHER,))
 def take_along_axis(anchor: Term) -> Found:
     """Elements of a value at positions along one axis."""
     x, indices = anchor.operands

@@ -16,7 +16,19 @@ import numpy as np
 from hlo_lower.facts.ranges.transfer.booleans import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.ops.names import DYNAMIC_BROADCAST_IN_DIM, SLICE
+from hlo_lower.ops.names import (
+    BROADCAST_IN_DIM,
+    CONSTANT,
+    CONVERT,
+    DIVIDE,
+    DYNAMIC_BROADCAST_IN_DIM,
+    MAXIMUM,
+    MULTIPLY,
+    OPTIMIZATION_BARRIER,
+    RESHAPE,
+    SELECT,
+    SLICE,
+)
 from hlo_lower.ops.purity import FUNCTIONS
 from hlo_lower.ops.spec import LAYOUT, short
 
@@ -391,10 +403,10 @@ def _is(terms: Terms, operation: mlir.RawOperation, frame: Frame | None, number:
     raw = operation.operands[number]
     producer = mlir.producer(raw)
     terms.probed.append(raw)
-    while producer is not None and producer.name in ("stablehlo.broadcast_in_dim", "stablehlo.convert"):
+    while producer is not None and producer.name in (BROADCAST_IN_DIM, CONVERT):
         terms.probed.append(producer.operands[0])
         producer = mlir.producer(producer.operands[0])
-    if producer is None or producer.name not in ("stablehlo.constant", "func.call"):
+    if producer is None or producer.name not in (CONSTANT, "func.call"):
         return False
     found = terms.of(raw, frame).scalar
     return found is not None and found.dtype.kind in "fiuV" and bool(found == value)
@@ -423,14 +435,14 @@ def _alone(_: Terms, operation: mlir.RawOperation, __: Frame | None) -> int | No
 
 
 _IDENTITIES = {
-    "stablehlo.multiply": partial(_beside, 1, (1, 0)),
-    "stablehlo.divide": partial(_beside, 1, (1,)),
-    "stablehlo.maximum": partial(_beside, -np.inf, (0, 1)),
-    "stablehlo.select": _chosen,
-    "stablehlo.convert": _of_its_own_type,
-    "stablehlo.reshape": _of_its_own_type,
-    "stablehlo.broadcast_in_dim": _of_its_own_type,
-    "stablehlo.optimization_barrier": _alone,
+    MULTIPLY: partial(_beside, 1, (1, 0)),
+    DIVIDE: partial(_beside, 1, (1,)),
+    MAXIMUM: partial(_beside, -np.inf, (0, 1)),
+    SELECT: _chosen,
+    CONVERT: _of_its_own_type,
+    RESHAPE: _of_its_own_type,
+    BROADCAST_IN_DIM: _of_its_own_type,
+    OPTIMIZATION_BARRIER: _alone,
 }
 """Ops that may give what they take, and of which operand."""
 

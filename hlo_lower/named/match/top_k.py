@@ -15,6 +15,7 @@ from hlo_lower.named.match.found import AttributeValue, Found, Match, matchers
 from hlo_lower.named.match.positions import is_counting
 from hlo_lower.named.match.small_programs import order_of, sorts_by_the_first
 from hlo_lower.named.match.terms import Term
+from hlo_lower.ops.names import SORT
 
 
 @matchers.finds("top_k", at=("chlo.top_k",))
@@ -29,7 +30,7 @@ def _attributes(k: int, axis: int, gives: str, largest: bool = True) -> dict[str
     return {"k": k, "axis": axis, "largest": largest, "gives": gives}
 
 
-@matchers.finds("top_k", at=("stablehlo.sort", "func.call stablehlo.sort", "func.call stablehlo.reverse"))
+@matchers.finds("top_k", at=(SORT, "func.call stablehlo.sort", "func.call stablehlo.reverse"))
 def sorted_first(anchor: Term) -> Found:
     """The first k of what is sorted."""
     sort = anchor.operands[0] if anchor.op == "reverse" else anchor

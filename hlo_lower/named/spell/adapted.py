@@ -21,6 +21,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.named.match.terms import Terms
+from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.targets.named_op import NamedOp, Plain
 
 OneValue: TypeAlias = Callable[[Builder, Value], Value]
@@ -125,7 +126,7 @@ def replace(found: Found, adapted: Adapted, composite: str, attributes: mlir.Raw
     result = node.results[0]
     types = _function(found, adapted, operands, name)
     raw = mlir.create_operation(
-        "stablehlo.composite",
+        COMPOSITE,
         [value.raw for value in operands],
         types,
         {

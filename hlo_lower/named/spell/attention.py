@@ -42,6 +42,7 @@ from hlo_lower.named.spell.axis_letters import (
     read_layout,
     read_tensors,
 )
+from hlo_lower.ops.names import BROADCAST_IN_DIM, COMPOSITE
 from hlo_lower.ops.targets.named_op import NamedOp
 
 ATTENDED = ("query", "key", "value")
@@ -145,7 +146,7 @@ def _repeats(found: Found) -> bool:
     """Whether the decomposition broadcasts something of the size of keys or values to a larger one."""
     size = prod(found.operands["key"].static_shape)
     for op in mlir.walked(found.function):
-        if op.name == "stablehlo.broadcast_in_dim":
+        if op.name == BROADCAST_IN_DIM:
             before, after = (prod(mlir.static_shape(value.type)) for value in (op.operands[0], op.results[0]))
             if size <= before < after:
                 return True
@@ -197,7 +198,7 @@ def _made_of_constants(found: Found) -> "list[mlir.RawOperation] | None":
             continue
         seen.add(value)
         producer = mlir.producer(value)
-        if producer is None or len(producer.regions) or len(ops) > 60 or producer.name == "stablehlo.composite":
+        if producer is None or len(producer.regions) or len(ops) > 60 or producer.name == COMPOSITE:
             return None
         ops[producer] = None
         pending += producer.operands

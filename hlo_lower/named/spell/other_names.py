@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
+from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.vocabulary import PREFIX
 
 PREFIXES = ("odml.", "aten.", "tfl.", "tenstorrent.")
 """What the names begin with that exporters of PyTorch and LiteRT, and tt-xla, write."""
 
-COMPOSITE = "stablehlo.composite"
+
 MARK = "hl.was"
 
 

@@ -15,10 +15,9 @@ from hlo_lower.named.spell.other_names import OtherNames, as_it_was
 from hlo_lower.named.spell.taken import adapted_by, found_at, spelled_attributes
 from hlo_lower.named.take_out.inline_named import inline_graph, write_out
 from hlo_lower.ops.cleanup import erase_uncalled
+from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.ops.vocabulary import PREFIX
-
-COMPOSITE = "stablehlo.composite"
 
 
 @dataclass(frozen=True)

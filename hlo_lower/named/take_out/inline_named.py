@@ -10,8 +10,9 @@ from collections.abc import Collection
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Function, Graph, Node
-from hlo_lower.named.take_out.outline import COMPOSITE, PREFIX
+from hlo_lower.named.take_out.outline import PREFIX
 from hlo_lower.ops.cleanup import erase_uncalled
+from hlo_lower.ops.names import COMPOSITE
 
 
 def inline_graph(graph: Graph, only: Collection[str] | None = None) -> int:

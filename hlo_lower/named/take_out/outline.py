@@ -11,9 +11,8 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.named.match.found import AttributeValue, Match
 from hlo_lower.named.take_out.region import BlockOrder, RawOperation, RawValue, Region, moved_behind, name_of
+from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.vocabulary import BY_NAME, PREFIX, VERSION
-
-COMPOSITE = "stablehlo.composite"
 
 
 def written_attributes(match: Match) -> dict[str, AttributeValue]:

@@ -9,9 +9,10 @@ from hlo_lower.ir.view import Function, Graph, Node
 from hlo_lower.named.match.found import Match, Matchers, NearMiss
 from hlo_lower.named.match.terms import Term, Terms
 from hlo_lower.named.take_out.listing import Listing, listing_of
-from hlo_lower.named.take_out.outline import COMPOSITE, PREFIX, Outliner
+from hlo_lower.named.take_out.outline import PREFIX, Outliner
 from hlo_lower.named.take_out.region import BlockOrder, RawOperation, RawValue, Region, name_of, now, region_of
 from hlo_lower.named.take_out.twins import Twins
+from hlo_lower.ops.names import CASE, COMPOSITE, IF, WHILE
 from hlo_lower.ops.purity import Functional
 
 
@@ -183,7 +184,7 @@ def _blocks(function: Function) -> list[BlockOrder]:
     return found
 
 
-_WITH_BLOCKS = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
+_WITH_BLOCKS = frozenset({WHILE, CASE, IF})
 
 
 IDENTITY = "identity "

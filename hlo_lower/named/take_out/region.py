@@ -15,14 +15,14 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.named.match.axis_atoms import LAYOUT
 from hlo_lower.named.match.found import Match
-from hlo_lower.ops.names import CONVERT
+from hlo_lower.ops.names import CONSTANT, CONVERT, IOTA
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.spec import RESHAPING
 
 RawOperation = mlir.RawOperation
 RawValue = mlir.RawValue
 
-CHEAP = frozenset({"stablehlo.constant", "stablehlo.iota"})
+CHEAP = frozenset({CONSTANT, IOTA})
 """Ops that are copied where others use them as well."""
 
 MOVES = RESHAPING | {CONVERT}
@@ -303,7 +303,7 @@ def _rim(
         while len(users := taken.get(at, [])) == 1 and users[0].name in MOVES:
             chain.append(users[0])
             at = users[0].results[0]
-            if is_shaped and users[0].name != "stablehlo.convert":
+            if is_shaped and users[0].name != CONVERT:
                 break
             if _is_used_outside(at, covered):
                 for move in chain:

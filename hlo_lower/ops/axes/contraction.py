@@ -11,6 +11,7 @@ from hlo_lower.ops.axes.cut import Cut
 from hlo_lower.ops.axes.halo import MovingWindow, without_padding
 from hlo_lower.ops.axes.materialize import INDEX
 from hlo_lower.ops.axes.rules import subset_rules
+from hlo_lower.ops.names import CONVOLUTION, DOT_GENERAL
 
 SUMMED = ("f32", "f64")
 """Float types whose partial sums may be rounded to them: what is narrower would lose more than the order of a sum."""
@@ -21,7 +22,7 @@ def is_summed(element: str) -> bool:
     return element in SUMMED or (element.lstrip("u").startswith("i") and element != "i1")
 
 
-@subset_rules.axes("stablehlo.dot_general")
+@subset_rules.axes(DOT_GENERAL)
 def dot_general(node: Node) -> Sequence[AxisLink] | Boundary:
     """Batching dims of all three; free dims of one operand and the result; contracting dims, whose pieces are added.
 
@@ -45,7 +46,7 @@ def dot_general(node: Node) -> Sequence[AxisLink] | Boundary:
     return axes
 
 
-@subset_rules.axes("stablehlo.convolution")
+@subset_rules.axes(CONVOLUTION)
 def convolution(node: Node) -> Sequence[AxisLink] | Boundary:
     """The batch of the input, the output features of the kernel, and the spatial dims of the output.
 
@@ -64,7 +65,7 @@ def convolution(node: Node) -> Sequence[AxisLink] | Boundary:
     return axes + [AxisLink((None, None), (out,)) for (_, _, out), d in zip(spatial, dilated, strict=True) if d == 1]
 
 
-@subset_rules.piece("stablehlo.convolution")
+@subset_rules.piece(CONVOLUTION)
 def convolution_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """Along a spatial dim the windows of a run of outputs are read out of the input, zeros outside, without padding.
 

@@ -13,6 +13,7 @@ from hlo_lower.ops.axes.axis_link import THREADED, AxisLink, Boundary
 from hlo_lower.ops.axes.cut import Cut
 from hlo_lower.ops.axes.dynamic_tile import clamped_position
 from hlo_lower.ops.axes.rules import subset_rules
+from hlo_lower.ops.names import GATHER, SCATTER, WHILE
 
 
 def index_dims(rank: int, vector: int) -> list[int]:
@@ -20,7 +21,7 @@ def index_dims(rank: int, vector: int) -> list[int]:
     return [d for d in range(rank) if d != vector]
 
 
-@subset_rules.axes("stablehlo.gather")
+@subset_rules.axes(GATHER)
 def gather(node: Node) -> Sequence[AxisLink] | Boundary:
     """Dims of the index tensor; with them batching dims of the operand; offset dims that take all of a dim.
 
@@ -42,7 +43,7 @@ def gather(node: Node) -> Sequence[AxisLink] | Boundary:
     return axes
 
 
-@subset_rules.piece("stablehlo.gather")
+@subset_rules.piece(GATHER)
 def gather_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """Where a window dim is cut its slice size is the piece's; a batching dim keeps 1. See `clamped_position`."""
     dim = cut.axis.operands[0]
@@ -56,7 +57,7 @@ def gather_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     return moved.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
 
 
-@subset_rules.axes("stablehlo.scatter")
+@subset_rules.axes(SCATTER)
 def scatter(node: Node) -> Sequence[AxisLink] | Boundary:
     """Window dims that are covered and not indexed; batching dims; dims that are indexed; the outermost scatter dim,
     threaded.
@@ -108,11 +109,11 @@ def counted_dim(node: Node, axis: AxisLink) -> int | None:
     return dim if dim in numbers.scatter_dims_to_operand_dims and dim in numbers.inserted_window_dims else None
 
 
-CARRYING = ("stablehlo.while", "stablehlo.scatter")
+CARRYING = (WHILE, SCATTER)
 """What gives the operands that a loop over positions carries, or an unrolled one hands on, as they are."""
 
 
-@subset_rules.piece("stablehlo.scatter")
+@subset_rules.piece(SCATTER)
 def scatter_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """Along an indexed dim a piece gets all updates, its start subtracted from the indices: what is outside is dropped.
 

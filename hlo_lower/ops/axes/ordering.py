@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from hlo_lower.ir.view import Node
 from hlo_lower.ops.axes.axis_link import AxisLink, Boundary
 from hlo_lower.ops.axes.rules import subset_rules
+from hlo_lower.ops.names import SORT
 
 
-@subset_rules.axes("stablehlo.sort")
+@subset_rules.axes(SORT)
 def sort(node: Node) -> Sequence[AxisLink] | Boundary:
     """All dims but the sorted one. Right: each line along that dim is sorted by itself."""
     count, rank = len(node.results), len(node.result().shape)

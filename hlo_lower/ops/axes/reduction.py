@@ -9,13 +9,14 @@ from hlo_lower.ops.axes.axis_link import AxisLink, Boundary
 from hlo_lower.ops.axes.contraction import is_summed
 from hlo_lower.ops.axes.rules import subset_rules
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import REDUCE
 from hlo_lower.ops.spec import COMBINING, short
 
 COMBINERS = short(COMBINING)
 """Ops by which pieces of a reduction may be combined."""
 
 
-@subset_rules.axes("stablehlo.reduce")
+@subset_rules.axes(REDUCE)
 def reduce(node: Node) -> Sequence[AxisLink] | Boundary:
     """Dims that are not reduced, for any region; reduced ones where one op combines and the initial value is neutral.
 

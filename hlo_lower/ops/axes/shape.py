@@ -10,9 +10,10 @@ from hlo_lower.ops.axes.axis_link import AxisLink, Boundary
 from hlo_lower.ops.axes.cut import Cut
 from hlo_lower.ops.axes.materialize import materialize
 from hlo_lower.ops.axes.rules import subset_rules
+from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, IOTA, RESHAPE, TRANSPOSE
 
 
-@subset_rules.axes("stablehlo.broadcast_in_dim")
+@subset_rules.axes(BROADCAST_IN_DIM)
 def broadcast(node: Node) -> Sequence[AxisLink] | Boundary:
     """Every dim of the result is an axis; the operand follows where it has the dim at its full size.
 
@@ -24,7 +25,7 @@ def broadcast(node: Node) -> Sequence[AxisLink] | Boundary:
     return [AxisLink((of.get(d),), (d,)) for d in range(len(shape))]
 
 
-@subset_rules.axes("stablehlo.transpose")
+@subset_rules.axes(TRANSPOSE)
 def transpose(node: Node) -> Sequence[AxisLink] | Boundary:
     """Dim i of the result is dim permutation[i] of the operand."""
     return [AxisLink((d,), (i,)) for i, d in enumerate(node.integers("permutation"))]
@@ -57,7 +58,7 @@ def outermost(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, in
     return found
 
 
-@subset_rules.axes("stablehlo.reshape")
+@subset_rules.axes(RESHAPE)
 def reshape(node: Node) -> Sequence[AxisLink] | Boundary:
     """The outermost dims of the groups that are split and merged (see `outermost`).
 
@@ -70,13 +71,13 @@ def reshape(node: Node) -> Sequence[AxisLink] | Boundary:
     return [AxisLink((mine,), (its,)) for mine, its in outermost(before, after)]
 
 
-@subset_rules.axes("stablehlo.iota", "stablehlo.constant")
+@subset_rules.axes(IOTA, CONSTANT)
 def given(node: Node) -> Sequence[AxisLink] | Boundary:
     """Every dim; there is no operand. A constant that is not the same everywhere is sliced."""
     return [AxisLink((), (d,)) for d in range(len(node.result().shape))]
 
 
-@subset_rules.piece("stablehlo.iota")
+@subset_rules.piece(IOTA)
 def iota_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """Along its own dimension the piece counts from where it begins; along another it is an iota of the piece's shape.
 
@@ -89,12 +90,12 @@ def iota_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     return [build.elementwise("add", piece, build.broadcast(start, piece.static_shape))]
 
 
-@subset_rules.piece("stablehlo.constant")
+@subset_rules.piece(CONSTANT)
 def constant_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """A splat of the piece's shape; of other elements a part of the constant, built where the piece is."""
     [raw_type] = cut.types()
     if mlir.is_splat(cut.node.raw):
         splat = mlir.resplat(cut.node.raw.attributes["value"], raw_type)
-        return [build.op("stablehlo.constant", [], [raw_type], {"value": splat}).result()]
+        return [build.op(CONSTANT, [], [raw_type], {"value": splat}).result()]
     whole = build.clone(cut.node, [], [cut.node.result().raw.type]).result()
     return [materialize(build, whole, cut.part(), cut.bound)]

@@ -18,16 +18,17 @@ from hlo_lower.ops.axes.halo import MovingWindow, without_padding
 from hlo_lower.ops.axes.materialize import INDEX
 from hlo_lower.ops.axes.reduction import is_neutral
 from hlo_lower.ops.axes.rules import subset_rules
+from hlo_lower.ops.names import CONCATENATE, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, PAD, REDUCE_WINDOW, REVERSE, SLICE
 
 
-@subset_rules.axes("stablehlo.slice")
+@subset_rules.axes(SLICE)
 def slice_(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims of which it takes everything: there it is the identity."""
     before, after = node.operand(0).shape, node.result().shape
     return [AxisLink((d,), (d,)) for d in range(len(after)) if before[d] == after[d]]
 
 
-@subset_rules.piece("stablehlo.slice")
+@subset_rules.piece(SLICE)
 def slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """The limit of the cut dim is the piece's size."""
     limits = list(cut.node.integers("limit_indices"))
@@ -37,7 +38,7 @@ def slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     return cut.same(build, {"limit_indices": mlir.dense_i64(limits)})
 
 
-@subset_rules.axes("stablehlo.dynamic_slice")
+@subset_rules.axes(DYNAMIC_SLICE)
 def dynamic_slice(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims of which it takes everything; a start there is clamped to 0, for a piece as for the whole."""
     before, after = node.operand(0).shape, node.result().shape
@@ -45,7 +46,7 @@ def dynamic_slice(node: Node) -> Sequence[AxisLink] | Boundary:
     return [AxisLink((d, *starts), (d,)) for d in range(len(after)) if before[d] == after[d]]
 
 
-@subset_rules.piece("stablehlo.dynamic_slice")
+@subset_rules.piece(DYNAMIC_SLICE)
 def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """The size of the cut dim is the piece's. The other starts are clamped here, which the op does, too.
 
@@ -64,7 +65,7 @@ def clamped_starts(build: Builder, operands: Sequence[Value], sizes: Sequence[in
     return [clamped_start(build, start, last) if last else start for start, last in zip(starts, bounds, strict=True)]
 
 
-@subset_rules.axes("stablehlo.dynamic_update_slice")
+@subset_rules.axes(DYNAMIC_UPDATE_SLICE)
 def dynamic_update_slice(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims of which the update covers everything; a start there is clamped to 0."""
     operand, update = node.operand(0).shape, node.operand(1).shape
@@ -72,28 +73,28 @@ def dynamic_update_slice(node: Node) -> Sequence[AxisLink] | Boundary:
     return [AxisLink((d, d, *starts), (d,)) for d in range(len(operand)) if operand[d] == update[d]]
 
 
-@subset_rules.axes("stablehlo.pad")
+@subset_rules.axes(PAD)
 def pad(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims without padding, low, high or interior: there it is the identity."""
     edges = [node.integers(name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding")]
     return [AxisLink((d, None), (d,)) for d, padding in enumerate(zip(*edges, strict=True)) if not any(padding)]
 
 
-@subset_rules.axes("stablehlo.concatenate")
+@subset_rules.axes(CONCATENATE)
 def concatenate(node: Node) -> Sequence[AxisLink] | Boundary:
     """All dims but the one along which operands follow each other: there each operand has the result's extent."""
     along = node.integer("dimension")
     return [AxisLink((d,) * len(node.operands), (d,)) for d in range(len(node.result().shape)) if d != along]
 
 
-@subset_rules.axes("stablehlo.reverse")
+@subset_rules.axes(REVERSE)
 def reverse(node: Node) -> Sequence[AxisLink] | Boundary:
     """All dims that keep their order."""
     reversed_ = node.integers("dimensions")
     return [AxisLink((d,), (d,)) for d in range(len(node.result().shape)) if d not in reversed_]
 
 
-@subset_rules.axes("stablehlo.reduce_window")
+@subset_rules.axes(REDUCE_WINDOW)
 def reduce_window(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims along which the window is one element that moves by one, without dilation or padding; and those along
     which windows move otherwise, of which a piece takes what it needs (`reduce_window_piece`).
@@ -116,7 +117,7 @@ def reduce_window(node: Node) -> Sequence[AxisLink] | Boundary:
     return axes
 
 
-@subset_rules.piece("stablehlo.reduce_window")
+@subset_rules.piece(REDUCE_WINDOW)
 def reduce_window_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """Along a dim in which windows move those of a run of results are read out of the inputs, without padding.
 

@@ -8,12 +8,13 @@ from typing import Any, cast
 from hlo_lower.base.arguments import is_listed, is_named, one_of, shown
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.errors import InputError
+from hlo_lower.ops.names import ADD, RETURN, SCATTER, WHILE
 from hlo_lower.ops.targets.costs import COSTS, CostTable
 from hlo_lower.ops.targets.named_op import NamedOp
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.ops.targets.refused_forms import REFUSED_FORMS
 
-ALWAYS_TAKEN = frozenset({"stablehlo.return"})
+ALWAYS_TAKEN = frozenset({RETURN})
 """The terminator of a region: whoever takes the op takes it."""
 
 DIALECTS = ("stablehlo", "linalg")
@@ -28,7 +29,7 @@ GATHERS = ("", "in_bounds")
 SHOWN = 3
 """Refused operations that a line shows."""
 
-EXAMPLE = "stablehlo.add"
+EXAMPLE = ADD
 
 FLOAT_MODES = ("", "exact", "reassociate")
 """The float modes; "" is what the tool's default is."""
@@ -169,7 +170,7 @@ class Target:
     @property
     def costs_there(self) -> CostTable:
         """The table of costs, with whole masks where loops are refused."""
-        return self.costs if self.refuses_op("stablehlo.while") is None else self.costs.without_loops()
+        return self.costs if self.refuses_op(WHILE) is None else self.costs.without_loops()
 
     @property
     def restricts_dtypes(self) -> bool:
@@ -180,7 +181,7 @@ class Target:
     def restricts_only_scatter(self) -> bool:
         """Whether it takes every op but scatter, on every element type, in every form."""
         is_free = self.ops is None and not self.restricts_dtypes and not self.refused_forms and not self.max_rank
-        return is_free and self.refused.keys() <= {"stablehlo.scatter"}
+        return is_free and self.refused.keys() <= {SCATTER}
 
     def refusal(self, op: str, dtypes: Collection[str] = ()) -> Cause | None:
         """Why the target does not take an operation with these element types on it, or None if it does."""

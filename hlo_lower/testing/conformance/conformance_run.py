@@ -11,6 +11,7 @@ from hlo_lower.consumers.consumer_judge import LIMIT, MEMORY, Judge
 from hlo_lower.consumers.reference import Reference
 from hlo_lower.consumers.rounding import Rounding
 from hlo_lower.lowering.options import Options
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.testing.conformance.suite import SuiteModule
 from hlo_lower.testing.conformance.suite_arguments import INDICES, runs_of
 from hlo_lower.verify.run import CannotRunError
@@ -111,7 +112,7 @@ def _checks(module: SuiteModule, settings: Settings, judge: Judge) -> list[Check
     native = _each(judge, text, runs)
     converted, why_not, rules = _converted(text, module.name, settings.options)
     if why_not:
-        refused = ConsumerOutcome(settings.consumer, "refused", f"not lowered: {why_not}", "stablehlo.scatter")
+        refused = ConsumerOutcome(settings.consumer, "refused", f"not lowered: {why_not}", SCATTER)
         outcomes = [refused] * len(runs)
     elif not rules:
         outcomes = native

@@ -5,6 +5,7 @@ from itertools import product
 
 from hlo_lower.base.registry import Rule
 from hlo_lower.lowering.plain.composite import TakenComposite
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.drawn_types import typed
 from hlo_lower.testing.prove.proof_case import ProofCase
@@ -16,9 +17,7 @@ def composite_cases(rule: Rule) -> Iterator[ProofCase]:
     is_softmax = rule.short_name.endswith("softmax")
     name = "odml.softmax" if is_softmax else "some.name"
     composites = [name] if is_kept else []
-    target = Target(
-        "takes_no_composite", legalize=True, composites=composites, refused={"stablehlo.scatter": "lowered"}
-    )
+    target = Target("takes_no_composite", legalize=True, composites=composites, refused={SCATTER: "lowered"})
     for rows, columns, element in product((1, 2, 3), (1, 2, 3), ("f32",) if is_softmax else ("f32", "i8")):
         body = _softmax((rows, columns)) if is_softmax else _double((rows, columns), element)
         kind = typed((rows, columns), element)

@@ -6,6 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.testing.prove.proof_case import ProofCase
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.judges.reference.scatter import ScatterNumbers, scatter
@@ -52,7 +53,7 @@ def _by_xla(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[A
 def _by_numpy(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
     """The reference's results: indices and updates as XLA computes them, scattered by NumPy."""
     module = mlir.parse_module(case.text)
-    scatters, _ = mlir.named(module.operation, ("stablehlo.scatter",))
+    scatters, _ = mlir.named(module.operation, (SCATTER,))
     if len(scatters) != 1:
         return None
     [node], main = scatters, entry_function(module)

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from hlo_lower.base.registry import Rule
 from hlo_lower.lowering.control.control import ControlOp, Way
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.drawn_types import typed
@@ -18,9 +19,9 @@ def control_cases(rule: Rule) -> Iterator[ProofCase]:
     """Every case that a rule for control flow may take."""
     ops = rule.constraints.get("named", frozenset(ControlOp))
     refused = dict.fromkeys(sorted(str(op.value) for op in ops), "none")
-    target = Target("no_control", refused={**refused, "stablehlo.scatter": "lowered"})
+    target = Target("no_control", refused={**refused, SCATTER: "lowered"})
     if set(ops) == {ControlOp.CASE} and Way.ONE in rule.constraints.get("way", ()):
-        scatter = {"stablehlo.scatter": "lowered"}
+        scatter = {SCATTER: "lowered"}
         target = Target("few_branches", refused=scatter, refused_forms=[RefusedForm.MANY.value])
     for element in ("i32", "f32", "i8"):
         for op in ControlOp:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from hlo_lower.base.registry import Rule
 from hlo_lower.lowering.types.carried.carrier import Form
 from hlo_lower.lowering.types.carried.exactness import TABLE
+from hlo_lower.ops.names import AND, BITCAST_CONVERT, CONVERT, OR, SCATTER
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.drawn_types import typed
 from hlo_lower.testing.prove.proof_case import ProofCase, op_case
@@ -38,11 +39,11 @@ def element_type_cases(rule: Rule) -> Iterator[ProofCase]:
 
 def _taking(after: str, without: tuple[str, ...], form: object) -> Target:
     """A target that takes ops on one integer type and predicates alone, and conversions of all."""
-    conversions = ("stablehlo.convert", "stablehlo.bitcast_convert")
-    refused = {f"stablehlo.{op}": "none" for op in without} | {"stablehlo.scatter": "lowered"}
+    conversions = (CONVERT, BITCAST_CONVERT)
+    refused = {f"stablehlo.{op}": "none" for op in without} | {SCATTER: "lowered"}
     taken = {op: ["i1", after] for op in TABLE if op not in refused and op not in conversions}
     if form is Form.ITSELF:
-        taken |= {"stablehlo.and": ["i1"], "stablehlo.or": ["i1"]}
+        taken |= {AND: ["i1"], OR: ["i1"]}
     return Target("one_integer", refused=refused, op_dtypes=taken)
 
 

@@ -6,22 +6,23 @@ from itertools import product
 
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.gather.facts import GatherStrategy, TakenGather
+from hlo_lower.ops.names import CONCATENATE, DYNAMIC_SLICE, GATHER, REDUCE, SCATTER
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.drawn_types import typed
 from hlo_lower.testing.prove.proof_case import ProofCase, op_case
 
-_REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.gather": "not taken"}
+_REFUSED = {SCATTER: "lowered", GATHER: "not taken"}
 
-_CLAMPS_NOT = Target("clamps_not", refused={"stablehlo.scatter": "lowered"}, gather="in_bounds")
+_CLAMPS_NOT = Target("clamps_not", refused={SCATTER: "lowered"}, gather="in_bounds")
 
 TARGETS: Mapping[GatherStrategy, Target] = {
     GatherStrategy.EMPTY: Target("no_gather", refused=_REFUSED),
-    GatherStrategy.FEW: Target("no_sums", refused={**_REFUSED, "stablehlo.reduce": "not taken"}),
-    GatherStrategy.SHORT_AXIS: Target("no_slices", refused={**_REFUSED, "stablehlo.dynamic_slice": "not taken"}),
+    GatherStrategy.FEW: Target("no_sums", refused={**_REFUSED, REDUCE: "not taken"}),
+    GatherStrategy.SHORT_AXIS: Target("no_slices", refused={**_REFUSED, DYNAMIC_SLICE: "not taken"}),
     GatherStrategy.MANY: Target(
         "no_unroll",
-        refused={**_REFUSED, "stablehlo.concatenate": "not taken", "stablehlo.reduce": "not taken"},
+        refused={**_REFUSED, CONCATENATE: "not taken", REDUCE: "not taken"},
     ),
 }
 """For each form of a gather a target that leaves it as the only one."""

@@ -13,6 +13,7 @@ from hlo_lower.base.registry import Rule
 from hlo_lower.facts.gather.facts import TakenGather
 from hlo_lower.facts.scatter.dynamic import Positions, WindowSizes
 from hlo_lower.ir import mlir
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.case_forms import CaseForm
 from hlo_lower.testing.fuzz.drawn_types import OPEN
@@ -22,7 +23,7 @@ from hlo_lower.testing.prove.gathers import gather_cases
 from hlo_lower.testing.prove.producers import runtime
 from hlo_lower.testing.prove.proof_case import ProofCase, scatter_case
 
-_TAKES_GATHERS = Target("no_f64", refused={"stablehlo.scatter": "lowered"}, refused_dtypes={"f64": "not there"})
+_TAKES_GATHERS = Target("no_f64", refused={SCATTER: "lowered"}, refused_dtypes={"f64": "not there"})
 
 POLICIES: tuple[Literal["xla", "spec"], ...] = ("xla", "spec")
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from hlo_lower.base.registry import Rule
 from hlo_lower.lowering.single_ops.plain_op import Elements, PlainOp
+from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.drawn_types import typed
 from hlo_lower.testing.prove.proof_case import ProofCase, op_case
@@ -35,7 +36,7 @@ def plain_cases(rule: Rule) -> Iterator[ProofCase]:
         return
     [named] = rule.constraints["named"]
     assert isinstance(named, PlainOp)
-    target = Target("npu", refused={named.value: "none", "stablehlo.scatter": "lowered"})
+    target = Target("npu", refused={named.value: "none", SCATTER: "lowered"})
     for elements, types in (*TYPES.items(), *(WIDE.items() if named in BINARY else ())):
         for element in types if elements in rule.constraints.get("elements", TYPES) else ():
             for name, arguments, result, lines in _modules(named, element):

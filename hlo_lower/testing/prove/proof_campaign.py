@@ -10,16 +10,14 @@ from hlo_lower.base.change import Outcome
 from hlo_lower.base.errors import HloLowerError
 from hlo_lower.base.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.facts.scatter.dynamic import DYNAMIC_SCATTER
-from hlo_lower.facts.sort.sort_facts import SORT
 from hlo_lower.ir.mlir import RefinementError
 from hlo_lower.lowering.control.control import CONTROL
 from hlo_lower.lowering.engine.plugins import installed_registry
 from hlo_lower.lowering.gather.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.lowering.pipeline import Lowered
-from hlo_lower.lowering.plain.composite import COMPOSITE
 from hlo_lower.lowering.single_ops.plain_op import PLAIN
-from hlo_lower.lowering.single_ops.reverse import REVERSE
 from hlo_lower.lowering.types.element_type import ON_INTEGERS
+from hlo_lower.ops.names import COMPOSITE, GATHER, REVERSE, SCATTER, SORT
 from hlo_lower.testing.prove.composites import composite_cases
 from hlo_lower.testing.prove.confirm import confirmed
 from hlo_lower.testing.prove.control_flows import control_cases
@@ -35,9 +33,9 @@ from hlo_lower.testing.prove.sorts import sort_cases
 from hlo_lower.verify.proof import prove_equal, require
 
 FAMILIES: dict[str, Callable[[Rule], Iterator[ProofCase]]] = {
-    "stablehlo.scatter": scatter_cases,
+    SCATTER: scatter_cases,
     DYNAMIC_SCATTER: dynamic_scatter_cases,
-    "stablehlo.gather": gather_cases,
+    GATHER: gather_cases,
     DYNAMIC_GATHER: dynamic_gather_cases,
     COMPOSITE: composite_cases,
     REVERSE: reverse_cases,

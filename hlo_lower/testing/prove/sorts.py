@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import product
 
 from hlo_lower.base.registry import Rule
-from hlo_lower.facts.sort.sort_facts import SORT, SortStrategy
+from hlo_lower.facts.sort.sort_facts import SortStrategy
+from hlo_lower.ops.names import SCATTER, SORT
 from hlo_lower.ops.targets.costs import COSTS
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.drawn_types import typed
@@ -27,7 +28,7 @@ def sort_cases(rule: Rule) -> Iterator[ProofCase]:
     costs = COSTS.with_entry("few_windows", few).with_entry("few_stages", few)
     if SortStrategy.RANKS not in strategies:
         costs = costs.with_entry("rank_pair", 1e9)
-    target = Target("no_sort", refused={SORT: "none", "stablehlo.scatter": "lowered"}, costs=costs)
+    target = Target("no_sort", refused={SORT: "none", SCATTER: "lowered"}, costs=costs)
     for (shape, dim), direction, element, second in product(SHAPES, ("LT", "GT"), ("i8", "ui8"), (False, True)):
         for rows in (1, 2) if strategies & ROUNDS else (None,):
             if rows is None or rows < shape[dim]:

@@ -11,6 +11,7 @@ from hlo_lower.lowering.loops.tiled_loop import TiledLoop
 from hlo_lower.ops.axes.axis_link import THREADED
 from hlo_lower.ops.axes.reduction import combiner_of
 from hlo_lower.ops.axes.windows import clamped_starts
+from hlo_lower.ops.names import CONSTANT, DYNAMIC_SLICE, REDUCE, WHILE
 from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.tile.emit.loop_body import LoopBody
 from hlo_lower.tile.emit.phases import Loop, LoopPlan, reads_tile
@@ -45,7 +46,7 @@ def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> list[Node]:
         _replace(program, inside, whole)
         put_in_order(program.block, program.is_function)
     program.graph.forget()
-    return [node for node in program.block.nodes if node in built and node.name == "stablehlo.while"]
+    return [node for node in program.block.nodes if node in built and node.name == WHILE]
 
 
 def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value]) -> list[Node]:
@@ -87,7 +88,7 @@ def _clamp_slice(value: Value, plan: LoopPlan) -> None:
     node = value.node
     while node is not None and node.name in RESHAPING:
         node = node.operand(0).node
-    is_slice = node is not None and node.name == "stablehlo.dynamic_slice" and node.operand(0).is_static
+    is_slice = node is not None and node.name == DYNAMIC_SLICE and node.operand(0).is_static
     if node is None or not is_slice or node in plan.labels.axes:  # pieces of it are clamped
         return
     for number, start in enumerate(clamped_starts(Builder.before(node), node.operands, node.integers("slice_sizes"))):
@@ -115,7 +116,7 @@ def is_made_inside(program: Dataflow, plan: LoopPlan, value: Value) -> bool:
 
 def is_splat(node: Node | None) -> bool:
     """Whether a node is a constant of one value."""
-    return node is not None and node.name == "stablehlo.constant" and mlir.is_splat(node.raw)
+    return node is not None and node.name == CONSTANT and mlir.is_splat(node.raw)
 
 
 def _empty(build: Builder, value: Value) -> Value:
@@ -136,7 +137,7 @@ def _initial(build: Builder, plan: LoopPlan, node: Node, whole: dict[Value, Valu
 
 def combiner_of_reduce(node: Node) -> str | None:
     """The combiner of a reduction; None of another op."""
-    return combiner_of(node) if node.name == "stablehlo.reduce" else None
+    return combiner_of(node) if node.name == REDUCE else None
 
 
 def _replace(program: Dataflow, inside: set[Node], whole: dict[Value, Value]) -> None:

@@ -172,7 +172,7 @@ def cost(program: Dataflow, plan: LoopPlan) -> float:
 
 def rescattered(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> int:
     """Bytes of updates that scatters go through again for each tile, most of them dropped (`scatter_piece`)."""
-    scatters = [n for loop in plan.loops for n in loop.nodes if n.name == "stablehlo.scatter"]
+    scatters = [n for loop in plan.loops for n in loop.nodes if n.name == SCATTER]
     whole = [n for n in scatters if counted_dim(n, plan.labels.axes[n]) is not None]
     updates = sum(program.size[v] for n in whole for v in n.operands[len(n.results) + 1 :])
     return updates * (-(-plan.labels.steps // sizes.steps) - 1)

@@ -11,6 +11,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops.axes.dynamic_tile import clamped_start
+from hlo_lower.ops.names import DYNAMIC_SLICE, GATHER, SLICE
 
 Dims = tuple[int | None, ...]
 """For each dim of a tensor the dim of a pick's operand that it is alike."""
@@ -31,9 +32,9 @@ def taken_dim(pick: Node) -> int | None:
 
 def in_place(build: Builder, pick: Node, value: Value, dims: Dims) -> Value | None:
     """A pick of a tensor, whose dims stay in their places; None of a gather that does more than take rows."""
-    if pick.name == "stablehlo.slice":
+    if pick.name == SLICE:
         return _sliced(build, pick, value, dims)
-    if pick.name == "stablehlo.dynamic_slice":
+    if pick.name == DYNAMIC_SLICE:
         return _sliced_at(build, pick, value, dims)
     row = taken_dim(pick)
     if row is None or row not in dims:
@@ -79,7 +80,7 @@ def of_some_dims(build: Builder, pick: Node, value: Value, dims: Sequence[int]) 
     None of a gather whose indices count along dims of which those that are left do not follow each other in its index
     vectors, and of one with batching dims.
     """
-    if pick.name != "stablehlo.gather":
+    if pick.name != GATHER:
         found = in_place(build, pick, value, tuple(dims))
         return None if found is None else (found, tuple(dims))
     numbers = mlir.gather_dimension_numbers(pick.raw)
@@ -138,4 +139,4 @@ def _gather(
     """The flag of sorted indices is not kept: of some columns it need not be true."""
     attributes = {"dimension_numbers": numbers, "slice_sizes": mlir.dense_i64(sizes)}
     raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
-    return build.op("stablehlo.gather", [value, indices], [raw_type], attributes).result()
+    return build.op(GATHER, [value, indices], [raw_type], attributes).result()

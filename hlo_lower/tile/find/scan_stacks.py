@@ -14,10 +14,9 @@ from hlo_lower.facts.memory.dataflow import size_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.loops.counted import CountedLoop, read_counted
+from hlo_lower.ops.names import BROADCAST_IN_DIM, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, RESHAPE, WHILE
 from hlo_lower.tile.find.steps_of_counter import integer, steps_of_counter
 from hlo_lower.tile.prepare.carried import is_kept
-
-SLICE, UPDATE = "stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice"
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def trips_of(loop: Node, counted: CountedLoop) -> int | None:
 def _stack_at(loop: Node, body: Block, place: int, counter: int, trips: int) -> ScanStack | None:
     argument = body.argument(place)
     update = body.terminator.operand(place).node
-    if update is None or update.name != UPDATE or not update.is_static or len(list(argument.users)) != 1:
+    if update is None or update.name != DYNAMIC_UPDATE_SLICE or not update.is_static or len(list(argument.users)) != 1:
         return None
     shape = argument.static_shape
     if update.operand(0) != argument or len(list(update.result().users)) != 1:
@@ -128,11 +127,9 @@ def without_leading_dim(row: Value) -> Value:
     node = row.node
     if node is None or node.operands == () or node.operand(0).shape != row.shape[1:]:
         return row
-    if node.name == "stablehlo.reshape":
+    if node.name == RESHAPE:
         return node.operand(0)
-    is_put = node.name == "stablehlo.broadcast_in_dim" and node.integers("broadcast_dimensions") == tuple(
-        range(1, len(row.shape))
-    )
+    is_put = node.name == BROADCAST_IN_DIM and node.integers("broadcast_dimensions") == tuple(range(1, len(row.shape)))
     return node.operand(0) if is_put else row
 
 
@@ -147,7 +144,7 @@ def row_reads(stack: ScanStack) -> list[RowRead] | None:
         user, number = Node(use.owner.operation), int(use.operand_number)
         if user.parent != around:
             return None
-        if user.name != "stablehlo.while":
+        if user.name != WHILE:
             found.append(RowRead(user))
             continue
         if not is_kept(user, number) or user.result(number).is_used:
@@ -162,7 +159,7 @@ def row_reads(stack: ScanStack) -> list[RowRead] | None:
 
 
 def _is_of_a_row(node: Node) -> bool:
-    if node.name != SLICE or not node.is_static:
+    if node.name != DYNAMIC_SLICE or not node.is_static:
         return False
     shape = node.operand(0).static_shape
     starts = node.operands[1:]

@@ -20,11 +20,10 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.cleanup import erase
+from hlo_lower.ops.names import BROADCAST_IN_DIM, COMPARE, CONCATENATE, CONSTANT, GATHER, IOTA, RESHAPE, SCATTER, SELECT
 
 MOST = 1 << 16
 """Elements of a constant that is read."""
-
-SCATTER, GATHER = "stablehlo.scatter", "stablehlo.gather"
 
 
 def batch_rows(graph: Graph) -> None:
@@ -43,7 +42,7 @@ def _batch(graph: Graph, node: Node) -> None:
     joined = indices.node
     numbers = mlir.ScatterNumbers.of(node.raw) if node.name == SCATTER else mlir.gather_dimension_numbers(node.raw)
     vector = numbers.index_vector_dim
-    if joined is None or joined.name != "stablehlo.concatenate" or joined.integer("dimension") != vector:
+    if joined is None or joined.name != CONCATENATE or joined.integer("dimension") != vector:
         return
     columns = joined.operands
     if any(column.static_shape[vector] != 1 for column in columns) or len(columns) < 2:
@@ -115,19 +114,19 @@ def counted_along(value: Value) -> int | None:
     node = value.node
     if node is None:
         return None
-    if node.name == "stablehlo.iota":
+    if node.name == IOTA:
         return _counted(value, node.integer("iota_dimension"))
-    if node.name == "stablehlo.constant":
+    if node.name == CONSTANT:
         return _written_out(node)
-    if node.name == "stablehlo.broadcast_in_dim":
+    if node.name == BROADCAST_IN_DIM:
         dim = counted_along(node.operand(0))
         if dim is None:
             return None
         found = node.integers("broadcast_dimensions")[dim]
         return found if node.operand(0).shape[dim] == value.shape[found] else None
-    if node.name == "stablehlo.reshape":
+    if node.name == RESHAPE:
         return _reshaped(node, counted_along(node.operand(0)))
-    if node.name == "stablehlo.select":
+    if node.name == SELECT:
         return _not_negative(node)
     return None
 
@@ -163,7 +162,7 @@ def _reshaped(node: Node, dim: int | None) -> int | None:
 def _not_negative(select: Node) -> int | None:
     """That of x of select(x < 0, x + n, x), which counts negative numbers from the end: positions are not negative."""
     predicate, kept = select.operand(0).node, select.operand(2)
-    if predicate is None or predicate.name != "stablehlo.compare" or not _is_zero(predicate.operand(1)):
+    if predicate is None or predicate.name != COMPARE or not _is_zero(predicate.operand(1)):
         return None
     is_below = mlir.enum_value(predicate.attribute("comparison_direction")) == "LT"
     along = counted_along(kept)
@@ -172,7 +171,7 @@ def _not_negative(select: Node) -> int | None:
 
 def _is_zero(value: Value) -> bool:
     node = value.node
-    if node is not None and node.name == "stablehlo.broadcast_in_dim":
+    if node is not None and node.name == BROADCAST_IN_DIM:
         return _is_zero(node.operand(0))
-    constant = node.constant() if node is not None and node.name == "stablehlo.constant" else None
+    constant = node.constant() if node is not None and node.name == CONSTANT else None
     return constant is not None and constant.dtype.kind in "iu" and not constant.any()

@@ -6,6 +6,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.linalg.scf_for import move_nodes, replace_all
+from hlo_lower.ops.names import RETURN, WHILE
 
 
 def change_carried(loop: Node, dropped: Collection[int], added: Sequence[Value]) -> Node:
@@ -23,14 +24,14 @@ def change_carried(loop: Node, dropped: Collection[int], added: Sequence[Value])
     kept = [number for number in range(len(loop.operands)) if number not in dropped]
     initial = [*(loop.operand(number) for number in kept), *added]
     types = [value.raw.type for value in initial]
-    new = build.op("stablehlo.while", initial, types, mlir.attributes_of(loop.raw), regions=2)
+    new = build.op(WHILE, initial, types, mlir.attributes_of(loop.raw), regions=2)
     for region, old in enumerate(loop.blocks):
         block = Block(mlir.append_block(new.raw, region, types, loop.raw.location))
         replace_all([old.argument(number) for number in kept], block.arguments[: len(kept)])
         returned = move_nodes(old, block)
         if region:
             returned = (*(returned[number] for number in kept), *block.arguments[len(kept) :])
-        build.at_end(block).op("stablehlo.return", returned, [])
+        build.at_end(block).op(RETURN, returned, [])
     replace_all([loop.result(number) for number in kept], new.results[: len(kept)])
     loop.raw.erase()
     return new

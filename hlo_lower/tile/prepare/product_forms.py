@@ -13,6 +13,7 @@ from hlo_lower.facts.memory.dataflow import MUCH, blocks_of, size_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ops.names import DOT_GENERAL, TRANSPOSE
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def settle_products(graph: Graph) -> None:
     with mlir.active(graph.context):
         for turn in (_turn, _batch):
             for node in [node for block in blocks_of(graph.main.body) for node in block.nodes]:
-                if node.name == "stablehlo.dot_general":
+                if node.name == DOT_GENERAL:
                     turn(node)
 
 
@@ -76,7 +77,7 @@ def _turn(dot: Node) -> None:
     Right: a product does not depend on the order of its factors, and the free dims of the first one come first.
     """
     users = list(dot.result().users)
-    transpose = users[0] if len(users) == 1 and users[0].name == "stablehlo.transpose" else None
+    transpose = users[0] if len(users) == 1 and users[0].name == TRANSPOSE else None
     first, second = factors_of(dot)
     result = dot.result()
     batch, left, rank = len(first.batch), len(first.free), len(result.static_shape)
@@ -93,7 +94,7 @@ def _turn(dot: Node) -> None:
     build = Builder.before(last)
     shape = [result.static_shape[dim] for dim in exchanged]
     kind = mlir.tensor_type(shape, mlir.tensor_element(result.raw.type))
-    turned = build.op("stablehlo.dot_general", dot.operands[::-1], [kind], attributes).result()
+    turned = build.op(DOT_GENERAL, dot.operands[::-1], [kind], attributes).result()
     new = turned if is_gone else build.transpose(turned, permutation)
     last.result().raw.replace_all_uses_with(new.raw)
     for old in dict.fromkeys((last, dot)):
@@ -131,6 +132,6 @@ def _batch(dot: Node) -> None:
         return
     build = Builder.before(dot)
     small_one = build.broadcast(small.value, shape, [places[dim] for dim in range(len(places))])
-    new = build.op("stablehlo.dot_general", [small_one, large.value], [dot.result().raw.type], attributes)
+    new = build.op(DOT_GENERAL, [small_one, large.value], [dot.result().raw.type], attributes)
     dot.result().raw.replace_all_uses_with(new.result().raw)
     dot.raw.erase()

@@ -29,11 +29,11 @@ from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.axes.elementwise import ELEMENTWISE
 from hlo_lower.ops.axes.indexing import clamped_position
 from hlo_lower.ops.cleanup import erase_built
+from hlo_lower.ops.names import BROADCAST_IN_DIM, DOT_GENERAL, GATHER
 from hlo_lower.ops.spec import PICKS
 from hlo_lower.tile.find.picks import in_place, of_some_dims, taken_dim
 
-BROADCAST, DOT = "stablehlo.broadcast_in_dim", "stablehlo.dot_general"
-MAKERS = ELEMENTWISE | {BROADCAST, DOT}
+MAKERS = ELEMENTWISE | {BROADCAST_IN_DIM, DOT_GENERAL}
 """Ops through which picks are pulled."""
 
 PULLED = 1 << 12
@@ -76,7 +76,7 @@ def pull_up(graph: Graph, least: int = PULLED) -> tuple[PulledRecord, ...]:
             if node.name not in PICKS:
                 continue
             pull = PulledRecord(str(graph.location(node)), node.name, type_of(node.operand(0)), type_of(node.result()))
-            if node.name == "stablehlo.gather" and _is_worth(node, least):
+            if node.name == GATHER and _is_worth(node, least):
                 _clamp(node)
             pending = [node]
             while pending:
@@ -108,23 +108,29 @@ def _is_worth(pick: Node, least: int) -> bool:
         return False
     if any("sharding" in name for node in (maker, pick) for name in mlir.attributes_of(node.raw)):
         return False
-    if maker.name == DOT and len({use.owner.operation for use in source.raw.uses}) != 1:
+    if maker.name == DOT_GENERAL and len({use.owner.operation for use in source.raw.uses}) != 1:
         return False
-    return not (maker.name == DOT and pick.name == "stablehlo.gather" and taken_dim(pick) is None)
+    return not (maker.name == DOT_GENERAL and pick.name == GATHER and taken_dim(pick) is None)
 
 
 def _pulled(pick: Node, pull: PulledRecord) -> list[Node]:
     """Pull a pick through the op that makes what it picks from: the picks of that op's operands; none if it is not."""
     maker, build = pick.operand(0).node, Builder.before(pick)
     assert maker is not None
-    through = _through_broadcast if maker.name == BROADCAST else _through_dot if maker.name == DOT else _elementwise
+    through = (
+        _through_broadcast
+        if maker.name == BROADCAST_IN_DIM
+        else _through_dot
+        if maker.name == DOT_GENERAL
+        else _elementwise
+    )
     result = through(build, pick, maker)
     new = sum(size_of(value) for node in build.built if node.name in (*PICKS, maker.name) for value in node.results)
     if result is None or new >= size_of(pick.operand(0)):
         erase_built(build.built, pick)
         return []
     pull.ops += 1
-    pull.is_exact &= maker.name != DOT or is_of_integers(maker.result())
+    pull.is_exact &= maker.name != DOT_GENERAL or is_of_integers(maker.result())
     pick.result().raw.replace_all_uses_with(result.raw)
     pick.raw.erase()
     _erase_unused(maker)
@@ -140,7 +146,7 @@ def _elementwise(build: Builder, pick: Node, maker: Node) -> Value | None:
 
 def _same_pick(build: Builder, pick: Node, value: Value) -> Value:
     """The pick, of another value of the operand's shape; starts clamped (see `picks`)."""
-    if pick.name != "stablehlo.gather":
+    if pick.name != GATHER:
         found = in_place(build, pick, value, tuple(range(len(value.shape))))
         assert found is not None
         return found

@@ -25,6 +25,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.loops.counted import read_counted
 from hlo_lower.ops.cleanup import erase
+from hlo_lower.ops.names import BROADCAST_IN_DIM, RESHAPE, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.tile.find.scan_stacks import RowRead, Scan, ScanStack, row_reads, scan_of, trips_of
 from hlo_lower.tile.find.steps_of_counter import ends, steps_of_counter
@@ -117,7 +118,7 @@ def recompute(graph: Graph, level: int) -> tuple[RecomputedRecord, ...]:
 
 
 def _loops(graph: Graph) -> list[Node]:
-    return [node for block in blocks_of(graph.main.body) for node in block.nodes if node.name == "stablehlo.while"]
+    return [node for block in blocks_of(graph.main.body) for node in block.nodes if node.name == WHILE]
 
 
 def _sizes(stacks: list[ScanStack]) -> list[int]:
@@ -270,7 +271,7 @@ def _compute_row(read: RowRead, stack: ScanStack, scan: Scan, needs: _Needs, kno
 def _replace_row(build: Builder, row: Node, value: Value) -> None:
     """Use a value in the place of a row, and in that of a row without its leading dim."""
     for user in list(row.result().users):
-        if user.name == "stablehlo.reshape" and user.result().shape == value.shape:
+        if user.name == RESHAPE and user.result().shape == value.shape:
             user.result().raw.replace_all_uses_with(value.raw)
             user.raw.erase()
     if row.result().is_used:
@@ -332,6 +333,6 @@ def _drop(graph: Graph, loop: Node, places: list[int]) -> Block:
     first = [value.node for value in (loop.operand(place) for place in places) if value.node is not None]
     block = Block(mlir.block_of(change_carried(loop, places, ()).raw))
     for node in dict.fromkeys(first):
-        if node.name == "stablehlo.broadcast_in_dim" and not node.result().is_used:
+        if node.name == BROADCAST_IN_DIM and not node.result().is_used:
             erase(graph, node)
     return block

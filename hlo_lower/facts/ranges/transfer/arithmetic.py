@@ -10,6 +10,7 @@ from hlo_lower.facts.ranges.interval import Interval, bounds_dtype, greater, les
 from hlo_lower.facts.ranges.transfer.booleans import both, either, scalar_like
 from hlo_lower.facts.ranges.transfer.result import Transfer, evidence_of, result
 from hlo_lower.ir.view import Node
+from hlo_lower.ops import names
 from hlo_lower.ops.element_types import type_range
 
 
@@ -169,21 +170,21 @@ def _shift_right(node: Node, operands: Sequence[Interval]) -> Interval | None:
 
 
 ARITHMETIC: Mapping[str, Transfer] = {
-    "stablehlo.convert": _convert,
-    "stablehlo.add": _add,
-    "stablehlo.subtract": _subtract,
-    "stablehlo.multiply": _multiply,
-    "stablehlo.divide": _divide,
-    "stablehlo.negate": _negate,
-    "stablehlo.abs": _abs,
-    "stablehlo.sign": _sign,
-    "stablehlo.clamp": _clamp,
-    "stablehlo.minimum": _minimum,
-    "stablehlo.maximum": _maximum,
-    "stablehlo.remainder": _remainder,
-    "stablehlo.popcnt": _popcnt,
-    "stablehlo.count_leading_zeros": _leading_zeros,
-    "stablehlo.shift_left": _shift_left,
-    "stablehlo.shift_right_arithmetic": _shift_right,
-    "stablehlo.shift_right_logical": _shift_right,
+    names.CONVERT: _convert,
+    names.ADD: _add,
+    names.SUBTRACT: _subtract,
+    names.MULTIPLY: _multiply,
+    names.DIVIDE: _divide,
+    names.NEGATE: _negate,
+    names.ABS: _abs,
+    names.SIGN: _sign,
+    names.CLAMP: _clamp,
+    names.MINIMUM: _minimum,
+    names.MAXIMUM: _maximum,
+    names.REMAINDER: _remainder,
+    names.POPCNT: _popcnt,
+    names.COUNT_LEADING_ZEROS: _leading_zeros,
+    names.SHIFT_LEFT: _shift_left,
+    names.SHIFT_RIGHT_ARITHMETIC: _shift_right,
+    names.SHIFT_RIGHT_LOGICAL: _shift_right,
 }

@@ -11,6 +11,7 @@ from hlo_lower.facts.ranges.transfer.result import Transfer, result
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.ops.element_types import type_range
+from hlo_lower.ops.names import AND, COMPARE, NOT, OR, SELECT, XOR
 
 
 def compare_outcome(direction: str, a: Interval, b: Interval) -> tuple[Any, Any]:
@@ -127,10 +128,10 @@ def _select(node: Node, operands: Sequence[Interval]) -> Interval:
 
 
 BOOLEANS: Mapping[str, Transfer] = {
-    "stablehlo.compare": _compare,
-    "stablehlo.and": _and,
-    "stablehlo.or": either,
-    "stablehlo.xor": _xor,
-    "stablehlo.not": _not,
-    "stablehlo.select": _select,
+    COMPARE: _compare,
+    AND: _and,
+    OR: either,
+    XOR: _xor,
+    NOT: _not,
+    SELECT: _select,
 }

@@ -10,6 +10,7 @@ from hlo_lower.facts.ranges.interval import Interval, bounds_dtype
 from hlo_lower.facts.ranges.transfer.result import Transfer, result
 from hlo_lower.facts.values.evidence import Evidence
 from hlo_lower.ir.view import Node
+from hlo_lower.ops import names
 from hlo_lower.ops.element_types import type_range
 
 
@@ -101,16 +102,16 @@ def _hull_of_all(node: Node, operands: Sequence[Interval]) -> Interval | None:
 
 
 PLACES: Mapping[str, Transfer] = {
-    "stablehlo.constant": _constant,
-    "stablehlo.iota": _iota,
-    "stablehlo.broadcast_in_dim": _broadcast_in_dim,
-    "stablehlo.reshape": _reshape,
-    "stablehlo.transpose": _transpose,
-    "stablehlo.slice": _slice,
-    "stablehlo.concatenate": _concatenate,
-    "stablehlo.reverse": _reverse,
-    "stablehlo.dynamic_slice": _hull,
-    "stablehlo.gather": _hull,
-    "stablehlo.pad": _hull_of_all,
-    "stablehlo.dynamic_update_slice": _hull_of_all,
+    names.CONSTANT: _constant,
+    names.IOTA: _iota,
+    names.BROADCAST_IN_DIM: _broadcast_in_dim,
+    names.RESHAPE: _reshape,
+    names.TRANSPOSE: _transpose,
+    names.SLICE: _slice,
+    names.CONCATENATE: _concatenate,
+    names.REVERSE: _reverse,
+    names.DYNAMIC_SLICE: _hull,
+    names.GATHER: _hull,
+    names.PAD: _hull_of_all,
+    names.DYNAMIC_UPDATE_SLICE: _hull_of_all,
 }

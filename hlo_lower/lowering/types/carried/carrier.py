@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops.names import BITCAST_CONVERT, CONVERT
 
 FLOATS = {"bf16": "f32", "f16": "f32"}
 """Floats, and the one that they are carried in: it has more than twice their digits and two more, so that a sum, a
@@ -69,7 +70,7 @@ class Carrier:
         if self.form is Form.PARTS:
             return PAIRED
         bits = self.form in (Form.SIGNED, Form.HALVES)
-        return "stablehlo.bitcast_convert" if bits else "stablehlo.convert"
+        return BITCAST_CONVERT if bits else CONVERT
 
     def shape_of(self, shape: Sequence[int | None]) -> tuple[int | None, ...]:
         """The shape of the carrier of a tensor of a shape: what is two has one dim more."""

@@ -19,6 +19,7 @@ from hlo_lower.lowering.types.carried.carrier import (
     least_of,
     most_of,
 )
+from hlo_lower.ops.names import CONSTANT, CONVERT
 
 Takes = Callable[[str, str], bool]
 """Whether the target takes an op ("and") on an element type."""
@@ -77,7 +78,7 @@ class Carrying:
                 node = value.node
         if value.element_type == carrier.after:
             return value
-        if node is not None and node.name == "stablehlo.constant":
+        if node is not None and node.name == CONSTANT:
             return self._constant(value, carrier)
         if carrier.through and value.element_type != carrier.through:
             value = self._cast(value, mlir.tensor_type(value.shape, carrier.through), carrier)
@@ -121,9 +122,9 @@ class Carrying:
         elif mlir.is_splat(node.raw):
             values = values.reshape(-1)[:1]
         with np.errstate(all="ignore"):
-            carried = values.astype(dtype) if carrier.cast == "stablehlo.convert" else values.view(dtype)
+            carried = values.astype(dtype) if carrier.cast == CONVERT else values.view(dtype)
         attributes = {"value": mlir.dense_attribute(carried, raw_type)}
-        return self.build.op("stablehlo.constant", [], [raw_type], attributes).result()
+        return self.build.op(CONSTANT, [], [raw_type], attributes).result()
 
     # --- on carriers ---
 
@@ -135,7 +136,7 @@ class Carrying:
             return self.build.constant(number, like.static_shape, like.element_type)
         raw_type = mlir.tensor_type(like.shape, like.element_type)
         value = mlir.parse_attribute(f"dense<{float(number)}> : {raw_type}")
-        return self.build.op("stablehlo.constant", [], [raw_type], {"value": value}).result()
+        return self.build.op(CONSTANT, [], [raw_type], {"value": value}).result()
 
     def do(self, op: str, left: Value, right: Value | int) -> Value:
         """An elementwise op of two values, or of one and a number."""
@@ -201,5 +202,5 @@ class Carrying:
         if node is not None and values is not None:
             given = values.reshape(-1)[:1] if mlir.is_splat(node.raw) else values
             attributes = {"value": mlir.dense_attribute(given ^ given.dtype.type(least), value.raw.type)}
-            return self.build.op("stablehlo.constant", [], [value.raw.type], attributes).result()
+            return self.build.op(CONSTANT, [], [value.raw.type], attributes).result()
         return self.do("xor" if self.takes("xor", value.element_type) else "add", value, least)

@@ -25,6 +25,7 @@ from hlo_lower.lowering.types.carried.regions_of_pairs import (
     parts_of,
     with_region,
 )
+from hlo_lower.ops.names import ADD
 
 NOT_EXACT = "it is within a bound of XLA's only, which the float mode reassociate allows"
 
@@ -145,7 +146,7 @@ def _product(c: Carrying, node: Node, left: Value, right: Value) -> Value:
 def _with_region(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
     """An op with a body; a sum, which does not mix the parts, once for each."""
     op = only_op(node.blocks[0])
-    if len(node.results) == 1 and op is not None and op.name == "stablehlo.add":
+    if len(node.results) == 1 and op is not None and op.name == ADD:
         return [join(c.build, _sums(c, node, [_pair(c, value) for value in operands]))]
     return with_region(c, node, operands, body)
 

@@ -10,6 +10,7 @@ from hlo_lower.lowering.types.carried.carrier import is_unsigned, least_of, most
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.halves import HALF, add, choose, is_less, left, right, sixteen
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
+from hlo_lower.ops.names import REDUCE, REDUCE_WINDOW, SORT
 from hlo_lower.ops.spec import COMBINING
 
 DIGITS = ((16, 1 << 15), (8, 1 << 23))
@@ -26,10 +27,10 @@ def fold_of(body: Block) -> str:
 
 def is_folded(c: Carrying, node: Node) -> bool:
     """Whether an op with a body is a reduction by one op that has a form without pairs of results."""
-    fold = fold_of(node.blocks[0]) if len(node.results) == 1 and node.name != "stablehlo.sort" else ""
+    fold = fold_of(node.blocks[0]) if len(node.results) == 1 and node.name != SORT else ""
     if fold == "add":
         return _digit_bits(node) > 0
-    is_end = fold in ("minimum", "maximum") and node.name == "stablehlo.reduce"
+    is_end = fold in ("minimum", "maximum") and node.name == REDUCE
     return fold in ("and", "or", "xor") or (is_end and 0 not in node.operand(0).static_shape)
 
 
@@ -57,7 +58,7 @@ def _folded(c: Carrying, node: Node, fold: str, value: Value, start: Value) -> V
 
 def _count(node: Node) -> int:
     """As many elements are folded into one, the start included."""
-    if node.name == "stablehlo.reduce_window":
+    if node.name == REDUCE_WINDOW:
         return prod(node.integers("window_dimensions")) + 1
     return prod(node.operand(0).static_shape[dim] for dim in node.integers("dimensions")) + 1
 

@@ -10,6 +10,7 @@ from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.halves import HALF
 from hlo_lower.lowering.types.carried.halves_folded import digits_of, sum_of_places
 from hlo_lower.lowering.types.carried.pairs import join, split
+from hlo_lower.ops.names import DOT_GENERAL
 
 PRODUCTS = ("dot_general", "convolution")
 """Ops of which each element is a sum of products of two: linear in both operands."""
@@ -42,7 +43,7 @@ def product_of_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Val
 def _summed(node: Node) -> int:
     """How many products an element is the sum of, at most: each takes another element of the right operand."""
     right, result = node.operand(1).static_shape, node.result().static_shape
-    if node.name == "stablehlo.dot_general":
+    if node.name == DOT_GENERAL:
         contracted: list[int] = list(mlir.dot_dimension_numbers(node.raw).rhs_contracting_dimensions)
         return prod(right[d] for d in contracted)
     return prod(right) if 0 not in result else 0

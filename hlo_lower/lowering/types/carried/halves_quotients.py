@@ -8,6 +8,7 @@ from hlo_lower.lowering.loops.structured import StructuredLoop
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.halves import HALF, choose, is_less, left, negate, right, sixteen, size, subtract
 from hlo_lower.lowering.types.carried.pairs import Pair
+from hlo_lower.ops.names import BROADCAST_IN_DIM, RESHAPE, SLICE
 
 STEPS = 64
 
@@ -54,7 +55,7 @@ def _small_constant(d: Pair) -> int:
     values: list[int] = []
     for half in d:
         node = half.node
-        while node is not None and node.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.slice"):
+        while node is not None and node.name in (BROADCAST_IN_DIM, RESHAPE, SLICE):
             node = node.operand(0).node
         found = None if node is None else node.constant()
         if found is None or not found.size:

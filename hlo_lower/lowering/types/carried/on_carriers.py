@@ -15,11 +15,22 @@ from hlo_lower.lowering.types.carried.halves_folded import fold_of
 from hlo_lower.lowering.types.carried.on_halves import EACH, is_by_known_amount, on_halves
 from hlo_lower.lowering.types.carried.pairs import erase_unread
 from hlo_lower.lowering.types.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted
+from hlo_lower.ops.names import (
+    COMPARE,
+    CONSTANT,
+    CONVERT,
+    DOT_GENERAL,
+    EXPONENTIAL_MINUS_ONE,
+    IS_FINITE,
+    REDUCE,
+    SELECT,
+    SORT,
+)
 
 SUMS = ("add", "multiply")
 ORDERED = ("minimum", "maximum")
 
-NOT_AS_F32 = {("stablehlo.exponential_minus_one", "f16")}
+NOT_AS_F32 = {(EXPONENTIAL_MINUS_ONE, "f16")}
 """Functions that XLA computes otherwise on a type than as f32 and rounded."""
 
 PREDICATES = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
@@ -58,14 +69,14 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         raise DoesNotApply(f"{name} on {carrier.before} is not exact on {carrier.after}")
     if any(c.carrier(value) is not None and not c.is_on(value, Form.ITSELF) for value in _always_predicates(node)):
         raise DoesNotApply(f"{name} has a predicate, which is of i1 by definition")
-    if name == "stablehlo.constant":
+    if name == CONSTANT:
         return [c.to(node.result())], True
     if carrier.form is Form.PARTS:
         return on_parts(c, node, _with_indices(node, operands, entry.moved, c), _body), True
     is_written = how is How.WRITTEN or (c.is_nested and name.removeprefix("stablehlo.") in EACH)
     if is_written and (carrier.form is Form.HALVES or c.is_on(node.result(), Form.HALVES)):
         return on_halves(c, node, operands, _body), True
-    if name == "stablehlo.convert":
+    if name == CONVERT:
         value, is_exact = converted(c, node, operands[0])
         return [value], is_exact
     if node.has_regions:
@@ -91,15 +102,15 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
 
 def _is_summed_otherwise(node: Node, c: Carrying) -> bool:
     """Whether it is a product whose sums are not rounded to what is carried: XLA adds them in another order then."""
-    is_float = node.name == "stablehlo.dot_general" and c.is_on(node.operand(0), Form.FLOAT)
+    is_float = node.name == DOT_GENERAL and c.is_on(node.operand(0), Form.FLOAT)
     return is_float and not c.reassociated and c.carrier(node.result()) is None
 
 
 def _always_predicates(node: Node) -> Sequence[Value]:
     """What is of i1 by the definition of an op, whatever its other types are."""
-    if node.name == "stablehlo.select":
+    if node.name == SELECT:
         return node.operands[:1]
-    return node.results if node.name in ("stablehlo.compare", "stablehlo.is_finite") else ()
+    return node.results if node.name in (COMPARE, IS_FINITE) else ()
 
 
 def _main(node: Node, c: Carrying) -> Carrier:
@@ -125,7 +136,7 @@ def _with_indices(node: Node, operands: Sequence[Value], moved: Sequence[int] | 
 def _same(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
     """The op itself on carriers."""
     attributes = mlir.attributes_of(node.raw)
-    if node.name == "stablehlo.compare":
+    if node.name == COMPARE:
         attributes = {**attributes, **_signed(operands[0])}
     types = [c.carried_type(result.raw.type) for result in node.results]
     return list(c.build.op(node.name, operands, types, attributes).results)
@@ -172,13 +183,13 @@ def _predicate(node: Node, operands: Sequence[Value], c: Carrying) -> Value | No
 def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier) -> Carried:
     """An op with a body: the body on carriers; where it is one op, what it needs is done once, outside."""
     [body] = node.blocks
-    fold = fold_of(body) if len(node.results) == 1 and node.name != "stablehlo.sort" else ""
+    fold = fold_of(body) if len(node.results) == 1 and node.name != SORT else ""
     if fold in ORDERED and carrier.form is Form.SIGNED:
         flipped = [c.flip(value) for value in operands]
         return [c.flip(value) for value in _rebuilt(node, flipped, c, fold)], True
     if not fold:
         return _rebuilt(node, operands, c, ""), True
-    if carrier.form is Form.WIDER and node.name == "stablehlo.reduce":
+    if carrier.form is Form.WIDER and node.name == REDUCE:
         operands = _from_identity(node, operands, c, carrier, fold)
     results = _rebuilt(node, operands, c, PREDICATES.get(fold, fold) if carrier.before == "i1" else fold)
     if fold not in SUMS or carrier.before == "i1":

@@ -30,6 +30,7 @@ from hlo_lower.lowering.types.carried.halves_products import PRODUCTS, product_o
 from hlo_lower.lowering.types.carried.halves_quotients import divide, remainder
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
 from hlo_lower.lowering.types.carried.regions_of_pairs import Body, on_each_part, parts_of, with_region
+from hlo_lower.ops.names import BROADCAST_IN_DIM
 
 
 def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
@@ -175,7 +176,7 @@ def is_by_known_amount(node: Node) -> bool:
 def _amount(node: Node) -> int | None:
     """By how much all elements are shifted, where that is known; what is negative is more than all bits."""
     given = node.operand(1).node
-    while given is not None and (given.name == "stablehlo.broadcast_in_dim" or given.attribute(MARK) is not None):
+    while given is not None and (given.name == BROADCAST_IN_DIM or given.attribute(MARK) is not None):
         given = given.operand(0).node  # what is spread, or was put on halves before
     values = None if given is None else given.constant()
     if values is not None and values.dtype.itemsize == 4:

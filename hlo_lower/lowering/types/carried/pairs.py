@@ -8,6 +8,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.types.carried.carrier import PAIRED, PARTS
+from hlo_lower.ops.names import CONCATENATE, CONSTANT, RESHAPE
 from hlo_lower.ops.purity import PURE_OPS
 
 Pair = tuple[Value, Value]
@@ -39,11 +40,11 @@ def join(build: Builder, pair: Pair) -> Value:
 
 def _joined(node: Node) -> Pair | None:
     """The two that a node puts together along a last dim."""
-    if node.name != "stablehlo.concatenate" or len(node.operands) != 2:
+    if node.name != CONCATENATE or len(node.operands) != 2:
         return None
     shape = node.result().static_shape
     reshapes = [value.node for value in node.operands]
-    found = [n.operand(0) for n in reshapes if n is not None and n.name == "stablehlo.reshape"]
+    found = [n.operand(0) for n in reshapes if n is not None and n.name == RESHAPE]
     is_whole = node.integer("dimension") == len(shape) - 1 and shape[-1:] == (2,)
     if not is_whole or len(found) < 2 or any(value.shape != shape[:-1] for value in found):
         return None
@@ -55,7 +56,7 @@ def _constant(build: Builder, values: "np.ndarray[tuple[int, ...], np.dtype[np.g
     bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
     if bits.size and bool((bits == bits.reshape(-1)[0]).all()):
         values = values.reshape(-1)[:1]
-    return build.op("stablehlo.constant", [], [raw_type], {"value": mlir.dense_attribute(values, raw_type)}).result()
+    return build.op(CONSTANT, [], [raw_type], {"value": mlir.dense_attribute(values, raw_type)}).result()
 
 
 def erase_unread(build: Builder, kept: Sequence[Value], since: int = 0) -> None:

@@ -11,6 +11,7 @@ from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.types.carried.carrier import Carrier
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.pairs import Pair, erase_unread, join, split
+from hlo_lower.ops.names import SORT
 
 Body = Callable[[Block, Sequence[Value], Carrying], list[Value]]
 """Builds what a block returns, of arguments on their carriers."""
@@ -96,6 +97,6 @@ def _order(c: Carrying, node: Node, block: Block) -> list[int]:
     of each operand."""
     counts = [2 if is_pair(c, value) else 1 for value in block.arguments]
     starts = [sum(counts[:k]) for k in range(len(counts))]
-    group = 2 if node.name == "stablehlo.sort" else 1
+    group = 2 if node.name == SORT else 1
     groups = range(0, len(counts), group)
     return [starts[g + k] + part for g in groups for part in range(counts[g]) for k in range(group)]

@@ -6,6 +6,17 @@ from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.types.carried.carrier import Carrier, Form, bits_of, is_float, is_unsigned, least_of, most_of
 from hlo_lower.lowering.types.carried.carrying import Carrying
+from hlo_lower.ops.names import (
+    AND,
+    COUNT_LEADING_ZEROS,
+    DIVIDE,
+    OR,
+    POPCNT,
+    REMAINDER,
+    SHIFT_RIGHT_ARITHMETIC,
+    SHIFT_RIGHT_LOGICAL,
+    SIGN,
+)
 
 Written = Callable[[Carrying, Carrier, Sequence[Value]], Value]
 """A form of an op: on a carrier, of operands that are carried; its result is in the range of the type."""
@@ -85,7 +96,7 @@ def either(c: Carrying, x: Value, y: Value) -> Value:
     return c.do("add", c.do("xor", x, y), both(c, x, y))
 
 
-BY_SUMS: Mapping[str, Callable[[Carrying, Value, Value], Value]] = {"stablehlo.and": both, "stablehlo.or": either}
+BY_SUMS: Mapping[str, Callable[[Carrying, Value, Value], Value]] = {AND: both, OR: either}
 """Bit operations for targets that have only `xor`."""
 
 
@@ -132,17 +143,17 @@ def count_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Val
 
 
 ON_SIGNED: Mapping[str, Written] = {
-    "stablehlo.divide": unsigned_divide,
-    "stablehlo.remainder": unsigned_remainder,
-    "stablehlo.sign": is_other_than_zero,
+    DIVIDE: unsigned_divide,
+    REMAINDER: unsigned_remainder,
+    SIGN: is_other_than_zero,
 }
 """Unsigned integers in signed ones."""
 
 ON_WIDER: Mapping[str, Written] = {
-    "stablehlo.shift_right_logical": shift_in_zeros,
-    "stablehlo.shift_right_arithmetic": shift_in_signs,
-    "stablehlo.popcnt": count_ones,
-    "stablehlo.count_leading_zeros": count_zeros,
+    SHIFT_RIGHT_LOGICAL: shift_in_zeros,
+    SHIFT_RIGHT_ARITHMETIC: shift_in_signs,
+    POPCNT: count_ones,
+    COUNT_LEADING_ZEROS: count_zeros,
 }
 """Narrow integers in wider ones."""
 
