@@ -13,7 +13,7 @@ docs/adding-a-rule.md says what each is for. Names here stay what they are; wher
 """
 
 from hlo_lower.base.registry import DoesNotApply, RuleList, When
-from hlo_lower.facts.gather.facts import GATHER, GatherFacts, GatherStrategy
+from hlo_lower.facts.gather.facts import GatherFacts, GatherStrategy
 from hlo_lower.facts.gather.facts import TakenGather as GatherTaken
 from hlo_lower.facts.scatter.facts import (
     Arity,
@@ -39,8 +39,9 @@ from hlo_lower.lowering.gather.gather import GatherLowering
 from hlo_lower.lowering.scatter.kind import SCATTER
 from hlo_lower.lowering.scatter.window import READING, new_values, one_window
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp
-from hlo_lower.lowering.single_ops.reverse import REVERSE, ReverseFacts
 from hlo_lower.lowering.single_ops.reverse import Axes as ReverseAxes
+from hlo_lower.lowering.single_ops.reverse import ReverseFacts
+from hlo_lower.ops.names import GATHER, REVERSE
 from hlo_lower.ops.subset import MANY_WINDOWS, BatchedTile, Empty, Full, Point, Rows, Subset, Tile
 
 __all__ = [

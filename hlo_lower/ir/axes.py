@@ -49,7 +49,7 @@ def sort_rows(build: Builder, keys: Value, carried: Sequence[Value], *, by_both:
         if not by_both:
             return [less]
         equal, before = inner.compare(pairs[0], "EQ", pairs[1]), inner.compare(pairs[2], "LT", pairs[3])
-        return [inner.elementwise("or", less, inner.elementwise("and", equal, before))]
+        return [inner.or_(less, inner.and_(equal, before))]
 
     build.region(node, 0, scalars, ascending)
     return list(node.results)
@@ -60,8 +60,8 @@ def take_rows(build: Builder, value: Value, places: Value) -> Value:
     (b, n, *rest), (_, d) = value.static_shape, places.static_shape
     if b > 1:
         element = places.element_type
-        base = build.elementwise("multiply", build.iota((b, d), 0, element), build.constant(n, (b, d), element))
-        places = build.elementwise("add", places, base)
+        base = build.multiply(build.iota((b, d), 0, element), build.constant(n, (b, d), element))
+        places = build.add(places, base)
     rows = build.gather_rows(build.reshape(value, (b * n, *rest)), build.reshape(places, (b * d, 1)), 0)
     return build.reshape(rows, (b, d, *rest))
 

@@ -241,6 +241,46 @@ class Builder:
         """An elementwise op whose result has the type of its first operand ("add", "and", "minimum", ...)."""
         return self._value(f"stablehlo.{name}", operands, operands[0].raw.type)
 
+    def and_(self, left: Value, right: Value) -> Value:
+        """Bit by bit, or of truths: whether both hold."""
+        return self.elementwise("and", left, right)
+
+    def or_(self, left: Value, right: Value) -> Value:
+        """Bit by bit, or of truths: whether one holds."""
+        return self.elementwise("or", left, right)
+
+    def xor(self, left: Value, right: Value) -> Value:
+        """Bit by bit, or of truths: whether one alone holds."""
+        return self.elementwise("xor", left, right)
+
+    def add(self, left: Value, right: Value) -> Value:
+        """The sum, elementwise."""
+        return self.elementwise("add", left, right)
+
+    def subtract(self, left: Value, right: Value) -> Value:
+        """The difference, elementwise."""
+        return self.elementwise("subtract", left, right)
+
+    def multiply(self, left: Value, right: Value) -> Value:
+        """The product, elementwise."""
+        return self.elementwise("multiply", left, right)
+
+    def divide(self, left: Value, right: Value) -> Value:
+        """The quotient, elementwise; of integers towards 0."""
+        return self.elementwise("divide", left, right)
+
+    def minimum(self, left: Value, right: Value) -> Value:
+        """The lesser of two elements at each place."""
+        return self.elementwise("minimum", left, right)
+
+    def maximum(self, left: Value, right: Value) -> Value:
+        """The greater of two elements at each place."""
+        return self.elementwise("maximum", left, right)
+
+    def abs(self, value: Value) -> Value:
+        """The size of each element."""
+        return self.elementwise("abs", value)
+
     def compare(self, left: Value, direction: str, right: Value | int) -> Value:
         """Compare integers or floats elementwise, or integers with a number; direction is EQ, NE, GE, GT, LE or LT.
 

@@ -50,7 +50,7 @@ def part(build: Builder, value: Value, starts: Sequence[Value], extents: Sequenc
         return build.dynamic_slice(value, starts, [e for e in extents if isinstance(e, int)])
     element = starts[0].element_type
     first, sizes = vector(build, starts, element), vector(build, extents, element)
-    limits = build.elementwise("add", first, sizes)
+    limits = build.add(first, sizes)
     strides = build.constant(1, (len(extents),), element)
     return build.op("stablehlo.real_dynamic_slice", [value, first, limits, strides], [_type(value, extents)]).results[0]
 
@@ -64,9 +64,9 @@ def product(build: Builder, extents: Sequence[Extent], element: str) -> Extent:
             continue
         factor = scalar(build, extent, element)
         if isinstance(found, int):
-            found = factor if found == 1 else build.elementwise("multiply", factor, scalar(build, found, element))
+            found = factor if found == 1 else build.multiply(factor, scalar(build, found, element))
         else:
-            found = build.elementwise("multiply", found, factor)
+            found = build.multiply(found, factor)
     return found
 
 

@@ -7,25 +7,12 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Function, Graph, Node
 from hlo_lower.named.take_out.listing import Listing
-from hlo_lower.ops.names import (
-    AND,
-    CASE,
-    COMPARE,
-    CONVERT,
-    DOT_GENERAL,
-    IF,
-    NOT,
-    OR,
-    REDUCE,
-    SCATTER,
-    SELECT,
-    SORT,
-    WHILE,
-    XOR,
-)
+from hlo_lower.ops import names
 from hlo_lower.ops.spec import CONSTANTS, MOVES, Role, named
 
-_CHOOSING = frozenset({SELECT, COMPARE, CONVERT, SCATTER, AND, OR, NOT, XOR})
+_CHOOSING = frozenset(
+    {names.SELECT, names.COMPARE, names.CONVERT, names.SCATTER, names.AND, names.OR, names.NOT, names.XOR}
+)
 
 _NONE = MOVES | CONSTANTS | named(role=Role.ENDS) | named(role=Role.TUPLES) | _CHOOSING
 """Ops that move and choose."""
@@ -64,13 +51,13 @@ class Flops:
             return 0 if function is None or not function.has_body else self.of_function(function)
         if node.name in _NONE or not node.is_static:
             return 0
-        if node.name == DOT_GENERAL:
+        if node.name == names.DOT_GENERAL:
             contracted = mlir.dot_dimension_numbers(node.raw).lhs_contracting_dimensions
             shape = node.operand(0).static_shape
             return 2 * prod(node.result().static_shape) * prod(shape[int(d)] for d in contracted)
-        if node.name in (REDUCE, SORT):
+        if node.name in (names.REDUCE, names.SORT):
             return prod(node.operand(0).static_shape)
-        if node.name in (WHILE, CASE, IF):
+        if node.name in (names.WHILE, names.CASE, names.IF):
             return sum(self.of(inner) for block in node.blocks for inner in block.nodes)
         if not node.raw.results or not node.result().is_tensor or node.result().element_type[0] not in "fb":
             return 0

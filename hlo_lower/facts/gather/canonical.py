@@ -86,14 +86,14 @@ class CanonicalGather:
         limits = [min(limit, high) for limit in self.limits]
         if low < 0:
             zero = build.constant(0, shape, indices.element_type)
-            indices = build.elementwise("maximum", indices, zero)
+            indices = build.maximum(indices, zero)
         if all(limit == high for limit in limits):
             return indices
         if len(set(limits)) == 1:
             bound = build.constant(limits[0], shape, indices.element_type)
         else:
             bound = build.broadcast(build.constant_array(np.asarray(limits), indices.element_type), shape, [vector])
-        return build.elementwise("minimum", indices, bound)
+        return build.minimum(indices, bound)
 
     def starts(self, build: Builder, *, clamp: bool) -> dict[int, Value]:
         """For each operand dim that is not read from 0 the starts of all windows: [count], of `start_type`.

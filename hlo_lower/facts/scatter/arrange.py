@@ -69,7 +69,7 @@ class Arrangement:
         low = build.constant(-1, last.static_shape, element)
         high = build.constant(extent + run.size - 1, last.static_shape, element)
         kept = build.clamp(low, last, high)
-        return build.elementwise("subtract", kept, build.constant(run.size - 1, last.static_shape, element))
+        return build.subtract(kept, build.constant(run.size - 1, last.static_shape, element))
 
     def updates(self, build: Builder) -> list[Value]:
         """The updates in the region's types, [kept..., W0, ..., W(R-1)] with the runs in the window.

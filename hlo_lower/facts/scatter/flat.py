@@ -122,8 +122,8 @@ class FlatScatter:
                 kept = _both(build, kept, _between(build, place, scatter.operand_shape[dim] - 1))
             place = build.convert(place, element)  # a number that does not fit is dropped below
             if stride > 1:
-                place = build.elementwise("multiply", place, build.constant(stride, shape, element))
-            number = place if stride == 1 else build.elementwise("add", number, place)
+                place = build.multiply(place, build.constant(stride, shape, element))
+            number = place if stride == 1 else build.add(number, place)
             stride *= scatter.operand_shape[dim]
         if kept is not None:
             number = build.select(kept, number, build.constant(self.rows, shape, element))
@@ -178,7 +178,7 @@ class FlatScatter:
         spread = (shape[0], shape[1] // self.window_rows, self.window_rows)
         within = build.broadcast(build.reshape(within, (self.window_rows,)), spread, [2])
         within = build.reshape(within, shape)
-        return within if start is None else build.elementwise("add", start, within)
+        return within if start is None else build.add(start, within)
 
     def _to_rows(self, build: Builder, value: Value, shape: tuple[int, int]) -> Value:
         """What holds for a window, for each of its rows: [B, positions] to [B, N]."""
@@ -216,8 +216,8 @@ def flatten(scatter: CanonicalScatter, layout: Layout, unproved: Sequence[int], 
 
 def _between(build: Builder, value: Value, last: int) -> Value:
     """Whether 0 <= value <= last."""
-    return build.elementwise("and", build.compare(value, "GE", 0), build.compare(value, "LE", last))
+    return build.and_(build.compare(value, "GE", 0), build.compare(value, "LE", last))
 
 
 def _both(build: Builder, one: Value | None, other: Value) -> Value:
-    return other if one is None else build.elementwise("and", one, other)
+    return other if one is None else build.and_(one, other)

@@ -3,11 +3,10 @@
 from hlo_lower.facts.scatter.canonical import CanonicalScatter
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.names import REVERSE, SLICE
 from hlo_lower.ops.spec import Role, named
 
 MAX_STEPS = 20
-IN_PLACE = named(role=Role.ELEMENTWISE, arity=1) | {SLICE, REVERSE}
+IN_PLACE = named(role=Role.ELEMENTWISE, arity=1) | {names.SLICE, names.REVERSE}
 """Ops of one operand whose result is the same along a dim if the operand is."""
 
 

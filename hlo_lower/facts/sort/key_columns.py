@@ -52,7 +52,7 @@ def comes_first(build: Builder, left: Sequence[Value], right: Sequence[Value], a
     for a, b, is_ascending in reversed(list(zip(left, right, ascending, strict=True))):
         before = build.compare(a, "LT" if is_ascending else "GT", b)
         if found is not None:
-            before = build.elementwise("or", before, build.elementwise("and", build.compare(a, "EQ", b), found))
+            before = build.or_(before, build.and_(build.compare(a, "EQ", b), found))
         found = before
     assert found is not None
     return found
@@ -89,12 +89,12 @@ def ordered(build: Builder, value: Value) -> Value:
 def _turned(build: Builder, bits: Value, width: int) -> Value:
     """Integers whose bits but the sign are flipped where they are negative; twice is once."""
     most = build.constant((1 << width - 1) - 1, bits.static_shape, bits.element_type)
-    return build.select(build.compare(bits, "LT", 0), build.elementwise("xor", bits, most), bits)
+    return build.select(build.compare(bits, "LT", 0), build.xor(bits, most), bits)
 
 
 def _shifted(build: Builder, bits: Value) -> Value:
     lowest = -(1 << int(bits.element_type[1:]) - 1)
-    return build.elementwise("xor", bits, build.constant(lowest, bits.static_shape, bits.element_type))
+    return build.xor(bits, build.constant(lowest, bits.static_shape, bits.element_type))
 
 
 def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool) -> list[KeyColumn]:

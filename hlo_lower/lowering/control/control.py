@@ -156,7 +156,7 @@ def case_to_pairs(op: Op) -> Sequence[Value]:
     found = [build.broadcast(build.zero(mlir.tensor_element(v.raw.type)), v.static_shape) for v in node.results]
     for number in reversed(range(last + 1)):
         if number == last:
-            is_other = build.elementwise("and", build.compare(index, "GE", 0), build.compare(index, "LT", last))
+            is_other = build.and_(build.compare(index, "GE", 0), build.compare(index, "LT", last))
         else:
             is_other = build.compare(index, "NE", build.constant(number, (), "i32"))
         case = build.op(CASE, [build.convert(is_other, "i32")], types, regions=2)

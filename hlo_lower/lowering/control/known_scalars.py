@@ -1,7 +1,7 @@
 """Integer and boolean scalars that follow from constants: what an op gives of scalars that are known, in wrapping
 arithmetic of the op's own type. Whatever else there is, is not known."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,24 +10,9 @@ from hlo_lower.facts.ranges.transfer.booleans import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.ops import names
+from hlo_lower.ops.knowledge import LOGIC, NUMPY
 
 Scalar = np.generic
-
-_PLAIN: Mapping[str, Callable[..., Any]] = {
-    names.ADD: np.add,
-    names.SUBTRACT: np.subtract,
-    names.MULTIPLY: np.multiply,
-    names.MAXIMUM: np.maximum,
-    names.MINIMUM: np.minimum,
-    names.AND: np.bitwise_and,
-    names.OR: np.bitwise_or,
-    names.XOR: np.bitwise_xor,
-    names.NOT: np.invert,
-    names.NEGATE: np.negative,
-}
-"""Ops that NumPy computes as StableHLO does on integers of one type; on booleans only what `_ON_BOOLEANS` names."""
-
-_ON_BOOLEANS = frozenset(f"stablehlo.{op}" for op in ("and", "or", "xor", "not"))
 
 
 def known_constant(node: Node) -> Scalar | None:
@@ -68,8 +53,8 @@ def _computed(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:
         return operands[0] != 0 if dtype == np.bool_ else operands[0]
     if node.name == names.RESHAPE:
         return operands[0]
-    if node.name in _PLAIN and (dtype != np.bool_ or node.name in _ON_BOOLEANS):
-        return _PLAIN[node.name](*operands)
+    if node.name in NUMPY and (dtype != np.bool_ or node.name in LOGIC):
+        return NUMPY[node.name](*operands)
     return None
 
 

@@ -14,26 +14,12 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ops import names
 from hlo_lower.ops.axes.dynamic_tile import clamped_position, clamped_start
-from hlo_lower.ops.names import (
-    CASE,
-    CLAMP,
-    CONCATENATE,
-    CUSTOM_CALL,
-    DYNAMIC_SLICE,
-    GATHER,
-    GET_TUPLE_ELEMENT,
-    IF,
-    PAD,
-    RETURN,
-    SLICE,
-    TUPLE,
-    WHILE,
-)
 from hlo_lower.ops.purity import PLACEMENT_NOTES
 from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 
-THROUGH = ELEMENTWISE | LAYOUT | {SLICE, PAD, CONCATENATE, TUPLE, GET_TUPLE_ELEMENT}
+THROUGH = ELEMENTWISE | LAYOUT | {names.SLICE, names.PAD, names.CONCATENATE, names.TUPLE, names.GET_TUPLE_ELEMENT}
 """Ops that XLA may leave out, or exchange with a slice of their result."""
 
 
@@ -70,7 +56,7 @@ class _Moves:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._from: dict[Value, list[Value]] = {}
-        slices = [Node(raw) for raw in mlir.named(graph.module.operation, (DYNAMIC_SLICE, GATHER))[0]]
+        slices = [Node(raw) for raw in mlir.named(graph.module.operation, (names.DYNAMIC_SLICE, names.GATHER))[0]]
         self._sources = {node.result(): node for node in slices if _is_part(node)}
         pending = list(self._sources)
         if pending:
@@ -98,16 +84,16 @@ class _Moves:
         """The values that hold elements of an operand."""
         if node.name in THROUGH:
             return node.results
-        if node.name in (DYNAMIC_SLICE, GATHER):
+        if node.name in (names.DYNAMIC_SLICE, names.GATHER):
             return node.results if number == 0 and _is_one_window(node) else ()
-        if node.name == CUSTOM_CALL:
+        if node.name == names.CUSTOM_CALL:
             return node.results if mlir.call_target(node.raw) in PLACEMENT_NOTES else ()
-        if node.name == WHILE:
+        if node.name == names.WHILE:
             return [node.result(number), *(block.argument(number) for block in node.blocks)]
         if node.body_name:
             callee = self._graph.functions.get(node.body_name)
             return [callee.body.argument(number)] if callee is not None and callee.has_body else ()
-        return self._returned(node, number) if node.name in ("func.return", RETURN) else ()
+        return self._returned(node, number) if node.name in ("func.return", names.RETURN) else ()
 
     def _returned(self, node: Node, number: int) -> Iterable[Value]:
         parent = node.parent
@@ -116,9 +102,9 @@ class _Moves:
         if parent.name == "func.func":
             name = mlir.symbol_name(parent.raw.attributes["sym_name"])
             return [call.result(number) for call in self._graph.callers if call.body_name == name]
-        if parent.name == WHILE:  # of its condition nothing but a truth value, which no slice reads
+        if parent.name == names.WHILE:  # of its condition nothing but a truth value, which no slice reads
             return [parent.result(number), *(block.argument(number) for block in parent.blocks)]
-        return [parent.result(number)] if parent.name in (CASE, IF) else ()
+        return [parent.result(number)] if parent.name in (names.CASE, names.IF) else ()
 
 
 def _place(node: Node) -> str:
@@ -130,7 +116,7 @@ def _is_one_window(node: Node) -> bool:
     """Whether a node reads one window, at one start in each dim."""
     if not all(value.is_static for value in (node.operand(0), node.result())):
         return False
-    if node.name == DYNAMIC_SLICE:
+    if node.name == names.DYNAMIC_SLICE:
         return True
     windows = mlir.gather_dimension_numbers(node.raw).offset_dims
     return prod(n for d, n in enumerate(node.result().static_shape) if d not in windows) == 1
@@ -148,7 +134,7 @@ def _clamp(node: Node, *, is_read: bool) -> None:
     """Clamp the starts; of one that is read all but those along dims of one element, of which there is no part."""
     build, sizes = Builder.before(node), node.integers("slice_sizes")
     lasts = [extent - size for extent, size in zip(node.operand(0).static_shape, sizes, strict=True)]
-    if node.name == GATHER:
+    if node.name == names.GATHER:
         numbers = mlir.gather_dimension_numbers(node.raw)
         lasts = [lasts[dim] for dim in numbers.start_index_map]
         node.raw.operands[1] = clamped_position(build, node.operand(1), lasts, numbers.index_vector_dim).raw
@@ -162,6 +148,6 @@ def _clamp(node: Node, *, is_read: bool) -> None:
 def _is_within(start: Value, last: int) -> bool:
     """Whether a start is seen to be in [0, last]: a constant, or clamped between constants."""
     node = start.node
-    bounds = (start, start) if node is None or node.name != CLAMP else (node.operand(0), node.operand(2))
+    bounds = (start, start) if node is None or node.name != names.CLAMP else (node.operand(0), node.operand(2))
     low, high = (value.constant() for value in bounds)
     return low is not None and high is not None and bool(low >= 0) and bool(high <= last)

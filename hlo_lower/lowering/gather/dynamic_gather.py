@@ -53,12 +53,12 @@ def dynamic_shape_gather_to_clamped_gather(op: OpLowering[DynamicGatherFacts]) -
     limits = [_limit(build, operand, d, window[d], element, high) for d in numbers.start_index_map]
     if low < 0:
         zeros = broadcast_like(build, build.constant(0, (), element), indices)
-        indices = build.elementwise("maximum", indices, zeros)
+        indices = build.maximum(indices, zeros)
     if limits:
         is_implicit = numbers.index_vector_dim == len(indices.shape)
         bound = scalar(build, limits[0], element) if is_implicit else vector(build, limits, element)
         bound = broadcast_like(build, bound, indices, [] if is_implicit else [numbers.index_vector_dim])
-        indices = build.elementwise("minimum", indices, bound)
+        indices = build.minimum(indices, bound)
     return build.clone(node, [operand, indices], [result.raw.type for result in node.results]).results
 
 
@@ -90,7 +90,7 @@ def _limit(build: Builder, operand: Value, dim: int, window: int, element: str, 
     extent = extent_of(build, operand, dim, "i32")
     if isinstance(extent, int):
         return min(extent - window, high)
-    limit = build.elementwise("subtract", extent, build.constant(window, (), "i32"))
+    limit = build.subtract(extent, build.constant(window, (), "i32"))
     if high < (1 << 31) - 1:
-        limit = build.elementwise("minimum", limit, build.constant(high, (), "i32"))
+        limit = build.minimum(limit, build.constant(high, (), "i32"))
     return build.convert(limit, element)

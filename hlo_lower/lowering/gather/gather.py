@@ -203,7 +203,7 @@ def _row(build: Builder, gather: CanonicalGather, starts: dict[int, Value]) -> V
     for d in gather.numbers.start_index_map:
         if row is not None:
             size = build.constant(gather.shape[d], row.static_shape, gather.start_type)
-            row = build.elementwise("multiply", row, size)
-        row = starts[d] if row is None else build.elementwise("add", row, starts[d])
+            row = build.multiply(row, size)
+        row = starts[d] if row is None else build.add(row, starts[d])
     assert row is not None
     return row

@@ -93,7 +93,7 @@ def _all_of(build: Builder, held: Sequence[Value]) -> Value:
         return build.constant(1, (), "i1")
     found = held[0]
     for other in held[1:]:
-        found = build.elementwise("and", found, other)
+        found = build.and_(found, other)
     return found
 
 

@@ -57,7 +57,7 @@ def every(build: Builder, held: Value) -> Value:
     scalar = mlir.tensor_type((), "i1")
     start = build.constant(1, (), "i1")
     node = build.op(names.REDUCE, [held, start], [scalar], {"dimensions": mlir.dense_i64(range(rank))}, regions=1)
-    build.region(node, 0, [scalar, scalar], lambda inner, pair: [inner.elementwise("and", *pair)])
+    build.region(node, 0, [scalar, scalar], lambda inner, pair: [inner.and_(*pair)])
     return node.result()
 
 
@@ -77,7 +77,7 @@ def _not_negative(build: Builder, value: Value) -> Value:
 
 
 def _either(build: Builder, left: Value, right: Value) -> Value:
-    return build.elementwise("or", left, right)
+    return build.or_(left, right)
 
 
 def _least(build: Builder, like: Value) -> Value:
@@ -89,8 +89,8 @@ def _add(build: Builder, node: Node) -> Value:
     (left, right), total = node.operands, node.result()
     if _is_unsigned(total):
         return build.compare(total, "GE", left)
-    changed = [build.elementwise("xor", operand, total) for operand in (left, right)]
-    return _not_negative(build, build.elementwise("and", *changed))
+    changed = [build.xor(operand, total) for operand in (left, right)]
+    return _not_negative(build, build.and_(*changed))
 
 
 def _subtract(build: Builder, node: Node) -> Value:
@@ -98,8 +98,8 @@ def _subtract(build: Builder, node: Node) -> Value:
     (left, right), rest = node.operands, node.result()
     if _is_unsigned(rest):
         return build.compare(left, "GE", right)
-    changed = [build.elementwise("xor", left, other) for other in (right, rest)]
-    return _not_negative(build, build.elementwise("and", *changed))
+    changed = [build.xor(left, other) for other in (right, rest)]
+    return _not_negative(build, build.and_(*changed))
 
 
 def _negate(build: Builder, node: Node) -> Value:
@@ -124,15 +124,15 @@ def _multiply(build: Builder, node: Node) -> Value:
     one, zero = (_number(build, k, left) for k in (1, 0))
     if _is_unsigned(product):
         divisor = build.select(build.compare(left, "EQ", zero), one, left)
-        same = build.compare(build.elementwise("divide", product, divisor), "EQ", right)
+        same = build.compare(build.divide(product, divisor), "EQ", right)
         return _either(build, same, build.compare(left, "EQ", zero))
     is_negation = build.compare(left, "EQ", _number(build, -1, left))
     special = _either(build, build.compare(left, "EQ", zero), is_negation)
     divisor = build.select(special, one, left)
-    same = build.compare(build.elementwise("divide", product, divisor), "EQ", right)
-    negated = build.elementwise("and", is_negation, build.compare(right, "NE", _least(build, right)))
+    same = build.compare(build.divide(product, divisor), "EQ", right)
+    negated = build.and_(is_negation, build.compare(right, "NE", _least(build, right)))
     is_zero = build.compare(left, "EQ", zero)
-    plain = build.elementwise("and", build.elementwise("not", special), same)
+    plain = build.and_(build.elementwise("not", special), same)
     return _either(build, _either(build, is_zero, negated), plain)
 
 
@@ -167,7 +167,7 @@ def _convert(build: Builder, node: Node) -> Value:
         high = float(1 << (32 if is_unsigned else 31))
         least, most = (build.float_splat(v, wide.static_shape, wide.element_type) for v in (low[0], high))
         above = build.compare(wide, "GE" if low[1] else "GT", least)
-        return build.elementwise("and", above, build.compare(wide, "LT", most))
+        return build.and_(above, build.compare(wide, "LT", most))
     if given.element_type == "i1" or _is_unsigned(given) == is_unsigned:
         return build.constant(1, result.static_shape, "i1")
     return _not_negative(build, given if is_unsigned else result)
@@ -224,12 +224,10 @@ def _sum_fits(build: Builder, node: Node) -> Value:
     unsigned = _is_unsigned(total)
     for following in sums[1:]:
         carry = build.elementwise("shift_right_logical", total, _number(build, bits, total))
-        total = build.elementwise("add", following, carry)
+        total = build.add(following, carry)
     low, high = (0, 1 << bits) if unsigned else (-(1 << bits - 1), 1 << bits - 1)
     below = build.compare(total, "LT", _number(build, high, total))
-    return (
-        below if unsigned else build.elementwise("and", below, build.compare(total, "GE", _number(build, low, total)))
-    )
+    return below if unsigned else build.and_(below, build.compare(total, "GE", _number(build, low, total)))
 
 
 def _digits(build: Builder, value: Value, bits: int) -> list[Value]:
@@ -239,7 +237,7 @@ def _digits(build: Builder, value: Value, bits: int) -> list[Value]:
         is_last = place + bits == WIDTH
         name = "shift_right_arithmetic" if is_last and not _is_unsigned(value) else "shift_right_logical"
         moved = build.elementwise(name, value, _number(build, place, value)) if place else value
-        parts.append(moved if is_last else build.elementwise("and", moved, mask))
+        parts.append(moved if is_last else build.and_(moved, mask))
     return parts
 
 
@@ -258,7 +256,7 @@ def _sum_of_products(build: Builder, node: Node) -> Value:
     of a sum of what is not negative: (1 - 2^-8)^2 (1 - 2^-24)^(2^22) > 0.77. So the sum is below 2^31. It may fit where
     this is false.
     """
-    factors = [build.elementwise("abs", build.convert(value, "f32")) for value in node.operands]
+    factors = [build.abs(build.convert(value, "f32")) for value in node.operands]
     raw_type = mlir.tensor_type(node.result().static_shape, "f32")
     total = build.op(node.name, factors, [raw_type], mlir.attributes_of(node.raw)).result()
     return build.compare(total, "LT", build.float_splat(float(1 << 30), total.static_shape, "f32"))

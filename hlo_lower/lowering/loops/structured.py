@@ -59,7 +59,7 @@ class StructuredLoop:
             counter, kept = arguments[0], arguments[split:]
             following = body(inner, counter, arguments[1:split], kept[: len(invariant)])
             one = inner.constant(1, (), self.counter_type)
-            return [inner.elementwise("add", counter, one), *following, *kept]
+            return [inner.add(counter, one), *following, *kept]
 
         build.region(loop, 0, types, condition)
         build.region(loop, 1, types, iteration)

@@ -85,7 +85,7 @@ class TiledLoop:
 
     def _start(self, build: Builder, counter: Value) -> Value:
         """The first step of a tile of the full size."""
-        start = build.elementwise("multiply", counter, build.constant(self.size, (), COUNTER))
+        start = build.multiply(counter, build.constant(self.size, (), COUNTER))
         if self.count % self.size and self.tail == "clamped":
-            start = build.elementwise("minimum", start, build.constant(self.count - self.size, (), COUNTER))
+            start = build.minimum(start, build.constant(self.count - self.size, (), COUNTER))
         return start

@@ -189,9 +189,9 @@ def composite_to_softmax(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     element = mlir.tensor_element(value.raw.type)
     lowest = build.infinity(element, is_negative=True)
     greatest = build.broadcast(reduce_along(build, value, lowest, axis, "maximum"), value.static_shape, dims)
-    powers = build.elementwise("exponential", build.elementwise("subtract", value, greatest))
+    powers = build.elementwise("exponential", build.subtract(value, greatest))
     total = build.broadcast(reduce_along(build, powers, build.zero(element), axis, "add"), value.static_shape, dims)
-    return [build.convert(build.elementwise("divide", powers, total), given.element_type)]
+    return [build.convert(build.divide(powers, total), given.element_type)]
 
 
 @rules.lowers(COMPOSITE, form="a call of its decomposition")

@@ -36,7 +36,7 @@ def odd_function_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     infinities and NaN give NaN. No constant is needed, so that shapes may be dynamic.
     """
     build, [x] = op.build, op.node.operands
-    size = build.elementwise("abs", x)
+    size = build.abs(x)
     found = build.clone(op.node, [size], [x.raw.type]).result()
     turned = build.select(build.compare(x, "LT", size), build.elementwise("negate", found), found)
     return [build.select(build.compare(found, "EQ", size), x, turned)]
@@ -57,7 +57,7 @@ def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     Of subnormals that holds where comparisons tell them from 0, as the specification has it; XLA's on a CPU do not.
     """
     (x, y), build = op.node.operands, op.build
-    size = build.elementwise("abs", x)
+    size = build.abs(x)
     power = build.clone(op.node, [size, y], [x.raw.type]).result()
     return [power] if _is_even(y) else on_each(build, _with_sign, x, y, size, power)
 

@@ -10,12 +10,11 @@ from hlo_lower.lowering.single_ops.reduce_halves import MOST
 from hlo_lower.lowering.single_ops.reduce_window import is_one_op
 from hlo_lower.ops import names
 from hlo_lower.ops.axes.reduction import is_neutral
-from hlo_lower.ops.names import CONVERT
 from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 
-KEEPING = RESHAPING | {CONVERT}
+KEEPING = RESHAPING | {names.CONVERT}
 """Ops of one operand that a consumer computes where that is a constant."""
 
 

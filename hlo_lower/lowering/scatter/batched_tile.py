@@ -53,7 +53,7 @@ def scatter_to_select_per_batch(op: ScatterLowering) -> Sequence[Value]:
         spread = build.broadcast(start, sizes, [plane.index(d) for d in batch_dims])
         here = build.compare(build.iota(sizes, plane.index(axis), scatter.start_type), "EQ", spread)
         here = build.broadcast(here, shape, plane)
-        hit = here if hit is None else build.elementwise("and", hit, here)
+        hit = here if hit is None else build.and_(hit, here)
     assert hit is not None
     # A window has extent 1 in the batch dims and along the axes: without those it is [kept..., whole dims].
     whole = [d for d in range(scatter.rank) if d not in batch_dims and d not in axes]

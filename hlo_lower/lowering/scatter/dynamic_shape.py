@@ -150,5 +150,5 @@ def _unravel(build: Builder, counter: Value, updates: Value, dims: Sequence[int]
             extent = extent_of(build, updates, dim, counter.element_type)
             size = scalar(build, extent, counter.element_type)
             found[dim] = build.elementwise("remainder", rest, size)
-            rest = build.elementwise("divide", rest, size)
+            rest = build.divide(rest, size)
     return found

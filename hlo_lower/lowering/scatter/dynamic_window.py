@@ -76,7 +76,7 @@ def write_window(
         last = _last(build, size, window[dim], element)
         placed = build.clamp(zero, starts[dim], last)
         here = build.compare(placed, "EQ", starts[dim])
-        is_inside = here if is_inside is None else build.elementwise("and", is_inside, here)
+        is_inside = here if is_inside is None else build.and_(is_inside, here)
         starts[dim] = placed
     windows = [
         build.convert(_update_at(op, build, u, coordinates, live, window), t)
@@ -100,7 +100,7 @@ def _live(op: DynamicScatterLowering, build: Builder, operand: Value, updates: V
     sizes += [extent_of(build, operand, d, element) for d in inserted]
     live: Extent = 1
     for size in sizes:
-        live = build.elementwise("minimum", scalar(build, live, element), scalar(build, size, element))
+        live = build.minimum(scalar(build, live, element), scalar(build, size, element))
     return live
 
 
@@ -143,7 +143,7 @@ def _last(build: Builder, size: Extent, window: Extent, element: str) -> Value:
     """The last start that is inside, D - W."""
     if isinstance(size, int) and isinstance(window, int):
         return build.constant(size - window, (), element)
-    return build.elementwise("subtract", scalar(build, size, element), scalar(build, window, element))
+    return build.subtract(scalar(build, size, element), scalar(build, window, element))
 
 
 def _starts(
@@ -181,6 +181,6 @@ def _starts(
         place = scatter.update_dim_of[dim]
         extent = scalar(build, extent_of(build, updates, place, element), element)
         size = scalar(build, extent_of(build, operand, dim, element), element)
-        low = build.elementwise("subtract", build.constant(0, (), element), extent)
-        starts[dim] = build.elementwise("add", build.clamp(low, starts[dim], size), coordinates[place])
+        low = build.subtract(build.constant(0, (), element), extent)
+        starts[dim] = build.add(build.clamp(low, starts[dim], size), coordinates[place])
     return starts

@@ -163,7 +163,7 @@ def _of_numbers(op: ScatterLowering, last: Value) -> Sequence[Value]:
         return _of_updates(op, [take_rows(build, u, last) for u in flat.updates(build)])
     zero = build.constant(0, last.static_shape, last.element_type)
     hit = flat.restored_mask(build, build.compare(last, "NE", -1))
-    number = build.elementwise("maximum", last, zero)
+    number = build.maximum(last, zero)
     return chosen(op, [flat.restored(build, take_rows(build, u, number)) for u in flat.updates(build)], hit)
 
 
@@ -173,7 +173,7 @@ def _last_by_comparing(op: ScatterLowering) -> Value:
 
     def part(inner: Builder, mask: Value, first: Value, _along: Sequence[Value]) -> Sequence[Value]:
         shape = mask.static_shape
-        number = inner.elementwise("add", inner.iota(shape, 2, element), inner.broadcast(first, shape))
+        number = inner.add(inner.iota(shape, 2, element), inner.broadcast(first, shape))
         number = inner.select(mask, number, inner.constant(-1, shape, element))
         least = identity(inner, Combiner.MAX, element)  # -1 would do, but some compilers know only an op's own identity
         return [reduce_along(inner, number, least, 2, "maximum")]

@@ -79,7 +79,7 @@ def _coordinate(build: Builder, counter: Value, shape: tuple[int, ...], position
         stride *= size
     value = counter
     if stride > 1:
-        value = build.elementwise("divide", value, build.constant(stride, (), counter.element_type))
+        value = build.divide(value, build.constant(stride, (), counter.element_type))
     if position > 0:
         value = build.elementwise("remainder", value, build.constant(shape[position], (), counter.element_type))
     return build.convert(value, element)

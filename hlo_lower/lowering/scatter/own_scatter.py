@@ -144,7 +144,7 @@ def _of_assigned(op: ScatterLowering, operand: Value, numbers: Value, update: Va
     none, zero = build.constant(-1, (), element), build.constant(0, (), element)
     place = build.select(kept, build.iota((writes,), 0, element), build.broadcast(none, (writes,)))
     last = reduce_along(build, place, none, 0, "maximum")
-    some, last = build.compare(last, "NE", none), build.elementwise("maximum", last, zero)
+    some, last = build.compare(last, "NE", none), build.maximum(last, zero)
     row = build.select(some, build.reshape(build.dynamic_slice(numbers, [last], (1,)), ()), zero)
     final = build.dynamic_slice(update, [last, zero], one)
     (final,) = new_values(op, build, [final], [final])
@@ -159,5 +159,5 @@ def _of_all(build: Builder, numbers: Value, rows: int) -> Value:
     if batches > 1:
         of_batch = build.iota(numbers.static_shape, 0, numbers.element_type)
         stride = build.constant(rows, numbers.static_shape, numbers.element_type)
-        numbers = build.elementwise("add", numbers, build.elementwise("multiply", of_batch, stride))
+        numbers = build.add(numbers, build.multiply(of_batch, stride))
     return build.reshape(numbers, (batches * writes,))

@@ -63,8 +63,8 @@ def over_writes(
         return list(part(inner, hits(inner, flat, taken[0]), first, taken[1:]))
 
     def iteration(inner: Builder, counter: Value, carried: Values, kept: Values) -> Sequence[Value]:
-        one = inner.elementwise("add", counter, inner.constant(1, (), element))
-        first = inner.elementwise("multiply", one, inner.constant(size, (), element))
+        one = inner.add(counter, inner.constant(1, (), element))
+        first = inner.multiply(one, inner.constant(size, (), element))
         pairs = zip(merged, carried, of_part(inner, first, kept), strict=True)
         return [inner.elementwise(name, one, other) for name, one, other in pairs]
 

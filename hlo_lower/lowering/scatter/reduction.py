@@ -88,11 +88,11 @@ def _total(build: Builder, combiner: Combiner, mask: Value, updates: Value) -> V
     if not is_float_extreme(combiner, updates.element_type):
         return reduce_along(build, build.select(wide, values, nothings), nothing, 2, OPS[combiner])
     is_number = build.broadcast(build.compare(updates, "EQ", updates), shape, [0, 2, 3])
-    numbers = build.select(build.elementwise("and", wide, is_number), values, nothings)
+    numbers = build.select(build.and_(wide, is_number), values, nothings)
     total = reduce_along(build, numbers, nothing, 2, OPS[combiner])
     is_nan = build.broadcast(build.compare(updates, "NE", updates), shape, [0, 2, 3])
     nan = build.broadcast(_number(build, np.nan, updates.element_type), total.static_shape)
-    return build.select(_any(build, build.elementwise("and", wide, is_nan)), nan, total)
+    return build.select(_any(build, build.and_(wide, is_nan)), nan, total)
 
 
 @lowers(

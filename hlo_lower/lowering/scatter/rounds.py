@@ -48,7 +48,7 @@ def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
     # the number of updates up to this row; that up to the row before is where its own begin
     through = last_at_most(build, rows, flat.rows).count(build)
     first = shift_along(build, through, 1, zero)
-    count = build.elementwise("subtract", through, first)
+    count = build.subtract(through, first)
     least = identity(build, Combiner.MAX, count.element_type)
     most = reduce_along(build, reduce_along(build, count, least, 1, "maximum"), least, 0, "maximum")
     captured = captured_by(op.scatter.region)
@@ -59,7 +59,7 @@ def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
         turns = inner.broadcast(turn, own_count.static_shape)
         hit = flat.restored_mask(inner, inner.compare(turns, "LT", own_count))
         last = inner.constant(flat.writes - 1, turns.static_shape, turns.element_type)
-        place = inner.elementwise("minimum", inner.elementwise("add", own_first, turns), last)
+        place = inner.minimum(inner.add(own_first, turns), last)
         values = [flat.restored(inner, take_rows(inner, s, place)) for s in sources]
         combined = new_values(op, inner, current, values, captured.inside(inner, taken))
         return [inner.select(hit, new, old) for new, old in zip(combined, current, strict=True)]

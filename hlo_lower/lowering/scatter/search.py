@@ -26,7 +26,7 @@ class Found:
     def count(self, build: Builder) -> Value:
         """How many keys are at most the row, [B, D]."""
         shape, element = self.place.static_shape, self.place.element_type
-        through = build.elementwise("add", self.place, build.constant(1, shape, element))
+        through = build.add(self.place, build.constant(1, shape, element))
         reached = build.compare(self.key, "LE", build.iota(shape, 1, element))
         return build.select(reached, through, build.constant(0, shape, element))
 
@@ -52,11 +52,11 @@ def last_at_most(build: Builder, keys: Value, rows: int) -> Found:
     place = build.constant(0, shape, element)
     digit = 1 << max((n - 1).bit_length() - 1, 0)
     while digit and n > 1:
-        further = build.elementwise("add", place, build.constant(digit, shape, element))
+        further = build.add(place, build.constant(digit, shape, element))
         last = build.constant(n - 1, shape, element)
         within = build.compare(further, "LE", last)
-        key = take_rows(build, keys, build.elementwise("minimum", further, last))
-        ahead = build.elementwise("and", within, build.compare(key, "LE", own))
+        key = take_rows(build, keys, build.minimum(further, last))
+        ahead = build.and_(within, build.compare(key, "LE", own))
         place = build.select(ahead, further, place)
         digit >>= 1
     return Found(place, take_rows(build, keys, place))

@@ -78,7 +78,7 @@ def _by_select(op: ScatterLowering) -> Sequence[Value]:
         sizes = (shape[dim],)
         here = build.compare(build.iota(sizes, 0, scatter.start_type), "EQ", build.broadcast(start, sizes))
         here = build.broadcast(here, shape, [dim])
-        hit = here if hit is None else build.elementwise("and", hit, here)
+        hit = here if hit is None else build.and_(hit, here)
     assert hit is not None
     whole = [dim for dim in range(scatter.rank) if window[dim] == shape[dim] != 1]
     operands = scatter.promoted_operands(build)

@@ -74,7 +74,7 @@ def write_position(
         is_apart = None
         for run in part.by_last_row if reads_current(op) else ():
             here = build.compare(own[run.operand_dim], "NE", starts[0][run.operand_dim])
-            is_apart = here if is_apart is None else build.elementwise("and", is_apart, here)
+            is_apart = here if is_apart is None else build.and_(is_apart, here)
         current = _write(op, build, tile, current, updates, number, is_apart, captured)
     return current
 
@@ -92,7 +92,7 @@ def _write(
     """The operands after one tile, if the condition holds."""
     tile, inside = tile.inside(build)
     if inside is not None:
-        condition = inside if condition is None else build.elementwise("and", condition, inside)
+        condition = inside if condition is None else build.and_(condition, inside)
     shifted = tile.shifted(build, spare=part)
     place = shifted.tile
     aligned = [shifted.align(build, u) for u in updates]
@@ -103,7 +103,7 @@ def _write(
         values = new_values(op, build, currents, updates, captured)
         return [place.yield_to(build, t, v) for t, v in zip(operands, values, strict=True)]
     if covered is not None and condition is not None:
-        condition = build.elementwise("and", covered, build.broadcast(condition, covered.static_shape))
+        condition = build.and_(covered, build.broadcast(condition, covered.static_shape))
     chosen = covered if condition is None else condition
     assert chosen is not None
     currents = [place.materialize(build, t) for t in operands]

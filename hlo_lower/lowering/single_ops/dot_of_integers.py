@@ -57,10 +57,8 @@ def integer_dot_to_products(op: PlainLowering) -> Sequence[Value]:
         column = build.reshape(build.slice(left, [0, 0, k], [batch, rows, k + 1]), [batch, rows])
         row = build.reshape(build.slice(right, [0, k, 0], [batch, k + 1, columns]), [batch, columns])
         shape = [batch, rows, columns]
-        product = build.elementwise(
-            "multiply", build.broadcast(column, shape, [0, 1]), build.broadcast(row, shape, [0, 2])
-        )
-        found = product if found is None else build.elementwise("add", found, product)
+        product = build.multiply(build.broadcast(column, shape, [0, 1]), build.broadcast(row, shape, [0, 2]))
+        found = product if found is None else build.add(found, product)
     assert found is not None
     return [build.reshape(found, result.static_shape)]
 

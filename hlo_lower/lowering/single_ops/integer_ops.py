@@ -28,7 +28,7 @@ def clamp_to_minimum(op: PlainLowering) -> Sequence[Value]:
     """Write it out. Equal: it is the specification's definition; of NaN both are NaN."""
     low, x, high = op.node.operands
     low, high = (op.build.broadcast(v, x.static_shape) if v.shape == () else v for v in (low, high))
-    return [op.build.elementwise("minimum", op.build.elementwise("maximum", x, low), high)]
+    return [op.build.minimum(op.build.maximum(x, low), high)]
 
 
 @rules.lowers(PLAIN, named={PlainOp.SIGN}, elements={Elements.SIGNED}, form="1 above 0, -1 below, else 0")

@@ -66,11 +66,11 @@ def remainder_to_subtractions(op: PlainLowering) -> Sequence[Value]:
     element = x.element_type
     if element not in STEPS:
         raise DoesNotApply(f"{element} would take more than 2,000 steps")
-    rest, parts = build.elementwise("abs", x), [build.elementwise("abs", d)]
+    rest, parts = build.abs(x), [build.abs(d)]
     while len(parts) < STEPS[element]:
-        parts.append(build.elementwise("add", parts[-1], parts[-1]))
+        parts.append(build.add(parts[-1], parts[-1]))
     for part in reversed(parts):
-        rest = build.select(build.compare(rest, "GE", part), build.elementwise("subtract", rest, part), rest)
+        rest = build.select(build.compare(rest, "GE", part), build.subtract(rest, part), rest)
     return on_each(build, _signed, x, d, rest)
 
 

@@ -77,9 +77,9 @@ def _chosen(
             continue
         [stays] = on_tensors(op, op.node.blocks[0], [best, here])
         if not seen.all():
-            stays = build.elementwise("and", stays, build.constant_array(seen, "i1"))
+            stays = build.and_(stays, build.constant_array(seen, "i1"))
         if not valid.all():
-            stays = build.elementwise("or", stays, build.constant_array(~valid, "i1"))
+            stays = build.or_(stays, build.constant_array(~valid, "i1"))
         best, chosen = build.select(stays, best, here), build.select(stays, chosen, numbered)
         seen = seen | valid
     assert chosen is not None

@@ -106,16 +106,16 @@ def gathered(build: Builder, column: Value, order: Value) -> Value:
     if c > 1:
         flat = _times_plus(build, flat, c, build.iota(shape, 2, "i32"))
     if a > 1:
-        base = build.elementwise("multiply", build.iota(shape, 0, "i32"), build.constant(n * c, shape, "i32"))
-        flat = build.elementwise("add", flat, base)
+        base = build.multiply(build.iota(shape, 0, "i32"), build.constant(n * c, shape, "i32"))
+        flat = build.add(flat, base)
     count = order.static_shape[0] * order.static_shape[1] * order.static_shape[2]
     rows = build.gather_rows(build.reshape(column, (a * n * c,)), build.reshape(flat, (count, 1)), 0)
     return build.reshape(rows, shape)
 
 
 def _times_plus(build: Builder, value: Value, factor: int, added: Value) -> Value:
-    product = build.elementwise("multiply", value, build.constant(factor, value.static_shape, value.element_type))
-    return build.elementwise("add", product, added)
+    product = build.multiply(value, build.constant(factor, value.static_shape, value.element_type))
+    return build.add(product, added)
 
 
 def chosen(build: Builder, hit: Value, column: Value) -> Value:

@@ -175,7 +175,7 @@ def sort_to_looped_network(op: SortLowering) -> Sequence[Value]:
         own = inner.dynamic_slice(invariant[0], [block, zero], [1, n])
         is_own = inner.compare(own, "EQ", inner.broadcast(is_odd, row))
         is_inside = inner.compare(inner.iota(row, 1, "i32"), "LT", inner.broadcast(rest, row))
-        is_upper = inner.reshape(inner.elementwise("and", is_own, is_inside), (n,))
+        is_upper = inner.reshape(inner.and_(is_own, is_inside), (n,))
 
         def shifted(twice: Value, start: Value) -> Value:
             return inner.dynamic_slice(twice, [zero, start, zero], shape)
@@ -183,7 +183,7 @@ def sort_to_looped_network(op: SortLowering) -> Sequence[Value]:
         twice = [inner.concatenate([column, column], 1) for column in carried]
         lower = [shifted(column, distance) for column in twice]
         before = comes_first(inner, lower[:count], carried[:count], op.ascending[:count])
-        swap = inner.elementwise("and", inner.broadcast(is_upper, shape, [1]), before)
+        swap = inner.and_(inner.broadcast(is_upper, shape, [1]), before)
         back = shifted(inner.concatenate([swap, swap], 1), rest)
         return [
             inner.select(swap, low, inner.select(back, shifted(both, rest), column))

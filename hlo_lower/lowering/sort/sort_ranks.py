@@ -39,7 +39,7 @@ def sort_to_ranks(op: SortLowering) -> Sequence[Value]:
     wide = (a, sort.rows, n, c)
     number = build.iota(wide, 1, "i32")
     if sort.first:
-        number = build.elementwise("add", number, build.constant(sort.first, wide, "i32"))
+        number = build.add(number, build.constant(sort.first, wide, "i32"))
     hit = build.compare(build.broadcast(rank, wide, [0, 2, 3]), "EQ", number)
     columns_found = {
         k: chosen(build, hit, sort.column(build, k))

@@ -92,14 +92,14 @@ def _round(
         if column is positions:
             break
         is_least = build.compare(column, "EQ", build.broadcast(least, shape, [0, 2]))
-        candidates = is_least if candidates is None else build.elementwise("and", candidates, is_least)
+        candidates = is_least if candidates is None else build.and_(candidates, is_least)
     return row
 
 
 def _without(build: Builder, positions: Value, gone: Value, left: Value | None) -> Value:
     """Which rows are left but for those at some positions, [A, 1, C]."""
     others = build.compare(positions, "NE", build.broadcast(gone, positions.static_shape, [0, 1, 2]))
-    return others if left is None else build.elementwise("and", left, others)
+    return others if left is None else build.and_(left, others)
 
 
 def _end(build: Builder, column: Value, *, is_greatest: bool) -> Value:

@@ -16,19 +16,8 @@ import numpy as np
 from hlo_lower.facts.ranges.transfer.booleans import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.ops.names import (
-    BROADCAST_IN_DIM,
-    CONSTANT,
-    CONVERT,
-    DIVIDE,
-    DYNAMIC_BROADCAST_IN_DIM,
-    MAXIMUM,
-    MULTIPLY,
-    OPTIMIZATION_BARRIER,
-    RESHAPE,
-    SELECT,
-    SLICE,
-)
+from hlo_lower.ops import knowledge, names
+from hlo_lower.ops.knowledge import NUMPY
 from hlo_lower.ops.purity import FUNCTIONS
 from hlo_lower.ops.spec import LAYOUT, short
 
@@ -176,17 +165,10 @@ def _inverse_root(x: Any) -> Any:
     return (1 / np.sqrt(x)).astype(x.dtype)
 
 
-LOGIC: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "xor": np.not_equal}
+LOGIC = {name.removeprefix("stablehlo."): NUMPY[name] for name in knowledge.LOGIC}
 """Ops on truth values."""
 
-ARITHMETIC: dict[str, Any] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "negate": np.negative,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-}
+ARITHMETIC = {name.removeprefix("stablehlo."): on for name, on in NUMPY.items() if name not in knowledge.LOGIC}
 """Ops on integers and floats that NumPy computes as StableHLO does."""
 
 _FOLDED = ARITHMETIC | {
@@ -200,7 +182,7 @@ _FOLDED = ARITHMETIC | {
 }
 """Arithmetic on tensors of rank 0; on integers what cannot differ."""
 
-_MOVED = short(LAYOUT | {SLICE, DYNAMIC_BROADCAST_IN_DIM})
+_MOVED = short(LAYOUT | {names.SLICE, names.DYNAMIC_BROADCAST_IN_DIM})
 """Ops of which a scalar stays what it is."""
 
 
@@ -403,10 +385,10 @@ def _is(terms: Terms, operation: mlir.RawOperation, frame: Frame | None, number:
     raw = operation.operands[number]
     producer = mlir.producer(raw)
     terms.probed.append(raw)
-    while producer is not None and producer.name in (BROADCAST_IN_DIM, CONVERT):
+    while producer is not None and producer.name in (names.BROADCAST_IN_DIM, names.CONVERT):
         terms.probed.append(producer.operands[0])
         producer = mlir.producer(producer.operands[0])
-    if producer is None or producer.name not in (CONSTANT, "func.call"):
+    if producer is None or producer.name not in (names.CONSTANT, "func.call"):
         return False
     found = terms.of(raw, frame).scalar
     return found is not None and found.dtype.kind in "fiuV" and bool(found == value)
@@ -435,14 +417,14 @@ def _alone(_: Terms, operation: mlir.RawOperation, __: Frame | None) -> int | No
 
 
 _IDENTITIES = {
-    MULTIPLY: partial(_beside, 1, (1, 0)),
-    DIVIDE: partial(_beside, 1, (1,)),
-    MAXIMUM: partial(_beside, -np.inf, (0, 1)),
-    SELECT: _chosen,
-    CONVERT: _of_its_own_type,
-    RESHAPE: _of_its_own_type,
-    BROADCAST_IN_DIM: _of_its_own_type,
-    OPTIMIZATION_BARRIER: _alone,
+    names.MULTIPLY: partial(_beside, 1, (1, 0)),
+    names.DIVIDE: partial(_beside, 1, (1,)),
+    names.MAXIMUM: partial(_beside, -np.inf, (0, 1)),
+    names.SELECT: _chosen,
+    names.CONVERT: _of_its_own_type,
+    names.RESHAPE: _of_its_own_type,
+    names.BROADCAST_IN_DIM: _of_its_own_type,
+    names.OPTIMIZATION_BARRIER: _alone,
 }
 """Ops that may give what they take, and of which operand."""
 

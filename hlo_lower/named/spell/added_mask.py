@@ -57,7 +57,7 @@ class AddedMask:
         assert self.move is not None
         if self.kind == "zero_rows":
             least = build.float_splat(self.hidden, value.static_shape, self.element)
-            value = build.elementwise("maximum", value, least)
+            value = build.maximum(value, least)
         elif self.kind == "boolean":
             value = self._chosen(build, value)
         return self._spread(build, self.move(build, value))
@@ -87,7 +87,7 @@ class AddedMask:
         moved = build.transpose(seen, [rows.index(axis) for axis in self.there[1].axes[:-1]])
         kept = [dim for dim, size in enumerate(moved.static_shape) if size != 1] or [0]
         flat = build.reshape(moved, [moved.static_shape[dim] for dim in kept])
-        return build.elementwise("multiply", value, build.broadcast(flat, value.static_shape, kept))
+        return build.multiply(value, build.broadcast(flat, value.static_shape, kept))
 
     def _spread(self, build: Builder, value: Value) -> Value:
         """A value of the letters that the mask has, with all of those of its axes."""
@@ -107,8 +107,8 @@ class AddedMask:
         row, key = (build.iota(shape, self.there[0].letters.index(letter), "i32") for letter in "qk")
         seen = build.compare(key, "LE", row)
         if self.window:
-            first = build.elementwise("subtract", row, build.constant(self.window, shape, "i32"))
-            seen = build.elementwise("and", seen, build.compare(key, "GT", first))
+            first = build.subtract(row, build.constant(self.window, shape, "i32"))
+            seen = build.and_(seen, build.compare(key, "GT", first))
         return self._chosen(build, seen)
 
 

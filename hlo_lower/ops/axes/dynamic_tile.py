@@ -92,7 +92,7 @@ class DynamicTile:
             last = self.tensor_shape[dim] - self.sizes[dim]
             starts[dim] = clamped_start(build, self.starts[dim], last)
             here = build.compare(self.starts[dim], "EQ", starts[dim])
-            inside = here if inside is None else build.elementwise("and", inside, here)
+            inside = here if inside is None else build.and_(inside, here)
         return replace(self, starts=tuple(starts)), inside
 
     def shifted(self, build: Builder, spare: int = 0) -> "ShiftedTile":
@@ -117,7 +117,7 @@ class DynamicTile:
             sizes[dim] = min(window, size)
             begin = build.clamp(bound(-window), self.starts[dim], bound(size))
             starts[dim] = clamped_start(build, begin, size - sizes[dim])
-            shifts[dim] = build.elementwise("subtract", starts[dim], begin)
+            shifts[dim] = build.subtract(starts[dim], begin)
         moved = DynamicTile(self.tensor_shape, tuple(starts), tuple(sizes), self.guarded)
         return ShiftedTile(moved, self.sizes, shifts, spare)
 
@@ -154,7 +154,7 @@ class ShiftedTile:
         padded = build.pad(value, build.zero(mlir.tensor_element(value.raw.type)), margins, margins)
         element = next(iter(self.shifts.values())).element_type
         starts = [
-            build.elementwise("add", self.shifts[dim], build.constant(margins[dim], (), element))
+            build.add(self.shifts[dim], build.constant(margins[dim], (), element))
             if dim in self.shifts
             else build.constant(0, (), element)
             for dim in range(len(sizes))
@@ -171,9 +171,9 @@ class ShiftedTile:
         for dim, shift in self.shifts.items():
             element = shift.element_type
             line = (shape[dim],)
-            position = build.elementwise("add", build.iota(line, 0, element), build.broadcast(shift, line))
+            position = build.add(build.iota(line, 0, element), build.broadcast(shift, line))
             low = build.compare(position, "GE", build.constant(0, line, element))
             high = build.compare(position, "LT", build.constant(self.sizes[dim], line, element))
-            here = build.broadcast(build.elementwise("and", low, high), shape, (dim,))
-            covered = here if covered is None else build.elementwise("and", covered, here)
+            here = build.broadcast(build.and_(low, high), shape, (dim,))
+            covered = here if covered is None else build.and_(covered, here)
         return covered

@@ -51,15 +51,15 @@ class MovingWindow:
         inside = shifted.tile.materialize(build, operand)
         margin = [length if d == dim else 0 for d in range(len(shape))]
         padded = build.pad(inside, fill, margin, margin)
-        place = build.elementwise("subtract", build.constant(length, (), INDEX), shifted.shifts[dim])
+        place = build.subtract(build.constant(length, (), INDEX), shifted.shifts[dim])
         return build.dynamic_slice(padded, [place if d == dim else zero for d in range(len(shape))], sizes)
 
 
 def _moved(build: Builder, start: Value, factor: int, by: int) -> Value:
     """A start times a factor, moved."""
     if factor != 1:
-        start = build.elementwise("multiply", start, build.constant(factor, (), INDEX))
-    return build.elementwise("add", start, build.constant(by, (), INDEX)) if by else start
+        start = build.multiply(start, build.constant(factor, (), INDEX))
+    return build.add(start, build.constant(by, (), INDEX)) if by else start
 
 
 def without_padding(padding: Sequence[int], at: int) -> str:

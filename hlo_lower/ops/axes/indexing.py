@@ -145,7 +145,7 @@ def _from_start(build: Builder, cut: Cut, numbers: mlir.ScatterNumbers, dim: int
         place = numbers.scatter_dims_to_operand_dims.index(dim)
         here = build.compare(build.iota(shape, vector, "i32"), "EQ", build.constant(place, shape, "i32"))
         moved = build.select(here, build.broadcast(start, shape), build.constant(0, shape, indices.element_type))
-    return build.elementwise("subtract", indices, moved)
+    return build.subtract(indices, moved)
 
 
 def _one_position(build: Builder, cut: Cut, numbers: mlir.ScatterNumbers) -> Sequence[Value]:

@@ -47,9 +47,9 @@ class Bindings:
         step = self.iterators[offset.iterator]
         assert isinstance(step, Value)
         if offset.scale != 1:
-            step = build.elementwise("multiply", step, build.constant(offset.scale, (), INDEX))
+            step = build.multiply(step, build.constant(offset.scale, (), INDEX))
         if offset.constant:
-            step = build.elementwise("add", step, build.constant(offset.constant, (), INDEX))
+            step = build.add(step, build.constant(offset.constant, (), INDEX))
         return step
 
 

@@ -87,7 +87,7 @@ def iota_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     if cut.axis.results[0] != cut.node.integer("iota_dimension"):
         return [piece]
     start = cut.start(build, cut.node.result().element_type)
-    return [build.elementwise("add", piece, build.broadcast(start, piece.static_shape))]
+    return [build.add(piece, build.broadcast(start, piece.static_shape))]
 
 
 @subset_rules.piece(CONSTANT)

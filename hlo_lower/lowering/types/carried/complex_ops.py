@@ -136,8 +136,8 @@ def _product(c: Carrying, node: Node, left: Value, right: Value) -> Value:
     def product(one: Value, other: Value) -> Value:
         return c.build.op(node.name, [one, other], [raw_type], attributes).result()
 
-    real = c.build.elementwise("subtract", product(a, x), product(b, y))
-    return join(c.build, (real, c.build.elementwise("add", product(a, y), product(b, x))))
+    real = c.build.subtract(product(a, x), product(b, y))
+    return join(c.build, (real, c.build.add(product(a, y), product(b, x))))
 
 
 # --- regions ---
@@ -157,7 +157,7 @@ def _sums(c: Carrying, node: Node, operands: Sequence[Pair]) -> Pair:
     def of_part(k: int) -> Value:
         types, attributes = [_part_type(node.result())], mlir.attributes_of(node.raw)
         made = c.build.op(node.name, [pair[k] for pair in operands], types, attributes, regions=1)
-        c.build.region(made, 0, [scalar, scalar], lambda build, given: [build.elementwise("add", *given)])
+        c.build.region(made, 0, [scalar, scalar], lambda build, given: [build.add(*given)])
         return made.result()
 
     return of_part(0), of_part(1)

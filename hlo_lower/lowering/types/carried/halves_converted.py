@@ -59,7 +59,7 @@ def _from_float(c: Carrying, x: Value, *, unsigned: bool) -> Pair:
     """
     if x.element_type not in ("f32", "f64"):
         x = c.build.convert(x, "f32")
-    size = c.build.elementwise("floor", c.build.elementwise("abs", x))
+    size = c.build.elementwise("floor", c.build.abs(x))
     limit = 64 if unsigned else 63
     beyond = c.holds(size, "GE", 1 << limit)
     size = c.build.select(beyond, c.number(0, size), size)
@@ -80,7 +80,7 @@ def _from_float(c: Carrying, x: Value, *, unsigned: bool) -> Pair:
 
 def _times(c: Carrying, x: Value, power: int) -> Value:
     factor = c.build.float_splat(2.0**power, x.static_shape, x.element_type)
-    return c.build.elementwise("multiply", x, factor)
+    return c.build.multiply(x, factor)
 
 
 def _word(c: Carrying, x: Value) -> Value:
