@@ -11,6 +11,7 @@ from hlo_lower.facts.distinct.axis_facts import UNKNOWN, AxisFacts, Monotonicity
 from hlo_lower.facts.distinct.distinct_queries import DistinctQueries, Entries, Rule
 from hlo_lower.facts.values.evidence import merge
 from hlo_lower.ir.view import Node
+from hlo_lower.ops import names
 from hlo_lower.ops.element_types import type_range
 
 Hull = tuple[int, int]
@@ -132,14 +133,13 @@ def _clipped(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFact
     So distinct elements are distinct except for the values of the bounds, which may repeat; a bound that no element
     goes beyond changes nothing. Between bounds that stay, the result never goes down where the operand goes up.
     """
-    name = node.name.removeprefix("stablehlo.")
     candidates: tuple[tuple[Entries, Entries | None, Entries | None], ...]
-    if name == "clamp":
+    if node.name == names.CLAMP:
         low, x, high = map(entries.operand, node.operands)
         candidates = ((x, low, high),)
     else:
         a, b = map(entries.operand, node.operands)
-        candidates = ((a, None, b), (b, None, a)) if name == "minimum" else ((a, b, None), (b, a, None))
+        candidates = ((a, None, b), (b, None, a)) if node.name == names.MINIMUM else ((a, b, None), (b, a, None))
     found = UNKNOWN
     for x, low, high in candidates:
         bounds = [bound for bound in (low, high) if bound is not None]
@@ -184,13 +184,13 @@ def _hull(queries: DistinctQueries, entries: Entries, found: AxisFacts) -> Hull:
 
 
 MAPPED: Mapping[str, Rule] = {
-    "convert": _convert,
-    "add": _add,
-    "subtract": _subtract,
-    "multiply": _multiply,
-    "divide": _divide,
-    "negate": _negate,
-    "clamp": _clipped,
-    "minimum": _clipped,
-    "maximum": _clipped,
+    names.CONVERT: _convert,
+    names.ADD: _add,
+    names.SUBTRACT: _subtract,
+    names.MULTIPLY: _multiply,
+    names.DIVIDE: _divide,
+    names.NEGATE: _negate,
+    names.CLAMP: _clipped,
+    names.MINIMUM: _clipped,
+    names.MAXIMUM: _clipped,
 }

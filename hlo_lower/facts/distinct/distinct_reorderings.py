@@ -18,7 +18,7 @@ from hlo_lower.facts.values.evidence import Evidence
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
-from hlo_lower.ops.names import SLICE
+from hlo_lower.ops import names
 
 
 def _sort(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
@@ -207,7 +207,7 @@ def _pieces(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
     for operand in node.operands:
         cut, own = operand.node, operand
         begin = 0
-        if cut is not None and cut.name == SLICE:
+        if cut is not None and cut.name == names.SLICE:
             own, begin = cut.operand(0), cut.integers("start_indices")[dim]
             strides, starts = cut.integers("strides"), cut.integers("start_indices")
             if any(s != 1 for s in strides) or any(s for d, s in enumerate(starts) if d != dim):
@@ -235,11 +235,11 @@ def _pieces(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
 
 
 REORDERED: Mapping[str, Rule] = {
-    "sort": _sort,
+    names.SORT: _sort,
     "chlo.top_k": _top_k,
-    "gather": _gather,
-    "scatter": _scatter,
-    "reduce_window": _running_sum,
-    "reshape": _split,
-    "concatenate": _pieces,
+    names.GATHER: _gather,
+    names.SCATTER: _scatter,
+    names.REDUCE_WINDOW: _running_sum,
+    names.RESHAPE: _split,
+    names.CONCATENATE: _pieces,
 }

@@ -24,7 +24,7 @@ from hlo_lower.facts.values.evidence import Evidence
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node
 from hlo_lower.ops.element_types import type_range
-from hlo_lower.ops.names import COMPARE
+from hlo_lower.ops.names import COMPARE, REMAINDER, SELECT
 
 
 def _select(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
@@ -122,6 +122,6 @@ def _width(ranges: Ranges) -> int:
 
 
 CHOSEN: Mapping[str, Rule] = {
-    "select": _select,
-    "remainder": _remainder,
+    SELECT: _select,
+    REMAINDER: _remainder,
 }

@@ -153,7 +153,7 @@ class Distinctness(Provider[Entries, AxisFacts]):
             case OneOf(sites):
                 return one_of(self.of(entries._replace(site=site)) for site in sites)
             case Node() as node:
-                source, rule = moved(node, entries.entry), RULES.get(node.name.removeprefix("stablehlo."))
+                source, rule = moved(node, entries.entry), RULES.get(node.name)
                 if source is not None:
                     return self.of(entries.of(source))
                 return UNKNOWN if rule is None else rule(self, node, entries)

@@ -35,8 +35,8 @@ from hlo_lower.facts.values.provider import Provider
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Carried, OneOf, Same
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops import names
 from hlo_lower.ops.element_types import type_range
-from hlo_lower.ops.names import COMPARE
 
 MAX_TERMS = 64
 """Most symbols of a form; what is the sum of more is a symbol itself."""
@@ -108,30 +108,29 @@ class AffineAnalysis(Provider[Entry, Linear]):
     # --- what an operation gives ---
 
     def _made(self, node: Node, entry: Entry) -> Linear | None:
-        name = node.name.removeprefix("stablehlo.")
         source = moved(node, entry)
         if source is not None:
             return self.of(source)
-        match name:
-            case "constant":
+        match node.name:
+            case names.CONSTANT:
                 return of_constant(node, entry.place)
-            case "iota":
+            case names.IOTA:
                 value, dim = entry.site.value, node.integer("iota_dimension")
                 step = Evidence.at(node, Code.IOTA(value.static_shape[dim] - 1))
                 return entry.place[dim].in_width(width_of(value)).because(step)
-            case "add" | "subtract":
-                return self._sum(node, entry, 1 if name == "add" else -1)
-            case "negate":
+            case names.ADD | names.SUBTRACT:
+                return self._sum(node, entry, 1 if node.name == names.ADD else -1)
+            case names.NEGATE:
                 inner = self.of(entry.to(node.operand(0)))
                 return inner.times(-1) if inner.width in (0, width_of(entry.site.value)) else None
-            case "multiply":
+            case names.MULTIPLY:
                 return self._product(node, entry)
-            case "convert":
+            case names.CONVERT:
                 return self._convert(node, entry)
-            case "select":
+            case names.SELECT:
                 return self._select(node, entry)
-            case "clamp" | "minimum" | "maximum":
-                kept = self._unclamped(node, name, entry.site)
+            case names.CLAMP | names.MINIMUM | names.MAXIMUM:
+                kept = self._unclamped(node, entry.site)
                 return None if kept is None else self.of(entry.to(kept))
             case _:
                 return None
@@ -215,7 +214,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
     def _compared_with_zero(self, predicate: Entry, element_type: str) -> tuple[Linear, bool] | None:
         """For `x < 0` or `x >= 0` of elements of a type: x, and whether the predicate is true where x is negative."""
         node = predicate.site.node
-        if node is None or node.name != COMPARE or node.operand(0).element_type != element_type:
+        if node is None or node.name != names.COMPARE or node.operand(0).element_type != element_type:
             return None
         direction = comparison_direction(node)
         if direction not in ("LT", "GE"):
@@ -225,18 +224,18 @@ class AffineAnalysis(Provider[Entry, Linear]):
             return None
         return x, direction == "LT"
 
-    def _unclamped(self, node: Node, name: str, site: Site) -> Value | None:
+    def _unclamped(self, node: Node, site: Site) -> Value | None:
         """The operand of a clamp, minimum or maximum that changes nothing; an index that may be cut is no run."""
 
         def hull(value: Value) -> tuple[int, int]:
             return self.ranges.of(site.to(value)).hull()
 
-        if name == "clamp":
+        if node.name == names.CLAMP:
             low, x, high = node.operands
             return x if hull(low)[1] <= hull(x)[0] and hull(x)[1] <= hull(high)[0] else None
         a, b = node.operands
         for x, bound in ((a, b), (b, a)):
-            if (hull(x)[1] <= hull(bound)[0]) if name == "minimum" else (hull(x)[0] >= hull(bound)[1]):
+            if (hull(x)[1] <= hull(bound)[0]) if node.name == names.MINIMUM else (hull(x)[0] >= hull(bound)[1]):
                 return x
         return None
 

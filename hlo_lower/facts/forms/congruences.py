@@ -12,8 +12,8 @@ from hlo_lower.facts.forms.places import Entry, moved
 from hlo_lower.facts.values.budget import FOLLOWED
 from hlo_lower.facts.values.sources import Same
 from hlo_lower.ir.view import Node
+from hlo_lower.ops import names
 from hlo_lower.ops.element_types import type_range
-from hlo_lower.ops.names import ADD
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ def congruence(queries: DistinctQueries, entry: Entry, left: int = FOLLOWED) -> 
     source = moved(node, entry)
     if source is not None:
         return congruence(queries, source, left - 1)
-    match node.name.removeprefix("stablehlo."):
-        case "remainder":
+    match node.name:
+        case names.REMAINDER:
             x, divisor = node.operands
             low, high = queries.hull(entry.site.to(divisor))
             form = queries.forms.of(entry.to(x))
             return Congruence(form, low) if low == high and low > 0 and queries.forms.is_exact(form, x) else None
-        case "add" | "subtract":
+        case names.ADD | names.SUBTRACT:
             return _shifted(queries, node, entry, left)
-        case "select":
+        case names.SELECT:
             a, b = (congruence(queries, entry.to(branch), left // 2) for branch in node.operands[1:])
             if a is None or b is None or a.modulus != b.modulus:
                 return None
@@ -62,7 +62,7 @@ def _shifted(queries: DistinctQueries, node: Node, entry: Entry, left: int) -> C
     """A congruent element plus or minus a number that is known."""
     whole = type_range(entry.site.value.element_type)
     x, added = node.operands
-    sign = 1 if node.name == ADD else -1
+    sign = 1 if node.name == names.ADD else -1
     low, high = queries.hull(entry.site.to(added))
     least, most = queries.hull(entry.site.to(x))
     if low != high or whole is None or least + sign * low < whole[0] or most + sign * low > whole[1]:

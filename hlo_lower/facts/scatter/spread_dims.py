@@ -9,13 +9,11 @@ import re
 from math import prod
 
 from hlo_lower.ir import mlir
-from hlo_lower.ops.names import CUSTOM_CALL, RETURN, WHILE
+from hlo_lower.ops.names import CONVERT, CUSTOM_CALL, DYNAMIC_UPDATE_SLICE, OPTIMIZATION_BARRIER, RETURN, SCATTER, WHILE
 
 SHARDY, GSPMD = "sdy.sharding", "mhlo.sharding"
 
-_IN_PLACE = frozenset(
-    f"stablehlo.{name}" for name in ("scatter", "dynamic_update_slice", "convert", "optimization_barrier", "while")
-)
+_IN_PLACE = frozenset({SCATTER, DYNAMIC_UPDATE_SLICE, CONVERT, OPTIMIZATION_BARRIER, WHILE})
 """Ops whose result k has its elements where operand k has them."""
 
 _MAX_STEPS = 64

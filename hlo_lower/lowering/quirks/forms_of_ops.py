@@ -36,9 +36,7 @@ def _is_any_fold(node: Node) -> bool:
     element = node.operand(0).element_type
     if len(node.results) == 1:
         first = next(iter(body.nodes))
-        return not is_one_op(body) or first.name.removeprefix("stablehlo.") not in (
-            TRUTHS if element == "i1" else NUMBERS
-        )
+        return not is_one_op(body) or first.name not in (TRUTHS if element == "i1" else NUMBERS)
     is_place = len(node.results) == 2 and _comes_of(node.operand(1), names.IOTA)
     return not (is_place and any(inner.name == names.COMPARE for inner in body.nodes))
 
@@ -56,8 +54,8 @@ def _is_reversed_apart(node: Node) -> bool:
     return bool(dims) and dims[-1] - dims[0] >= len(dims)
 
 
-NUMBERS = ("add", "maximum", "minimum", "multiply")
-TRUTHS = ("and", "maximum", "minimum", "or")
+NUMBERS = (names.ADD, names.MAXIMUM, names.MINIMUM, names.MULTIPLY)
+TRUTHS = (names.AND, names.MAXIMUM, names.MINIMUM, names.OR)
 """The operations by which numbers and truths are taken to be reduced."""
 
 FORMS: Mapping[str, Mapping[RefusedForm, Callable[[Node], bool]]] = {

@@ -8,18 +8,19 @@ from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.ranks import rank
 from hlo_lower.lowering.ranks.rank import RANK, Dims, RankFacts
 from hlo_lower.lowering.ranks.refused_rank import has_refused_rank
+from hlo_lower.ops import names
 from hlo_lower.ops.axes.elementwise import ELEMENTWISE
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, DOT_GENERAL, REDUCE, RESHAPE, TRANSPOSE
 
-ALONG = ("concatenate", "dynamic_slice", "dynamic_update_slice", "iota", "pad", "reverse", "slice")
+_SLICES = (names.SLICE, names.DYNAMIC_SLICE, names.DYNAMIC_UPDATE_SLICE)
+_ALONG = (*_SLICES, names.CONCATENATE, names.PAD, names.REVERSE, names.IOTA)
 BY_NAME = {
     **dict.fromkeys(ELEMENTWISE, Dims.ELEMENTWISE),
-    **{f"stablehlo.{name}": Dims.ALONG for name in ALONG},
-    CONSTANT: Dims.WRITTEN,
-    TRANSPOSE: Dims.TRANSPOSED,
-    BROADCAST_IN_DIM: Dims.BROADCAST,
-    REDUCE: Dims.REDUCED,
-    DOT_GENERAL: Dims.CONTRACTED,
+    **dict.fromkeys(_ALONG, Dims.ALONG),
+    names.CONSTANT: Dims.WRITTEN,
+    names.TRANSPOSE: Dims.TRANSPOSED,
+    names.BROADCAST_IN_DIM: Dims.BROADCAST,
+    names.REDUCE: Dims.REDUCED,
+    names.DOT_GENERAL: Dims.CONTRACTED,
 }
 """What each op does with its dims."""
 
@@ -57,10 +58,10 @@ class RankKind(Kind):
 def join_reshapes(graph: Graph) -> None:
     """Let each reshape of a reshape read what that one reads, in place; what nobody reads then goes."""
     with mlir.active(graph.context):
-        reshapes = [Node(raw) for raw in mlir.walked(graph.module.operation) if raw.name == RESHAPE]
+        reshapes = [Node(raw) for raw in mlir.walked(graph.module.operation) if raw.name == names.RESHAPE]
         for node in reshapes:
             before = node.operand(0).node
-            if before is not None and before.name == RESHAPE:
+            if before is not None and before.name == names.RESHAPE:
                 node.raw.operands[0] = before.operand(0).raw
             if node.operand(0).raw.type == node.result().raw.type:
                 node.result().raw.replace_all_uses_with(node.operand(0).raw)

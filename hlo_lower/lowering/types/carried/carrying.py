@@ -142,6 +142,38 @@ class Carrying:
         """An elementwise op of two values, or of one and a number."""
         return self.build.elementwise(op, left, self.number(right, left) if isinstance(right, int) else right)
 
+    def add(self, left: Value, right: Value | int) -> Value:
+        """The sum of two values, or of one and a number."""
+        return self.do("add", left, right)
+
+    def subtract(self, left: Value, right: Value | int) -> Value:
+        """The difference, as `add`."""
+        return self.do("subtract", left, right)
+
+    def multiply(self, left: Value, right: Value | int) -> Value:
+        """The product, as `add`."""
+        return self.do("multiply", left, right)
+
+    def divide(self, left: Value, right: Value | int) -> Value:
+        """The quotient, as `add`."""
+        return self.do("divide", left, right)
+
+    def and_(self, left: Value, right: Value | int) -> Value:
+        """The bits that both have, as `add`."""
+        return self.do("and", left, right)
+
+    def xor(self, left: Value, right: Value | int) -> Value:
+        """The bits that one alone has, as `add`."""
+        return self.do("xor", left, right)
+
+    def maximum(self, left: Value, right: Value | int) -> Value:
+        """The greater of both, as `add`."""
+        return self.do("maximum", left, right)
+
+    def minimum(self, left: Value, right: Value | int) -> Value:
+        """The lesser of both, as `add`."""
+        return self.do("minimum", left, right)
+
     def holds(self, left: Value, direction: str, right: Value | int) -> Value:
         """A comparison of two values, or of one with a number."""
         if isinstance(right, int) and (is_float(left.element_type) or not left.is_static):
@@ -166,21 +198,21 @@ class Carrying:
         if bits >= bits_of(value.element_type):
             return value
         if self.takes("and", value.element_type):
-            low = self.do("and", value, (1 << bits) - 1)
+            low = self.and_(value, (1 << bits) - 1)
             if is_unsigned(element):
                 return low
             flipped = "xor" if self.takes("xor", value.element_type) else "add"
             moved = self.do(flipped, low, half)
-            moved = moved if flipped == "xor" else self.do("and", moved, (1 << bits) - 1)
-            return self.do("subtract", moved, half)
-        whole = self.do("multiply", self.do("divide", value, 1 << bits), 1 << bits)
-        rest = self.do("subtract", value, whole)
+            moved = moved if flipped == "xor" else self.and_(moved, (1 << bits) - 1)
+            return self.subtract(moved, half)
+        whole = self.multiply(self.divide(value, 1 << bits), 1 << bits)
+        rest = self.subtract(value, whole)
         below = self.holds(rest, "LT", least_of(element))
-        rest = self.choose(below, self.do("add", rest, 1 << bits), rest)
+        rest = self.choose(below, self.add(rest, 1 << bits), rest)
         if is_unsigned(element):
             return rest
         above = self.holds(rest, "GT", most_of(element))
-        return self.choose(above, self.do("subtract", rest, 1 << bits), rest)
+        return self.choose(above, self.subtract(rest, 1 << bits), rest)
 
     def rounded(self, value: Value, of: Value) -> Value:
         """A float on its carrier, rounded to the type of another value, where each step of a sum is rounded to that."""
@@ -192,8 +224,8 @@ class Carrying:
 
     def saturate(self, value: Value, element: str) -> Value:
         """The nearest number of an integer type, on its carrier."""
-        above = self.do("maximum", value, least_of(element))
-        return self.do("minimum", above, most_of(element))
+        above = self.maximum(value, least_of(element))
+        return self.minimum(above, most_of(element))
 
     def flip(self, value: Value) -> Value:
         """The same bits but the sign: unsigned order becomes signed order, and back. Adding 2^(w-1) does that."""

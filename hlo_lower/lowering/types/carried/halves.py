@@ -24,16 +24,16 @@ def _is_below(c: Carrying, left: Value, right: Value) -> Value:
 
 def add(c: Carrying, x: Pair, y: Pair) -> Pair:
     """The sum: the lower halves carry where their sum is below one of them."""
-    low = c.do("add", x[0], y[0])
+    low = c.add(x[0], y[0])
     carry = _one_where(c, _is_below(c, low, x[0]), low)
-    return low, c.do("add", c.do("add", x[1], y[1]), carry)
+    return low, c.add(c.add(x[1], y[1]), carry)
 
 
 def subtract(c: Carrying, x: Pair, y: Pair) -> Pair:
     """The difference: the lower halves borrow where the first one is below the second."""
-    low = c.do("subtract", x[0], y[0])
+    low = c.subtract(x[0], y[0])
     borrow = _one_where(c, _is_below(c, x[0], y[0]), low)
-    return low, c.do("subtract", c.do("subtract", x[1], y[1]), borrow)
+    return low, c.subtract(c.subtract(x[1], y[1]), borrow)
 
 
 def negate(c: Carrying, x: Pair) -> Pair:
@@ -49,24 +49,24 @@ def multiply(c: Carrying, x: Pair, y: Pair) -> Pair:
     upper half of x0 y0 is b e + t / 2^16 + u / 2^16.
     """
     (a, b), (d, e) = (sixteen(c, x[0]), sixteen(c, y[0]))
-    low_times_low = sixteen(c, c.do("multiply", a, d))
-    t = sixteen(c, c.do("add", c.do("multiply", b, d), low_times_low[1]))
-    u = sixteen(c, c.do("add", c.do("multiply", a, e), t[0]))
-    upper = c.do("add", c.do("add", c.do("multiply", b, e), t[1]), u[1])
-    mixed = c.do("add", c.do("multiply", x[0], y[1]), c.do("multiply", x[1], y[0]))
-    return c.do("multiply", x[0], y[0]), c.do("add", upper, mixed)
+    low_times_low = sixteen(c, c.multiply(a, d))
+    t = sixteen(c, c.add(c.multiply(b, d), low_times_low[1]))
+    u = sixteen(c, c.add(c.multiply(a, e), t[0]))
+    upper = c.add(c.add(c.multiply(b, e), t[1]), u[1])
+    mixed = c.add(c.multiply(x[0], y[1]), c.multiply(x[1], y[0]))
+    return c.multiply(x[0], y[0]), c.add(upper, mixed)
 
 
 def sixteen(c: Carrying, x: Value) -> Pair:
     """The lower and the upper 16 bits of a half."""
     upper = right(c, x, 16)
-    return c.do("subtract", x, left(c, upper, 16)), upper
+    return c.subtract(x, left(c, upper, 16)), upper
 
 
 def left(c: Carrying, x: Value, count: int) -> Value:
     """A half times 2^count modulo 2^32, count below 32."""
     factor = 1 << count if count < 31 else -(1 << 31)
-    return x if not count else c.do("multiply", x, factor)
+    return x if not count else c.multiply(x, factor)
 
 
 def right(c: Carrying, x: Value, count: int) -> Value:
@@ -76,7 +76,7 @@ def right(c: Carrying, x: Value, count: int) -> Value:
     if c.takes("shift_right_logical", HALF):
         return c.do("shift_right_logical", x, count)
     half = half_of(c, x)
-    return half if count == 1 else c.do("divide", half, 1 << count - 1)
+    return half if count == 1 else c.divide(half, 1 << count - 1)
 
 
 def shift_left(c: Carrying, x: Pair, count: int) -> Pair:
@@ -87,7 +87,7 @@ def shift_left(c: Carrying, x: Pair, count: int) -> Pair:
     if count >= 32:
         return zero, left(c, x[0], count - 32)
     moved = left(c, x[1], count)
-    return left(c, x[0], count), moved if not count else c.do("add", moved, right(c, x[0], 32 - count))
+    return left(c, x[0], count), moved if not count else c.add(moved, right(c, x[0], 32 - count))
 
 
 def shift_right_logical(c: Carrying, x: Pair, count: int) -> Pair:
@@ -98,7 +98,7 @@ def shift_right_logical(c: Carrying, x: Pair, count: int) -> Pair:
     if count >= 32:
         return right(c, x[1], count - 32), zero
     moved = right(c, x[0], count)
-    return moved if not count else c.do("add", moved, left(c, x[1], 32 - count)), right(c, x[1], count)
+    return moved if not count else c.add(moved, left(c, x[1], 32 - count)), right(c, x[1], count)
 
 
 def shift_right_arithmetic(c: Carrying, x: Pair, count: int) -> Pair:
@@ -109,7 +109,7 @@ def shift_right_arithmetic(c: Carrying, x: Pair, count: int) -> Pair:
     if count >= 32:
         return _right_signed(c, x[1], sign, count - 32), sign
     moved = right(c, x[0], count)
-    moved = moved if not count else c.do("add", moved, left(c, x[1], 32 - count))
+    moved = moved if not count else c.add(moved, left(c, x[1], 32 - count))
     return moved, _right_signed(c, x[1], sign, count)
 
 
@@ -127,7 +127,7 @@ def _right_signed(c: Carrying, x: Value, sign: Value, count: int) -> Value:
     """A half divided by 2^count, rounded down: where it is negative the bits that move in are ones."""
     if not count:
         return x
-    return c.do("add", right(c, x, count), left(c, sign, 32 - count))
+    return c.add(right(c, x, count), left(c, sign, 32 - count))
 
 
 def choose(c: Carrying, predicate: Value, on_true: Pair, on_false: Pair) -> Pair:

@@ -64,7 +64,7 @@ def _from_float(c: Carrying, x: Value, *, unsigned: bool) -> Pair:
     beyond = c.holds(size, "GE", 1 << limit)
     size = c.build.select(beyond, c.number(0, size), size)
     upper = c.build.elementwise("floor", _times(c, size, -32))
-    lower = c.do("subtract", size, _times(c, upper, 32))
+    lower = c.subtract(size, _times(c, upper, 32))
     found = (_word(c, lower), _word(c, upper))
     least, zero, ones = (c.number(number, found[0]) for number in (-(1 << 31), 0, -1))
     negative = c.holds(x, "LT", 0)
@@ -86,7 +86,7 @@ def _times(c: Carrying, x: Value, power: int) -> Value:
 def _word(c: Carrying, x: Value) -> Value:
     """A whole float from 0 to 2^32 as the bits of an integer without sign."""
     is_large = c.holds(x, "GE", 1 << 31)
-    small = c.build.select(is_large, c.do("subtract", x, 1 << 31), x)
+    small = c.build.select(is_large, c.subtract(x, 1 << 31), x)
     found = c.build.convert(small, HALF)
     return c.choose(is_large, c.flip(found), found)
 
@@ -116,7 +116,7 @@ def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool, is_narrowed
     """
     if element == "f64":
         high = _unsigned_float(c, x[1], element) if unsigned else c.build.convert(x[1], element)
-        return c.do("add", _times(c, high, 32), _unsigned_float(c, x[0], element))
+        return c.add(_times(c, high, 32), _unsigned_float(c, x[0], element))
     negative = c.holds(x[1], "LT", 0)
     size = x if unsigned else choose(c, negative, negate(c, x), x)
     found = _narrowed_float(c, size) if is_narrowed else _float_of_size(c, size)
@@ -126,18 +126,18 @@ def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool, is_narrowed
 def _float_of_size(c: Carrying, x: Pair) -> Value:
     low, high = x
     # x < 2^41: x / 2^17 has 24 bits, and the rest 17.
-    top = c.do("add", right(c, low, 17), left(c, high, 15))
-    rest = c.do("subtract", low, left(c, right(c, low, 17), 17))
-    small = c.do("add", _times(c, c.build.convert(top, "f32"), 17), c.build.convert(rest, "f32"))
+    top = c.add(right(c, low, 17), left(c, high, 15))
+    rest = c.subtract(low, left(c, right(c, low, 17), 17))
+    small = c.add(_times(c, c.build.convert(top, "f32"), 17), c.build.convert(rest, "f32"))
     # Else: x / 2^40 has 24 bits, then 8 of the upper half and 16 of the lower one, and whether any of 16 more is 1.
     upper = right(c, high, 8)
-    eight = c.do("subtract", high, left(c, upper, 8))
+    eight = c.subtract(high, left(c, upper, 8))
     below, sixteen_more = sixteen(c, low)
-    is_odd = c.holds(c.do("subtract", sixteen_more, left(c, right(c, sixteen_more, 1), 1)), "EQ", 0)
+    is_odd = c.holds(c.subtract(sixteen_more, left(c, right(c, sixteen_more, 1), 1)), "EQ", 0)
     sticky = c.build.select(is_odd, c.holds(below, "NE", 0), c.holds(below, "LT", 0))
-    middle = c.do("add", left(c, eight, 16), sixteen_more)
-    middle = c.choose(sticky, c.do("add", middle, 1), middle)
-    large = c.do("add", _times(c, c.build.convert(upper, "f32"), 40), _times(c, c.build.convert(middle, "f32"), 16))
+    middle = c.add(left(c, eight, 16), sixteen_more)
+    middle = c.choose(sticky, c.add(middle, 1), middle)
+    large = c.add(_times(c, c.build.convert(upper, "f32"), 40), _times(c, c.build.convert(middle, "f32"), 16))
     limit = (c.number(0, low), c.number(1 << 9, low))
     return c.build.select(is_less(c, x, limit, unsigned=True), small, large)
 
@@ -152,13 +152,13 @@ def _narrowed_float(c: Carrying, x: Pair) -> Value:
     for shift in (10, 20, 30, 40):
         word, places = (low, shift) if shift < 32 else (high, shift - 32)
         kept = right(c, word, places)
-        has_rest = c.holds(c.do("subtract", word, left(c, kept, places)), "NE", 0)
+        has_rest = c.holds(c.subtract(word, left(c, kept, places)), "NE", 0)
         if shift < 32:
-            kept = c.do("add", kept, left(c, high, 32 - shift))
+            kept = c.add(kept, left(c, high, 32 - shift))
         else:
             has_rest = c.build.select(has_rest, has_rest, c.holds(low, "NE", 0))
-        is_even = c.holds(c.do("subtract", kept, left(c, right(c, kept, 1), 1)), "EQ", 0)
-        cut = c.choose(has_rest, c.choose(is_even, c.do("add", kept, 1), kept), kept)
+        is_even = c.holds(c.subtract(kept, left(c, right(c, kept, 1), 1)), "EQ", 0)
+        cut = c.choose(has_rest, c.choose(is_even, c.add(kept, 1), kept), kept)
         limit = 1 << shift + 14
         bound = c.number(limit % (1 << 32), low), c.number(limit >> 32, low)
         is_below = is_less(c, x, bound, unsigned=True)
@@ -169,4 +169,4 @@ def _narrowed_float(c: Carrying, x: Pair) -> Value:
 def _unsigned_float(c: Carrying, x: Value, element: str) -> Value:
     """A half without sign as a float that holds each of them."""
     found = c.build.convert(x, element)
-    return c.choose(c.holds(x, "LT", 0), c.do("add", found, 1 << 32), found)
+    return c.choose(c.holds(x, "LT", 0), c.add(found, 1 << 32), found)

@@ -92,7 +92,7 @@ def digits_of(c: Carrying, x: Sequence[Value], bits: int) -> list[Value]:
 
 def _eight(c: Carrying, part: Value) -> Pair:
     upper = right(c, part, 8)
-    return c.do("subtract", part, left(c, upper, 8)), upper
+    return c.subtract(part, left(c, upper, 8)), upper
 
 
 def _in_place(c: Carrying, x: Value, place: int) -> Pair:

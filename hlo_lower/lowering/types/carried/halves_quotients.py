@@ -22,7 +22,7 @@ def divide(c: Carrying, unsigned: bool, x: Pair, d: Pair) -> Pair:
     if unsigned:
         return _parts(c, x, d)[0]
     quotient, _ = _parts(c, size(c, x), size(c, d))
-    differs = c.do("multiply", _one_if_negative(c, x), _one_if_negative(c, d))
+    differs = c.multiply(_one_if_negative(c, x), _one_if_negative(c, d))
     negative = c.holds(differs, "LT", 0)
     ones = c.number(-1, x[0])
     is_zero = c.build.select(c.holds(d[0], "EQ", 0), c.holds(d[1], "EQ", 0), c.holds(d[0], "EQ", 0))
@@ -74,11 +74,11 @@ def _by_digits(c: Carrying, x: Pair, d: int) -> tuple[Pair, Pair]:
     rest = c.number(0, x[0])
     for half in (x[1], x[0]):
         for digit in reversed(sixteen(c, half)):
-            given = c.do("add", left(c, rest, 16), digit)
-            quotient = c.do("divide", given, d)
-            rest = c.do("subtract", given, c.do("multiply", quotient, d))
+            given = c.add(left(c, rest, 16), digit)
+            quotient = c.divide(given, d)
+            rest = c.subtract(given, c.multiply(quotient, d))
             digits.append(quotient)
-    high, low = (c.do("add", left(c, digits[k], 16), digits[k + 1]) for k in (0, 2))
+    high, low = (c.add(left(c, digits[k], 16), digits[k + 1]) for k in (0, 2))
     return (low, high), (rest, c.number(0, rest))
 
 
@@ -115,10 +115,10 @@ def _step(c: Carrying, carried: Sequence[Value], kept: Sequence[Value]) -> list[
     rest = choose(c, lost, subtract(c, r, d), rest)
     zero = c.number(0, x[0])
     bit = c.choose(lost, 1, c.build.select(below, zero, c.number(1, zero)))
-    return [c.do("add", x[0], bit), x[1], *rest]
+    return [c.add(x[0], bit), x[1], *rest]
 
 
 def _doubled(c: Carrying, x: Pair, bit: Value) -> Pair:
     """Twice a number, and a bit; what it loses is lost."""
     carry = right(c, x[0], 31)
-    return c.do("add", c.do("add", x[0], x[0]), bit), c.do("add", c.do("add", x[1], x[1]), carry)
+    return c.add(c.add(x[0], x[0]), bit), c.add(c.add(x[1], x[1]), carry)

@@ -171,7 +171,7 @@ def _predicate(node: Node, operands: Sequence[Value], c: Carrying) -> Value | No
     if name in PREDICATES:
         return c.build.elementwise(PREDICATES[name], *operands)
     if name == "not":
-        return c.do("subtract", c.number(1, operands[0]), operands[0])
+        return c.subtract(c.number(1, operands[0]), operands[0])
     if name == "xor":
         return c.choose(c.holds(operands[0], "NE", operands[1]), 1, c.number(0, operands[0]))
     return None

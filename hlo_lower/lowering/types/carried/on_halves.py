@@ -109,13 +109,13 @@ def _sign(c: Carrying, unsigned: bool, x: Pair) -> Pair:
 
 def _ones(c: Carrying, x: Pair) -> Pair:
     """The ones of both halves."""
-    return c.do("add", *(c.build.elementwise("popcnt", half) for half in x)), c.number(0, x[0])
+    return c.add(*(c.build.elementwise("popcnt", half) for half in x)), c.number(0, x[0])
 
 
 def _zeros(c: Carrying, x: Pair) -> Pair:
     """The leading zeros of the upper half, and where that is 0 those of the lower one, too."""
     low, high = (c.build.elementwise("count_leading_zeros", half) for half in x)
-    return c.choose(c.holds(x[1], "EQ", 0), c.do("add", low, 32), high), c.number(0, x[0])
+    return c.choose(c.holds(x[1], "EQ", 0), c.add(low, 32), high), c.number(0, x[0])
 
 
 ARITHMETIC: Mapping[str, Callable[..., Pair]] = {
@@ -164,7 +164,7 @@ def _shifted(c: Carrying, node: Node, operands: Sequence[Value]) -> Pair:
     for count in (32, 16, 8, 4, 2, 1):
         is_in = c.holds(rest, "GE", count)
         found = choose(c, is_in, shift(c, found, count), found)
-        rest = c.choose(is_in, c.do("subtract", rest, count), rest)
+        rest = c.choose(is_in, c.subtract(rest, count), rest)
     return choose(c, outside, shift(c, x, 64), found)
 
 

@@ -31,9 +31,9 @@ def half_of(c: Carrying, x: Value) -> Value:
     if c.takes("shift_right_logical", x.element_type):
         return c.do("shift_right_logical", x, 1)
     is_large = c.holds(x, "LT", 0)
-    small = c.choose(is_large, c.do("add", x, least_of(x.element_type)), x)
-    half = c.do("divide", small, 2)
-    return c.choose(is_large, c.do("add", half, 1 << bits - 2), half)
+    small = c.choose(is_large, c.add(x, least_of(x.element_type)), x)
+    half = c.divide(small, 2)
+    return c.choose(is_large, c.add(half, 1 << bits - 2), half)
 
 
 def _not_below(c: Carrying, left: Value, right: Value) -> Value:
@@ -51,10 +51,10 @@ def unsigned_divide(c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -
     By 0 the signed quotient is -1, q is -2, the rest is not below 0: -1, all ones, as XLA gives.
     """
     x, d = operands
-    q = c.do("divide", half_of(c, x), d)
-    q = c.do("add", q, q)
-    rest = c.do("subtract", x, c.do("multiply", q, d))
-    quotient = c.choose(_not_below(c, rest, d), c.do("add", q, 1), q)
+    q = c.divide(half_of(c, x), d)
+    q = c.add(q, q)
+    rest = c.subtract(x, c.multiply(q, d))
+    quotient = c.choose(_not_below(c, rest, d), c.add(q, 1), q)
     if _is_small_constant(d):
         return quotient
     at_most_one = c.choose(_not_below(c, x, d), 1, c.number(0, x))
@@ -69,7 +69,7 @@ def _is_small_constant(d: Value) -> bool:
 def unsigned_remainder(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """x - (x / d) d modulo 2^w; by 0 x itself."""
     x, d = operands
-    return c.do("subtract", x, c.do("multiply", unsigned_divide(c, carrier, operands), d))
+    return c.subtract(x, c.multiply(unsigned_divide(c, carrier, operands), d))
 
 
 def is_other_than_zero(c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -> Value:
@@ -86,14 +86,14 @@ def both(c: Carrying, x: Value, y: Value) -> Value:
     Exact: x + y = (x xor y) + 2 (x and y) modulo 2^w, so half of x + y - (x xor y), without sign, has all bits of the
     result but the uppermost, which is set where both are negative.
     """
-    twice = c.do("subtract", c.do("add", x, y), c.do("xor", x, y))
+    twice = c.subtract(c.add(x, y), c.xor(x, y))
     lower, least = half_of(c, twice), least_of(x.element_type)
-    return c.choose(c.holds(c.do("maximum", x, y), "LT", 0), c.do("add", lower, least), lower)
+    return c.choose(c.holds(c.maximum(x, y), "LT", 0), c.add(lower, least), lower)
 
 
 def either(c: Carrying, x: Value, y: Value) -> Value:
     """x or y of signed integers: what only one has, and what both have, which have no bit in common."""
-    return c.do("add", c.do("xor", x, y), both(c, x, y))
+    return c.add(c.xor(x, y), both(c, x, y))
 
 
 BY_SUMS: Mapping[str, Callable[[Carrying, Value, Value], Value]] = {AND: both, OR: either}
@@ -139,7 +139,7 @@ def count_ones(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Valu
 def count_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The leading zeros of the number extended by zeros, less those that extend it."""
     counted = c.build.elementwise("count_leading_zeros", _by_zeros(c, carrier, operands[0]))
-    return c.do("subtract", counted, bits_of(carrier.after) - bits_of(carrier.before))
+    return c.subtract(counted, bits_of(carrier.after) - bits_of(carrier.before))
 
 
 ON_SIGNED: Mapping[str, Written] = {
@@ -205,7 +205,7 @@ def _plain(c: Carrying, x: Value, given: Carrier | None, element: str) -> Value:
     if bits_of(element) <= bits_of(x.element_type):
         return c.build.convert(x, element)
     wide = c.build.convert(x, element)
-    return c.choose(c.holds(x, "LT", 0), c.do("add", wide, 1 << bits_of(x.element_type)), wide)
+    return c.choose(c.holds(x, "LT", 0), c.add(wide, 1 << bits_of(x.element_type)), wide)
 
 
 def _float_of_unsigned(c: Carrying, x: Value, element: str) -> Value:
@@ -222,10 +222,10 @@ def _float_of_unsigned(c: Carrying, x: Value, element: str) -> Value:
     if bits < 32:
         raise DoesNotApply("a narrow integer is converted in a wider one")
     unit = 1 << bits // 2
-    upper = c.do("divide", half_of(c, x), unit // 2)
-    lower = c.do("subtract", x, c.do("multiply", upper, unit))
+    upper = c.divide(half_of(c, x), unit // 2)
+    lower = c.subtract(x, c.multiply(upper, unit))
     high, low = c.build.convert(upper, element), c.build.convert(lower, element)
-    return c.do("add", c.do("multiply", high, unit), low)
+    return c.add(c.multiply(high, unit), low)
 
 
 def _of_float(c: Carrying, x: Value, wanted: Carrier) -> Value:
@@ -236,8 +236,8 @@ def _of_float(c: Carrying, x: Value, wanted: Carrier) -> Value:
         x = c.build.convert(x, "f32")
     bits = bits_of(wanted.after)
     is_large = c.holds(x, "GE", 1 << bits - 1)
-    beyond = c.flip(c.build.convert(c.do("subtract", x, 1 << bits - 1), wanted.after))
-    small = c.build.convert(c.do("maximum", x, 0), wanted.after)
+    beyond = c.flip(c.build.convert(c.subtract(x, 1 << bits - 1), wanted.after))
+    small = c.build.convert(c.maximum(x, 0), wanted.after)
     return c.choose(is_large, beyond, small)
 
 
