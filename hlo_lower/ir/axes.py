@@ -15,7 +15,7 @@ def reduce_along(build: Builder, value: Value, initial: Value, axis: int | Seque
       value: the tensor.
       initial: a scalar that changes nothing under the op.
       axis: the axis, or axes; not in the result.
-      op: the op's name without its dialect.
+      op: the op's name, with its dialect or without.
     """
     axes = [axis] if isinstance(axis, int) else axis
     shape = [size for d, size in enumerate(value.static_shape) if d not in axes]

@@ -238,8 +238,8 @@ class Builder:
     # --- elementwise ---
 
     def elementwise(self, name: str, *operands: Value) -> Value:
-        """An elementwise op whose result has the type of its first operand ("add", "and", "minimum", ...)."""
-        return self._value(f"stablehlo.{name}", operands, operands[0].raw.type)
+        """An elementwise op whose result has the type of its first operand; "add" is "stablehlo.add"."""
+        return self._value(name if "." in name else f"stablehlo.{name}", operands, operands[0].raw.type)
 
     def and_(self, left: Value, right: Value) -> Value:
         """Bit by bit, or of truths: whether both hold."""

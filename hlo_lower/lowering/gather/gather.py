@@ -19,7 +19,7 @@ from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
-from hlo_lower.ops.names import GATHER
+from hlo_lower.ops.names import ADD, GATHER, OR
 
 rules = RuleList()
 in_its_place = partial(rules.lowers, GATHER, taken={TakenGather.NOT})
@@ -153,7 +153,7 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
     chosen = build.select(
         build.broadcast(hit, wide, [0, 1, 2]), build.broadcast(table, wide, [0, 2, 3]), build.broadcast(nothing, wide)
     )
-    found = reduce_along(build, chosen, nothing, 2, "or" if element == "i1" else "add")
+    found = reduce_along(build, chosen, nothing, 2, OR if element == "i1" else ADD)
     spread = build.reshape(found, (*(gather.positions[k] for k in places), w))
     back = [places.index(k) for k in range(len(places))]
     windows = build.reshape(build.transpose(spread, [*back, len(places)]), (gather.count, *gather.window))

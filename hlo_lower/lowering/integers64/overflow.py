@@ -132,7 +132,7 @@ def _multiply(build: Builder, node: Node) -> Value:
     same = build.compare(build.divide(product, divisor), "EQ", right)
     negated = build.and_(is_negation, build.compare(right, "NE", _least(build, right)))
     is_zero = build.compare(left, "EQ", zero)
-    plain = build.and_(build.elementwise("not", special), same)
+    plain = build.and_(build.elementwise(names.NOT, special), same)
     return _either(build, _either(build, is_zero, negated), plain)
 
 
@@ -223,7 +223,7 @@ def _sum_fits(build: Builder, node: Node) -> Value:
     total = sums[0]
     unsigned = _is_unsigned(total)
     for following in sums[1:]:
-        carry = build.elementwise("shift_right_logical", total, _number(build, bits, total))
+        carry = build.elementwise(names.SHIFT_RIGHT_LOGICAL, total, _number(build, bits, total))
         total = build.add(following, carry)
     low, high = (0, 1 << bits) if unsigned else (-(1 << bits - 1), 1 << bits - 1)
     below = build.compare(total, "LT", _number(build, high, total))

@@ -17,7 +17,7 @@ from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.plain.softmax_of import is_softmax
-from hlo_lower.ops.names import COMPOSITE
+from hlo_lower.ops.names import ADD, COMPOSITE, EXPONENTIAL, MAXIMUM
 
 
 class Name(Enum):
@@ -188,9 +188,9 @@ def composite_to_softmax(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     dims = [d for d in range(len(value.static_shape)) if d != axis]
     element = mlir.tensor_element(value.raw.type)
     lowest = build.infinity(element, is_negative=True)
-    greatest = build.broadcast(reduce_along(build, value, lowest, axis, "maximum"), value.static_shape, dims)
-    powers = build.elementwise("exponential", build.subtract(value, greatest))
-    total = build.broadcast(reduce_along(build, powers, build.zero(element), axis, "add"), value.static_shape, dims)
+    greatest = build.broadcast(reduce_along(build, value, lowest, axis, MAXIMUM), value.static_shape, dims)
+    powers = build.elementwise(EXPONENTIAL, build.subtract(value, greatest))
+    total = build.broadcast(reduce_along(build, powers, build.zero(element), axis, ADD), value.static_shape, dims)
     return [build.convert(build.divide(powers, total), given.element_type)]
 
 

@@ -14,7 +14,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.lowering.quirks.refused_form import FORM, FormFacts
-from hlo_lower.ops.names import ABS, EXPONENTIAL, LOGISTIC, SLICE
+from hlo_lower.ops.names import ABS, EXPONENTIAL, LOGISTIC, NEGATE, SLICE
 from hlo_lower.ops.spec import LAYOUT
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 
@@ -38,7 +38,7 @@ def odd_function_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     build, [x] = op.build, op.node.operands
     size = build.abs(x)
     found = build.clone(op.node, [size], [x.raw.type]).result()
-    turned = build.select(build.compare(x, "LT", size), build.elementwise("negate", found), found)
+    turned = build.select(build.compare(x, "LT", size), build.elementwise(NEGATE, found), found)
     return [build.select(build.compare(found, "EQ", size), x, turned)]
 
 

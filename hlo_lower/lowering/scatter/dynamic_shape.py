@@ -19,6 +19,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
 from hlo_lower.lowering.scatter.captured import captured_by
 from hlo_lower.lowering.scatter.dynamic_window import DynamicScatterLowering, start_type, write_window
+from hlo_lower.ops.names import REMAINDER
 
 rules = RuleList()
 
@@ -149,6 +150,6 @@ def _unravel(build: Builder, counter: Value, updates: Value, dims: Sequence[int]
         else:
             extent = extent_of(build, updates, dim, counter.element_type)
             size = scalar(build, extent, counter.element_type)
-            found[dim] = build.elementwise("remainder", rest, size)
+            found[dim] = build.elementwise(REMAINDER, rest, size)
             rest = build.divide(rest, size)
     return found

@@ -15,6 +15,7 @@ from hlo_lower.lowering.scatter.numbered import chosen, over_rows, sorted_number
 from hlo_lower.lowering.scatter.parts import over_writes
 from hlo_lower.lowering.scatter.search import last_at_most
 from hlo_lower.lowering.scatter.window import READING, new_values, reads_current
+from hlo_lower.ops.names import MAXIMUM, OR
 
 rules = RuleList()
 lowers = over_rows(rules)
@@ -38,9 +39,9 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
     build, flat = op.build, op.flat
 
     def part(inner: Builder, mask: Value, _first: Value, _along: Sequence[Value]) -> Sequence[Value]:
-        return [reduce_along(inner, mask, inner.constant(0, (), "i1"), 2, "or")]
+        return [reduce_along(inner, mask, inner.constant(0, (), "i1"), 2, OR)]
 
-    [hit] = over_writes(build, flat, 1, op.facts.costs.mask_elements, [], part, ["or"])
+    [hit] = over_writes(build, flat, 1, op.facts.costs.mask_elements, [], part, [OR])
     shape = (flat.batches, flat.rows, flat.width)
     values: list[Value] = []
     for update in flat.updates(build):
@@ -176,9 +177,9 @@ def _last_by_comparing(op: ScatterLowering) -> Value:
         number = inner.add(inner.iota(shape, 2, element), inner.broadcast(first, shape))
         number = inner.select(mask, number, inner.constant(-1, shape, element))
         least = identity(inner, Combiner.MAX, element)  # -1 would do, but some compilers know only an op's own identity
-        return [reduce_along(inner, number, least, 2, "maximum")]
+        return [reduce_along(inner, number, least, 2, MAXIMUM)]
 
-    return over_writes(op.build, flat, 1, op.facts.costs.mask_elements, [], part, ["maximum"])[0]
+    return over_writes(op.build, flat, 1, op.facts.costs.mask_elements, [], part, [MAXIMUM])[0]
 
 
 def _last_by_sorting(op: ScatterLowering) -> Value:

@@ -9,7 +9,7 @@ from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
 from hlo_lower.lowering.scatter.captured import captured_by
 from hlo_lower.lowering.scatter.window import write_position
-from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops.names import REMAINDER, SCATTER
 from hlo_lower.ops.subset import Subset
 
 rules = RuleList()
@@ -81,5 +81,5 @@ def _coordinate(build: Builder, counter: Value, shape: tuple[int, ...], position
     if stride > 1:
         value = build.divide(value, build.constant(stride, (), counter.element_type))
     if position > 0:
-        value = build.elementwise("remainder", value, build.constant(shape[position], (), counter.element_type))
+        value = build.elementwise(REMAINDER, value, build.constant(shape[position], (), counter.element_type))
     return build.convert(value, element)

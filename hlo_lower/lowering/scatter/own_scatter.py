@@ -19,7 +19,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
 from hlo_lower.lowering.scatter.numbered import over_rows
 from hlo_lower.lowering.scatter.window import new_values
-from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops.names import MAXIMUM, SCATTER
 from hlo_lower.ops.subset import Rows
 
 rules = RuleList()
@@ -143,7 +143,7 @@ def _of_assigned(op: ScatterLowering, operand: Value, numbers: Value, update: Va
     one = (1, width)
     none, zero = build.constant(-1, (), element), build.constant(0, (), element)
     place = build.select(kept, build.iota((writes,), 0, element), build.broadcast(none, (writes,)))
-    last = reduce_along(build, place, none, 0, "maximum")
+    last = reduce_along(build, place, none, 0, MAXIMUM)
     some, last = build.compare(last, "NE", none), build.maximum(last, zero)
     row = build.select(some, build.reshape(build.dynamic_slice(numbers, [last], (1,)), ()), zero)
     final = build.dynamic_slice(update, [last, zero], one)

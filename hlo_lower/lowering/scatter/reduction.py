@@ -20,6 +20,7 @@ from hlo_lower.lowering.scatter.numbered import chosen, over_rows, sorted_number
 from hlo_lower.lowering.scatter.parts import over_writes
 from hlo_lower.lowering.scatter.search import last_at_most
 from hlo_lower.lowering.scatter.window import new_values
+from hlo_lower.ops.names import ADD, OR
 
 rules = RuleList()
 lowers = over_rows(rules)
@@ -64,7 +65,7 @@ def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
         found = [_any(inner, mask)] if has_extreme else []
         return found + [_total(inner, combiner, mask, value) for value, combiner in zip(along, combiners, strict=True)]
 
-    merged = [*(["or"] if has_extreme else []), *(OPS[c] for c in combiners)]
+    merged = [*([OR] if has_extreme else []), *(OPS[c] for c in combiners)]
     found = over_writes(build, flat, flat.width, op.facts.costs.mask_elements, updates, part, merged)
     if has_extreme:
         hit, *totals = found
@@ -75,7 +76,7 @@ def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
 
 def _any(build: Builder, mask: Value) -> Value:
     """Whether anything is for a row: [B, D, ...] from the mask [B, D, n, ...]."""
-    return reduce_along(build, mask, build.constant(0, (), "i1"), 2, "or")
+    return reduce_along(build, mask, build.constant(0, (), "i1"), 2, OR)
 
 
 def _total(build: Builder, combiner: Combiner, mask: Value, updates: Value) -> Value:
@@ -122,7 +123,7 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     def part(inner: Builder, mask: Value, _first: Value, along: Sequence[Value]) -> Sequence[Value]:
         return [_any(inner, mask), *(matrix_products(inner, inner.convert(mask, v.element_type), v) for v in along)]
 
-    merged = ["or", *("add" for _ in columns)]
+    merged = [OR, *(ADD for _ in columns)]
     hit, *totals = over_writes(build, flat, 1, op.facts.costs.mask_elements, columns, part, merged)
     sums = [_sum(build, t, u, shape) for t, u in zip(totals, updates, strict=True)]
     return chosen(op, [flat.restored(build, value) for value in sums], flat.restored_mask(build, hit))

@@ -15,6 +15,7 @@ from hlo_lower.lowering.scatter.captured import captured_by
 from hlo_lower.lowering.scatter.numbered import over_rows, sorted_numbers
 from hlo_lower.lowering.scatter.search import last_at_most
 from hlo_lower.lowering.scatter.window import READING, new_values
+from hlo_lower.ops.names import MAXIMUM
 
 rules = RuleList()
 lowers = over_rows(rules)
@@ -50,7 +51,7 @@ def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
     first = shift_along(build, through, 1, zero)
     count = build.subtract(through, first)
     least = identity(build, Combiner.MAX, count.element_type)
-    most = reduce_along(build, reduce_along(build, count, least, 1, "maximum"), least, 0, "maximum")
+    most = reduce_along(build, reduce_along(build, count, least, 1, MAXIMUM), least, 0, MAXIMUM)
     captured = captured_by(op.scatter.region)
 
     def iteration(inner: Builder, turn: Value, current: Values, invariant: Values) -> Sequence[Value]:

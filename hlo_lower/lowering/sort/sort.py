@@ -13,7 +13,7 @@ from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.ops.element_types import type_range
-from hlo_lower.ops.names import SORT
+from hlo_lower.ops.names import ADD, SORT
 
 rules = RuleList()
 
@@ -141,7 +141,7 @@ def chosen(build: Builder, hit: Value, column: Value) -> Value:
     nothing = build.constant(0, (), summed.element_type)
     wide = hit.static_shape
     taken = build.select(hit, build.broadcast(summed, wide, [0, 2, 3]), build.broadcast(nothing, wide))
-    found = reduce_along(build, taken, nothing, 2, "add")
+    found = reduce_along(build, taken, nothing, 2, ADD)
     if element == "i1":
         return build.compare(found, "NE", build.constant(0, found.static_shape, "i32"))
     found = build.convert(found, narrow)

@@ -8,7 +8,7 @@ from hlo_lower.facts.sort.sort_facts import SortStrategy
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.sort.sort import SortLowering, chosen
-from hlo_lower.ops.names import SORT
+from hlo_lower.ops.names import ADD, SORT
 
 rules = RuleList()
 
@@ -34,7 +34,7 @@ def sort_to_ranks(op: SortLowering) -> Sequence[Value]:
     others = [build.broadcast(column, pairs, [0, 2, 3]) for column in columns]
     before = comes_first(build, others, rows, op.ascending)
     zero = build.constant(0, (), "i32")
-    rank = reduce_along(build, build.convert(before, "i32"), zero, 2, "add")
+    rank = reduce_along(build, build.convert(before, "i32"), zero, 2, ADD)
 
     wide = (a, sort.rows, n, c)
     number = build.iota(wide, 1, "i32")

@@ -11,7 +11,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
 from hlo_lower.lowering.sort.sort import SortLowering
 from hlo_lower.ops.element_types import type_range
-from hlo_lower.ops.names import SORT
+from hlo_lower.ops.names import MAXIMUM, MINIMUM, SORT
 
 rules = RuleList()
 
@@ -87,7 +87,7 @@ def _round(
         filled = column
         if candidates is not None:
             filled = build.select(candidates, column, build.broadcast(end, shape))
-        least = reduce_along(build, filled, end, 1, "minimum" if is_ascending else "maximum")
+        least = reduce_along(build, filled, end, 1, MINIMUM if is_ascending else MAXIMUM)
         row.append(build.reshape(least, (shape[0], 1, shape[2])))
         if column is positions:
             break

@@ -15,6 +15,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.named.spell.adapted import Found
 from hlo_lower.named.spell.axis_letters import AxisLetters, Layout, Move
 from hlo_lower.named.spell.mask_values import low_of_selects, values_of
+from hlo_lower.ops.names import EXPONENTIAL, MAXIMUM
 
 LEAST = {"f32": float(np.finfo(np.float32).min), "bf16": -float.fromhex("0x1.fep127"), "f16": -(2.0**15)}
 """Added to a score it gives itself, whatever the score is, unless that is as large; of f16 a number that scores do not
@@ -82,7 +83,7 @@ class AddedMask:
         """A result, 0 in rows whose mask hides all: times exp(max) of the row; its last axis are elements."""
         axes = self.there[0].axes
         low = build.infinity(mlir.parse_type(self.element), is_negative=True)
-        seen = build.elementwise("exponential", reduce_along(build, mask, low, axes.index("k"), "maximum"))
+        seen = build.elementwise(EXPONENTIAL, reduce_along(build, mask, low, axes.index("k"), MAXIMUM))
         rows = [axis for axis in axes if axis != "k"]
         moved = build.transpose(seen, [rows.index(axis) for axis in self.there[1].axes[:-1]])
         kept = [dim for dim, size in enumerate(moved.static_shape) if size != 1] or [0]

@@ -13,7 +13,7 @@ from hlo_lower.ops.axes.axis_link import THREADED, AxisLink, Boundary
 from hlo_lower.ops.axes.cut import Cut
 from hlo_lower.ops.axes.dynamic_tile import clamped_position
 from hlo_lower.ops.axes.rules import subset_rules
-from hlo_lower.ops.names import GATHER, SCATTER, WHILE
+from hlo_lower.ops.names import AND, GATHER, SCATTER, WHILE
 
 
 def index_dims(rank: int, vector: int) -> list[int]:
@@ -164,6 +164,6 @@ def _one_position(build: Builder, cut: Cut, numbers: mlir.ScatterNumbers) -> Seq
     clamped = clamped_position(build, indices, last, numbers.index_vector_dim)
     is_there = build.reshape(build.compare(indices, "EQ", clamped), (len(counted),))
     each = [build.reshape(build.slice(is_there, (k,), (k + 1,)), ()) for k in range(len(counted))]
-    inside = reduce(partial(build.elementwise, "and"), each)
+    inside = reduce(partial(build.elementwise, AND), each)
     written = replace(cut, operands=(*operands, clamped, *cut.operands[count + 1 :])).same(build)
     return [build.select(inside, new, old) for new, old in zip(written, operands, strict=True)]

@@ -19,7 +19,7 @@ from hlo_lower.lowering.types.carried.carrier import (
     least_of,
     most_of,
 )
-from hlo_lower.ops.names import CONSTANT, CONVERT
+from hlo_lower.ops.names import ADD, AND, CONSTANT, CONVERT, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, SUBTRACT, XOR
 
 Takes = Callable[[str, str], bool]
 """Whether the target takes an op ("and") on an element type."""
@@ -144,35 +144,35 @@ class Carrying:
 
     def add(self, left: Value, right: Value | int) -> Value:
         """The sum of two values, or of one and a number."""
-        return self.do("add", left, right)
+        return self.do(ADD, left, right)
 
     def subtract(self, left: Value, right: Value | int) -> Value:
         """The difference, as `add`."""
-        return self.do("subtract", left, right)
+        return self.do(SUBTRACT, left, right)
 
     def multiply(self, left: Value, right: Value | int) -> Value:
         """The product, as `add`."""
-        return self.do("multiply", left, right)
+        return self.do(MULTIPLY, left, right)
 
     def divide(self, left: Value, right: Value | int) -> Value:
         """The quotient, as `add`."""
-        return self.do("divide", left, right)
+        return self.do(DIVIDE, left, right)
 
     def and_(self, left: Value, right: Value | int) -> Value:
         """The bits that both have, as `add`."""
-        return self.do("and", left, right)
+        return self.do(AND, left, right)
 
     def xor(self, left: Value, right: Value | int) -> Value:
         """The bits that one alone has, as `add`."""
-        return self.do("xor", left, right)
+        return self.do(XOR, left, right)
 
     def maximum(self, left: Value, right: Value | int) -> Value:
         """The greater of both, as `add`."""
-        return self.do("maximum", left, right)
+        return self.do(MAXIMUM, left, right)
 
     def minimum(self, left: Value, right: Value | int) -> Value:
         """The lesser of both, as `add`."""
-        return self.do("minimum", left, right)
+        return self.do(MINIMUM, left, right)
 
     def holds(self, left: Value, direction: str, right: Value | int) -> Value:
         """A comparison of two values, or of one with a number."""
@@ -235,4 +235,4 @@ class Carrying:
             given = values.reshape(-1)[:1] if mlir.is_splat(node.raw) else values
             attributes = {"value": mlir.dense_attribute(given ^ given.dtype.type(least), value.raw.type)}
             return self.build.op(CONSTANT, [], [value.raw.type], attributes).result()
-        return self.do("xor" if self.takes("xor", value.element_type) else "add", value, least)
+        return self.do(XOR if self.takes("xor", value.element_type) else ADD, value, least)

@@ -25,7 +25,7 @@ from hlo_lower.lowering.types.carried.regions_of_pairs import (
     parts_of,
     with_region,
 )
-from hlo_lower.ops.names import ADD
+from hlo_lower.ops.names import ADD, AND, OR
 
 NOT_EXACT = "it is within a bound of XLA's only, which the float mode reassociate allows"
 
@@ -121,7 +121,7 @@ def _compared(c: Carrying, node: Node, x: Pair, y: Pair) -> Value:
     if direction not in ("EQ", "NE"):
         raise DoesNotApply("complex numbers have no order")
     real, imag = (c.build.compare(x[k], direction, y[k]) for k in (0, 1))
-    return c.build.elementwise("and" if direction == "EQ" else "or", real, imag)
+    return c.build.elementwise(AND if direction == "EQ" else OR, real, imag)
 
 
 def _product(c: Carrying, node: Node, left: Value, right: Value) -> Value:

@@ -9,6 +9,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.pairs import Pair
 from hlo_lower.lowering.types.carried.written_ops import half_of
+from hlo_lower.ops.names import SHIFT_RIGHT_LOGICAL
 
 HALF = "i32"
 
@@ -74,7 +75,7 @@ def right(c: Carrying, x: Value, count: int) -> Value:
     if not count:
         return x
     if c.takes("shift_right_logical", HALF):
-        return c.do("shift_right_logical", x, count)
+        return c.do(SHIFT_RIGHT_LOGICAL, x, count)
     half = half_of(c, x)
     return half if count == 1 else c.divide(half, 1 << count - 1)
 

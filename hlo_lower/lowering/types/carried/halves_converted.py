@@ -6,6 +6,7 @@ from hlo_lower.lowering.types.carried.carrier import FLOATS, Carrier, Form, bits
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.halves import HALF, choose, is_less, left, negate, right, sixteen
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
+from hlo_lower.ops.names import FLOOR, NEGATE
 
 
 def converted_halves(c: Carrying, node: Node, x: Value) -> Value:
@@ -59,11 +60,11 @@ def _from_float(c: Carrying, x: Value, *, unsigned: bool) -> Pair:
     """
     if x.element_type not in ("f32", "f64"):
         x = c.build.convert(x, "f32")
-    size = c.build.elementwise("floor", c.build.abs(x))
+    size = c.build.elementwise(FLOOR, c.build.abs(x))
     limit = 64 if unsigned else 63
     beyond = c.holds(size, "GE", 1 << limit)
     size = c.build.select(beyond, c.number(0, size), size)
-    upper = c.build.elementwise("floor", _times(c, size, -32))
+    upper = c.build.elementwise(FLOOR, _times(c, size, -32))
     lower = c.subtract(size, _times(c, upper, 32))
     found = (_word(c, lower), _word(c, upper))
     least, zero, ones = (c.number(number, found[0]) for number in (-(1 << 31), 0, -1))
@@ -120,7 +121,7 @@ def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool, is_narrowed
     negative = c.holds(x[1], "LT", 0)
     size = x if unsigned else choose(c, negative, negate(c, x), x)
     found = _narrowed_float(c, size) if is_narrowed else _float_of_size(c, size)
-    return found if unsigned else c.build.select(negative, c.build.elementwise("negate", found), found)
+    return found if unsigned else c.build.select(negative, c.build.elementwise(NEGATE, found), found)
 
 
 def _float_of_size(c: Carrying, x: Pair) -> Value:

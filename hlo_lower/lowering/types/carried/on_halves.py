@@ -30,7 +30,7 @@ from hlo_lower.lowering.types.carried.halves_products import PRODUCTS, product_o
 from hlo_lower.lowering.types.carried.halves_quotients import divide, remainder
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
 from hlo_lower.lowering.types.carried.regions_of_pairs import Body, on_each_part, parts_of, with_region
-from hlo_lower.ops.names import BROADCAST_IN_DIM
+from hlo_lower.ops.names import BROADCAST_IN_DIM, COUNT_LEADING_ZEROS, POPCNT
 
 
 def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
@@ -109,12 +109,12 @@ def _sign(c: Carrying, unsigned: bool, x: Pair) -> Pair:
 
 def _ones(c: Carrying, x: Pair) -> Pair:
     """The ones of both halves."""
-    return c.add(*(c.build.elementwise("popcnt", half) for half in x)), c.number(0, x[0])
+    return c.add(*(c.build.elementwise(POPCNT, half) for half in x)), c.number(0, x[0])
 
 
 def _zeros(c: Carrying, x: Pair) -> Pair:
     """The leading zeros of the upper half, and where that is 0 those of the lower one, too."""
-    low, high = (c.build.elementwise("count_leading_zeros", half) for half in x)
+    low, high = (c.build.elementwise(COUNT_LEADING_ZEROS, half) for half in x)
     return c.choose(c.holds(x[1], "EQ", 0), c.add(low, 32), high), c.number(0, x[0])
 
 

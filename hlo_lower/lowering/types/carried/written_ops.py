@@ -29,7 +29,7 @@ def half_of(c: Carrying, x: Value) -> Value:
     """Half of an unsigned number, rounded down: it has no sign bit."""
     bits = bits_of(x.element_type)
     if c.takes("shift_right_logical", x.element_type):
-        return c.do("shift_right_logical", x, 1)
+        return c.do(SHIFT_RIGHT_LOGICAL, x, 1)
     is_large = c.holds(x, "LT", 0)
     small = c.choose(is_large, c.add(x, least_of(x.element_type)), x)
     half = c.divide(small, 2)
@@ -121,24 +121,24 @@ def _other_sign(element: str) -> str:
 
 def shift_in_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The number extended by zeros, shifted; of a signed type it is settled, as a shift by 0 leaves its top bit."""
-    moved = c.build.elementwise("shift_right_logical", _by_zeros(c, carrier, operands[0]), operands[1])
+    moved = c.build.elementwise(SHIFT_RIGHT_LOGICAL, _by_zeros(c, carrier, operands[0]), operands[1])
     return moved if is_unsigned(carrier.before) else c.settle(moved, carrier.before)
 
 
 def shift_in_signs(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The number extended by its top bit, shifted; of an unsigned type it is settled."""
-    moved = c.build.elementwise("shift_right_arithmetic", _by_sign(c, carrier, operands[0]), operands[1])
+    moved = c.build.elementwise(SHIFT_RIGHT_ARITHMETIC, _by_sign(c, carrier, operands[0]), operands[1])
     return c.settle(moved, carrier.before) if is_unsigned(carrier.before) else moved
 
 
 def count_ones(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The ones of the number extended by zeros."""
-    return c.build.elementwise("popcnt", _by_zeros(c, carrier, operands[0]))
+    return c.build.elementwise(POPCNT, _by_zeros(c, carrier, operands[0]))
 
 
 def count_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The leading zeros of the number extended by zeros, less those that extend it."""
-    counted = c.build.elementwise("count_leading_zeros", _by_zeros(c, carrier, operands[0]))
+    counted = c.build.elementwise(COUNT_LEADING_ZEROS, _by_zeros(c, carrier, operands[0]))
     return c.subtract(counted, bits_of(carrier.after) - bits_of(carrier.before))
 
 
