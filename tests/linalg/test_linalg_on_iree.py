@@ -67,7 +67,7 @@ def same_bits(expected: list[np.ndarray], actual: list[np.ndarray]) -> bool:
     return [np.asarray(a).tobytes() for a in expected] == [b.tobytes() for b in actual]
 
 
-SWEEP = ("far out", "far below", "negative", "rows below", "control, first branch")
+SWEEP = ("in bounds", "far out", "far below", "negative", "rows below", "control, first branch")
 
 
 @pytest.mark.parametrize(

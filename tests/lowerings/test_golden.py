@@ -3,6 +3,7 @@
 The first line of a file gives the options ("// options: oob=spec"); the CHECK lines are those of the filecheck package.
 """
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,10 +37,16 @@ def rule_of(path: Path) -> str:
     return path.stem.partition("-")[0]
 
 
+@cache
+def lowered_by(path: Path) -> hl.Lowered:
+    """A golden file lowered, once for all tests."""
+    return hl.lower(path, **options_of(path))
+
+
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
 def test_a_rule_gives_its_canonical_form(path, tmp_path, capsys):
     """The file is named after the rule that lowers its scatter, and its CHECK lines match what comes out."""
-    lowered = hl.lower(path, **options_of(path))
+    lowered = lowered_by(path)
     assert [record.rule for record in lowered.records] == [rule_of(path)]
     output = tmp_path / "lowered.mlir"
     output.write_text(lowered.stablehlo)
@@ -74,7 +81,7 @@ def test_a_quantized_type_is_refused():
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
 def test_a_rule_builds_only_what_the_table_tells(path):
     """The operations of the result are those that the table of rules has, and those of the input."""
-    lowered = hl.lower(path, **options_of(path))
+    lowered = lowered_by(path)
     [rule] = [r for r in hl.rules() if r.name == rule_of(path)]
     before, after = set(), set()
     source = hl.read(path)

@@ -89,7 +89,7 @@ COMBINERS = {
 }
 
 
-@pytest.mark.parametrize("form", [pytest.param(f, marks=pytest.mark.sweep) if f == "capacity" else f for f in FORMS])
+@pytest.mark.parametrize("form", [f if f == "segments" else pytest.param(f, marks=pytest.mark.sweep) for f in FORMS])
 def test_the_scatters_of_the_dispatch_are_lowered(form, lowered_and_verified):
     """Each form holds the scatters that it is written with, and no other."""
     records = lowered_and_verified(f"moe.py:{form}", **SIZE, slots=4)

@@ -126,7 +126,7 @@ COMBINERS = {  # repetition, frequency, banned, suppressed
 
 
 @pytest.mark.parametrize(
-    "function", [pytest.param(f, marks=pytest.mark.sweep) if f == "greedy" else f for f in COMBINERS]
+    "function", [f if f == "sample_fresh" else pytest.param(f, marks=pytest.mark.sweep) for f in COMBINERS]
 )
 def test_the_scatters_of_a_sampler_are_lowered(function, lowered_and_verified):
     """Each change of a sampler is one scatter, with the combiner that it is written with."""

@@ -88,8 +88,9 @@ def test_it_computes_what_the_unsharded_decoder_exports(function):
     ("function", "rules"),
     [
         ("decode", {"guarded_dynamic_update_slice"}),
-        ("decode_rows", {"unrolled", "select_per_batch"}),  # whichever costs less at these sizes
-        ("prefill", {"wrapped_rows"}),
+        # whichever costs less at these sizes
+        pytest.param("decode_rows", {"unrolled", "select_per_batch"}, marks=pytest.mark.sweep),
+        pytest.param("prefill", {"wrapped_rows"}, marks=pytest.mark.sweep),
     ],
 )
 def test_its_scatters_are_lowered(function, rules, lowered_and_verified):
