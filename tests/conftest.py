@@ -14,9 +14,4 @@ QUICK = (
 
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 
-
-def pytest_collection_finish() -> None:
-    """The garbage collector leaves alone what was imported: walking it is a twentieth of the time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+gc.set_threshold(50_000, 20, 50)  # the collector walks what was imported less often: a twentieth of the time

@@ -79,10 +79,10 @@ def test_element_types(rule, element):
 
 @pytest.mark.parametrize("index", INDEX_DTYPES)
 @pytest.mark.parametrize("rule", TARGETS)
-def test_index_types(rule, index):
+@pytest.mark.parametrize("case", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in (4, 5))])
+def test_index_types(case, rule, index):
     """Narrow, unsigned and wide indices are clamped by their value, at both ends of their type."""
-    for case in (CASES[0], CASES[4], CASES[5]):
-        check(case, rule, index=index)
+    check(CASES[case], rule, index=index)
 
 
 def test_a_long_axis_and_a_narrow_index():
