@@ -14,4 +14,4 @@ QUICK = (
 
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 
-gc.set_threshold(50_000, 20, 50)  # the collector walks what was imported less often: a twentieth of the time
+gc.set_threshold(50_000, 20, 50)  # the collector walks what was imported less often: an eighth of the time
