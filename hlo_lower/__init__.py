@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from hlo_lower.facts.scatter.record import Fact, Rejection, ScatterRecord, Written
     from hlo_lower.ir.reader import Source
     from hlo_lower.ir.view import Graph
+    from hlo_lower.lowering.lowered import Lowered
     from hlo_lower.lowering.options import Options
-    from hlo_lower.lowering.pipeline import Lowered
     from hlo_lower.named.named_function import named
     from hlo_lower.named.naming import Raised, inline_named, raise_named
     from hlo_lower.ops.targets import TargetLike
@@ -103,7 +103,7 @@ _HOMES = {
     "hlo_lower.named.named_function": ("named",),
     "hlo_lower.named.naming": ("Raised", "inline_named", "raise_named"),
     "hlo_lower.lowering.options": ("Options",),
-    "hlo_lower.lowering.pipeline": ("Lowered",),
+    "hlo_lower.lowering.lowered": ("Lowered",),
     "hlo_lower.base.installed": ("PluginError",),
     "hlo_lower.base.registry": ("CompositeLoweringRegistry", "RuleList"),
     "hlo_lower.report.module": ("ModuleReport",),

@@ -17,8 +17,8 @@ from hlo_lower.ir.view import Graph
 from hlo_lower.lowering.built_ops import BUILT_OPS
 from hlo_lower.lowering.engine.plugins import registry_of
 from hlo_lower.lowering.kinds import KINDS, title_of
+from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Keywords, Options, options_of
-from hlo_lower.lowering.pipeline import Lowered
 from hlo_lower.lowering.pipeline import lower as _lower
 from hlo_lower.ops.targets import TargetLike
 from hlo_lower.ops.targets.target import Target

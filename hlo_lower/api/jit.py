@@ -25,8 +25,8 @@ from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir.export.locations import portable_locations, source_folder
 from hlo_lower.ir.export.user_code import one_line
 from hlo_lower.lowering.engine.plugins import registry_of
+from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import NAMES, Keywords, Options, options_of
-from hlo_lower.lowering.pipeline import Lowered
 from hlo_lower.lowering.pipeline import lower as _lower
 from hlo_lower.verify import Level
 from hlo_lower.verify.effort import checked_level

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     import jax.export
 
     from hlo_lower.ir.writer import Writable
-    from hlo_lower.lowering.pipeline import Lowered
+    from hlo_lower.lowering.lowered import Lowered
 
 FORMS = ("text", "bytecode", "portable", "exported")
 MODULE_FORMS = FORMS[:3]

@@ -23,8 +23,9 @@ from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.engine.plugins import registry_of
 from hlo_lower.lowering.integers64.demotion import Demotion, narrow_arguments, narrow_array
 from hlo_lower.lowering.integers64.wrapper import with_original_signature
+from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import NAMES, Keywords, Options, options_of, other_floats_of
-from hlo_lower.lowering.pipeline import Lowered, PlainForm, lower, plain_form
+from hlo_lower.lowering.pipeline import PlainForm, lower, plain_form
 from hlo_lower.lowering.types.storage import as_given
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.verify import (

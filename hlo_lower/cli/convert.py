@@ -25,8 +25,8 @@ from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.streams import complain, fit, page_of, tell_written
 
 if TYPE_CHECKING:
+    from hlo_lower.lowering.lowered import Lowered
     from hlo_lower.lowering.options import Options
-    from hlo_lower.lowering.pipeline import Lowered
     from hlo_lower.report.module import ModuleReport
     from hlo_lower.verify import Verdict
 

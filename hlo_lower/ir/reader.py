@@ -17,7 +17,7 @@ from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.suspicion import could_kill
 from hlo_lower.ir.view import Graph, Node
-from hlo_lower.ir.writer import to_text
+from hlo_lower.ir.writer import to_bytecode, to_text
 
 Source: TypeAlias = str | bytes | bytearray | PathLike[str] | jax.export.Exported | jax.stages.Lowered
 
@@ -83,6 +83,18 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
         graph = _parsed(data, name, exported)
         if is_suspicious and is_contained() and isinstance(data, str):
             to_text(graph)  # which can die of what parsing survives: as long as it is known what this process reads
+    return graph
+
+
+def copied(source: Graph, name: str | None = None) -> Graph:
+    """A graph of its own, to be changed.
+
+    Where a module names no source, its places are lines of its own text: bytecode keeps them, and another text would
+    give others. Of places that it does name bytecode drops where a range ends.
+    """
+    form = to_text(source) if source.has_locations else to_bytecode(source)
+    graph = read(form, name or source.name, contained=False)
+    graph.has_locations, graph.exported = source.has_locations, source.exported
     return graph
 
 

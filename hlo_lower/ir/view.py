@@ -5,7 +5,7 @@ compares by it; so it stays valid while other operations come and go, and costs 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, cached_property
 from html import escape
 from pathlib import PurePath
@@ -290,6 +290,7 @@ class Graph:
       has_locations: whether the module came with source locations, and so is printed with them.
       exported: the `jax.export.Exported` that it came from, if any.
       has_shardy: whether it may hold something of the dialect sdy; where not, nobody has to look for it.
+      version: how often `forget` was called; what is known of an older version may be wrong.
 
     Example:
       >>> graph = hl.read("decode.mlir")
@@ -305,6 +306,7 @@ class Graph:
     has_locations: bool
     exported: Any = None
     has_shardy: bool = True
+    version: int = field(default=0, init=False)
 
     def __repr__(self) -> str:
         return f"<Graph {self._told()}>"
@@ -330,6 +332,7 @@ class Graph:
     def forget(self) -> None:
         """Find functions, calls and scatters anew when they are asked for: operations of the module came or went."""
         self.__dict__.pop("_index", None)
+        self.version += 1
 
     @property
     def op_count(self) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.api.many import survey
-from hlo_lower.lowering import pipeline
+from hlo_lower.lowering import passes, pipeline
 
 MODULE = "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
 
@@ -22,7 +22,7 @@ def test_lowering_and_classifying_are_told(work, monkeypatch):
         yield
         told.append("ends")
 
-    class Context(pipeline.Context):
+    class Context(passes.Context):
         @property
         def preference(self):
             told.append("plans")
@@ -30,6 +30,6 @@ def test_lowering_and_classifying_are_told(work, monkeypatch):
 
     for module in (pipeline, survey):
         monkeypatch.setattr(module, "lowering", lowering)
-        monkeypatch.setattr(module, "Context", Context)
+    monkeypatch.setattr(passes, "Context", Context)
     work(MODULE)
     assert told == ["begins", "plans", "ends"]

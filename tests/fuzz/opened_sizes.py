@@ -12,8 +12,9 @@ import numpy as np
 from hlo_lower.ir import mlir
 from hlo_lower.ir.binding import bind
 from hlo_lower.ir.reader import read
+from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.pipeline import Lowered, lower
+from hlo_lower.lowering.pipeline import lower
 from hlo_lower.testing.fuzz.what_shows import Policy
 
 _TYPE = re.compile(r"tensor<(?:\d+x)+[^<>]*(?:<[^<>]*>)?>")

@@ -10,8 +10,9 @@ from hlo_lower.api.verified import more_careful
 from hlo_lower.base.errors import EXIT_NOT_LOWERED, EXIT_OK
 from hlo_lower.ir.mlir import print_module
 from hlo_lower.ir.reader import Source, read
+from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.pipeline import Lowered, lower
+from hlo_lower.lowering.pipeline import lower
 from hlo_lower.report.built_text import LONGEST, built_texts
 from hlo_lower.report.module import ModuleReport
 from hlo_lower.verify import Verdict

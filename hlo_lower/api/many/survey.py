@@ -14,17 +14,18 @@ from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir.binding import bind
 from hlo_lower.ir.mlir import print_module
+from hlo_lower.ir.reader import copied
 from hlo_lower.ir.shapes.bind import instances
 from hlo_lower.ir.shapes.specification import specification_of
 from hlo_lower.ir.view import Graph
-from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.plugins import registry_of
 from hlo_lower.lowering.engine.refused_ops import refused_ops
 from hlo_lower.lowering.options import Options, other_floats_of
-from hlo_lower.lowering.pipeline import copied, lower_stages, make_plain
+from hlo_lower.lowering.passes import Run
+from hlo_lower.lowering.pipeline import trial_of
 from hlo_lower.lowering.scatter.scatters import classify_scatters, lower_scatters
 from hlo_lower.lowering.types.storage import stored_lines
-from hlo_lower.lowering.types.widen import float_lines, other_floats
+from hlo_lower.lowering.types.widen import float_lines
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
 from hlo_lower.report.built_text import LONGEST, built_texts
 from hlo_lower.report.module import ModuleReport
@@ -161,39 +162,37 @@ def _trial(
 ) -> Survey:
     """The same without remedies: of scatters what they would be, of the rest what is left once it is lowered."""
     options = replace(options, only=(), skip=(), keep_unsupported=True)
-    notes, changes, memory = tuple[str, ...](), tuple[Change, ...](), measure(graph)
+    changes, memory = tuple[Change, ...](), measure(graph)
     is_built = not options.target.restricts_only_scatter
     if is_built or options.legalize or options.demote_i64 or options.checked or other_floats_of(options):
         graph = copied(graph)
-        make_plain(Context(graph, options, known))
-        floats = other_floats(graph, other_floats_of(options))
-        notes += () if floats is None else tuple(float_lines(floats))
+    run = trial_of(graph, options, known).up_to("floats")
+    notes = () if run.floats is None else tuple(float_lines(run.floats))
     built: Mapping[int, tuple[str, ...]] = {}
     if not is_built:
-        records, built = _classified(graph, options, known, with_texts)
+        records, built = _classified(run, with_texts)
     else:
-        became = lower_stages(graph, options, known, is_trial=True)
-        records = became.scatters.records
+        plain = len(run.all_changes)
+        records = run.to_the_end().scatters.records
         memory += measure(graph)
-        changes = tuple(one for one in became.changes if one.outcome in (Outcome.LOWERED, Outcome.LEFT))
+        became = run.all_changes[plain:]
+        changes = tuple(one for one in became if one.outcome in (Outcome.LOWERED, Outcome.LEFT))
         notes += tuple(map(str, changes))
-        notes += () if became.storage is None else tuple(f"stored: {line}" for line in stored_lines(became.storage))
+        notes += () if run.storage is None else tuple(f"stored: {line}" for line in stored_lines(run.storage))
         if with_texts:
             built = _built(graph, records)
     return Survey(records, refused_ops(graph, options.target, records), notes, changes, memory, built)
 
 
-def _classified(
-    graph: Graph, options: Options, known: CompositeLoweringRegistry, with_texts: bool
-) -> tuple[tuple[ScatterRecord, ...], Mapping[int, tuple[str, ...]]]:
+def _classified(run: Run, with_texts: bool) -> tuple[tuple[ScatterRecord, ...], Mapping[int, tuple[str, ...]]]:
     """The records of scatters, and what would be built for them: in a copy that is lowered, where that is asked for.
     That it fails is for `convert` to tell."""
-    if with_texts and graph.scatters:
+    if with_texts and run.graph.scatters:
         with suppress(NotLoweredError):
-            copy = copied(graph)
-            records = lower_scatters(Context(copy, options, known), is_trial=True).records
-            return records, _built(copy, records)
-    return classify_scatters(Context(graph, options, known)), {}
+            copy = run.context.afresh(copied(run.graph))
+            records = lower_scatters(copy, is_trial=True).records
+            return records, _built(copy.graph, records)
+    return classify_scatters(run.context), {}
 
 
 def _built(graph: Graph, records: tuple[ScatterRecord, ...]) -> Mapping[int, tuple[str, ...]]:

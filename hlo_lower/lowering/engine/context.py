@@ -36,6 +36,11 @@ class Context:
     left: set[Node] = field(default_factory=set[Node])
     is_carried: bool = False
 
+    def afresh(self, graph: Graph | None = None, *, is_carried: bool | None = None) -> "Context":
+        """The same, of which nothing is known yet: of a graph that was changed, or of another one."""
+        carried = self.is_carried if is_carried is None else is_carried
+        return Context(graph or self.graph, self.options, self.registry, is_carried=carried)
+
     @property
     def target(self) -> Target:
         """Who reads the module."""

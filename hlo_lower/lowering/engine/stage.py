@@ -1,5 +1,6 @@
 """A stage: the ops of several kinds, all of them read, then each lowered, and told what became of them."""
 
+import sys
 from collections.abc import Iterator, Sequence
 
 from hlo_lower.base.change import Change, Outcome, grouped
@@ -10,6 +11,9 @@ from hlo_lower.lowering.engine.decision import Chosen, Decision
 from hlo_lower.lowering.engine.engine import Engine
 from hlo_lower.lowering.engine.kind import Kind, Subject
 from hlo_lower.ops.cleanup import erase_uncalled
+
+UNTIL_DONE = sys.maxsize
+"""How often kinds are run that are run until nothing of them is lowered any more."""
 
 
 def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
@@ -47,8 +51,7 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
         erase_uncalled(context.graph, engine.uncalled)
     context.graph.forget()
     if gone:
-        again = Context(context.graph, context.options, context.registry, is_carried=context.is_carried)
-        changes += [change for change in run_stage(again, kinds) if change.outcome is Outcome.LOWERED]
+        changes += [change for change in run_stage(context.afresh(), kinds) if change.outcome is Outcome.LOWERED]
     return grouped(change for change in changes if change is not None)
 
 
@@ -60,25 +63,31 @@ def _within(node: Node) -> Iterator[Node]:
             yield from _within(inner)
 
 
-def run_to_the_end(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
-    """The same of ops that hold others, outer ones first, until nothing is lowered any more.
+def run_to_the_end(context: Context, kinds: Sequence[Kind], most: int = UNTIL_DONE) -> tuple[Change, ...]:
+    """The same again and again, until nothing is lowered any more.
 
-    What a rule of these kinds builds holds copies of what its op held, nested less deeply, so it ends. What stands in
-    an op that is left is looked at afterwards.
+    Of ops that hold others the outer ones come first. What a rule builds of one holds copies of what that op held,
+    nested less deeply, so it ends. What stands in an op that is left is looked at afterwards.
+
+    Args:
+      context, kinds: as of `run_stage`.
+      most: how often at most.
 
     Returns:
       What was lowered, and what is left in the end.
     """
-    lowered: list[Change] = []
-    while True:
+    lowered, changes = list[Change](), tuple[Change, ...]()
+    for _ in range(most):
         known = len(context.left)
         changes = run_stage(context, kinds)
         done = [change for change in changes if change.outcome is Outcome.LOWERED]
         lowered += done
         if done:
-            context = Context(context.graph, context.options, context.registry)
+            context = context.afresh()
+            changes = tuple(change for change in changes if change.outcome is not Outcome.LOWERED)
         elif len(context.left) == known:
-            return grouped((*lowered, *changes))
+            break
+    return grouped((*lowered, *changes))
 
 
 def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:

@@ -12,11 +12,9 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.ops.names import CASE, CONSTANT, CONVERT
-from hlo_lower.ops.targets.refused_forms import RefusedForm
-from hlo_lower.ops.targets.target import Target
 
 
-def read_once(graph: Graph, target: Target) -> None:
+def read_once(graph: Graph) -> None:
     """Let each branch of a `case` begin with a copy of each value from around it that it reads twice or more, in place.
 
         case (%i) { return add(%x, %x) }   ->   case (%i) { %y = convert %x; return add(%y, %y) }
@@ -24,8 +22,6 @@ def read_once(graph: Graph, target: Target) -> None:
     Equal: a conversion to the type that is there already changes nothing. Constants of a branch count as from around
     it, equal ones as one.
     """
-    if RefusedForm.TWICE.value not in target.refused_forms:
-        return
     with mlir.active(graph.context):
         cases = [raw for raw in mlir.walked(graph.module.operation) if raw.name == CASE]  # constants are erased
         for block in (block for raw in cases for block in Node(raw).blocks):

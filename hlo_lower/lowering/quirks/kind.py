@@ -46,7 +46,7 @@ class RefusedFormKind(Kind):
         return Subject(self, node, node.name, [Candidate(FormFacts(found))], as_it_stands(context, node))
 
 
-def give_own_initial_values(graph: Graph) -> None:
+def give_own_starts(graph: Graph) -> None:
     """Give reductions that begin with an infinite constant one of their own, where other ops use it, too.
 
     A consumer knows a maximum by the constant that it begins with, and writes no number of it down; so such a constant

@@ -17,23 +17,19 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.lowering.quirks.made_of import MadeOf
 from hlo_lower.ops.names import WHILE
-from hlo_lower.ops.targets.refused_forms import RefusedForm
-from hlo_lower.ops.targets.target import Target
 
 CALL = "func.call"
 MOST_STEPS = 2_000
 """Values that one is found to be made of; beyond that it is not known."""
 
 
-def hide_starts(graph: Graph, target: Target) -> None:
+def hide_starts(graph: Graph) -> None:
     """Let a loop of that form begin and go on with the same numbers, written so that they are not known, in place.
 
         while (%a = %zero)   ->   %z = gather %zero[None, None], [[0, 0]]   while (%a = %z)
 
     Equal: the one window that is gathered is all of the operand. The converter computes a gather by two dims nowhere.
     """
-    if RefusedForm.STARTS.value not in target.refused_forms:
-        return
     with mlir.active(graph.context):
         for raw in mlir.walked(graph.module.operation):
             if raw.name == WHILE:

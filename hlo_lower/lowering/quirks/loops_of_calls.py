@@ -13,14 +13,12 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.ops.names import CONSTANT, WHILE
-from hlo_lower.ops.targets.refused_forms import RefusedForm
-from hlo_lower.ops.targets.target import Target
 
 CALL = "func.call"
 NAME = "hlo_lower_loop"
 
 
-def call_bodies(graph: Graph, target: Target) -> bool:
+def call_bodies(graph: Graph) -> bool:
     """Make the condition and the body of each loop private functions, in place, inner loops first.
 
         while (%i = %0) cond { ... } do { ... }
@@ -33,8 +31,6 @@ def call_bodies(graph: Graph, target: Target) -> bool:
     Returns:
       Whether there was any loop.
     """
-    if RefusedForm.LOOP.value not in target.refused_forms:
-        return False
     loops = [raw for raw in mlir.walked(graph.module.operation) if raw.name == WHILE]
     if not loops:
         return False

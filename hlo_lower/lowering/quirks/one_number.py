@@ -13,21 +13,17 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.ops.names import CONSTANT, REDUCE
 from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
-from hlo_lower.ops.targets.refused_forms import RefusedForm
-from hlo_lower.ops.targets.target import Target
 
 CALL = "func.call"
 
 
-def reduce_one_number(graph: Graph, target: Target) -> None:
+def reduce_one_number(graph: Graph) -> None:
     """Let a reduction of that form read the first of the numbers, spread again, in place.
 
         reduce(exp(dense<c>))   ->   reduce(broadcast_in_dim(exp(dense<c>)[0]))
 
     Equal: elementwise ops make one number of constants of one number each.
     """
-    if RefusedForm.ONE_NUMBER.value not in target.refused_forms:
-        return
     is_one = _OneNumber(graph)
     with mlir.active(graph.context):
         for raw in mlir.walked(graph.module.operation):

@@ -13,11 +13,9 @@ from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.quirks.made_of import MadeOf
 from hlo_lower.ops.names import WHILE
 from hlo_lower.ops.purity import Functional
-from hlo_lower.ops.targets.refused_forms import RefusedForm
-from hlo_lower.ops.targets.target import Target
 
 
-def read_overwritten(graph: Graph, target: Target) -> None:
+def read_overwritten(graph: Graph) -> None:
     """Let the body of a loop of that form choose between the new value and the old one by the condition, in place.
 
         while (%x = %a) cond { p(%x) } do { return %n }
@@ -26,8 +24,6 @@ def read_overwritten(graph: Graph, target: Target) -> None:
 
     Equal: the body runs only where the condition holds of what it is given, and that has no effect.
     """
-    if RefusedForm.OVERWRITTEN.value not in target.refused_forms:
-        return
     is_functional = Functional(graph)
     with mlir.active(graph.context):
         for raw in mlir.walked(graph.module.operation):

@@ -1,4 +1,4 @@
-"""Lower the sorts of a module that its target refuses; a function is inlined where only some of its rows are read.
+"""What comes before the sorts that a target refuses: `top_k` as a sort, and calls of sorts inlined.
 
 `jnp.sort(x)[:k]` is a slice of a call: the sort stands in a function of its own, and does not show that k rows are all.
 """
@@ -11,54 +11,48 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.kind import Stage
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.engine.stage import run_stage
-from hlo_lower.lowering.kinds import kinds_of
 from hlo_lower.lowering.sort.top_k import TopKCompositeKind, TopKKind
 from hlo_lower.ops.cleanup import erase, erase_uncalled
 from hlo_lower.ops.names import SORT
+from hlo_lower.ops.targets.target import Target
 
 MOST_NODES = 64
 """A function of more operations is not inlined."""
 
 
-def lower_sorts(context: Context) -> tuple[Change, ...]:
-    """Lower the sorts that the target refuses, in place; what was changed or left.
+def top_k_to_sorts(context: Context) -> tuple[Change, ...]:
+    """Write each `top_k` that the target would have as a sort, which it refuses, as one, in place; what became of each.
 
     Raises:
       NotLoweredError: a rule is broken, or two contradict each other.
     """
-    kinds = kinds_of(Stage.SORTED)
-    if not any(kind.concerns(context.options) for kind in kinds):
-        return ()
     composites = TopKCompositeKind()
     changes = run_stage(context, [composites])
-    changes += run_stage(context, [TopKKind(composites.called)])
-    with mlir.active(context.graph.context):
-        _inline_where_read_in_part(context)
-    return (*changes, *run_stage(context, kinds))
+    return changes + run_stage(context.afresh(), [TopKKind(composites.called)])
 
 
-def _inline_where_read_in_part(context: Context) -> None:
-    graph = context.graph
-    calls = [call for function in _sorting(context) for call in _read_in_part(graph, *function)]
-    for call in calls:
-        _inline(graph, call)
-    if calls:
-        graph.forget()
-        erase_uncalled(graph, {name for name in graph.functions if not graph.calls_of(name)})
-        graph.forget()
+def inline_sorts(graph: Graph, target: Target) -> None:
+    """Inline functions that return what a sort gives which the target refuses, where a part of it is read, in place."""
+    with mlir.active(graph.context):
+        calls = [call for function in _sorting(graph, target) for call in _read_in_part(graph, *function)]
+        for call in calls:
+            _inline(graph, call)
+        if calls:
+            graph.forget()
+            erase_uncalled(graph, {name for name in graph.functions if not graph.calls_of(name)})
+            graph.forget()
 
 
-def _sorting(context: Context) -> Iterator[tuple[str, Node]]:
+def _sorting(graph: Graph, target: Target) -> Iterator[tuple[str, Node]]:
     """The private functions that return what a sort gives which the target refuses, and the sort."""
-    for name, function in context.graph.functions.items():
+    for name, function in graph.functions.items():
         if function.is_public or not function.has_body:
             continue
         nodes = list(function.body.nodes)
         for node in nodes if len(nodes) <= MOST_NODES else ():
-            if node.name == SORT and context.target.refusal(SORT, dtypes_on(node)) is not None:
+            if node.name == SORT and target.refusal(SORT, dtypes_on(node)) is not None:
                 users = {user for result in node.results for user in result.users}
                 if users == {function.body.terminator}:
                     yield name, node

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hlo_lower.lowering.pipeline import Lowered
+from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.testing.fuzz.case import ARGUMENT_SETS, Case
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.module_text import module_text

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
-from hlo_lower.lowering.pipeline import Lowered
+from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.testing.fuzz.case import ARGUMENT_SETS, Case
 from hlo_lower.testing.fuzz.case_arguments import Arguments, arguments_of

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from hlo_lower.base.registry import CompositeLoweringRegistry
+from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.pipeline import Lowered, lower
+from hlo_lower.lowering.pipeline import lower
 from hlo_lower.testing.fuzz.what_shows import FloatMode, Policy
 
 

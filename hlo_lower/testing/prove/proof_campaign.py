@@ -14,7 +14,7 @@ from hlo_lower.ir.mlir import RefinementError
 from hlo_lower.lowering.control.control import CONTROL
 from hlo_lower.lowering.engine.plugins import installed_registry
 from hlo_lower.lowering.gather.dynamic_gather import DYNAMIC_GATHER
-from hlo_lower.lowering.pipeline import Lowered
+from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.single_ops.plain_op import PLAIN
 from hlo_lower.lowering.types.element_type import ON_INTEGERS
 from hlo_lower.ops.names import COMPOSITE, GATHER, REVERSE, SCATTER, SORT
