@@ -80,6 +80,11 @@ class When:
     holds: Callable[[Any], bool]
 
 
+def short_name(name: str) -> str:
+    """The name of a rule as reports and `prefer` have it."""
+    return name.removeprefix("scatter_to_")
+
+
 @dataclass(frozen=True)
 class Rule:
     """A registered lowering.
@@ -107,7 +112,7 @@ class Rule:
     @property
     def short_name(self) -> str:
         """The name without what it lowers: "dynamic_update_slice"."""
-        return self.name.removeprefix("scatter_to_")
+        return short_name(self.name)
 
     def misses(self, facts: Facts) -> tuple[Cause, ...]:
         """The facts that it does not accept, each with its value and those that it needs, and its condition if that
@@ -305,8 +310,9 @@ class CompositeLoweringRegistry:
                 raise RegistryError(f"{place}: {name}: {fact} must be some of {_names(domain)}, not {_names(values)!r}")
         for other in self._rules[op]:
             alike = other.constraints == accepted and (other.when is None) == (when is None)
-            if other.name == name or alike:
-                same = "name" if other.name == name else "constraints"
+            is_named_so = other.short_name == short_name(name)
+            if is_named_so or alike:
+                same = "name" if is_named_so else "constraints"
                 raise RegistryError(f"{place}: {name} has the {same} of {other.name} at {other.place}")
         rule = Rule(op, name, lowering, accepted, when, form, place, origin)
         self._rules[op].append(rule)

@@ -7,7 +7,20 @@ import argparse
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hlo_lower.cli import completion, conformance, convert, export, ops, prove, raise_named, report, rules, tile, verify
+from hlo_lower.cli import (
+    completion,
+    conformance,
+    convert,
+    export,
+    ops,
+    pipeline,
+    prove,
+    raise_named,
+    report,
+    rules,
+    tile,
+    verify,
+)
 from hlo_lower.cli.command_parser import CommandParser
 from hlo_lower.cli.common_options import add_quiet
 
@@ -54,6 +67,7 @@ COMMANDS = (
     Command("conformance", "judge a consumer by a suite of scatters", conformance.add_arguments, conformance.run),
     Command("rules", "print the canonical form of every class, or one rule", rules.add_arguments, rules.run),
     Command("ops", "print what is known of each op, and what targets do with it", ops.add_arguments, ops.run),
+    Command("pipeline", "print the passes of a conversion, and what each does", pipeline.add_arguments, pipeline.run),
     Command("completion", "print what a shell completes commands with", completion.add_arguments, completion.run),
     Command("help", "show the help of a command", _add_command_name, _help),
 )

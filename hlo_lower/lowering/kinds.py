@@ -1,5 +1,6 @@
 """The kinds of op. This list is their registration: rules, stages, reports and the command line know a kind from it."""
 
+from hlo_lower.base.errors import RegistryError
 from hlo_lower.base.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.lowering.control.kind import ControlKind
 from hlo_lower.lowering.engine.kind import Kind, Stage
@@ -19,7 +20,23 @@ from hlo_lower.lowering.single_ops.reverse_kind import ReverseKind
 from hlo_lower.lowering.sort.kind import SortKind
 from hlo_lower.lowering.types.kind import ComplexTypeKind, FloatTypeKind, IntegerTypeKind
 
-KINDS: tuple[Kind, ...] = (
+
+def distinct(*kinds: Kind) -> tuple[Kind, ...]:
+    """Kinds, each under a name of its own.
+
+    Raises:
+      RegistryError: two have one name; the message says where both stand.
+    """
+    first: dict[str, Kind] = {}
+    for kind in kinds:
+        other = first.setdefault(kind.name, kind)
+        if other is not kind:
+            one, two = (f"{type(k).__name__} ({type(k).__module__})" for k in (kind, other))
+            raise RegistryError(f"{one} has the name of {two}: {kind.name!r}")
+    return kinds
+
+
+KINDS = distinct(
     ScatterKind(),
     DynamicScatterKind(),
     ReverseKind(),

@@ -68,7 +68,7 @@ class Where:
 
 ALWAYS = Wanted(lambda options: True, "")
 ANYWHERE = Where(lambda run: True)
-KEPT = Where(lambda run: not run.is_trial, "where the module is kept, and not only its records")
+KEPT = Where(lambda run: not run.is_trial, "where the module is converted")
 
 
 def refuses(form: RefusedForm) -> Wanted:
@@ -79,7 +79,7 @@ def refuses(form: RefusedForm) -> Wanted:
 
 def met(*names: str) -> Where:
     """Where one of these passes lowered or left an op."""
-    return Where(lambda run: any(map(run.changes.get, names)), f"where {' or '.join(names)} lowered or left ops", names)
+    return Where(lambda run: any(map(run.changes.get, names)), f"where {' or '.join(names)} met ops", names)
 
 
 def left(name: str) -> Where:
@@ -283,7 +283,8 @@ class Run:
         if changes:
             self.changes[one.name] = tuple(changes)
         after = self._ops()
-        self.done[one.name] = Done(seconds, _by_name(before - after), _by_name(after - before))
+        gone, built = (_by_name(before - after), _by_name(after - before)) if self.is_counted else ({}, {})
+        self.done[one.name] = Done(seconds, gone, built)
 
     def _ops(self) -> Counter[Op]:
         """How often each op is there, by its name, types and attributes; nothing where nobody asks."""

@@ -1,0 +1,117 @@
+"""The passes of the pipeline: what each does, who wants it, and what it did to a module; as text and as JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from hlo_lower.base.change import Change
+from hlo_lower.report.page import new_grid, new_page, text_of
+
+MOST_NAMES = 3
+"""As many names of ops are shown of those that are gone, and of those that are new."""
+
+
+@dataclass(frozen=True)
+class PassWork:
+    """What a pass did to a module.
+
+    Attributes:
+      seconds: how long it took.
+      gone, built: ops that it took away, and that it built, by name; one that it gave other types counts as both.
+      changes: what it tells of ops.
+    """
+
+    seconds: float
+    gone: Mapping[str, int]
+    built: Mapping[str, int]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class PassRow:
+    """A pass under a target.
+
+    Attributes:
+      name, does: of the pass.
+      may_change: what it may change of a module.
+      why_not: why it is not wanted; "" where it is.
+      where: on what it depends that other passes did, or "".
+      after: passes that come before it.
+      work: what it did; None where it did not run.
+    """
+
+    name: str
+    does: str
+    may_change: str
+    why_not: str
+    where: str
+    after: tuple[str, ...]
+    work: PassWork | None = None
+
+
+def render_pipeline_text(rows: Sequence[PassRow], *, with_work: bool, width: int, color: bool = False) -> str:
+    """Render passes as a table, in order.
+
+    Args:
+      rows: the passes.
+      with_work: whether they ran on a module.
+      width: columns of the page.
+      color: with ANSI colors.
+    """
+    grid, last = new_grid(), ("what it did", "ms") if with_work else ("wanted",)
+    for header in ("pass", "what it does", "may change", *last):
+        grid.add_column(header, overflow="fold", justify="right" if header == "ms" else "left")
+    for row in rows:
+        work = row.work
+        told = _told(row) if with_work else _wanted(row)
+        style = "dim" if row.why_not or (with_work and work is None) else ""
+        time = [f"{1000 * work.seconds:,.1f}" if work else ""] if with_work else []
+        grid.add_row(Text(row.name, style=style or "bold"), row.does, row.may_change, Text(told), *time, style=style)
+    return text_of(new_page(width, color=color), grid)
+
+
+def pipeline_json(rows: Sequence[PassRow], target: str, module: str | None) -> dict[str, Any]:
+    """The passes as JSON; with a module also what each did to it."""
+    passes = [_json(row) | (_work_json(row.work) if module is not None else {}) for row in rows]
+    return {"target": target, **({} if module is None else {"module": module}), "passes": passes}
+
+
+def _json(row: PassRow) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "does": row.does,
+        "may_change": row.may_change,
+        "after": list(row.after),
+        "wanted": not row.why_not,
+        "why_not": row.why_not,
+        "where": row.where,
+    }
+
+
+def _work_json(work: PassWork | None) -> dict[str, Any]:
+    if work is None:
+        return {"ran": False}
+    changes = [str(change) for change in work.changes]
+    told = {"seconds": round(work.seconds, 6), "gone": dict(work.gone), "built": dict(work.built), "changes": changes}
+    return {"ran": True, **told}
+
+
+def _wanted(row: PassRow) -> str:
+    return f"no: {row.why_not}" if row.why_not else f"yes, {row.where}" if row.where else "yes"
+
+
+def _told(row: PassRow) -> str:
+    """What a pass did, in a line."""
+    if row.work is None:
+        return f"not wanted: {row.why_not}" if row.why_not else f"not run: only {row.where}"
+    parts = [_ops("-", row.work.gone), _ops("+", row.work.built)]
+    return "; ".join(filter(None, parts)) or "nothing"
+
+
+def _ops(sign: str, counts: Mapping[str, int]) -> str:
+    """The ops that come or go, the most frequent ones by name."""
+    shown = [f"{sign}{count:,} {name.removeprefix('stablehlo.')}" for name, count in counts.items()]
+    others = sum(list(counts.values())[MOST_NAMES:])
+    return ", ".join([*shown[:MOST_NAMES], *([f"{sign}{others:,} others"] if others else [])])
