@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Node, Value
 
@@ -107,18 +108,19 @@ class Builder:
         """A scalar zero of any element type (0, 0.0, false, 0 + 0i)."""
         raw_type = mlir.tensor_type((), element)
         name = str(element)
-        text = {"i1": "false"}.get(name, "0" if name.lstrip("u").startswith("i") else "0.0")
-        if name.startswith("complex"):
-            part = mlir.tensor_type((), name.removeprefix("complex<").removesuffix(">"))
-            return self.complex([self._splat("0.0", part)] * 2)
+        declared = element_type(name)
+        text = {"i1": "false"}.get(name, "0" if declared.is_integer else "0.0")
+        if declared.is_complex:
+            return self.complex([self._splat("0.0", mlir.tensor_type((), declared.part))] * 2)
         if name == "f8E8M0FNU":  # it has no zero; its least value does as filler
             text = "0x00"
         return self._splat(text, raw_type)
 
     def infinity(self, element: mlir.RawType, *, is_negative: bool = False) -> Value:
         """A scalar of IEEE 754's infinity in a float type of 16, 32 or 64 bits."""
-        bits = {"f16": "0x{}C00", "bf16": "0x{}F80", "f32": "0x{}F800000", "f64": "0x{}FF0000000000000"}[str(element)]
-        return self._splat(bits.format("F" if is_negative else "7"), mlir.tensor_type((), element))
+        declared = element_type(str(element))
+        bits = is_negative << declared.bits - 1 | (1 << declared.exponent) - 1 << declared.mantissa
+        return self._splat(f"0x{bits:0{declared.bits // 4}X}", mlir.tensor_type((), element))
 
     def iota(self, shape: Sequence[int], dimension: int, element: str) -> Value:
         """`stablehlo.iota` along a dimension."""
@@ -288,13 +290,12 @@ class Builder:
         negative, of what wraps around, too, and folds `>= 0` and `< 0` of them (jaxlib 0.10.2, CPU, at every level).
         """
         if isinstance(right, int):
-            if right == 0 and direction in BESIDE_ZERO and not left.element_type.startswith("u"):
+            if right == 0 and direction in BESIDE_ZERO and not left.element.is_unsigned:
                 direction, right = BESIDE_ZERO[direction], -1
             right = self.constant(right, left.static_shape, left.element_type)
-        kind = {"u": "UNSIGNED", "f": "FLOAT", "b": "FLOAT"}.get(left.element_type[0], "SIGNED")
         attributes = {
             "comparison_direction": mlir.parse_attribute(f"#stablehlo<comparison_direction {direction}>"),
-            "compare_type": mlir.parse_attribute(f"#stablehlo<comparison_type {kind}>"),
+            "compare_type": mlir.parse_attribute(f"#stablehlo<comparison_type {left.element.compare_type}>"),
         }
         return self._value("stablehlo.compare", [left, right], mlir.tensor_type(left.shape, "i1"), attributes)
 
@@ -308,7 +309,7 @@ class Builder:
 
     def parts(self, value: Value) -> tuple[Value, Value]:
         """The real and the imaginary part of complex numbers."""
-        part = mlir.tensor_type(value.shape, value.element_type.removeprefix("complex<").removesuffix(">"))
+        part = mlir.tensor_type(value.shape, value.element.part)
         real, imag = (self._value(f"stablehlo.{name}", [value], part) for name in ("real", "imag"))
         return real, imag
 

@@ -27,6 +27,8 @@ from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir as jax_interpreters_mlir
 
+from hlo_lower.base.element_types import element_type
+
 XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
 """Whether XLA reads chlo ops in a portable artifact; before, JAX wrote them out."""
 
@@ -659,28 +661,10 @@ def value_name(value: RawValue) -> str:
 
 # --- types ------------------------------------------------------------------------------------------------------
 
-_DTYPES: dict[str, Any] = {
-    "i1": np.bool_,
-    "complex<f32>": np.complex64,
-    "complex<f64>": np.complex128,
-    "bf16": jax.numpy.bfloat16.dtype,
-    **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
-    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
-    **{f"f{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
-}
-for _name in (
-    *("int2", "uint2", "int4", "uint4", "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3fn"),
-    *("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
-):
-    if hasattr(jax.numpy, _name):  # "f8E4M3FN" is float8_e4m3fn, "ui4" uint4
-        _kind, _rest = re.fullmatch(r"(u?i|f)(?:nt|loat)(.*)", _name).groups()  # pyright: ignore[reportOptionalMemberAccess]
-        _DTYPES[_kind + _rest.replace("_", "").upper()] = getattr(jax.numpy, _name).dtype
 
-
-def dtype_of(element_type: str) -> np.dtype[Any] | None:
+def dtype_of(name: str) -> np.dtype[Any] | None:
     """The NumPy dtype of an MLIR element type as printed ("bf16", "ui32"); None if NumPy has none (quantized)."""
-    dtype = _DTYPES.get(element_type)
-    return None if dtype is None else np.dtype(dtype)
+    return element_type(name).dtype
 
 
 @dataclass(frozen=True)
@@ -1307,7 +1291,7 @@ def interpret(text: str, arguments: Sequence[np.ndarray[Any, Any]]) -> list[np.n
         named = (f for f in functions if symbol_name(f.operation.attributes["sym_name"]) == "main")
         signature = next(named, functions[0]).type
         for raw_type in (*signature.inputs, *signature.results):
-            if tensor_element_name(raw_type).startswith("complex") or tensor_element_name(raw_type) == "f8E5M2":
+            if element_type(tensor_element_name(raw_type)).is_complex or tensor_element_name(raw_type) == "f8E5M2":
                 raise TypeError(f"jaxlib has no Python form for constants of {tensor_element_name(raw_type)}")
         values = [dense_attribute(array, raw_type) for array, raw_type in zip(arguments, signature.inputs, strict=True)]
         results = cast(Any, stablehlo).eval_module(module, values)

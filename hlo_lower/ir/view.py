@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from hlo_lower.base.element_types import ElementType, element_type
 from hlo_lower.ir import mlir
 
 
@@ -99,6 +100,11 @@ class Value(_View):
     def element_type(self) -> str:
         """The element type as MLIR prints it ("f32", "ui8", "complex<f32>")."""
         return mlir.tensor_element_name(self.raw.type)
+
+    @property
+    def element(self) -> ElementType:
+        """What is declared of the element type."""
+        return element_type(self.element_type)
 
     @property
     def node(self) -> "Node | None":

@@ -59,6 +59,6 @@ class Flops:
             return prod(node.operand(0).static_shape)
         if node.name in (names.WHILE, names.CASE, names.IF):
             return sum(self.of(inner) for block in node.blocks for inner in block.nodes)
-        if not node.raw.results or not node.result().is_tensor or node.result().element_type[0] not in "fb":
+        if not node.raw.results or not node.result().is_tensor or not node.result().element.is_float:
             return 0
         return prod(node.result().static_shape)

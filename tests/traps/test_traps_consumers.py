@@ -7,7 +7,7 @@ import pytest
 from one_scatter import points
 
 import hlo_lower as hl
-from hlo_lower.facts.scatter.combine import type_range
+from hlo_lower.base.element_types import type_range
 from hlo_lower.ir import mlir
 
 

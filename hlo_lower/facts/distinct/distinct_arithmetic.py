@@ -7,12 +7,12 @@ operands show that nothing leaves the type; where it may, only what holds modulo
 from collections.abc import Mapping
 from dataclasses import replace
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.distinct.axis_facts import UNKNOWN, AxisFacts, Monotonicity, best, count_of
 from hlo_lower.facts.distinct.distinct_queries import DistinctQueries, Entries, Rule
 from hlo_lower.facts.values.evidence import merge
 from hlo_lower.ir.view import Node
 from hlo_lower.ops import names
-from hlo_lower.ops.element_types import type_range
 
 Hull = tuple[int, int]
 
@@ -168,7 +168,7 @@ def _negate(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
     """-x: distances stay. Only the least number of the type has no opposite, and it stays what it is."""
     x = entries.to(node.operand(0))
     found = queries.of(x)
-    if queries.hull(x.site)[0] <= _type(node)[0] or x.site.value.element_type.startswith("u"):
+    if queries.hull(x.site)[0] <= _type(node)[0] or x.site.value.element.is_unsigned:
         return _modulo(found)
     repeats = tuple((-b, -a) for a, b in found.repeats)
     return replace(found, repeats=repeats, covers=False, order=Monotonicity.UNKNOWN)

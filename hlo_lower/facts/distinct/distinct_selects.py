@@ -6,6 +6,7 @@ Each function says in its docstring why what it returns is true.
 from collections.abc import Mapping
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.distinct.axis_facts import (
     UNKNOWN,
     AxisFacts,
@@ -23,7 +24,6 @@ from hlo_lower.facts.ranges.transfer.booleans import MIRRORED, comparison_direct
 from hlo_lower.facts.values.evidence import Evidence
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import COMPARE, REMAINDER, SELECT
 
 
@@ -79,11 +79,11 @@ def _kept_of_negative(queries: DistinctQueries, predicate: Site, on_true: Site, 
 
 def _normalized(queries: DistinctQueries, entries: Entries) -> AxisFacts:
     """A normalised even run: see `_select`."""
-    form, element_type = queries.forms.of(entries.entry), entries.site.value.element_type
+    form, element = queries.forms.of(entries.entry), entries.site.value.element
     symbol = next(iter(form.terms), None)
     if not isinstance(symbol, Normalized) or form.constant or form.moved or list(form.terms.values()) != [1]:
         return UNKNOWN
-    if form.width < symbol.width or element_type.startswith("u") or symbol.inner.width not in (0, symbol.width):
+    if form.width < symbol.width or element.is_unsigned or symbol.inner.width not in (0, symbol.width):
         return UNKNOWN
     known = of_form(symbol.inner, entries.axes, is_exact=False)
     if known is None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.forms.affine_constants import of_constant
 from hlo_lower.facts.forms.linear import (
     Element,
@@ -22,7 +23,6 @@ from hlo_lower.facts.forms.linear import (
     Symbol,
     origin,
     positions,
-    width_of,
 )
 from hlo_lower.facts.forms.places import Entry, moved
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis, is_tracked
@@ -36,7 +36,6 @@ from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Carried, OneOf, Same
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.element_types import type_range
 
 MAX_TERMS = 64
 """Most symbols of a form; what is the sum of more is a symbol itself."""
@@ -99,11 +98,11 @@ class AffineAnalysis(Provider[Entry, Linear]):
             interval = self.ranges.of(key.site)
             low, high = interval.hull()
             if low == high:
-                return Linear(low, {}, width_of(value), evidence=interval.evidence)
+                return Linear(low, {}, value.element.integer_bits, evidence=interval.evidence)
         if why is None:
             why = source_of(self.ranges.graph, value) if node is None else Code.RESULT_OF(plain_name(node.name))
         source = None if node is None else Evidence.at(node, why)
-        return Linear(0, {Element(key.site, key.place, why, source): 1}, width_of(value), evidence=source)
+        return Linear(0, {Element(key.site, key.place, why, source): 1}, value.element.integer_bits, evidence=source)
 
     # --- what an operation gives ---
 
@@ -117,12 +116,12 @@ class AffineAnalysis(Provider[Entry, Linear]):
             case names.IOTA:
                 value, dim = entry.site.value, node.integer("iota_dimension")
                 step = Evidence.at(node, Code.IOTA(value.static_shape[dim] - 1))
-                return entry.place[dim].in_width(width_of(value)).because(step)
+                return entry.place[dim].in_width(value.element.integer_bits).because(step)
             case names.ADD | names.SUBTRACT:
                 return self._sum(node, entry, 1 if node.name == names.ADD else -1)
             case names.NEGATE:
                 inner = self.of(entry.to(node.operand(0)))
-                return inner.times(-1) if inner.width in (0, width_of(entry.site.value)) else None
+                return inner.times(-1) if inner.width in (0, entry.site.value.element.integer_bits) else None
             case names.MULTIPLY:
                 return self._product(node, entry)
             case names.CONVERT:
@@ -137,7 +136,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
 
     def _sum(self, node: Node, entry: Entry, sign: int) -> Linear | None:
         a, b = map(self.of, map(entry.to, node.operands))
-        width = width_of(node.result())
+        width = node.result().element.integer_bits
         if width <= 1:
             return None
         narrow = [f for f in (a, b) if f.terms and 0 < f.width < width]
@@ -152,7 +151,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
 
     def _product(self, node: Node, entry: Entry) -> Linear | None:
         a, b = map(self.of, map(entry.to, node.operands))
-        width = width_of(node.result())
+        width = node.result().element.integer_bits
         factor, form = (a, b) if a.is_constant else (b, a)
         if not factor.is_constant or width <= 1 or (form.terms and 0 < form.width < width):
             return None
@@ -169,7 +168,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
         if before is None or after is None or result.element_type == "i1":
             return None
         inner = self.of(entry.to(operand))
-        old, new = width_of(operand), width_of(result)
+        old, new = operand.element.integer_bits, result.element.integer_bits
         is_wider = after[0] <= before[0] and before[1] <= after[1]
         if inner.is_constant:
             constant = wrapped_number(inner.constant, *before)
@@ -199,7 +198,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
             return None
         subject, is_negative_true = compared
         raised, kept = (a, b) if is_negative_true else (b, a)
-        width, whole = width_of(node.result()), type_range(node.result().element_type)
+        width, whole = node.result().element.integer_bits, type_range(node.result().element_type)
         offset = raised.above(kept, width)
         if offset is None or whole is None or whole[0] == 0 or subject != kept:
             return None
@@ -268,7 +267,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
         if carried.is_kept:
             return initial
         moving, _ = initial.split()
-        width = width_of(entry.site.value)
+        width = entry.site.value.element.integer_bits
         if not all(isinstance(symbol, Position) for symbol in moving) or initial.width not in (0, width):
             return None
         step = self._growth(entry.of(carried.argument), entry.of(carried.following))
@@ -309,7 +308,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
     def is_exact(self, form: Linear, value: Value) -> bool:
         """Whether a form of elements of a value holds in whole numbers, too: no sum can leave the type."""
         allowed = type_range(value.element_type)
-        if allowed is None or form.width not in (0, width_of(value)):
+        if allowed is None or form.width not in (0, value.element.integer_bits):
             return False
         low = high = form.constant
         for symbol, coefficient in form.terms.items():

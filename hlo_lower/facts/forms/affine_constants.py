@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower.base.causes import Code
-from hlo_lower.facts.forms.linear import Linear, width_of
+from hlo_lower.facts.forms.linear import Linear
 from hlo_lower.facts.forms.places import Place
 from hlo_lower.facts.ranges.interval import Bounds
 from hlo_lower.facts.values.evidence import Evidence
@@ -18,7 +18,7 @@ MAX_PART = 1 << 20
 def of_constant(node: Node, place: Place) -> Linear | None:
     """An element of a constant: a number where the place is known, else what `fitted` recovers."""
     values = node.constant()
-    width, step = width_of(node.result()), Evidence.at(node, Code.CONSTANT())
+    width, step = node.result().element.integer_bits, Evidence.at(node, Code.CONSTANT())
     if values is None or values.size == 0:
         return None
     known = values[tuple(p.constant if p.is_constant else slice(None) for p in place)]

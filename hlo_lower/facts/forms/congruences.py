@@ -6,6 +6,7 @@ says, both branches are congruent to x modulo m.
 
 from dataclasses import dataclass
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.distinct.distinct_queries import DistinctQueries
 from hlo_lower.facts.forms.linear import Linear
 from hlo_lower.facts.forms.places import Entry, moved
@@ -13,7 +14,6 @@ from hlo_lower.facts.values.budget import FOLLOWED
 from hlo_lower.facts.values.sources import Same
 from hlo_lower.ir.view import Node
 from hlo_lower.ops import names
-from hlo_lower.ops.element_types import type_range
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from typing import TypeAlias
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.facts.values.evidence import Evidence, merge
 from hlo_lower.facts.values.site import Site
-from hlo_lower.ir.view import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +194,6 @@ def origin(coordinate: Linear) -> Linear:
     """A coordinate at position 0."""
     terms: dict[Symbol, int] = {s: c for s, c in coordinate.terms.items() if not isinstance(s, Position)}
     return Linear(coordinate.constant, terms, coordinate.width)
-
-
-def width_of(value: Value) -> int:
-    """Bits of an integer tensor's elements; 0 for other types."""
-    digits = value.element_type.removeprefix("u").removeprefix("i")
-    return int(digits) if digits.isdigit() else 0
 
 
 def positions(forms: Iterable[Linear]) -> set[int]:

@@ -10,10 +10,10 @@ from math import prod
 
 import numpy as np
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.element_types import type_range
 
 WIDE = 1 << 31
 """From this number of elements on places do not fit i32."""

@@ -7,12 +7,11 @@ from math import prod
 
 import numpy as np
 
+from hlo_lower.base.element_types import WIDE_FLOATS, type_range
 from hlo_lower.base.registry import FactsByName
 from hlo_lower.facts.gather.canonical import CanonicalGather
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
-from hlo_lower.facts.scatter.combine import SUMMED_FLOATS
 from hlo_lower.facts.values.site import Site
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.targets.costs import CostTable
 
 
@@ -94,7 +93,7 @@ def _costs(gather: CanonicalGather, costs: CostTable) -> dict[GatherStrategy, fl
         found[GatherStrategy.FEW] = count * (costs.window + read) + result * costs.pass_element
     element = gather.operand.element_type
     compared = result * prod(gather.shape[d] for d in gather.numbers.start_index_map)
-    can_add = element in SUMMED_FLOATS or type_range(element) is not None
+    can_add = element in WIDE_FLOATS or type_range(element) is not None
     if gather.is_rows and can_add and compared <= costs.mask_elements:
         found[GatherStrategy.SHORT_AXIS] = costs.step + compared * (costs.compare + costs.reduce)
     return dict(sorted(found.items(), key=lambda pair: pair[1]))

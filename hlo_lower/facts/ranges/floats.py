@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.facts.ranges.interval import Interval
 from hlo_lower.facts.ranges.transfer.booleans import comparison_of
 from hlo_lower.facts.values.budget import FOLLOWED
@@ -23,9 +24,6 @@ from hlo_lower.ops import names
 MAX_ELEMENTS = 1 << 16
 """Largest float tensor that is known element by element."""
 
-FLOATS = ("f16", "bf16", "f32", "f64")
-"""Element types whose numbers are exact in 64 bits."""
-
 Known: TypeAlias = dict[Site, NDArray[np.float64] | None]
 
 
@@ -36,7 +34,7 @@ def compared_floats(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     it is left.
     """
     kind = node.attribute("compare_type")
-    if node.operand(0).element_type not in FLOATS or (kind is not None and "TOTALORDER" in str(kind)):
+    if node.operand(0).element_type not in WIDE_FLOATS or (kind is not None and "TOTALORDER" in str(kind)):
         return None
     known: Known = {}
     left, right = (known_floats(ranges, site.to(operand), FOLLOWED, known) for operand in node.operands)
@@ -62,7 +60,7 @@ def known_floats(ranges: Ranges, site: Site, left: int, found: Known) -> NDArray
 
 def _known_floats(ranges: Ranges, site: Site, left: int, found: Known) -> NDArray[np.float64] | None:
     value = site.value
-    if not value.is_static or value.element_type not in FLOATS or np.prod(value.static_shape) > MAX_ELEMENTS:
+    if not value.is_static or value.element_type not in WIDE_FLOATS or np.prod(value.static_shape) > MAX_ELEMENTS:
         return None
     node = ranges.sources.of(site)
     if isinstance(node, Same):

@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.floats import compared_floats
 from hlo_lower.facts.ranges.interval import Interval, greater, lesser, pick
 from hlo_lower.facts.ranges.loop_ranges import loop_range, uniform
@@ -27,7 +28,6 @@ from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Carried, OneOf, Same, Sources, Unknown
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import CONSTANT, SLICE
 from hlo_lower.ops.spec import LAYOUT
 

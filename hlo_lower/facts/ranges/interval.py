@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.values.evidence import Evidence
-from hlo_lower.ops.element_types import type_range
 
 Bounds = NDArray[Any]
 

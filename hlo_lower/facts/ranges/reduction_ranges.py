@@ -3,13 +3,13 @@
 from math import prod
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.interval import Interval
 from hlo_lower.facts.ranges.loop_ranges import keeps_within, uniform, within
 from hlo_lower.facts.values.evidence import Evidence, merge
 from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import ADD, REDUCE
 
 

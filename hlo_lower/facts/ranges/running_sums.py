@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.interval import Bounds, Interval, bounds_dtype, lesser
 from hlo_lower.facts.values.evidence import Evidence, merge
 from hlo_lower.facts.values.provider import Ranges
@@ -17,7 +18,6 @@ from hlo_lower.facts.values.region import Combiner, classify_region
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import ADD, SCATTER
 
 MAX_WIDE = 1 << 16

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.interval import Interval
 from hlo_lower.facts.ranges.loop_ranges import keeps_within, uniform, within
 from hlo_lower.facts.values.evidence import Evidence, merge
@@ -20,7 +21,6 @@ from hlo_lower.facts.values.region import Combiner, classify_region
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
-from hlo_lower.ops.element_types import type_range
 
 MAX_POINTS = 1 << 16
 """Most points at known places that are applied one after the other."""

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.facts.values.region import COMMUTATIVE, Combiner
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.ops.element_types import type_range
 
 OPS = {combiner: name.removeprefix("stablehlo.") for name, combiner in COMMUTATIVE.items()} | {Combiner.SUB: "add"}
 """The op that combines updates with each other: (c - a) - b = c - (a + b)."""
@@ -15,8 +15,7 @@ EXTREMES = frozenset({Combiner.MIN, Combiner.MAX})
 IDEMPOTENT = frozenset({Combiner.MIN, Combiner.MAX, Combiner.AND, Combiner.OR})
 """Combiners for which the same update counts once, however often it comes."""
 
-SUMMED_FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
-MULTIPLIED = frozenset({*SUMMED_FLOATS, "i32", "i64", "ui32", "ui64"})
+MULTIPLIED = WIDE_FLOATS | {"i32", "i64", "ui32", "ui64"}
 """Element types of matrix products."""
 
 
@@ -33,8 +32,8 @@ def is_order_free(combiner: Combiner, element: str, *, reassociate: bool) -> boo
     if type_range(element) is not None:
         return True
     if combiner in IDEMPOTENT:
-        return element in SUMMED_FLOATS
-    return reassociate and (element in SUMMED_FLOATS or (combiner in SUMS and element.startswith("complex")))
+        return element in WIDE_FLOATS
+    return reassociate and (element in WIDE_FLOATS or (combiner in SUMS and element_type(element).is_complex))
 
 
 def is_float_extreme(combiner: Combiner, element: str) -> bool:
@@ -42,7 +41,7 @@ def is_float_extreme(combiner: Combiner, element: str) -> bool:
 
     XLA's CPU compiler loses a NaN in one; LiteRT's writes the largest finite magnitude where a constant is infinite.
     """
-    return combiner in EXTREMES and element in SUMMED_FLOATS
+    return combiner in EXTREMES and element in WIDE_FLOATS
 
 
 def identity(build: Builder, combiner: Combiner, element: str) -> Value:
@@ -50,12 +49,12 @@ def identity(build: Builder, combiner: Combiner, element: str) -> Value:
 
     A sum begins with -0.0, because -0.0 + 0.0 is 0.0; what is subtracted begins with 0.0.
     """
-    if element.startswith("complex"):
-        part = identity(build, combiner, element.removeprefix("complex<").removesuffix(">"))
+    declared = element_type(element)
+    if declared.is_complex:
+        part = identity(build, combiner, declared.part)
         return build.complex([part, part])
-    bounds = type_range(element)
-    if bounds is not None:
-        low, high = bounds
+    if declared.integer_range is not None:
+        low, high = declared.integer_range
         ones = -1 if low < 0 else high
         number = {Combiner.MUL: 1, Combiner.MIN: high, Combiner.MAX: low, Combiner.AND: ones}.get(combiner, 0)
         return build.constant(number, (), element)

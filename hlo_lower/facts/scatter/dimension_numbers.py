@@ -7,10 +7,10 @@ are `index_dims` and `batching` here.
 from dataclasses import dataclass
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import type_range
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
-from hlo_lower.ops.element_types import type_range
 
 
 class NotCanonicalError(ValueError):

@@ -278,7 +278,7 @@ def _run(
     inside = not offset and extent < 1 << form.width and _is_inside(column, scatter, interval)
     if form.width == 0 or inside or affine.is_exact(form, scatter.indices):
         return run
-    is_signed = not scatter.indices.element_type.startswith("u")
+    is_signed = scatter.indices.element.is_signed
     if is_signed and size + max(extent, offset) + form.drift <= 1 << (form.width - 1):
         return run
     return Code.MAY_WRAP(dim, f"{'i' if is_signed else 'ui'}{form.width}")

@@ -7,8 +7,9 @@ When each form is right stands with its rule. The costs are estimates from the t
 from collections.abc import Mapping
 from math import log2, prod
 
+from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.facts.scatter.canonical import CanonicalScatter
-from hlo_lower.facts.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMMED_FLOATS, SUMS, is_float_extreme
+from hlo_lower.facts.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMS, is_float_extreme
 from hlo_lower.facts.scatter.facts import Order, Unique
 from hlo_lower.facts.scatter.flat import FlatScatter
 from hlo_lower.facts.scatter.layout import Layout
@@ -95,7 +96,7 @@ def estimated_costs(
         runs = writes * flat.width * scatter.arity * doublings * 3 * costs.pass_element
         found[Strategy.SORTED_REDUCTION] = ordered + search + runs + looked_up
         if combiners <= SUMS and MULTIPLIED.issuperset(elements):
-            columns = 3 if not SUMMED_FLOATS.isdisjoint(elements) else 1
+            columns = 3 if not WIDE_FLOATS.isdisjoint(elements) else 1
             one_hot = pairs * costs.pass_element
             found[Strategy.DOT] = combined * columns * costs.multiply + one_hot + compared + costs.step
     return dict(sorted(found.items(), key=lambda pair: pair[1]))

@@ -6,11 +6,11 @@ from functools import cached_property
 from math import prod
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import WIDE_FLOATS, type_range
 from hlo_lower.facts.sort.comparator import SortKey, sort_keys
-from hlo_lower.facts.sort.float_keys import ELEMENTWISE, FLOAT_BITS, cone_of
+from hlo_lower.facts.sort.float_keys import ELEMENTWISE, cone_of
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import IOTA, SLICE
 
 MOST_ELEMENTS = 1 << 30
@@ -115,7 +115,7 @@ def read_sort(node: Node) -> CanonicalSort | Cause:
 def _is_elementwise(key: SortKey, sort: Node) -> bool:
     """Whether a key is of a type that is compared here, and can be computed for all elements at once."""
     element = key.value.element_type
-    if type_range(element) is None and element not in FLOAT_BITS:
+    if type_range(element) is None and element not in WIDE_FLOATS:
         return False
     inner = list(cone_of(key.value, sort.blocks[0]))
     return all(node.name in ELEMENTWISE and node.result().shape == () for node in inner)

@@ -6,10 +6,10 @@ order, because of NaN. What JAX emits is one: a total order of keys, or a chain 
 
 from dataclasses import dataclass
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Node, Value
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import AND, COMPARE, NOT, OR, SELECT
 from hlo_lower.ops.purity import FUNCTIONS
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.ops import spec
@@ -17,9 +18,6 @@ from hlo_lower.ops.spec import Rounds, named
 
 ELEMENTWISE = spec.ELEMENTWISE - named(rounds=Rounds.FREELY) | {BITCAST_CONVERT, CONSTANT}
 """Ops of scalars that are the same op of tensors, element by element, in the bits of their results."""
-
-FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
-"""Floats whose bits, as integers of as many, are in their total order once those of negative ones are turned."""
 
 
 def cone_of(value: Value, block: Block) -> Iterator[Node]:
@@ -78,7 +76,7 @@ def _float_direction(node: Node) -> str:
 
 
 def _constant(value: Value) -> float | None:
-    constant = value.constant() if value.element_type in FLOAT_BITS else None
+    constant = value.constant() if value.element_type in WIDE_FLOATS else None
     return None if constant is None or constant.size != 1 else float(constant.reshape(-1)[0])
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort
 from hlo_lower.facts.sort.comparator import SortKey
-from hlo_lower.facts.sort.float_keys import FLOAT_BITS, made_canonical
+from hlo_lower.facts.sort.float_keys import made_canonical
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.ops.element_types import type_range
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def given_back(build: Builder, column: Value, element: str) -> Value:
     """The operand that a column of keys was made of: the inverse of `ordered`."""
     if element == "i1":
         return build.compare(column, "NE", build.constant(0, column.static_shape, column.element_type))
-    if element in FLOAT_BITS:
-        bits = FLOAT_BITS[element]
-        return build.bitcast(_turned(build, build.convert(column, f"i{bits}"), bits), element)
+    if element in WIDE_FLOATS:
+        bits = build.convert(column, element_type(element).signed)
+        return build.bitcast(_turned(build, bits), element)
     if element in ("ui32", "ui64"):
         return build.bitcast(_shifted(build, column), element)
     return build.convert(column, element)
@@ -77,24 +77,23 @@ def ordered(build: Builder, value: Value) -> Value:
     positive; where it is negative, all bits but the sign are flipped: that is IEEE 754's total order.
     """
     element = value.element_type
-    if element in FLOAT_BITS:
-        bits = FLOAT_BITS[element]
-        turned = _turned(build, build.bitcast(value, f"i{bits}"), bits)
-        return build.convert(turned, "i32") if bits < 32 else turned
+    if element in WIDE_FLOATS:
+        turned = _turned(build, build.bitcast(value, value.element.signed))
+        return build.convert(turned, "i32") if value.element.bits < 32 else turned
     if element in ("ui32", "ui64"):
-        return _shifted(build, build.bitcast(value, element[1:]))
+        return _shifted(build, build.bitcast(value, value.element.signed))
     return value if element in ("i32", "i64") else build.convert(value, "i32")
 
 
-def _turned(build: Builder, bits: Value, width: int) -> Value:
+def _turned(build: Builder, bits: Value) -> Value:
     """Integers whose bits but the sign are flipped where they are negative; twice is once."""
-    most = build.constant((1 << width - 1) - 1, bits.static_shape, bits.element_type)
-    return build.select(build.compare(bits, "LT", 0), build.xor(bits, most), bits)
+    most = build.constant(int(bits.element.most), bits.static_shape, bits.element_type)
+    return build.select(build.compare(bits, "LT", 0), build.elementwise("xor", bits, most), bits)
 
 
 def _shifted(build: Builder, bits: Value) -> Value:
-    lowest = -(1 << int(bits.element_type[1:]) - 1)
-    return build.xor(bits, build.constant(lowest, bits.static_shape, bits.element_type))
+    lowest = build.constant(int(bits.element.least), bits.static_shape, bits.element_type)
+    return build.elementwise("xor", bits, lowest)
 
 
 def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool) -> list[KeyColumn]:
@@ -109,9 +108,8 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
             first = KeyColumn(build.convert(is_nan, "i32"), key.is_ascending)
             return [first, KeyColumn(build.select(is_nan, zero, value), key.is_ascending)]
         column = ordered(build, build.select(build.compare(value, "EQ", zero), zero, value))
-        highest = build.constant(
-            (1 << FLOAT_BITS[value.element_type] - 1) - 1, column.static_shape, column.element_type
-        )
+        most = int(element_type(value.element.signed).most)
+        highest = build.constant(most, column.static_shape, column.element_type)
         return [KeyColumn(build.select(is_nan, highest, column), key.is_ascending)]
     if not in_bits:
         raise CannotCompareError

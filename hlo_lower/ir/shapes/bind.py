@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from itertools import islice
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.candidates import candidates
 from hlo_lower.ir.shapes.constraints import check_constraints, completed, told
@@ -120,8 +121,7 @@ def _may_stay_open(specification: Specification, sizes: Mapping[str, int]) -> bo
 
 def _refuse_value(name: str, value: int, element: str) -> None:
     """Refuse a value that an integer scalar argument of an element type cannot have."""
-    bits = int(element.lstrip("sui"))
-    low, high = (0, 2**bits - 1) if element.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    low, high = type_range(element.removeprefix("s")) or (0, 0)
     if type(value) is not int or not low <= value <= high:
         raise SizesError(
             f"{name} = {shortened(repr(value))} is no value of {element}",

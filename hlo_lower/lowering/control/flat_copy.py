@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
@@ -96,8 +97,7 @@ class FlatCopy:
         assert self._build is not None
         if isinstance(item, Value):
             return item
-        element = "i1" if item.dtype == np.bool_ else f"{'u' if item.dtype.kind == 'u' else ''}i{8 * item.itemsize}"
-        return self._build.constant(int(item), (), element)
+        return self._build.constant(int(item), (), element_type_of(item.dtype).name)
 
     # --- one op ---
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.facts.ranges.transfer.booleans import comparison_of
-from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.ops import names
 from hlo_lower.ops.knowledge import LOGIC, NUMPY
@@ -60,6 +60,5 @@ def _computed(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:
 
 def _dtype(element: str) -> np.dtype[Any] | None:
     """The NumPy type of integers of 8 bits and more and of booleans."""
-    if element == "i1" or element.lstrip("u") in ("i8", "i16", "i32", "i64"):
-        return mlir.dtype_of(element)
-    return None
+    declared = element_type(element)
+    return declared.dtype if element == "i1" or (declared.is_integer and declared.bits >= 8) else None

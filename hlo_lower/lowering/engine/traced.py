@@ -13,6 +13,7 @@ from typing import Any, cast
 import jax
 import numpy as np
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.facts.scatter.combine import OPS, identity
 from hlo_lower.facts.values.region import Combiner
@@ -32,19 +33,6 @@ ELEMENTWISE: dict[str, str] = {
     "min": "minimum", "mul": "multiply", "neg": "negate", "pow": "power", "sin": "sine", "sub": "subtract",
 }  # fmt: skip
 """Primitives whose results have their operands' type, and the ops that they are."""
-
-ELEMENTS = {
-    mlir.dtype_of(name): name
-    for name in (
-        "i1",
-        *(f"{kind}{bits}" for kind in ("i", "ui") for bits in (8, 16, 32, 64)),
-        "bf16",
-        "f16",
-        "f32",
-        "f64",
-    )
-}
-"""Element types, by NumPy's."""
 
 COMPARED = ("eq", "ne", "ge", "gt", "le", "lt")
 
@@ -216,4 +204,4 @@ def _shape_of(item: Value | _Spread) -> tuple[int, ...]:
 
 def _element(dtype: Any) -> str:
     """The element type of arrays of a dtype, as MLIR prints it."""
-    return ELEMENTS[np.dtype(dtype)]
+    return element_type_of(np.dtype(dtype)).name

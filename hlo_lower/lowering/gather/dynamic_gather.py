@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.facts.gather.canonical import read_gather
 from hlo_lower.facts.gather.facts import TakenGather
@@ -12,7 +13,6 @@ from hlo_lower.ir.extents import Extent, broadcast_like, extent_of, scalar, vect
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import GATHER
 
 rules, plain_rules = RuleList(), RuleList()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.gather.canonical import CanonicalGather
 from hlo_lower.facts.gather.facts import GatherFacts, GatherStrategy, TakenGather
@@ -36,10 +37,6 @@ class GatherLowering:
     def starts(self) -> dict[int, Value]:
         """For each operand dim that is not read from 0 the starts of all windows, inside: [count]."""
         return self.gather.starts(self.build, clamp=not self.facts.in_bounds)
-
-
-BITS = {"f16": "ui16", "bf16": "ui16", "f32": "ui32", "f64": "ui64"}
-"""The integers that floats are added as."""
 
 
 @rules.lowers(GATHER, taken={TakenGather.WHOLE}, form="the gather itself")
@@ -137,8 +134,8 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
     cut = build.slice(
         gather.operand, [0] * len(shape), [shape[d] if d in order else gather.window[d] for d in range(len(shape))]
     )
-    if element in BITS:
-        cut = build.bitcast(cut, BITS[element])
+    if element in WIDE_FLOATS:
+        cut = build.bitcast(cut, element_type(element).unsigned)
     table = build.reshape(build.transpose(cut, [*order, *others]), (b, rows, w))
 
     places = [*batching.values(), *(k for k in range(len(gather.positions)) if k not in batching.values())]
@@ -157,7 +154,7 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
     spread = build.reshape(found, (*(gather.positions[k] for k in places), w))
     back = [places.index(k) for k in range(len(places))]
     windows = build.reshape(build.transpose(spread, [*back, len(places)]), (gather.count, *gather.window))
-    if element in BITS:
+    if element in WIDE_FLOATS:
         windows = build.bitcast(windows, element)
     return [gather.result_of(build, windows)]
 

@@ -10,6 +10,7 @@ from math import prod
 
 import numpy as np
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis, is_tracked
 from hlo_lower.facts.ranges.interval import Interval
 from hlo_lower.facts.values.site import Site
@@ -31,7 +32,6 @@ from hlo_lower.lowering.integers64.width_roles import (
 )
 from hlo_lower.lowering.plain.custom_call import NOTES
 from hlo_lower.ops import names
-from hlo_lower.ops.element_types import type_range
 
 RETURNS = frozenset({names.RETURN, "func.return", "sdy.return"})
 SHAPE_ASSERTION = "shape_assertion"
@@ -242,7 +242,7 @@ class Demand:
         """Whether no operands give a quotient that leaves the type: the least one by -1, or an unsigned one by 0."""
         dividend, divisor = node.operands
         low, high = self._hull(divisor)
-        if node.result().element_type.startswith("u"):
+        if node.result().element.is_unsigned:
             return low > 0
         return low > -1 or high < -1 or self._least(dividend) > bounds_after(dividend)[0]
 

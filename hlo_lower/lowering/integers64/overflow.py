@@ -64,10 +64,6 @@ def every(build: Builder, held: Value) -> Value:
 # --- elementwise --------------------------------------------------------------------------------------------------
 
 
-def _is_unsigned(value: Value) -> bool:
-    return value.element_type.startswith("u")
-
-
 def _number(build: Builder, number: int, like: Value) -> Value:
     return build.constant(number, like.static_shape, like.element_type)
 
@@ -87,7 +83,7 @@ def _least(build: Builder, like: Value) -> Value:
 def _add(build: Builder, node: Node) -> Value:
     """Signed: the sum has the sign of an operand. Unsigned: it is no less than an operand."""
     (left, right), total = node.operands, node.result()
-    if _is_unsigned(total):
+    if total.element.is_unsigned:
         return build.compare(total, "GE", left)
     changed = [build.xor(operand, total) for operand in (left, right)]
     return _not_negative(build, build.and_(*changed))
@@ -96,7 +92,7 @@ def _add(build: Builder, node: Node) -> Value:
 def _subtract(build: Builder, node: Node) -> Value:
     """Signed: the operands have one sign, or the difference that of the first one."""
     (left, right), rest = node.operands, node.result()
-    if _is_unsigned(rest):
+    if rest.element.is_unsigned:
         return build.compare(left, "GE", right)
     changed = [build.xor(left, other) for other in (right, rest)]
     return _not_negative(build, build.and_(*changed))
@@ -105,14 +101,14 @@ def _subtract(build: Builder, node: Node) -> Value:
 def _negate(build: Builder, node: Node) -> Value:
     """All but the least number; of unsigned ones 0 alone."""
     operand = node.operand(0)
-    if _is_unsigned(operand):
+    if operand.element.is_unsigned:
         return build.compare(operand, "EQ", _number(build, 0, operand))
     return build.compare(operand, "NE", _least(build, operand))
 
 
 def _not(build: Builder, node: Node) -> Value:
     """The upper half of an unsigned one is all ones."""
-    return build.constant(int(not _is_unsigned(node.result())), node.result().static_shape, "i1")
+    return build.constant(int(not node.result().element.is_unsigned), node.result().static_shape, "i1")
 
 
 def _multiply(build: Builder, node: Node) -> Value:
@@ -122,7 +118,7 @@ def _multiply(build: Builder, node: Node) -> Value:
     """
     (left, right), product = node.operands, node.result()
     one, zero = (_number(build, k, left) for k in (1, 0))
-    if _is_unsigned(product):
+    if product.element.is_unsigned:
         divisor = build.select(build.compare(left, "EQ", zero), one, left)
         same = build.compare(build.divide(product, divisor), "EQ", right)
         return _either(build, same, build.compare(left, "EQ", zero))
@@ -139,7 +135,7 @@ def _multiply(build: Builder, node: Node) -> Value:
 def _divide(build: Builder, node: Node) -> Value:
     """Not the least number by -1; of unsigned ones nothing by 0, which gives all ones."""
     left, right = node.operands
-    if _is_unsigned(left):
+    if left.element.is_unsigned:
         return build.compare(right, "NE", _number(build, 0, right))
     by_one = build.compare(right, "NE", _number(build, -1, right))
     return _either(build, by_one, build.compare(left, "NE", _least(build, left)))
@@ -148,7 +144,7 @@ def _divide(build: Builder, node: Node) -> Value:
 def _shift_left(build: Builder, node: Node) -> Value:
     """Shifted back it is what it was."""
     (operand, amount), shifted = node.operands, node.result()
-    name = "shift_right_logical" if _is_unsigned(operand) else "shift_right_arithmetic"
+    name = "shift_right_logical" if operand.element.is_unsigned else "shift_right_arithmetic"
     return build.compare(build.elementwise(name, shifted, amount), "EQ", operand)
 
 
@@ -158,8 +154,8 @@ def _convert(build: Builder, node: Node) -> Value:
     Of an integer of the other sign: both are not negative.
     """
     given, result = node.operand(0), node.result()
-    is_unsigned = _is_unsigned(result)
-    if given.element_type.startswith(("f", "bf")):
+    is_unsigned = result.element.is_unsigned
+    if given.element.is_float:
         wide = build.convert(given, "f64" if given.element_type == "f64" else "f32")
         low = (-1.0, False) if is_unsigned else (-float(1 << 31), True)
         if wide.element_type == "f64" and not is_unsigned:
@@ -167,8 +163,8 @@ def _convert(build: Builder, node: Node) -> Value:
         high = float(1 << (32 if is_unsigned else 31))
         least, most = (build.float_splat(v, wide.static_shape, wide.element_type) for v in (low[0], high))
         above = build.compare(wide, "GE" if low[1] else "GT", least)
-        return build.and_(above, build.compare(wide, "LT", most))
-    if given.element_type == "i1" or _is_unsigned(given) == is_unsigned:
+        return build.elementwise("and", above, build.compare(wide, "LT", most))
+    if given.element_type == "i1" or given.element.is_unsigned == is_unsigned:
         return build.constant(1, result.static_shape, "i1")
     return _not_negative(build, given if is_unsigned else result)
 
@@ -221,7 +217,7 @@ def _sum_fits(build: Builder, node: Node) -> Value:
     types = [value.raw.type for value in node.results]
     sums = [build.copy_on(node, [part[k] for part in given], types, {}).result() for k in range(len(places))]
     total = sums[0]
-    unsigned = _is_unsigned(total)
+    unsigned = total.element.is_unsigned
     for following in sums[1:]:
         carry = build.elementwise(names.SHIFT_RIGHT_LOGICAL, total, _number(build, bits, total))
         total = build.add(following, carry)
@@ -235,7 +231,7 @@ def _digits(build: Builder, value: Value, bits: int) -> list[Value]:
     mask, parts = _number(build, (1 << bits) - 1, value), list[Value]()
     for place in range(0, WIDTH, bits):
         is_last = place + bits == WIDTH
-        name = "shift_right_arithmetic" if is_last and not _is_unsigned(value) else "shift_right_logical"
+        name = "shift_right_arithmetic" if is_last and not value.element.is_unsigned else "shift_right_logical"
         moved = build.elementwise(name, value, _number(build, place, value)) if place else value
         parts.append(moved if is_last else build.and_(moved, mask))
     return parts

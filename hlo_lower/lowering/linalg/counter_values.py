@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node, Value
 
@@ -82,7 +83,7 @@ class CounterValues:
             return self.of(node.blocks[0].terminator.operand(value.number), depth + 1)
         if node.name == "arith.constant":
             return _constant(node, len(self.numbers))
-        if node.name in _SIGNED and any(_width(operand) == 1 for operand in node.operands):
+        if node.name in _SIGNED and any(_range(operand) == (0, 1) for operand in node.operands):
             return None  # as a number with a sign true is -1
         if node.name in _CASTS or node.name in _UNSIGNED_CASTS:
             [*operands] = node.operands
@@ -112,7 +113,7 @@ def _computed(node: Node, operands: list[Numbers | None]) -> Numbers | None:
 def _constant(node: Node, count: int) -> Numbers | None:
     attribute = node.attribute("value")
     value = node.result()
-    if attribute is None or not _is_scalar(value) or _width(value) is None:
+    if attribute is None or not _is_scalar(value) or _range(value) is None:
         return None
     number = mlir.dense_integers(attribute)[0] if value.is_tensor else mlir.integer_of(attribute)
     return np.broadcast_to(np.int64(number), (count,))
@@ -127,18 +128,13 @@ def _is_scalar(value: Value) -> bool:
     return not value.is_tensor or value.shape == ()
 
 
-def _width(value: Value) -> int | None:
-    """Bits of an index or of an integer without a sign; None of anything else."""
-    told = value.element_type if value.is_tensor else str(value.raw.type)
-    if told == "index":
-        return 64
-    return int(told[1:]) if told.startswith("i") and told[1:].isdecimal() and int(told[1:]) <= 64 else None
+def _range(value: Value) -> tuple[int, int] | None:
+    """The range of an index or of an integer without a sign; None of anything else."""
+    declared = element_type(value.element_type if value.is_tensor else str(value.raw.type))
+    return None if declared.is_unsigned else declared.integer_range
 
 
 def _fits(numbers: Numbers, value: Value) -> bool:
     """Whether numbers are such ones of a value's type: an i1 is 0 or 1, all others have a sign."""
-    width = _width(value)
-    if width is None:
-        return False
-    low, high = (0, 1) if width == 1 else (-1 << (width - 1), (1 << (width - 1)) - 1)
-    return low <= int(numbers.min()) and int(numbers.max()) <= high
+    held = _range(value)
+    return held is not None and held[0] <= int(numbers.min()) and int(numbers.max()) <= held[1]

@@ -61,9 +61,9 @@ def prepare(graph: Graph) -> None:
 def _broadcast(build: Builder, node: Node) -> Sequence[Value] | None:
     """Between casts, which `make_signless` takes away again."""
     value, result = node.operand(0), node.result()
-    if not value.element_type.startswith("ui") or not value.is_static or prod(value.static_shape) != 1:
+    if not value.element.is_unsigned or not value.is_static or prod(value.static_shape) != 1:
         return None
-    element = value.element_type.removeprefix("u")
+    element = value.element.signed
     plain = build.op(CAST, [value], [mlir.tensor_type(value.shape, element)]).result()
     wide = build.clone(node, [plain], [mlir.tensor_type(result.shape, element)]).result()
     return build.op(CAST, [wide], [result.raw.type]).results

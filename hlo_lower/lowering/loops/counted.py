@@ -46,17 +46,17 @@ def read_counted(loop: Node) -> CountedLoop | None:
     if mlir.enum_value(compared.attribute("comparison_direction")) != "LT":
         return None
     low, high = compared.operands
-    element = low.element_type
-    if low.block != condition or element == "ui64" or element.lstrip("u")[0] != "i" or element == "i1":
+    element = low.element
+    if low.block != condition or element.name in ("ui64", "i1") or not element.is_integer:
         return None
     counter = low.number
     if not _counts_up(body, counter):
         return None
     if high.block == condition:
         at = high.number
-        return CountedLoop(counter, None, at, element[0] == "u") if _is_kept(body, at) else None
+        return CountedLoop(counter, None, at, element.is_unsigned) if _is_kept(body, at) else None
     limit = _scalar(high)
-    return None if limit is None else CountedLoop(counter, limit, None, element[0] == "u")
+    return None if limit is None else CountedLoop(counter, limit, None, element.is_unsigned)
 
 
 def _counts_up(body: Block, counter: int) -> bool:

@@ -165,7 +165,7 @@ def _why_unknown(node: Node, letter: str, signature: _Signature) -> Cause | None
         known = [mlir.dense_integers(one) for one in mlir.entries_in(attributes[key])] if key in attributes else None
         if known != [_layout(kind, rank) for kind, rank in zip(kinds, ranks, strict=True)]:
             return Code.NAME_IN_DOUBT(key)
-    floats = [v.element_type for v in (*node.operands, *node.results) if not v.element_type.startswith("i")]
+    floats = [v.element_type for v in (*node.operands, *node.results) if not v.element.is_integer]
     return None if set(floats) == {LETTERS[letter]} else Code.NAME_IN_DOUBT("element type")
 
 

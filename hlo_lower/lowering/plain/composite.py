@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
@@ -58,8 +59,6 @@ VERSIONS = frozenset({0, 1})
 MEANT = frozenset({"axis"})
 """The attributes of these that are known: whoever takes one whole goes by them."""
 
-FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
-
 
 @dataclass(frozen=True)
 class CompositeFacts(FactsByName):
@@ -95,7 +94,7 @@ def composite_facts(graph: Graph, node: Node, *, whole: Iterable[str]) -> Compos
     """
     full_name = mlir.symbol_name(node.raw.attributes["name"])
     operand = node.operands[0] if node.operands else None
-    is_float = operand is not None and operand.is_static and operand.element_type in FLOATS
+    is_float = operand is not None and operand.is_static and operand.element_type in WIDE_FLOATS
     axis = _axis(node, operand)
     last = None if operand is None or axis is None else len(operand.static_shape) - 1
     name = NAMES.get(full_name, Name.OTHER)
@@ -184,7 +183,7 @@ def composite_to_softmax(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     build, axis = op.build, op.facts.axis_number
     (given,) = op.node.operands
     assert axis is not None
-    value = build.convert(given, "f32") if given.element_type in ("f16", "bf16") else given
+    value = build.convert(given, "f32") if given.element_type in HALF_FLOATS else given
     dims = [d for d in range(len(value.static_shape)) if d != axis]
     element = mlir.tensor_element(value.raw.type)
     lowest = build.infinity(element, is_negative=True)

@@ -11,12 +11,11 @@ reduced value back along the axis. Without the maximum it is another function: N
 infinity.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
-import ml_dtypes
 import numpy as np
 
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Function, Graph, Node, Value
@@ -27,21 +26,15 @@ from hlo_lower.named.match.terms import Term, Terms
 MOST_OPS = 256
 """Operations of a function that is read, those of what it calls included."""
 
-_HOLDS: Mapping[str, frozenset[str]] = {
-    "f16": frozenset({"f16", "f32", "f64"}),
-    "bf16": frozenset({"bf16", "f32", "f64"}),
-    "f32": frozenset({"f32", "f64"}),
-    "f64": frozenset({"f64"}),
-}
-"""For each type those that hold all of its values."""
-
 
 def is_softmax(graph: Graph, function: Function, axis: int) -> bool:
     """Whether a function of one float tensor of static shape is seen to give its softmax along an axis."""
     given, returned = function.body.arguments, function.body.terminator.operands
     if len(given) != 1 or len(returned) != 1 or given[0].raw.type != returned[0].raw.type or not given[0].is_static:
         return False
-    if not _is_within(graph, function, _HOLDS.get(given[0].element_type, frozenset())):
+    element = given[0].element_type
+    holding = frozenset(name for name in WIDE_FLOATS if element in WIDE_FLOATS and element_type(name).holds(element))
+    if not _is_within(graph, function, holding):
         return False
     terms = Terms(graph)
     x, quotient = (uncast(terms.of(value.raw)) for value in (given[0], returned[0]))
@@ -49,7 +42,7 @@ def is_softmax(graph: Graph, function: Function, axis: int) -> bool:
     less = uncast(power.operands[0]) if power.op == "exponential" else power
     if less.op != "subtract" or uncast(less.operands[0]) is not x:
         return False
-    lowest = float(cast(Any, ml_dtypes).finfo(mlir.dtype_of(x.element)).min)
+    lowest = element_type(x.element).least
     return _is_folded(quotient, "add", power, axis, (0.0,)) and _is_folded(less, "maximum", x, axis, (-np.inf, lowest))
 
 

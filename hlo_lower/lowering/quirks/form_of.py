@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hlo_lower.facts.sort.float_keys import FLOAT_BITS
+from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering.quirks.below_zero import has_no_sign
 from hlo_lower.lowering.quirks.branch_captures import reads_twice
@@ -33,12 +33,12 @@ def form_of(node: Node) -> RefusedForm | None:
     if node.name == names.WHILE:
         return None if is_of_calls(node) else RefusedForm.LOOP
     if node.name in BELOW_ZERO:
-        is_float = node.operand(0).element_type in FLOAT_BITS
+        is_float = node.operand(0).element_type in WIDE_FLOATS
         return BELOW_ZERO[node.name] if is_float and not has_no_sign(node.operand(0)) else None
     if node.name not in (names.CONSTANT, names.COMPARE):
         return RefusedForm.TWICE if reads_twice(node) else None
     value = node.operand(0) if node.operands else node.result()
-    if not value.is_tensor or value.element_type not in FLOAT_BITS:
+    if not value.is_tensor or value.element_type not in WIDE_FLOATS:
         return None
     if node.name == names.COMPARE:
         return RefusedForm.TOTAL_ORDER if "TOTALORDER" in str(node.attribute("compare_type")) else None

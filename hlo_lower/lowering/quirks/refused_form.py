@@ -7,7 +7,6 @@ import numpy as np
 
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
-from hlo_lower.facts.sort.float_keys import FLOAT_BITS
 from hlo_lower.facts.sort.key_columns import ordered
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.op import OpLowering
@@ -37,7 +36,7 @@ def infinite_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
     build, result = op.build, op.node.result()
     values = op.node.constant()
     assert values is not None
-    width = FLOAT_BITS[result.element_type]
+    width = result.element.bits
     bits = np.ascontiguousarray(values).view(f"i{width // 8}")
     if bits.size and (bits == bits.reshape(-1)[0]).all():
         scalar = build.constant(int(bits.reshape(-1)[0]), (), f"i{width}")

@@ -6,8 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
 from hlo_lower.base.registry import RuleList
-from hlo_lower.facts.scatter.combine import OPS, SUMMED_FLOATS, SUMS, identity, is_float_extreme
+from hlo_lower.facts.scatter.combine import OPS, SUMS, identity, is_float_extreme
 from hlo_lower.facts.scatter.facts import Order
 from hlo_lower.facts.scatter.strategy import Strategy
 from hlo_lower.facts.values.region import Combiner
@@ -26,8 +27,6 @@ rules = RuleList()
 lowers = over_rows(rules)
 
 COMBINING = frozenset(OPS)
-WIDE = {"f16": "f32", "bf16": "f32"}
-"""Element types that a matrix product sums in a wider one."""
 
 
 # Of complex numbers also stablehlo.complex: not declared, or who has none would not be given the others either.
@@ -176,9 +175,9 @@ def _joined(build: Builder, combiner: Combiner, same: Value, value: Value, step:
 def _columns(build: Builder, value: Value) -> Value:
     """What the updates give to the product, [B, N, W]; of floats [B, N, 3W]: finite, Inf or NaN, -Inf or NaN."""
     element = value.element_type
-    if element not in SUMMED_FLOATS:
+    if element not in WIDE_FLOATS:
         return value
-    value = build.convert(value, WIDE.get(element, element))
+    value = build.convert(value, "f32" if element in HALF_FLOATS else element)
     return build.concatenate(on_each(build, _told_apart, value), 2)
 
 
@@ -190,7 +189,7 @@ def _told_apart(value: Array) -> tuple[Array, Array, Array]:
 
 def _sum(build: Builder, product: Value, update: Value, shape: tuple[int, int, int]) -> Value:
     """The sums [B, D, W] from the product with what `_columns` gave."""
-    if update.element_type not in SUMMED_FLOATS:
+    if update.element_type not in WIDE_FLOATS:
         return product
     b, d, w = shape
     parts = (build.slice(product, [0, 0, k * w], [b, d, (k + 1) * w]) for k in range(3))

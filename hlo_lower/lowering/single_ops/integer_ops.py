@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from hlo_lower.base.element_types import ElementType
 from hlo_lower.base.registry import RuleList, When
 from hlo_lower.ir.mlir import is_splat
 from hlo_lower.ir.view import Value
@@ -228,9 +229,6 @@ def _known(s: Value) -> int | None:
 
 # --- the bits of floats ---
 
-LAYOUTS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
-"""Bits of exponent and mantissa."""
-
 
 @rules.lowers(PLAIN, named={PlainOp.REDUCE_PRECISION}, elements={Elements.FLOAT}, form="the bits rounded to even")
 def reduce_precision_to_bits(op: PlainLowering) -> Sequence[Value]:
@@ -241,13 +239,12 @@ def reduce_precision_to_bits(op: PlainLowering) -> Sequence[Value]:
     Equal, bit for bit: a carry out of the mantissa goes into the exponent, as rounding up does. NaN comes back itself.
     """
     kept = {"kept_exponent": op.node.integer("exponent_bits"), "kept": op.node.integer("mantissa_bits")}
-    element = op.node.result().element_type
-    return on_each(op.build, _reduced, op.node.operand(0), layout=LAYOUTS[element], **kept)
+    return on_each(op.build, _reduced, op.node.operand(0), element=op.node.result().element, **kept)
 
 
-def _reduced(x: Array, *, layout: tuple[int, int], kept_exponent: int, kept: int) -> Array:
-    exponent, mantissa = layout
-    found = bits = lax.bitcast_convert_type(x, f"uint{1 + exponent + mantissa}")
+def _reduced(x: Array, *, element: ElementType, kept_exponent: int, kept: int) -> Array:
+    exponent, mantissa = element.exponent, element.mantissa
+    found = bits = lax.bitcast_convert_type(x, f"uint{element.bits}")
     if (dropped := mantissa - kept) > 0:
         last = _right(bits, dropped) & 1
         found = (bits + (last + ((1 << (dropped - 1)) - 1))) & _number(bits, -(1 << dropped))

@@ -28,7 +28,6 @@ from hlo_lower.lowering.single_ops import (
     select_and_scatter,
 )
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp, Whole, elements_of
-from hlo_lower.lowering.types.carried.carrier import bits_of
 from hlo_lower.lowering.types.kind import is_of_parts
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
@@ -119,7 +118,7 @@ def _facts(context: Context, node: Node, form: RefusedForm | None) -> PlainFacts
         elements_of(node.operand(0).element_type),
         Numbers.BOUNDED if context.options.float_mode == "reassociate" else Numbers.EXACT,
         form or Whole.WHOLE,
-        bits_of(node.operand(0).element_type),
+        node.operand(0).element.integer_bits,
         is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
         window=reduce_window.window_elements(node) if named in WINDOWED else 0,
         summed=dot_of_integers.summed_over(node) if named is PlainOp.DOT_GENERAL else 0,

@@ -7,6 +7,7 @@ built, type by type.
 from dataclasses import dataclass
 from enum import Enum
 
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.base.registry import DoesNotApply, FactsByName
 from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.ops import names
@@ -113,15 +114,13 @@ def must_not_round_otherwise(op: PlainLowering) -> None:
         raise DoesNotApply(ANOTHER_ORDER)
 
 
-FLOATS = ("f16", "bf16", "f32", "f64")
-
-
 def elements_of(name: str) -> Elements:
     """What an element type is, of those that rules tell apart."""
     if name == "i1":
         return Elements.BOOLEAN
-    if name in FLOATS:
+    if name in WIDE_FLOATS:
         return Elements.FLOAT
-    if name.lstrip("u").startswith("i") and name.lstrip("ui") in ("8", "16", "32", "64"):
-        return Elements.UNSIGNED if name.startswith("u") else Elements.SIGNED
+    declared = element_type(name)
+    if declared.is_integer and declared.bits >= 8:
+        return Elements.SIGNED if declared.is_signed else Elements.UNSIGNED
     return Elements.OTHER

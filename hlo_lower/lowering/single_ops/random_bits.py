@@ -60,7 +60,7 @@ def random_bits_to_rounds(op: PlainLowering) -> Sequence[Value]:
     if state.static_shape not in ([(2,)] if is_threefry else [(2,), (3,)]):
         raise DoesNotApply("the state has another form")
     draw = _by_threefry if is_threefry else _by_philox
-    return traced(op.build, draw, state, shape=drawn.static_shape, bits=int(drawn.element_type[2:]))
+    return traced(op.build, draw, state, shape=drawn.static_shape, bits=drawn.element.bits)
 
 
 def _word(number: int) -> Array:

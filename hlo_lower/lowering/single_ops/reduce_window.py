@@ -6,8 +6,9 @@ from functools import partial
 from itertools import product
 from math import prod
 
+from hlo_lower.base.element_types import WIDE_FLOATS, type_range
 from hlo_lower.base.registry import DoesNotApply, RuleList, When
-from hlo_lower.facts.scatter.combine import OPS, SUMMED_FLOATS, identity
+from hlo_lower.facts.scatter.combine import OPS, identity
 from hlo_lower.facts.values.region import Combiner
 from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.builder import Builder
@@ -15,7 +16,6 @@ from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.single_ops.elementwise_region import on_tensors
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
 from hlo_lower.ops.axes.reduction import is_neutral
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.spec import COMBINING
 
 FEW = 64
@@ -92,7 +92,7 @@ def _padding(op: PlainLowering, start: Value) -> Value:
     if len(op.node.results) != 1 or not is_one_op(body):
         return start
     name, element = next(iter(body.nodes)).name.removeprefix("stablehlo."), start.element_type
-    if element not in SUMMED_FLOATS and type_range(element) is None:
+    if element not in WIDE_FLOATS and type_range(element) is None:
         return start
     return start if is_neutral(start, name) else identity(op.build, COMBINERS[name], element)
 

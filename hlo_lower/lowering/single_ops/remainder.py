@@ -41,8 +41,7 @@ def _by_divide(x: Array, d: Array, *, is_safe: bool) -> Array:
     return jnp.where(is_zero, x, x - lax.div(x, safe) * safe)
 
 
-STEPS = {"f16": 40, "bf16": 261, "f32": 277}
-"""For each type how often its least number can be doubled."""
+MOST_STEPS = 2000
 
 
 @rules.lowers(
@@ -63,12 +62,12 @@ def remainder_to_subtractions(op: PlainLowering) -> Sequence[Value]:
     NaN give NaN, as 0 / 0 does. Costs four ops for each step, of which f32 has 277.
     """
     build, (x, d) = op.build, op.node.operands
-    element = x.element_type
-    if element not in STEPS:
-        raise DoesNotApply(f"{element} would take more than 2,000 steps")
-    rest, parts = build.abs(x), [build.abs(d)]
-    while len(parts) < STEPS[element]:
-        parts.append(build.add(parts[-1], parts[-1]))
+    steps = (1 << x.element.exponent) - 2 + x.element.mantissa  # so often the least number can be doubled
+    if steps > MOST_STEPS:
+        raise DoesNotApply(f"{x.element_type} would take more than {MOST_STEPS:,} steps")
+    rest, parts = build.elementwise("abs", x), [build.elementwise("abs", d)]
+    while len(parts) < steps:
+        parts.append(build.elementwise("add", parts[-1], parts[-1]))
     for part in reversed(parts):
         rest = build.select(build.compare(rest, "GE", part), build.subtract(rest, part), rest)
     return on_each(build, _signed, x, d, rest)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from hlo_lower.base.causes import Cause
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.facts.sort.canonical_sort import read_sort
-from hlo_lower.facts.sort.float_keys import FLOAT_BITS
 from hlo_lower.facts.sort.sort_facts import SortFacts, sort_strategies
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering.engine.context import Context
@@ -65,7 +65,7 @@ def _gathered(target: Target, node: Node) -> frozenset[int]:
 
 def takes_bits(target: Target, elements: Iterable[str]) -> bool:
     """Whether a target takes what compares the floats among some element types as integers."""
-    widths = {element: f"i{FLOAT_BITS[element]}" for element in elements if element in FLOAT_BITS}
+    widths = {element: element_type(element).signed for element in elements if element in WIDE_FLOATS}
     return all(
         target.refusal(BITCAST_CONVERT, {element, bits}) is None and target.refusal(XOR, {bits}) is None
         for element, bits in widths.items()

@@ -6,13 +6,11 @@ from functools import cached_property
 
 from hlo_lower.base.registry import DoesNotApply, RuleList
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort
-from hlo_lower.facts.sort.float_keys import FLOAT_BITS
 from hlo_lower.facts.sort.key_columns import CannotCompareError, KeyColumn, given_back, key_columns
 from hlo_lower.facts.sort.sort_facts import SortFacts, SortStrategy
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import ADD, SORT
 
 rules = RuleList()
@@ -128,14 +126,12 @@ def chosen(build: Builder, hit: Value, column: Value) -> Value:
       DoesNotApply: its elements are of a type that is not known here.
     """
     element = column.element_type
-    if element.startswith("complex"):
+    if column.element.is_complex:
         return build.complex([chosen(build, hit, part) for part in build.parts(column)])
-    width = 8 if element.startswith("f8") else FLOAT_BITS.get(element)
-    if width is None and type_range(element) is None:
+    is_float = column.element.is_float and column.element.bits >= 8
+    if not is_float and not column.element.is_integer:
         raise DoesNotApply(f"rows of {element} are not chosen by a sum")
-    bits = column
-    if width is not None or element.startswith("u"):
-        bits = build.bitcast(column, f"i{width or int(element.removeprefix('ui'))}")
+    bits = build.bitcast(column, column.element.signed) if is_float or column.element.is_unsigned else column
     narrow = bits.element_type
     summed = bits if narrow in ("i32", "i64") else build.convert(bits, "i32")
     nothing = build.constant(0, (), summed.element_type)

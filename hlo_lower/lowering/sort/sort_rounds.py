@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.sort.sort_facts import SortStrategy
 from hlo_lower.ir import mlir
@@ -10,7 +11,6 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
 from hlo_lower.lowering.sort.sort import SortLowering
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import MAXIMUM, MINIMUM, SORT
 
 rules = RuleList()

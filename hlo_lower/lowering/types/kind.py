@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import COMPLEX
 from hlo_lower.base.registry import Rule
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
@@ -18,7 +19,7 @@ from hlo_lower.lowering.engine.sharding import FRONTEND, GSPMD, SHARDY
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import PlainOp
 from hlo_lower.lowering.types import element_type
-from hlo_lower.lowering.types.carried.carrier import PAIRED, PARTS, Carrier, Form, carriers_of
+from hlo_lower.lowering.types.carried.carrier import PAIRED, Carrier, Form, carriers_of
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
 from hlo_lower.lowering.types.carried.written_ops import BY_SUMS
 from hlo_lower.lowering.types.element_type import ON_COMPLEX, ON_FLOATS, ON_INTEGERS, ElementTypeFacts
@@ -121,7 +122,7 @@ class ComplexTypeKind(ElementTypeKind):
 
     def carried(self, refused: list[str]) -> list[str]:
         """Complex ones alone: what is left of the op, on their parts, the stage of element types looks at."""
-        return [element for element in refused if element in PARTS]
+        return [element for element in refused if element in COMPLEX]
 
     def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All but casts, and ops that there are rules for."""
@@ -156,7 +157,7 @@ def is_refused_by_name(target: Target, node: Node) -> bool:
 
 def is_of_parts(target: Target, node: Node) -> bool:
     """Whether an op is one of complex numbers that the target has no room for."""
-    return any(element in PARTS and is_refused_as_such(target, element) for element in dtypes_on(node))
+    return any(element in COMPLEX and is_refused_as_such(target, element) for element in dtypes_on(node))
 
 
 def is_refused_as_such(target: Target, element: str) -> bool:
@@ -218,7 +219,7 @@ def _taken(target: Target, node: Node, carriers: Iterable[Carrier]) -> list[Carr
 def facts_of(target: Target, node: Node, scheme: Mapping[str, Carrier]) -> ElementTypeFacts:
     """The facts of an op under one choice of carriers."""
     types = (value.element_type for value in (*node.operands, *node.results) if value.is_tensor)
-    types = sorted(types, key=lambda element: element not in PARTS)
+    types = sorted(types, key=lambda element: element not in COMPLEX)
     first = next((scheme[element] for element in types if element in scheme), next(iter(scheme.values())))
 
     def takes(op: str, element: str) -> bool:

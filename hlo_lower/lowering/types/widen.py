@@ -14,9 +14,6 @@ from hlo_lower.lowering.plain.custom_call import NOTES
 from hlo_lower.lowering.types.retyped import retype, retyped, with_avals
 from hlo_lower.ops.names import BITCAST_CONVERT, CONSTANT, CONVERT, CUSTOM_CALL
 
-WITHIN = {"f64": "complex<f64>"}
-"""Types of two floats each."""
-
 
 def other_floats(graph: Graph, becomes: Mapping[str, str]) -> Demotion | None:
     """Make floats those of another precision, in place, arguments and results included.
@@ -36,7 +33,7 @@ def other_floats(graph: Graph, becomes: Mapping[str, str]) -> Demotion | None:
     """
     if not becomes:
         return None
-    pairs = {f"complex<{before}>": f"complex<{after}>" for before, after in becomes.items() if before in WITHIN}
+    pairs = {f"complex<{before}>": f"complex<{after}>" for before, after in becomes.items() if before == "f64"}
     every = {**becomes, **pairs}
     nodes = [n for n in map(Node, mlir.walked(graph.module.operation)) if not every.keys().isdisjoint(dtypes_on(n))]
     if not nodes:

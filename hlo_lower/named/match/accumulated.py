@@ -11,6 +11,7 @@ iotas is computed. Attributes: `axis`, `reverse`.
 
 import numpy as np
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.found import Found, Match, matchers
 from hlo_lower.named.match.pointwise import all_of, dims_looked_at
@@ -57,8 +58,8 @@ def accumulated(anchor: Term) -> Found:
 def _is_neutral(start: Term, number: float) -> bool:
     if np.isfinite(number) or start.is_float:
         return start.is_number(number)
-    ends = np.iinfo(mlir.dtype_of(start.element) or np.int32)
-    return start.is_number(ends.max if number > 0 else ends.min)
+    ends = type_range(start.element)
+    return ends is not None and start.is_number(ends[number > 0])
 
 
 def _name(window: Term) -> str:

@@ -11,6 +11,7 @@ the decomposition gives. Attribute: `axis`.
 import numpy as np
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.axis_atoms import View
@@ -19,7 +20,6 @@ from hlo_lower.named.match.positions import is_counting
 from hlo_lower.named.match.rows import combiner_of, dims_of, reduced, rows
 from hlo_lower.named.match.small_programs import extreme_of
 from hlo_lower.named.match.terms import Term
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import REDUCE
 
 NAMES = {1: "argmax", -1: "argmin"}
@@ -31,7 +31,7 @@ def argmax(anchor: Term) -> Found:
     raw = anchor.node.raw
     if len(raw.results) == 2:
         return _of_pairs(anchor)
-    return _of_equal(anchor) if anchor.element[0] in "iu" and len(anchor.shape) >= 0 else None
+    return _of_equal(anchor) if element_type(anchor.element).is_integer and len(anchor.shape) >= 0 else None
 
 
 def _of_pairs(anchor: Term) -> Found:

@@ -30,11 +30,9 @@ elements of values; 1 is an axis of one, and "(ng)" one that is a product, n the
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, cast
-
-import ml_dtypes
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import uncast, with_constant
 from hlo_lower.named.match.attention_masks import Causal, Mask, added_masks, causal_of, mask_of
@@ -193,7 +191,7 @@ def _scores(view: View) -> Scores:
             view, scaled = view.on(inner), True
             continue
         low = with_constant(term, "maximum")
-        if low is None or float(low[1]) > float(cast(Any, ml_dtypes).finfo(low[1].dtype).min):
+        if low is None or float(low[1]) > element_type_of(low[1].dtype).least:
             return found
         view = view.on(low[0])
     return found

@@ -15,6 +15,7 @@ axis 0 its first new row); `negative` = "from_end" where positions below 0 are c
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block
 from hlo_lower.named.match.axis_atoms import View
@@ -166,7 +167,8 @@ def _overwrites(scatter: Term) -> bool:
 def _match(
     anchor: Term, cache: Term, new: Term, place: Positions, axis: int, position: str, outside: str
 ) -> Match | None:
-    if len(cache.shape) < 2 or place.term.scalar is not None or cache.element[0] not in "fbi" or cache.element == "i1":
+    held = element_type(cache.element)
+    if len(cache.shape) < 2 or place.term.scalar is not None or not (held.is_float or held.is_signed):
         return None
     if not _is_kept(cache, axis) or _is_made_of(new, cache):
         return None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.axis_atoms import View, are_same
@@ -35,7 +36,9 @@ class OneHot:
 
 def compared_places(test: Term) -> OneHot | None:
     """The positions of a comparison of them with 0, 1, 2, ... along an axis."""
-    if test.op != "compare" or comparison_direction(test.node) != "EQ" or test.operands[0].element[0] not in "iu":
+    if test.op != "compare" or comparison_direction(test.node) != "EQ":
+        return None
+    if not element_type(test.operands[0].element).is_integer:
         return None
     for counting, other in (test.operands, test.operands[::-1]):
         axes = dims_looked_at(counting)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import plus
@@ -17,7 +18,6 @@ from hlo_lower.named.match.found import AttributeValue
 from hlo_lower.named.match.pointwise import all_of
 from hlo_lower.named.match.rows import reduced
 from hlo_lower.named.match.terms import Term
-from hlo_lower.ops.element_types import type_range
 
 LARGEST = 1 << 20
 """Most elements of a value that is computed to be seen as an iota."""
@@ -140,7 +140,7 @@ def _is_filling(term: Term) -> bool:
         return False
     ends = type_range(term.element)
     if ends is not None:
-        return int(number) == (ends[1] if term.element.startswith("ui") else ends[0])
+        return int(number) == (ends[1] if element_type(term.element).is_unsigned else ends[0])
     return bool(number != number)
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.facts.ranges.transfer.booleans import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
@@ -53,7 +54,7 @@ def order_of(sort: Term) -> int:
 
     Where a NaN goes, and which zero is before the other, is not asked.
     """
-    if len(sort.node.raw.regions) != 1 or sort.element == "i1" or sort.element.startswith("complex"):
+    if len(sort.node.raw.regions) != 1 or sort.element == "i1" or element_type(sort.element).is_complex:
         return 0
     a, b = (one.reshape(-1) for one in np.meshgrid(NUMBERS, NUMBERS))
     directions: set[int] = set()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.facts.ranges.transfer.booleans import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node, Value
@@ -94,7 +95,7 @@ class Term:
     @property
     def is_float(self) -> bool:
         """Whether its elements are floats."""
-        return self.element[0] in "fb"
+        return element_type(self.element).is_float
 
     @cached_property
     def scalar(self) -> Any:

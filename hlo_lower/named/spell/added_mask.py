@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
@@ -17,7 +18,7 @@ from hlo_lower.named.spell.axis_letters import AxisLetters, Layout, Move
 from hlo_lower.named.spell.mask_values import low_of_selects, values_of
 from hlo_lower.ops.names import EXPONENTIAL, MAXIMUM
 
-LEAST = {"f32": float(np.finfo(np.float32).min), "bf16": -float.fromhex("0x1.fep127"), "f16": -(2.0**15)}
+LEAST = {name: element_type(name).least for name in ("f32", "bf16")} | {"f16": -(2.0**15)}
 """Added to a score it gives itself, whatever the score is, unless that is as large; of f16 a number that scores do not
 make infinite, and that all those of a few units leave as it is."""
 

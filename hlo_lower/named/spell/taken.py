@@ -1,6 +1,7 @@
 """Whether a target takes a composite of ours by an entry, and the attributes that it then has, in its spelling."""
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.named.match.terms import Terms
@@ -56,7 +57,7 @@ def _lack(found: Found, entry: NamedOp) -> str:
         return f"the operands {', '.join(entry.operands)}"
     for role, value in found.operands.items():
         is_mask = entry.adapter == "attention" and role in ("mask", "causal_mask")
-        is_positions = value.element_type[0] in "iu" and role == "positions"
+        is_positions = value.element.is_integer and role == "positions"
         if entry.dtypes is not None and value.element_type not in entry.dtypes and not is_mask and not is_positions:
             return f"element types {', '.join(sorted(entry.dtypes))}"
     rank = len(found.node.operands[0].static_shape)
@@ -84,7 +85,7 @@ def _text(spelled: SpelledAttribute, value: Attribute) -> str:
         return f'"{value}"'
     if isinstance(value, tuple):
         return f"dense<{list(value)}> : tensor<{len(value)}xi64>"
-    if isinstance(value, float) or spelled.type.startswith("f"):
+    if isinstance(value, float) or element_type(spelled.type).is_float:
         kind = spelled.type or "f32"
         return f"{float(value):.17e} : {kind}"
     return f"{value} : {spelled.type or 'i64'}"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
@@ -19,7 +20,7 @@ SUMMED = ("f32", "f64")
 
 def is_summed(element: str) -> bool:
     """Whether sums of this type may be split into partial sums of the same type."""
-    return element in SUMMED or (element.lstrip("u").startswith("i") and element != "i1")
+    return element in SUMMED or (element_type(element).is_integer and element != "i1")
 
 
 @subset_rules.axes(DOT_GENERAL)

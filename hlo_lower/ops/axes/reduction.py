@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from math import inf
 
+from hlo_lower.base.element_types import type_range
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops.axes.axis_link import AxisLink, Boundary
 from hlo_lower.ops.axes.contraction import is_summed
 from hlo_lower.ops.axes.rules import subset_rules
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import REDUCE
 from hlo_lower.ops.spec import COMBINING, short
 

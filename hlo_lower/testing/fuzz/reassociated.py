@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.facts.scatter.combine import SUMMED_FLOATS
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.testing.fuzz.case import Case
 from hlo_lower.testing.fuzz.case_arguments import Arguments
 from hlo_lower.testing.fuzz.drawn_types import TYPES
@@ -42,8 +42,8 @@ def allowances(case: Case, combiner: str, arguments: Arguments, expected: list[A
     found: list[Array] = []
     for k, (name, zeros) in enumerate(zip(names, none, strict=True)):
         element = case.region.elements[k]
-        complex_sum = element.startswith("complex") and name in ("add", "sub")
-        free = name in ("add", "sub", "mul") and (element in SUMMED_FLOATS or complex_sum)
+        complex_sum = element_type(element).is_complex and name in ("add", "sub")
+        free = name in ("add", "sub", "mul") and (element in WIDE_FLOATS or complex_sum)
         found.append(_allowance(case, name, k, arguments, expected[k], oob) if free else zeros)
     return found
 

@@ -17,8 +17,6 @@ made afterwards, and only as far as memory asks for it.
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from hlo_lower.facts.memory.dataflow import blocks_of, size_of, type_of, used_by
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
@@ -304,7 +302,7 @@ def _trip(build: Builder, read: RowRead, scan: Scan, element: str) -> Value:
     """
     start = read.start
     if not _is_inside(read, scan.trips):
-        most = int(np.iinfo(mlir.dtype_of(start.element_type)).max)
+        most = int(start.element.most)
         last = build.constant(min(scan.trips - 1, most), (), start.element_type)
         start = build.clamp(build.constant(0, (), start.element_type), start, last)
     return build.convert(start, element)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.facts.ranges.interval import Interval, bounds_dtype, greater, lesser, pick
 from hlo_lower.facts.ranges.transfer.booleans import both, either, scalar_like
 from hlo_lower.facts.ranges.transfer.result import Transfer, evidence_of, result
 from hlo_lower.ir.view import Node
 from hlo_lower.ops import names
-from hlo_lower.ops.element_types import type_range
 
 
 def _convert(node: Node, operands: Sequence[Interval]) -> Interval | None:
@@ -117,23 +117,20 @@ def _popcnt(node: Node, operands: Sequence[Interval]) -> Interval:
     """As many ones as the type has bits, at most; a number below 2^n that is not negative has at most n."""
     x = operands[0]
     low, high = x.hull()
-    most = high.bit_length() if low >= 0 else _bits(x)
+    most = high.bit_length() if low >= 0 else element_type(x.element_type).bits
     return result(node, np.zeros_like(x.lo), np.full_like(x.hi, most), operands, Code.ONES(most))
 
 
 def _leading_zeros(node: Node, operands: Sequence[Interval]) -> Interval:
     """As many zeros as the type has bits, at most."""
-    return result(node, np.zeros_like(operands[0].lo), np.full_like(operands[0].hi, _bits(operands[0])), operands)
-
-
-def _bits(x: Interval) -> int:
-    return int(x.element_type.removeprefix("ui").removeprefix("i"))
+    x = operands[0]
+    return result(node, np.zeros_like(x.lo), np.full_like(x.hi, element_type(x.element_type).bits), operands)
 
 
 def _shift_left(node: Node, operands: Sequence[Interval]) -> Interval | None:
     """Multiplication by a power of two, where nothing is shifted out."""
     x, s = operands
-    if x.element_type == "i1" or not (np.all(s.lo >= 0) and np.all(s.hi < _bits(x))):
+    if x.element_type == "i1" or not (np.all(s.lo >= 0) and np.all(s.hi < element_type(x.element_type).bits)):
         return None
     one = np.asarray(1, object)
     corners = [np.asarray(a, object) * (one << np.asarray(b, object)) for a in (x.lo, x.hi) for b in (s.lo, s.hi)]
@@ -158,7 +155,7 @@ def _abs(node: Node, operands: Sequence[Interval]) -> Interval:
 def _shift_right(node: Node, operands: Sequence[Interval]) -> Interval | None:
     """Division by a power of two, rounded down, where the first bit means what the op takes it for: a sign, or 2^n."""
     x, s = operands
-    bits = int(x.element_type.removeprefix("ui").removeprefix("i"))
+    bits = element_type(x.element_type).bits
     if not (np.all(s.lo >= 0) and np.all(s.hi < bits)):
         return None
     if node.name.endswith("logical") and not np.all(x.lo >= 0):

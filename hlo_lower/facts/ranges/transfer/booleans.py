@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.element_types import element_type
 from hlo_lower.facts.ranges.interval import Interval, greater, lesser, pick
 from hlo_lower.facts.ranges.transfer.result import Transfer, result
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
-from hlo_lower.ops.element_types import type_range
 from hlo_lower.ops.names import AND, COMPARE, NOT, OR, SELECT, XOR
 
 
@@ -103,7 +103,7 @@ def _not(node: Node, operands: Sequence[Interval]) -> Interval:
     if a.element_type == "i1":
         return result(node, 1 - a.hi, 1 - a.lo, operands)
     # All bits turned round: -1 - x, or 2^n - 1 - x for an unsigned x.
-    ones = (type_range(a.element_type) or (0, 0))[1] if a.element_type.startswith("u") else -1
+    ones = -1 if element_type(a.element_type).is_signed else int(element_type(a.element_type).most)
     return result(node, ones - a.hi, ones - a.lo, operands)
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.interval import Interval, bounds_dtype
 from hlo_lower.facts.ranges.transfer.result import Transfer, result
 from hlo_lower.facts.values.evidence import Evidence
 from hlo_lower.ir.view import Node
 from hlo_lower.ops import names
-from hlo_lower.ops.element_types import type_range
 
 
 def _constant(node: Node, _: Sequence[Interval]) -> Interval | None:

@@ -4,12 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from hlo_lower.base.element_types import HALF_FLOATS, element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops.names import BITCAST_CONVERT, CONVERT
-
-FLOATS = {"bf16": "f32", "f16": "f32"}
-"""Floats, and the one that they are carried in: it has more than twice their digits and two more, so that a sum, a
-product, a quotient or a root that is rounded to it and then back is rounded as if once."""
 
 WIDER = {
     "i1": ("i32", "i64"),
@@ -21,12 +18,6 @@ WIDER = {
     "ui32": ("i64",),
 }
 """Integers, and the signed ones that hold each of their numbers, those first that most targets compute on."""
-
-SIGNED = {"ui8": "i8", "ui16": "i16", "ui32": "i32", "ui64": "i64"}
-"""Unsigned integers, and the signed ones of as many bits."""
-
-PARTS = {"complex<f32>": "f32", "complex<f64>": "f64"}
-"""Complex numbers, and the type of their parts."""
 
 MARK = "hlo_lower.carried"
 """An attribute of what gives a value back in its own type, where its carrier holds exactly that value. It stands in a
@@ -86,45 +77,15 @@ def carriers_of(element: str) -> Iterable[Carrier]:
 
     The same bits of 32 or 64 cost nothing; fewer bits are mostly computed with in 32, whatever their sign.
     """
-    same = [Carrier(element, SIGNED[element], Form.SIGNED)] if element in SIGNED else []
+    declared = element_type(element)
+    same = [Carrier(element, declared.signed, Form.SIGNED)] if declared.is_unsigned and declared.bits >= 8 else []
     wider = [Carrier(element, after, Form.WIDER) for after in WIDER.get(element, ())]
-    yield from (*same, *wider) if bits_of(element) >= 32 else (*wider, *same)
-    if element in FLOATS:
-        yield Carrier(element, FLOATS[element], Form.FLOAT)
-    elif element in PARTS:
-        yield Carrier(element, PARTS[element], Form.PARTS)
+    yield from (*same, *wider) if declared.bits >= 32 else (*wider, *same)
+    if element in HALF_FLOATS:  # a sum, product, quotient or root that f32 rounds, and then they, is rounded as if once
+        yield Carrier(element, "f32", Form.FLOAT)
+    elif declared.is_complex:
+        yield Carrier(element, declared.part, Form.PARTS)
     elif element in ("i64", "ui64"):
         yield Carrier(element, "i32", Form.HALVES)
-    if is_integer(element):
+    if declared.is_integer:
         yield Carrier(element, element, Form.ITSELF)
-
-
-def bits_of(element: str) -> int:
-    """How many bits an integer or a float has; 0 of other types."""
-    digits = element.lstrip("uibf")
-    return int(digits) if digits.isdigit() else 0
-
-
-def is_integer(element: str) -> bool:
-    """Whether a type is one of integers, predicates included."""
-    return element.lstrip("u").startswith("i")
-
-
-def is_unsigned(element: str) -> bool:
-    """Whether an integer type has no negative numbers."""
-    return element.startswith("u") or element == "i1"
-
-
-def is_float(element: str) -> bool:
-    """Whether a type is one of floats."""
-    return element.startswith(("f", "bf"))
-
-
-def least_of(element: str) -> int:
-    """The least number of an integer type."""
-    return 0 if is_unsigned(element) else -(1 << bits_of(element) - 1)
-
-
-def most_of(element: str) -> int:
-    """The greatest number of an integer type."""
-    return (1 << bits_of(element) - (not is_unsigned(element))) - 1

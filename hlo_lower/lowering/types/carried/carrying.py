@@ -5,20 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.types.carried.carrier import (
-    MARK,
-    Carrier,
-    Form,
-    bits_of,
-    is_float,
-    is_unsigned,
-    least_of,
-    most_of,
-)
+from hlo_lower.lowering.types.carried.carrier import MARK, Carrier, Form
 from hlo_lower.ops.names import ADD, AND, CONSTANT, CONVERT, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, SUBTRACT, XOR
 
 Takes = Callable[[str, str], bool]
@@ -132,7 +124,7 @@ class Carrying:
         """A constant of the shape and the type of a value."""
         if not like.is_static:
             raise DoesNotApply("of dynamic shape")
-        if not is_float(like.element_type):
+        if not like.element.is_float:
             return self.build.constant(number, like.static_shape, like.element_type)
         raw_type = mlir.tensor_type(like.shape, like.element_type)
         value = mlir.parse_attribute(f"dense<{float(number)}> : {raw_type}")
@@ -176,7 +168,7 @@ class Carrying:
 
     def holds(self, left: Value, direction: str, right: Value | int) -> Value:
         """A comparison of two values, or of one with a number."""
-        if isinstance(right, int) and (is_float(left.element_type) or not left.is_static):
+        if isinstance(right, int) and (left.element.is_float or not left.is_static):
             right = self.number(right, left)
         return self.build.compare(left, direction, right)
 
@@ -194,25 +186,25 @@ class Carrying:
         Without these bit operations r = x - trunc(x / 2^w) 2^w is congruent, too, and in (-2^w, 2^w): at most one 2^w
         has to be added or subtracted.
         """
-        bits, half = bits_of(element), 1 << bits_of(element) - 1
-        if bits >= bits_of(value.element_type):
+        bits, half = element_type(element).bits, 1 << element_type(element).bits - 1
+        if bits >= value.element.bits:
             return value
         if self.takes("and", value.element_type):
-            low = self.and_(value, (1 << bits) - 1)
-            if is_unsigned(element):
+            low = self.do("and", value, (1 << bits) - 1)
+            if not element_type(element).is_signed:
                 return low
             flipped = "xor" if self.takes("xor", value.element_type) else "add"
             moved = self.do(flipped, low, half)
-            moved = moved if flipped == "xor" else self.and_(moved, (1 << bits) - 1)
-            return self.subtract(moved, half)
-        whole = self.multiply(self.divide(value, 1 << bits), 1 << bits)
-        rest = self.subtract(value, whole)
-        below = self.holds(rest, "LT", least_of(element))
-        rest = self.choose(below, self.add(rest, 1 << bits), rest)
-        if is_unsigned(element):
+            moved = moved if flipped == "xor" else self.do("and", moved, (1 << bits) - 1)
+            return self.do("subtract", moved, half)
+        whole = self.do("multiply", self.do("divide", value, 1 << bits), 1 << bits)
+        rest = self.do("subtract", value, whole)
+        below = self.holds(rest, "LT", int(element_type(element).least))
+        rest = self.choose(below, self.do("add", rest, 1 << bits), rest)
+        if not element_type(element).is_signed:
             return rest
-        above = self.holds(rest, "GT", most_of(element))
-        return self.choose(above, self.subtract(rest, 1 << bits), rest)
+        above = self.holds(rest, "GT", int(element_type(element).most))
+        return self.choose(above, self.do("subtract", rest, 1 << bits), rest)
 
     def rounded(self, value: Value, of: Value) -> Value:
         """A float on its carrier, rounded to the type of another value, where each step of a sum is rounded to that."""
@@ -224,12 +216,12 @@ class Carrying:
 
     def saturate(self, value: Value, element: str) -> Value:
         """The nearest number of an integer type, on its carrier."""
-        above = self.maximum(value, least_of(element))
-        return self.minimum(above, most_of(element))
+        above = self.do("maximum", value, int(element_type(element).least))
+        return self.do("minimum", above, int(element_type(element).most))
 
     def flip(self, value: Value) -> Value:
         """The same bits but the sign: unsigned order becomes signed order, and back. Adding 2^(w-1) does that."""
-        least = least_of(value.element_type)
+        least = int(value.element.least)
         node, values = value.node, value.constant()
         if node is not None and values is not None:
             given = values.reshape(-1)[:1] if mlir.is_splat(node.raw) else values

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.traced import on_each
-from hlo_lower.lowering.types.carried.carrier import PARTS
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.complex_arithmetic import ARITHMETIC, size
 from hlo_lower.lowering.types.carried.complex_functions import BOUNDED, EXACT, EXPANDED
@@ -78,11 +78,11 @@ def _pair(c: Carrying, value: Value) -> Pair:
 
 
 def _part_type(value: Value) -> mlir.RawType:
-    return mlir.tensor_type(value.shape, PARTS[value.element_type])
+    return mlir.tensor_type(value.shape, value.element.part)
 
 
 def _part_of(node: Node) -> str:
-    return PARTS[node.result().element_type]
+    return node.result().element.part
 
 
 # --- moves, conversions, comparisons, products ---
@@ -106,12 +106,12 @@ def _converted(c: Carrying, node: Node, x: Value) -> Value:
     """To another precision by parts; a real number has no imaginary part, and a complex one made real loses it."""
     after = node.result().element_type
     if not is_pair(c, node.operand(0)):
-        return _with_zero(c, c.build.convert(x, PARTS[after]))
+        return _with_zero(c, c.build.convert(x, element_type(after).part))
     if not is_pair(c, node.result()):
-        if after in PARTS or after == "i1" or after in c.scheme:
+        if element_type(after).is_complex or after == "i1" or after in c.scheme:
             raise DoesNotApply(f"it makes {after} of a complex number")
         return c.build.convert(_pair(c, x)[0], after)
-    real, imag = (c.build.convert(part, PARTS[after]) for part in _pair(c, x))
+    real, imag = (c.build.convert(part, element_type(after).part) for part in _pair(c, x))
     return join(c.build, (real, imag))
 
 
@@ -186,7 +186,7 @@ def _expanded(c: Carrying, node: Node, x: Pair) -> Pair:
             return real, imag
         if name in ("real", "imag"):
             known[inner.result()] = x[name == "imag"]
-        elif inner.name == node.name and inner.operand(0).element_type in PARTS:
+        elif inner.name == node.name and inner.operand(0).element.is_complex:
             break
         else:
             made = c.build.clone(inner, [known[v] for v in inner.operands], [r.raw.type for r in inner.results])

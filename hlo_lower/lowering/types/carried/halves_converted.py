@@ -1,8 +1,9 @@
 """Conversions between 64-bit integers on their halves and other types."""
 
+from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS, element_type
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.types.carried.carrier import FLOATS, Carrier, Form, bits_of, is_float, is_integer, is_unsigned
+from hlo_lower.lowering.types.carried.carrier import Carrier, Form
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.halves import HALF, choose, is_less, left, negate, right, sixteen
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
@@ -16,15 +17,15 @@ def converted_halves(c: Carrying, node: Node, x: Value) -> Value:
       DoesNotApply: it has no form that is exact.
     """
     before, after = node.operand(0).element_type, node.result().element_type
-    if is_float(after):
+    if element_type(after).is_float:
         return _in_float(c, split(c.build, x), node)
-    if is_float(before):
-        return join(c.build, _from_float(c, x, unsigned=is_unsigned(after)))
-    if not is_integer(before) or not is_integer(after):
+    if element_type(before).is_float:
+        return join(c.build, _from_float(c, x, unsigned=not element_type(after).is_signed))
+    if not element_type(before).is_integer or not element_type(after).is_integer:
         raise DoesNotApply("a number that is neither an integer nor a float")
-    if bits_of(before) == 64 == bits_of(after):
+    if element_type(before).bits == 64 == element_type(after).bits:
         return x
-    if bits_of(after) == 64:
+    if element_type(after).bits == 64:
         return join(c.build, _from_narrow(c, x, c.carrier(node.operand(0)), before))
     return _narrowed(c, split(c.build, x), c.carrier(node.result()), after)
 
@@ -35,7 +36,7 @@ def _from_narrow(c: Carrying, x: Value, given: Carrier | None, element: str) -> 
     if given is not None and given.form is Form.SIGNED:
         low = c.settle(low, element)
     zero = c.number(0, low)
-    return low, zero if is_unsigned(element) else c.choose(c.holds(low, "LT", 0), -1, zero)
+    return low, c.choose(c.holds(low, "LT", 0), -1, zero) if element_type(element).is_signed else zero
 
 
 def _narrowed(c: Carrying, x: Pair, wanted: Carrier | None, element: str) -> Value:
@@ -98,10 +99,10 @@ def _word(c: Carrying, x: Value) -> Value:
 def _in_float(c: Carrying, x: Pair, node: Node) -> Value:
     """A number as a float, on its carrier; a narrow one is made of an f32 that is rounded as the number is."""
     before, after = node.operand(0).element_type, node.result().element_type
-    if after not in ("f32", "f64", *FLOATS):
+    if after not in WIDE_FLOATS:
         raise DoesNotApply(f"{after} is not computed with")
-    narrow = after in FLOATS and after != "f32"
-    found = _to_float(c, x, "f32" if narrow else after, unsigned=is_unsigned(before), is_narrowed=narrow)
+    narrow = after in HALF_FLOATS
+    found = _to_float(c, x, "f32" if narrow else after, unsigned=not element_type(before).is_signed, is_narrowed=narrow)
     return c.to(c.build.convert(found, after))
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from math import prod
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Block, Node, Value
-from hlo_lower.lowering.types.carried.carrier import is_unsigned, least_of, most_of
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.halves import HALF, add, choose, is_less, left, right, sixteen
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
@@ -109,8 +109,8 @@ def _end(c: Carrying, node: Node, fold: str, value: Sequence[Value], start: Sequ
     Lower halves have no sign, nor have upper ones of unsigned numbers: their sign bits are flipped. What is folded
     begins with the end of i32, so that the start is compared once, with what was found.
     """
-    unsigned = is_unsigned(node.operand(0).element_type)
-    end = most_of(HALF) if fold == "minimum" else least_of(HALF)
+    unsigned = not node.operand(0).element.is_signed
+    end = int(element_type(HALF).most) if fold == "minimum" else int(element_type(HALF).least)
     first = c.build.constant(end, (), HALF)
     low, high = c.flip(value[0]), c.flip(value[1]) if unsigned else value[1]
     upper = _folded(c, node, fold, high, first)

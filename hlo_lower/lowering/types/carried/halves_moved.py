@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.types.carried.carrier import Form, is_unsigned, most_of
+from hlo_lower.lowering.types.carried.carrier import Form
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.exactness import TABLE
 from hlo_lower.lowering.types.carried.halves import HALF
@@ -61,14 +62,14 @@ def _index(c: Carrying, of: Value, value: Value) -> Value:
         return clamped_index(c, value, carrier)
     low, high = split(c.build, value)
     above = c.build.select(c.holds(high, "EQ", 0), c.holds(low, "LT", 0), c.holds(high, "NE", 0))
-    found = c.choose(above, most_of(HALF), low)
-    return found if is_unsigned(of.element_type) else c.choose(c.holds(high, "LT", 0), 0, found)
+    found = c.choose(above, int(element_type(HALF).most), low)
+    return c.choose(c.holds(high, "LT", 0), 0, found) if of.element.is_signed else found
 
 
 def iota(c: Carrying, node: Node) -> Value:
     """Positions are below 2^31, so that their upper halves are 0."""
     result, dim = node.result(), node.integer("iota_dimension")
-    if not result.is_static or result.static_shape[dim] > most_of(HALF):
+    if not result.is_static or result.static_shape[dim] > int(element_type(HALF).most):
         raise DoesNotApply("positions of a size that is not known, or beyond i32")
     low = c.build.iota(result.static_shape, dim, HALF)
     return join(c.build, (low, c.number(0, low)))

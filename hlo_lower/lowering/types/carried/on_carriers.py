@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
-from hlo_lower.lowering.types.carried.carrier import Carrier, Form, is_integer, is_unsigned, least_of, most_of
+from hlo_lower.lowering.types.carried.carrier import Carrier, Form
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.complex_ops import on_parts
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
@@ -84,7 +85,7 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
     if carrier.before == "i1" and (found := _predicate(node, operands, c)) is not None:
         return [found], True
     if name in BY_SUMS and not c.takes(name.removeprefix("stablehlo."), carrier.after):
-        if is_unsigned(carrier.after):
+        if not element_type(carrier.after).is_signed:
             raise DoesNotApply("unsigned, which is carried in a signed type")
         return [BY_SUMS[name](c, *operands)], True
     if how is How.WRITTEN:
@@ -143,7 +144,7 @@ def _same(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
 
 
 def _signed(operand: Value) -> Mapping[str, mlir.RawAttribute]:
-    if not is_integer(operand.element_type):
+    if not operand.element.is_integer:
         return {}
     return {"compare_type": mlir.parse_attribute("#stablehlo<comparison_type SIGNED>")}
 
@@ -207,9 +208,11 @@ def _from_identity(node: Node, operands: Sequence[Value], c: Carrying, carrier: 
     value, start = node.operands
     values = start.constant()
     count = prod(value.static_shape[d] for d in node.integers("dimensions")) if value.is_static else 0
-    ends = {"maximum": least_of, "minimum": most_of}
-    if fold in ends and values is not None and count and int(values) == ends[fold](carrier.before):
-        return [operands[0], c.number(ends[fold](carrier.after), operands[1])]
+    if fold in ("maximum", "minimum") and values is not None and count:
+        before, after = (element_type(name) for name in (carrier.before, carrier.after))
+        own, start = (before.least, after.least) if fold == "maximum" else (before.most, after.most)
+        if int(values) == own:
+            return [operands[0], c.number(int(start), operands[1])]
     return list(operands)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.types.carried.carrier import MARK, is_unsigned
+from hlo_lower.lowering.types.carried.carrier import MARK
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.exactness import BY_HALVES, ON_HALVES
 from hlo_lower.lowering.types.carried.halves import (
@@ -60,7 +60,7 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) ->
         return [folded_halves(c, node, operands)] if is_folded(c, node) else with_region(c, node, operands, body)
     if name in PRODUCTS:
         return [product_of_halves(c, node, operands)]
-    unsigned = is_unsigned(node.operand(0).element_type)
+    unsigned = not node.operand(0).element.is_signed
     if name in SHIFTS:
         return [join(c.build, _shifted(c, node, operands))]
     pairs = [split(c.build, value) for value in operands]

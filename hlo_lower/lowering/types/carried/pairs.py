@@ -7,7 +7,7 @@ import numpy as np
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.types.carried.carrier import PAIRED, PARTS
+from hlo_lower.lowering.types.carried.carrier import PAIRED
 from hlo_lower.ops.names import CONCATENATE, CONSTANT, RESHAPE
 from hlo_lower.ops.purity import PURE_OPS
 
@@ -84,6 +84,6 @@ def realize(graph: Graph) -> None:
 
 def written_out(build: Builder, x: Value) -> Value:
     """A complex number's parts along a last dim, or the complex number of such parts."""
-    if x.element_type not in PARTS:
+    if not x.element.is_complex:
         return build.complex(split(build, x))
     return join(build, build.parts(x))

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.types.carried.carrier import Carrier, Form, bits_of, is_float, is_unsigned, least_of, most_of
+from hlo_lower.lowering.types.carried.carrier import Carrier, Form
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.ops.names import (
     AND,
@@ -27,13 +28,13 @@ Written = Callable[[Carrying, Carrier, Sequence[Value]], Value]
 
 def half_of(c: Carrying, x: Value) -> Value:
     """Half of an unsigned number, rounded down: it has no sign bit."""
-    bits = bits_of(x.element_type)
+    bits = x.element.bits
     if c.takes("shift_right_logical", x.element_type):
         return c.do(SHIFT_RIGHT_LOGICAL, x, 1)
     is_large = c.holds(x, "LT", 0)
-    small = c.choose(is_large, c.add(x, least_of(x.element_type)), x)
-    half = c.divide(small, 2)
-    return c.choose(is_large, c.add(half, 1 << bits - 2), half)
+    small = c.choose(is_large, c.do("add", x, int(x.element.least)), x)
+    half = c.do("divide", small, 2)
+    return c.choose(is_large, c.do("add", half, 1 << bits - 2), half)
 
 
 def _not_below(c: Carrying, left: Value, right: Value) -> Value:
@@ -86,9 +87,9 @@ def both(c: Carrying, x: Value, y: Value) -> Value:
     Exact: x + y = (x xor y) + 2 (x and y) modulo 2^w, so half of x + y - (x xor y), without sign, has all bits of the
     result but the uppermost, which is set where both are negative.
     """
-    twice = c.subtract(c.add(x, y), c.xor(x, y))
-    lower, least = half_of(c, twice), least_of(x.element_type)
-    return c.choose(c.holds(c.maximum(x, y), "LT", 0), c.add(lower, least), lower)
+    twice = c.do("subtract", c.do("add", x, y), c.do("xor", x, y))
+    lower, least = half_of(c, twice), int(x.element.least)
+    return c.choose(c.holds(c.do("maximum", x, y), "LT", 0), c.do("add", lower, least), lower)
 
 
 def either(c: Carrying, x: Value, y: Value) -> Value:
@@ -105,30 +106,31 @@ BY_SUMS: Mapping[str, Callable[[Carrying, Value, Value], Value]] = {AND: both, O
 
 def _by_zeros(c: Carrying, carrier: Carrier, x: Value) -> Value:
     """A number extended by zeros: its bits as an unsigned number."""
-    return x if is_unsigned(carrier.before) else c.settle(x, _other_sign(carrier.before))
+    return c.settle(x, _other_sign(carrier.before)) if element_type(carrier.before).is_signed else x
 
 
 def _by_sign(c: Carrying, carrier: Carrier, x: Value) -> Value:
     """A number extended by its top bit: its bits as a signed number."""
-    return c.settle(x, _other_sign(carrier.before)) if is_unsigned(carrier.before) else x
+    return x if element_type(carrier.before).is_signed else c.settle(x, _other_sign(carrier.before))
 
 
 def _other_sign(element: str) -> str:
     if element == "i1":
         raise DoesNotApply("a predicate has no sign")
-    return element[1:] if element.startswith("u") else f"u{element}"
+    declared = element_type(element)
+    return declared.signed if declared.is_unsigned else declared.unsigned
 
 
 def shift_in_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The number extended by zeros, shifted; of a signed type it is settled, as a shift by 0 leaves its top bit."""
-    moved = c.build.elementwise(SHIFT_RIGHT_LOGICAL, _by_zeros(c, carrier, operands[0]), operands[1])
-    return moved if is_unsigned(carrier.before) else c.settle(moved, carrier.before)
+    moved = c.build.elementwise("shift_right_logical", _by_zeros(c, carrier, operands[0]), operands[1])
+    return c.settle(moved, carrier.before) if element_type(carrier.before).is_signed else moved
 
 
 def shift_in_signs(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The number extended by its top bit, shifted; of an unsigned type it is settled."""
-    moved = c.build.elementwise(SHIFT_RIGHT_ARITHMETIC, _by_sign(c, carrier, operands[0]), operands[1])
-    return c.settle(moved, carrier.before) if is_unsigned(carrier.before) else moved
+    moved = c.build.elementwise("shift_right_arithmetic", _by_sign(c, carrier, operands[0]), operands[1])
+    return moved if element_type(carrier.before).is_signed else c.settle(moved, carrier.before)
 
 
 def count_ones(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
@@ -138,8 +140,8 @@ def count_ones(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Valu
 
 def count_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The leading zeros of the number extended by zeros, less those that extend it."""
-    counted = c.build.elementwise(COUNT_LEADING_ZEROS, _by_zeros(c, carrier, operands[0]))
-    return c.subtract(counted, bits_of(carrier.after) - bits_of(carrier.before))
+    counted = c.build.elementwise("count_leading_zeros", _by_zeros(c, carrier, operands[0]))
+    return c.do("subtract", counted, element_type(carrier.after).bits - element_type(carrier.before).bits)
 
 
 ON_SIGNED: Mapping[str, Written] = {
@@ -180,7 +182,7 @@ def converted(c: Carrying, node: Node, x: Value) -> tuple[Value, bool]:
         return c.choose(c.holds(x, "NE", 0), 1, c.number(0, _like(c, x, wanted.after))), True
     if wanted.form is Form.FLOAT:
         return _plain(c, x, given, wanted.after), False
-    if is_float(before):
+    if element_type(before).is_float:
         return _of_float(c, x, wanted), True
     if wanted.form is Form.SIGNED:
         return _plain(c, x, given, wanted.after), True
@@ -200,12 +202,12 @@ def _plain(c: Carrying, x: Value, given: Carrier | None, element: str) -> Value:
         return c.holds(x, "NE", 0)
     if given is None or given.form is not Form.SIGNED:
         return c.build.convert(x, element)
-    if is_float(element):
+    if element_type(element).is_float:
         return _float_of_unsigned(c, x, element)
-    if bits_of(element) <= bits_of(x.element_type):
+    if element_type(element).bits <= x.element.bits:
         return c.build.convert(x, element)
     wide = c.build.convert(x, element)
-    return c.choose(c.holds(x, "LT", 0), c.add(wide, 1 << bits_of(x.element_type)), wide)
+    return c.choose(c.holds(x, "LT", 0), c.do("add", wide, 1 << x.element.bits), wide)
 
 
 def _float_of_unsigned(c: Carrying, x: Value, element: str) -> Value:
@@ -214,7 +216,7 @@ def _float_of_unsigned(c: Carrying, x: Value, element: str) -> Value:
     So it is in f32 and f64, whose precision is that of half a number at least; a narrower float is made of f32, which
     holds each number that is in its range.
     """
-    bits = bits_of(x.element_type)
+    bits = x.element.bits
     if element not in ("f32", "f64") or bits > 32:
         if bits > 32:
             raise DoesNotApply("an unsigned integer of 64 bits is not rounded to a float")
@@ -234,7 +236,7 @@ def _of_float(c: Carrying, x: Value, wanted: Carrier) -> Value:
         return c.saturate(c.build.convert(x, wanted.after), wanted.before)
     if x.element_type not in ("f32", "f64"):
         x = c.build.convert(x, "f32")
-    bits = bits_of(wanted.after)
+    bits = element_type(wanted.after).bits
     is_large = c.holds(x, "GE", 1 << bits - 1)
     beyond = c.flip(c.build.convert(c.subtract(x, 1 << bits - 1), wanted.after))
     small = c.build.convert(c.maximum(x, 0), wanted.after)
@@ -244,5 +246,5 @@ def _of_float(c: Carrying, x: Value, wanted: Carrier) -> Value:
 def clamped_index(c: Carrying, x: Value, given: Carrier) -> Value:
     """An index on its carrier, to be clamped into a dim: of an unsigned one beyond the carrier the greatest."""
     if given.form is Form.SIGNED:
-        return c.choose(c.holds(x, "LT", 0), most_of(x.element_type), x)
+        return c.choose(c.holds(x, "LT", 0), int(x.element.most), x)
     return x
