@@ -24,7 +24,7 @@ NARROWER = {
         "ops.spec.",
     ),  # the judge looks at two texts, and at nothing of who wrote them
     "verify.proof": (
-        *("base.errors.", "ir.mlir", "ops.spec."),
+        *("base.errors.", "base.element_types.", "ir.mlir", "ops.spec."),
         *(f"verify.{name}" for name in ("proof.", "run.", "bounds.compare.", "read.")),
     ),
     "base.registry": ("base.",),

@@ -4,7 +4,7 @@ These are facts of the specification, so that the judge may read them, too.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -32,7 +32,7 @@ class ElementType:
       name: as MLIR prints it ("f32", "ui8", "complex<f32>").
       family: what its elements are.
       bits: the width of an element.
-      least, most: the ends of its finite numbers; of a complex type 0 and 0.
+      least, most: the ends of its finite numbers; of a complex type, here and below, those of its parts.
       dtype: NumPy's type, or that of ml_dtypes; None where XLA has no such type.
       exponent, mantissa: bits of a float's exponent and mantissa, the leading digit not counted.
       smallest: the smallest normal number of a float above 0.
@@ -117,9 +117,8 @@ class ElementType:
             return "FLOAT"
         return "SIGNED" if self.is_signed else "UNSIGNED"
 
-    def holds(self, narrower: str) -> bool:
+    def holds(self, other: "ElementType") -> bool:
         """Whether it is a float that holds each number of a real type, infinities and NaN apart."""
-        other = element_type(narrower)
         if not self.is_float or self.least > other.least or self.most < other.most:
             return False
         if other.is_integer:
@@ -163,8 +162,10 @@ def _float(
     return ElementType(name, Family.FLOAT, bits, -most, most, dtype, exponent, mantissa, smallest, name)
 
 
-def _complex(name: str, part: str, bits: int) -> ElementType:
-    return ElementType(name, Family.COMPLEX, bits, dtype=_dtype(f"complex{bits}"), part=part)
+def _complex(of: ElementType) -> ElementType:
+    """Complex numbers of two such floats."""
+    bits, name = 2 * of.bits, f"complex<{of.name}>"
+    return replace(of, name=name, family=Family.COMPLEX, bits=bits, dtype=_dtype(f"complex{bits}"), part=of.name)
 
 
 def _declared() -> Iterator[ElementType]:
@@ -173,8 +174,8 @@ def _declared() -> Iterator[ElementType]:
         yield _integer(bits, is_signed=True)
         yield _integer(bits, is_signed=False)
     yield _integer(64, is_signed=True, name="index")
-    yield _float("f64", "float64", 11, 52)
-    yield _float("f32", "float32", 8, 23)
+    for wide in (_float("f64", "float64", 11, 52), _float("f32", "float32", 8, 23)):
+        yield from (wide, _complex(wide))
     yield _float("f16", "float16", 5, 10)
     yield _float("bf16", "bfloat16", 8, 7)
     yield _float("f8E3M4", "float8_e3m4", 3, 4)
@@ -191,8 +192,6 @@ def _declared() -> Iterator[ElementType]:
     # Powers of two: neither a sign nor a zero.
     least, most = 2.0**-127, 2.0**127
     yield ElementType("f8E8M0FNU", Family.FLOAT, 8, least, most, _dtype("float8_e8m0fnu"), 8, 0, least, "f8E8M0FNU")
-    yield _complex("complex<f32>", "f32", 64)
-    yield _complex("complex<f64>", "f64", 128)
 
 
 ELEMENT_TYPES = {declared.name: declared for declared in _declared()}

@@ -8,10 +8,11 @@ that are only moved from place to place, may not differ at all.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.consumers.consumer_outcome import Array
 from hlo_lower.ir import mlir
 from hlo_lower.ops.names import COMPARE, CONVERT, SCATTER, SELECT
@@ -109,19 +110,9 @@ def _rounds(op: mlir.RawOperation) -> bool:
 
 
 def _is_float_value(value: mlir.RawValue) -> bool:
-    dtype = _dtype(value)
-    return dtype is not None and _is_float(dtype)
-
-
-def _dtype(value: mlir.RawValue) -> "np.dtype[Any] | None":
-    """The element type of a tensor, None where NumPy has none, or it is no tensor."""
+    """Whether it is a tensor of numbers that are rounded."""
     tensor = mlir.read_tensor_type(value.type)
-    return None if tensor is None else mlir.dtype_of(tensor.element_name)
-
-
-def _is_float(dtype: "np.dtype[Any]") -> bool:
-    """Whether a type rounds; ml_dtypes' types are of kind V or f, its narrow integers too."""
-    return dtype.kind in "fcV" and not dtype.name.startswith(("int", "uint"))
+    return tensor is not None and element_type(tensor.element_name).is_inexact
 
 
 def _as_the_type_of(expected: Array, actual: Array) -> Array:

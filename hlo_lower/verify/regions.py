@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
 from hlo_lower.verify.align.counters import may_not_end
@@ -603,9 +604,7 @@ def _told(region: Region, number: Number, interval: Interval) -> Interval | None
     dtype = side.program.dtype_of(side.value_of[number])
     if dtype is None or dtype.kind == "c":
         return None
-    ends: Interval = (0, 1) if dtype == np.bool_ else (-inf, inf)
-    if dtype.kind in "iu":
-        ends = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    ends = element_type_of(dtype).integer_range or (-inf, inf)
     found = max(interval[0], ends[0]), min(interval[1], ends[1])
     return None if found == ends else found
 

@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 from hlo_lower.base.change import Outcome
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.plain.composite import composite_facts
 from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.targets.target import Target
-from hlo_lower.verify.bounds.compare import epsilon, first_difference, first_difference_beyond
+from hlo_lower.verify.bounds.compare import first_difference, first_difference_beyond
 
 MODULE = """\
 module @attention {
@@ -69,7 +70,7 @@ def test_it_is_kept_for_a_target_that_names_it(legalized):
 
 def assert_near(expected, actual, units):
     """Each element is within so many machine epsilons of what is expected."""
-    bounds = [units * epsilon(e.dtype) * np.abs(e) for e in expected]
+    bounds = [units * element_type_of(e.dtype).epsilon * np.abs(e) for e in expected]
     assert first_difference_beyond(expected, actual, bounds) is None
 
 

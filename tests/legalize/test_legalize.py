@@ -8,10 +8,11 @@ from jax import lax
 
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Outcome
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
 from hlo_lower.ops.targets.target import Target
-from hlo_lower.verify.bounds.compare import epsilon, first_difference, first_difference_beyond
+from hlo_lower.verify.bounds.compare import first_difference, first_difference_beyond
 
 ERF_UNITS = 4
 """XLA evaluates its own erf in f32 by another polynomial: 3.5 machine epsilons at most on 4,096 points of [-6, 6]."""
@@ -70,7 +71,7 @@ def test_custom_calls_compute_the_same(legalized, results):
     x[1, 2], x[2, 3] = np.nan, -np.inf
     before, after = results(CUSTOM, x), results(legalized(CUSTOM)[0], x)
     assert first_difference(before[1:], after[1:]) is None
-    bounds = [ERF_UNITS * epsilon(before[0].dtype) * np.abs(before[0])]
+    bounds = [ERF_UNITS * element_type_of(before[0].dtype).epsilon * np.abs(before[0])]
     assert first_difference_beyond(before[:1], after[:1], bounds) is None
     assert first_difference_beyond(before[:1], [after[0] * np.float32(1 + 2e-6)], bounds) is not None
 

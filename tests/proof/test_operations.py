@@ -104,6 +104,8 @@ def test_variables_are_computed_as_xla_does(name):
         for at in np.ndindex(*expected.shape):
             term = z3.simplify(z3.substitute(lifted(typed.tensor[at], typed.element), *given))
             known = (
-                z3.is_true(term) if typed.element.kind is ElementKind.TRUTH else typed.element.wrapped(term.as_long())
+                z3.is_true(term)
+                if typed.element.kind is ElementKind.TRUTH
+                else typed.element.declared.wrapped(term.as_long())
             )
             assert expected[at] == known, (name, at)

@@ -6,7 +6,8 @@ import pytest
 from one_scatter import VARIADIC, Case, f32, i32, numbers, points, run, some, tile
 
 import hlo_lower as hl
-from hlo_lower.verify.bounds.compare import epsilon, first_difference, first_difference_beyond
+from hlo_lower.base.element_types import element_type_of
+from hlo_lower.verify.bounds.compare import first_difference, first_difference_beyond
 from hlo_lower.verify.run import Executable
 
 
@@ -25,7 +26,7 @@ def test_trap_43_rounding_is_compared_at_level_0():
     exact = [Executable(text, "exact").run(arguments) for text in (before, after)]
     default = [Executable(text, "default").run(arguments) for text in (before, after)]
     assert first_difference(*exact) is None
-    bounds = [4 * epsilon(e.dtype) * np.full(e.shape, np.abs(e).max()) for e in exact[0]]
+    bounds = [4 * element_type_of(e.dtype).epsilon * np.full(e.shape, np.abs(e).max()) for e in exact[0]]
     assert first_difference_beyond(*default, bounds) is None
     assert first_difference_beyond(exact[0], default[1], bounds) is None
     assert hl.verify(before, after, level="full").ok

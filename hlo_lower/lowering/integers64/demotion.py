@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.base.errors import InputError
 from hlo_lower.ops.names import CONVERT
 
@@ -97,19 +98,18 @@ def narrow_array(array: Array, name: str, where: str = "") -> Array:
     Raises:
       InputError: a value does not fit.
     """
-    name_of = {np.int32: "i32", np.uint32: "ui32"}
-    narrower = {"int64": np.int32, "uint64": np.uint32}.get(array.dtype.name)
-    if narrower is None:
+    name_after = NARROWER.get(element_type_of(array.dtype).name)
+    if name_after is None:
         return array
-    info = np.iinfo(narrower)
-    outside = (array < info.min) | (array > info.max)
+    after = element_type(name_after)
+    outside = (array < after.least) | (array > after.most)
     if bool(outside.any()):
         index = tuple(int(i) for i in np.argwhere(outside)[0])
         raise InputError(
             where,
-            f"{name} holds {int(array[index])}, which does not fit in {name_of[narrower]}",
+            f"{name} holds {int(array[index])}, which does not fit in {name_after}",
             facts=f"at {list(index)}; {int(outside.sum())} of {array.size} values are out of "
-            f"[{info.min}, {info.max}]; the module was converted under the assumption that all fit",
+            f"[{after.least}, {after.most}]; the module was converted under the assumption that all fit",
             next_step="convert it without --demote-i64, or give values that fit",
         )
-    return array.astype(narrower)
+    return array.astype(after.dtype)

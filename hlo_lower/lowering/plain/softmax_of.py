@@ -32,8 +32,9 @@ def is_softmax(graph: Graph, function: Function, axis: int) -> bool:
     given, returned = function.body.arguments, function.body.terminator.operands
     if len(given) != 1 or len(returned) != 1 or given[0].raw.type != returned[0].raw.type or not given[0].is_static:
         return False
-    element = given[0].element_type
-    holding = frozenset(name for name in WIDE_FLOATS if element in WIDE_FLOATS and element_type(name).holds(element))
+    element = given[0].element
+    is_wide = element.name in WIDE_FLOATS
+    holding = frozenset(name for name in WIDE_FLOATS if is_wide and element_type(name).holds(element))
     if not _is_within(graph, function, holding):
         return False
     terms = Terms(graph)

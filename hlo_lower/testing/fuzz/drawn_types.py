@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hlo_lower.ir import mlir
+from hlo_lower.base.element_types import ELEMENT_TYPES, element_type, type_range
 
 Class = Literal["float", "signed", "unsigned", "bool", "complex", "scale"]
 """What is legal on a type; "scale" is f8E8M0FNU, powers of two without a sign or a zero, which are only moved."""
@@ -20,7 +20,7 @@ COMPLEX = ("complex<f32>", "complex<f64>")
 
 INDEX_TYPES = ("i32", "i64", "i16", "i8", "ui32", "ui64", "ui16", "ui8")
 
-PACKED = frozenset({"i4", "i2", "ui4", "ui2", "f4E2M1FN"})
+PACKED = frozenset(e.name for e in ELEMENT_TYPES.values() if e.bits < 8 and e.name != "i1")
 """Types of less than a byte."""
 
 WIDER = {
@@ -54,23 +54,18 @@ class DrawnType:
     kind: Class
 
     @property
-    def bits(self) -> int:
-        """The width of an integer type."""
-        return 1 if self.kind == "bool" else int(self.name.removeprefix("u").removeprefix("i"))
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy type; ml_dtypes' for what NumPy has not."""
-        dtype = mlir.dtype_of(self.name)
+        dtype = element_type(self.name).dtype
         assert dtype is not None, self.name
         return dtype
 
     @property
     def limits(self) -> tuple[int, int]:
         """The smallest and the largest value of an integer type."""
-        if self.kind == "unsigned":
-            return 0, (1 << self.bits) - 1
-        return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+        limits = type_range(self.name)
+        assert limits is not None, self.name
+        return limits
 
     def constant(self, value: int) -> np.ndarray[Any, Any]:
         """A scalar of this type that stands for a small integer."""
@@ -79,8 +74,7 @@ class DrawnType:
         if self.kind == "scale":
             return np.asarray(2.0 ** (value % 4)).astype(self.dtype)
         if self.kind in ("signed", "unsigned"):
-            low, high = self.limits
-            value = low + (value - low) % (high - low + 1)
+            value = element_type(self.name).wrapped(value)
         return np.asarray(value).astype(self.dtype)
 
     def literal(self, value: int) -> str:
@@ -112,7 +106,7 @@ def _all() -> dict[str, DrawnType]:
         "scale": ("f8E8M0FNU",),
     }
     known = {name: DrawnType(name, kind) for kind, names in kinds.items() for name in names}
-    return {name: element for name, element in known.items() if mlir.dtype_of(name) is not None}
+    return {name: element for name, element in known.items() if element_type(name).dtype is not None}
 
 
 TYPES = _all()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.testing.fuzz.draw import Draw
 from hlo_lower.testing.fuzz.drawn_types import ANY, INTEGERS, NUMBERS, ORDERED, TYPES, WIDER
 from hlo_lower.testing.fuzz.update_computations import Expr, UpdateComputation
@@ -197,7 +198,7 @@ def _affine(draw: Draw, current: Expr, update: Expr) -> Expr:
 
 
 def _exponent(element: str) -> Expr:
-    return Expr("constant", element, number=1 if TYPES[element].bits <= 2 else 3)
+    return Expr("constant", element, number=1 if element_type(element).bits <= 2 else 3)
 
 
 def _through(wide: str, current: Expr, update: Expr) -> Expr:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
 
 Array = NDArray[Any]
@@ -157,7 +158,7 @@ def _treat(
     if kind == "normalised":
         moved = lines.binary("add", found, lines.constant(size, positions))
         zero = lines.constant(0, positions)
-        sign = "UNSIGNED" if lines.element.startswith("u") else "SIGNED"
+        sign = element_type(lines.element).compare_type
         flags, tensor = typed(positions, "i1"), lines.type(positions)
         below = f"%{lines.prefix}{len(lines.text)}"
         types = f"({tensor}, {tensor}) -> {flags}"

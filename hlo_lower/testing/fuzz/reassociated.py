@@ -7,18 +7,16 @@ to has to stay as it is, bit for bit.
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.testing.fuzz.case import Case
 from hlo_lower.testing.fuzz.case_arguments import Arguments
-from hlo_lower.testing.fuzz.drawn_types import TYPES
 from hlo_lower.testing.fuzz.what_shows import Policy
-from hlo_lower.verify.bounds.compare import Difference, epsilon, first_difference
+from hlo_lower.verify.bounds.compare import Difference, first_difference
 from hlo_lower.verify.judges.reference.scatter import scatter
 
 Array = NDArray[Any]
@@ -73,9 +71,8 @@ def _parts(array: Array) -> tuple[Array, ...]:
 
 def _allowance(case: Case, name: str, k: int, arguments: Arguments, expected: Array, oob: Policy) -> Array:
     """The allowance of one result."""
-    dtype = TYPES[case.region.elements[k]].dtype
-    limits = cast(Any, jnp).finfo(dtype)  # knows bfloat16, and of a complex type its parts
-    largest, smallest = float(limits.max), float(limits.tiny)
+    declared = element_type(case.region.elements[k])
+    largest, smallest = declared.most, declared.smallest
     operand, updates = _magnitudes(arguments.operands[k]), _magnitudes(arguments.updates[k])
 
     def folded(op: np.ufunc, *terms: Array) -> Array:
@@ -92,7 +89,7 @@ def _allowance(case: Case, name: str, k: int, arguments: Arguments, expected: Ar
         else:
             size = folded(np.add, operand, updates)
             is_safe = size < largest / 2
-        allowed = (writes + 2) * epsilon(dtype) * size + smallest
+        allowed = (writes + 2) * declared.epsilon * size + smallest
     return np.where(writes == 0, 0.0, np.where(is_safe, allowed, np.inf))
 
 

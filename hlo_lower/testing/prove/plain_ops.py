@@ -3,6 +3,7 @@ nothing of, and windows it does not look into: rules for these are held against 
 
 from collections.abc import Iterator
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import Rule
 from hlo_lower.lowering.single_ops.plain_op import Elements, PlainOp
 from hlo_lower.ops.names import SCATTER
@@ -64,7 +65,7 @@ def _modules(named: PlainOp, element: str) -> Iterator[tuple[str, str, str, str]
         )
         yield op, f"%x: {a}", kind, lines
     elif named is PlainOp.REMAINDER or element.endswith("64"):
-        divisors = (3, 0, 7) if element.startswith("u") else (3, 0, -1, -5)
+        divisors = (3, 0, 7) if element_type(element).is_unsigned else (3, 0, -1, -5)
         for number in divisors if named is PlainOp.REMAINDER else (32, 5, 64):
             lines = f"%d = stablehlo.constant dense<{number}> : {kind}\n%r = {op} %x, %d : {kind}"
             yield f"{op} by {number}", f"%x: {kind}", kind, lines

@@ -6,6 +6,7 @@ Keys are integers: floats are ordered by their bits, and the prover has no bits 
 from collections.abc import Iterator
 from itertools import product
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.sort.sort_facts import SortStrategy
 from hlo_lower.ops.names import SCATTER, SORT
@@ -56,7 +57,7 @@ def sort_case(
       rows: how many rows are read; None for all.
     """
     keys, along = typed(shape, element), typed(shape, "i8")
-    kind = "UNSIGNED" if element.startswith("u") else "SIGNED"
+    kind = element_type(element).compare_type
     pair, other = f"(tensor<{element}>, tensor<{element}>) -> tensor<i1>", "(tensor<i8>, tensor<i8>) -> tensor<i1>"
     lines = f"%first = stablehlo.compare {direction}, %a, %b, {kind} : {pair}\n"
     if has_second:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.verify.align.align import Assumption, Region, Side
 from hlo_lower.verify.drive.driven_runs import Run, runs_of
 from hlo_lower.verify.drive.input_roles import Roles
@@ -75,7 +76,7 @@ def _may_open(region: Region, number: Number, *, integers_only: bool, across: bo
         if value is None or maker is None or maker.has_effects or not (across or side.is_own(value)):
             continue
         tensor = side.program.type_of(value)
-        if not integers_only or (tensor is not None and tensor.element_name.startswith(("i", "ui"))):
+        if not integers_only or (tensor is not None and element_type(tensor.element_name).is_integer):
             return True
     return False
 

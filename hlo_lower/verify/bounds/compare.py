@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type_of
+
 Array = NDArray[Any]
 
 
@@ -113,23 +115,14 @@ def are_apart(a: Array, b: Array, share: float) -> bool:
     return bool(np.any(np.abs(x[finite] - y[finite]) > share * most))
 
 
-def epsilon(dtype: np.dtype[Any]) -> float:
-    """The distance from 1 to the next number of a float type."""
-    one = np.ones((), np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype)
-    if one.dtype.type in (np.float16, np.float32, np.float64):
-        return float(np.finfo(one.dtype).eps)
-    bits = one.view(f"u{one.dtype.itemsize}") + np.asarray(1, f"u{one.dtype.itemsize}")
-    return float(np.asarray(bits.view(one.dtype), np.float64)) - 1.0
-
-
 def nan_share(array: Array) -> float:
     """The share of NaN among the elements of a float array."""
     return float(np.mean(np.asarray(array != array, np.bool_))) if is_inexact(array) and array.size else 0.0
 
 
 def is_inexact(array: Array) -> bool:
-    """Whether it holds floats; ml_dtypes' types are of kind V or f."""
-    return array.dtype.kind in "fcV" and not array.dtype.name.startswith(("int", "uint"))
+    """Whether it holds floats, or complex numbers."""
+    return element_type_of(array.dtype).is_inexact
 
 
 def _same(a: Array, b: Array) -> NDArray[np.bool_]:

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from math import prod
 
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.ir import mlir
-
-FORMATS = {"f64": (64, 52, 11), "f32": (32, 23, 8), "f16": (16, 10, 5), "bf16": (16, 7, 8)}
-"""Bits in all, of the mantissa and of the exponent; floats of 8 bits and less are left as they are."""
 
 SHORT = {"f64": 26, "f32": 12, "f16": 7, "bf16": 5}
 """Bits at the end of the mantissa that are 0 in a number that is taken as exact."""
@@ -34,12 +32,12 @@ MOST = {"f64": Most(8, 32, 4, 256), "f32": Most(8, 32, 4, 256), "f16": Most(2, 4
 
 
 def float_format(raw_type: mlir.RawType) -> str:
-    """The float type of a tensor's elements or their parts, "" where nothing of it is moved."""
+    """The float type of a tensor's elements or their parts, "" where nothing of it is moved, as of 8 bits and less."""
     tensor = mlir.read_tensor_type(raw_type)
     if tensor is None or not tensor.is_static or not prod(size or 0 for size in tensor.shape):
         return ""
-    name = tensor.element_name.removeprefix("complex<").removesuffix(">")
-    return name if name in FORMATS else ""
+    name = element_type(tensor.element_name).part
+    return name if name in WIDE_FLOATS else ""
 
 
 def function_text(name: str, shape: list[int], element: str) -> str:
@@ -49,11 +47,12 @@ def function_text(name: str, shape: list[int], element: str) -> str:
 
     Bits of a float, taken as an integer, go up by one from a number to the next one of larger magnitude.
     """
-    width, mantissa, exponent = FORMATS[element]
+    declared = element_type(element)
+    width, mantissa = declared.bits, declared.mantissa
     dims = "".join(f"{size}x" for size in shape)
     floats, bits, bools = f"tensor<{dims}{element}>", f"tensor<{dims}ui{width}>", f"tensor<{dims}i1>"
     scalar = f"tensor<ui{width}>"
-    largest, smallest = ((1 << exponent) - 2) << mantissa, 2 << mantissa
+    largest, smallest = ((1 << declared.exponent) - 2) << mantissa, 2 << mantissa
     hashes = {64: (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9), 32: (0x9E3779B1, 0x85EBCA6B), 16: (0x9E3B, 0x85CB)}[width]
 
     def constant(label: str, value: int) -> str:

@@ -29,6 +29,7 @@ How far a number is moved depends on its bits, its op and the salt alone: what w
 
 from collections.abc import Callable
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.bounds.matrix_ops import is_matrix_op, units_of
@@ -183,7 +184,7 @@ class _Disturbing:
     def _disturb_matrix(self, op: mlir.RawOperation, k: int, salt: mlir.RawValue) -> None:
         """Move each element of a factorization's operand, whatever it is: see `matrix_ops`."""
         value = op.operands[k]
-        if not float_format(value.type) or mlir.tensor_element_name(value.type).startswith("complex"):
+        if not float_format(value.type) or element_type(mlir.tensor_element_name(value.type)).is_complex:
             return
         beside = OpsBeside(op)
 
@@ -223,9 +224,8 @@ class _Disturbing:
     ) -> mlir.RawValue:
         """A value of a float or complex type, moved, short numbers too where it is said."""
         element = mlir.tensor_element_name(value.type)
-        if element.startswith("complex"):
-            shape, part = mlir.tensor_shape(value.type), element[len("complex<") : -1]
-            half = mlir.tensor_type(shape, part)
+        if element_type(element).is_complex:
+            half = mlir.tensor_type(mlir.tensor_shape(value.type), element_type(element).part)
             halves = [beside.op(name, [value], half) for name in ("real", "imag")]
             moved = [self._moved(one, most, salt, beside, short=short) for one in halves]
             return beside.op("complex", moved, value.type)

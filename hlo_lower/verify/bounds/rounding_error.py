@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.verify.bounds.compare import epsilon, is_inexact, wide
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type_of
+from hlo_lower.verify.bounds.compare import is_inexact, wide
 
 Array = NDArray[Any]
 
@@ -82,7 +83,7 @@ def moved_arguments(arguments: Sequence[Array], seed: int = 0) -> list[list[Arra
 def _moved(rng: np.random.Generator, array: Array) -> Array:
     if not is_inexact(array):
         return array
-    unit = epsilon(array.dtype)
+    unit = element_type_of(array.dtype).epsilon
     most = ARGUMENT_UNITS if unit < 2.0**-12 else NARROW_ARGUMENT_UNITS
     with np.errstate(all="ignore"):
         own = wide(array)
@@ -97,7 +98,8 @@ def _bound(expected: Array, seen: Sequence[Array]) -> Array:
         moved = np.maximum(moved, _distance(expected, one))
     if not is_inexact(expected):
         return moved
-    unit, smallest = epsilon(expected.dtype), _smallest_normal(expected.dtype)
+    declared = element_type_of(expected.dtype)
+    unit, smallest = declared.epsilon, declared.smallest if declared.part in WIDE_FLOATS else 0.0
     units = UNITS if unit < 2.0**-12 else NARROW_UNITS if unit < 2.0**-6 else 1
     with np.errstate(all="ignore"):
         size = np.abs(wide(expected))
@@ -112,13 +114,6 @@ def _distance(a: Array, b: Array) -> Array:
         same = (x == y) | ((x != x) & (y != y))
         far = np.abs(x - y)
     return np.where(same, 0.0, np.where(np.isfinite(far), far, np.inf))
-
-
-def _smallest_normal(dtype: "np.dtype[Any]") -> float:
-    """Of a float type; of f8 and less, whose subnormals are numbers like others, 0."""
-    part = dtype if dtype.kind != "c" else np.dtype(f"f{dtype.itemsize // 2}")
-    known = {"float64": 2.0**-1022, "float32": 2.0**-126, "bfloat16": 2.0**-126, "float16": 2.0**-14}
-    return known.get(part.name, 0.0)
 
 
 def undecided(bound: Sequence[Array]) -> int:

@@ -3,8 +3,9 @@
 import re
 from math import ceil, prod, sqrt
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
-from hlo_lower.verify.bounds.perturbed_floats import FORMATS, MOST, float_format
+from hlo_lower.verify.bounds.perturbed_floats import MOST, float_format
 from hlo_lower.verify.read.program import CALLS
 
 EXACT = frozenset(
@@ -72,7 +73,7 @@ def is_rounding(op: mlir.RawOperation) -> bool:
 def narrows(convert: mlir.RawOperation) -> bool:
     """Whether a conversion goes from a float type to one of a shorter mantissa."""
     source, to = float_format(convert.operands[0].type), float_format(convert.results[0].type)
-    return bool(source and to) and FORMATS[source][1] > FORMATS[to][1]
+    return bool(source and to) and element_type(source).mantissa > element_type(to).mantissa
 
 
 def summed_operands(op: mlir.RawOperation) -> list[int]:

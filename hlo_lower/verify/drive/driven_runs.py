@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.bounds.matrix_ops import definite
 from hlo_lower.verify.drive.index_regimes import (
@@ -233,7 +234,7 @@ def _of_small(roles: Roles) -> list[_Plan]:
     """Further runs of a small piece: every constant at every input, two of them at once, all that truth values are."""
     plans: list[_Plan] = []
     for place, role in enumerate(roles.inputs):
-        if prod(role.shape) == 1 and _is_float(role.dtype):
+        if prod(role.shape) == 1 and element_type_of(role.dtype).is_float:
             for value in dict.fromkeys((*_specials(role, roles), *_named(role.dtype, roles)[1])):
                 kinds = [("ordinary", "wide")]
                 if not np.isfinite(value) or value == 0.0:
@@ -374,10 +375,6 @@ def _reading(twins: Twins, role: Role, turn: int, before: Sequence[Column]) -> A
     return np.stack([part.reshape(others) for part in parts], axis=role.vector_dim).astype(role.dtype)
 
 
-def _is_float(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind != "c" and is_inexact(np.empty(0, dtype))
-
-
 def _specials(role: Role, roles: Roles) -> list[float]:
     """NaN, infinities and signed zeros, where the type has them and something is known of them."""
     if roles.not_said:
@@ -403,7 +400,7 @@ def _named(dtype: np.dtype[Any], roles: Roles) -> tuple[list[Any], list[Any]]:
         found = [[v for n in numbers if info.min <= (v := n + k) <= info.max] for k in (0, -1, 1)]
         return found[0], [v for one in found for v in one]
     dtype = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
-    if not _is_float(dtype):
+    if not element_type_of(dtype).is_float:
         return [], []
     with np.errstate(all="ignore"):
         own = [float(v) for v in np.asarray(roles.floats, np.float64).astype(dtype) if np.isfinite(v)]

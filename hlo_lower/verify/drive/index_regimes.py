@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.verify.bounds.compare import is_inexact
 
 Array = NDArray[Any]
@@ -132,10 +133,8 @@ def ordinary(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any
         return np.asarray(rng.integers(info.min, info.max, size=shape, dtype=dtype, endpoint=True))
     if dtype.kind == "c":
         return np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
-    if dtype.name.startswith(("int", "uint")):  # the narrow integers of ml_dtypes
-        is_signed, bits = dtype.name.startswith("int"), int(dtype.name.lstrip("uint"))
-        low = -(1 << (bits - 1)) if is_signed else 0
-        return np.asarray(rng.integers(low, low + (1 << bits), size=shape)).astype(dtype)
+    if (ends := element_type_of(dtype).integer_range) is not None:  # the narrow integers of ml_dtypes
+        return np.asarray(rng.integers(ends[0], ends[1] + 1, size=shape)).astype(dtype)
     return np.asarray(rng.standard_normal(shape)).astype(dtype)
 
 

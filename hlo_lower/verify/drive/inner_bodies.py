@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.verify.align.align import Region, Side
-from hlo_lower.verify.drive.turning_points import is_float
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Body, Op, ValueId, location_of, ops_within
 
@@ -64,4 +64,4 @@ def _is_computed(side: Side, value: ValueId) -> bool:
 
 def _is_widened(given: np.dtype[Any], made: np.dtype[Any]) -> bool:
     """Whether a conversion keeps all numbers apart."""
-    return is_float(given) == is_float(made) and given.itemsize <= made.itemsize
+    return element_type_of(given).is_float == element_type_of(made).is_float and given.itemsize <= made.itemsize

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.counters import may_not_end
@@ -194,7 +195,7 @@ class _Taint:
         sources: frozenset[Number] = frozenset()
         for value in op.reads:
             tensor = self.side.program.type_of(value)
-            if tensor is not None and not tensor.element_name.startswith(("f", "bf", "complex")):
+            if tensor is not None and not element_type(tensor.element_name).is_inexact:
                 sources |= self.of(value)
         for body in op.bodies:
             for place, argument in enumerate(body.arguments):

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.verify.read.moves import MOVES
 from hlo_lower.verify.read.program import Op, Program, ValueId
@@ -95,8 +96,8 @@ class Inverse:
         dtype = self._values[value].dtype
         if any(v is None for v in given) or dtype.kind == "c" or not given:
             return
-        known = [np.asarray(v, np.float64) if _is_float(dtype) else v for v in given if v is not None]
-        target = np.asarray(wanted[0], np.float64) if _is_float(dtype) else wanted[0]
+        known = [np.asarray(v, np.float64) if element_type_of(dtype).is_inexact else v for v in given if v is not None]
+        target = np.asarray(wanted[0], np.float64) if element_type_of(dtype).is_inexact else wanted[0]
         laws = _SQUARES if len(op.inputs) == 2 and op.inputs[0] == op.inputs[1] else _UNDONE
         for place, law in enumerate(laws.get(op.short_name, ())):
             if law is None:
@@ -284,7 +285,7 @@ def joined(one: Solution, other: Solution) -> Solution:
 
 def stepped(values: Array, steps: Array) -> Array:
     """Numbers so many steps further: integers by ones, floats by units in the last place."""
-    if not _is_float(values.dtype):
+    if not element_type_of(values.dtype).is_inexact:
         with np.errstate(all="ignore"):
             return (values + steps.astype(values.dtype)).astype(values.dtype) if values.dtype != np.bool_ else values
     if values.dtype.kind == "c":
@@ -295,10 +296,6 @@ def stepped(values: Array, steps: Array) -> Array:
     order = np.where(bits < 0, lowest - bits, bits) + steps.astype(np.int64)
     moved = np.where(order < 0, lowest - order, order).astype(kind).view(values.dtype)
     return np.where(np.isfinite(values.astype(np.float64)), moved, values).astype(values.dtype).reshape(values.shape)
-
-
-def _is_float(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind not in "iub"
 
 
 def _cast(values: Any, dtype: np.dtype[Any]) -> Array:
@@ -314,7 +311,7 @@ def _cast(values: Any, dtype: np.dtype[Any]) -> Array:
 
 def _modular(t: Array, o: Array) -> Array:
     """x with x * o == t: of an odd o modulo the type's size, of another one the quotient."""
-    if _is_float(t.dtype):
+    if element_type_of(t.dtype).is_inexact:
         return np.asarray(t / o)
     bits = 8 * t.dtype.itemsize
     inverses = {int(v): pow(int(v), -1, 1 << bits) for v in np.unique(o) if int(v) % 2}
@@ -327,7 +324,7 @@ def _modular(t: Array, o: Array) -> Array:
 
 def _root(t: Array) -> Array:
     root = np.sqrt(np.abs(np.asarray(t, np.float64)))
-    return np.asarray(root if _is_float(t.dtype) else np.rint(root).astype(t.dtype))
+    return np.asarray(root if element_type_of(t.dtype).is_inexact else np.rint(root).astype(t.dtype))
 
 
 def _shifted(t: Array, by: Array, left: bool) -> Array:
@@ -339,7 +336,7 @@ def _shifted(t: Array, by: Array, left: bool) -> Array:
 _Law: TypeAlias = Callable[[Array, Sequence[Array]], Any] | None
 _SQUARES: Mapping[str, Sequence[_Law]] = {
     "multiply": (lambda t, g: _root(t),),
-    "add": (lambda t, g: t / 2 if _is_float(t.dtype) else t // 2,),
+    "add": (lambda t, g: t / 2 if element_type_of(t.dtype).is_inexact else t // 2,),
 }
 """Of an operation on a value and itself."""
 
@@ -347,11 +344,11 @@ _UNDONE: Mapping[str, Sequence[_Law]] = {
     "add": (lambda t, g: t - g[1], lambda t, g: t - g[0]),
     "subtract": (lambda t, g: t + g[1], lambda t, g: g[0] - t),
     "multiply": (lambda t, g: _modular(t, g[1]), lambda t, g: _modular(t, g[0])),
-    "divide": (lambda t, g: t * g[1], lambda t, g: g[0] / t if _is_float(t.dtype) else None),
+    "divide": (lambda t, g: t * g[1], lambda t, g: g[0] / t if element_type_of(t.dtype).is_inexact else None),
     "remainder": (lambda t, g: t, None),
     "maximum": (lambda t, g: t, lambda t, g: t),
     "minimum": (lambda t, g: t, lambda t, g: t),
-    "power": (lambda t, g: np.power(t, 1.0 / g[1]) if _is_float(t.dtype) else None, None),
+    "power": (lambda t, g: np.power(t, 1.0 / g[1]) if element_type_of(t.dtype).is_inexact else None, None),
     "clamp": (None, lambda t, g: t, None),
     "xor": (lambda t, g: t ^ g[1], lambda t, g: t ^ g[0]),
     "and": (lambda t, g: (t & g[1]) | (g[0] & ~g[1]), lambda t, g: (t & g[0]) | (g[1] & ~g[0])),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.drive.ranges import Interval, Ranges
@@ -337,9 +338,7 @@ def _return_more(block: mlir.RawBlock, values: Sequence[mlir.RawValue]) -> None:
 
 
 def _how(value: mlir.RawValue) -> dict[str, str]:
-    element = mlir.tensor_element_name(value.type)
-    is_float = not element.startswith(("i", "ui"))
-    kind = "FLOAT" if is_float else "UNSIGNED" if element.startswith("ui") or element == "i1" else "SIGNED"
+    kind = element_type(mlir.tensor_element_name(value.type)).compare_type
     return {"compare_type": f"#stablehlo<comparison_type {kind}>"}
 
 

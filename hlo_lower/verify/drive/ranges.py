@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.counters import along_at, counter_at
 from hlo_lower.verify.align.piece import module_of
@@ -257,17 +258,12 @@ class Ranges:
 
     def _type(self, value: ValueId) -> Interval:
         """All that the type of a value holds."""
-        tensor, dtype = self.program.type_of(value), self.program.dtype_of(value)
-        if tensor is not None and tensor.element_name == "i1":
-            return TRUTH
-        if dtype is None or dtype.kind not in "iu":
-            return -inf, inf
-        info = np.iinfo(dtype)
-        return int(info.min), int(info.max)
+        tensor = self.program.type_of(value)
+        return (None if tensor is None else type_range(tensor.element_name)) or (-inf, inf)
 
     def _is_float(self, value: ValueId) -> bool:
         tensor = self.program.type_of(value)
-        return tensor is None or not tensor.element_name.startswith(("i", "ui"))
+        return tensor is None or not element_type(tensor.element_name).is_integer
 
     def _of_argument(self, value: ValueId) -> Interval:
         """An argument of the function or of a body: of a loop's counter its values."""

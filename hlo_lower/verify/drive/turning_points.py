@@ -8,14 +8,14 @@ in most elements, but not in all, stand for each other: what is read where they 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from math import frexp
+from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
-from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.read.program import Op, location_of, ops_within
 
 Array = NDArray[Any]
@@ -91,22 +91,13 @@ def turning_points(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...
     return tuple(integers)[:MOST], tuple(floats)[:MOST]
 
 
-def mantissa(dtype: np.dtype[Any]) -> int:
-    """Bits of a float type's numbers, the first one included."""
-    return int(_finfo(dtype).nmant) + 1
-
-
-def _finfo(dtype: np.dtype[Any]) -> Any:
-    return cast(Any, ml_dtypes).finfo(dtype)
-
-
 def _integers(op: Op, source: np.dtype[Any], made: np.dtype[Any]) -> Iterator[int]:
     if source.kind not in "iu":
         return
     info = np.iinfo(source)
     signs = (1, -1) if info.min else (1,)
-    if op.short_name == "convert" and is_float(made):
-        p, bits = mantissa(made), int(info.max).bit_length()
+    if op.short_name == "convert" and element_type_of(made).is_float:
+        p, bits = element_type_of(made).mantissa + 1, int(info.max).bit_length()
         for k in sorted({p, p + 1, 24, 25, bits - 2, bits - 1}):
             if p <= k < bits:  # two ties at the ends of their binade, one of which is even
                 ties = ((1 << k) + odd * (1 << (k - p)) for odd in (1, 3))
@@ -131,20 +122,20 @@ def _splat(value: mlir.RawValue) -> int | None:
 
 
 def _floats(op: Op, source: np.dtype[Any], made: np.dtype[Any]) -> Iterator[float]:
-    if not is_float(source):
+    if not element_type_of(source).is_float:
         return
     if op.short_name == "reduce_precision":
         exponent, bits = (mlir.integer_of(op.raw.attributes[f"{name}_bits"]) for name in ("exponent", "mantissa"))
         top = (1 << (exponent - 1)) - 1
         yield from _ties(bits + 1, 1 - top, top)
-    elif op.short_name == "convert" and is_float(made):
-        info = _finfo(made)
-        if mantissa(made) < mantissa(source):
-            largest = float(info.max)
-            yield largest
-            yield from _ties(mantissa(made), int(info.minexp), int(np.frexp(largest)[1]) - 1)
+    elif op.short_name == "convert" and element_type_of(made).is_float:
+        narrow = element_type_of(made)
+        if narrow.mantissa < element_type_of(source).mantissa:
+            yield narrow.most
+            yield from _ties(narrow.mantissa + 1, frexp(narrow.smallest)[1] - 1, frexp(narrow.most)[1] - 1)
     elif op.short_name in ROUNDING or (op.short_name == "convert" and made.kind in "iu"):
-        yield from (0.5, 1.5, 2.5, 2.0 ** (mantissa(source) - 1) - 0.5, 2.0 ** (mantissa(source) - 1) + 1)
+        whole = 2.0 ** element_type_of(source).mantissa
+        yield from (0.5, 1.5, 2.5, whole - 0.5, whole + 1)
         if made.kind in "iu":
             yield from (float(np.iinfo(made).max), float(np.iinfo(made).min))
 
@@ -158,8 +149,3 @@ def _ties(bits: int, lowest: int, top: int) -> Iterator[float]:
     if lowest > -1000:
         smallest = 2.0 ** (lowest - bits + 1)
         yield from (smallest / 2, smallest, smallest * 1.5, 2.0**lowest - smallest / 2)
-
-
-def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a type is one of real floats."""
-    return dtype.kind != "c" and is_inexact(np.empty(0, dtype))

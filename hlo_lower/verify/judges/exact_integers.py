@@ -7,9 +7,9 @@ from the ranges of the integers by a law for each operation; where it lies beyon
 from collections.abc import Iterator, Sequence
 from math import inf, prod
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.verify.drive.ranges import Ranges
-from hlo_lower.verify.drive.turning_points import is_float, mantissa
 from hlo_lower.verify.read.program import Op, Program, ValueId, location_of, ops_within
 
 KEPT = frozenset(
@@ -51,24 +51,24 @@ def _back(program: Program, ranges: Ranges) -> Iterator[tuple[Op, float]]:
         source, made = program.dtype_of(op.inputs[0]), program.dtype_of(op.results[0])
         if source is None or made is None:
             continue
-        if op.short_name == "convert" and source.kind in "iub" and is_float(made):
+        if op.short_name == "convert" and source.kind in "iub" and element_type_of(made).is_float:
             bound = max(map(abs, ranges.of(op.inputs[0])))
         elif not any(value in bounds for value in op.inputs):
             continue
         elif op.short_name == "convert" and made.kind in "iu":
             yield op, bounds[op.inputs[0]]
             continue
-        elif is_float(made):
+        elif element_type_of(made).is_float:
             bound = _bound(op, [bounds[v] if v in bounds else _constant(program, v) for v in op.inputs])
         else:
             continue
-        bounds |= dict.fromkeys(op.results, bound if bound <= 1 << mantissa(made) else inf)
+        bounds |= dict.fromkeys(op.results, bound if bound <= 2 << element_type_of(made).mantissa else inf)
 
 
 def _constant(program: Program, value: ValueId) -> float:
     """The largest magnitude of a constant of whole numbers; infinite for other floats, which are no such integers."""
     dtype = program.dtype_of(value)
-    if dtype is not None and not is_float(dtype):  # a condition, or where something lies
+    if dtype is not None and not element_type_of(dtype).is_float:  # a condition, or where something lies
         return 0.0
     maker = program.makers[value]
     while maker is not None and maker.short_name in ("broadcast_in_dim", "reshape"):

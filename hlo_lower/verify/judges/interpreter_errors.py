@@ -8,6 +8,7 @@ totally ordered, so that NaN is below nothing.
 from collections import Counter
 from collections.abc import Sequence
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
 
@@ -34,7 +35,7 @@ def why_interpreter_errs(program: Program, ops: Sequence[Op], outputs: Sequence[
             reads.update(body.returned)
     for op in scatters:
         indices = program.type_of(op.inputs[len(op.results)])
-        if indices is not None and indices.element_name.startswith("ui"):
+        if indices is not None and element_type(indices.element_name).is_unsigned:
             return "it reads unsigned indices as signed"
         if any(reads[operand] > 1 for operand in op.inputs[: len(op.results)]):
             return "it updates an operand in place that is read elsewhere"

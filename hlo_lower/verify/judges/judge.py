@@ -21,13 +21,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.piece import Pieces, pieces_of
 from hlo_lower.verify.bounds.compare import (
     Difference,
     are_apart,
-    epsilon,
     first_difference,
     first_difference_beyond,
     is_inexact,
@@ -607,7 +607,8 @@ def _with_other_signs_of_zeros(expected: Array, actual: Array) -> Array:
 def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
     """Whether a difference is so small, beside the largest magnitude of its result, that it may be a rounding."""
     return not any(
-        are_apart(a, b, ROUNDING_UNITS * epsilon(a.dtype) if is_inexact(a) else 0.0) or _differ_beyond_numbers(a, b)
+        are_apart(a, b, ROUNDING_UNITS * element_type_of(a.dtype).epsilon if is_inexact(a) else 0.0)
+        or _differ_beyond_numbers(a, b)
         for a, b in zip(expected, actual, strict=True)
     )
 
@@ -642,7 +643,7 @@ def _is_inexact(region: Region, op: Op) -> bool:
 
 def _is_float(region: Region, value: int) -> bool:
     tensor = region.pair.first.program.type_of(value)
-    return tensor is not None and tensor.element_name.startswith(("f", "bf", "complex"))
+    return tensor is not None and element_type(tensor.element_name).is_inexact
 
 
 def _has_floats(region: Region) -> bool:

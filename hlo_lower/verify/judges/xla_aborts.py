@@ -11,6 +11,7 @@ says so of a few that XLA's simplifier would have saved, too (a loop of one iter
 
 from math import prod
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.read.constant_folding import Array, settled
 from hlo_lower.verify.read.program import CALLS, inlined_operations
@@ -75,8 +76,8 @@ def _narrows(convert: mlir.RawOperation) -> bool:
 
 def _signed_bits(value: mlir.RawValue) -> int:
     """Bits of a signed integer; 0 of any other element."""
-    name = mlir.tensor_element_name(value.type)
-    return int(name[1:]) if name.startswith("i") and name[1:].isdigit() else 0
+    declared = element_type(mlir.tensor_element_name(value.type))
+    return 0 if declared.is_unsigned else declared.integer_bits
 
 
 def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation], entered: set[str]) -> str:
@@ -96,7 +97,7 @@ def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation]
 
 def _divides_by_zero(op: mlir.RawOperation, known: dict[mlir.RawValue, Array | None]) -> bool:
     """Whether integers that are known are divided by a 0 that is known."""
-    if not mlir.tensor_element_name(op.results[0].type).startswith(("i", "ui")):
+    if not element_type(mlir.tensor_element_name(op.results[0].type)).is_integer:
         return False
     divisor = settled(op.operands[1], known, _made)
     return divisor is not None and not divisor.all() and settled(op.operands[0], known, _made) is not None

@@ -10,12 +10,10 @@ scatter is not run.
 from collections.abc import Hashable
 from math import prod
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.read.program import Program, ValueId, ops_within
 from hlo_lower.verify.read.scatter_positions import position_of, scatters_of
-
-_NARROW = {"i2": 1, "ui2": 2, "i4": 3, "ui4": 4, "i8": 7, "ui8": 8, "i16": 15, "ui16": 16}
-"""Bits of the largest value of an index type in which XLA's bounds may wrap."""
 
 _SAME_ELEMENTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.optimization_barrier"})
 """Ops that are seen through: of two equal values they make two equal values."""
@@ -65,8 +63,8 @@ def _why_it_errs(scatter: mlir.RawOperation) -> str:
     positions = prod(size or 0 for d, size in enumerate(updates.shape) if d not in window)
     if not len(numbers.scattered_dims_to_operand_dims) and positions > 1:
         return "applies several updates at an empty index vector once or not at all (openxla/xla#48716)"
-    bits = _NARROW.get(indices.element_name)
-    if bits is not None and any((size or 0) > (1 << bits) - 1 for size in operand.shape):
+    index = element_type(indices.element_name)
+    if 2 <= index.integer_bits <= 16 and any((size or 0) > index.most for size in operand.shape):
         return "builds its bounds in a narrow index type (openxla/xla#48718)"
     region = scatter.regions[0].blocks[0].arguments
     if any(mlir.tensor_element_name(region[i].type) != mlir.tensor_element_name(values[i].type) for i in range(arity)):

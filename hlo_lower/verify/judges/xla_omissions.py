@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.appended_ops import OpsBeside
 
@@ -33,7 +34,6 @@ TWICE = {
 }
 """Types that XLA converts to others by way of a third one that is no exact one."""
 
-MANTISSA = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8E5M2": 2, "f8E5M2FNUZ": 2, "f4E2M1FN": 1}
 GUARDS = 3
 """Bits behind a type's own that tell on which side of a tie a number lies; the last of them is set if others were."""
 
@@ -102,11 +102,11 @@ def _round_once(convert: mlir.RawOperation) -> None:
     if not mlir.is_static(value.type) or 0 in mlir.static_shape(value.type):
         return
     beside = OpsBeside(convert)
-    if source.startswith(("i", "ui")):
+    if element_type(source).is_integer:
         wide = mlir.tensor_type(mlir.tensor_shape(value.type), "f64")
         value, source = beside.op("convert", [_with_guard(beside, value, source)], wide), "f64"
-    bits = mlir.tensor_type(mlir.tensor_shape(value.type), f"ui{source[1:]}")
-    cut = MANTISSA[source] - MANTISSA[made] - GUARDS
+    bits = mlir.tensor_type(mlir.tensor_shape(value.type), element_type(source).unsigned)
+    cut = element_type(source).mantissa - element_type(made).mantissa - GUARDS
     guarded = _gathered(beside, beside.op("bitcast_convert", [value], bits), cut)
     convert.operands[0] = beside.op("bitcast_convert", [guarded], value.type)
 
@@ -120,8 +120,8 @@ def _with_guard(beside: OpsBeside, value: mlir.RawValue, element: str) -> mlir.R
         beside.constant(np.asarray(v).astype(dtype), scalar) for v in (-(1 << 52) * (element == "i64"), 1 << 52)
     )
     clamped = beside.op("clamp", [low, value, high], value.type)
-    kind = "SIGNED" if element == "i64" else "UNSIGNED"
-    is_small = beside.compare("EQ", [value, clamped], compare_type=f"#stablehlo<comparison_type {kind}>")
+    kind = f"#stablehlo<comparison_type {element_type(element).compare_type}>"
+    is_small = beside.compare("EQ", [value, clamped], compare_type=kind)
     return beside.op("select", [is_small, value, _gathered(beside, value, INTEGER_GUARDS)], value.type)
 
 
@@ -167,7 +167,7 @@ def _is_float_zero(value: mlir.RawValue) -> bool:
         maker = mlir.producer(maker.operands[0])
     if maker is None or maker.name != "stablehlo.constant":
         return False
-    is_complex = "complex" in mlir.tensor_element_name(value.type)
+    is_complex = element_type(mlir.tensor_element_name(value.type)).is_complex
     number = mlir.constant_value(maker, is_complex=True) if is_complex or mlir.is_splat(maker) else None
     return number is not None and number.dtype.kind in "fcV" and not number.any()
 

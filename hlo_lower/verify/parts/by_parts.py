@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Side
 from hlo_lower.verify.parts.counted_whiles import Scope, sliced_at
@@ -264,7 +265,7 @@ class _Shown:
         element = self._element(op.results[0])
         if op.name == "stablehlo.reduce" and not self._is_neutral(self._first.known(op.inputs[1]), combiner):
             return False
-        if element.startswith(("i", "ui")) or combiner in ("maximum", "minimum"):
+        if element_type(element).is_integer or combiner in ("maximum", "minimum"):
             return True
         return self._may_sum and element in SUMMED
 
@@ -424,7 +425,7 @@ class _Shown:
         the order is free."""
         if op.name not in SUM_LAWS or self._may_sum:
             return True
-        return all(self._element(value).startswith(("i", "ui")) for value in op.results)
+        return all(element_type(self._element(value)).is_integer for value in op.results)
 
     def _is_same_body(self, op: Op, other: Op, place: int) -> bool:
         """Whether regions are one function; one that reads what stands in a loop is taken as another."""

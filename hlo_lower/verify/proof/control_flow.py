@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import TRUTH, ElementType
+from hlo_lower.verify.proof.elements import TRUTH, ProofType
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.tensors import Tensor, scalar, selected
 from hlo_lower.verify.proof.terms import Term, both, equal, is_known, opposite, simplified
@@ -39,7 +39,7 @@ def while_(op: Operation) -> list[Tensor]:
 
 
 def _merged(
-    condition: Term, yes: Sequence[Tensor], no: Sequence[Tensor], elements: Sequence[ElementType]
+    condition: Term, yes: Sequence[Tensor], no: Sequence[Tensor], elements: Sequence[ProofType]
 ) -> list[Tensor]:
     if is_known(condition):
         return list(yes if condition else no)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import ElementKind, ElementType
+from hlo_lower.verify.proof.elements import ElementKind, ProofType
 from hlo_lower.verify.proof.query import Typed
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.terms import lifted
@@ -70,19 +70,19 @@ class Drawing:
             found[at] = value
         return found
 
-    def _known(self, term: Any, element: ElementType) -> Any:
+    def _known(self, term: Any, element: ProofType) -> Any:
         """The number that the model has for a term; None for a float that is neither a constant nor drawn yet."""
         value = self._model.eval(lifted(term, element), model_completion=True)
         if element.kind is ElementKind.TRUTH:
             return bool(z3.is_true(value))
         if element.kind is ElementKind.INTEGER:
-            return element.wrapped(value.as_long())
+            return element.declared.wrapped(value.as_long())
         if element.width:
             dtype = _dtype(element.name)
             return np.frombuffer(int(value.as_long()).to_bytes(dtype.itemsize, "little"), dtype)[0]
         return self._floats.get(str(value))
 
-    def _drawn(self, term: Any, element: ElementType) -> Any:
+    def _drawn(self, term: Any, element: ProofType) -> Any:
         """A float, the same one wherever the model has the same."""
         drawn = self._rng.choice(_SPECIAL) if self._is_special else self._rng.normal() * 10
         number = np.asarray(drawn).astype(_dtype(element.name))[()]

@@ -5,12 +5,12 @@ and of every number format. Only where a module looks at the bits of floats (`bi
 what is computed with them is uninterpreted all the same.
 """
 
-import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Any
 
+from hlo_lower.base.element_types import WIDE_FLOATS, ElementType, element_type
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import z3
 
@@ -24,20 +24,23 @@ class ElementKind(Enum):
 
 
 @dataclass(frozen=True)
-class ElementType:
-    """An element type.
+class ProofType:
+    """An element type as the solver has it.
 
     Attributes:
-      name: as printed ("f32", "ui8").
+      declared: the element type.
       kind: what is known of its values.
       width: in bits; 0 for an uninterpreted sort.
-      is_signed: of an integer.
     """
 
-    name: str
+    declared: ElementType
     kind: ElementKind
     width: int
-    is_signed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its element type as printed ("f32", "ui8")."""
+        return self.declared.name
 
     @property
     def sort(self) -> Any:
@@ -46,41 +49,24 @@ class ElementType:
             return z3.BoolSort()
         return z3.BitVecSort(self.width) if self.width else z3.DeclareSort(self.name)
 
-    @property
-    def least(self) -> int:
-        """The least value of an integer type."""
-        return -(1 << (self.width - 1)) if self.is_signed else 0
 
-    @property
-    def greatest(self) -> int:
-        """The greatest value of an integer type."""
-        return (1 << (self.width - self.is_signed)) - 1
-
-    def wrapped(self, value: int) -> int:
-        """An integer modulo 2^width, in the type's range."""
-        low = value & ((1 << self.width) - 1)
-        return low - (1 << self.width) if self.is_signed and low >> (self.width - 1) else low
-
-
-TRUTH = ElementType("i1", ElementKind.TRUTH, 1)
-
-_INTEGER = re.compile(r"(u?)i(\d+)")
-_FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+TRUTH = ProofType(element_type("i1"), ElementKind.TRUTH, 1)
 
 
 @cache
-def element_of(name: str, *, floats_as_bits: bool = False) -> ElementType:
+def element_of(name: str, *, floats_as_bits: bool = False) -> ProofType:
     """An element type by its printed name.
 
     Raises:
       Beyond: it is neither a truth, an integer nor a float (quantized types, tokens).
     """
+    declared = element_type(name)
     if name == "i1":
         return TRUTH
-    if found := _INTEGER.fullmatch(name):
-        return ElementType(name, ElementKind.INTEGER, int(found[2]), not found[1])
-    if re.match(r"(bf|f|complex<f)\d", name):
-        if floats_as_bits and name not in _FLOAT_BITS:
+    if declared.is_integer and name != "index":
+        return ProofType(declared, ElementKind.INTEGER, declared.bits)
+    if declared.is_inexact:
+        if floats_as_bits and name not in WIDE_FLOATS:
             raise Beyond(f"the bits of {name}")
-        return ElementType(name, ElementKind.FLOAT, _FLOAT_BITS[name] if floats_as_bits else 0)
+        return ProofType(declared, ElementKind.FLOAT, declared.bits if floats_as_bits else 0)
     raise Beyond(f"element type {name}")

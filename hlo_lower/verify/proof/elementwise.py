@@ -5,7 +5,7 @@ from functools import partial
 
 from hlo_lower.verify.proof import integers
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import TRUTH, ElementKind, ElementType
+from hlo_lower.verify.proof.elements import TRUTH, ElementKind, ProofType
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.tensors import Tensor, built, mapped, selected
@@ -53,11 +53,11 @@ def elementwise(op: Operation) -> list[Tensor]:
     return [_uninterpreted(op, op.name, op.element())]
 
 
-def _uninterpreted(op: Operation, symbol: str, result: ElementType) -> Tensor:
+def _uninterpreted(op: Operation, symbol: str, result: ProofType) -> Tensor:
     return _mapped_symbol(op, f"{symbol} {op.attributes}", op.elements, result)
 
 
-def _mapped_symbol(op: Operation, symbol: str, elements: Sequence[ElementType], result: ElementType) -> Tensor:
+def _mapped_symbol(op: Operation, symbol: str, elements: Sequence[ProofType], result: ProofType) -> Tensor:
     """A function symbol on each place's terms."""
 
     def at_place(*terms: Term) -> Term:
@@ -84,7 +84,7 @@ def compare(op: Operation) -> list[Tensor]:
     return [mapped(op.shape(), holds, *op.operands)]
 
 
-_RELATIONS: Mapping[str, Callable[[Term, Term, ElementType], Term]] = {
+_RELATIONS: Mapping[str, Callable[[Term, Term, ProofType], Term]] = {
     "EQ": equal,
     "NE": lambda a, b, e: opposite(equal(a, b, e)),
     "LT": below,
@@ -92,7 +92,7 @@ _RELATIONS: Mapping[str, Callable[[Term, Term, ElementType], Term]] = {
     "GT": lambda a, b, e: below(b, a, e),
     "GE": lambda a, b, e: at_most(b, a, e),
 }
-_OF_TRUTHS: Mapping[str, Callable[[Term, Term, ElementType], Term]] = {
+_OF_TRUTHS: Mapping[str, Callable[[Term, Term, ProofType], Term]] = {
     "EQ": equal,
     "NE": lambda a, b, e: opposite(equal(a, b, e)),
     "LT": lambda a, b, _: both(opposite(a), b),
@@ -113,19 +113,19 @@ def convert(op: Operation) -> list[Tensor]:
     return [converted_tensor(op.operands[0], op.operand_element(), op.element())]
 
 
-def converted_tensor(tensor: Tensor, source: ElementType, target: ElementType) -> Tensor:
+def converted_tensor(tensor: Tensor, source: ProofType, target: ProofType) -> Tensor:
     """A tensor in another element type."""
     return mapped(tensor.shape, partial(converted, source=source, target=target), tensor)
 
 
-def converted(term: Term, source: ElementType, target: ElementType) -> Term:
+def converted(term: Term, source: ProofType, target: ProofType) -> Term:
     """One element in another element type."""
     if source == target:
         return term
     if ElementKind.FLOAT in (source.kind, target.kind):
         return applied("convert", [(term, source)], target)
     if source.kind is ElementKind.TRUTH:
-        return chosen(term, target.wrapped(1), 0, target)
+        return chosen(term, target.declared.wrapped(1), 0, target)
     if target.kind is ElementKind.TRUTH:
         return opposite(equal(term, 0, source))
     return integers.converted(term, source, target)
@@ -145,16 +145,16 @@ def bitcast_convert(op: Operation) -> list[Tensor]:
     return [mapped(op.shape(), partial(_wrapped, target=target), op.operands[0])]
 
 
-def _part(term: Term, number: int, source: ElementType, target: ElementType) -> Term:
+def _part(term: Term, number: int, source: ProofType, target: ProofType) -> Term:
     """Some bits of an integer."""
     low = number * target.width
     return simplified(z3.Extract(low + target.width - 1, low, lifted(term, source)), target)
 
 
-def _joined(terms: list[Term], source: ElementType, target: ElementType) -> Term:
+def _joined(terms: list[Term], source: ProofType, target: ProofType) -> Term:
     """The integer of these bits, the lowest first."""
     return simplified(z3.Concat(*(lifted(term, source) for term in reversed(terms))), target)
 
 
-def _wrapped(term: Term, target: ElementType) -> Term:
-    return target.wrapped(term) if is_known(term) and target.kind is not ElementKind.TRUTH else term
+def _wrapped(term: Term, target: ProofType) -> Term:
+    return target.declared.wrapped(term) if is_known(term) and target.kind is not ElementKind.TRUTH else term

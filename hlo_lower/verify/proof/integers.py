@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hlo_lower.verify.proof.elements import ElementType
+from hlo_lower.verify.proof.elements import ProofType
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.terms import Term, at_most, below, chosen, equal, is_known, lifted, lowered
 
@@ -21,9 +21,9 @@ Operation = Callable[..., Term]
 def _ring(operation: Any) -> Operation:
     """An operation that is the same on numbers and, modulo 2^w, on bit-vectors."""
 
-    def compute(element: ElementType, *terms: Term) -> Term:
+    def compute(element: ProofType, *terms: Term) -> Term:
         if all(map(is_known, terms)):
-            return element.wrapped(operation(*terms))
+            return element.declared.wrapped(operation(*terms))
         return lowered(operation(*(lifted(term, element) for term in terms)), element)
 
     return compute
@@ -32,7 +32,7 @@ def _ring(operation: Any) -> Operation:
 _sum, _product, _difference, negated = map(_ring, (_operator.add, _operator.mul, _operator.sub, _operator.neg))
 
 
-def added(element: ElementType, a: Term, b: Term) -> Term:
+def added(element: ProofType, a: Term, b: Term) -> Term:
     """a + b."""
     for known, other in ((a, b), (b, a)):
         if is_known(known) and known == 0:
@@ -40,12 +40,12 @@ def added(element: ElementType, a: Term, b: Term) -> Term:
     return _sum(element, a, b)
 
 
-def subtracted(element: ElementType, a: Term, b: Term) -> Term:
+def subtracted(element: ProofType, a: Term, b: Term) -> Term:
     """a - b."""
     return a if is_known(b) and b == 0 else _difference(element, a, b)
 
 
-def multiplied(element: ElementType, a: Term, b: Term) -> Term:
+def multiplied(element: ProofType, a: Term, b: Term) -> Term:
     """a * b."""
     for known, other in ((a, b), (b, a)):
         if is_known(known) and known in (0, 1):
@@ -66,55 +66,57 @@ def _as_truth(term: Term) -> Term | None:
     return condition if is_number else None
 
 
-def least(element: ElementType, a: Term, b: Term) -> Term:
+def least(element: ProofType, a: Term, b: Term) -> Term:
     """The smaller one."""
     return chosen(at_most(a, b, element), a, b, element)
 
 
-def greatest(element: ElementType, a: Term, b: Term) -> Term:
+def greatest(element: ProofType, a: Term, b: Term) -> Term:
     """The larger one."""
     return chosen(at_most(b, a, element), a, b, element)
 
 
-def clamped(element: ElementType, low: Term, value: Term, high: Term) -> Term:
+def clamped(element: ProofType, low: Term, value: Term, high: Term) -> Term:
     """min(max(value, low), high)."""
     return least(element, greatest(element, value, low), high)
 
 
-def divided(element: ElementType, a: Term, b: Term) -> Term:
+def divided(element: ProofType, a: Term, b: Term) -> Term:
     """a / b, rounded towards zero."""
-    ones = element.wrapped(-1)
+    ones = element.declared.wrapped(-1)
     if is_known(a) and is_known(b):
         quotient = abs(a) // abs(b) if b else 0
-        return element.wrapped(quotient if (a < 0) == (b < 0) else -quotient) if b else ones
+        return element.declared.wrapped(quotient if (a < 0) == (b < 0) else -quotient) if b else ones
     x, y = lifted(a, element), lifted(b, element)
-    quotient = x / y if element.is_signed else z3.UDiv(x, y)
+    quotient = x / y if element.declared.is_signed else z3.UDiv(x, y)
     return chosen(equal(b, 0, element), ones, quotient, element)
 
 
-def remaining(element: ElementType, a: Term, b: Term) -> Term:
+def remaining(element: ProofType, a: Term, b: Term) -> Term:
     """a - a / b * b, with the sign of a."""
     if is_known(a) and is_known(b):
         rest = abs(a) % abs(b) if b else abs(a)
-        return element.wrapped(-rest if a < 0 else rest)
+        return element.declared.wrapped(-rest if a < 0 else rest)
     x, y = lifted(a, element), lifted(b, element)
-    return chosen(equal(b, 0, element), a, z3.SRem(x, y) if element.is_signed else z3.URem(x, y), element)
+    return chosen(equal(b, 0, element), a, z3.SRem(x, y) if element.declared.is_signed else z3.URem(x, y), element)
 
 
-def absolute(element: ElementType, a: Term) -> Term:
+def absolute(element: ProofType, a: Term) -> Term:
     """|a|; of the least value itself."""
     return chosen(below(a, 0, element), negated(element, a), a, element)
 
 
-def sign(element: ElementType, a: Term) -> Term:
+def sign(element: ProofType, a: Term) -> Term:
     """-1, 0 or 1."""
-    return chosen(below(a, 0, element), element.wrapped(-1), chosen(equal(a, 0, element), 0, 1, element), element)
+    return chosen(
+        below(a, 0, element), element.declared.wrapped(-1), chosen(equal(a, 0, element), 0, 1, element), element
+    )
 
 
 def _shifted(of_z3: Any) -> Operation:
     """A shift, of bit-vectors only."""
 
-    def compute(element: ElementType, a: Term, b: Term) -> Term:
+    def compute(element: ProofType, a: Term, b: Term) -> Term:
         return lowered(z3.simplify(of_z3(lifted(a, element), lifted(b, element))), element)
 
     return compute
@@ -124,13 +126,13 @@ def _logically(a: Any, b: Any) -> Any:
     return z3.LShR(a, b)
 
 
-def converted(term: Term, source: ElementType, target: ElementType) -> Term:
+def converted(term: Term, source: ProofType, target: ProofType) -> Term:
     """An integer in another integer type: cut off, or extended by zeros or by its sign."""
     if is_known(term):
-        return target.wrapped(term)
+        return target.declared.wrapped(term)
     if target.width <= source.width:
         return term if target.width == source.width else lowered(z3.Extract(target.width - 1, 0, term), target)
-    extend = z3.SignExt if source.is_signed else z3.ZeroExt
+    extend = z3.SignExt if source.declared.is_signed else z3.ZeroExt
     return lowered(extend(target.width - source.width, term), target)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import ElementKind, ElementType
+from hlo_lower.verify.proof.elements import ElementKind, ProofType
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.tensors import MOST_ELEMENTS, Place, Tensor, built
@@ -24,12 +24,12 @@ def constant(op: Operation) -> list[Tensor]:
     return [built(shape, lambda place: literal(value[place], element))]
 
 
-def literal(value: np.generic, element: ElementType) -> Term:
+def literal(value: np.generic, element: ProofType) -> Term:
     """A NumPy number as a term."""
     if element.kind is ElementKind.TRUTH:
         return bool(value)
     if element.kind is ElementKind.INTEGER:
-        return element.wrapped(int(value))
+        return element.declared.wrapped(int(value))
     bits = int.from_bytes(np.asarray(value).tobytes(), "little")
     return bits if element.width else z3.Const(f"{element.name} {bits:#x}", element.sort)
 
@@ -41,7 +41,7 @@ def iota(op: Operation) -> list[Tensor]:
     def number(place: Place) -> Term:
         if element.kind is ElementKind.FLOAT:
             return applied(f"iota {place[dim]}", [], element)
-        return element.wrapped(place[dim])
+        return element.declared.wrapped(place[dim])
 
     return [built(op.shape(), number)]
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import ElementType
+from hlo_lower.verify.proof.elements import ProofType
 from hlo_lower.verify.proof.tensors import Tensor
 from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.world import World
@@ -72,16 +72,16 @@ class Operation:
         """
         return static_shape(self.raw.results[result].type)
 
-    def element(self, result: int = 0) -> ElementType:
+    def element(self, result: int = 0) -> ProofType:
         """The element type of a result."""
         return self.world.element(element_name(self.raw.results[result].type))
 
-    def operand_element(self, number: int = 0) -> ElementType:
+    def operand_element(self, number: int = 0) -> ProofType:
         """The element type of an operand."""
         return self.world.element(element_name(self.raw.operands[number].type))
 
     @property
-    def elements(self) -> list[ElementType]:
+    def elements(self) -> list[ProofType]:
         """The element types of all operands."""
         return [self.operand_element(k) for k in range(len(self.operands))]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import ElementType
+from hlo_lower.verify.proof.elements import ProofType
 from hlo_lower.verify.proof.evaluator import Evaluator
 from hlo_lower.verify.proof.operation import element_name, static_shape
 from hlo_lower.verify.proof.solver import z3
@@ -20,7 +20,7 @@ class Typed:
     """A tensor of terms with its element type."""
 
     tensor: Tensor
-    element: ElementType
+    element: ProofType
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _arguments(program: Program, world: World) -> list[Typed]:
     return found
 
 
-def _variables(number: int, shape: Sequence[int], element: ElementType) -> Tensor:
+def _variables(number: int, shape: Sequence[int], element: ProofType) -> Tensor:
     return built(shape, lambda at: z3.Const(f"argument {number} {list(at)}", element.sort))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify.proof import integers
-from hlo_lower.verify.proof.elements import ElementKind, ElementType
+from hlo_lower.verify.proof.elements import ElementKind, ProofType
 from hlo_lower.verify.proof.elementwise import TRUTHS, converted
 from hlo_lower.verify.proof.operation import Operation, element_name
 from hlo_lower.verify.proof.tensors import Place, Tensor, built
@@ -53,7 +53,7 @@ def _folded(value: Tensor, initial: Term, dims: Sequence[int], shape: Sequence[i
     return built(shape, element_at)
 
 
-def _foldings(block: mlir.RawBlock, elements: Sequence[ElementType]) -> list[Folding] | None:
+def _foldings(block: mlir.RawBlock, elements: Sequence[ProofType]) -> list[Folding] | None:
     """For each operand what combines two of its elements in any order; None where the region is something else."""
     arguments, operations = list(block.arguments), [o.operation for o in block.operations]
     returned = list(operations[-1].operands)
@@ -72,7 +72,7 @@ def _foldings(block: mlir.RawBlock, elements: Sequence[ElementType]) -> list[Fol
     return found
 
 
-def _of_integers(name: str, element: ElementType) -> Folding:
+def _of_integers(name: str, element: ProofType) -> Folding:
     compute = integers.OPERATIONS[_INTEGERS[name]]
     return partial(compute, element)
 

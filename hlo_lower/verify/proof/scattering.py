@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from hlo_lower.ir import mlir
-from hlo_lower.verify.proof.elements import ElementType
+from hlo_lower.verify.proof.elements import ProofType
 from hlo_lower.verify.proof.elementwise import converted_tensor
 from hlo_lower.verify.proof.operation import Operation, element_name
 from hlo_lower.verify.proof.starts import starts_at
@@ -84,13 +84,13 @@ def scatter(op: Operation) -> list[Tensor]:
     return currents
 
 
-def _promoted(op: Operation, number: int, target: ElementType) -> Tensor:
+def _promoted(op: Operation, number: int, target: ProofType) -> Tensor:
     """An operand in the type that the region has for it."""
     source, tensor = op.operand_element(number), op.operands[number]
     return tensor if source == target else converted_tensor(tensor, source, target)
 
 
-def _update(hits: Sequence[tuple[Term, Place]], updates: Tensor, element: ElementType) -> Term:
+def _update(hits: Sequence[tuple[Term, Place]], updates: Tensor, element: ProofType) -> Term:
     """The update element that hits; one of them does."""
     found = updates[hits[0][1]]
     for condition, place in hits[1:]:

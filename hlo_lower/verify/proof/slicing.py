@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlo_lower.verify.proof.elements import ElementType
+from hlo_lower.verify.proof.elements import ProofType
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.starts import clamped_starts
 from hlo_lower.verify.proof.tensors import Place, Tensor, built, scalar, selected
@@ -20,7 +20,7 @@ def dynamic_slice(op: Operation) -> list[Tensor]:
     return [value]
 
 
-def _mux(conditions: Sequence[Term], parts: Sequence[Tensor], element: ElementType) -> Tensor:
+def _mux(conditions: Sequence[Term], parts: Sequence[Tensor], element: ProofType) -> Tensor:
     """The part whose condition holds; one of them does, so the first is what is left."""
     found = parts[0]
     for condition, part in zip(conditions[1:], parts[1:], strict=True):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import ElementType
+from hlo_lower.verify.proof.elements import ProofType
 from hlo_lower.verify.proof.terms import Term, chosen
 
 Tensor: TypeAlias = NDArray[Any]
@@ -63,7 +63,7 @@ def mapped(shape: Sequence[int], function: Callable[..., Term], *tensors: Tensor
     return built(shape, lambda place: function(*(tensor[place] for tensor in spread)))
 
 
-def selected(condition: Tensor, yes: Tensor, no: Tensor, element: ElementType) -> Tensor:
+def selected(condition: Tensor, yes: Tensor, no: Tensor, element: ProofType) -> Tensor:
     """Each element of `yes` where the condition holds, else of `no`; a condition of rank 0 is for all."""
 
     def pick(here: Term, a: Term, b: Term) -> Term:

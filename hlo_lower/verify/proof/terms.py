@@ -6,7 +6,7 @@ which keeps loop counters, iotas and masks out of the solver.
 
 from typing import Any, TypeAlias
 
-from hlo_lower.verify.proof.elements import TRUTH, ElementKind, ElementType
+from hlo_lower.verify.proof.elements import TRUTH, ElementKind, ProofType
 from hlo_lower.verify.proof.solver import z3
 
 Term: TypeAlias = Any
@@ -17,23 +17,23 @@ def is_known(term: Term) -> bool:
     return isinstance(term, bool | int)
 
 
-def lifted(term: Term, element: ElementType) -> Any:
+def lifted(term: Term, element: ProofType) -> Any:
     """A term as an expression of z3."""
     if not is_known(term):
         return term
     return z3.BoolVal(term) if element.kind is ElementKind.TRUTH else z3.BitVecVal(term, element.width)
 
 
-def lowered(expression: Any, element: ElementType) -> Term:
+def lowered(expression: Any, element: ProofType) -> Term:
     """An expression as a Python number where it is one."""
     if element.kind is ElementKind.TRUTH:
         return True if z3.is_true(expression) else False if z3.is_false(expression) else expression
     if z3.is_bv_value(expression):
-        return element.wrapped(expression.as_long())
+        return element.declared.wrapped(expression.as_long())
     return expression
 
 
-def simplified(expression: Any, element: ElementType) -> Term:
+def simplified(expression: Any, element: ProofType) -> Term:
     """An expression as z3's own rewriting leaves it."""
     return expression if is_known(expression) else lowered(z3.simplify(expression), element)
 
@@ -70,7 +70,7 @@ def opposite(term: Term) -> Term:
     return not term if is_known(term) else z3.Not(term)
 
 
-def chosen(condition: Term, yes: Term, no: Term, element: ElementType) -> Term:
+def chosen(condition: Term, yes: Term, no: Term, element: ProofType) -> Term:
     """`yes` where the condition holds, else `no`."""
     if is_known(condition):
         return yes if condition else no
@@ -81,7 +81,7 @@ def chosen(condition: Term, yes: Term, no: Term, element: ElementType) -> Term:
     return z3.If(condition, lifted(yes, element), lifted(no, element))
 
 
-def equal(a: Term, b: Term, element: ElementType) -> Term:
+def equal(a: Term, b: Term, element: ProofType) -> Term:
     """Whether two terms of one type are the same value, bit for bit."""
     if same(a, b):
         return True
@@ -89,21 +89,21 @@ def equal(a: Term, b: Term, element: ElementType) -> Term:
         return False
     if element.kind is ElementKind.INTEGER:
         for known in (a, b):
-            if is_known(known) and not element.least <= known <= element.greatest:
+            if is_known(known) and not element.declared.least <= known <= element.declared.most:
                 return False
     return simplified(lifted(a, element) == lifted(b, element), TRUTH)
 
 
-def at_most(a: Term, b: Term, element: ElementType) -> Term:
+def at_most(a: Term, b: Term, element: ProofType) -> Term:
     """Whether a <= b, of integers."""
     if is_known(a) and is_known(b):
         return a <= b
-    if (is_known(a) and a <= element.least) or (is_known(b) and b >= element.greatest):
+    if (is_known(a) and a <= element.declared.least) or (is_known(b) and b >= element.declared.most):
         return True
     x, y = lifted(a, element), lifted(b, element)
-    return simplified(x <= y if element.is_signed else z3.ULE(x, y), TRUTH)
+    return simplified(x <= y if element.declared.is_signed else z3.ULE(x, y), TRUTH)
 
 
-def below(a: Term, b: Term, element: ElementType) -> Term:
+def below(a: Term, b: Term, element: ProofType) -> Term:
     """Whether a < b, of integers."""
     return opposite(at_most(b, a, element))

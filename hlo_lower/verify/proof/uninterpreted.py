@@ -7,13 +7,13 @@ symbol for each element of the result, applied to all elements of the operands.
 
 from collections.abc import Sequence
 
-from hlo_lower.verify.proof.elements import ElementType
+from hlo_lower.verify.proof.elements import ProofType
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.tensors import Tensor, built
 from hlo_lower.verify.proof.terms import Term, lifted, lowered
 
 
-def applied(symbol: str, arguments: Sequence[tuple[Term, ElementType]], result: ElementType) -> Term:
+def applied(symbol: str, arguments: Sequence[tuple[Term, ProofType]], result: ProofType) -> Term:
     """A function symbol of scalars; the types are part of the symbol."""
     name = f"{symbol}({', '.join(e.name for _, e in arguments)}) -> {result.name}"
     if not arguments:
@@ -23,7 +23,7 @@ def applied(symbol: str, arguments: Sequence[tuple[Term, ElementType]], result: 
 
 
 def of_tensors(
-    symbol: str, operands: Sequence[tuple[Tensor, ElementType]], shape: Sequence[int], result: ElementType
+    symbol: str, operands: Sequence[tuple[Tensor, ProofType]], shape: Sequence[int], result: ProofType
 ) -> Tensor:
     """A function of whole tensors."""
     told = f"{symbol} of {[tensor.shape for tensor, _ in operands]}"

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import ElementType, element_of
+from hlo_lower.verify.proof.elements import ProofType, element_of
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.terms import Term, either, is_known, opposite
 from hlo_lower.verify.read.numbering import Table
@@ -38,7 +38,7 @@ class World:
     _path: list[Any] = field(default_factory=list[Any])
     _start: float = field(default_factory=perf_counter)
 
-    def element(self, name: str) -> ElementType:
+    def element(self, name: str) -> ProofType:
         """An element type by its printed name.
 
         Raises:

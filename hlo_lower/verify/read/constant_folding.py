@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.verify.read.moves import MOVES, Move
 
@@ -169,26 +170,20 @@ def _convert(
         return np.asarray(x).astype(dtype)
 
     given = operands[0]
-    if dtype.name in _HOLDS and _holds(dtype.name, given):
+    if _holds(dtype, given):
         one = all(is_splat(o) for o in operands) and 0 not in shape
         return np.broadcast_to(converted(_one(given)), shape) if one else converted(given)
     return _computed(converted)(raw, operands, shape, dtype) if dtype.kind in "iu" else None
 
 
-_HOLDS = {
-    "float16": ((), 11),
-    "bfloat16": ((), 8),
-    "float32": (("float16", "bfloat16"), 24),
-    "float64": (("float16", "bfloat16", "float32"), 53),
-}
-"""Float types: which of them each holds all numbers of, and the bits of a number."""
-
-
-def _holds(name: str, given: Array) -> bool:
-    """Whether a float type holds all numbers of an array exactly; of NaN nothing is said."""
-    narrower, bits = _HOLDS[name]
+def _holds(dtype: np.dtype[Any], given: Array) -> bool:
+    """Whether a wide float type holds all numbers of an array exactly; of NaN nothing is said."""
+    wide, narrow = element_type_of(dtype), element_type_of(given.dtype)
+    if wide.name not in WIDE_FLOATS:
+        return False
     if given.dtype.kind not in "iub":
-        return given.dtype.name in narrower and not np.any(given != given)
+        return narrow.name in WIDE_FLOATS - {wide.name} and wide.holds(narrow) and not np.any(given != given)
+    bits = wide.mantissa + 1
     least, most = (int(end) for end in (given.min(initial=0), given.max(initial=0)))
     return -(1 << bits) <= least and most <= 1 << bits
 

@@ -9,6 +9,7 @@ from math import prod
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.judges.unshown import SORTED, UNIQUE
@@ -195,5 +196,4 @@ def _neighbours(beside: OpsBeside, rows: mlir.RawValue) -> list[mlir.RawValue]:
 
 
 def _compared(rows: mlir.RawValue) -> str:
-    is_unsigned = mlir.tensor_element_name(rows.type).startswith("u")
-    return f"#stablehlo<comparison_type {'UNSIGNED' if is_unsigned else 'SIGNED'}>"
+    return f"#stablehlo<comparison_type {element_type(mlir.tensor_element_name(rows.type)).compare_type}>"

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type_of
+
 Array = NDArray[Any]
 
 
@@ -32,9 +34,10 @@ def apply(op: str, dtype: np.dtype[Any], inputs: Sequence[Array]) -> Array:
     """
     if op == "select":
         return np.where(inputs[0], inputs[1], inputs[2])
-    is_integer = dtype.name.startswith(("int", "uint"))
+    declared = element_type_of(dtype)
+    is_integer = declared.is_integer and dtype != np.bool_
     if is_integer:
-        inputs = [i.astype(np.uint64 if dtype.name.startswith("u") else np.int64) for i in inputs]
+        inputs = [i.astype(np.int64 if declared.is_signed else np.uint64) for i in inputs]
     if op.startswith("compare "):
         return np.asarray(_COMPARE[op.split()[1]](*inputs), np.bool_)
     table = _INTEGER if is_integer else _BOOLEAN if dtype == np.bool_ else FLOAT
@@ -46,9 +49,9 @@ def apply(op: str, dtype: np.dtype[Any], inputs: Sequence[Array]) -> Array:
 
 def _cut(wide: Array, dtype: np.dtype[Any]) -> Array:
     """Integers of 64 bits modulo 2^width."""
-    bits = int(dtype.name.lstrip("uint"))
+    bits = element_type_of(dtype).bits
     found = wide.astype(np.uint64) & np.uint64((1 << bits) - 1)
-    if dtype.name.startswith("u"):
+    if element_type_of(dtype).is_unsigned:
         return found.astype(dtype)
     if bits == 64:
         return found.view(np.int64)
