@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.verify.bounds.compare import (
-    epsilon,
     first_difference,
     first_difference_beyond,
     nan_share,
@@ -129,7 +129,7 @@ def test_a_difference_is_where_it_is():
 
 def test_machine_epsilons_and_shares_of_nan():
     """Epsilon is known for every float type; what is no float has no NaN."""
-    assert epsilon(np.dtype(np.float32)) == 2**-23
-    assert epsilon(np.dtype(ml_dtypes.bfloat16)) == 2**-7
-    assert epsilon(np.dtype(np.complex64)) == 2**-23
+    assert element_type_of(np.dtype(np.float32)).epsilon == 2**-23
+    assert element_type_of(np.dtype(ml_dtypes.bfloat16)).epsilon == 2**-7
+    assert element_type_of(np.dtype(np.complex64)).epsilon == 2**-23
     assert (nan_share(f32(1, np.nan)), nan_share(np.asarray([1])), nan_share(f32())) == (0.5, 0, 0)

@@ -1,0 +1,104 @@
+"""Element types: each one that StableHLO computes with is declared, as NumPy and ml_dtypes have it."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from hlo_lower.base.element_types import ELEMENT_TYPES, Family, element_type, element_type_of, type_range
+from hlo_lower.ir import mlir
+
+DECLARED = [e for e in ELEMENT_TYPES.values() if e.name != "index"]
+FLOATS = {e.name: e for e in DECLARED if e.is_float}
+ON = """func.func @main(%x: tensor<2x{0}>) -> tensor<1x2x{0}> {{
+  %r = stablehlo.reshape %x : (tensor<2x{0}>) -> tensor<1x2x{0}>
+  return %r : tensor<1x2x{0}>
+}}"""
+
+
+def is_taken(name):
+    """Whether jaxlib's StableHLO has an op on such elements."""
+    text = ON.format(name)
+    context = mlir.shared_context(len(text))
+    with mlir.active(context):
+        try:
+            return mlir.parse_module(text, context).operation.verify()
+        except Exception:  # whatever the bindings raise: it is refused
+            return False
+
+
+def candidates():
+    """Integers of all widths to 128, and each float type of which jaxlib has a Python class."""
+    with mlir.active(mlir.shared_context(0)):
+        classes = [getattr(mlir.ir, name) for name in dir(mlir.ir) if name.endswith("Type")]
+        floats = {
+            str(one.get()) for one in classes if issubclass(one, mlir.ir.FloatType) and one is not mlir.ir.FloatType
+        }
+    integers = {f"{letters}i{bits}" for letters in ("", "s", "u") for bits in range(1, 129)}
+    return integers | floats | {f"complex<{name}>" for name in floats}
+
+
+def test_what_stablehlo_computes_with_is_declared():
+    """An element type is declared if, and only if, jaxlib's StableHLO has ops on it."""
+    found = candidates()
+    assert {"bf16", "f8E4M3FN", "f64"} <= found
+    assert {e.name for e in DECLARED} == {name for name in found if is_taken(name)}
+
+
+@pytest.mark.parametrize("name", [e.name for e in DECLARED if e.is_integer and e.bits >= 8])
+def test_integers_are_those_of_numpy(name):
+    """Width and range of an integer type are those of NumPy's type."""
+    declared = element_type(name)
+    info = np.iinfo(declared.dtype)
+    assert (info.bits, info.min, info.max) == (declared.bits, *type_range(name))
+    assert declared.is_signed == (info.min < 0)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_floats_are_those_of_ml_dtypes(name):
+    """Layout, range and precision of a float are those of the type of ml_dtypes, for those without a dtype by name."""
+    declared = FLOATS[name]
+    dtype = declared.dtype or np.dtype(getattr(ml_dtypes, f"float6_{name[2:].lower()}"))
+    info = ml_dtypes.finfo(dtype)
+    assert (info.bits, info.nmant, info.nexp) == (declared.bits, declared.mantissa, declared.exponent)
+    assert (float(info.min), float(info.max)) == (declared.least, declared.most)
+    assert (float(info.smallest_normal), float(info.eps)) == (declared.smallest, declared.epsilon)
+
+
+@pytest.mark.parametrize("name", [name for name in FLOATS if name != "f8E8M0FNU" and FLOATS[name].dtype is not None])
+def test_the_tiniest_float_is_the_smallest_that_is_no_zero(name):
+    """Half of the tiniest number of a float type is rounded to zero, and the number itself is kept."""
+    tiniest, dtype = FLOATS[name].tiniest, FLOATS[name].dtype
+    assert np.asarray(tiniest, np.float64).astype(dtype).astype(np.float64) == tiniest
+    assert np.asarray(tiniest / 2, np.float64).astype(dtype).astype(np.float64) == 0.0
+
+
+def test_a_type_is_found_by_its_name_and_by_its_dtype():
+    """The declaration of a dtype is that of its name; other names and dtypes are of another family."""
+    assert all(element_type_of(e.dtype) is element_type(e.name) for e in DECLARED if e.dtype is not None)
+    assert (
+        element_type("!quant.uniform<i8:f32, 1.0>").family is element_type_of(np.dtype(object)).family is Family.OTHER
+    )
+    assert type_range("index") == type_range("i64")
+    assert type_range("f32") is None
+
+
+def test_one_type_holds_another():
+    """A float holds integers of as many bits as it has digits, and floats of fewer digits and a smaller range."""
+    held = {name: {e.name for e in DECLARED if element_type(name).holds(e)} for name in ("f64", "f32", "f16", "bf16")}
+    assert held["f64"] >= {"f32", "f16", "bf16", "i32", "ui32"}
+    assert held["f32"] >= {"f16", "bf16", "i16", "ui16"}
+    beyond = {
+        "f64": {"i64", "ui64", "complex<f32>"},
+        "f32": {"f64", "i32", "ui32"},
+        "f16": {"bf16", "f32", "i16"},
+        "bf16": {"f16", "i16"},
+    }
+    assert {name: held[name] & names for name, names in beyond.items()} == {key: set() for key in beyond}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wrapped"), [("i8", 200, -56), ("ui8", -1, 255), ("i2", 2, -2), ("i1", 3, 1)]
+)
+def test_integers_wrap_around(name, value, wrapped):
+    """An integer is taken modulo 2^bits into the range of its type."""
+    assert wrapped == element_type(name).wrapped(value)
