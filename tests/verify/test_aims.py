@@ -7,6 +7,7 @@ from two_programs import F8, main
 from hlo_lower.ir import mlir
 from hlo_lower.verify import verify
 from hlo_lower.verify.drive.inverse import Inverse
+from hlo_lower.verify.drive.outcomes import Outcomes
 from hlo_lower.verify.read.program import Program
 
 I8 = "tensor<8xi32>"
@@ -179,3 +180,12 @@ def test_an_element_in_which_two_tables_differ_is_met():
     tables = edges, [*edges[:25], edges[25] + 1e-4, *edges[26:]]
     texts = [main(f"%x: {kind}", body.format(table), "%r", "tensor<4x40xi1>") for table in tables]
     assert verify(*texts, level="regions").exit_code == 1
+
+
+@pytest.mark.parametrize("element", ["i8", "i16", "i32"])
+def test_both_sides_of_a_maximum_are_looked_for_in_each_integer_type(element):
+    """Of a maximum of integers, i16 among them, it is watched which of its operands is the greater one."""
+    kind = f"tensor<4x{element}>"
+    piece = main(f"%a: {kind}, %b: {kind}", f"%r = stablehlo.maximum %a, %b : {kind}", "%r", kind)
+    watched = Outcomes.of(piece, {}, [""], only_entered=False, sorts=False, no_nan=False)
+    assert {point.outcome for point in watched.points} == {"less", "greater"}

@@ -167,7 +167,8 @@ def _outcomes(op: Op) -> Iterator[tuple[str, tuple[mlir.RawValue, mlir.RawValue]
             if maker is not None and maker.name not in ("stablehlo.compare", "stablehlo.constant"):
                 yield from ((outcome, (operands[0], operands[0])) for outcome in ("true", "false"))
         case "maximum" | "minimum":
-            if not mlir.tensor_element_name(operands[0].type).startswith(("complex", "i1")):
+            element = element_type(mlir.tensor_element_name(operands[0].type))
+            if not element.is_complex and element.name != "i1":
                 yield from ((outcome, (operands[0], operands[1])) for outcome in ("less", "greater"))
         case "clamp":
             yield "less", (operands[1], operands[0])
