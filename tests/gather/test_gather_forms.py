@@ -115,7 +115,7 @@ def test_a_wrong_form_is_found(rule, wrong, monkeypatch):
 
 def test_floats_that_are_added_as_floats_are_found(monkeypatch):
     """0.0 + -0.0 is 0.0: a sum of floats that begins at 0.0 loses a sign, and the comparison finds it."""
-    monkeypatch.setattr(lowerings, "BITS", {})
+    monkeypatch.setattr(lowerings, "WIDE_FLOATS", frozenset())
     monkeypatch.setattr(Builder, "constant", constant_of_any_type)
     with pytest.raises(AssertionError):
         check(CASES[0], "compare_sum")
