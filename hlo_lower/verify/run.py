@@ -54,7 +54,7 @@ through XLA's older emitter, 0 of 4,089 do (`x - -0.0` aside, see `xla_omissions
 an add are contracted differently around different code (985 of 4,096 elements of a right lowering differed). The older
 emitter compiles in half the time: 7.3 s for 90 pieces without fusion, where the other one takes 15.7, and 6.8 with
 fusion and the simplifier. "quick" has both: for what XLA makes of neighbours, as "default", and what no verdict rests
-on."""
+on. "unfused" differs from "exact" for complex numbers (`COMPLEX`) and above `TEMPORARIES` alone: it never fuses."""
 
 TEMPORARIES = 2 << 30
 """Bytes of temporaries above which ops are fused: each result of a large piece would be held."""
@@ -157,7 +157,7 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int],
         count = device_count(module)
         axes = mesh_axes(module, count) if count > 1 else {}
         if axes:
-            hold_at_entry(module, entry_function(module))
+            hold_at_entry(entry_function(module))
         name = mlir.symbol_name(entry_function(module).attributes["sym_name"])
         if name != "main":
             entry_function(module).attributes["sym_name"] = mlir.parse_attribute('"main"')

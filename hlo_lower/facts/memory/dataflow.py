@@ -182,10 +182,3 @@ class Dataflow:
         for node in self.nodes:
             for inner in self.inner(node):
                 yield from inner.blocks()
-
-    def boundaries(self) -> Iterator[tuple[Node, str]]:
-        """The nodes that are not cut, each with the reason."""
-        for node in self.nodes:
-            axes = self.axes(node)
-            if isinstance(axes, Boundary):
-                yield node, axes.reason

@@ -42,7 +42,7 @@ def reduction_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
         return None
     if operand.element_type == "i1":
         return None
-    terms = _folded_at_once(node, operand, result)
+    terms = _folded_at_once(node, operand)
     low, high = folded.hull()
     low, high = min(terms * low, 0), max(terms * high, 0)
     allowed = type_range(operand.element_type)
@@ -53,7 +53,7 @@ def reduction_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     return uniform(like, (low, high)).because(Evidence.at(node, Code.SUMMED(terms, low, high), why))
 
 
-def _folded_at_once(node: Node, operand: Value, result: Value) -> int:
+def _folded_at_once(node: Node, operand: Value) -> int:
     """How many elements go into one element of the result."""
     sizes = operand.static_shape
     if node.name == REDUCE:

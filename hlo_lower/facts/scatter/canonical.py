@@ -117,12 +117,11 @@ class CanonicalScatter(ScatterDimensionNumbers):
         return saturate(build, indices, self.start_type, self.beyond(self.start_type, self.index_range), number)
 
 
-def canonicalize(node: Node, *, narrowed: bool = False, index_range: tuple[int, int] | None = None) -> CanonicalScatter:
+def canonicalize(node: Node) -> CanonicalScatter:
     """Bring a scatter to canonical form.
 
     Args:
       node: the scatter.
-      narrowed, index_range: see `CanonicalScatter`.
 
     Raises:
       NotCanonicalError: a shape is dynamic, or an element type is quantized or `index`.
@@ -142,8 +141,6 @@ def canonicalize(node: Node, *, narrowed: bool = False, index_range: tuple[int, 
         operand_shape=operand_shape,
         given_scatter_shape=tuple(updates_shape[d] for d in scatter_dims),
         window=tuple(window),
-        narrowed=narrowed,
-        index_range=index_range,
     )
 
 

@@ -20,7 +20,7 @@ from hlo_lower.facts.scatter.dimension_numbers import ScatterDimensionNumbers, r
 from hlo_lower.facts.scatter.facts import Arity, Drops, FloatMode, OutOfBounds, kind_of
 from hlo_lower.facts.values.region import Combiner, RegionFacts, classify_region
 from hlo_lower.facts.values.site import Site
-from hlo_lower.ir.view import Graph, Node
+from hlo_lower.ir.view import Node
 from hlo_lower.ops.subset import Subset
 
 DYNAMIC_SCATTER = "stablehlo.scatter of dynamic shape"
@@ -144,7 +144,7 @@ def read_dynamic(node: Node, *, narrowed: bool = False) -> DynamicScatter:
 
 
 def classify_dynamic(
-    graph: Graph, scatter: DynamicScatter, analysis: IndexAnalysis, oob: OutOfBounds, float_mode: FloatMode
+    scatter: DynamicScatter, analysis: IndexAnalysis, oob: OutOfBounds, float_mode: FloatMode
 ) -> DynamicFacts:
     """All facts of a scatter of dynamic shape."""
     region = classify_region(scatter.region)

@@ -100,9 +100,9 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
     number = key.value.number // 2 if key.value.block == sort.node.blocks[0] else None
     canonical = made_canonical(key.value)
     if type_range(key.value.element_type) is not None:
-        return [KeyColumn(ordered(build, _computed(build, sort, key, key.value)), key.is_ascending, number)]
+        return [KeyColumn(ordered(build, _computed(build, sort, key.value)), key.is_ascending, number)]
     if canonical is not None:
-        value = _computed(build, sort, key, canonical)
+        value = _computed(build, sort, canonical)
         is_nan, zero = build.compare(value, "NE", value), _zero(build, value)
         if not in_bits:
             first = KeyColumn(build.convert(is_nan, "i32"), key.is_ascending)
@@ -113,14 +113,14 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
         return [KeyColumn(build.select(is_nan, highest, column), key.is_ascending)]
     if not in_bits:
         raise CannotCompareError
-    return [KeyColumn(ordered(build, _computed(build, sort, key, key.value)), key.is_ascending, number)]
+    return [KeyColumn(ordered(build, _computed(build, sort, key.value)), key.is_ascending, number)]
 
 
 def _zero(build: Builder, value: Value) -> Value:
     return build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), value.static_shape)
 
 
-def _computed(build: Builder, sort: CanonicalSort, key: SortKey, value: Value) -> Value:
+def _computed(build: Builder, sort: CanonicalSort, value: Value) -> Value:
     """What a comparator computes from one side's elements, for all elements at once: [A, n, C]."""
     block, shape = sort.node.blocks[0], sort.canonical_shape
     found: dict[Value, Value] = {}

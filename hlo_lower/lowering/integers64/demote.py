@@ -48,11 +48,6 @@ class _Wide:
         return found
 
 
-def plan_demotion(graph: Graph) -> Demotion:
-    """Tell what making 64-bit integers 32 bits wide would rest on, and what stands in the way; nothing is changed."""
-    return _planned(graph, _Wide.within(graph))[0]
-
-
 def demote_i64(graph: Graph, *, checked: bool = False) -> Demotion:
     """Make every tensor of 64-bit integers one of 32-bit integers, in place, arguments and results included.
 
@@ -135,7 +130,6 @@ def _planned(graph: Graph, wide: _Wide) -> tuple[Demotion, Demand]:
         results,
         wide.count,
         (*_assumed_arguments(graph), *(_assumed(graph, node) for node in demand.assumed)),
-        tuple(f"{node.name} at {graph.location(node)}: {reason}" for node, reason in demand.refusals.items()),
     )
     return demotion, demand
 

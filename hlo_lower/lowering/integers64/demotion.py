@@ -48,7 +48,6 @@ class Demotion:
       values: how many tensors of 64-bit integers there were, those within functions included.
       assumptions: what is taken for granted, neither proved nor tested, a sentence each: arguments first, then
         operations.
-      refused: why it cannot be done, a sentence each; `demote_i64` raises the first one.
       tested: what is assumed and tested at run time, a sentence each.
     """
 
@@ -57,7 +56,6 @@ class Demotion:
     results: tuple[DemotedValue, ...]
     values: int
     assumptions: tuple[str, ...]
-    refused: tuple[str, ...] = ()
     tested: tuple[str, ...] = ()
 
     @property

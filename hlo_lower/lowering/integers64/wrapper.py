@@ -37,7 +37,7 @@ def with_original_signature(module_text: str, demotion: Demotion) -> str:
     function = graph.functions[demotion.entry]
     inner = _free_name(graph)
     with mlir.active(graph.context):
-        outer = _declared(graph, function, demotion)
+        outer = _declared(function, demotion)
         raw = function.node.raw
         for name in ("sym_visibility", *SIGNATURE_ATTRIBUTES):
             if name in raw.attributes:
@@ -64,7 +64,7 @@ def _type_before(value: Value, told: DemotedValue) -> mlir.RawType:
     return mlir.tensor_type(value.shape[:-1] if told.is_pair else value.shape, told.before)
 
 
-def _declared(graph: Graph, function: Function, demotion: Demotion) -> Function:
+def _declared(function: Function, demotion: Demotion) -> Function:
     """A function of the original signature in front of another one, still without a return."""
     body = function.body
     inputs = _types(list(body.arguments), demotion.arguments)

@@ -39,7 +39,7 @@ class DynamicScatterKind(Kind):
         except NotCanonicalError as error:
             return refused_as_it_stands(self, context, node, error.cause)
         oob, float_mode = OutOfBounds(options.oob), FloatMode(options.float_mode)
-        facts = classify_dynamic(graph, scatter, context.analysis, oob, float_mode)
+        facts = classify_dynamic(scatter, context.analysis, oob, float_mode)
         record = describe_dynamic(graph, number, scatter, facts)
 
         dtype = ", ".join(v.element_type for v in scatter.operands)

@@ -16,7 +16,7 @@ import numpy as np
 from hlo_lower.base.element_types import element_type
 from hlo_lower.facts.ranges.transfer.booleans import comparison_of
 from hlo_lower.ir import mlir
-from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.ir.view import Block, Graph, Node
 from hlo_lower.ops import knowledge, names
 from hlo_lower.ops.knowledge import NUMPY
 from hlo_lower.ops.purity import FUNCTIONS
@@ -428,9 +428,3 @@ _IDENTITIES = {
     names.OPTIMIZATION_BARRIER: _alone,
 }
 """Ops that may give what they take, and of which operand."""
-
-
-def value_of(term: Term) -> Value:
-    """The value, in the function where the match is, that a term stands for."""
-    assert term.surface is not None
-    return Value(term.surface)

@@ -29,9 +29,9 @@ def _ones(sketch: Sketch) -> None:
         sketch.scatter_dim(1)
 
 
-def _many(sketch: Sketch, least: int = 2) -> None:
+def _many(sketch: Sketch) -> None:
     """Scatter dims of several windows."""
-    sketch.scatter_dim(sketch.draw.integer(least, 5))
+    sketch.scatter_dim(sketch.draw.integer(2, 5))
     if sketch.draw.chance(25):
         sketch.scatter_dim(sketch.draw.integer(1, 3))
 

@@ -8,7 +8,7 @@ from hlo_lower.api.functions import lower
 from hlo_lower.base.arguments import no_rule, silent
 from hlo_lower.base.change import Outcome
 from hlo_lower.base.errors import HloLowerError
-from hlo_lower.base.registry import CompositeLoweringRegistry, Rule
+from hlo_lower.base.registry import Rule
 from hlo_lower.facts.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.ir.mlir import RefinementError
 from hlo_lower.lowering.control.control import CONTROL
@@ -55,13 +55,13 @@ HANDFUL = 32
 Progress = Callable[[str, int, int], None]
 
 
-def rules_named(names: Sequence[str], registry: CompositeLoweringRegistry | None = None) -> list[Rule]:
+def rules_named(names: Sequence[str]) -> list[Rule]:
     """The rules of these short names, all of them where there are none.
 
     Raises:
       InputError: there is no such rule.
     """
-    known = [rule for op in FAMILIES for rule in (registry or installed_registry()).rules(op)]
+    known = [rule for op in FAMILIES for rule in installed_registry().rules(op)]
     known = [rule for rule in known if rule.op != PLAIN or has_plain_cases(rule)]
     missing = [name for name in names if name not in {rule.short_name for rule in known}]
     if missing:
@@ -74,7 +74,6 @@ def prove_rules(
     *,
     timeout_s: float = 10.0,
     shapes: int | None = None,
-    registry: CompositeLoweringRegistry | None = None,
     progress: Progress | None = None,
 ) -> list[RuleOutcome]:
     """Prove rules over their families.
@@ -83,26 +82,23 @@ def prove_rules(
       rules: of the registry.
       timeout_s: seconds for each module.
       shapes: modules that each rule is to take at most, spread evenly over its family; None for all.
-      registry: the rules to lower by; by default those that are installed.
       progress: told of each rule, how much of its family is done and how much there is.
 
     Raises:
       InputError: z3 is not installed.
     """
     require()
-    return [_outcome(rule, timeout_s, shapes, registry, progress or silent) for rule in rules]
+    return [_outcome(rule, timeout_s, shapes, progress or silent) for rule in rules]
 
 
-def _outcome(
-    rule: Rule, timeout_s: float, shapes: int | None, registry: CompositeLoweringRegistry | None, progress: Progress
-) -> RuleOutcome:
+def _outcome(rule: Rule, timeout_s: float, shapes: int | None, progress: Progress) -> RuleOutcome:
     outcome, start = RuleOutcome(rule.op, rule.short_name), perf_counter()
     cases = list(FAMILIES[rule.op](rule))
     for number, case in enumerate(_spread(cases, shapes)):
         if outcome.tried == shapes or len(outcome.refuted) == MOST_REFUTED:
             break
         progress(rule.short_name, number, len(cases))
-        _try(outcome, rule, case, timeout_s, registry)
+        _try(outcome, rule, case, timeout_s)
     progress(rule.short_name, len(cases), len(cases))
     outcome.seconds = perf_counter() - start
     return outcome
@@ -119,15 +115,11 @@ def _spread(cases: Sequence[ProofCase], shapes: int | None) -> Iterator[ProofCas
         yield from sorted(order[start : start + HANDFUL], key=lambda case: len(case.text))
 
 
-def _try(
-    outcome: RuleOutcome, rule: Rule, case: ProofCase, timeout_s: float, registry: CompositeLoweringRegistry | None
-) -> None:
+def _try(outcome: RuleOutcome, rule: Rule, case: ProofCase, timeout_s: float) -> None:
     """Lower one case and, if the rule took it, prove it."""
     source = case.dynamic_text or case.text
     try:
-        lowered = lower(
-            source, oob=case.oob, trust_flags=case.trust_flags, registry=registry, name=case.name, **case.options
-        )
+        lowered = lower(source, oob=case.oob, trust_flags=case.trust_flags, name=case.name, **case.options)
         if rule_taken(lowered, rule) != rule.short_name:
             outcome.other += 1
             return

@@ -109,7 +109,7 @@ def _choices(
             if labels and known and known not in seen:
                 seen.add(known)
                 plan = cut(program, labels)
-                if plan.loops and saves(program, plan):
+                if plan.loops and saves(plan):
                     plans[dim] = plan
         plain = {dim for dim, plan in plans.items() if not any(loop.accumulators for loop in plan.loops)}
         for dim, plan in plans.items():
@@ -146,7 +146,7 @@ def within(loop: Node, program: Dataflow, budget: int, large: int, rank: int = 0
     return min(plain, key=lambda choice: (choice.cost, abs(choice.rank - rank)), default=None)
 
 
-def saves(program: Dataflow, plan: LoopPlan) -> bool:
+def saves(plan: LoopPlan) -> bool:
     """Whether a plan has a large value of which only tiles are stored: one that does not leave its loop."""
     made = {value for loop in plan.loops for node in loop.nodes for value in node.results}
     leaving = {value for loop in plan.loops for value in loop.tiles}

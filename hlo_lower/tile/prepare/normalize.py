@@ -65,19 +65,18 @@ def erase_unused(graph: Graph) -> None:
     graph.forget()
 
 
-def repeat_cheap(graph: Graph, least: int = REPEATED) -> None:
+def repeat_cheap(graph: Graph) -> None:
     """Make values that cost nothing (`cheap_values`) anew for each of their uses, which may take other parts of them.
 
     Args:
       graph: is changed.
-      least: bytes from which that is done.
     """
     with mlir.active(graph.context):
         for block in list(blocks_of(graph.main.body)):
             nodes = list(block.nodes)
             cheap = cheap_values(nodes)
             for node in reversed(nodes):
-                if len(node.results) == 1 and node.result() in cheap and size_of(node.result()) >= least:
+                if len(node.results) == 1 and node.result() in cheap and size_of(node.result()) >= REPEATED:
                     _repeat(node)
 
 

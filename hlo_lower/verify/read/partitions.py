@@ -48,7 +48,7 @@ def mesh_axes(module: mlir.RawModule, count: int) -> dict[str, int]:
     return next(meshes, {"devices": count})
 
 
-def hold_at_entry(module: mlir.RawModule, main: mlir.RawOperation) -> None:
+def hold_at_entry(main: mlir.RawOperation) -> None:
     """Put the shardings of the entry point's arguments on the values too, where a caller's placement cannot hide them.
 
     The module is called from another one's @main, and a partitioner reads argument attributes of @main only.

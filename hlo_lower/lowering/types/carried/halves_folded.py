@@ -25,7 +25,7 @@ def fold_of(body: Block) -> str:
     return op.name.removeprefix("stablehlo.") if op.name in COMBINING else ""
 
 
-def is_folded(c: Carrying, node: Node) -> bool:
+def is_folded(node: Node) -> bool:
     """Whether an op with a body is a reduction by one op that has a form without pairs of results."""
     fold = fold_of(node.blocks[0]) if len(node.results) == 1 and node.name != SORT else ""
     if fold == "add":

@@ -57,7 +57,7 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) ->
     if name == "iota":
         return [iota(c, node)]
     if node.has_regions:
-        return [folded_halves(c, node, operands)] if is_folded(c, node) else with_region(c, node, operands, body)
+        return [folded_halves(c, node, operands)] if is_folded(node) else with_region(c, node, operands, body)
     if name in PRODUCTS:
         return [product_of_halves(c, node, operands)]
     unsigned = not node.operand(0).element.is_signed
