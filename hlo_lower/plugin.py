@@ -26,15 +26,14 @@ from hlo_lower.facts.scatter.facts import (
     OutOfBounds,
     Parts,
     ScatterFacts,
+    Strategy,
     Unique,
     Windows,
 )
-from hlo_lower.facts.scatter.strategy import Strategy
 from hlo_lower.facts.values.region import ASSIGNING, Combiner
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.op import OpLowering
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import OpLowering, ScatterLowering
 from hlo_lower.lowering.gather.gather import GatherLowering
 from hlo_lower.lowering.scatter.kind import SCATTER
 from hlo_lower.lowering.scatter.window import READING, new_values, one_window

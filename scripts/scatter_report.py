@@ -14,8 +14,7 @@ from hlo_lower.api.many.files import select
 from hlo_lower.api.many.modules import classify_modules, default_jobs
 from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_OK, HloLowerError
 from hlo_lower.base.whole_files import STANDARD, check_writable
-from hlo_lower.cli.streams import page_of, show
-from hlo_lower.report.progress import progress
+from hlo_lower.cli.streams import page_of, progress, show
 from hlo_lower.report.render import FORMATS, render
 
 _FORMAT = flags.DEFINE_enum("format", "text", FORMATS, "What the report is written as.")

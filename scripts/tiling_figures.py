@@ -13,7 +13,7 @@ from absl import app, flags
 from benchmark.memory_chart import memory_chart
 
 import hlo_lower as hl
-from hlo_lower.base.drawing.memory_svg import memory_svg
+from hlo_lower.base.memory import memory_svg
 
 _OUT = flags.DEFINE_string("out", "docs/figures", "Folder.")
 _JSON = flags.DEFINE_list("json", [], "Figures of scripts/bench_memory.py, later files for workloads of earlier ones.")

@@ -14,8 +14,17 @@ from hlo_lower.base.causes import Code
 from hlo_lower.base.english import listed
 from hlo_lower.base.errors import RegistryError
 from hlo_lower.base.registry import CompositeLoweringRegistry, ConditionError, NoRuleError, RuleList, When
-from hlo_lower.facts.scatter.facts import Arity, Dialect, Drops, InBounds, Offsets, Parts, ScatterFacts, Windows
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import (
+    Arity,
+    Dialect,
+    Drops,
+    InBounds,
+    Offsets,
+    Parts,
+    ScatterFacts,
+    Strategy,
+    Windows,
+)
 from hlo_lower.facts.values.region import Combiner
 from hlo_lower.lowering.gather.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.lowering.kinds import KINDS, default_registry, new_registry

@@ -11,7 +11,7 @@ from hlo_lower.base.arguments import known_names, parted
 from hlo_lower.base.change import Outcome
 from hlo_lower.base.errors import DifferenceError
 from hlo_lower.base.registry import CompositeLoweringRegistry
-from hlo_lower.facts.scatter.applied import apply
+from hlo_lower.facts.scatter.application_order import apply
 from hlo_lower.facts.scatter.predicates import Claims, broken
 from hlo_lower.ir import mlir
 from hlo_lower.ir.binding import bind as _bind
@@ -41,7 +41,7 @@ from hlo_lower.verify import (
 )
 from hlo_lower.verify import verify as _verify
 from hlo_lower.verify.claim_checks import Check
-from hlo_lower.verify.read.reads import GATHER, SCATTER
+from hlo_lower.verify.read.guarded_reads import GATHER, SCATTER
 
 
 class VerifyKeywords(Keywords, EffortKeywords, total=False):

@@ -24,7 +24,7 @@ def options_from(args: argparse.Namespace) -> "Options":
 def judged(args: argparse.Namespace, before: Any, after: Any, **how: Any) -> "Verdict":
     """The verdict on two versions of a module at the level that is asked for, with progress on a terminal."""
     import hlo_lower as hl
-    from hlo_lower.report.progress import progress
+    from hlo_lower.cli.streams import progress
 
     how |= {"level": args.verify, "accept_runs": args.accept_runs}
     how |= {"jobs": args.jobs, "time_limit": args.time_limit}

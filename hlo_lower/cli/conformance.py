@@ -27,9 +27,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Judge the suite and show the table; 1 where a converted module is wrong, 3 where one is not taken."""
+    from hlo_lower.cli.streams import progress
     from hlo_lower.consumers import consumer_named
     from hlo_lower.ops.targets import TARGETS
-    from hlo_lower.report.progress import progress
     from hlo_lower.testing.conformance.conformance_run import Settings, check_conformance
     from hlo_lower.testing.conformance.conformance_table import exit_code, lines, to_json
     from hlo_lower.testing.conformance.suite import selected

@@ -34,7 +34,7 @@ def is_many(names: Sequence[str]) -> bool:
 def run_many(args: argparse.Namespace) -> int:
     """Convert each module into the folder, show a summary, and give the worst of their exit codes."""
     import hlo_lower as hl
-    from hlo_lower.report.progress import progress
+    from hlo_lower.cli.streams import progress
     from hlo_lower.report.render import form_of, render
 
     _check(args)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from hlo_lower.base.drawing.memory_svg import ESTIMATE, memory_svg
+from hlo_lower.base.memory import ESTIMATE, memory_svg
 from hlo_lower.report.html import plain_page
 from hlo_lower.tile.tiled_module import Tiled
 

@@ -99,8 +99,7 @@ def _show_named(args: argparse.Namespace) -> int:
     import json
 
     from hlo_lower.named.naming import named_report, named_report_or_error
-    from hlo_lower.report.named_ops import named_text
-    from hlo_lower.report.named_page import render_named_html
+    from hlo_lower.report.named_ops import named_text, render_named_html
 
     form = _form(args)
     if form not in NAMED_FORMATS:
@@ -146,7 +145,7 @@ def _failing(what: str, reports: "Sequence[ModuleReport]") -> str:
 def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleReport]":
     """A report for each module; of one that was named alone and cannot be read the error is raised."""
     from hlo_lower.api.many.modules import classify_modules, default_jobs
-    from hlo_lower.report.progress import progress
+    from hlo_lower.cli.streams import progress
 
     if len(args.files) == 1 and not os.path.isdir(args.files[0]) and args.timeout is None:
         return [_classified(args, options)]

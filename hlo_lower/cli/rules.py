@@ -26,8 +26,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the registry's rules under a target."""
     import hlo_lower as hl
-    from hlo_lower.report.costs_table import render_costs_markdown, render_costs_text
-    from hlo_lower.report.rules_table import render_rules_markdown, render_rules_text
+    from hlo_lower.report.rules_table import (
+        render_costs_markdown,
+        render_costs_text,
+        render_rules_markdown,
+        render_rules_text,
+    )
 
     rules, costs = hl.rules(args.target), hl.costs(args.target)
     if args.name is not None:

@@ -1,13 +1,14 @@
-"""Standard output and error: how wide a page is, which signs it can show, and what is told when something fails."""
+"""Standard output and error: how wide a page is, which signs it shows, the progress of long work, and closed pipes."""
 
 import argparse
 import os
 import shutil
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
+from hlo_lower.base.arguments import silent
 from hlo_lower.base.whole_files import STANDARD, write_whole
 
 PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "·": "-"})
@@ -81,3 +82,27 @@ def unexpected(error: Exception) -> str:
 def _columns(default: int) -> int:
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() and int(columns) else default
+
+
+Tell = Callable[[str, int, int], None]
+
+
+@contextmanager
+def progress() -> Generator[Tell]:
+    """Give a function that takes a stage, how much of it is done and how much there is; nothing stays on screen."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+
+        def tell(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=total)
+            bar.update(tasks[stage], completed=done, total=total)
+
+        yield tell

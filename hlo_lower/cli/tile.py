@@ -55,8 +55,8 @@ def tile_size(text: str) -> tuple[int, int]:
 def run(args: argparse.Namespace) -> int:
     """Tile, verify, write, and report; where the verdict is not good nothing is written."""
     import hlo_lower as hl
-    from hlo_lower.base.drawing.memory_text import memory_lines
-    from hlo_lower.report.progress import progress
+    from hlo_lower.base.memory import memory_lines
+    from hlo_lower.cli.streams import progress
 
     _check(args)
     graph = hl.read(module_source(args.input), args.input)

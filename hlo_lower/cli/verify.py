@@ -47,7 +47,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, and show the verdict."""
     import hlo_lower as hl
-    from hlo_lower.report.progress import progress
+    from hlo_lower.cli.streams import progress
 
     options = options_from(args)
     for path in (args.report, args.save_inputs):
@@ -85,12 +85,12 @@ def run(args: argparse.Namespace) -> int:
 def _run_on(args: argparse.Namespace) -> int:
     """Compare what a consumer computes with the second version, and show the verdict."""
     import hlo_lower as hl
+    from hlo_lower.cli.streams import progress
     from hlo_lower.consumers import consumer_named
     from hlo_lower.consumers.verification import verify_on
     from hlo_lower.ir.binding import is_symbolic, open_sizes
     from hlo_lower.ir.reader import text_of
     from hlo_lower.ir.writer import to_text
-    from hlo_lower.report.progress import progress
 
     consumer = consumer_named(args.on)
     consumer.require()

@@ -14,8 +14,7 @@ from typing import IO, Any
 
 from hlo_lower.base.child import receive
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.consumer_messages import death_words, first_line, signal_name
-from hlo_lower.consumers.consumer_outcome import Array
+from hlo_lower.consumers.consumer_outcome import Array, death_words, first_line, signal_name
 from hlo_lower.consumers.consumer_worker import LENGTH_BYTES
 
 START = 120.0

@@ -22,8 +22,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 from hlo_lower.consumers.consumer import Driver
-from hlo_lower.consumers.consumer_messages import first_line
-from hlo_lower.consumers.consumer_outcome import Array, RefusedError, ToolCrashedError
+from hlo_lower.consumers.consumer_outcome import Array, RefusedError, ToolCrashedError, first_line
 
 LENGTH_BYTES = 8
 PARENT_CHECK = 1.0

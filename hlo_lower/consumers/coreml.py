@@ -5,8 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.consumer_messages import cause_of, first_line
-from hlo_lower.consumers.consumer_outcome import RefusedError
+from hlo_lower.consumers.consumer_outcome import RefusedError, cause_of, first_line
 from hlo_lower.consumers.coreml_named import register
 from hlo_lower.ops.names import SCATTER
 

@@ -12,8 +12,16 @@ from typing import Any, cast
 import numpy as np
 
 from hlo_lower.consumers.consumer import Consumer, Runner
-from hlo_lower.consumers.consumer_messages import MESSAGE_LENGTH, cause_of, death_words, first_line, signal_name
-from hlo_lower.consumers.consumer_outcome import Array, RefusedError, ToolCrashedError
+from hlo_lower.consumers.consumer_outcome import (
+    MESSAGE_LENGTH,
+    Array,
+    RefusedError,
+    ToolCrashedError,
+    cause_of,
+    death_words,
+    first_line,
+    signal_name,
+)
 
 FLAGS = ("--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host")
 FORALL = ("scf.forall", "--iree-preprocessing-pass-pipeline=builtin.module(util.func(iree-codegen-forall-to-for))")

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower.consumers.consumer import Consumer, Runner
-from hlo_lower.consumers.consumer_messages import cause_of, first_line
-from hlo_lower.consumers.consumer_outcome import Array, RefusedError
+from hlo_lower.consumers.consumer_outcome import Array, RefusedError, cause_of, first_line
 
 LITERT = Consumer(
     "litert",

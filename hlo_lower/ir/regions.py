@@ -1,6 +1,10 @@
-"""What a region is made of: the one op that it may be, and the values that it takes from around it."""
+"""Regions: the one op that a region may be, the values that it takes, and all ops within a node."""
 
-from hlo_lower.ir.view import Block, Node, Value
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Block, Graph, Node, Value
 
 
 def only_op(block: Block) -> Node | None:
@@ -27,3 +31,67 @@ def captured_values(*blocks: Block) -> list[Value]:
     for block in blocks:
         visit(block)
     return list(captured)
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Nested:
+    """Finds the nodes of one op within others; each function is walked once.
+
+    Args:
+      graph: for the functions that are called.
+      op: the name of what is looked for.
+    """
+
+    def __init__(self, graph: Graph, op: str) -> None:
+        self._graph = graph
+        self._op = op
+        self._functions: dict[str, tuple[list[Node], list[str]]] = {}
+
+    def within(self, node: Node) -> list[Node]:
+        """The nodes that stand within one, those of a function in program order; itself only if it calls itself."""
+        own, pending = self._walk(node)
+        found = dict.fromkeys(own)
+        entered: set[str] = set()
+        while pending:
+            name = pending.pop()
+            if name in entered or name not in self._graph.functions:
+                continue
+            entered.add(name)
+            if name not in self._functions:
+                self._functions[name] = self._walk(self._graph.functions[name].node)
+            inner, called = self._functions[name]
+            found.update(dict.fromkeys(inner))
+            pending.extend(called)
+        return list(found)
+
+    def _walk(self, node: Node) -> tuple[list[Node], list[str]]:
+        """What stands in a node's regions, and the functions that are called there."""
+        found: list[Node] = []
+        called: list[str] = []
+
+        for raw in mlir.walked(node.raw):
+            inner = Node(raw)
+            if inner.name == self._op and inner != node:
+                found.append(inner)
+            if inner.body_name:
+                called.append(inner.body_name)
+        return found, called
+
+
+def inner_first(items: Sequence[T], within: Callable[[T], Iterable[T]]) -> list[T]:
+    """Items in reverse, but each one behind all that are within it."""
+    ordered: dict[T, None] = {}
+    entered: set[T] = set()
+
+    def visit(item: T) -> None:
+        if item not in entered:
+            entered.add(item)
+            for inner in within(item):
+                visit(inner)
+            ordered[item] = None
+
+    for item in reversed(items):
+        visit(item)
+    return list(ordered)

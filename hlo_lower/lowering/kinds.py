@@ -4,19 +4,19 @@ from hlo_lower.base.errors import RegistryError
 from hlo_lower.base.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.lowering.control.kind import ControlKind
 from hlo_lower.lowering.engine.kind import Kind, Stage
-from hlo_lower.lowering.gather.dynamic_kind import DynamicGatherKind
+from hlo_lower.lowering.gather.dynamic_gather import DynamicGatherKind
 from hlo_lower.lowering.gather.kind import GatherKind
 from hlo_lower.lowering.matrices.kind import LinearAlgebraKind
-from hlo_lower.lowering.plain.chlo_kind import ChloKind
-from hlo_lower.lowering.plain.composite_kind import CompositeKind
-from hlo_lower.lowering.plain.custom_call_kind import CustomCallKind
-from hlo_lower.lowering.plain.older_op_kind import OlderOpKind
+from hlo_lower.lowering.plain.chlo import ChloKind
+from hlo_lower.lowering.plain.composite import CompositeKind
+from hlo_lower.lowering.plain.custom_call import CustomCallKind
+from hlo_lower.lowering.plain.older_op import OlderOpKind
 from hlo_lower.lowering.quirks.kind import RefusedFormKind
-from hlo_lower.lowering.ranks.kind import RankKind
+from hlo_lower.lowering.ranks.rank import RankKind
 from hlo_lower.lowering.scatter.dynamic_kind import DynamicScatterKind
 from hlo_lower.lowering.scatter.kind import ScatterKind
 from hlo_lower.lowering.single_ops.kind import PlainOpKind
-from hlo_lower.lowering.single_ops.reverse_kind import ReverseKind
+from hlo_lower.lowering.single_ops.reverse import ReverseKind
 from hlo_lower.lowering.sort.kind import SortKind
 from hlo_lower.lowering.types.kind import ComplexTypeKind, FloatTypeKind, IntegerTypeKind
 

@@ -10,7 +10,7 @@ import jax.export
 from hlo_lower.base.arguments import shown
 from hlo_lower.base.change import Change
 from hlo_lower.base.errors import InputError
-from hlo_lower.base.refused import RefusedOps
+from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir.reader import copied, read
 from hlo_lower.ir.view import Graph

@@ -36,14 +36,13 @@ from hlo_lower.lowering.passes import (
     over,
     refuses,
 )
-from hlo_lower.lowering.quirks.branch_captures import read_once
+from hlo_lower.lowering.quirks.branches import read_once
+from hlo_lower.lowering.quirks.carried_values import hide_starts, read_overwritten
+from hlo_lower.lowering.quirks.constant_reductions import reduce_one_number
 from hlo_lower.lowering.quirks.forms_of_ops import refuses_forms
 from hlo_lower.lowering.quirks.kind import give_own_starts
-from hlo_lower.lowering.quirks.known_starts import hide_starts
 from hlo_lower.lowering.quirks.loops_of_calls import call_bodies, in_calls
-from hlo_lower.lowering.quirks.one_number import reduce_one_number
-from hlo_lower.lowering.quirks.overwritten import read_overwritten
-from hlo_lower.lowering.ranks.kind import join_reshapes
+from hlo_lower.lowering.ranks.rank import join_reshapes
 from hlo_lower.lowering.scatter.scatters import lower_scatters
 from hlo_lower.lowering.single_ops.kind import SHIFTS
 from hlo_lower.lowering.single_ops.plain_op import PLAIN

@@ -11,7 +11,7 @@ How it goes:
     rows            "this sum is over the rows of that value", by atoms
     arithmetic      products and sums with constants, in whatever order they are written
     found           what a matcher gives: a match, or a near miss and what it lacks; the table of matchers
-    softmax, attention, norms, gelu, ...     one file for an op or its kin: definition, variants, predicate
+    softmax, attention, norms, activations, ...     one file for an op or its kin: definition, variants, predicate
     positions, small_programs    positions as exports write them; what a reducer or a comparator computes
     listing, twins  layers repeat: what was found in one is found in the others without a look
     region          which ops a match covers, and whether they can be taken out
@@ -37,34 +37,23 @@ from collections.abc import Collection
 from hlo_lower.ir.reader import Source, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.named.match import (
-    accumulated,
-    argmax,
+    activations,
     attention,
-    dropout,
-    embedding_lookup,
-    folded_norms,
-    gelu,
+    cumulative,
     kv_cache_update,
     linear,
+    lookups,
     norms,
-    one_hot,
-    relu,
     rope,
-    silu,
+    selection,
     softmax,
-    swiglu,
-    take_along_axis,
-    top_k,
 )
-from hlo_lower.named.match.found import Match, NearMiss, matchers
-from hlo_lower.named.take_out.raised import NamedModule, find_named, raise_graph
+from hlo_lower.named.match.matches import Match, NearMiss, matchers
+from hlo_lower.named.take_out.raising import NamedModule, find_named, raise_graph
 
 __all__ = ["MATCHERS", "Match", "NamedModule", "NearMiss", "find", "find_named", "matchers", "raise_graph"]
 
-MATCHERS = (
-    *(attention, gelu, norms, folded_norms, relu, rope, silu, softmax, swiglu),
-    *(kv_cache_update, embedding_lookup, take_along_axis, one_hot, argmax, top_k, accumulated, linear, dropout),
-)
+MATCHERS = (attention, activations, norms, rope, softmax, kv_cache_update, lookups, selection, cumulative, linear)
 """The files that register matchers."""
 
 

@@ -11,12 +11,12 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import Source, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import Writable, to_bytecode
-from hlo_lower.named.match.found import matchers
+from hlo_lower.named.match.matches import matchers
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord, report_of
 from hlo_lower.named.spell.other_names import closed, opened
-from hlo_lower.named.spell.spelled import Spelling, spell_graph
-from hlo_lower.named.take_out.inline_named import inline_graph
-from hlo_lower.named.take_out.raised import find_named, raise_graph
+from hlo_lower.named.spell.spelling import Spelling, spell_graph
+from hlo_lower.named.take_out.outline import inline_graph
+from hlo_lower.named.take_out.raising import find_named, raise_graph
 from hlo_lower.ops.targets import TargetLike, target_of
 
 

@@ -6,9 +6,9 @@ from typing import Any, cast
 from hlo_lower.base.causes import Cause
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.named.flops import Flops
-from hlo_lower.named.match.found import NearMiss
+from hlo_lower.named.match.matches import NearMiss
 from hlo_lower.named.match.terms import Term
-from hlo_lower.named.take_out.raised import Named, NamedModule
+from hlo_lower.named.take_out.raising import Named, NamedModule
 from hlo_lower.named.take_out.region import RawValue
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import PurePath
 
+from hlo_lower.report.headline import refused_lines
 from hlo_lower.report.module import LOOP, ModuleReport
 from hlo_lower.report.place import split_place
-from hlo_lower.report.refusals import refused_lines
 
 RULES = {
     "unreadable": "The module could not be read.",

@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hlo_lower.facts.scatter.record import ScatterRecord
-from hlo_lower.report.alike import alike
-from hlo_lower.report.place import split_place
+from hlo_lower.report.place import alike, split_place
 
 MOST_LINES = 40
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from hlo_lower.report.alike import fold, hidden_line
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, policies, summary, total_headline
 from hlo_lower.report.module import ModuleReport, Totals, totals
 from hlo_lower.report.overview import FOLDER_HEADERS, MODULE_HEADERS, folder_rows, is_brief, module_row
+from hlo_lower.report.place import fold, hidden_line
 from hlo_lower.report.row import table_of
 
 ESCAPES = str.maketrans(

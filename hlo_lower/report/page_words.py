@@ -11,18 +11,17 @@ from typing import Any
 
 from hlo_lower.base.causes import Cause
 from hlo_lower.base.change import Change
-from hlo_lower.base.drawing.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.base.english import told, told_kind
-from hlo_lower.base.refused import RefusedOps
+from hlo_lower.base.memory import ESTIMATE, memory_svg
+from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.base.short_forms import printable
 from hlo_lower.facts.scatter.record import ScatterRecord
-from hlo_lower.report.alike import Group, alike
 from hlo_lower.report.explain import why
+from hlo_lower.report.headline import reason_told
 from hlo_lower.report.json_report import Numbered
 from hlo_lower.report.module import NO_RULE, ModuleReport, guard_cause, refusal_cause, rule_of
 from hlo_lower.report.picture import svg_of
-from hlo_lower.report.place import where
-from hlo_lower.report.refusals import reason_told
+from hlo_lower.report.place import Group, alike, where
 from hlo_lower.report.row import bounds, rule_name, unique, writes
 from hlo_lower.report.source_text import scatter_texts, source_line
 

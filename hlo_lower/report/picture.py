@@ -8,9 +8,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from hlo_lower.base.causes import Code
-from hlo_lower.base.drawing.picture import Axis, Box, Look, Picture, two_dims
-from hlo_lower.base.drawing.picture_svg import picture_svg
-from hlo_lower.base.drawing.picture_text import picture_lines
+from hlo_lower.base.drawing.picture import Axis, Box, Look, Picture, picture_lines, picture_svg, two_dims
 from hlo_lower.base.short_forms import printable
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.row import writes

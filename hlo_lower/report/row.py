@@ -6,9 +6,8 @@ from hlo_lower.base.causes import Code
 from hlo_lower.base.english import shape_text, told
 from hlo_lower.base.short_forms import printable
 from hlo_lower.facts.scatter.record import ScatterRecord
-from hlo_lower.report.alike import Group
 from hlo_lower.report.module import NO_RULE, rule_of
-from hlo_lower.report.place import where
+from hlo_lower.report.place import Group, where
 
 HEADERS = ("#", "×", "where", "kind", "writes", "rule", "bounds", "unique")
 COUNT = HEADERS.index("×")

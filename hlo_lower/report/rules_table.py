@@ -1,4 +1,4 @@
-"""The registry's rules: the canonical form of every class, on a terminal, and as a table in docs/rules.md."""
+"""Tables of the registry's rules and of a target's costs, for a terminal and for documents."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hlo_lower.report.markdown import code, escape, table
-from hlo_lower.report.page import new_page, print_hanging, written
+from hlo_lower.report.page import new_grid, new_page, print_hanging, text_of, written
 from hlo_lower.report.row import rule_name
 
 INDENT = 11
@@ -91,3 +91,36 @@ def render_rules_markdown(rules: Sequence[RuleEntry]) -> str:
 
 def _op(name: str) -> str:
     return name.removeprefix("stablehlo.")
+
+
+class CostEntry(Protocol):
+    """What an entry tells about itself: its name, its value for the target, what it is, and what it was set by."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def what(self) -> str: ...
+
+    @property
+    def measured(self) -> str: ...
+
+
+def render_costs_text(rows: Sequence[CostEntry], *, width: int, color: bool = False) -> str:
+    """Render the entries as a table; costs are in nanoseconds."""
+    page = new_page(width, color=color)
+    grid = new_grid()
+    for header in ("size", "value", "of (costs in ns)", "set by"):
+        grid.add_column(header, overflow="fold", justify="right" if header == "value" else "left")
+    for row in rows:
+        grid.add_row(Text(row.name, style="bold"), f"{row.value:,}", Text(row.what), Text(row.measured, style="dim"))
+    return text_of(page, grid)
+
+
+def render_costs_markdown(rows: Sequence[CostEntry]) -> str:
+    """Render the entries as a Markdown table."""
+    cells = [[code(row.name), f"{row.value:,}", escape(row.what), escape(row.measured)] for row in rows]
+    return table(("size", "value", "of (costs in ns)", "set by"), cells) + "\n"

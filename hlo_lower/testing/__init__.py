@@ -13,13 +13,12 @@ campaign    many seeds, in several processes, resumable, failures shrunk and wri
 strategy    `legal_scatters()`, the same cases as a hypothesis strategy; it alone needs hypothesis (the extra "testing")
 """
 
-from hlo_lower.testing.fuzz.campaign import Campaign
-from hlo_lower.testing.fuzz.campaign_report import report_lines
+from hlo_lower.testing.fuzz.campaign import Campaign, report_lines
 from hlo_lower.testing.fuzz.case import Case, case_of_seed, draw_case
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.judging import judge
 from hlo_lower.testing.fuzz.module_text import module_text
-from hlo_lower.testing.fuzz.what_shows import reference
+from hlo_lower.testing.fuzz.sensitivity import reference
 
 __all__ = [
     "Campaign",

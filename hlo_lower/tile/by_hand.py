@@ -7,12 +7,11 @@ from hlo_lower.base.arguments import one_of, texts, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.ops.axes.axis_link import Boundary
+from hlo_lower.ops.axes.cut import Boundary
 from hlo_lower.tile.emit.emit_loops import Sizes
 from hlo_lower.tile.emit.phases import cut
 from hlo_lower.tile.find.choose import LARGE, CostedPlan
-from hlo_lower.tile.find.core import FUSES, Fuse, core_of
-from hlo_lower.tile.find.labels import label
+from hlo_lower.tile.find.labels import FUSES, Fuse, core_of, label
 
 
 @dataclass(frozen=True)

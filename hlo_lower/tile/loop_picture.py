@@ -1,10 +1,30 @@
-"""A loop over tiles, as drawings: of each tensor what one step reads, computes, writes or accumulates."""
+"""A loop over tiles, drawn: of each tensor what a step reads, computes or writes, as an SVG and as characters."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
+from itertools import zip_longest
 
-from hlo_lower.base.drawing.picture import Axis, Box, Look, Picture, two_dims
+from hlo_lower.base.drawing.picture import (
+    LINE,
+    Axis,
+    Box,
+    Look,
+    Picture,
+    element,
+    extent,
+    grid,
+    shapes_of,
+    text_at,
+    two_dims,
+)
+from hlo_lower.base.short_forms import plural, printable
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir.view import Value
+from hlo_lower.ops.axes.cut import Steps
 from hlo_lower.ops.axes.tensor_subset import StridedRange, TensorSubset
+from hlo_lower.tile.emit.emit_loops import is_made_inside, read_around
+from hlo_lower.tile.emit.phases import Loop, LoopPlan
 
 ROLES = {Look.READ: "reads", Look.HELD: "computes", Look.WRITTEN: "writes", Look.ADDED: "accumulates"}
 
@@ -75,3 +95,151 @@ def _cells(axis: Axis, part: StridedRange | None, step: int) -> tuple[int, int]:
         return 0, axis.size
     first = min(part.start.constant + part.start.scale * step, axis.size - part.size)
     return first, first + part.size
+
+
+def loop_parts(program: Dataflow, plan: LoopPlan, loop: Loop, steps: Steps) -> tuple[LoopPart, ...]:
+    """The tensors that a loop is about, those of a role in order of their bytes; before it is emitted.
+
+    Scalars, constants of one value and masks that are made in the loop are left out, and of what is computed what is
+    not large.
+
+    Args:
+      program, plan, loop: what is computed, and how it is cut.
+      steps: those of a tile.
+    """
+    dims, least = plan.labels.dims, plan.labels.core.least
+
+    def told(look: Look, found: Iterable[tuple[Value, int | None]], combine: str = "") -> list[LoopPart]:
+        known = [(v, dim) for v, dim in dict.fromkeys(found) if v.static_shape]
+        known.sort(key=lambda pair: -program.size[pair[0]])
+        return [LoopPart(look, _named(program, v) + combine, steps.part(v.static_shape, dim)) for v, dim in known]
+
+    around = [pair for pair in read_around(program, plan, loop) if not is_made_inside(program, plan, pair[0])]
+    made = [value for node in loop.nodes if node not in loop.accumulators for value in node.results]
+    held = [v for v in made if v not in loop.tiles and v not in program.cheap and program.size[v] >= least]
+    parts = told(Look.READ, around) + told(Look.HELD, ((v, dims[v]) for v in held if v in dims))
+    parts += told(Look.WRITTEN, ((v, dims[v]) for v in loop.tiles))
+    for node in loop.accumulators:
+        parts += told(Look.ADDED, ((v, None) for v in node.results), f" by {plan.labels.axes[node].combine}")
+    return tuple(parts)
+
+
+def _named(program: Dataflow, value: Value) -> str:
+    maker = program.maker.get(value) or value.node
+    return f"argument {value.number}" if maker is None else maker.name.removeprefix("stablehlo.")
+
+
+WIDTH, HEIGHT = 150, 80
+"""Most that a tensor takes, in pixels."""
+
+LEFT, TOP, GAP, ARROW = 6, 6, 14, 34
+"""Room around the drawing, between tensors, and between what is read, computed and given."""
+
+EXPLAINED = (
+    "One step of each loop: what it reads, computes and gives of each tensor. What is dashed is never stored whole."
+)
+
+MOST_FIGURES, MOST_CAPTIONS = 12, 8
+"""Different drawings, and loops of one drawing, that are shown."""
+
+
+def loop_svg(parts: Sequence[LoopPart], step: int, *, alone: bool = False) -> str:
+    """The drawing of a step; "" where nothing is known of it.
+
+    Args:
+      parts: what the loop takes of tensors.
+      step: the step that is drawn, by its number.
+      alone: whether it is a file of its own, which brings its colours for light and dark.
+    """
+    columns = [_column(found, more, step) for found, more in in_roles(parts)]
+    if not columns:
+        return ""
+    high, x, drawn = max(height for _, _, height in columns), float(LEFT), list[str]()
+    for number, (shapes, width, height) in enumerate(columns):
+        if number:
+            drawn.append(_arrow(x, TOP + high / 2))
+            x += ARROW
+        drawn.append(f'<g transform="translate({x:.0f} {TOP + (high - height) / 2:.0f})">{shapes}</g>')
+        x += width
+    told = "A step of the loop " + "; ".join(map(str, parts))
+    return element("loop", x + LEFT, high + 2 * TOP, printable(told), drawn, alone=alone)
+
+
+def _column(parts: Sequence[LoopPart], more: int, step: int) -> tuple[str, float, float]:
+    """Tensors below each other, each above its words; and their width and height."""
+    drawn, y, wide = "", 0, 0.0
+    for part in parts:
+        picture = part.picture(step)
+        width, height = extent(picture, WIDTH, HEIGHT)
+        lines = [printable(f"{part.role} {part.what}"), str(part.part)]
+        drawn += "".join(shapes_of(picture, 0, y, width, height))
+        drawn += "".join(text_at(0, y + height + LINE * (n + 1), line) for n, line in enumerate(lines))
+        y += height + LINE * len(lines) + GAP
+        wide = max(wide, width, *(6.4 * len(line) for line in lines))
+    if more:
+        drawn += text_at(0, y + 4, f"and {more} more")
+        y += LINE
+    return drawn, wide, y
+
+
+def _arrow(x: float, y: float) -> str:
+    at = f"M{x + 8:.0f} {y:.0f}h16m-5 -5l5 5l-5 5"
+    return f'<path d="{at}" fill="none" stroke="currentColor" stroke-opacity=".6" stroke-width="1.5"/>'
+
+
+def loop_figures(drawn: Iterable[tuple[str, str]]) -> list[str]:
+    """Figures of HTML: each drawing once, with the captions of all loops that it is of; of many the first.
+
+    Args:
+      drawn: of each loop its caption and its drawing.
+    """
+    captions: dict[str, list[str]] = {}
+    for caption, svg in drawn:
+        captions.setdefault(svg, []).append(escape(printable(caption)))
+    captions.pop("", None)
+    told = ((svg, "<br>".join(own[:MOST_CAPTIONS])) for svg, own in captions.items())
+    figures = [f"<figure><figcaption>{caption}</figcaption>{svg}</figure>" for svg, caption in told]
+    more = len(figures) - MOST_FIGURES
+    head = [f"<p>{EXPLAINED}</p>"] if figures else []
+    return [*head, *figures[:MOST_FIGURES], *([f"<p>and {plural(more, 'other drawing')}</p>"] if more > 0 else [])]
+
+
+MOST_ROWS, MOST_COLUMNS = 5, 24
+COLUMNS = 76
+"""Columns that drawings beside each other take at most."""
+
+
+def loop_lines(parts: Sequence[LoopPart], step: int) -> list[str]:
+    """The drawings of a step, those of a role beside each other; none where nothing is known of it."""
+    lines: list[str] = []
+    for found, more in in_roles(parts):
+        row: list[list[str]] = []
+        for block in (_block(part, step) for part in found):
+            if row and sum(len(other[0]) + 2 for other in row) + len(block[0]) > COLUMNS:
+                lines += _beside(row)
+                row = []
+            row.append(block)
+        lines += _beside(row)
+        lines += [f"and {more} more"] if more else []
+    return lines
+
+
+def _block(part: LoopPart, step: int) -> list[str]:
+    """A tensor and its words, lines of one length."""
+    picture = part.picture(step)
+    lines = [printable(f"{part.role} {part.what}"), str(part.part), *grid(picture, *_size(picture))]
+    width = max(map(len, lines))
+    return [line.ljust(width) for line in lines]
+
+
+def _size(picture: Picture) -> tuple[int, int]:
+    """Rows and columns of characters, twice as high as wide, in the tensor's proportions as far as both can be seen."""
+    rows, columns = picture.rows.size, picture.columns.size
+    scale = min(MOST_ROWS / rows, MOST_COLUMNS / 2 / columns, 1)
+    return max(round(rows * scale), 1), max(round(2 * columns * scale), min(columns, 2))
+
+
+def _beside(blocks: Sequence[Sequence[str]]) -> Iterator[str]:
+    for cells in zip_longest(*blocks):
+        padded = (cell or " " * len(block[0]) for cell, block in zip(cells, blocks, strict=True))
+        yield "  ".join(padded).rstrip()

@@ -4,8 +4,7 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any, Literal
 
-from hlo_lower.base.drawing.memory_svg import memory_folded
-from hlo_lower.base.memory import MemoryCurve, shown_bytes
+from hlo_lower.base.memory import MemoryCurve, memory_folded, shown_bytes
 from hlo_lower.base.short_forms import plural
 from hlo_lower.facts.memory.dataflow import Dataflow, is_of_integers, type_of
 from hlo_lower.ir.view import Node
@@ -14,13 +13,10 @@ from hlo_lower.ops.axes.cut import Steps
 from hlo_lower.ops.spec import PRODUCTS, Role, named
 from hlo_lower.tile.emit.emit_loops import Sizes
 from hlo_lower.tile.emit.loop_body import ITERATOR
-from hlo_lower.tile.emit.loop_parts import loop_parts
 from hlo_lower.tile.emit.phases import Loop, LoopPlan
-from hlo_lower.tile.loop_picture import LoopPart, drawn_step
-from hlo_lower.tile.loop_svg import loop_figures, loop_svg
-from hlo_lower.tile.loop_text import loop_lines
-from hlo_lower.tile.prepare.pulled_up import PulledRecord
-from hlo_lower.tile.prepare.recomputed import RecomputedRecord
+from hlo_lower.tile.loop_picture import LoopPart, drawn_step, loop_figures, loop_lines, loop_parts, loop_svg
+from hlo_lower.tile.prepare.rematerialization import RecomputedRecord
+from hlo_lower.tile.prepare.slice_hoisting import PulledRecord
 
 
 @dataclass(frozen=True)

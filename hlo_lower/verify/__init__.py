@@ -31,12 +31,12 @@ from hlo_lower.verify.module_runs import verify_module
 from hlo_lower.verify.plain_form import verify_plain
 from hlo_lower.verify.proof import require
 from hlo_lower.verify.read.composites import composite_differences
+from hlo_lower.verify.read.guarded_reads import with_told_starts
 from hlo_lower.verify.read.index_promises import PROMISED
 from hlo_lower.verify.read.interface import effect_differences, interface_differences
 from hlo_lower.verify.read.large_constants import MEMORY_BUDGET, module_over_budget
 from hlo_lower.verify.read.partitions import on_one_device
 from hlo_lower.verify.read.program import TOO_DEEP, Program, TooLargeError
-from hlo_lower.verify.read.reads import with_told_starts
 from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.regions import ANOTHER_ORDER, NO_RUN_SHOWS, RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse

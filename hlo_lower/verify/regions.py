@@ -22,13 +22,13 @@ from hlo_lower.verify.drive.input_roles import roles_of
 from hlo_lower.verify.drive.outcomes import intervals_of
 from hlo_lower.verify.drive.ranges import Interval
 from hlo_lower.verify.drive.stable_sorts import allows_another
-from hlo_lower.verify.drive.turns import values_of
+from hlo_lower.verify.drive.turning_points import values_of
 from hlo_lower.verify.effort import PROVE_SECONDS
 from hlo_lower.verify.judges.devices import piece_executable, start_child
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.judges.patience import patience
-from hlo_lower.verify.judges.unshown import Unshown, unshown_in
+from hlo_lower.verify.judges.silent_attributes import Unshown, unshown_in
 from hlo_lower.verify.judges.xla_errors import why_xla_errs_in
 from hlo_lower.verify.parts import are_equal_by_parts
 from hlo_lower.verify.proof import prove_equal

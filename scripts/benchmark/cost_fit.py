@@ -11,8 +11,7 @@ import hlo_lower as hl
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.scatter.canonical import canonicalize
 from hlo_lower.facts.scatter.classify import classify
-from hlo_lower.facts.scatter.facts import FloatMode, OutOfBounds
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import FloatMode, OutOfBounds, Strategy
 from hlo_lower.lowering.kinds import default_registry
 from hlo_lower.ops.targets.costs import CostTable
 from hlo_lower.ops.targets.target import Target

@@ -46,8 +46,8 @@ def _same(found: Any, wanted: Any) -> bool:
 
 def raised(module: str) -> str:
     """A module with composites in the place of its named ops."""
-    from hlo_lower.named.match.found import matchers
-    from hlo_lower.named.take_out.raised import find_named, raise_graph
+    from hlo_lower.named.match.matches import matchers
+    from hlo_lower.named.take_out.raising import find_named, raise_graph
 
     graph = read(module)
     with mlir.active(graph.context):

@@ -8,8 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.facts.distinct.axis_facts import ONE, UNKNOWN, AxisFacts, Monotonicity, best, of_bounds, of_form, one_of
-from hlo_lower.facts.distinct.distinct_queries import Entries
+from hlo_lower.facts.distinct.axis_facts import (
+    ONE,
+    UNKNOWN,
+    AxisFacts,
+    Entries,
+    Monotonicity,
+    best,
+    of_bounds,
+    of_form,
+    one_of,
+)
 from hlo_lower.facts.distinct.distinctness import Distinctness
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.forms.linear import Linear, Position

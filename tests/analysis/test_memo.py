@@ -1,6 +1,6 @@
 """The memo under assumptions: what rests on one is kept as long as it holds, and everything else for good."""
 
-from hlo_lower.facts.values.memo import Memo
+from hlo_lower.facts.values.provider import Memo
 
 
 def found(memo, key, value, rests_on=None):

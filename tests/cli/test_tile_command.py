@@ -117,6 +117,6 @@ def test_bad_modules_are_refused(folder, command, files_before):
 
 def test_the_choices_are_those_of_the_package():
     """The command line knows what can be fused without importing what tiles."""
-    from hlo_lower.tile.find.core import FUSES
+    from hlo_lower.tile.find.labels import FUSES
 
     assert FUSES == tile_command.FUSES

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from hlo_lower.cli.parser import COMMANDS
-from hlo_lower.report.progress import progress
+from hlo_lower.cli.streams import progress
 
 FUNCTION = "def step(x, i):\n    return x.at[i].set(1.0)\n"
 

@@ -7,7 +7,7 @@ from hlo_lower.ops.axes.dynamic_tile import DynamicTile
 from hlo_lower.testing.fuzz.case import ARGUMENT_SETS
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.module_text import module_text
-from hlo_lower.testing.fuzz.what_shows import reference
+from hlo_lower.testing.fuzz.sensitivity import reference
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.judges.interpreter import InterpreterError, shared_interpreter
 

@@ -15,7 +15,7 @@ from hlo_lower.ir.reader import read
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.pipeline import lower
-from hlo_lower.testing.fuzz.what_shows import Policy
+from hlo_lower.testing.fuzz.sensitivity import Policy
 
 _TYPE = re.compile(r"tensor<(?:\d+x)+[^<>]*(?:<[^<>]*>)?>")
 _PASSIVE = ("func.func", "return", "}) :", "module")

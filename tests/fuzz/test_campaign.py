@@ -10,12 +10,10 @@ import pytest
 from hlo_lower.base.errors import InputError
 from hlo_lower.testing import case_of_seed, report_lines
 from hlo_lower.testing.fuzz import campaign
-from hlo_lower.testing.fuzz.campaign import STATE, SUMMARY, Campaign
-from hlo_lower.testing.fuzz.campaign_worker import judged_in_processes
+from hlo_lower.testing.fuzz.campaign import STATE, SUMMARY, Campaign, kind_of, write_finding
+from hlo_lower.testing.fuzz.campaign_worker import built_in, judged_in_processes
 from hlo_lower.testing.fuzz.case_outcome import CaseOutcome, Tally, from_json, to_json
-from hlo_lower.testing.fuzz.findings import kind_of, write_finding
 from hlo_lower.testing.fuzz.judging import Judged
-from hlo_lower.testing.fuzz.lowering import built_in
 
 
 def served(cases):

@@ -6,13 +6,13 @@ from collections import Counter
 import pytest
 
 from hlo_lower.testing.fuzz import judging
+from hlo_lower.testing.fuzz.campaign_worker import built_in
 from hlo_lower.testing.fuzz.case import CELLS, STRATA, case_of_seed
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.case_outcome import Tally
 from hlo_lower.testing.fuzz.judging import judge
-from hlo_lower.testing.fuzz.lowering import built_in
 from hlo_lower.testing.fuzz.module_text import module_text
-from hlo_lower.testing.fuzz.what_shows import bites, reference
+from hlo_lower.testing.fuzz.sensitivity import bites, reference
 from hlo_lower.verify.run import CannotRunError
 
 POLICIES = ("xla", "spec")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from hlo_lower.lowering.scatter import reduction
+from hlo_lower.testing.fuzz.campaign_worker import built_in
 from hlo_lower.testing.fuzz.case import STRATA, case_of_seed
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.judging import judge
-from hlo_lower.testing.fuzz.lowering import built_in
 from hlo_lower.testing.fuzz.reassociated import allowances, difference_within
-from hlo_lower.testing.fuzz.what_shows import reference
+from hlo_lower.testing.fuzz.sensitivity import reference
 
 FORMS = ("compare_reduce", "one_hot_dot", "sorted_segments")
 

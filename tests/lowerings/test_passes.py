@@ -49,7 +49,7 @@ def test_a_second_kind_of_one_name_is_an_error():
     with pytest.raises(RegistryError) as error:
         distinct(*KINDS, Another())
     assert "Another" in str(error.value)
-    assert "ReverseKind (hlo_lower.lowering.single_ops.reverse_kind)" in str(error.value)
+    assert "ReverseKind (hlo_lower.lowering.single_ops.reverse)" in str(error.value)
 
 
 def test_a_second_rule_of_one_short_name_is_an_error():

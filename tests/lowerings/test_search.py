@@ -7,7 +7,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.scatter.search import last_at_most
+from hlo_lower.lowering.scatter.numbered_rows import last_at_most
 from hlo_lower.verify.run import Executable
 
 ROWS = 7

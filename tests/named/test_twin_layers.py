@@ -14,9 +14,9 @@ from hlo_lower.base.causes import Code
 from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
-from hlo_lower.named.match.found import Matchers, NearMiss, matchers
-from hlo_lower.named.take_out import listing, raised
-from hlo_lower.named.take_out.raised import find_named, raise_graph
+from hlo_lower.named.match.matches import Matchers, NearMiss, matchers
+from hlo_lower.named.take_out import listing, raising
+from hlo_lower.named.take_out.raising import find_named, raise_graph
 
 LAYERS, WIDTH = 8, 16
 
@@ -62,7 +62,7 @@ def found(source, monkeypatch, *, each):
     """All that is found, where, and what it is raised to; with each op looked at, or with twins."""
     with monkeypatch.context() as patch:
         if each:
-            patch.setattr(raised, "listing_of", lambda *_: None)
+            patch.setattr(raising, "listing_of", lambda *_: None)
         graph = read(source)
         with mlir.active(graph.context):
             named = find_named(graph, matchers)
@@ -98,13 +98,13 @@ def place_of(value):
 def test_each_layer_is_as_if_it_were_looked_at(text, monkeypatch):
     """Matches, near misses, regions and the raised text are those of looking at each op, and few are looked at."""
     looked_at = []
-    look = raised._Search._found_at
+    look = raising._Search._found_at
 
     def counted(search, order, operation, terms):
         looked_at.append(operation)
         return look(search, order, operation, terms)
 
-    monkeypatch.setattr(raised._Search, "_found_at", counted)
+    monkeypatch.setattr(raising._Search, "_found_at", counted)
     by_twins = found(text, monkeypatch, each=False)
     few = len(looked_at)
     assert by_twins == found(text, monkeypatch, each=True)
@@ -279,8 +279,8 @@ def test_who_else_takes_a_value_of_all_layers_is_looked_at(monkeypatch, number):
     text += "".join(layer.format(n=n) for n in range(4)) + f"return %u0, %u1, %u2, %u3 : {results}\n}}"
     monkeypatch.setattr(listing, "NEAR", 6)
     told = []
-    for listed in (raised.listing_of, lambda *_: None):
-        monkeypatch.setattr(raised, "listing_of", listed)
+    for listed in (raising.listing_of, lambda *_: None):
+        monkeypatch.setattr(raising, "listing_of", listed)
         graph = read(text)
         with mlir.active(graph.context):
             told.append([place_of(miss.at.surface) for miss in find_named(graph, asking).misses])

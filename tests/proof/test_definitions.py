@@ -11,8 +11,7 @@ from test_operations import as_known
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.mlir import GatherNumbers, ScatterNumbers
-from hlo_lower.testing.prove.bodies import BODIES
-from hlo_lower.testing.prove.family_forms import forms
+from hlo_lower.testing.prove.family_forms import BODIES, forms
 from hlo_lower.testing.prove.gathers import _CLAMPS_NOT, gather_case, shapes
 from hlo_lower.testing.prove.producers import runtime
 from hlo_lower.testing.prove.proof_case import scatter_case

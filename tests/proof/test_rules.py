@@ -11,7 +11,7 @@ from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
 from hlo_lower.cli import main
 from hlo_lower.lowering.kinds import KINDS, default_registry
 from hlo_lower.lowering.single_ops.plain_op import PLAIN
-from hlo_lower.testing.prove.plain_ops import has_plain_cases
+from hlo_lower.testing.prove.op_families import has_plain_cases
 from hlo_lower.testing.prove.proof_campaign import FAMILIES, prove_rules, rules_named
 
 SORTED_BY_RUN = ("sorted_last_writer", "sorted_segments", "rounds")

@@ -4,7 +4,7 @@ import json
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
-from hlo_lower.base.refused import RefusedOps
+from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.render import render
 

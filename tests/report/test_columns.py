@@ -2,7 +2,7 @@
 
 import pytest
 
-from hlo_lower.report.columns import column_widths
+from hlo_lower.report.page import column_widths
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import hlo_lower as hl
-from hlo_lower.base.drawing.memory_svg import memory_svg
-from hlo_lower.base.drawing.memory_text import memory_lines
-from hlo_lower.base.memory import LoopSpan, MemoryCurve
+from hlo_lower.base.memory import LoopSpan, MemoryCurve, memory_lines, memory_svg
 from hlo_lower.facts.memory.memory_curve import MOST_OPS, curves_of
 from hlo_lower.ir.reader import read
 from hlo_lower.report.html import render_html

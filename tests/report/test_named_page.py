@@ -8,7 +8,7 @@ import pytest
 
 from hlo_lower.base.causes import Code
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord
-from hlo_lower.report.named_page import render_named_html
+from hlo_lower.report.named_ops import render_named_html
 
 EVIL = "<script>alert(1)</script>"
 OTHER_ROWS = Code.NAMED_OP_LACKS("the maximum of the same rows")

@@ -10,7 +10,7 @@ import pytest
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.english import told
-from hlo_lower.base.refused import RefusedOps
+from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.facts.scatter.record import Written
 from hlo_lower.report.html import render_html
 from hlo_lower.report.json_report import render_json

@@ -2,8 +2,7 @@
 
 import pytest
 
-from hlo_lower.report.alike import Group
-from hlo_lower.report.place import where
+from hlo_lower.report.place import Group, where
 
 
 @pytest.mark.parametrize(

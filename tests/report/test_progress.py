@@ -1,6 +1,6 @@
 """Progress of long work."""
 
-from hlo_lower.report.progress import progress
+from hlo_lower.cli.streams import progress
 
 
 def test_nothing_is_printed_where_standard_error_is_no_terminal(capfd):

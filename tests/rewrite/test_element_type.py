@@ -32,9 +32,9 @@ from hlo_lower.ir.reader import read
 from hlo_lower.lowering.types.carried import (
     carrying,
     halves,
-    halves_converted,
-    halves_folded,
+    halves_conversions,
     halves_quotients,
+    halves_reductions,
     on_carriers,
     written_ops,
 )
@@ -276,9 +276,9 @@ BROKEN = {
     "an index that is not clamped": ("uint32", on_carriers, "clamped_index", lambda c, x, carrier: x),
     "a sum without its carry": ("uint64", halves, "_one_where", lambda c, p, like: c.number(0, like)),
     "lower halves with a sign": ("uint64", halves, "_is_below", lambda c, x, y: c.holds(x, "LT", y)),
-    "a digit in another place": ("uint64", halves_folded, "_in_place", lambda c, x, place: (x, c.number(0, x))),
+    "a digit in another place": ("uint64", halves_reductions, "_in_place", lambda c, x, place: (x, c.number(0, x))),
     "a rest that is not taken away": ("uint64", halves_quotients, "subtract", lambda c, x, y: x),
-    "lost bits do not count": ("int64", halves_converted, "right", lambda c, x, k: c.number(0, x)),
+    "lost bits do not count": ("int64", halves_conversions, "right", lambda c, x, k: c.number(0, x)),
     "no sign bit where both have one": ("int32", carrying.Carrying, "choose", lambda self, p, x, y: y),
     "sums that are not rounded": ("bfloat16", carrying.Carrying, "rounded", lambda self, value, of: value),
 }

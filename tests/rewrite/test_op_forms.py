@@ -10,7 +10,7 @@ from jax import lax
 import hlo_lower as hl
 from hlo_lower.ir.builder import Builder
 from hlo_lower.lowering.quirks.forms_of_ops import WORDS
-from hlo_lower.lowering.single_ops import convolution, pad, reduce_halves, reverse_kind
+from hlo_lower.lowering.single_ops import convolution, pad, reduce_halves, reverse
 
 NPU = hl.Target(
     "npu", refused={"stablehlo.scatter": "lowered", "stablehlo.dynamic_gather": "none"}, refused_forms=WORDS
@@ -225,7 +225,7 @@ WRONG = {
     "interleaved": (convolution, "_interleaved", not_interleaved),
     "groups": (convolution.Convolution, "on", groups_turned),
     "start": (reduce_halves, "identity", lambda own: lambda b, _, element: b.constant(5, (), element)),
-    "dims": (reverse_kind, "reverse_facts", first_dim_alone),
+    "dims": (reverse, "reverse_facts", first_dim_alone),
     "rows": (Builder, "transpose", lambda own: lambda b, value, order: value),
     "dot": (Builder, "transpose", lambda own: lambda b, value, order: value),
 }

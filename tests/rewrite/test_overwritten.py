@@ -6,7 +6,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.ir.mlir import walked
 from hlo_lower.ir.view import Node
-from hlo_lower.lowering.quirks.overwritten import overwritten
+from hlo_lower.lowering.quirks.carried_values import overwritten
 from hlo_lower.verify.judges.devices import compile_anywhere
 
 FORM = "while overwriting a value unread"

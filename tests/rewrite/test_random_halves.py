@@ -6,7 +6,7 @@ from element_type_programs import target_taking
 from halves_programs import WITHOUT, differing, no_64_bits, no_unsigned_64_bits, program
 
 import hlo_lower as hl
-from hlo_lower.lowering.types.carried import halves_converted, halves_products, regions_of_pairs
+from hlo_lower.lowering.types.carried import halves_conversions, halves_reductions, regions_of_pairs
 from hlo_lower.verify.judges.devices import compile_anywhere
 
 WORD = ("i1", "i32", "f32")
@@ -146,9 +146,9 @@ BROKEN = {
         lambda c, node, block: list(range(len(regions_of_pairs.flat_types(c, block.arguments)))),
         "own_order",
     ),
-    "digits in another place": (halves_products, "DIGIT", 16, "matrices"),
+    "digits in another place": (halves_reductions, "DIGIT", 16, "matrices"),
     "an upper half without the sign": (
-        halves_converted,
+        halves_conversions,
         "_from_narrow",
         lambda c, x, given, element: (c.build.convert(x, "i32"), c.number(0, c.build.convert(x, "i32"))),
         "convert_to",

@@ -10,7 +10,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.lowering.single_ops import reverse
-from hlo_lower.lowering.single_ops.reverse_kind import MOST_SLICES
+from hlo_lower.lowering.single_ops.reverse import MOST_SLICES
 
 REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.reverse": "none"}
 TARGET = hl.Target("npu", refused=REFUSED)
@@ -81,7 +81,7 @@ def test_a_reverse_that_is_lowered_wrongly_does_not_verify(shape, monkeypatch):
     """One dim forgotten differs."""
     facts = reverse.reverse_facts
     wrong = lambda node, few: reverse.replace(facts(node, few=few), dims=(0,))  # noqa: E731
-    monkeypatch.setattr("hlo_lower.lowering.single_ops.reverse_kind.reverse_facts", wrong)
+    monkeypatch.setattr("hlo_lower.lowering.single_ops.reverse.reverse_facts", wrong)
     source = exported(shape, (0, 1))
     verdict = hl.verify(source, hl.lower(source, target=TARGET))
     assert not verdict.ok

@@ -10,8 +10,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Outcome
-from hlo_lower.facts.sort.merge_exchange import stages_of
-from hlo_lower.facts.sort.sort_facts import SortStrategy, sort_strategies
+from hlo_lower.facts.sort.sort_facts import SortStrategy, sort_strategies, stages_of
 from hlo_lower.verify.run import Executable
 
 REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.sort": "none"}

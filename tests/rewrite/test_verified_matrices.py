@@ -8,7 +8,7 @@ from matrix_programs import call
 
 import hlo_lower as hl
 from hlo_lower.lowering.engine import traced
-from hlo_lower.lowering.matrices import cholesky, lu, qr, triangular_solve
+from hlo_lower.lowering.matrices import factorizations
 
 TRSM = {"uplo": "L", "side": "L", "trans_x": "N", "diag": "N"}
 PROGRAMS = {
@@ -100,12 +100,12 @@ def whole_column(old: Callable[..., object]) -> Callable[..., object]:
 
 
 WRONG = {
-    "last largest": (lu, "_first_largest", last_largest, "lu"),
-    "tau of the other sign": (qr, "_reflected", negated_tau, "q"),
-    "R of the other sign": (qr, "_mirrored", positive_diagonal, "qr"),
-    "unit diagonal forgotten": (triangular_solve, "_row", forgotten_unit, "solve"),
-    "upper for lower": (triangular_solve, "_row", other_triangle, "solve"),
-    "twice the factor": (cholesky, "_column", whole_column, "cholesky"),
+    "last largest": (factorizations, "_first_largest", last_largest, "lu"),
+    "tau of the other sign": (factorizations, "_reflected", negated_tau, "q"),
+    "R of the other sign": (factorizations, "_mirrored", positive_diagonal, "qr"),
+    "unit diagonal forgotten": (factorizations, "_row", forgotten_unit, "solve"),
+    "upper for lower": (factorizations, "_row", other_triangle, "solve"),
+    "twice the factor": (factorizations, "_column", whole_column, "cholesky"),
 }
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import hlo_lower as hl
 from hlo_lower.ir.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
-from hlo_lower.ir.shapes.pointed import pointed
+from hlo_lower.ir.shapes.tokens import pointed
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.ir.export.element_type_names import element_type
+from hlo_lower.ir.export.argument_specs import element_type
 from hlo_lower.ir.writer import to_text
 
 RULE = (

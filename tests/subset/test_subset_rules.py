@@ -9,9 +9,9 @@ import hlo_lower as hl
 from hlo_lower.base.errors import InputError, RegistryError
 from hlo_lower.ops.axes import halo
 from hlo_lower.ops.axes.all_rules import default_subset_rules
-from hlo_lower.ops.axes.axis_link import THREADED, AxisLink, Boundary
-from hlo_lower.ops.axes.elementwise import ELEMENTWISE
+from hlo_lower.ops.axes.cut import THREADED, AxisLink, Boundary
 from hlo_lower.ops.axes.indexing import is_countable
+from hlo_lower.ops.axes.reduction import ELEMENTWISE
 from hlo_lower.ops.axes.rules import SubsetRules
 
 BY_NAME = {case.name: case for case in CASES}

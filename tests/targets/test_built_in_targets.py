@@ -12,20 +12,20 @@ import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.ops import targets
-from hlo_lower.ops.targets import STABLEHLO, TARGETS, built_in, names, read_target, target_named
+from hlo_lower.ops.targets import STABLEHLO, TARGETS, names, read_target, target_file, target_named
 
-FOLDER = Path(built_in.__file__).parent
+FOLDER = Path(target_file.__file__).parent
 FILES = {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
 GOLDEN = sorted((Path(__file__).parent.parent / "golden").glob("[!r]*.mlir"))
 
 
 def test_every_file_is_a_target_and_every_target_a_file():
     """The list is complete, in the order in which targets are shown."""
-    assert set(FILES) == set(built_in.NAMES)
-    assert [target.name for target in TARGETS] == list(built_in.NAMES)
+    assert set(FILES) == set(target_file.NAMES)
+    assert [target.name for target in TARGETS] == list(target_file.NAMES)
 
 
-@pytest.mark.parametrize("name", built_in.NAMES)
+@pytest.mark.parametrize("name", target_file.NAMES)
 def test_a_built_in_file_names_what_exists(name):
     """What is checked of a user's file at each start is checked of a built-in one here."""
     names.check_names(target_named(name), name)
@@ -34,7 +34,7 @@ def test_a_built_in_file_names_what_exists(name):
     assert target_named(name).refuses_op("stablehlo.scatter")
 
 
-@pytest.mark.parametrize("name", built_in.NAMES)
+@pytest.mark.parametrize("name", target_file.NAMES)
 def test_a_built_in_file_is_the_same_as_json(name, tmp_path):
     """JSON says what TOML says."""
     path = tmp_path / f"{name}.json"
@@ -42,7 +42,7 @@ def test_a_built_in_file_is_the_same_as_json(name, tmp_path):
     assert read_target(str(path)) == target_named(name)
 
 
-@pytest.mark.parametrize("name", built_in.NAMES)
+@pytest.mark.parametrize("name", target_file.NAMES)
 def test_a_listed_operation_says_its_types(name):
     """Where operations are listed, each is taken on all types or narrowed to some; none is told and not taken."""
     target = target_named(name)
@@ -52,7 +52,7 @@ def test_a_listed_operation_says_its_types(name):
 
 def test_targets_are_read_when_they_are_asked_for():
     """A name is enough to know of a target; its file is read once."""
-    assert built_in.built_in_target("iree") is built_in.built_in_target("iree")
+    assert target_file.built_in_target("iree") is target_file.built_in_target("iree")
     with pytest.raises(AttributeError, match="no attribute 'NPU'"):
         targets.NPU  # noqa: B018 - the look-up is what is tested
 

@@ -11,12 +11,11 @@ import numpy as np
 import hlo_lower as hl
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.axis_link import Boundary
+from hlo_lower.ops.axes.cut import Boundary
 from hlo_lower.ops.axes.rules import SubsetRules
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import LoopPlan, cut
-from hlo_lower.tile.find.core import FUSES, core_of
-from hlo_lower.tile.find.labels import label
+from hlo_lower.tile.find.labels import FUSES, core_of, label
 from hlo_lower.tile.prepare.normalize import prepare
 from hlo_lower.verify.run import Executable, Rounding
 

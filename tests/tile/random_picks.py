@@ -8,9 +8,8 @@ from random_graphs import are_equal
 import hlo_lower as hl
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.writer import to_text
-from hlo_lower.tile.find import picks
-from hlo_lower.tile.prepare import pulled_up
-from hlo_lower.tile.prepare.pulled_up import pull_up
+from hlo_lower.tile.prepare import slice_hoisting
+from hlo_lower.tile.prepare.slice_hoisting import pull_up
 
 MOST = 3000
 """Elements of an array, at most."""
@@ -112,7 +111,7 @@ def wrapped(monkeypatch):
 
 def contracted(monkeypatch):
     """What is picked of a dot's operands is picked along their contracting dims, too."""
-    right = picks.in_place
+    right = slice_hoisting.in_place
 
     def wrong(build, pick, value, dims):
         extent = pick.operand(0).shape
@@ -121,26 +120,28 @@ def contracted(monkeypatch):
         alike = [next((k for k, m in enumerate(extent) if m == n), None) for n in value.shape]
         return right(build, pick, value, tuple(a if d is None else d for d, a in zip(dims, alike, strict=True)))
 
-    monkeypatch.setattr(pulled_up, "in_place", wrong)
+    monkeypatch.setattr(slice_hoisting, "in_place", wrong)
 
 
 def first_columns(monkeypatch):
     """Of the index vectors those that come first are taken, whichever dims are left."""
-    right = picks._columns
+    right = slice_hoisting._columns
     monkeypatch.setattr(
-        picks, "_columns", lambda build, indices, columns, *rest: right(build, indices, range(len(columns)), *rest)
+        slice_hoisting,
+        "_columns",
+        lambda build, indices, columns, *rest: right(build, indices, range(len(columns)), *rest),
     )
 
 
 def unmoved(monkeypatch):
     """A slice of a broadcast begins at 0."""
-    right = picks._sliced
+    right = slice_hoisting._sliced
 
     def wrong(build, pick, value, dims):
         found = right(build, pick, value, dims)
         return build.slice(value, [0] * len(dims), found.static_shape)
 
-    monkeypatch.setattr(picks, "_sliced", wrong)
+    monkeypatch.setattr(slice_hoisting, "_sliced", wrong)
 
 
 WRONG = (wrapped, contracted, first_columns, unmoved)

@@ -7,9 +7,9 @@ from random_graphs import are_equal
 
 import hlo_lower as hl
 from hlo_lower.ir.writer import to_text
-from hlo_lower.tile.prepare import recomputed
+from hlo_lower.tile.prepare import rematerialization
 from hlo_lower.tile.prepare.normalize import prepare
-from hlo_lower.tile.prepare.recomputed import levels, recompute
+from hlo_lower.tile.prepare.rematerialization import levels, recompute
 
 TRIPS, ROWS, WIDTH = (1, 2, 3, 5), 3, 4
 
@@ -65,7 +65,7 @@ def program(seed: int) -> str:
 
 def recomputed_text(text: str, seed: int, monkeypatch) -> str:
     """The module with stacks of a random number of sizes computed again; the same text where there are none."""
-    monkeypatch.setattr(recomputed, "LEAST", 1)
+    monkeypatch.setattr(rematerialization, "LEAST", 1)
     graph = hl.read(text)
     prepare(graph)
     count = len(levels(graph))

@@ -6,7 +6,7 @@ import hlo_lower as hl
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.writer import to_text
 from hlo_lower.ops.axes.all_rules import default_subset_rules
-from hlo_lower.ops.axes.axis_link import Boundary
+from hlo_lower.ops.axes.cut import Boundary
 from hlo_lower.ops.purity import FUNCTIONS
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.emit.emit_loops import emit

@@ -8,7 +8,7 @@ from hlo_lower.facts.memory.dataflow import ENTERED, Dataflow
 from hlo_lower.facts.memory.liveness import liveness, programs_at_peak
 from hlo_lower.ir.writer import to_text
 from hlo_lower.ops.axes.all_rules import default_subset_rules
-from hlo_lower.ops.axes.axis_link import Boundary
+from hlo_lower.ops.axes.cut import Boundary
 from hlo_lower.tile.emit.emit_loops import emit
 from hlo_lower.tile.find.choose import choices
 from hlo_lower.tile.prepare.normalize import prepare

@@ -11,9 +11,8 @@ from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.ops.axes.indexing import gather_piece
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import Loop, LoopPlan, cut
-from hlo_lower.tile.find.core import Core, core_of
-from hlo_lower.tile.find.labels import Labels, label
-from hlo_lower.tile.prepare.pulled_up import pull_up
+from hlo_lower.tile.find.labels import Core, Labels, core_of, label
+from hlo_lower.tile.prepare.slice_hoisting import pull_up
 from hlo_lower.verify.run import Executable
 
 ROWS, SIZE, MODE = 4, 8, jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS

@@ -3,7 +3,7 @@
 from xml.etree import ElementTree
 
 import hlo_lower as hl
-from hlo_lower.base.drawing.memory_svg import memory_svg
+from hlo_lower.base.memory import memory_svg
 from hlo_lower.cli.plan_page import plan_page
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.facts.memory.memory_curve import curves_of

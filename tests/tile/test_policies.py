@@ -8,9 +8,9 @@ from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir import mlir
 from hlo_lower.ir.writer import to_text
 from hlo_lower.ops.axes.all_rules import default_subset_rules
-from hlo_lower.ops.axes.axis_link import AxisLink
+from hlo_lower.ops.axes.cut import AxisLink
 from hlo_lower.testing import arguments_of, case_of_seed, module_text, reference
-from hlo_lower.testing.fuzz.what_shows import overhangs
+from hlo_lower.testing.fuzz.sensitivity import overhangs
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.emit.emit_loops import emit
 from hlo_lower.tile.prepare.normalize import prepare

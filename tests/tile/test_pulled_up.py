@@ -10,7 +10,7 @@ from random_picks import WRONG, mismatch
 
 import hlo_lower as hl
 from hlo_lower.ir.writer import to_text
-from hlo_lower.tile.prepare.pulled_up import pull_up
+from hlo_lower.tile.prepare.slice_hoisting import pull_up
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 

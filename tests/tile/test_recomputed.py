@@ -12,9 +12,9 @@ from hlo_lower.facts.memory.liveness import liveness
 from hlo_lower.ir.writer import to_text
 from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.tile.find import scan_stacks
-from hlo_lower.tile.prepare import recomputed
+from hlo_lower.tile.prepare import rematerialization
 from hlo_lower.tile.prepare.normalize import prepare
-from hlo_lower.tile.prepare.recomputed import levels, recompute
+from hlo_lower.tile.prepare.rematerialization import levels, recompute
 from hlo_lower.verify.run import Executable
 
 F32 = jnp.float32
@@ -52,7 +52,7 @@ def stored(graph):
 def small(monkeypatch):
     """Small stacks are worth the trouble."""
     for least in ("LEAST", "REPEATED"):
-        monkeypatch.setattr(recomputed, least, 1 << 10)
+        monkeypatch.setattr(rematerialization, least, 1 << 10)
 
 
 def test_what_a_layer_keeps_is_computed_again():
@@ -197,17 +197,17 @@ def test_many_random_scans(monkeypatch):
 
 def next_trip(monkeypatch):
     """A row is computed from what goes into the trip behind it."""
-    right = recomputed._row_of
+    right = rematerialization._row_of
 
     def wrong(build, stack, number, value):
         return right(build, stack, build.elementwise("add", number, build.constant(1, (), number.element_type)), value)
 
-    monkeypatch.setattr(recomputed, "_row_of", wrong)
+    monkeypatch.setattr(rematerialization, "_row_of", wrong)
 
 
 def unclamped(monkeypatch):
     """A start is taken as one of the rows, whatever it is."""
-    monkeypatch.setattr(recomputed, "_is_inside", lambda read, trips: True)
+    monkeypatch.setattr(rematerialization, "_is_inside", lambda read, trips: True)
 
 
 def any_row(monkeypatch):
@@ -222,7 +222,7 @@ def unwritten(monkeypatch):
 
 def first_trip(monkeypatch):
     """Every row is that of the first trip."""
-    monkeypatch.setattr(recomputed, "_trip", lambda build, read, scan, element: build.constant(0, (), element))
+    monkeypatch.setattr(rematerialization, "_trip", lambda build, read, scan, element: build.constant(0, (), element))
 
 
 SEEN = {next_trip: 0, unclamped: 1, any_row: 3, unwritten: 10, first_trip: 0}

@@ -11,7 +11,7 @@ from hlo_lower.facts.memory.liveness import liveness
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.loops.tiled_loop import rounded
 from hlo_lower.ops.axes.all_rules import default_subset_rules
-from hlo_lower.ops.axes.axis_link import Boundary
+from hlo_lower.ops.axes.cut import Boundary
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
 from hlo_lower.tile.emit.emit_loops import emit

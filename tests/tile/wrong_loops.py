@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hlo_lower.lowering.loops import tiled_loop
 from hlo_lower.ops.axes.all_rules import default_subset_rules
-from hlo_lower.ops.axes.axis_link import THREADED, AxisLink
+from hlo_lower.ops.axes.cut import THREADED, AxisLink
 from hlo_lower.ops.axes.rules import SubsetRules
 from hlo_lower.tile.emit import emit_loops, loop_body
 

@@ -7,7 +7,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.ir.mlir import stablehlo
-from hlo_lower.verify.judges.unshown import MEANINGS
+from hlo_lower.verify.judges.silent_attributes import MEANINGS
 
 KIND = "tensor<8x8xf32>"
 NONE, TEN, ONE = (

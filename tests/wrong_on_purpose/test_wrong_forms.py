@@ -12,7 +12,7 @@ from scatter_programs import POINT_NUMBERS, POINTS, Module, binary
 
 import hlo_lower as hl
 from hlo_lower.facts.scatter.flat import FlatScatter
-from hlo_lower.lowering.scatter import last_writer, numbered, own_scatter, reduction, rounds
+from hlo_lower.lowering.scatter import last_writer, numbered_rows, reduction, rounds, safe_scatter
 
 MINIMUM = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("minimum"))
 INTEGERS = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("add"))
@@ -81,7 +81,7 @@ def ties_broken_the_other_way(monkeypatch):
         rows, order = right(build, keys, [build.elementwise("negate", carried[0])], by_both=True)
         return [rows, build.elementwise("negate", order)]
 
-    monkeypatch.setattr(numbered, "sort_rows", wrong)
+    monkeypatch.setattr(numbered_rows, "sort_rows", wrong)
 
 
 def zero_for_every_identity(monkeypatch):
@@ -146,12 +146,12 @@ def a_round_short(monkeypatch):
 
 def nothing_new_is_zero(monkeypatch):
     """What is dropped adds 0.0: -0.0 becomes 0.0."""
-    monkeypatch.setattr(own_scatter, "identity", lambda build, _combiner, element: build.constant_array(ZERO, element))
+    monkeypatch.setattr(safe_scatter, "identity", lambda build, _combiner, element: build.constant_array(ZERO, element))
 
 
 def the_first_write_that_is_kept(monkeypatch):
     """Not the last one is written again in the end, and a later one to its row is lost."""
-    right = own_scatter.reduce_along
+    right = safe_scatter.reduce_along
 
     def wrong(build, value, none, axis, _op):
         most = build.constant(1 << 20, value.static_shape, value.element_type)
@@ -160,31 +160,31 @@ def the_first_write_that_is_kept(monkeypatch):
             build, build.select(is_kept, value, most), build.constant(1 << 20, (), none.element_type), axis, "minimum"
         )
 
-    monkeypatch.setattr(own_scatter, "reduce_along", wrong)
+    monkeypatch.setattr(safe_scatter, "reduce_along", wrong)
 
 
 def all_taken_as_dropped(monkeypatch):
     """One write that is dropped is enough for row 0 to be given back what it held."""
-    right = own_scatter.reduce_along
-    monkeypatch.setattr(own_scatter, "reduce_along", lambda b, v, none, axis, _: right(b, v, none, axis, "minimum"))
+    right = safe_scatter.reduce_along
+    monkeypatch.setattr(safe_scatter, "reduce_along", lambda b, v, none, axis, _: right(b, v, none, axis, "minimum"))
 
 
 def the_last_row_for_the_spare_one(monkeypatch):
     """What is dropped is combined with a row that is there, as nothing is cut off behind it."""
-    right = own_scatter._scatter
+    right = safe_scatter._scatter
 
     def wrong(op, operand, numbers, update):
         build, rows = op.build, operand.static_shape[0]
         last = build.constant(rows - 2, numbers.static_shape, numbers.element_type)
         return right(op, operand, build.elementwise("minimum", numbers, last), update)
 
-    monkeypatch.setattr(own_scatter, "_scatter", wrong)
+    monkeypatch.setattr(safe_scatter, "_scatter", wrong)
 
 
 def batches_in_one(monkeypatch):
     """Rows of all batch coordinates have the numbers of the first one's."""
     monkeypatch.setattr(
-        own_scatter, "_of_all", lambda build, numbers, rows: build.reshape(numbers, (prod(numbers.static_shape),))
+        safe_scatter, "_of_all", lambda build, numbers, rows: build.reshape(numbers, (prod(numbers.static_shape),))
     )
 
 
@@ -236,9 +236,9 @@ def test_a_wrong_scatter_of_a_consumer_is_caught(module, fault, monkeypatch):
 def test_a_consumers_scatter_out_of_bounds_is_found(monkeypatch):
     """Of a guard that is left out XLA sees nothing, and verification for the consumer does."""
     monkeypatch.setattr(
-        own_scatter,
+        safe_scatter,
         "_of_assigned",
-        lambda op, operand, numbers, update, _kept: own_scatter._scatter(op, operand, numbers, update),
+        lambda op, operand, numbers, update, _kept: safe_scatter._scatter(op, operand, numbers, update),
     )
     lowered = hl.lower(POINTS.text, prefer=("safe_scatter",), target="iree").text
     assert hl.verify(POINTS.text, lowered, target="iree", level="regions").differs  # a text of whoever made it

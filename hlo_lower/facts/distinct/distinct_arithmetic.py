@@ -8,8 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hlo_lower.base.element_types import type_range
-from hlo_lower.facts.distinct.axis_facts import UNKNOWN, AxisFacts, Monotonicity, best, count_of
-from hlo_lower.facts.distinct.distinct_queries import DistinctQueries, Entries, Rule
+from hlo_lower.facts.distinct.axis_facts import (
+    UNKNOWN,
+    AxisFacts,
+    DistinctQueries,
+    Entries,
+    Monotonicity,
+    Rule,
+    best,
+    count_of,
+)
 from hlo_lower.facts.values.evidence import merge
 from hlo_lower.ir.view import Node
 from hlo_lower.ops import names

@@ -7,8 +7,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hlo_lower.base.causes import Code
-from hlo_lower.facts.distinct.axis_facts import UNKNOWN, AxisFacts, Monotonicity, composed, count_of, of_form
-from hlo_lower.facts.distinct.distinct_queries import DistinctQueries, Entries, Rule
+from hlo_lower.facts.distinct.axis_facts import (
+    UNKNOWN,
+    AxisFacts,
+    DistinctQueries,
+    Entries,
+    Monotonicity,
+    Rule,
+    composed,
+    count_of,
+    of_form,
+)
 from hlo_lower.facts.forms.linear import Linear, Position, positions
 from hlo_lower.facts.forms.places import Entry, Place, origin_of
 from hlo_lower.facts.ranges.running_sums import running_sum

@@ -10,14 +10,16 @@ from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.distinct.axis_facts import (
     UNKNOWN,
     AxisFacts,
+    DistinctQueries,
+    Entries,
     Monotonicity,
     Ranges,
+    Rule,
     best,
     count_of,
     of_form,
     reach_of,
 )
-from hlo_lower.facts.distinct.distinct_queries import DistinctQueries, Entries, Rule
 from hlo_lower.facts.forms.congruences import congruence
 from hlo_lower.facts.forms.linear import Normalized
 from hlo_lower.facts.ranges.transfer.booleans import MIRRORED, comparison_direction

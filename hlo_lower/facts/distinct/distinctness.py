@@ -17,7 +17,10 @@ from hlo_lower.facts.distinct.axis_facts import (
     ONE,
     UNIFORM,
     UNKNOWN,
+    Axes,
     AxisFacts,
+    Entries,
+    Rule,
     best,
     composed,
     count_of,
@@ -26,7 +29,6 @@ from hlo_lower.facts.distinct.axis_facts import (
     one_of,
 )
 from hlo_lower.facts.distinct.distinct_arithmetic import MAPPED
-from hlo_lower.facts.distinct.distinct_queries import Axes, Entries, Rule
 from hlo_lower.facts.distinct.distinct_reorderings import REORDERED
 from hlo_lower.facts.distinct.distinct_selects import CHOSEN
 from hlo_lower.facts.forms.affine import AffineAnalysis

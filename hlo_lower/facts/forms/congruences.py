@@ -7,7 +7,7 @@ says, both branches are congruent to x modulo m.
 from dataclasses import dataclass
 
 from hlo_lower.base.element_types import type_range
-from hlo_lower.facts.distinct.distinct_queries import DistinctQueries
+from hlo_lower.facts.distinct.axis_facts import DistinctQueries
 from hlo_lower.facts.forms.linear import Linear
 from hlo_lower.facts.forms.places import Entry, moved
 from hlo_lower.facts.values.budget import FOLLOWED

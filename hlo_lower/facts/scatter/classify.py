@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.ranges.interval import Interval
 from hlo_lower.facts.scatter.bounds import Placement, place
 from hlo_lower.facts.scatter.canonical import CanonicalScatter, index_columns
-from hlo_lower.facts.scatter.claims import claims_of
 from hlo_lower.facts.scatter.combine import is_order_free
 from hlo_lower.facts.scatter.constant_map import ConstantMap, solve
 from hlo_lower.facts.scatter.distinct import UNPROVED, Distinct, find_distinct
@@ -27,18 +27,68 @@ from hlo_lower.facts.scatter.facts import (
     OutOfBounds,
     Parts,
     ScatterFacts,
+    Strategy,
     Unique,
     Windows,
 )
-from hlo_lower.facts.scatter.flat import flatten
+from hlo_lower.facts.scatter.flat import FlatScatter, flatten
 from hlo_lower.facts.scatter.layout import Layout, lay_out, single
+from hlo_lower.facts.scatter.predicates import Claims, RunClaim
 from hlo_lower.facts.scatter.spread_dims import spread_dims
-from hlo_lower.facts.scatter.strategy import Strategy
 from hlo_lower.facts.scatter.strategy_costs import costs_of_parts, estimated_costs
+from hlo_lower.facts.scatter.uniform_updates import is_uniform
 from hlo_lower.facts.values.region import ASSIGNING, Combiner, RegionFacts, classify_region
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ops.subset import MANY_WINDOWS, Subset
 from hlo_lower.ops.targets.costs import COSTS, CostTable
+
+
+def claims_of(
+    scatter: CanonicalScatter,
+    facts: ScatterFacts,
+    placement: Placement,
+    interval: Interval,
+    flat: FlatScatter | None,
+    *,
+    is_unique: bool,
+    is_permutation: bool,
+) -> Claims:
+    """All claims of a scatter, from its facts.
+
+    Args:
+      scatter: the scatter.
+      facts: what is known of it; the claims number its scatter dims as its layout does.
+      placement: in which operand dims every start is proved to be inside.
+      interval: of the indices.
+      flat: the scatter by rows, where rules look at it so.
+      is_unique, is_permutation: see `Claims`; proved, not taken from a flag.
+    """
+    policy: Literal["xla", "spec"] = "xla" if facts.oob is OutOfBounds.XLA else "spec"
+    layout, ranges = facts.layout, list[tuple[int, int]]()
+    for _, column in () if scatter.is_empty else index_columns(scatter, len(interval.shape)):
+        low, high = interval.part(column)
+        ranges.append((int(low.min()), int(high.max())))
+    return Claims(
+        oob=policy,
+        positions=scatter.scatter_shape,
+        in_bounds=facts.in_bounds.value,
+        windows=facts.windows.value,
+        inside=tuple(d for d in scatter.index_dims if placement.is_inside(d)),
+        ranges=tuple(ranges),
+        runs=tuple(
+            RunClaim(r.operand_dim, r.scatter_dim, r.is_reversed, r.is_wrapped, r.is_aligned) for r in layout.runs
+        ),
+        coordinates=layout.batch,
+        repeated=layout.repeated,
+        starts=facts.offsets_known if facts.in_bounds is not InBounds.NEVER else (),
+        batch=() if flat is None else flat.batch,
+        placed=() if flat is None else flat.placed,
+        is_full=facts.subset is Subset.FULL,
+        is_unique=is_unique,
+        is_permutation=is_permutation,
+        is_sorted=facts.is_sorted,
+        is_uniform=flat is not None and is_uniform(scatter, frozenset(flat.placed)),
+    )
 
 
 def classify(

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.facts.distinct.axis_facts import AxisFacts, Monotonicity
-from hlo_lower.facts.distinct.distinct_queries import Entries
+from hlo_lower.facts.distinct.axis_facts import AxisFacts, Entries, Monotonicity
 from hlo_lower.facts.distinct.distinctness import Distinctness
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.forms.linear import Position

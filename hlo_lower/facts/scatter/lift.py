@@ -9,8 +9,8 @@ elementwise", StableHLO spec, map).
 
 from collections.abc import Mapping, Sequence
 
-from hlo_lower.facts.values.identity import is_identity
 from hlo_lower.facts.values.region import read_by
+from hlo_lower.facts.values.sources import is_identity
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.extents import broadcast_like

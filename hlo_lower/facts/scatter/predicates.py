@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from hlo_lower.facts.scatter.applied import BEYOND, Applied, Array, Integers, Mask, apply
+from hlo_lower.facts.scatter.application_order import BEYOND, Applied, Array, Integers, Mask, apply
 
 
 @dataclass(frozen=True)

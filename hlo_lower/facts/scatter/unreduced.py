@@ -11,7 +11,7 @@ place that says so back through operations that give every element of an operand
 import re
 from collections.abc import Mapping
 
-from hlo_lower.facts.values.identity import is_identity
+from hlo_lower.facts.values.sources import is_identity
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.ops.names import CASE, CONVERT, DYNAMIC_UPDATE_SLICE, IF, SCATTER, SELECT, WHILE

@@ -6,8 +6,38 @@ from math import prod
 
 from hlo_lower.base.registry import FactsByName
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort
-from hlo_lower.facts.sort.merge_exchange import stages_of
 from hlo_lower.ops.targets.costs import CostTable
+
+
+@dataclass(frozen=True)
+class ExchangeStage:
+    """A stage.
+
+    Attributes:
+      block: p, a power of two.
+      distance: of the rows that are compared, an odd multiple of p.
+      is_odd: whether the upper ones lie in odd blocks of p rows, the lower ones in even blocks; else the other way.
+    """
+
+    block: int
+    distance: int
+    is_odd: bool
+
+
+def stages_of(rows: int) -> list[ExchangeStage]:
+    """The stages that sort so many rows, in order."""
+    found: list[ExchangeStage] = []
+    highest = 1 << max((rows - 1).bit_length() - 1, 0)
+    block = highest if rows > 1 else 0
+    while block:
+        found.append(ExchangeStage(block, block, is_odd=False))
+        step = highest
+        while step > block:
+            found.append(ExchangeStage(block, step - block, is_odd=True))
+            step //= 2
+        block //= 2
+    return [stage for stage in found if stage.distance < rows]
+
 
 MOST_PAIRS = 1 << 26
 """Most pairs of rows that are compared at once."""

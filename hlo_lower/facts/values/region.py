@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.facts.values.identity import seen_through
-from hlo_lower.ir.view import Block, Node, Value
-from hlo_lower.ops.names import SUBTRACT
-from hlo_lower.ops.spec import COMBINING
+from hlo_lower.facts.scatter.dimension_numbers import NotCanonicalError
+from hlo_lower.facts.values.sources import seen_through
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.ops.names import CUSTOM_CALL, RNG, SUBTRACT
+from hlo_lower.ops.spec import COMBINING, Role, named
 
 
 class Combiner(Enum):
@@ -146,3 +148,38 @@ def read_by(node: Node) -> list[Value]:
         for inner in block.nodes:
             inputs.extend(read_by(inner))
     return inputs
+
+
+_EFFECTS = named(role=Role.HOST) | {RNG}
+"""Ops that read or move a state outside of the module; `rng_bit_generator` is given its state and is none of them."""
+
+
+def refuse_side_effects(graph: Graph, region: Block) -> None:
+    """Refuse a region that has a side effect itself or in a function that it calls, composites included.
+
+    Raises:
+      NotCanonicalError: naming the op.
+    """
+    entered: set[str] = set()
+    pending = [region]
+    while pending:
+        for node in pending.pop().nodes:
+            told = _effect(node)
+            if told is not None:
+                raise NotCanonicalError(told)
+            pending.extend(node.blocks if node.has_regions else ())
+            callee = graph.functions.get(node.body_name)
+            if callee is not None and callee.has_body and callee.name not in entered:
+                entered.add(callee.name)
+                pending.append(callee.body)
+
+
+def _effect(node: Node) -> Cause | None:
+    """The side effect that a node has, or None."""
+    if node.name in _EFFECTS:
+        return Code.SIDE_EFFECT(node.name, None)
+    if node.name == CUSTOM_CALL:
+        has = node.attribute("has_side_effect")
+        if has is not None and bool(has.value):
+            return Code.SIDE_EFFECT(node.name, mlir.call_target(node.raw))
+    return None

@@ -4,15 +4,29 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from hlo_lower.base.arguments import shown
 from hlo_lower.base.errors import InputError
-from hlo_lower.ir.export.element_type_names import ACCEPTED as ELEMENT_TYPES
-from hlo_lower.ir.export.element_type_names import element_type
+from hlo_lower.ir import mlir
 from hlo_lower.ir.export.symbolic import SymbolicDims
-from hlo_lower.ir.shapes.pointed import PointedError
-from hlo_lower.ir.shapes.tokens import ACCEPTED, ExpressionError
-from hlo_lower.ir.shapes.written import WrittenConstraint, WrittenShape, read_written
+from hlo_lower.ir.shapes.tokens import ACCEPTED, ExpressionError, PointedError
+from hlo_lower.ir.shapes.written_shapes import WrittenConstraint, WrittenShape, read_written
+
+ELEMENT_TYPES = "f32 or float32, bf16 or bfloat16, f16, f64, i32 or int32, i64, ui8 or uint8, i1 or bool, and the like"
+
+
+def element_type(name: str) -> Any | None:
+    """The NumPy dtype of a name; None where there is none. "i4" is MLIR's, four bits wide."""
+    if (found := mlir.dtype_of(name)) is not None:
+        return found
+    scalar: Any = jnp.bool_ if name == "bool" else getattr(jnp, name, None)
+    try:
+        dtype = jnp.dtype(scalar) if scalar is not None else None
+    except TypeError:  # jnp has many names that are no types
+        return None
+    return dtype if dtype is not None and dtype.name == name else None
+
 
 _jax: Any = jax  # its annotations leave tree partly unknown
 

@@ -8,8 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from hlo_lower.base.errors import InputError
-from hlo_lower.ir.export.exported_entry import EXPORTS, HOW, entries_of, target_of
-from hlo_lower.ir.export.model_function import ExportTarget
+from hlo_lower.ir.export.model_file import EXPORTS, HOW, ExportTarget, entries_of, target_of
 from hlo_lower.ir.export.user_code import importable, load_file, load_module
 
 

@@ -16,7 +16,7 @@ import jax.export
 from hlo_lower.ir.export.user_code import one_line
 from hlo_lower.ir.shapes.expressions import Expression, rewritten
 from hlo_lower.ir.shapes.tokens import ExpressionError
-from hlo_lower.ir.shapes.written import KeptDim, WrittenConstraint, WrittenShape
+from hlo_lower.ir.shapes.written_shapes import KeptDim, WrittenConstraint, WrittenShape
 
 
 class SymbolicDims:

@@ -12,7 +12,7 @@ from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.export.argument_specs import check_widths, describe, specs_of
 from hlo_lower.ir.export.locations import portable_locations, source_file, source_folder
-from hlo_lower.ir.export.refused import tracing_error
+from hlo_lower.ir.export.trace_errors import tracing_error
 from hlo_lower.ir.export.user_code import user_line
 
 _jax: Any = jax  # its annotations leave jit partly unknown

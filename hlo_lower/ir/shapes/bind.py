@@ -10,7 +10,7 @@ from hlo_lower.ir.shapes.candidates import candidates
 from hlo_lower.ir.shapes.constraints import check_constraints, completed, told
 from hlo_lower.ir.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
 from hlo_lower.ir.shapes.given_sizes import A_SIZE, LIMIT, SizesError, named_sizes, shortened, without_places
-from hlo_lower.ir.shapes.partly import refine_partly
+from hlo_lower.ir.shapes.partial_binding import refine_partly
 from hlo_lower.ir.shapes.specification import Specification, is_place, specification_of
 
 MAX_TRIED = 200

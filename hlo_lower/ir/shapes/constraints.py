@@ -10,7 +10,7 @@ from functools import cache
 
 from hlo_lower.ir.shapes.expressions import Expression, ExpressionError, rewritten, substituted, whole
 from hlo_lower.ir.shapes.given_sizes import SizesError
-from hlo_lower.ir.shapes.written import WrittenConstraint, read_written
+from hlo_lower.ir.shapes.written_shapes import WrittenConstraint, read_written
 
 _CONSTRAINT = re.compile(r"symbolic shape constraint (.*?)\. Expected '", re.DOTALL)
 _REMAINDER = re.compile(r"mod\((?P<value>.*),(?P<divisor>\d+)\)==0")

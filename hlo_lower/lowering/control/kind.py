@@ -25,7 +25,7 @@ from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_i
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name, refused_of
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.plain.custom_call import NOTES
-from hlo_lower.lowering.quirks.inner_branches import refused_branches
+from hlo_lower.lowering.quirks.branches import refused_branches
 from hlo_lower.ops.names import CASE, CUSTOM_CALL, IF, MAP, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.targets.refused_forms import RefusedForm

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from hlo_lower.base.arguments import no_rule
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.registry import Rule
-from hlo_lower.facts.scatter.facts import ScatterFacts
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import ScatterFacts, Strategy
 from hlo_lower.lowering.engine.kind import Candidate
 from hlo_lower.ops.targets.costs import CostTable
 

@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.base.refused import BY_TARGET, SCATTER, RefusedOps
+from hlo_lower.base.refusals import BY_TARGET, SCATTER, RefusedOps
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
 from hlo_lower.lowering.engine.legality import RETURNS, dtypes_on, type_refusal
+from hlo_lower.lowering.quirks.branches import refused_branches
 from hlo_lower.lowering.quirks.form_of import note_of, refused_form
-from hlo_lower.lowering.quirks.inner_branches import refused_branches
 from hlo_lower.lowering.quirks.loops_of_calls import is_of_calls
-from hlo_lower.lowering.ranks.refused_rank import refused_rank
+from hlo_lower.lowering.ranks.rank import refused_rank
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target

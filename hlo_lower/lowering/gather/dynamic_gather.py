@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import type_range
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.facts.gather.canonical import read_gather
@@ -10,8 +11,12 @@ from hlo_lower.facts.gather.facts import TakenGather
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.extents import Extent, broadcast_like, extent_of, scalar, vector
-from hlo_lower.ir.view import Value
+from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.decision import Refused
+from hlo_lower.lowering.engine.kind import Candidate, Subject, as_it_stands
 from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.gather.kind import GatherKind, taken_by
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
 from hlo_lower.ops.names import GATHER
 
@@ -94,3 +99,20 @@ def _limit(build: Builder, operand: Value, dim: int, window: int, element: str, 
     if high < (1 << 31) - 1:
         limit = build.minimum(limit, build.constant(high, (), "i32"))
     return build.convert(limit, element)
+
+
+class DynamicGatherKind(GatherKind):
+    """Gathers of dynamic shape."""
+
+    name = DYNAMIC_GATHER
+    domains = DynamicGatherFacts.domains
+    families = (rules,)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        if node.is_static:
+            return None
+        candidates = (Candidate(DynamicGatherFacts(taken_by(context.target, node))),)
+        return Subject(self, node, GATHER, candidates, as_it_stands(context, node))
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        return Code.ONLY_CLAMPED()

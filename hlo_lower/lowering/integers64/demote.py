@@ -10,11 +10,11 @@ from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.integers64.assumptions_hold import give_result, with_result
+from hlo_lower.lowering.integers64.assumption_checks import give_result, with_result
 from hlo_lower.lowering.integers64.demand import Demand, bounds_after, function_arguments, is_wide
 from hlo_lower.lowering.integers64.demotion import NARROWER, DemotedValue, Demotion
 from hlo_lower.lowering.integers64.run_time_checks import RunTimeChecks
-from hlo_lower.lowering.types.retyped import retype, retyped, with_avals
+from hlo_lower.lowering.types.type_replacement import retype, retyped, with_avals
 from hlo_lower.ops.cleanup import erase, erase_uncalled
 from hlo_lower.ops.names import CONSTANT, CONVERT, CUSTOM_CALL
 

@@ -10,10 +10,10 @@ from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.decision import Refused
 from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
-from hlo_lower.lowering.matrices import cholesky, lu, qr, triangular_solve
+from hlo_lower.lowering.matrices import factorizations
 from hlo_lower.lowering.matrices.matrix_call import LINEAR_ALGEBRA, MatrixFacts, Routine, is_lapack, matrix_facts
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.plain.chlo_kind import CARRIED
+from hlo_lower.lowering.plain.chlo import CARRIED
 from hlo_lower.lowering.single_ops.plain_op import Numbers
 from hlo_lower.ops.names import CHOLESKY, CUSTOM_CALL, TRIANGULAR_SOLVE, WHILE
 from hlo_lower.ops.targets.target import Target
@@ -26,7 +26,7 @@ class LinearAlgebraKind(Kind):
     ops = frozenset({CUSTOM_CALL, CHOLESKY, TRIANGULAR_SOLVE})
     stage = Stage.FLATTENED
     domains = MatrixFacts.domains
-    families = (cholesky.rules, triangular_solve.rules, lu.rules, qr.rules)
+    families = (factorizations.rules,)
 
     def concerns(self, options: Options) -> bool:
         """Where an op is refused, or a legal form is asked for."""

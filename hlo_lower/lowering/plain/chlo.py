@@ -12,7 +12,12 @@ from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.kind import Candidate, Subject, as_it_stands
 from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.engine.sharding import FRONTEND, GSPMD, SHARDY
+from hlo_lower.lowering.plain.composite import LegalizedKind
+from hlo_lower.lowering.sort.kind import TOP_K, becomes_sort
 
 CHLO = "chlo."
 """How the names of these operations begin, and the name under which rules for them are registered."""
@@ -115,3 +120,25 @@ def written_out(
 def _free_name(graph: Graph) -> str:
     names = (ALONE, *(f"{ALONE}_{number}" for number in range(len(graph.functions))))
     return next(name for name in names if name not in graph.functions)
+
+
+CARRIED = (SHARDY, GSPMD, FRONTEND)
+
+
+class ChloKind(LegalizedKind):
+    """`chlo` operations."""
+
+    name = op = CHLO
+    domains = ChloFacts.domains
+    families = (rules,)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; None where it is looked at after scatters, as a sort."""
+        if node.name == TOP_K and becomes_sort(context.target, node):
+            return None
+        taken = TakenChlo.WHOLE if node.name in context.target.composites else TakenChlo.WRITTEN_OUT
+
+        return Subject(self, node, node.name, (Candidate(ChloFacts(taken, node.name)),), as_it_stands(context, node))
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}

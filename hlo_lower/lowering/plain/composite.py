@@ -11,14 +11,21 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
-from hlo_lower.base.registry import FactsByName, RuleList
+from hlo_lower.base.registry import FactsByName, Rule, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.decision import Chosen, Decision, Kept, Refused
+from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, values_of
+from hlo_lower.lowering.engine.legality import Refusal, refused_by_name
 from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.plain.softmax_of import is_softmax
 from hlo_lower.ops.names import ADD, COMPOSITE, EXPONENTIAL, MAXIMUM
+from hlo_lower.ops.targets.target import Target
 
 
 class Name(Enum):
@@ -206,3 +213,55 @@ def composite_to_call(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     """
     callee = {"callee": op.node.raw.attributes["decomposition"]}
     return op.build.op("func.call", op.node.operands, [r.raw.type for r in op.node.results], callee).results
+
+
+class LegalizedKind(Kind):
+    """What portable input has besides StableHLO; what it becomes is looked at again by whatever comes after."""
+
+    stage = Stage.LEGALIZED
+
+    def concerns(self, options: Options) -> bool:
+        return True
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        return refused_by_name(target, graph, built)
+
+    def tell(self, context: Context, subject: Subject, decision: Decision) -> Change | None:
+        where = str(context.graph.location(subject.node))
+        match decision:
+            case Chosen():
+                return Change(Outcome.LEGALIZED, subject.label, self.became(decision), where)
+            case Kept(why=why):
+                return Change(Outcome.KEPT, subject.label, why, where)
+            case Refused():
+                return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
+
+    def became(self, chosen: Chosen) -> Cause:
+        """What an op became."""
+        return Code.BECAME(chosen.choice.rule.form, "", None)
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        if not refused.nearest:
+            return super().left(context, subject, refused)
+        return Code.LACKS("", refused.nearest[0][1])
+
+
+class CompositeKind(LegalizedKind):
+    """Composites."""
+
+    name = op = COMPOSITE
+    domains = CompositeFacts.domains
+    families = (rules,)
+    owned = frozenset({"name", "composite_attributes", "decomposition", "version"})
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        facts = composite_facts(context.graph, node, whole=context.target.composites)
+
+        return Subject(self, node, f'{COMPOSITE} "{facts.full_name}"', (Candidate(facts),), as_it_stands(context, node))
+
+    def became(self, chosen: Chosen) -> Cause:
+        assert isinstance(chosen.facts, CompositeFacts)
+        return Code.BECAME(chosen.choice.rule.form, chosen.choice.rule.name, chosen.facts.claim)
+
+    def title(self, rule: Rule) -> str:
+        return ", ".join(["composite", *map(values_of, rule.constraints.values())])

@@ -8,16 +8,24 @@ encoding does not have (a side effect, a configuration, a called function, an at
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir import mlir
-from hlo_lower.ir.view import Node, Value
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.decision import Refused
+from hlo_lower.lowering.engine.kind import Candidate, Subject, as_it_stands
+from hlo_lower.lowering.engine.legality import Refusal
 from hlo_lower.lowering.engine.op import OpLowering
-from hlo_lower.lowering.plain.chlo import TakenChlo, written_out
+from hlo_lower.lowering.matrices.matrix_call import is_lapack
+from hlo_lower.lowering.plain.chlo import CARRIED, TakenChlo, written_out
+from hlo_lower.lowering.plain.composite import LegalizedKind
+from hlo_lower.lowering.sort.kind import becomes_sort
 from hlo_lower.ops.names import CUSTOM_CALL
+from hlo_lower.ops.targets.target import Target
 
 ENCODED = "mhlo.attributes"
 VERSION = "mhlo.version"
@@ -146,3 +154,33 @@ def custom_call_to_stablehlo(op: OpLowering[CustomCallFacts]) -> Sequence[Value]
     Equal as `custom_call_to_chlo` and `chlo_to_stablehlo` are, one after the other.
     """
     return written_out(op.graph, op.build, op.node, KNOWN[op.facts.calls], op.facts.attributes)
+
+
+class CustomCallKind(LegalizedKind):
+    """Custom calls, but those that only say where a tensor is to live, and those to LAPACK (`linear_algebra`)."""
+
+    name = op = CUSTOM_CALL
+    domains = CustomCallFacts.domains
+    families = (rules,)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        name = mlir.call_target(node.raw)
+        if name in NOTES or is_lapack(name):
+            return None
+        facts = custom_call_facts(node, whole=context.target.composites)
+        if name == TOP_K and facts.meaning is Meaning.KNOWN and becomes_sort(context.target, node):
+            facts = replace(facts, taken=TakenChlo.WHOLE)  # as chlo.top_k, it is a sort after the scatters
+
+        return Subject(self, node, f"{CUSTOM_CALL} @{name}", (Candidate(facts),), as_it_stands(context, node))
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """The `chlo` operation that it is, is taken whole or looked at next."""
+        return super().refusal(target, graph, [node for node in built if node.name not in KNOWN.values()])
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        facts = subject.candidates[0].facts
+        assert isinstance(facts, CustomCallFacts)
+        return facts.why or super().left(context, subject, refused)

@@ -4,10 +4,10 @@ import numpy as np
 
 from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.ir.view import Node
-from hlo_lower.lowering.quirks.below_zero import has_no_sign
-from hlo_lower.lowering.quirks.branch_captures import reads_twice
+from hlo_lower.lowering.quirks.branches import reads_twice
 from hlo_lower.lowering.quirks.forms_of_ops import refused_op_form
 from hlo_lower.lowering.quirks.loops_of_calls import is_of_calls
+from hlo_lower.lowering.quirks.refused_form import has_no_sign
 from hlo_lower.ops import names
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target

@@ -6,7 +6,7 @@ from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.quirks import below_zero, refused_form
+from hlo_lower.lowering.quirks import refused_form
 from hlo_lower.lowering.quirks.form_of import BELOW_ZERO, REDUCING, form_of, is_start_alone
 from hlo_lower.lowering.quirks.refused_form import FORM, FormFacts
 from hlo_lower.ops.names import CASE, COMPARE, CONSTANT, IF, WHILE
@@ -23,7 +23,7 @@ class RefusedFormKind(Kind):
     ops = frozenset({CONSTANT, COMPARE, *BELOW_ZERO})
     stage = Stage.TYPES
     domains = FormFacts.domains
-    families = (refused_form.rules, below_zero.rules)
+    families = (refused_form.rules,)
     owned = frozenset({"value", "comparison_direction", "compare_type", "result_accuracy"})
 
     def concerns(self, options: Options) -> bool:

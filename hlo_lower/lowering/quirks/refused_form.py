@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.facts.sort.key_columns import ordered
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.engine.traced import on_each
+from hlo_lower.ops.names import ABS, EXPONENTIAL, LOGISTIC, NEGATE, SLICE
+from hlo_lower.ops.spec import LAYOUT
 from hlo_lower.ops.targets.refused_forms import RefusedForm
 
 FORM = "op in a form"
@@ -56,3 +61,78 @@ def total_order_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
     build = op.build
     left, right = (ordered(build, value) for value in op.node.operands)
     return [build.compare(left, comparison_direction(op.node), right)]
+
+
+WITHOUT_SIGN = frozenset({ABS, EXPONENTIAL, LOGISTIC})
+MOVES = LAYOUT | {SLICE}
+"""Ops whose results are numbers of their operand."""
+
+
+@rules.lowers(FORM, found={RefusedForm.ODD_BELOW_ZERO}, form="the same of |x|, with x's sign")
+def odd_function_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
+    """Take an odd function of the magnitude, and give it the sign back.
+
+        %r = stablehlo.sine %x   ->   m = |x|;  s = sine(m);  r = s == m ? x : (x < m ? -s : s)
+
+    Equal: sine and tangent are odd. A number below zero is below its magnitude. Zeros of both signs, and what is so
+    small that the function is the number itself, come back as they are (XLA's tangent of a subnormal is 0 on a CPU);
+    infinities and NaN give NaN. No constant is needed, so that shapes may be dynamic.
+    """
+    build, [x] = op.build, op.node.operands
+    size = build.abs(x)
+    found = build.clone(op.node, [size], [x.raw.type]).result()
+    turned = build.select(build.compare(x, "LT", size), build.elementwise(NEGATE, found), found)
+    return [build.select(build.compare(found, "EQ", size), x, turned)]
+
+
+@rules.lowers(FORM, found={RefusedForm.POWER_BELOW_ZERO}, form="|x| ^ y, its sign by whether y is odd")
+def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
+    """Take the power of the magnitude, and say the rest by what y is.
+
+        p = y == 0 or |x| == 1 ? 1 : |x| ^ y
+        r = y odd and x signed ? -p : p;   NaN where x < 0 is finite and y not whole
+
+    Equal, as IEEE 754 has it for `pow`: x^y is |x|^y for even y and its negative for odd y, zeros and infinities
+    included; x^0 and 1^y are 1, of NaN, too, and (-1)^inf is 1. Of a whole y, y - 2 floor(y / 2) is exact, and 1 where
+    it is odd (of others it may be rounded to 1); an infinite one is whole and leaves NaN. -0 is told by 1 / x. Of a
+    constant y that is even and not 0 the power of |x| is all.
+
+    Of subnormals that holds where comparisons tell them from 0, as the specification has it; XLA's on a CPU do not.
+    """
+    (x, y), build = op.node.operands, op.build
+    size = build.abs(x)
+    power = build.clone(op.node, [size, y], [x.raw.type]).result()
+    return [power] if _is_even(y) else on_each(build, _with_sign, x, y, size, power)
+
+
+def _with_sign(x: Array, y: Array, size: Array, power: Array) -> Array:
+    """x ^ y from |x| ^ y."""
+    power = jnp.where((y == 0.0) | (size == 1.0), 1.0, power)
+    is_whole, half = jnp.floor(y) == y, jnp.floor(y * 0.5)
+    is_odd, is_below = is_whole & (y - (half + half) == 1.0), x < 0.0
+    power = jnp.where(is_odd & (is_below | (1.0 / x < 0.0)), -power, power)
+    return jnp.where(is_below & ((x - x == 0.0) & ~is_whole), jnp.nan, power)
+
+
+def _is_even(y: Value) -> bool:
+    """Whether an exponent is a constant of even numbers, none of them 0."""
+    numbers = _moved(y).constant()
+    if numbers is None:
+        return False
+    wide = numbers.astype(np.float64)
+    return bool((np.isfinite(wide) & (wide != 0) & (np.mod(wide, 2) == 0)).all())
+
+
+def has_no_sign(value: Value) -> bool:
+    """Whether no float among these has a sign, as far as the op that makes them says."""
+    made, numbers = _moved(value).node, _moved(value).constant()
+    if numbers is not None:
+        return not bool(np.signbit(numbers).any())
+    return made is not None and made.name in WITHOUT_SIGN
+
+
+def _moved(value: Value) -> Value:
+    """What is moved from place to place to be a value."""
+    while value.node is not None and value.node.name in MOVES:
+        value = value.node.operand(0)
+    return value

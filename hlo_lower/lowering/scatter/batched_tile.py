@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from hlo_lower.base.registry import RuleList
-from hlo_lower.facts.scatter.facts import Offsets
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import Offsets, Strategy
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.scatter.window import new_values, reads_current
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import BatchedTile
@@ -31,7 +30,7 @@ def scatter_to_select_per_batch(op: ScatterLowering) -> Sequence[Value]:
     where the iota is its start, and none if the start is outside: no place has its number, neither a negative one nor
     one beyond the end. So both policies, which agree at extent 1, need no guard. Each element is combined at most once.
     The bounds are as wide as the start type, never the index type (trap 7). A pass over the whole operand: for axes so
-    short that it costs less than finding each row (`hlo_lower.facts.scatter.strategy`).
+    short that it costs less than finding each row (`hlo_lower.facts.scatter.facts`).
     """
     build, scatter, layout = op.build, op.scatter, op.facts.layout
     shape = scatter.operand_shape

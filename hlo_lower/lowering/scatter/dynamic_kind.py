@@ -5,12 +5,12 @@ from hlo_lower.facts.scatter.canonical import NotCanonicalError
 from hlo_lower.facts.scatter.describe import describe_dynamic
 from hlo_lower.facts.scatter.dynamic import DYNAMIC_SCATTER, DynamicFacts, classify_dynamic, read_dynamic
 from hlo_lower.facts.scatter.facts import FloatMode, OutOfBounds
-from hlo_lower.facts.scatter.side_effects import refuse_side_effects
+from hlo_lower.facts.values.region import refuse_side_effects
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage
 from hlo_lower.lowering.scatter import dynamic_shape
-from hlo_lower.lowering.scatter.dynamic_window import DynamicScatterLowering
+from hlo_lower.lowering.scatter.dynamic_shape import DynamicScatterLowering
 from hlo_lower.lowering.scatter.kind import OWNED, ScatterSubject, about, refused_as_it_stands, refused_as_unreduced
 from hlo_lower.lowering.scatter.rules import class_name
 from hlo_lower.ops.names import SCATTER

@@ -15,11 +15,11 @@ from hlo_lower.facts.scatter.classify import classify
 from hlo_lower.facts.scatter.describe import ScatterPlace, describe, describe_refused, of_equivalent
 from hlo_lower.facts.scatter.facts import Dialect, FloatMode, OutOfBounds, ScatterFacts
 from hlo_lower.facts.scatter.record import ScatterRecord
-from hlo_lower.facts.scatter.side_effects import refuse_side_effects
 from hlo_lower.facts.scatter.spread_dims import spread_dims
 from hlo_lower.facts.scatter.unfold import unfolded
-from hlo_lower.facts.scatter.uniform import constant_dims
+from hlo_lower.facts.scatter.uniform_updates import constant_dims
 from hlo_lower.facts.scatter.unreduced import mesh_of
+from hlo_lower.facts.values.region import refuse_side_effects
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.value_numbering import Computed
 from hlo_lower.ir import mlir
@@ -28,7 +28,7 @@ from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.decision import Kept, Refused
 from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, nothing
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.scatter.native import has_safe_rows, kept_by
 from hlo_lower.lowering.scatter.rules import FAMILIES, class_name
 from hlo_lower.ops.names import SCATTER

@@ -4,16 +4,13 @@ from collections.abc import Sequence
 
 from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.scatter.combine import IDEMPOTENT, identity
-from hlo_lower.facts.scatter.facts import Unique
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import Strategy, Unique
 from hlo_lower.facts.values.region import ASSIGNING, Combiner
 from hlo_lower.ir.axes import reduce_along, sort_rows, take_rows
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
-from hlo_lower.lowering.scatter.numbered import chosen, over_rows, sorted_numbers
-from hlo_lower.lowering.scatter.parts import over_writes
-from hlo_lower.lowering.scatter.search import last_at_most
+from hlo_lower.lowering.engine.op import ScatterLowering
+from hlo_lower.lowering.scatter.numbered_rows import chosen, last_at_most, over_rows, over_writes, sorted_numbers
 from hlo_lower.lowering.scatter.window import READING, new_values, reads_current
 from hlo_lower.ops.names import MAXIMUM, OR
 

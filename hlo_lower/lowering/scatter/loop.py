@@ -1,16 +1,46 @@
 """The catch-all: a loop over the windows, one after the other, in the order in which a scatter applies them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from hlo_lower.base.registry import RuleList
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.ir.regions import captured_values
+from hlo_lower.ir.view import Block, Value
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
-from hlo_lower.lowering.scatter.captured import captured_by
 from hlo_lower.lowering.scatter.window import write_position
-from hlo_lower.ops.names import REMAINDER, SCATTER
+from hlo_lower.ops.names import CONSTANT, REMAINDER, SCATTER
 from hlo_lower.ops.subset import Subset
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The captured values of a region.
+
+    Attributes:
+      constants: those that are constants.
+      carried: all others, to be invariant values of the loop.
+    """
+
+    constants: tuple[Value, ...]
+    carried: tuple[Value, ...]
+
+    def inside(self, build: Builder, taken: Sequence[Value]) -> Mapping[Value, Value]:
+        """For each captured value the one to take in the loop's body, given those that came through for `carried`."""
+        replaced = dict(zip(self.carried, taken, strict=True))
+        for value in self.constants:
+            assert value.node is not None
+            replaced[value] = build.clone(value.node, [], [value.raw.type]).results[0]
+        return replaced
+
+
+def captured_by(region: Block) -> Captured:
+    """What a region captures."""
+    values = captured_values(region)
+    constants = [v for v in values if v.node is not None and v.node.name == CONSTANT]
+    return Captured(tuple(constants), tuple(v for v in values if v not in constants))
+
 
 rules = RuleList()
 

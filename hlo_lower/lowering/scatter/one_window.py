@@ -12,7 +12,7 @@ from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.scatter.facts import Drops, InBounds, Parts
 from hlo_lower.facts.values.region import ASSIGNING
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.scatter.window import READING, one_window
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import Rows, Tile

@@ -9,17 +9,14 @@ from jax import Array
 from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
 from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.scatter.combine import OPS, SUMS, identity, is_float_extreme
-from hlo_lower.facts.scatter.facts import Order
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import Order, Strategy
 from hlo_lower.facts.values.region import Combiner
 from hlo_lower.ir.axes import matrix_products, reduce_along, shift_along, take_rows
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.engine.traced import on_each
-from hlo_lower.lowering.scatter.numbered import chosen, over_rows, sorted_numbers
-from hlo_lower.lowering.scatter.parts import over_writes
-from hlo_lower.lowering.scatter.search import last_at_most
+from hlo_lower.lowering.scatter.numbered_rows import chosen, last_at_most, over_rows, over_writes, sorted_numbers
 from hlo_lower.lowering.scatter.window import new_values
 from hlo_lower.ops.names import ADD, OR
 

@@ -7,7 +7,7 @@ from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.scatter.facts import InBounds
 from hlo_lower.facts.values.region import ASSIGNING, Combiner
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.scatter.window import READING, new_values
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import Empty, Full

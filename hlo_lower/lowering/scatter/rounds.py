@@ -4,16 +4,15 @@ from collections.abc import Sequence
 
 from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.scatter.combine import identity
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import Strategy
 from hlo_lower.facts.values.region import Combiner
 from hlo_lower.ir.axes import reduce_along, shift_along, take_rows
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values
-from hlo_lower.lowering.scatter.captured import captured_by
-from hlo_lower.lowering.scatter.numbered import over_rows, sorted_numbers
-from hlo_lower.lowering.scatter.search import last_at_most
+from hlo_lower.lowering.scatter.loop import captured_by
+from hlo_lower.lowering.scatter.numbered_rows import last_at_most, over_rows, sorted_numbers
 from hlo_lower.lowering.scatter.window import READING, new_values
 from hlo_lower.ops.names import MAXIMUM
 

@@ -18,10 +18,10 @@ from hlo_lower.lowering.scatter import (
     last_writer,
     loop,
     one_window,
-    own_scatter,
     reduction,
     replace,
     rounds,
+    safe_scatter,
     short_operand,
     tensor_slice,
     unrolled,
@@ -40,7 +40,7 @@ FAMILIES = (
     last_writer.rules,
     reduction.rules,
     rounds.rules,
-    own_scatter.rules,
+    safe_scatter.rules,
     loop.rules,
 )
 

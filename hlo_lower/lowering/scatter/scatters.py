@@ -13,7 +13,7 @@ from hlo_lower.base.registry import Rule
 from hlo_lower.facts.scatter.facts import ScatterFacts
 from hlo_lower.facts.scatter.record import Rejection, ScatterRecord
 from hlo_lower.ir import mlir
-from hlo_lower.ir.nested import Nested, inner_first
+from hlo_lower.ir.regions import Nested, inner_first
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.decision import Chosen, Decision, Kept, Refused

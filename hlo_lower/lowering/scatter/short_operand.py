@@ -11,7 +11,7 @@ from hlo_lower.base.registry import DoesNotApply, RuleList, When
 from hlo_lower.facts.scatter.facts import Drops, InBounds, Offsets, Parts
 from hlo_lower.facts.values.region import ASSIGNING
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.scatter.window import new_values
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import Subset, Tile

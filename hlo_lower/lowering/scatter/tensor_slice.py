@@ -9,12 +9,11 @@ import re
 from collections.abc import Sequence
 
 from hlo_lower.base.registry import RuleList
-from hlo_lower.facts.scatter.facts import Dialect, Offsets
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import Dialect, Offsets, Strategy
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.scatter.constant import FlatRows
 from hlo_lower.lowering.scatter.window import new_values, reads_current
 from hlo_lower.ops.names import COMPOSITE, SCATTER

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlo_lower.base.registry import RuleList
-from hlo_lower.facts.scatter.facts import Offsets
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import Offsets, Strategy
 from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.lowering.scatter.window import write_position
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import MANY_WINDOWS

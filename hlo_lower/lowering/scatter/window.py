@@ -21,7 +21,7 @@ from hlo_lower.facts.scatter.lift import lift
 from hlo_lower.facts.values.region import ASSIGNING, Combiner
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.engine.op import ScatterLowering
 from hlo_lower.ops.axes.dynamic_tile import DynamicTile
 
 READING = frozenset(Combiner) - ASSIGNING - {Combiner.NO_OP}

@@ -9,7 +9,12 @@ import numpy as np
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.quirks.forms_of_ops import refused_op_form, refuses_forms
 from hlo_lower.ops.names import REVERSE
 
 
@@ -97,3 +102,34 @@ def reverse_to_gather(op: OpLowering[ReverseFacts]) -> Sequence[Value]:
         rows = np.arange(size - 1, -1, -1).reshape(-1, 1)
         value = op.build.gather_rows(value, op.build.constant_array(rows, "i32" if size < 1 << 31 else "i64"), dim)
     return [value]
+
+
+MOST_SLICES = 1024
+"""Beyond it a reverse is not taken apart, also where the target has no gather."""
+
+
+class ReverseKind(Kind):
+    """Reverses."""
+
+    name = op = REVERSE
+    stage = Stage.LOWERED
+    domains = ReverseFacts.domains
+    families = (rules,)
+    owned = frozenset({"dimensions"})
+
+    def concerns(self, options: Options) -> bool:
+        return refuses_forms(options.target) or super().concerns(options)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; without any form where its shape is dynamic, None where the target takes it."""
+        is_taken = context.target.refusal(REVERSE, dtypes_on(node)) is None
+        if is_taken and refused_op_form(context.target, node) is None:
+            return None
+        if not node.operand(0).is_static:
+            return Subject(self, node, REVERSE, (), nothing)
+        facts = reverse_facts(node, few=context.target.costs.few_windows)
+        candidates = [Candidate(replace(facts, axes=Axes.APART))] if is_taken else [Candidate(facts)]
+        if facts.axes is Axes.LONG and facts.slices <= MOST_SLICES:
+            candidates.append(Candidate(facts.as_short()))
+
+        return Subject(self, node, REVERSE, candidates, as_it_stands(context, node))

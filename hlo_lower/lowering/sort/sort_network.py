@@ -6,8 +6,7 @@ import numpy as np
 
 from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.sort.key_columns import comes_first
-from hlo_lower.facts.sort.merge_exchange import ExchangeStage, stages_of
-from hlo_lower.facts.sort.sort_facts import SortStrategy
+from hlo_lower.facts.sort.sort_facts import ExchangeStage, SortStrategy, stages_of
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.loops.structured import StructuredLoop, Values

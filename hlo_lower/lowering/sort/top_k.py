@@ -11,10 +11,8 @@ from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.context import Context
 from hlo_lower.lowering.engine.kind import Candidate, Subject, as_it_stands
 from hlo_lower.lowering.engine.legality import Refusal, refused_by_name
-from hlo_lower.lowering.plain.chlo import ChloFacts, TakenChlo
-from hlo_lower.lowering.plain.chlo_kind import ChloKind
-from hlo_lower.lowering.plain.composite import composite_facts
-from hlo_lower.lowering.plain.composite_kind import CompositeKind
+from hlo_lower.lowering.plain.chlo import ChloFacts, ChloKind, TakenChlo
+from hlo_lower.lowering.plain.composite import CompositeKind, composite_facts
 from hlo_lower.lowering.sort.kind import TOP_K, becomes_sort
 from hlo_lower.ops.names import SORT
 from hlo_lower.ops.targets.target import Target

@@ -16,7 +16,7 @@ from hlo_lower.lowering.integers64.wrapper import SIGNATURE_ATTRIBUTES, with_ori
 from hlo_lower.lowering.types.carried.carrier import MARK, PAIRED, Carrier, Form
 from hlo_lower.lowering.types.carried.pairs import realize
 from hlo_lower.lowering.types.kind import storage_of
-from hlo_lower.lowering.types.retyped import TWO, retype, with_avals
+from hlo_lower.lowering.types.type_replacement import TWO, retype, with_avals
 from hlo_lower.ops.names import BITCAST_CONVERT, COMPOSITE, CONVERT, CUSTOM_CALL, OPTIMIZATION_BARRIER
 from hlo_lower.ops.spec import CONTROL, Role, named
 from hlo_lower.ops.targets.target import Target

@@ -19,8 +19,8 @@ from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block
 from hlo_lower.named.match.axis_atoms import View
-from hlo_lower.named.match.found import Found, Match, matchers
-from hlo_lower.named.match.one_hot import compared_places
+from hlo_lower.named.match.lookups import compared_places
+from hlo_lower.named.match.matches import Found, Match, matchers
 from hlo_lower.named.match.positions import Positions, beneath_moves, columns_of, is_counting, unwrapped, vector_of
 from hlo_lower.named.match.terms import Term, above
 from hlo_lower.ops.names import DYNAMIC_UPDATE_SLICE, SCATTER, SELECT

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import uncast
 from hlo_lower.named.match.axis_atoms import Axis, View, are_same
-from hlo_lower.named.match.found import Found, Match, matchers
+from hlo_lower.named.match.matches import Found, Match, matchers
 from hlo_lower.named.match.terms import Term
 from hlo_lower.ops.names import DOT_GENERAL
 

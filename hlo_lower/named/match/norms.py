@@ -1,31 +1,357 @@
-"""layer_norm, rms_norm, l2_norm, group_norm and batch_norm, from the root that they divide by.
+"""layer_norm, rms_norm, l2_norm, group_norm and batch_norm, from the root by which a norm divides."""
 
-    rms_norm     x / sqrt(mean(x**2) + epsilon) * weight
-    layer_norm   (x - mean(x)) / sqrt(mean((x - mean(x))**2) + epsilon) * weight + bias
-    group_norm   layer_norm over groups of channels and all axes but the batch's, weight and bias by channel
-    l2_norm      x / sqrt(sum(x**2)), held away from 0 by epsilon
-    batch_norm   (x - mean) / sqrt(variance + epsilon) * weight + bias, mean and variance given by channel
-
-They are these and nothing else: what is below the root is a mean over the same rows of the same value that is
-multiplied, seen through layout and conversions by its atoms (`rows`); a mean divides by exactly how many there are; a
-weight depends on nothing but what is reduced (of group_norm and batch_norm: on the channel). A weight or a bias is part
-of it only where nothing else takes what comes before. Attributes are those of `hlo_lower.ops.vocabulary`.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.named.match.arithmetic import uncast
-from hlo_lower.named.match.axis_atoms import LAYOUT, Axis, View, leaves
-from hlo_lower.named.match.found import AttributeValue, Found, Match, NearMiss, matchers
-from hlo_lower.named.match.norm_parts import Mean, mean_of, square
-from hlo_lower.named.match.norm_products import Factor, Parameter, factors, parameter, products_below
-from hlo_lower.named.match.norm_roots import GIVEN, Root, centred_of, root_of
-from hlo_lower.named.match.rows import Reduced, dims_of, rows
-from hlo_lower.named.match.terms import Term
+from hlo_lower.named.match.arithmetic import plus, square_of, uncast, with_constant
+from hlo_lower.named.match.axis_atoms import LAYOUT, Axis, View, are_same, leaves
+from hlo_lower.named.match.matches import AttributeValue, Found, Match, NearMiss, matchers
+from hlo_lower.named.match.rows import Reduced, dims_of, reduced, rows
+from hlo_lower.named.match.softmax import through
+from hlo_lower.named.match.terms import Term, is_rounded
 from hlo_lower.ops.names import POWER, RSQRT, SQRT
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of a value over rows, or its sum.
+
+    Attributes:
+      of: what is summed, seen with the atoms of where the mean is used, and new ones along what is summed.
+      total: the sum.
+      divided: whether it is divided by how many there are.
+    """
+
+    of: View
+    total: Reduced
+    divided: bool
+
+
+def mean_of(view: View) -> Mean | None:
+    """The mean, or the sum, that a value is, beneath layout and conversions."""
+    root = view.root()
+    scaled = root
+    divisor: Any = None
+    for op in ("divide", "multiply"):
+        found = with_constant(root.term, op)
+        if found is not None and (op == "multiply" or root.term.operands[0] is found[0]):
+            divisor, scaled = (op, found[1]), root.on(found[0])
+            break
+    total = reduced(scaled, "add")
+    if total is None:
+        return None
+    if divisor is None:
+        return Mean(total.operand, total, False)
+    op, number = divisor
+    elements = prod(atom.extent for atom in leaves(total.new))
+    is_count = elements and is_rounded(number, elements if op == "divide" else 1 / elements)
+    return Mean(total.operand, total, True) if is_count else None
+
+
+def square(term: Term) -> Term | None:
+    """The value of which a term is the square, or the square of the absolute value, beneath conversions."""
+    found = square_of(uncast(term))
+    if found is None:
+        return None
+    return found.operands[0] if found.op == "abs" else found
+
+
+STEPS = 40
+"""Most ops that are looked at below a root."""
+
+PASSED = LAYOUT | {"convert", "multiply", "divide"}
+"""What lies between a root and the product that it goes into."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor of a product.
+
+    Attributes:
+      view: the factor, with the atoms of the product.
+      divides: whether it divides.
+    """
+
+    view: View
+    divides: bool
+
+
+def products_below(root: Term) -> Iterator[Term]:
+    """Products that a root goes into, the nearest first."""
+    pending, steps, seen = [root], STEPS, set[int]()
+    while pending and steps:
+        for user in pending.pop(0).users:
+            steps -= 1
+            if user.op not in PASSED or id(user) in seen:
+                continue
+            seen.add(id(user))
+            pending.append(user)
+            if user.op in ("multiply", "divide"):
+                yield user
+
+
+def factors(view: View, is_whole: Callable[[View], bool], depth: int = 10) -> list[Factor] | None:
+    """The factors of a product; None where one is a number but 1.
+
+    Args:
+      view: the product.
+      is_whole: whether a value is a factor that is not taken apart.
+      depth: how many ops are taken apart, one above the other.
+    """
+    found: list[Factor] = []
+    pending = [(view, False, depth)]
+    while pending:
+        at, divides, left = pending.pop(0)
+        term = at.term
+        if is_whole(at) or not left:
+            found.append(Factor(at, divides))
+        elif term.op in ("multiply", "divide"):
+            pending.append((at.on(term.operands[0]), divides, left - 1))
+            pending.append((at.on(term.operands[1]), divides != (term.op == "divide"), left - 1))
+        elif term.op in LAYOUT or term.op == "convert":
+            below = at.under()
+            if below is None:
+                return None
+            pending.append((below, divides, left))
+        elif (number := term.scalar) is not None:
+            if float(number) != 1:
+                return None
+        else:
+            found.append(Factor(at, divides))
+    return found
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A weight or bias: the operand, its atoms, and whether 1 is added to it."""
+
+    term: Term
+    atoms: Axis
+    one_plus: bool = False
+
+
+def parameter(view: View, within: Axis, *, may_add_one: bool = False) -> Parameter | None:
+    """A weight or bias that depends on nothing but these atoms, in their order; beneath layout and conversions."""
+    root = view.root()
+    atoms = root.atoms
+    if not atoms or not set(atoms) <= set(leaves(within)):
+        return None
+    if [atom for atom in leaves(within) if atom in atoms] != list(atoms):
+        return None
+    if may_add_one:
+        below = plus(root.term, 1)
+        if below is not None:
+            inner = root.on(below).root()
+            return Parameter(uncast(inner.term), atoms, True)
+    return Parameter(uncast(root.term), atoms)
+
+
+GIVEN = frozenset({"argument", "constant", "slice", "dynamic_slice", "get_tuple_element"})
+"""Where a variance comes from that is not computed: parameters."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """The root by which a norm divides.
+
+    Attributes:
+      kind: "layer", "rms", "l2" or "given".
+      view: the root, with the atoms of the norm's result.
+      inverted: whether it is 1 / sqrt.
+      epsilon: what is added below the root, or guards it.
+      guard: how epsilon holds the root away from 0, as l2_norm names it.
+      mean: the mean or sum of squares; None where the variance is given.
+      x: the value that is normalized, beneath conversions; of a given variance that.
+    """
+
+    kind: str
+    view: View
+    inverted: bool
+    epsilon: float
+    guard: str
+    mean: Mean | None
+    x: Term
+
+
+def root_of(view: View) -> Root | Cause | None:
+    """A root as a norm's; a cause where it has the parts of one and is none.
+
+    Args:
+      view: the `rsqrt`, `sqrt` or `power`, or the guard behind it.
+    """
+    term, guard, epsilon = view.term, "none", 0.0
+    if term.op in ("maximum", "add"):
+        found = with_constant(term, term.op)
+        if found is None:
+            return None
+        guard, epsilon = ("max_outside" if term.op == "maximum" else "add_outside"), float(found[1])
+        root = view.on(found[0]).root()
+        term = root.term
+        below = root
+    else:
+        below = view
+    if term.op == "power":
+        if not term.operands[1].is_number(-0.5):
+            return None
+        inverted = True
+    elif term.op in ("rsqrt", "sqrt"):
+        inverted = term.op == "rsqrt"
+    else:
+        return None
+    argument = below.on(term.operands[0]).root(casts=False)
+    if guard == "none":
+        for op, name in (("add", "add_inside"), ("maximum", "max_inside")):
+            found = with_constant(argument.term, op)
+            if found is not None:
+                guard, epsilon, argument = name, float(found[1]), argument.on(found[0])
+                break
+    elif inverted:
+        return None
+    return _classified(view, inverted, epsilon, guard, _not_negative(argument.root()))
+
+
+def _not_negative(view: View) -> View:
+    """The v of max(v, 0)."""
+    found = with_constant(view.term, "maximum")
+    return view.on(found[0]).root() if found is not None and is_rounded(found[1], 0) else view
+
+
+def _classified(view: View, inverted: bool, epsilon: float, guard: str, variance: View) -> Root | Cause | None:
+    def root(kind: str, mean: Mean | None, x: Term) -> Root:
+        return Root(kind, view, inverted, epsilon, guard, mean, x)
+
+    if variance.term.op == "subtract":
+        found = _fast_variance(variance)
+        return root("layer", found, uncast(_squared(found))) if isinstance(found, Mean) else found
+    mean = mean_of(variance)
+    if mean is None:
+        return root("given", None, variance.term) if variance.term.op in GIVEN and variance.term.is_float else None
+    base = square(mean.of.term)
+    if base is None:
+        return None
+    if not mean.divided:
+        return root("l2", mean, uncast(base))
+    centred = uncast(base)
+    if centred.op == "subtract":
+        found = centred_of(mean.of.on(centred))
+        if isinstance(found, tuple):
+            x, about = found
+            if not _same_rows(mean.of.on(centred.operands[0]), about, mean):
+                return Code.OTHER_AXES("the mean", "the variance")
+            return root("layer", mean, x)
+        if found is not None:
+            return found
+    return root("rms", mean, centred)
+
+
+def _squared(mean: Mean) -> Term:
+    base = square(mean.of.term)
+    assert base is not None
+    return base
+
+
+def centred_of(view: View) -> tuple[Term, Mean] | Cause | None:
+    """The x of x - mean(x), and its mean; a cause where the mean is of another value."""
+    if view.term.op != "subtract":
+        return None
+    value, other = view.term.operands
+    mean = mean_of(view.on(other))
+    if mean is None or not mean.divided:
+        return None
+    if rows(view.on(value), mean.total) is None:
+        return Code.OTHER_VALUE("the mean that is subtracted")
+    return uncast(value), mean
+
+
+def _same_rows(x: View, about: Mean, variance: Mean) -> bool:
+    """Whether the mean within a variance goes over the rows of the variance."""
+    over = rows(x, about.total)
+    return over is not None and set(leaves(over)) == set(leaves(variance.total.new))
+
+
+def _fast_variance(variance: View) -> Mean | Cause | None:
+    """The mean of squares in mean(x**2) - mean(x)**2, both over the same rows of x."""
+    squares, other = (variance.on(operand) for operand in variance.term.operands)
+    mean = mean_of(squares)
+    about = square(other.root().term)
+    if mean is None or about is None or not mean.divided or square(mean.of.term) is None:
+        return None
+    single = mean_of(other.root().on(about))
+    if single is None or not single.divided:
+        return None
+    x = uncast(_squared(mean))
+    same = uncast(single.of.term).is_same(x) and _over_the_same(mean, single)
+    return mean if same else Code.OTHER_VALUE("the mean whose square is subtracted")
+
+
+def _over_the_same(one: Mean, other: Mean) -> bool:
+    """Whether two reductions, of the same value as it stands, keep the same atoms at the same places."""
+    for first, second in zip(one.of.axes, other.of.axes, strict=True):
+        mine, its = leaves(first), leaves(second)
+        new = [atom in leaves(one.total.new) for atom in mine], [atom in leaves(other.total.new) for atom in its]
+        if all(new[0]) and all(new[1]) and [a.extent for a in mine] == [a.extent for a in its]:
+            continue
+        if mine != its:
+            return False
+    return True
+
+
+@matchers.finds("batch_norm", at=(RSQRT, SQRT, POWER))
+def folded(anchor: Term) -> Found:
+    """A value times a scale that a root divides, plus the shift that belongs to it."""
+    root = root_of(View.of(anchor)) if len(anchor.shape) == 1 and anchor.scalar is None else None
+    if not isinstance(root, Root) or root.kind != "given" or root.guard != "add_inside":
+        return None
+    for scale in (*products_below(anchor), *([anchor] if root.inverted else [])):
+        weight = _weight(scale, anchor, root) if len(scale.shape) == 1 else None
+        if weight is None:
+            continue
+        for product in through(scale, LAYOUT):
+            total = product.only_user if product.op == "multiply" and len(product.shape) > 1 else None
+            if total is not None and total.op == "add":
+                found = _of_sum(total, product, scale, root, weight)
+                if found is not None:
+                    return found
+    return None
+
+
+def _weight(scale: Term, anchor: Term, root: Root) -> tuple[Term, ...] | None:
+    """The weight of a scale, none where it is the root alone; None where it is something else."""
+    found = factors(View.of(scale), lambda view: view.term is anchor) or []
+    roots = [factor for factor in found if factor.view.term is anchor]
+    others = [factor for factor in found if factor.view.term is not anchor]
+    if len(roots) != 1 or roots[0].divides == root.inverted or len(others) > 1:
+        return None
+    weight = tuple(factor.view.term for factor in others)
+    return weight if all(one.shape == scale.shape for one in weight) and not any(o.divides for o in others) else None
+
+
+def _of_sum(total: Term, product: Term, scale: Term, root: Root, weight: tuple[Term, ...]) -> Match | None:
+    whole = View.of(total)
+    first, second = total.operands
+    shift = whole.on(second if first is product else first).root(casts=False)
+    for x, other in (product.operands, product.operands[::-1]):
+        factor = whole.on(other).root(casts=False, until=scale)
+        if factor.term is not scale or shift.term.op != "subtract" or shift.term.shape != scale.shape:
+            continue
+        bias, moved = shift.term.operands
+        mean, dims = _mean(moved, scale), dims_of(whole, factor.atoms)
+        if mean is None or dims is None or len(dims) != 1 or not are_same(factor.atoms, shift.atoms):
+            continue
+        inputs = {"x": x, **dict(zip(["weight"], weight, strict=False))}
+        inputs |= {"bias": bias, "mean": mean, "variance": root.x}
+        return Match("batch_norm", inputs, [total], {"epsilon": root.epsilon, "channel_axis": dims[0]})
+    return None
+
+
+def _mean(moved: Term, scale: Term) -> Term | None:
+    """The mean of mean * scale: a parameter."""
+    pairs = (moved.operands, moved.operands[::-1]) if moved.op == "multiply" else ()
+    return next((one for one, other in pairs if other is scale and one.op in GIVEN), None)
+
 
 NAMES = {"layer": "layer_norm", "rms": "rms_norm", "l2": "l2_norm", "given": "batch_norm"}
 

@@ -14,7 +14,7 @@ from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import plus
 from hlo_lower.named.match.axis_atoms import LAYOUT, View, are_same
-from hlo_lower.named.match.found import AttributeValue
+from hlo_lower.named.match.matches import AttributeValue
 from hlo_lower.named.match.pointwise import all_of
 from hlo_lower.named.match.rows import reduced
 from hlo_lower.named.match.terms import Term

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.named.match.arithmetic import uncast, with_constant
 from hlo_lower.named.match.axis_atoms import LAYOUT
-from hlo_lower.named.match.found import Found, Match, NearMiss, matchers
+from hlo_lower.named.match.matches import Found, Match, NearMiss, matchers
 from hlo_lower.named.match.pointwise import beneath
 from hlo_lower.named.match.softmax import through
 from hlo_lower.named.match.terms import Term, above

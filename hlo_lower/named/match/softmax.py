@@ -23,7 +23,7 @@ from hlo_lower.base.causes import Code
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
 from hlo_lower.named.match.arithmetic import uncast
 from hlo_lower.named.match.axis_atoms import LAYOUT, Axis, View, are_same, leaves
-from hlo_lower.named.match.found import AttributeValue, Found, Match, NearMiss, matchers
+from hlo_lower.named.match.matches import AttributeValue, Found, Match, NearMiss, matchers
 from hlo_lower.named.match.rows import Reduced, axes_attribute, combiner_of, reduced, rows
 from hlo_lower.named.match.terms import Term
 from hlo_lower.ops.names import EXPONENTIAL

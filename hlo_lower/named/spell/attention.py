@@ -28,7 +28,7 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.named.spell.adapted import Adapted, Found
+from hlo_lower.named.spell.adapters import Adapted, Found
 from hlo_lower.named.spell.added_mask import AddedMask, mask_there
 from hlo_lower.named.spell.axis_letters import (
     ELEMENTS,

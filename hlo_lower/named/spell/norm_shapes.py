@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.named.spell.adapted import Adapted, Found, OneValue, by_roles
+from hlo_lower.named.spell.adapters import Adapted, Found, OneValue, by_roles
 from hlo_lower.ops.targets.named_op import NamedOp
 
 

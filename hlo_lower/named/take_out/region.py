@@ -14,7 +14,7 @@ from operator import not_
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.named.match.axis_atoms import LAYOUT
-from hlo_lower.named.match.found import Match
+from hlo_lower.named.match.matches import Match
 from hlo_lower.ops.names import CONSTANT, CONVERT, IOTA
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.spec import RESHAPING

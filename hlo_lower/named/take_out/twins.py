@@ -21,7 +21,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from hlo_lower.ir import mlir
-from hlo_lower.named.match.found import Match, NearMiss
+from hlo_lower.named.match.matches import Match, NearMiss
 from hlo_lower.named.match.terms import Term, Terms
 from hlo_lower.named.take_out.listing import Listing
 from hlo_lower.named.take_out.region import BlockOrder, RawOperation, RawValue, Region

@@ -7,8 +7,7 @@ from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.axes.axis_link import AxisLink, Boundary
-from hlo_lower.ops.axes.cut import Cut
+from hlo_lower.ops.axes.cut import AxisLink, Boundary, Cut
 from hlo_lower.ops.axes.halo import MovingWindow, without_padding
 from hlo_lower.ops.axes.materialize import INDEX
 from hlo_lower.ops.axes.rules import subset_rules

@@ -1,4 +1,4 @@
-"""A cut of an op along one of its axes: which piece is built, on which pieces of its operands."""
+"""An op's axes, by its rule, and a cut along one: which piece is built, on which pieces of its operands."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,55 @@ from dataclasses import dataclass
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.axes.axis_link import AxisLink
 from hlo_lower.ops.axes.materialize import INDEX, Bindings
 from hlo_lower.ops.axes.tensor_subset import Offset, StridedRange, TensorSubset
+
+THREADED = "threaded"
+"""The `combine` of an op whose first operand goes in where its result comes out, piece after piece, in order."""
+
+
+@dataclass(frozen=True)
+class AxisLink:
+    """One axis of an op: the dims of operands and results that are cut at the same places.
+
+    Dims of different sizes are cut into as many steps: 2048 tokens and 4 sequences of 512 into at most 4.
+
+    Attributes:
+      operands: the dim of each operand that is cut; None: each piece takes the whole operand.
+      results: the dim of each result that is cut; None: each piece gives something of the whole shape.
+      combine: how what the pieces give becomes the result. "": the pieces are parts of it; an elementwise op ("add"):
+        combined by it, from what it leaves alone or from the op's initial value; `THREADED`.
+    """
+
+    operands: tuple[int | None, ...]
+    results: tuple[int | None, ...]
+    combine: str = ""
+
+    def __post_init__(self) -> None:
+        is_cut = {dim is not None for dim in self.results}
+        assert is_cut == {not self.combine}, "results are cut, all of them, or combined"
+
+
+@dataclass(frozen=True)
+class OpAxes:
+    """The axes of an op. Where a dim is in no axis, a part along it is computed from all of the op."""
+
+    axes: tuple[AxisLink, ...]
+
+    def of_result(self, dim: int) -> AxisLink | None:
+        """The axis along which dim of the results is cut."""
+        return next((axis for axis in self.axes if axis.results and axis.results[0] == dim), None)
+
+    def of_operand(self, number: int, dim: int) -> AxisLink | None:
+        """The axis along which dim of an operand is cut."""
+        return next((axis for axis in self.axes if axis.operands[number] == dim), None)
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Why an op is not computed piece by piece."""
+
+    reason: str
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.axes.axis_link import THREADED, AxisLink, Boundary
-from hlo_lower.ops.axes.cut import Cut
+from hlo_lower.ops.axes.cut import THREADED, AxisLink, Boundary, Cut
 from hlo_lower.ops.axes.dynamic_tile import clamped_position
 from hlo_lower.ops.axes.rules import subset_rules
 from hlo_lower.ops.names import AND, GATHER, SCATTER, WHILE

@@ -1,4 +1,4 @@
-"""Reductions: dims that stay are axes, dims that are reduced are axes whose pieces are combined."""
+"""Ops whose dims are axes or are taken whole: elementwise ops, reductions, sorts and top_k."""
 
 from collections.abc import Sequence
 from math import inf
@@ -6,11 +6,37 @@ from math import inf
 from hlo_lower.base.element_types import type_range
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.axes.axis_link import AxisLink, Boundary
 from hlo_lower.ops.axes.contraction import is_summed
+from hlo_lower.ops.axes.cut import AxisLink, Boundary
 from hlo_lower.ops.axes.rules import subset_rules
-from hlo_lower.ops.names import REDUCE
-from hlo_lower.ops.spec import COMBINING, short
+from hlo_lower.ops.names import REDUCE, SORT
+from hlo_lower.ops.spec import COMBINING, ELEMENTWISE, short
+
+
+@subset_rules.axes(*sorted(ELEMENTWISE))
+def elementwise(node: Node) -> Sequence[AxisLink] | Boundary:
+    """Every dim is an axis of all operands and the result; a scalar (of select, of clamp) is taken whole.
+
+    Right: element p of the result depends on the elements p of the operands alone.
+    """
+    shape = node.result().shape
+    dims = range(len(shape))
+    return [AxisLink(tuple(d if value.shape == shape else None for value in node.operands), (d,)) for d in dims]
+
+
+@subset_rules.axes(SORT)
+def sort(node: Node) -> Sequence[AxisLink] | Boundary:
+    """All dims but the sorted one. Right: each line along that dim is sorted by itself."""
+    count, rank = len(node.results), len(node.result().shape)
+    along = rank - 1 if node.attribute("dimension") is None else node.integer("dimension") % rank
+    return [AxisLink((d,) * count, (d,) * count) for d in range(rank) if d != along]
+
+
+@subset_rules.axes("chlo.top_k")
+def top_k(node: Node) -> Sequence[AxisLink] | Boundary:
+    """All dims but the last, along which the largest are sought. Right: each line is searched by itself."""
+    return [AxisLink((d,), (d, d)) for d in range(len(node.operand(0).shape) - 1)]
+
 
 COMBINERS = short(COMBINING)
 """Ops by which pieces of a reduction may be combined."""

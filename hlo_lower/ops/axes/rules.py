@@ -17,8 +17,7 @@ from hlo_lower.base.errors import RegistryError
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.regions import captured_values
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.axes.axis_link import AxisLink, Boundary, OpAxes
-from hlo_lower.ops.axes.cut import Cut
+from hlo_lower.ops.axes.cut import AxisLink, Boundary, Cut, OpAxes
 
 AxesRule: TypeAlias = Callable[[Node], Sequence[AxisLink] | Boundary]
 PieceRule: TypeAlias = Callable[[Builder, Cut], Sequence[Value]]

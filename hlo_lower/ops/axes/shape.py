@@ -6,8 +6,7 @@ from math import gcd
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.axes.axis_link import AxisLink, Boundary
-from hlo_lower.ops.axes.cut import Cut
+from hlo_lower.ops.axes.cut import AxisLink, Boundary, Cut
 from hlo_lower.ops.axes.materialize import materialize
 from hlo_lower.ops.axes.rules import subset_rules
 from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, IOTA, RESHAPE, TRANSPOSE

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from hlo_lower.base.arguments import likely, shown
 from hlo_lower.base.errors import InputError
-from hlo_lower.ops.targets.built_in import NAMES, built_in_target
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.ops.targets.target import Target
-from hlo_lower.ops.targets.target_file import read_target_unchecked
+from hlo_lower.ops.targets.target_file import NAMES, built_in_target, read_target_unchecked
 
 if TYPE_CHECKING:
     TARGETS: tuple[Target, ...]

@@ -39,6 +39,7 @@ few_windows = 64
 
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -221,3 +222,16 @@ def _table(path: str, key: str, content: Mapping[str, Any]) -> dict[str, Any]:
         inner = cast(dict[str, Any], value) if isinstance(value, dict) else None
         flat.update({name: value} if inner is None else {f"{name}.{op}": found for op, found in inner.items()})
     return flat
+
+
+NAMES = ("stablehlo", "xla", "iree", "litert", "coreml", "linalg")
+"""The built-in targets, in the order in which they are listed."""
+
+
+@cache
+def built_in_target(name: str) -> Target:
+    """The built-in target of one of `NAMES`.
+
+    Its file is part of the package, so that it names operations and element types that exist is left to the tests.
+    """
+    return read_target_unchecked(str(Path(__file__).with_name(f"{name}.toml")))

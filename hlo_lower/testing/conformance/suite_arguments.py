@@ -16,7 +16,7 @@ from hlo_lower.testing.conformance.suite import SuiteModule
 from hlo_lower.testing.fuzz.case_arguments import Arguments
 from hlo_lower.testing.fuzz.case_forms import CaseForm
 from hlo_lower.testing.fuzz.drawn_types import TYPES
-from hlo_lower.testing.fuzz.what_shows import Policy, reference
+from hlo_lower.testing.fuzz.sensitivity import Policy, reference
 
 Array = NDArray[Any]
 

@@ -1,22 +1,117 @@
 """Run many seeds: in batches, in several processes, resumable, with every failure shrunk and written down."""
 
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any, cast
 
+import numpy as np
+
 from hlo_lower.base.errors import InputError
-from hlo_lower.testing.fuzz.campaign_worker import TIME_LIMIT, BatchJudge, judged_in_processes
-from hlo_lower.testing.fuzz.case import Case, case_of_seed, recorded_case, seed_of
-from hlo_lower.testing.fuzz.case_outcome import CaseOutcome, Tally, from_json, to_json
-from hlo_lower.testing.fuzz.findings import LOST, kind_of, write_finding
+from hlo_lower.lowering.lowered import Lowered
+from hlo_lower.testing.fuzz.campaign_worker import TIME_LIMIT, BatchJudge, built_in, judged_in_processes
+from hlo_lower.testing.fuzz.case import ARGUMENT_SETS, Case, case_of_seed, recorded_case, seed_of
+from hlo_lower.testing.fuzz.case_arguments import arguments_of
+from hlo_lower.testing.fuzz.case_outcome import CaseOutcome, Tally, from_json, impossible_lines, to_json
+from hlo_lower.testing.fuzz.families import FAMILIES
 from hlo_lower.testing.fuzz.judging import Judged
-from hlo_lower.testing.fuzz.lowering import built_in
+from hlo_lower.testing.fuzz.layouts import LAYOUTS
 from hlo_lower.testing.fuzz.module_text import module_text
+from hlo_lower.testing.fuzz.sensitivity import FloatMode, Policy, reference
 from hlo_lower.testing.fuzz.shrink import shrink
-from hlo_lower.testing.fuzz.what_shows import FloatMode, Policy
+
+LOST = ("the process that worked on it died", "was not done")
+"""How failures begin that ended a process (`hlo_lower.base.processes.Lost`)."""
+
+
+def kind_of(failure: str) -> str:
+    """What sort of failure it is, for shrinking: one sort does not become another."""
+    return next((kind for kind in ("not lowered", *LOST) if failure.startswith(kind)), "differs")
+
+
+def write_finding(
+    folder: Path, name: str, case: Case, oob: Policy, failure: str, command: str, lower: Callable[[str], Lowered] | None
+) -> None:
+    """Write NAME.mlir, NAME.lowered.mlir, NAME.npz and NAME.txt.
+
+    Args:
+      folder: where; made if there is none.
+      name: the files' stem.
+      case: what failed.
+      oob: the policy.
+      failure: what is wrong.
+      command: repeats it.
+      lower: lowers it once more; None where that takes the process down.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    text = module_text([case])
+    (folder / f"{name}.mlir").write_text(f"// oob={oob}: {failure.splitlines()[0]}\n{text}")
+    lowered = ""
+    if lower is not None:
+        try:
+            lowered = lower(text).text
+        except Exception as error:  # it may be what failed
+            lowered = f"// not lowered: {type(error).__name__}: {error}".replace("\n", "\n// ") + "\n"
+    (folder / f"{name}.lowered.mlir").write_text(lowered)
+    arrays: dict[str, np.ndarray] = {}
+    for k in range(ARGUMENT_SETS):
+        arguments = arguments_of(case, k)
+        arrays |= {f"set{k}_argument{n}": _storable(a) for n, a in enumerate(arguments.all)}
+        arrays |= {f"set{k}_expected{n}": _storable(a) for n, a in enumerate(reference(case, arguments, oob))}
+    np.savez(folder / f"{name}.npz", **arrays)  # pyright: ignore[reportArgumentType] the keywords are arrays
+    told = (failure, "", f"regimes: {', '.join(case.regimes)}", f"repeat:  {command}", "", str(case))
+    (folder / f"{name}.txt").write_text("\n".join(told) + "\n")
+
+
+def _storable(array: np.ndarray) -> np.ndarray:
+    """The array, or its bits where its type is not NumPy's own."""
+    known = array.dtype.kind in "iufcb" and array.dtype.name in np.sctypeDict
+    return array if known else array.view(f"u{array.dtype.itemsize}")
+
+
+def report_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """The cell table, who judged, what bites, the times and the failures."""
+    cases = int(summary["cases"])
+    yield from _table(summary["cells"])
+    yield ""
+    for title, key in (
+        ("compared with", "judged_by"),
+        ("not compared with XLA", "not_judged_by_XLA"),
+        ("lowered module run by", "lowered_run_by"),
+        ("lowered module not run by XLA", "lowered_not_run_by_XLA"),
+        ("changes the result", "bites"),
+        ("rules", "rule"),
+    ):
+        counts: Mapping[str, int] = summary[key]
+        if counts:
+            yield f"{title}:"
+            yield from (f"  {n:7,}  {100 * n / max(cases, 1):5.1f} %  {what}" for what, n in counts.items())
+    yield f"equal only without fusion and algebraic simplification: {summary['second_look']:,}"
+    seconds = ", ".join(f"{step} {s:,.0f}" for step, s in summary["seconds"].items())
+    yield f"seconds in {summary['jobs']} processes, added up: {seconds}"
+    failed = summary["failed"]
+    yield from (f"FAILED {line}" for line in failed)
+    yield (
+        f"{_scatters(cases)}, seeds {summary['seed']} to {summary['seed'] + summary['runs'] - 1}, "
+        f"oob {summary['oob']}, {summary['wall_seconds']:,.0f} s: {len(failed)} failed"
+    )
+
+
+def _scatters(count: int) -> str:
+    return f"{count:,} scatter{'' if count == 1 else 's'}"
+
+
+def _table(cells: Mapping[str, int]) -> Iterator[str]:
+    """Cases per subset and combiner family, as `classify` names them."""
+    widths = [max(len(family), 5) for family in FAMILIES]
+    yield "".join((f"{'':12}", *(f"  {family:>{w}}" for family, w in zip(FAMILIES, widths, strict=True))))
+    for subset in LAYOUTS:
+        counts = (str(cells.get(f"{subset}/{family}", "-")) for family in FAMILIES)
+        yield "".join((f"{subset:12}", *(f"  {n:>{w}}" for n, w in zip(counts, widths, strict=True))))
+    yield from (f"- {line}" for line in impossible_lines())
+
 
 BATCH = 12
 """Cases in one module. Compiling takes 60 ms of a core for each case at 8 to 32 of them, 70 ms at 4."""

@@ -27,15 +27,33 @@ from hlo_lower.ops.names import SCATTER
 from hlo_lower.testing.fuzz.case import ARGUMENT_SETS, Case
 from hlo_lower.testing.fuzz.case_arguments import Arguments, arguments_of
 from hlo_lower.testing.fuzz.case_outcome import CaseOutcome
+from hlo_lower.testing.fuzz.drawn_types import PACKED, TYPES
 from hlo_lower.testing.fuzz.families import family_of
 from hlo_lower.testing.fuzz.module_text import module_text
 from hlo_lower.testing.fuzz.reassociated import allowances, difference_within
-from hlo_lower.testing.fuzz.what_shows import Policy, bites, overhangs, reference
-from hlo_lower.testing.fuzz.xla_limits import is_packed, why_not_native
+from hlo_lower.testing.fuzz.sensitivity import Policy, bites, overhangs, reference
 from hlo_lower.verify.bounds.compare import Difference, first_difference
 from hlo_lower.verify.judges.interpreter import InterpreterError, shared_interpreter
 from hlo_lower.verify.judges.xla_errors import why_xla_errs
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
+
+
+def is_packed(case: Case) -> bool:
+    """Whether an element takes less than a byte in XLA's memory."""
+    return any(name in PACKED for name in (*case.operands, *case.region.elements))
+
+
+def why_not_native(case: Case) -> str:
+    """Why XLA is no judge of a case, "" if it is one (jaxlib 0.10.2)."""
+    floats = {e for e in case.region.elements if TYPES[e].kind in ("float", "scale")}
+    if len(floats) > 1:
+        return "refuses floating point types of different precisions in one scatter"
+    if any(e.op in ("constant", "captured constant") and e.element == "i2" for e in case.region.returns):
+        return "writes a negative i2 constant over its neighbours in the byte"
+    if case.region.captured:
+        return "refuses a captured value that is no constant (trap 44)"
+    return ""
+
 
 Array = NDArray[Any]
 Lower = Callable[[str], Lowered]

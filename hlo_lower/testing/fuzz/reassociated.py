@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.testing.fuzz.case import Case
 from hlo_lower.testing.fuzz.case_arguments import Arguments
-from hlo_lower.testing.fuzz.what_shows import Policy
+from hlo_lower.testing.fuzz.sensitivity import Policy
 from hlo_lower.verify.bounds.compare import Difference, first_difference
 from hlo_lower.verify.judges.reference.scatter import scatter
 

@@ -11,13 +11,11 @@ from math import prod
 from typing import Any, Literal
 
 from hlo_lower.base.registry import Rule
-from hlo_lower.facts.scatter.facts import Dialect, Drops, InBounds, Offsets, Order, Unique
-from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.facts import Dialect, Drops, InBounds, Offsets, Order, Strategy, Unique
 from hlo_lower.lowering.scatter.short_operand import SHORT
 from hlo_lower.ops.subset import Subset
 from hlo_lower.testing.fuzz.case_forms import CaseForm
-from hlo_lower.testing.prove.bodies import BODIES, ProofBody
-from hlo_lower.testing.prove.family_forms import form_of, forms
+from hlo_lower.testing.prove.family_forms import BODIES, ProofBody, form_of, forms
 from hlo_lower.testing.prove.producers import KNOWN, NOTHING, PRODUCERS, Indices
 from hlo_lower.testing.prove.proof_case import ProofCase, scatter_case
 

@@ -17,8 +17,7 @@ from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.case_forms import CaseForm
 from hlo_lower.testing.fuzz.drawn_types import OPEN
-from hlo_lower.testing.prove.bodies import BODIES
-from hlo_lower.testing.prove.family_forms import forms, is_vector_last
+from hlo_lower.testing.prove.family_forms import BODIES, forms, is_vector_last
 from hlo_lower.testing.prove.gathers import gather_cases
 from hlo_lower.testing.prove.producers import runtime
 from hlo_lower.testing.prove.proof_case import ProofCase, scatter_case

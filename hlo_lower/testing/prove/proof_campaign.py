@@ -18,18 +18,21 @@ from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.single_ops.plain_op import PLAIN
 from hlo_lower.lowering.types.element_type import ON_INTEGERS
 from hlo_lower.ops.names import COMPOSITE, GATHER, REVERSE, SCATTER, SORT
-from hlo_lower.testing.prove.composites import composite_cases
 from hlo_lower.testing.prove.confirm import confirmed
-from hlo_lower.testing.prove.control_flows import control_cases
-from hlo_lower.testing.prove.element_types import element_type_cases
 from hlo_lower.testing.prove.family import scatter_cases
 from hlo_lower.testing.prove.gathers import gather_cases
+from hlo_lower.testing.prove.op_families import (
+    composite_cases,
+    control_cases,
+    element_type_cases,
+    has_plain_cases,
+    plain_cases,
+    reverse_cases,
+    sort_cases,
+)
 from hlo_lower.testing.prove.open_dims import at_static_sizes, dynamic_gather_cases, dynamic_scatter_cases
-from hlo_lower.testing.prove.plain_ops import has_plain_cases, plain_cases
 from hlo_lower.testing.prove.proof_case import ProofCase
 from hlo_lower.testing.prove.proof_outcome import Refuted, RuleOutcome, Undecided
-from hlo_lower.testing.prove.reverses import reverse_cases
-from hlo_lower.testing.prove.sorts import sort_cases
 from hlo_lower.verify.proof import prove_equal, require
 
 FAMILIES: dict[str, Callable[[Rule], Iterator[ProofCase]]] = {

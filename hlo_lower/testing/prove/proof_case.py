@@ -11,8 +11,7 @@ from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.case import Case
 from hlo_lower.testing.fuzz.drawn_types import typed
 from hlo_lower.testing.fuzz.module_text import module_text
-from hlo_lower.testing.prove.bodies import ProofBody
-from hlo_lower.testing.prove.family_forms import told
+from hlo_lower.testing.prove.family_forms import ProofBody, told
 from hlo_lower.testing.prove.producers import Indices, Made
 
 Array = NDArray[Any]

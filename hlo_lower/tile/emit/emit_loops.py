@@ -8,14 +8,14 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops.tiled_loop import TiledLoop
-from hlo_lower.ops.axes.axis_link import THREADED
+from hlo_lower.ops.axes.cut import THREADED
 from hlo_lower.ops.axes.reduction import combiner_of
 from hlo_lower.ops.axes.windows import clamped_starts
 from hlo_lower.ops.names import CONSTANT, DYNAMIC_SLICE, REDUCE, WHILE
 from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.tile.emit.loop_body import LoopBody
 from hlo_lower.tile.emit.phases import Loop, LoopPlan, reads_tile
-from hlo_lower.tile.prepare.order import put_in_order
+from hlo_lower.tile.prepare.topological_order import put_in_order
 
 
 @dataclass(frozen=True)

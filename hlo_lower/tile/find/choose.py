@@ -7,14 +7,13 @@ from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.facts.memory.liveness import liveness, programs_at_peak
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops.tiled_loop import rounded
-from hlo_lower.ops.axes.axis_link import THREADED, Boundary
+from hlo_lower.ops.axes.cut import THREADED, Boundary
 from hlo_lower.ops.axes.indexing import counted_dim
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.spec import PRODUCTS
 from hlo_lower.tile.emit.emit_loops import Sizes
 from hlo_lower.tile.emit.phases import Loop, LoopPlan, cut
-from hlo_lower.tile.find.core import core_of
-from hlo_lower.tile.find.labels import FEWEST_STEPS, label
+from hlo_lower.tile.find.labels import FEWEST_STEPS, core_of, label
 
 SEEDS = 4
 """Values at the peak that loops are made for."""

@@ -22,8 +22,7 @@ from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.bounds.matrix_ops import definite_inputs, not_said_of
 from hlo_lower.verify.drive.index_regimes import Column
 from hlo_lower.verify.drive.ranges import Interval
-from hlo_lower.verify.drive.turning_points import Twins, turning_points, twins_of
-from hlo_lower.verify.drive.turns import values_of
+from hlo_lower.verify.drive.turning_points import Twins, turning_points, twins_of, values_of
 from hlo_lower.verify.read.numbering import Number, Table
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import CannotRunError

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
-from hlo_lower.verify.drive.size_outcomes import computed
+from hlo_lower.verify.drive.sample_sizes import computed
 from hlo_lower.verify.read.program import Op, Program, ValueId
 
 MOST = 12

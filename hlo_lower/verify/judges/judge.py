@@ -38,17 +38,15 @@ from hlo_lower.verify.bounds.compare import (
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 from hlo_lower.verify.bounds.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.bounds.rounding_error import loose_shares
-from hlo_lower.verify.drive.aims import Aims
+from hlo_lower.verify.drive.aims import Aims, Watch
 from hlo_lower.verify.drive.driven_runs import LEAST_OF_LARGE, VALUES, Run, kept_within, runs_of
-from hlo_lower.verify.drive.inner_bodies import undriven
 from hlo_lower.verify.drive.input_roles import Roles, may_overhang, roles_of
+from hlo_lower.verify.drive.outcomes import undriven
 from hlo_lower.verify.drive.ranges import Interval
-from hlo_lower.verify.drive.watch import Watch
 from hlo_lower.verify.effort import Assumed
 from hlo_lower.verify.judges.devices import TIME_LIMIT, Runnable, TookTooLongError, compile_anywhere, piece_executable
 from hlo_lower.verify.judges.exact_integers import rounded_integers
-from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError
-from hlo_lower.verify.judges.interpreter_errors import why_interpreter_errs
+from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError, why_interpreter_errs
 from hlo_lower.verify.judges.patience import patience
 from hlo_lower.verify.judges.reference import Hits
 from hlo_lower.verify.judges.reference.rounded_arithmetic import UnsupportedRegionError

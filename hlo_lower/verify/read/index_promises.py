@@ -12,7 +12,7 @@ import numpy as np
 from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.appended_ops import OpsBeside
-from hlo_lower.verify.judges.unshown import SORTED, UNIQUE
+from hlo_lower.verify.judges.silent_attributes import SORTED, UNIQUE
 
 PROMISED = "mhlo.promised"
 """An attribute of an operation whose flags are to be looked at: which ones."""

@@ -13,7 +13,7 @@ from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.complex_arithmetic import ARITHMETIC, size
 from hlo_lower.lowering.types.carried.complex_functions import BOUNDED, EXACT, EXPANDED
 from hlo_lower.lowering.types.carried.exactness import BY_PART
-from hlo_lower.lowering.types.carried.halves_products import PRODUCTS
+from hlo_lower.lowering.types.carried.halves_reductions import PRODUCTS
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
 from hlo_lower.lowering.types.carried.regions_of_pairs import (
     Body,

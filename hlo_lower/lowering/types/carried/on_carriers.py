@@ -12,7 +12,7 @@ from hlo_lower.lowering.types.carried.carrier import Carrier, Form
 from hlo_lower.lowering.types.carried.carrying import Carrying
 from hlo_lower.lowering.types.carried.complex_ops import on_parts
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
-from hlo_lower.lowering.types.carried.halves_folded import fold_of
+from hlo_lower.lowering.types.carried.halves_reductions import fold_of
 from hlo_lower.lowering.types.carried.on_halves import EACH, is_by_known_amount, on_halves
 from hlo_lower.lowering.types.carried.pairs import erase_unread
 from hlo_lower.lowering.types.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted

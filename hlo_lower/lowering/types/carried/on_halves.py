@@ -23,11 +23,10 @@ from hlo_lower.lowering.types.carried.halves import (
     size,
     subtract,
 )
-from hlo_lower.lowering.types.carried.halves_converted import converted_halves
-from hlo_lower.lowering.types.carried.halves_folded import folded_halves, is_folded
-from hlo_lower.lowering.types.carried.halves_moved import iota, moved_by_parts, moved_rows
-from hlo_lower.lowering.types.carried.halves_products import PRODUCTS, product_of_halves
+from hlo_lower.lowering.types.carried.halves_conversions import converted_halves
+from hlo_lower.lowering.types.carried.halves_movement import iota, moved_by_parts, moved_rows
 from hlo_lower.lowering.types.carried.halves_quotients import divide, remainder
+from hlo_lower.lowering.types.carried.halves_reductions import PRODUCTS, folded_halves, is_folded, product_of_halves
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
 from hlo_lower.lowering.types.carried.regions_of_pairs import Body, on_each_part, parts_of, with_region
 from hlo_lower.ops.names import BROADCAST_IN_DIM, COUNT_LEADING_ZEROS, POPCNT

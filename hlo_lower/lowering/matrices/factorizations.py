@@ -1,0 +1,301 @@
+"""Factors of matrices and triangular systems, column by column: Cholesky, LU with partial pivoting, QR."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from hlo_lower.base.registry import RuleList
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Value
+from hlo_lower.lowering.engine.traced import traced
+from hlo_lower.lowering.loops.structured import StructuredLoop
+from hlo_lower.lowering.matrices.matrix_call import LINEAR_ALGEBRA, MatrixLowering, Routine
+from hlo_lower.lowering.single_ops.plain_op import Numbers
+from hlo_lower.ops.names import CHOLESKY
+
+COUNTER = "i32"
+
+
+def flat(build: Builder, value: Value, rank: int) -> Value:
+    """A value whose last `rank` dims are those of one matrix or vector, its batch dims as one, if there are any."""
+    split = len(value.static_shape) - rank
+    sizes, own = value.static_shape[:split], value.static_shape[split:]
+    return build.reshape(value, (*((prod(sizes),) if sizes else ()), *own))
+
+
+def transposed(build: Builder, matrices: Value) -> Value:
+    """The transposed matrices."""
+    *batch, row, column = range(len(matrices.static_shape))
+    return build.transpose(matrices, [*batch, column, row])
+
+
+def steps(build: Builder, count: int, carried: Sequence[Value], step: Callable[..., Any], **given: Any) -> list[Value]:
+    """What is carried after so many steps, each a function of its number and of what is carried."""
+    if count == 1:
+        return traced(build, step, build.constant(0, (), COUNTER), *carried, **given)
+
+    def body(inner: Builder, number: Value, values: tuple[Value, ...], _: tuple[Value, ...]) -> Sequence[Value]:
+        return traced(inner, step, number, *values, **given)
+
+    return StructuredLoop(count, COUNTER).emit_while(build, carried, (), body) if count else list(carried)
+
+
+def places(count: int) -> Array:
+    """The numbers of rows or columns."""
+    return lax.iota(jnp.int32, count)
+
+
+def part(x: Array, number: Array, axis: int = -1) -> Array:
+    """What stands at a place along an axis, without that axis: a column of a matrix, an element of a vector."""
+    starts = [jnp.int32(0)] * x.ndim
+    starts[axis] = number
+    sizes = list(x.shape)
+    sizes[axis] = 1
+    return lax.squeeze(lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False), (axis,))
+
+
+def outer(left: Array, right: Array) -> Array:
+    """The products of the elements of two vectors: rows are the first one's."""
+    return left[..., :, None] * right[..., None, :]
+
+
+rules = RuleList()
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.CHOLESKY},
+    numbers={Numbers.BOUNDED},
+    form="column by column: a root, a division, an outer product",
+)
+def cholesky_to_columns(op: MatrixLowering) -> Sequence[Value]:
+    """Compute the factor column by column, each taken from what stands right of it.
+
+        for k:  l[i] = a[i, k] / sqrt(a[k, k]);  a[i, j] -= l[i] * l[j]  for j > k;  a[:, k] = l
+
+    Equal up to rounding: both are the exact factor of a matrix that differs from the given one by at most about
+    n * eps of its norm (Higham, theorem 10.3). Only the triangle that is asked for is read; the other one is given back
+    as it was, as LAPACK does, and is zero in `stablehlo.cholesky`, as XLA gives it. `info` is the number of the first
+    pivot that is not above zero (NaN is not), 0 where there is none. Then LAPACK leaves the rest unfinished, and here
+    that is NaN: JAX replaces all of both by NaN. Costs n steps over the matrix.
+    """
+    build, node, lower = op.build, op.node, op.facts.flags["lower"]
+    given = flat(build, node.operand(0), 2)
+    a = given if lower else transposed(build, given)
+    info = build.constant(0, given.static_shape[:-2], COUNTER)
+    a, info = steps(build, given.static_shape[-1], [a, info], _cholesky_column)
+    a = a if lower else transposed(build, a)
+    if node.name == CHOLESKY:
+        found = traced(build, _alone, a, info, lower=lower)
+    else:
+        found = [*traced(build, _beside, a, given, lower=lower), info]
+    return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
+
+
+def _beside(factor: Array, other: Array | float, *, lower: bool) -> Array:
+    """The triangle of the factor, and something else in the other one."""
+    rows, columns = places(factor.shape[-1])[:, None], places(factor.shape[-1])
+    return jnp.where(rows >= columns if lower else rows <= columns, factor, other)
+
+
+def _alone(factor: Array, info: Array, *, lower: bool) -> Array:
+    return jnp.where((info != 0)[..., None, None], jnp.nan, _beside(factor, 0.0, lower=lower))
+
+
+def _cholesky_column(k: Array, a: Array, info: Array) -> tuple[Array, Array]:
+    """One column of the factor, and what is left right of it."""
+    numbers, column = places(a.shape[-1]), part(a, k)
+    pivot = part(column, k)
+    root = jnp.sqrt(pivot)[..., None]
+    factor = jnp.where(numbers == k, root, jnp.where(numbers > k, column / root, 0.0))
+    a = jnp.where(numbers > k, a - outer(factor, factor), a)
+    a = jnp.where(numbers == k, factor[..., None], a)
+    return a, jnp.where(pivot > 0.0, info, jnp.where(info == 0, k + 1, info))
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.TRIANGULAR_SOLVE},
+    numbers={Numbers.BOUNDED},
+    form="row by row: a division, an outer product taken from the rows that are left",
+)
+def triangular_solve_to_rows(op: MatrixLowering) -> Sequence[Value]:
+    """Solve op(A) X = B for lower triangular op(A) from the first row on, for upper from the last.
+
+        for k:  x[k] = b[k] / a[k, k];  b[i] -= a[i, k] * x[k]  for the rows i that are left
+
+    Equal up to rounding: both are the exact solution for a matrix each of whose elements differs by at most about n *
+    eps of itself (Higham, theorem 8.5). X op(A) = B is the transposed system. The other triangle is not read, nor is
+    the diagonal where it is ones. A zero on it gives infinities and NaN, as everywhere. Costs n steps over B.
+    """
+    flags, build = op.facts.flags, op.build
+    a, b = (flat(build, operand, 2) for operand in op.node.operands)
+    lower, is_turned = flags["lower"], flags["transposed"]
+    if not flags["left"]:
+        b, is_turned = transposed(build, b), not is_turned
+    if is_turned:
+        a, lower = transposed(build, a), not lower
+    _, x = steps(build, a.static_shape[-1], [a, b], _row, is_lower=lower, is_unit=flags["unit"])
+    return [build.reshape(x if flags["left"] else transposed(build, x), op.node.result(0).static_shape)]
+
+
+def _row(number: Array, a: Array, b: Array, *, is_lower: bool, is_unit: bool) -> tuple[Array, Array]:
+    """One row of the solution, taken from the rows that are left."""
+    k = number if is_lower else a.shape[-1] - 1 - number
+    rows, column, row = places(a.shape[-1])[:, None], part(a, k), part(b, k, -2)
+    if not is_unit:
+        row = row / part(column, k)[..., None]
+    b = jnp.where(rows > k if is_lower else rows < k, b - outer(column, row), b)
+    return a, jnp.where(rows == k, row[..., None, :], b)
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.LU},
+    numbers={Numbers.BOUNDED},
+    form="column by column: a pivot, two rows exchanged, an outer product",
+)
+def lu_to_columns(op: MatrixLowering) -> Sequence[Value]:
+    """Eliminate column by column, each by the first of its largest elements.
+
+        for k:  p = the first i >= k of the largest |a[i, k]|;  exchange rows k and p
+                l[i] = a[i, k] / a[k, k];  a[i, j] -= l[i] * a[k, j]  for i, j > k
+
+    Equal up to rounding: both are exact for a matrix that differs by at most about n * eps of |L| |U| (Higham, theorem
+    9.3), with the same pivots but where two candidates are as near as that. Pivots count from 1. A column of zeros is
+    left as it is and `info` is the number of the first one, 0 where there is none. Which row NaN or infinity in a
+    column makes the pivot, LAPACK does not say. Costs min(m, n) steps over the matrix.
+    """
+    node, build = op.node, op.build
+    a = flat(build, node.operand(0), 2)
+    *batch, m, n = a.static_shape
+    pivots, info = (build.constant(0, (*batch, *own), COUNTER) for own in ((min(m, n),), ()))
+    found = steps(build, min(m, n), [a, pivots, info], _lu_column)
+    return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
+
+
+def _lu_column(k: Array, a: Array, pivots: Array, info: Array) -> tuple[Array, Array, Array]:
+    """One column of L and one row of U, and what is left right of and below them."""
+    rows, columns = places(a.shape[-2])[:, None], places(a.shape[-1])
+    pivot = _first_largest(k, part(a, k))
+    # Row k and the pivot's are exchanged.
+    is_pivot = rows == pivot[..., None, None]
+    row = jnp.sum(jnp.where(is_pivot, a, 0.0), -2)
+    a = jnp.where(is_pivot, part(a, k, -2)[..., None, :], a)
+    a = jnp.where(rows == k, row[..., None, :], a)
+    divisor, column = part(row, k), part(a, k)
+    is_zero = divisor == 0.0
+    factors = jnp.where(is_zero[..., None], column, column / divisor[..., None])
+    left = jnp.where(columns > k, a - outer(factors, row), a)
+    a = jnp.where(rows > k, jnp.where(columns == k, factors[..., None], left), a)
+    pivots = jnp.where(places(pivots.shape[-1]) == k, (pivot + 1)[..., None], pivots)
+    return a, pivots, jnp.where(is_zero, jnp.where(info == 0, k + 1, info), info)
+
+
+def _first_largest(k: Array, column: Array) -> Array:
+    """Of each column the first place from k on of its largest magnitude; k where that is NaN."""
+    rows, none = places(column.shape[-1]), column.shape[-1]
+    sizes = jnp.where(rows >= k, jnp.abs(column), -1.0)
+    first = jnp.min(jnp.where(sizes == jnp.max(sizes, -1)[..., None], rows, none), -1)
+    return jnp.where(first == none, k, first)
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.QR},
+    numbers={Numbers.BOUNDED},
+    form="column by column: a reflection that makes what stands below the diagonal zero",
+)
+def qr_to_reflections(op: MatrixLowering) -> Sequence[Value]:
+    """Reflect column by column, each onto its diagonal element.
+
+        for k:  beta = -sign(a[k, k]) * |a[k:, k]|;  tau = (beta - a[k, k]) / beta;  v = a[k:, k] / (a[k, k] - beta)
+                v[k] = 1;  a -= tau * v (v' a)  right of column k;  a[k, k] = beta, and v stands below it
+
+    Equal up to rounding, with LAPACK's signs: beta's is the opposite of a[k, k]'s, tau is 0 and the column stays where
+    nothing stands below the diagonal. Both are exact for a matrix whose columns differ by at most about m n * eps of
+    their norms (Higham, theorem 19.4). Norms are of what is divided by its largest element, so their squares do not
+    overflow; LAPACK's further scaling of columns near the smallest normal number is left out. Costs min(m, n) steps.
+    """
+    node, build = op.node, op.build
+    a = flat(build, node.operand(0), 2)
+    *batch, m, n = a.static_shape
+    taus = build.float_splat(0.0, (*batch, min(m, n)), a.element_type)
+    found = steps(build, min(m, n), [a, taus], _reflection)
+    return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
+
+
+def _reflection(k: Array, a: Array, taus: Array) -> tuple[Array, Array]:
+    """One reflection, and what it makes of the columns right of it."""
+    rows, columns, column = places(a.shape[-2]), places(a.shape[-1]), part(a, k)
+    is_below, alpha = rows > k, part(column, k)
+    beta, is_done = _mirrored(alpha, jnp.where(is_below, column, 0.0))
+    tau = jnp.where(is_done, 0.0, (beta - alpha) / beta)
+    scaled = jnp.where(is_done[..., None], column, column / (alpha - beta)[..., None])
+    vector = jnp.where(is_below, scaled, _one_at(k, column))
+    right = jnp.where(columns > k, _reflected(vector, tau, a), a)
+    beta = jnp.where(is_done, alpha, beta)[..., None]
+    own = jnp.where(rows == k, beta, jnp.where(is_below, scaled, column))
+    a = jnp.where(columns == k, own[..., None], right)
+    return a, jnp.where(places(taus.shape[-1]) == k, tau[..., None], taus)
+
+
+def _one_at(k: Array, column: Array) -> Array:
+    """1 at a place, 0 elsewhere."""
+    return jnp.where(places(column.shape[-1]) == k, 1.0, column.dtype.type(0))
+
+
+def _mirrored(alpha: Array, below: Array) -> tuple[Array, Array]:
+    """-sign(alpha) times the norm of alpha and what stands below it, and whether nothing stands there."""
+    largest = jnp.max(jnp.abs(below), -1)
+    size = jnp.maximum(largest, jnp.abs(alpha))
+    size = jnp.where(size == 0.0, 1.0, size)
+    scaled, first = below / size[..., None], alpha / size
+    norm = size * jnp.sqrt(jnp.sum(scaled * scaled, -1) + first * first)
+    is_negative = (alpha < 0.0) | (1.0 / alpha < 0.0)  # -0 is, too
+    return jnp.where(is_negative, norm, -norm), largest == 0.0
+
+
+def _reflected(vector: Array, tau: Array, a: Array) -> Array:
+    """a - tau * v (v' a)."""
+    products = jnp.sum(vector[..., None] * a, -2)
+    return a - outer(vector, tau[..., None] * products)
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.ORTHOGONAL},
+    numbers={Numbers.BOUNDED},
+    form="the reflections applied to the identity, the last one first",
+)
+def reflections_to_q(op: MatrixLowering) -> Sequence[Value]:
+    """Multiply the reflections out.
+
+        q = 1 on the diagonal;  for k from the last to 0:  v = (0, ..., 1, a[k+1:, k]);  q -= tau[k] * v (v' q)
+
+    Equal up to rounding: both differ from the product of the exact reflections by at most about m n * eps (Higham,
+    lemma 19.3). What stands on and above the diagonal is not read. Costs as many steps over the matrix as there are
+    reflections.
+    """
+    node, build = op.node, op.build
+    a, taus = flat(build, node.operand(0), 2), flat(build, node.operand(1), 1)
+    count = taus.static_shape[-1]
+    [q] = traced(build, _ones, a)
+    return [build.reshape(steps(build, count, [a, taus, q], _applied)[2], node.result(0).static_shape)]
+
+
+def _ones(a: Array) -> Array:
+    """1 on the diagonal, 0 elsewhere."""
+    diagonal = places(a.shape[-2])[:, None] == places(a.shape[-1])
+    return jnp.broadcast_to(jnp.where(diagonal, 1.0, a.dtype.type(0)), a.shape)
+
+
+def _applied(number: Array, a: Array, taus: Array, q: Array) -> tuple[Array, Array, Array]:
+    """One reflection of q, the last one first."""
+    k = taus.shape[-1] - 1 - number
+    column = part(a, k)
+    vector = jnp.where(places(column.shape[-1]) > k, column, _one_at(k, column))
+    return a, taus, _reflected(vector, part(taus, k), q)

@@ -1,0 +1,303 @@
+"""Raise a module: find its named ops, choose the largest where they overlap, and take each out (`outline`)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Function, Graph, Node
+from hlo_lower.named.match.matches import Match, Matchers, NearMiss
+from hlo_lower.named.match.terms import Term, Terms
+from hlo_lower.named.take_out.listing import Listing, listing_of
+from hlo_lower.named.take_out.outline import PREFIX, Outliner
+from hlo_lower.named.take_out.region import BlockOrder, RawOperation, RawValue, Region, name_of, now, region_of
+from hlo_lower.named.take_out.twins import Twins
+from hlo_lower.ops.names import CASE, COMPOSITE, IF, WHILE
+from hlo_lower.ops.purity import Functional
+
+
+@dataclass(eq=False)
+class Named:
+    """A named op of a block, and those within it.
+
+    Attributes:
+      match: what was found.
+      region: what it covers.
+      call: the call of which it is the whole function; None of others.
+      inner: named ops within it.
+    """
+
+    match: Match
+    region: Region
+    call: RawOperation | None = None
+    inner: "list[Named]" = field(default_factory=list["Named"])
+
+
+@dataclass(eq=False)
+class NamedBlock:
+    """A block, and the named ops in it that lie in no other.
+
+    Attributes:
+      order: the block.
+      function: the function that holds it.
+      roots: the named ops.
+      is_within: whether the function is itself a named op, or called by nothing but such.
+    """
+
+    order: BlockOrder
+    function: Function
+    roots: list[Named]
+    is_within: bool = False
+
+
+@dataclass(eq=False)
+class NamedModule:
+    """What was found in a module: the named ops, block by block, near misses, and functions as they are listed."""
+
+    graph: Graph
+    blocks: list[NamedBlock]
+    misses: list[NearMiss]
+    listings: Mapping[str, Listing]
+
+    def times(self, block: NamedBlock) -> int:
+        """How often a block's function is called from public functions, each call counted."""
+        return self._called.get(block.function.name, 0)
+
+    @cached_property
+    def _called(self) -> dict[str, int]:
+        calls: dict[str, list[str]] = {}
+        for node in self.graph.callers:
+            calls.setdefault(self.graph.function_of(node).name, []).append(node.body_name)
+        found: dict[str, int] = {}
+        pending = [name for name, function in self.graph.functions.items() if function.is_public]
+        while pending:
+            name = pending.pop()
+            found[name] = found.get(name, 0) + 1
+            pending += calls.get(name, [])
+        return found
+
+
+def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = None) -> NamedModule:
+    """Find the named ops of a module.
+
+    Args:
+      graph: the module; it is left as it is.
+      matchers: which ops are known.
+      only: the names of those that are looked for; None for all.
+    """
+    search = _Search(matchers, only, Terms(graph), Functional(graph))
+    found: list[tuple[Function, BlockOrder, list[Named]]] = []
+    misses: list[NearMiss] = []
+    taken_whole: dict[str, Named] = {}
+    listings: dict[str, Listing] = {}
+    for function in _looked_at(graph):
+        for number, order in enumerate(_blocks(function)):
+            listing = None if number else listing_of(function.node.raw, order.operations)
+            if listing is not None:
+                listings[function.name] = listing
+            named, missed = search.in_block(order, listing)
+            misses += missed
+            found.append((function, order, named))
+            whole = (
+                None if function.is_public else next((one for one in named if _is_whole(function, order, one)), None)
+            )
+            if whole is not None and not graph.has_other_reference(function.name):
+                taken_whole[function.name] = whole
+                named.remove(whole)
+    blocks: list[NamedBlock] = []
+    within = _called_by(graph, taken_whole)
+    for function, order, named in found:
+        every = [*_whole_calls(graph, order, taken_whole), *named]
+        if every:
+            blocks.append(NamedBlock(order, function, _forest(every), function.name in within))
+    return NamedModule(graph, blocks, misses, listings)
+
+
+def raise_graph(graph: Graph, found: NamedModule) -> None:
+    """Put composites in the place of the named ops of a module, in place."""
+    outliner, is_function = Outliner(graph), Functional(graph)
+    for block in found.blocks:
+        moved: dict[RawValue, RawValue] = {}
+        for named in block.roots:
+            _raise(outliner, named, named.region, is_function, block.order, moved)
+    outliner.finish()
+
+
+def _raise(
+    outliner: Outliner,
+    named: Named,
+    region: Region | None,
+    is_function: Functional,
+    order: BlockOrder,
+    moved: dict[RawValue, RawValue],
+) -> None:
+    """Put a composite in the place of a named op, and of those within it in its function.
+
+    Args:
+      outliner: what takes out.
+      named: the named op.
+      region: what it covers now.
+      is_function: whether an op is a function of its operands.
+      order: the block.
+      moved: what stands for values in the block now; what is taken out is added.
+    """
+    if region is None:
+        return
+    if named.call is not None:
+        composite = outliner.name_call(named.call, named.match, order)
+        moved.update(zip(region.results, composite.results, strict=True))
+        return
+    region.inputs = tuple([now(moved, value) for value in region.inputs])
+    outlined = outliner.outline(region, order)
+    if outlined is None:
+        return
+    if outlined.function is not None and named.inner:
+        block = BlockOrder([op.operation for op in outlined.function.regions[0].blocks[0].operations])
+        within = {**moved, **outlined.instead}
+        for inner in named.inner:
+            covered = inner.region if inner.call is not None else region_of(inner.match, block, is_function, within)
+            _raise(outliner, inner, covered, is_function, block, within)
+    moved.update(zip(region.results, outlined.composite.results, strict=True))
+
+
+def _looked_at(graph: Graph) -> list[Function]:
+    """The functions in which named ops are looked for: not those that a named op stands for already."""
+    standing = {node.body_name for node in graph.callers if node.name == COMPOSITE and _is_ours(node)}
+    return [f for f in graph.functions.values() if f.has_body and f.name not in standing]
+
+
+def _is_ours(node: Node) -> bool:
+    return mlir.symbol_name(node.raw.attributes["name"]).startswith(PREFIX)
+
+
+def _blocks(function: Function) -> list[BlockOrder]:
+    """The blocks of a function in which ops stand that are computed on whole tensors: its own, and those of loops."""
+    found: list[BlockOrder] = []
+    pending = [mlir.body_of(function.node.raw)]
+    while pending:
+        operations = pending.pop()
+        found.append(BlockOrder(operations))
+        for operation in operations:
+            if operation.name in _WITH_BLOCKS:
+                blocks = [block for region in operation.regions for block in region.blocks]
+                pending += [[inner.operation for inner in block.operations] for block in blocks]
+    return found
+
+
+_WITH_BLOCKS = frozenset({WHILE, CASE, IF})
+
+
+IDENTITY = "identity "
+"""How an anchor begins that is an op which does nothing, as a product with 1."""
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What is looked for, and with what.
+
+    Attributes:
+      matchers, only: as in `find_named`.
+      terms: of the module.
+      is_function: whether an op is a function of its operands.
+    """
+
+    matchers: Matchers
+    only: Collection[str] | None
+    terms: Terms
+    is_function: Functional
+
+    def in_block(self, order: BlockOrder, listing: Listing | None) -> tuple[list[Named], list[NearMiss]]:
+        """The matches of a block whose regions can be taken out."""
+        begun = {"func.call", *(name.removeprefix(IDENTITY) for name in self.matchers.by_anchor)}
+        find = partial(self._found_at, order)
+        if listing is None:
+            seen = [one for op in order.operations if op.name in begun for one in find(op, self.terms)]
+        else:
+            seen = Twins(listing, order, self.terms).found(begun, find)
+        named = [Named(one.match, one) for one in seen if isinstance(one, Region)]
+        return named, [one for one in seen if isinstance(one, NearMiss)]
+
+    def _found_at(self, order: BlockOrder, operation: RawOperation, terms: Terms) -> list[Region | NearMiss]:
+        """What is found at an operation."""
+        name, by_anchor = operation.name, self.matchers.by_anchor
+        tried = by_anchor.get(name, [])
+        if name == "func.call" and len(operation.results):  # what it gives may be what a larger op begins with
+            made_by = _made_by(terms.of(operation.results[0]))
+            tried = [*by_anchor.get(made_by, ()), *by_anchor.get(f"func.call {made_by}", ())]
+        of_identity = by_anchor.get(f"{IDENTITY}{name}", [])
+        if not tried and not of_identity:
+            return []
+        anchor = terms.of(operation.results[0])
+        if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)
+            tried, anchor = of_identity, Term(terms, operation.results[0], None, "", operation.results[0])
+        wanted = [one for one in tried if self.only is None or set(self.only) & set(self.matchers.names[one])]
+        seen: list[Region | NearMiss] = []
+        for found in (matcher(anchor) for matcher in wanted):
+            if isinstance(found, Match) and (self.only is None or found.name in self.only):
+                region = region_of(found, order, self.is_function)
+                seen += [] if region is None else [region]
+            elif isinstance(found, NearMiss):
+                seen.append(found)
+        return seen
+
+
+def _made_by(term: Term) -> str:
+    """The op that makes a value, with its dialect."""
+    return term.op if "." in term.op else f"stablehlo.{term.op}"
+
+
+def _is_whole(function: Function, order: BlockOrder, named: Named) -> bool:
+    """Whether a named op is all that a private function computes, of its arguments in their order."""
+    region, operations = named.region, order.operations
+    return (
+        len(region.operations) == len(operations) - 1
+        and operations[-1].name == "func.return"
+        and list(region.inputs) == list(function.body.raw.arguments)
+        and list(region.results) == list(operations[-1].operands)
+    )
+
+
+def _called_by(graph: Graph, whole: Mapping[str, Named]) -> set[str]:
+    """Functions that are named ops, and those that are called by nothing but these."""
+    found = set(whole)
+    pending = True
+    while pending:
+        pending = False
+        for name, calls in graph.calls.items():
+            if name not in found and all(graph.function_of(call).name in found for call in calls):
+                found.add(name)
+                pending = True
+    return found
+
+
+def _whole_calls(graph: Graph, order: BlockOrder, whole: Mapping[str, Named]) -> list[Named]:
+    """A named op for each call of a function that is one."""
+    found: list[Named] = []
+    for name, named in whole.items():
+        for call in graph.calls.get(name, ()):
+            operation = call.raw
+            if order.holds(operation):
+                values = tuple(operation.operands), tuple(operation.results)
+                place, known_by = int(order.place(operation)), name_of(operation)
+                region = Region(named.match, (operation,), (known_by,), (place,), (True,), *values)
+                found.append(Named(named.match, region, operation))
+    return found
+
+
+def _forest(named: Sequence[Named]) -> list[Named]:
+    """The largest first, those that lie within another below it; of two that overlap the smaller is left out."""
+    roots: list[Named] = []
+    owners: dict[int, tuple[Named, int]] = {}
+    firsts: dict[int, int] = {}
+    for one in sorted(named, key=lambda n: -len(n.region.operations)):
+        places = one.region.own_places
+        around = {id(owner[0]): owner for place in places if (owner := owners.get(place)) is not None}
+        if around and (len(around) > 1 or any(place not in owners for place in places)):
+            continue
+        outer = next(iter(around.values()), None)
+        if not places or (outer is not None and outer[1] <= len(places)):
+            continue
+        firsts[id(one)] = min(places)
+        (roots if outer is None else outer[0].inner).append(one)
+        owners.update(dict.fromkeys(places, (one, len(places))))
+    return sorted(roots, key=lambda n: firsts[id(n)])
