@@ -2,12 +2,18 @@
 
 In the order in which they are used:
 
-    normalize  calls inlined, cheap values made for each use   pulled_up    picks made of what is picked from
-    batched_rows  counted rows as batching dims                 recomputed   what scans stack, again where it is read
-    scan_stacks, steps_of_counter   who writes and reads rows   carried, sunk   what a loop carries
-    dataflow   a block, read: who makes and uses a value       liveness     what is live at the peak
-    choose     plans, the cheapest first                       core         the large values that belong together
-    labels     the dim along which each is cut                 phases       loops, what leaves them, what is done again
-    emit_loops, loop_body, order                               measure      what XLA needs
-    plan_search                                                until the bound is reached
+    prepare/normalize          inlines calls, makes cheap values for each use
+    prepare/slice_hoisting     pulls slices and gathers up through what makes the value that they pick from
+    prepare/batched_rows       makes counted rows batching dims
+    prepare/rematerialization  computes what scans stack again where it is read
+    find/scan_stacks           says who writes and who reads rows of a stack
+    prepare/loop_carries       changes what a loop carries
+    find/choose                makes plans, the cheapest first
+    find/labels                has the large values that belong together, and the dim along which each is cut
+    emit/phases                says what each loop computes, what leaves it, what is done again
+    emit/emit_loops, loop_body write the loops
+    find/measure               asks XLA what it needs
+    plan_search                goes on until the bound is reached
+
+`facts/memory` reads a block (`dataflow`) and says what is live at the peak (`liveness`).
 """

@@ -1,12 +1,10 @@
 """Subsets: which part of a tensor an operation reads or writes, apart from how it is read or written.
 
-The vocabulary (full, tile, filter, point) is that of Google's structured dialect (gml_st).
+The vocabulary (full, tile, filter, point) is that of Google's structured dialect (gml_st); `ops/subset.py` has it.
 
-    kinds             the vocabulary
-    tensor_subset     parts as values, with a kind of that vocabulary
-    dynamic_tile      a tile at runtime offsets
-    materialize       slice, dynamic_slice; and what writes a part
-    nested_slices     slices of slices, of which XLA makes one
-    axis_link, rules  what follows what in an op, registered by the op's name; families/ has the rules
-    cut               a piece of an op: the parts of operands and results that are cut at the same places
+    tensor_subset  parts as values, with a kind of that vocabulary
+    dynamic_tile   a tile at runtime offsets
+    materialize    slice, dynamic_slice; and what writes a part
+    cut            the axes of an op, and a piece of it: what of operands and results is cut at the same places
+    rules          the axes and the piece of each op, registered by the op's name; the other files have the rules
 """
