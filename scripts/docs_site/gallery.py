@@ -14,13 +14,13 @@ GROUPS: Mapping[str, tuple[str, Sequence[str]]] = {
     ),
     "many-windows": (
         "Scatters of many windows",
-        ("last_writer", "reduction", "rounds", "batched_tile", "constant", "own_scatter", "unrolled", "loop"),
+        ("last_writer", "reduction", "rounds", "batched_tile", "constant", "safe_scatter", "unrolled", "loop"),
     ),
     "dynamic-shapes": ("Scatters of dynamic shape", ("dynamic_shape",)),
     "gathers": ("Gathers and reverses", ("gather", "dynamic_gather", "reverse")),
     "sorts": ("Sorts", ("sort", "sort_ranks", "sort_rounds", "sort_network")),
     "control-flow": ("Control flow", ("control",)),
-    "linear-algebra": ("Linear algebra", ("cholesky", "lu", "qr", "triangular_solve")),
+    "linear-algebra": ("Linear algebra", ("factorizations",)),
     "element-types": ("Element types and refused forms", ("element_type", "refused_form")),
     "portable": ("Composites, custom calls and chlo", ("composite", "custom_call", "chlo")),
 }
