@@ -33,10 +33,10 @@ from hlo_lower.facts.scatter.facts import (
 from hlo_lower.facts.values.region import ASSIGNING, Combiner
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.op import OpLowering, ScatterLowering
-from hlo_lower.lowering.gather.gather import GatherLowering
+from hlo_lower.lowering.engine.kind import OpLowering, ScatterLowering
+from hlo_lower.lowering.gather import GatherLowering
 from hlo_lower.lowering.scatter.kind import SCATTER
-from hlo_lower.lowering.scatter.window import READING, new_values, one_window
+from hlo_lower.lowering.scatter.one_window import READING, new_values, one_window
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp
 from hlo_lower.lowering.single_ops.reverse import Axes as ReverseAxes
 from hlo_lower.lowering.single_ops.reverse import ReverseFacts

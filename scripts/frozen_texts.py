@@ -29,6 +29,9 @@ import hlo_lower as hl
 from hlo_lower.base.errors import HloLowerError
 from hlo_lower.base.whole_files import write_whole
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from rule_examples import GOLDEN, SCATTERS, Example
+
 _CORPUS = flags.DEFINE_string("corpus", "../shared/corpus/modules", "A folder of modules.")
 _ONLY = flags.DEFINE_list("only", [], "Kinds of texts; by default all.")
 _WRITE = flags.DEFINE_string("write", None, "Write the hashes to this file.")
@@ -40,20 +43,7 @@ TARGETS = "stablehlo", "iree", "litert", "coreml", "linalg", "xla"
 PLACE = re.compile(r"[^\s()]*/[^\s()]*?\.(?:mlir|py)(?::\d+)*")
 """A file in a message, with its line."""
 
-GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
-
 Writes = Callable[[], str]
-
-
-def options_of(path: Path) -> dict[str, Any]:
-    """The keywords of `hl.lower` in a golden file's first line."""
-    _, _, told = path.read_text().splitlines()[0].partition("options:")
-    options: dict[str, Any] = dict(pair.split("=", 1) for pair in told.split())
-    if "prefer" in options:
-        options["prefer"] = str(options["prefer"]).split(";")
-    if "trust_flags" in options:
-        options["trust_flags"] = options["trust_flags"] == "True"
-    return options
 
 
 def lowered(path: Path, target: str, options: dict[str, Any]) -> str:
@@ -79,9 +69,10 @@ def works(corpus: Path) -> Iterator[tuple[str, Writes]]:
         name = path.relative_to(corpus).with_suffix("")
         yield from ((f"lowered {name} {target}", partial(lowered, path, target, {})) for target in TARGETS)
         yield f"raised {name}", partial(raised, path)
-    for path in sorted(GOLDEN.glob("*.mlir")):
-        options = options_of(path) if not path.name.startswith("refused_") else {}
-        targets = TARGETS if "target" not in options else (options.pop("target"),)
+    for example in (*SCATTERS, Example(GOLDEN / "refused_quantized.mlir")):
+        path, options = example.path, example.options
+        del options["target"]
+        targets = (example.told["target"],) if "target" in example.told else TARGETS
         yield from ((f"golden {path.stem} {target}", partial(lowered, path, target, options)) for target in targets)
     for workload in WORKLOADS.values():
         yield f"tiled {workload.name}", partial(tiled, workload)

@@ -9,7 +9,7 @@ from hlo_lower.ir import view
 from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers
+from hlo_lower.verify.judges.definitions import ScatterNumbers
 
 BODIES = {
     "assign": "stablehlo.return %u : tensor<{e}>",

@@ -110,6 +110,13 @@ def test_the_table_of_ops_is_that_of_the_declarations(capsys):
     assert table.strip() == capsys.readouterr().out.strip()
 
 
+def test_the_table_of_laws_is_what_the_prover_has(capsys):
+    """What follows the mark in docs/laws.md is what `hlo-lower laws --format markdown` prints."""
+    assert main(["laws", "--format", "markdown"]) == 0
+    _, _, table = PAGES["docs/laws.md"].partition("<!-- laws -->")
+    assert table.strip() == capsys.readouterr().out.strip()
+
+
 # --- every page ---
 
 

@@ -9,7 +9,7 @@ import pytest
 from dynamic_scatters import CASES, COMBINE, arguments, bound, module_of
 
 import hlo_lower as hl
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers, scatter
+from hlo_lower.verify.judges.definitions import ScatterNumbers, scatter
 from hlo_lower.verify.run import Executable
 
 POLY = Path(__file__).parents[2] / "shared/corpus/modules/jax_poly"

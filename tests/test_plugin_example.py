@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hlo_lower.lowering.engine import plugins
+from hlo_lower.lowering import kinds
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
 
@@ -20,17 +20,17 @@ def its_tests(tmp_path, monkeypatch):
     info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    points = "\n".join(f"{name} = {value}" for name, value in project["entry-points"][plugins.GROUP].items())
-    (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{points}\n")
-    monkeypatch.delenv(plugins.WITHOUT, raising=False)
+    points = "\n".join(f"{name} = {value}" for name, value in project["entry-points"][kinds.GROUP].items())
+    (info / "entry_points.txt").write_text(f"[{kinds.GROUP}]\n{points}\n")
+    monkeypatch.delenv(kinds.WITHOUT, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    plugins._registry.cache_clear()
+    kinds._registry.cache_clear()
     spec = importlib.util.spec_from_file_location("its_tests", EXAMPLE / "tests" / "test_point_select.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     yield module
-    plugins._registry.cache_clear()
+    kinds._registry.cache_clear()
     sys.modules.pop("point_select", None)
 
 

@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.lowering.engine import plugins
+from hlo_lower.lowering import kinds
 
 RULES = """\
 from hlo_lower.plugin import Combiner, Drops, InBounds, RuleList, Subset, one_window
@@ -43,7 +43,7 @@ func.func public @main(%o: tensor<8xi32>, %i: tensor<1xi32>, %u: tensor<i32>) ->
 @pytest.fixture
 def install(tmp_path, monkeypatch):
     """Install a distribution with a module and entry points; give the folder that it is in."""
-    monkeypatch.delenv(plugins.WITHOUT, raising=False)
+    monkeypatch.delenv(kinds.WITHOUT, raising=False)
     modules = []
 
     def installed(name, source, entry_points="", folder="site"):
@@ -56,11 +56,11 @@ def install(tmp_path, monkeypatch):
         (site / f"{module}.py").write_text(source)
         modules.append(module)
         monkeypatch.syspath_prepend(str(site))
-        plugins._registry.cache_clear()
+        kinds._registry.cache_clear()
         return site
 
     yield installed
-    plugins._registry.cache_clear()
+    kinds._registry.cache_clear()
     for module in modules:
         sys.modules.pop(module, None)
     importlib.invalidate_caches()
@@ -71,7 +71,7 @@ def refused(call=hl.rules):
     with pytest.raises(hl.PluginError) as error:
         call()
     assert error.value.exit_code == 2
-    assert f"{plugins.WITHOUT}=1 runs without plug-ins" in error.value.next_step
+    assert f"{kinds.WITHOUT}=1 runs without plug-ins" in error.value.next_step
     return str(error.value)
 
 
@@ -91,9 +91,9 @@ def test_rules_of_a_distribution_are_used(install):
 def test_without_plugins(install, monkeypatch):
     """An environment variable leaves all of them out, and a registry that is given takes their place."""
     install("npu-rules", RULES.replace("NAME", "own_write"))
-    [record] = hl.classify(hl.read(MODULE), registry=plugins.registry_with(()))
+    [record] = hl.classify(hl.read(MODULE), registry=kinds.registry_with(()))
     assert record.rule == "guarded_dynamic_update_slice"
-    monkeypatch.setenv(plugins.WITHOUT, "1")
+    monkeypatch.setenv(kinds.WITHOUT, "1")
     assert "own_write" not in [row.name for row in hl.rules()]
 
 
@@ -141,7 +141,7 @@ def test_the_order_of_plugins_does_not_matter(install):
         (
             RULES.replace("NAME", "while"),
             "",
-            "scatter_to_while has the name of scatter_to_while at lowering/scatter/loop.py",
+            "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py",
         ),
     ],
     ids=[
@@ -200,7 +200,7 @@ def test_the_command_line_uses_plugins(install, tmp_path):
     converted = run("convert", "m.mlir", "-o", "out.mlir", "--verify", "regions")
     assert (converted.returncode, converted.stderr) == (0, "")
     assert "own_write" in converted.stdout
-    assert "own_write" not in run("rules", **{plugins.WITHOUT: "1"}).stdout
+    assert "own_write" not in run("rules", **{kinds.WITHOUT: "1"}).stdout
     (tmp_path / "out.mlir").unlink()
     (site / "npu_rules_rules.py").write_text("1 / 0")
     failed = run("convert", "m.mlir", "-o", "out.mlir")

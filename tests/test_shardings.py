@@ -351,6 +351,7 @@ def test_a_scatter_inside_a_manual_computation(exported_by_hand):
     assert lowered.exported.nr_devices == 8
 
 
+@pytest.mark.usefixtures("judged_by_runs")
 def test_trap_30_a_sharding_constraint_in_a_region_is_no_part_of_what_it_computes():
     """`shard_map` over one of two axes constrains the scalars of the region: it is a sum, and verified."""
     mesh = AbstractMesh((2, 4), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
@@ -387,6 +388,14 @@ def test_a_part_for_one_device_has_no_program_on_one(exported_by_hand):
     assert "sdy" not in alone
     assert "num_partitions" not in alone
     assert alone.count('"stablehlo.scatter"(') == 1
+
+
+def test_a_sum_over_replicas_has_no_program_on_one():
+    """The older op is of several devices as `all_reduce` is."""
+    kind = "tensor<4xf32>"
+    line = '%r = "stablehlo.cross-replica-sum"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}>'
+    text = f"func.func public @main(%x: {kind}) -> {kind} {{ {line} : ({kind}) -> {kind}\n return %r : {kind} }}"
+    assert partitions.on_one_device(text) is None
 
 
 def verified(fn, *specs, change=None):

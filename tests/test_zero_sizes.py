@@ -7,7 +7,7 @@ from dynamic_scatters import CASES, COMBINE, arguments, bound, module_of, zero_s
 
 import hlo_lower as hl
 from hlo_lower.verify.drive.sample_sizes import sizes_of_module
-from hlo_lower.verify.judges.reference.scatter import scatter
+from hlo_lower.verify.judges.definitions import scatter
 from hlo_lower.verify.run import Executable
 
 POINT = """

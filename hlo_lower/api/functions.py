@@ -14,9 +14,7 @@ from hlo_lower.ir.binding import bind as _bind
 from hlo_lower.ir.export.trace import export
 from hlo_lower.ir.reader import Source, read
 from hlo_lower.ir.view import Graph
-from hlo_lower.lowering.built_ops import BUILT_OPS
-from hlo_lower.lowering.engine.plugins import registry_of
-from hlo_lower.lowering.kinds import KINDS, title_of
+from hlo_lower.lowering.kinds import KINDS, built_ops, registry_of, title_of
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Keywords, Options, options_of
 from hlo_lower.lowering.pipeline import lower as _lower
@@ -197,7 +195,7 @@ def rules(
 
 
 def _row(rule: Rule, target: Target) -> RuleRow:
-    builds = () if rule.origin else BUILT_OPS.get(rule.short_name, ())
+    builds = () if rule.origin else built_ops().get(rule.short_name, ())
     refused = english.listed(target.refusals(builds))
     proof = inspect.getdoc(rule.lowering) or "nothing is said of it"
     return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused, proof)

@@ -24,7 +24,7 @@ from hlo_lower.base.errors import InputError, NotLoweredError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir.export.locations import portable_locations, source_folder
 from hlo_lower.ir.export.user_code import one_line
-from hlo_lower.lowering.engine.plugins import registry_of
+from hlo_lower.lowering.kinds import registry_of
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import NAMES, Keywords, Options, options_of
 from hlo_lower.lowering.pipeline import lower as _lower
@@ -87,7 +87,6 @@ class LoweredFunction(Generic[P, R]):
         return self._compiled(*args, **kwargs)
 
     def __get__(self, instance: object, owner: object = None) -> Any:
-        """Bind as a method, as a function does."""
         return self if instance is None else MethodType(self, instance)
 
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hlo_lower.base.registry import CompositeLoweringRegistry, Rule
-from hlo_lower.lowering.engine.plugins import registry_of
-from hlo_lower.lowering.matrices.matrix_call import LINEAR_ALGEBRA
+from hlo_lower.lowering.kinds import registry_of
+from hlo_lower.lowering.matrices import LINEAR_ALGEBRA
 from hlo_lower.lowering.plain.chlo import CHLO
 from hlo_lower.lowering.types.carried.exactness import TABLE, Exactness
 from hlo_lower.lowering.types.carried.exactness import How as Needs
@@ -18,16 +18,12 @@ ACCEPTS, LOWERS, REJECTS = "accepts", "lowered", "rejects"
 
 @dataclass(frozen=True)
 class OpRow:
-    """An op as documentation shows it.
+    """An op as documentation shows it."""
 
-    Attributes:
-      spec: what is true of it by its definition.
-      rules: the rules that replace it, by name, without those for any op on an element type or of many dims.
-      targets: what each built-in target does: it "accepts" the op, the op is "lowered" for it, or it "rejects" the op.
-    """
-
-    spec: OpSpec
+    spec: OpSpec  # what is true of it by its definition
+    # the rules that replace it, by name, without those for any op on an element type or of many dims
     rules: tuple[str, ...]
+    # what each built-in target does: it "accepts" the op, the op is "lowered" for it, or it "rejects" the op
     targets: Mapping[str, str]
 
 

@@ -20,13 +20,13 @@ from hlo_lower.ir.mlir import ScatterNumbers
 from hlo_lower.ir.reader import Source, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.engine.plugins import registry_of
-from hlo_lower.lowering.integers64.demotion import Demotion, narrow_arguments, narrow_array
-from hlo_lower.lowering.integers64.wrapper import with_original_signature
+from hlo_lower.lowering.integers64.demotion import Demotion, narrow_arguments, narrow_array, with_original_signature
+from hlo_lower.lowering.kinds import registry_of
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import NAMES, Keywords, Options, options_of, other_floats_of
 from hlo_lower.lowering.pipeline import PlainForm, lower, plain_form
 from hlo_lower.lowering.types.storage import as_given
+from hlo_lower.ops.names import GATHER, SCATTER
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.verify import (
     MEMORY_BUDGET,
@@ -41,7 +41,6 @@ from hlo_lower.verify import (
 )
 from hlo_lower.verify import verify as _verify
 from hlo_lower.verify.claim_checks import Check
-from hlo_lower.verify.read.guarded_reads import GATHER, SCATTER
 
 
 class VerifyKeywords(Keywords, EffortKeywords, total=False):
@@ -75,6 +74,8 @@ def verify(
       seed, runs: of the random inputs; 0 and 3 by default.
       prove: whether a proof of each region is sought, too, with z3 (the extra "prove").
       accept_runs: whether what could not be judged, only run, counts as verified.
+      require: "derived" where only what holds for all inputs counts as verified; "tested", the default, where what
+        driven runs show does, too.
       jobs: how many processes judge regions; with 1, the default, this one does.
       time_limit: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
         default. What ends may take its time.
@@ -89,7 +90,7 @@ def verify(
     Example:
       >>> lowered = hl.lower("decode.mlir")
       >>> hl.verify("decode.mlir", lowered, level="regions")
-      <Verdict verified: 1 region as it stands>
+      <Verdict verified: 1 region derived>
       >>> hl.verify("decode.mlir", lowered.text.replace(" EQ,", " NE,"), level="regions").ok
       False
     """
@@ -156,7 +157,6 @@ def _verify_plain(
 
 
 def _narrowed(inputs: Inputs, demotion: Demotion | None) -> Inputs:
-    """Arguments of the module as it was given, as the narrower one takes them."""
     if inputs is None or demotion is None or not demotion.is_needed:
         return inputs
     if not isinstance(inputs, Mapping):
@@ -182,8 +182,6 @@ def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> 
 
 
 def _claims_of(lowered: Lowered) -> Check:
-    """What evaluates the claims in a lowered module's records."""
-
     def found(claims: Claims, scatter: mlir.RawOperation, values: Sequence[Any]) -> str:
         shape = mlir.static_shape(scatter.operands[0].type)
         indices, *updates = values
@@ -201,11 +199,6 @@ def more_careful(
     """A lowered module and its verdict; made anew without the ranges that loops keep, if it is verified then alone.
 
     The proof of such a range is an induction. Runs of a loop's body, whose inputs are free, do not show it.
-
-    Args:
-      source: what was lowered.
-      lowered, verdict: what became of it.
-      judge: gives the verdict.
     """
     if verdict.ok or verdict.differs or not lowered.options.loop_ranges:
         return lowered, verdict
@@ -217,11 +210,7 @@ def more_careful(
 
 
 def verified(source: Source | Graph, lowered: Lowered, level: Level) -> Lowered:
-    """A lowered module that is verified: as it is, or made more carefully.
-
-    Raises:
-      DifferenceError: it is not verified to be equal.
-    """
+    """A lowered module that is verified, as it is or made more carefully; else DifferenceError."""
     judge = partial(verify, source, level=level)
     lowered, verdict = more_careful(source, lowered, judge(lowered), judge)
     _ok(verdict, lowered.graph.name, "lowered")
@@ -235,11 +224,8 @@ def check_versions(
     oob: Literal["xla", "spec"],
     level: Level,
 ) -> Verdict:
-    """The verdict on a tiled module, which means the same as its source under either policy: it is asked of one.
-
-    Raises:
-      DifferenceError: it is not verified to be equal.
-    """
+    """The verdict on a tiled module, which means the same as its source under either policy; DifferenceError if it
+    is not ok."""
     return _ok(verify(source, after, float_mode=float_mode, oob=oob, level=level), source.name, "tiled")
 
 

@@ -132,7 +132,6 @@ class _Merged(argparse.Action):
     """What is given each time that the option stands there, in one mapping."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
-        """Add what is given this time."""
         setattr(namespace, self.dest, {**getattr(namespace, self.dest), **values})
 
 

@@ -19,11 +19,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the script of a shell.
-
-    Raises:
-      InputError: shtab is not installed.
-    """
+    """Print the script of a shell; InputError if shtab is not installed."""
     try:
         shtab: Any = import_module("shtab")
     except ImportError:

@@ -115,7 +115,6 @@ def _check(args: argparse.Namespace) -> "Options":
 
 
 def _in_words(verdict: "Verdict") -> str:
-    """What is wrong with a verdict that is not ok."""
     if verdict.differs:
         return "the lowered module computes something else"
     return "not everything could be verified (--accept-runs takes runs for a proof, --no-verify converts without)"

@@ -57,7 +57,6 @@ def run_many(args: argparse.Namespace) -> int:
 
 
 def _outcomes(reports: "Sequence[ModuleReport]") -> list[str]:
-    """How many modules came out how, and how many had been converted before."""
     counts = Counter(report.exit_code for report in reports)
     lines = [f"{counts[code]:,} {MEANINGS[code]}" for code in reversed(WORST_FIRST) if counts[code]]
     resumed = sum(report.is_resumed for report in reports)
@@ -65,11 +64,7 @@ def _outcomes(reports: "Sequence[ModuleReport]") -> list[str]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse what is for one module alone.
-
-    Raises:
-      InputError: there is such an option, or the output is no folder.
-    """
+    """Refuse options that are for one module alone, and an output that is no folder."""
     for name, value in (("--only", args.only), ("--skip", args.skip), ("--inputs", args.inputs)):
         if value:
             raise InputError(name, "is for one module", next_step="convert that module by itself")

@@ -28,11 +28,7 @@ def selected_modules(names: Sequence[str]) -> "tuple[Selected, ...]":
 
 
 def arrays_of(file: str) -> list[Any] | dict[str, Any]:
-    """The arrays of an .npz file: a list where they are positional (arr_0, arr_1, ...), else by name.
-
-    Raises:
-      InputError: there is no such file, or it holds no arrays.
-    """
+    """The arrays of an .npz file, or InputError: a list where they are positional (arr_0, arr_1, ...), else by name."""
     import numpy as np
 
     try:

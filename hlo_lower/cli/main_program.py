@@ -37,7 +37,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _named(args: argparse.Namespace) -> list[str]:
-    """What a command line works on, as it names it."""
     named: list[str | list[str] | None] = [getattr(args, key, None) for key in NAMING]
     return [name for value in named if value for name in ([value] if isinstance(value, str) else value)]
 

@@ -22,12 +22,7 @@ COLORS = {"refused": "#f4b6ae", "loop": "#f6d08a", "kept": "#d4d8dc", "guarded":
 
 
 def node_data(graph: "Graph", report: "ModuleReport") -> str:
-    """The JSON text of the node data of a module.
-
-    Args:
-      graph: the module.
-      report: what is told of it.
-    """
+    """The JSON text of the node data of a module."""
     told = dict(zip(graph.scatters, report.records, strict=True))
     ops = {one.op: one for one in report.refused if one.op}
     types = {str(one.reason["dtype"]) for one in report.refused if not one.op}

@@ -1,4 +1,4 @@
-"""`hlo-lower ops`: what is known of each op, and what becomes of it for each target."""
+"""`hlo-lower ops`: what is known of each op, what becomes of it for each target, and which forms of it are refused."""
 
 import argparse
 import difflib
@@ -13,17 +13,22 @@ FORMATS = ("text", "markdown")
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `ops`."""
     command.add_argument("name", metavar="NAME", nargs="?", help='one op ("stablehlo.tanh" or "tanh"); default: all')
+    command.add_argument(
+        "--forms", action="store_true", help="print the forms of ops that a target's refused_forms may name"
+    )
     command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the declarations of ops.
-
-    Raises:
-      InputError: there is no op of the name.
-    """
+    """Show the declarations of ops, or of one; InputError if there is no op of the name."""
     from hlo_lower.api.op_rows import op_rows
-    from hlo_lower.report.ops_table import render_ops_markdown, render_ops_text
+    from hlo_lower.ops.quirks import QUIRKS
+    from hlo_lower.report.ops_table import (
+        render_forms_markdown,
+        render_forms_text,
+        render_ops_markdown,
+        render_ops_text,
+    )
 
     rows = op_rows()
     if args.name is not None:
@@ -38,5 +43,11 @@ def run(args: argparse.Namespace) -> int:
                 nearest=tuple(difflib.get_close_matches(wanted, known, n=3)),
                 next_step="hlo-lower ops",
             )
-    show(render_ops_markdown(rows) if args.format == "markdown" else render_ops_text(rows, **page_of(sys.stdout)))
+    is_markdown = args.format == "markdown"
+    if args.forms:
+        shown = {row.spec.name for row in rows}
+        quirks = [quirk for quirk in QUIRKS if not shown.isdisjoint(quirk.ops)]
+        show(render_forms_markdown(quirks) if is_markdown else render_forms_text(quirks, **page_of(sys.stdout)))
+    else:
+        show(render_ops_markdown(rows) if is_markdown else render_ops_text(rows, **page_of(sys.stdout)))
     return EXIT_OK

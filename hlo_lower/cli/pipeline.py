@@ -48,7 +48,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _done(args: argparse.Namespace, options: "Options") -> "Run":
-    """A module behind the last pass."""
     from hlo_lower.base.contained.status_board import lowering
     from hlo_lower.lowering.pipeline import begun
 

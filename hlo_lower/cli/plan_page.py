@@ -11,12 +11,7 @@ LOOPS = ("made for", "a tile computes", "steps", "ops", "writes", "accumulates",
 
 
 def plan_page(tiled: Tiled, name: str) -> str:
-    """The page as HTML.
-
-    Args:
-      tiled: the plan.
-      name: of the module.
-    """
+    """The page as HTML."""
     parts: list[str] = []
     if drawn := memory_svg(tiled.memory, tiled.max_temp):
         parts = ["<h2>Memory</h2>", drawn, f"<p>{ESTIMATE} XLA's own figure is above.</p>"]

@@ -21,8 +21,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prove rules and show a table; 1 where a rule is refuted."""
     from hlo_lower.cli.streams import progress
-    from hlo_lower.testing.prove.proof_campaign import prove_rules, rules_named
-    from hlo_lower.testing.prove.proof_outcome import render_json, render_text
+    from hlo_lower.testing.prove.proof_campaign import prove_rules, render_json, render_text, rules_named
     from hlo_lower.verify.proof import require
 
     require()

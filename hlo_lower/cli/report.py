@@ -89,13 +89,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _give(text: str, args: argparse.Namespace) -> None:
-    """Print a report, or write it and say so."""
     show(text, args.output)
     tell_written(args, args.output)
 
 
 def _show_named(args: argparse.Namespace) -> int:
-    """Show the named ops of modules."""
     import json
 
     from hlo_lower.named.naming import named_report, named_report_or_error

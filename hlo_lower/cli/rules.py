@@ -46,11 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _named(name: str, rules: "Sequence[RuleRow]") -> "RuleRow":
-    """The rule of a name.
-
-    Raises:
-      InputError: there is none.
-    """
+    """The rule of a name, or InputError."""
     rule = next((rule for rule in rules if rule.name == name), None)
     if rule is None:
         raise no_rule("rules", name, (rule.name for rule in rules))

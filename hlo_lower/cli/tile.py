@@ -83,11 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Check what does not need the module.
-
-    Raises:
-      InputError: no output, an op without sizes or sizes without an op, or files that cannot be written.
-    """
+    """Check what does not need the module: outputs, the bound, and that --op and --sizes go together."""
     if args.plan == bool(args.output):
         what = "a plan is shown, not written" if args.plan else "no output is named"
         raise InputError("tile", what, next_step="-o OUT writes the module; --plan, without it, shows the loops")
@@ -109,14 +105,12 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _by_hand(args: argparse.Namespace) -> "ByHand | None":
-    """What --op, --sizes and --fuse ask for."""
     import hlo_lower as hl
 
     return hl.ByHand(args.op, args.sizes[0], args.sizes[1], args.fuse) if args.op else None
 
 
 def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:
-    """Write the report that is asked for: a page, or JSON."""
     from hlo_lower.cli.plan_page import plan_page
 
     if not args.report:

@@ -26,9 +26,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--inputs", metavar="X.npz", help="arguments of the module; default: seeded random ones")
     command.add_argument("--seed", metavar="N", type=count, default=0, help="of random arguments; default: 0")
     command.add_argument("--runs", metavar="N", type=count, default=3, help="of the whole module; default: 3")
-    told = "seek a proof of each region for all inputs, too (needs z3: pip install 'hlo-lower[prove]')"
+    told = "of each region that is not derived seek a proof with every element written out, too"
     command.add_argument("--prove", action="store_true", help=told)
     add_accept_runs(command)
+    told = "what counts as verified: what holds for all inputs, or also what driven runs show; default: tested"
+    command.add_argument("--require", choices=("derived", "tested"), default="tested", help=told)
     add_jobs(command)
     add_time_limit(command)
     command.add_argument("--report", metavar="R.json", help="write the verdict as JSON")
@@ -68,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
             runs=args.runs,
             prove=args.prove,
             accept_runs=args.accept_runs,
+            require=args.require,
             jobs=args.jobs,
             time_limit=args.time_limit,
             progress=tell,

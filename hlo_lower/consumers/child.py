@@ -32,12 +32,8 @@ class LateError(Exception):
 
 
 class ConsumerProcess:
-    """A consumer's process, in a process group of its own.
-
-    Args:
-      consumer: whose.
-      memory: bytes that it, and each process that it starts, may have.
-    """
+    """A consumer's process, in a process group of its own; it and each process that it starts may have so many
+    bytes."""
 
     def __init__(self, consumer: Consumer, memory: int) -> None:
         self._errors: IO[bytes] = TemporaryFile()  # noqa: SIM115 closed with the child
@@ -56,15 +52,11 @@ class ConsumerProcess:
         )
 
     def ask(self, text: str, sets: Sequence[Sequence[Array]], limit: float) -> Generator[tuple[Any, ...]]:
-        """Give it a module, and yield each of its answers; the last one is "done", "refused" or "crashed".
+        """Give it a module and the arguments of its runs, and yield each answer; the last is "done", "refused" or
+        "crashed".
 
-        Args:
-          text: the module.
-          sets: the arguments of each run.
-          limit: seconds for all of it; the start of the process is not counted.
-
-        Raises:
-          DiedError, LateError: the child is of no more use.
+        The limit is in seconds, without the start of the process. After DiedError or LateError the child is of no more
+        use.
         """
         self.taken += 1
         try:
@@ -113,7 +105,6 @@ class ConsumerProcess:
         return receive(self._process.stdout.fileno(), size, until)
 
     def _ending(self) -> str:
-        """How it ended, and what it said last."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=5)  # its pipe is closed; it may still be dying
         code = self._process.poll()

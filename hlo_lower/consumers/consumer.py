@@ -23,9 +23,7 @@ class Driver(Protocol):
     def compile_module(self, text: str) -> Runner | None:
         """Compile a module's text; None where the consumer only converts here.
 
-        Raises:
-          RefusedError: it says no. A runner raises it, too.
-          ToolCrashedError: one of its processes died.
+        It raises RefusedError, as does a runner, or ToolCrashedError if one of its processes died.
         """
         ...
 
@@ -71,11 +69,7 @@ class Consumer:
             return ""
 
     def require(self) -> None:
-        """Check that it is there.
-
-        Raises:
-          InputError: it is not installed; the message names the extra.
-        """
+        """Check that it is installed, or raise InputError, which names the extra."""
         if not self.version():
             raise self.not_installed()
 

@@ -26,13 +26,8 @@ DOUBTFUL = ("wrong", "crashed", "timed out")
 
 
 class Judge:
-    """Judges modules one after the other.
-
-    Args:
-      consumer: where.
-      limit: seconds for one module, its runs included.
-      memory: bytes for the consumer's process, and for each one that it starts.
-    """
+    """Judges modules one after the other, each in `limit` seconds; a process of the consumer may have `memory`
+    bytes."""
 
     def __init__(self, consumer: Consumer, *, limit: float = LIMIT, memory: int = MEMORY) -> None:
         self.consumer = consumer
@@ -55,13 +50,7 @@ class Judge:
             self._child = None
 
     def judge(self, text: str, runs: Sequence[ConsumerRun], rounding: Rounding) -> ConsumerOutcome:
-        """Compile a module there, run it, and compare.
-
-        Args:
-          text: the module.
-          runs: arguments, and what XLA makes of them.
-          rounding: how results are compared.
-        """
+        """Compile a module there, run it on the arguments of runs, and compare with what XLA makes of them."""
         if not self._version:
             error = self.consumer.not_installed()
             return ConsumerOutcome(self.consumer.name, "not installed", f"{error.what}: {error.next_step}")
@@ -78,7 +67,6 @@ class Judge:
         return replace(alone, note=f"after other modules in the same process: {outcome.result}, {outcome.message}")
 
     def _attempt(self, text: str, runs: Sequence[ConsumerRun], rounding: Rounding) -> ConsumerOutcome:
-        """Judge it in the child that there is, or in a new one."""
         start = time.monotonic()
         child = self._child = self._child or ConsumerProcess(self.consumer, self._memory)
         runs = runs if self.consumer.runs else ()
@@ -101,8 +89,6 @@ class Judge:
 
 
 class _Steps:
-    """How far a module has come."""
-
     def __init__(self, runs: Sequence[ConsumerRun], rounding: Rounding) -> None:
         self._runs, self._rounding = runs, rounding
         self.stage: Literal["compile", "run", ""] = "compile"

@@ -108,7 +108,7 @@ class ConsumerRun:
       arguments: arrays, by position.
       expected: arrays, by position.
       what: what the arguments are like ("in range"), or "".
-      limits: makes the bounds of the results' elements (`verify.rounding_error`); None where all is
+      limits: makes the bounds of the results' elements (`verify.bounds.rounding_bounds`); None where all is
         compared bit for bit.
     """
 

@@ -37,11 +37,8 @@ def load() -> None:
 
 
 def compile_module(text: str) -> None:
-    """Convert a module's text as far as a package that Core ML would load.
-
-    Raises:
-      RefusedError: a converter says no, in whatever way: their errors have no common class.
-    """
+    """Convert a module's text as far as a package that Core ML would load; any error of a converter is a
+    RefusedError."""
     from hlo_lower.ir import mlir
 
     ct: Any = import_module("coremltools")
@@ -65,7 +62,6 @@ def compile_module(text: str) -> None:
 
 
 def _cause(said: str) -> str:
-    """The op that a message names, ""."""
     if cause := cause_of(said):
         return cause
     first = first_line(said)

@@ -41,8 +41,6 @@ def register() -> None:
 
 
 def _registered(build: Any, handler: Handler) -> Callable[[Any, Any, Any], None]:
-    """A handler as the converter calls it."""
-
     def handle(_: Any, context: Any, op: Any) -> None:
         operands = [context[value.get_name()] for value in op.inputs]
         attributes = {} if "composite_attributes" not in op.attributes else mlir.entries_of(op.composite_attributes)

@@ -54,11 +54,7 @@ def load() -> None:
 
 
 def compile_module(text: str) -> Runner:
-    """Compile StableHLO or linalg text, and load what comes out.
-
-    Raises:
-      RefusedError, ToolCrashedError: see `Driver`.
-    """
+    """Compile StableHLO or linalg text, and load what comes out; RefusedError and ToolCrashedError as of `Driver`."""
     compiler: Any = import_module("iree.compiler.tools")
     runtime: Any = import_module("iree.runtime")
     try:
@@ -80,11 +76,7 @@ class _LoadedModule:
         self._main = context.modules[module.name]["main" if "main" in names else names[0]]
 
     def __call__(self, arguments: Sequence[Array]) -> list[Array]:
-        """The results.
-
-        Raises:
-          RefusedError: the runtime says no.
-        """
+        """The results; RefusedError if the runtime says no."""
         try:
             told: Any = self._main(*arguments)
         except (RuntimeError, ValueError, KeyError, TypeError) as error:

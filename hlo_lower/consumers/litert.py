@@ -36,11 +36,7 @@ def load() -> None:
 
 
 def compile_module(text: str) -> Runner:
-    """Convert a module's text, and have the interpreter prepare what comes out.
-
-    Raises:
-      RefusedError: the converter or the interpreter says no.
-    """
+    """Convert a module's text, and have the interpreter prepare what comes out; RefusedError if either says no."""
     binary, inputs, outputs = converted(text)
     tensorflow: Any = import_module("tensorflow")
     with warnings.catch_warnings():
@@ -83,11 +79,7 @@ def converted(text: str) -> tuple[bytes, list[str], list[str]]:
 
 
 def _entry(ir: Any, module: Any) -> Any:
-    """The type of the function that is run.
-
-    Raises:
-      RefusedError: there is no @main, which the converter asks for.
-    """
+    """The type of the function that is run; RefusedError if there is no @main, which the converter asks for."""
     for op in module.body.operations:
         with suppress(KeyError):
             if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "main":

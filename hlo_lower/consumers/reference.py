@@ -14,7 +14,7 @@ from hlo_lower.consumers.rounding import Rounding, rounding_of
 from hlo_lower.ir import mlir
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 from hlo_lower.verify.judges.devices import devices_of
-from hlo_lower.verify.judges.xla_errors import why_no_judge
+from hlo_lower.verify.judges.xla_defects import why_no_judge
 from hlo_lower.verify.module_runs import RUN_REGIMES, draw, drives_of, given
 from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import CannotRunError, Executable, Signature, parse_or_refuse, read_signature
@@ -22,37 +22,26 @@ from hlo_lower.verify.run import CannotRunError, Executable, Signature, parse_or
 
 @dataclass(frozen=True)
 class Reference:
-    """Arguments of a module, XLA's results, and how closely others have to agree with them.
+    """Arguments of a module, XLA's results, and how closely others have to agree with them."""
 
-    Attributes:
-      runs: arguments and results.
-      rounding: how results are compared.
-      again: runs the module under XLA on other arguments; None where the user gave them.
-      own_bounds: of the module as it was.
-      notes: runs that are others than those of the module as it was, or that are not there, and why.
-    """
-
-    runs: tuple[ConsumerRun, ...]
-    rounding: Rounding
+    runs: tuple[ConsumerRun, ...]  # arguments and results
+    rounding: Rounding  # how results are compared
+    # runs the module under XLA on other arguments; None where the user gave them
     again: Callable[[Sequence[Array], str], ConsumerRun] | None = field(default=None, compare=False)
+    # runs that are others than those of the module as it was, or that are not there, and why
     notes: tuple[str, ...] = ()
-    own_bounds: OwnBounds | None = field(default=None, compare=False)
+    own_bounds: OwnBounds | None = field(default=None, compare=False)  # of the module as it was
 
     def all_notes(self) -> tuple[str, ...]:
         """The notes, and what the bounds that were used say little about."""
         return (*self.notes, *(self.own_bounds.notes if self.own_bounds is not None else ()))
 
     def for_signature_of(self, text: str) -> "Reference":
-        """The same runs for a version whose integers are narrower.
+        """The same runs for a version with as many arguments and results, whose integers are narrower.
 
         Seeded arguments that do not fit become the ends of the narrower type, so that what is out of bounds stays
         there, and the module is run once more. A run whose results do not fit is left out; `notes` tells of both.
-
-        Args:
-          text: a version of the module, with as many arguments and results, of the same shapes.
-
-        Raises:
-          CannotRunError: its signature differs in another way, or the values of no run fit.
+        CannotRunError if the signature differs in another way, or the values of no run fit.
         """
         try:
             signature = read_signature(parse_or_refuse(text, "after"))
@@ -87,17 +76,11 @@ def reference_of(
     seed: int = 0,
     runs: int = len(RUN_REGIMES),
 ) -> Reference:
-    """Run a module under XLA.
+    """Run a module, its scatters as they were, under XLA.
 
-    Args:
-      text: the module, its scatters as they were.
-      inputs: its arguments, by position or by name; by default seeded ones, whose positions lie in range in the first
-        run, at the edges in the second, and out of bounds, too, in the third.
-      seed, runs: of the seeded inputs.
-
-    Raises:
-      CannotRunError: XLA does not run it, or is known to be wrong about it.
-      InputError: it does not parse, or the inputs do not fit.
+    Seeded inputs lie in range in the first run, at the edges in the second, and out of bounds, too, in the third.
+    CannotRunError if XLA does not run it or is known to be wrong about it, InputError if it does not parse or the
+    inputs do not fit.
     """
     module = parse_or_refuse(text, "before")
     if reason := why_no_judge(module):
@@ -128,10 +111,7 @@ def reference_of(
 
 def _fitted(run: ConsumerRun, signature: Signature) -> ConsumerRun | None:
     """A run in the types of another signature, complex arguments as their parts; None where a value does not fit.
-
-    Raises:
-      ValueError: the signature differs by more than the width of integers.
-    """
+    ValueError if the signature differs by more than the width of integers."""
     try:
         arguments = [_as(a, s, "argument") for a, s in zip(run.arguments, signature.arguments, strict=True)]
         expected = [_as(a, s, "result") for a, s in zip(run.expected or (), signature.results, strict=True)]
@@ -150,12 +130,8 @@ def _clipped(array: Array, wanted: jax.ShapeDtypeStruct) -> Array:
 
 
 def _as(array: Array, wanted: jax.ShapeDtypeStruct, what: str) -> Array:
-    """An array in the type that is wanted.
-
-    Raises:
-      OverflowError: a value does not fit.
-      ValueError: it is another shape, or not a matter of how wide an integer is.
-    """
+    """An array in the type that is wanted; OverflowError if a value does not fit, ValueError if more differs than
+    the width of an integer."""
     dtype = np.dtype(wanted.dtype)
     if array.dtype == dtype and array.shape == wanted.shape:
         return array

@@ -2,7 +2,7 @@
 
 Another compiler sums in another order, contracts a product and a sum into one operation, and has its own exponential:
 a float that is computed anew may be off by as much as its own computation moves under roundings
-(`verify.rounding_error`), each element by its own. Results that nothing rounded reaches, integers, booleans, and floats
+(`rounding_bounds`), each element by its own. Results that nothing rounded reaches, integers, booleans, and floats
 that are only moved from place to place, may not differ at all.
 """
 
@@ -34,23 +34,15 @@ Not minimum and maximum, which differ in the sign of a zero."""
 
 @dataclass(frozen=True)
 class Rounding:
-    """How the results of a module are compared.
+    """How the results of a module are compared."""
 
-    Attributes:
-      exact: for each result, whether it is compared bit for bit.
-    """
-
-    exact: tuple[bool, ...]
+    exact: tuple[bool, ...]  # for each result, whether it is compared bit for bit
 
     def difference(
         self, expected: Sequence[Array], actual: Sequence[Array], limits: Limits | None = None
     ) -> Difference | None:
-        """The first difference between XLA's results and a consumer's, None where they agree.
-
-        Args:
-          expected, actual: results.
-          limits: how far each element of a result that is not exact may be off; None for not at all.
-        """
+        """The first difference between XLA's results and a consumer's, of which inexact ones may be off within
+        limits, if given."""
         if len(expected) != len(actual):
             return Difference(0, (), f"{len(expected)} results", f"{len(actual)} results", 1, "signature")
         for number, (a, b) in enumerate(zip(expected, actual, strict=True)):
@@ -83,7 +75,6 @@ def rounding_of(module: mlir.RawModule) -> Rounding:
 
 
 def _is_moved(value: mlir.RawValue, functions: dict[str, mlir.RawOperation]) -> bool:
-    """Whether no op that a value depends on rounds."""
     pending, seen = [value], set[mlir.RawOperation]()
     while pending:
         value = pending.pop()
@@ -105,12 +96,10 @@ def _is_moved(value: mlir.RawValue, functions: dict[str, mlir.RawOperation]) -> 
 
 
 def _rounds(op: mlir.RawOperation) -> bool:
-    """Whether an op makes a float that was not there before."""
     return op.name not in _MOVES and any(_is_float_value(value) for value in (*op.results, *op.operands))
 
 
 def _is_float_value(value: mlir.RawValue) -> bool:
-    """Whether it is a tensor of numbers that are rounded."""
     tensor = mlir.read_tensor_type(value.type)
     return tensor is not None and element_type(tensor.element_name).is_inexact
 

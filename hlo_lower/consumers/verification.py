@@ -21,23 +21,14 @@ SILENT = "no scatter: the results are the same when all updates are dropped"
 
 @dataclass(frozen=True)
 class ConsumerVerdict:
-    """What verification on a consumer found.
+    """What verification on a consumer found."""
 
-    Attributes:
-      title: of the consumer, with its version.
-      outcome: what became of the converted module; None where it was not judged.
-      how: how results were compared.
-      not_judged: why there was nothing to compare with, or "".
-      not_exercised: what the runs say nothing about.
-      seconds: wall time.
-    """
-
-    title: str
-    outcome: ConsumerOutcome | None
-    how: str = ""
-    not_judged: str = ""
-    not_exercised: tuple[str, ...] = ()
-    seconds: float = field(compare=False, default=0.0)
+    title: str  # of the consumer, with its version
+    outcome: ConsumerOutcome | None  # what became of the converted module; None where it was not judged
+    how: str = ""  # how results were compared
+    not_judged: str = ""  # why there was nothing to compare with, or ""
+    not_exercised: tuple[str, ...] = ()  # what the runs say nothing about
+    seconds: float = field(compare=False, default=0.0)  # wall time
 
     @property
     def ok(self) -> bool:
@@ -91,18 +82,8 @@ def verify_on(
 ) -> ConsumerVerdict:
     """Compile a converted module with a consumer, run it, and compare with XLA's results of the original.
 
-    Args:
-      consumer: one of `CONSUMERS`.
-      before: the original's text; it runs under XLA, its scatters as they were.
-      after: the converted text, StableHLO or what else the consumer reads.
-      inputs: the module's arguments, by position or by name; by default seeded ones.
-      seed, runs: of the seeded inputs.
-      limit: seconds for the consumer, its runs included.
-      memory: bytes for its process.
-      progress: told of the stages "XLA" and the consumer's name.
-
-    Raises:
-      InputError: the consumer is not installed, a version does not parse, or the inputs do not fit.
+    The limit is in seconds, the memory in bytes. InputError if the consumer is not installed, a version does not parse,
+    or the inputs do not fit.
     """
     consumer.require()
     start = perf_counter()

@@ -288,7 +288,7 @@ class Function:
 
 @dataclass(eq=False, repr=False)
 class Graph:
-    """A module, read. Functions, calls and scatters are found in one walk, when first asked for.
+    """A module, read. Functions, calls, scatters and slices are found in one walk, when first asked for.
 
     Attributes:
       module: the raw module; lowering rewrites it in place.
@@ -355,6 +355,11 @@ class Graph:
         """All `stablehlo.scatter` nodes as read, nested regions included, in program order."""
         return tuple(self._index.scatters)
 
+    @property
+    def slices(self) -> tuple[Node, ...]:
+        """All `stablehlo.dynamic_slice` and `stablehlo.gather` nodes as read, in program order."""
+        return tuple(self._index.slices)
+
     def calls_of(self, function: str) -> tuple[Node, ...]:
         """The `func.call` nodes that name a function."""
         return tuple(self._index.calls.get(function, ()))
@@ -411,6 +416,9 @@ class Graph:
 _NAMING = ("stablehlo.composite", "stablehlo.custom_call", "sdy.manual_computation")
 """Ops that may name a function beside `func.call`."""
 
+_SLICES = ("stablehlo.dynamic_slice", "stablehlo.gather")
+_INDEXED = {"stablehlo.scatter", "func.func", "func.call", *_NAMING, *_SLICES}
+
 
 class _Index:
     """What one walk over a module finds.
@@ -422,15 +430,18 @@ class _Index:
 
     def __init__(self, module: mlir.RawModule) -> None:
         self.scatters: list[Node] = []
+        self.slices: list[Node] = []
         self.functions: dict[str, Function] = {}
         self.calls: dict[str, list[Node]] = {}
         self.callers: list[Node] = []
         self.references: set[str] = set()
-        found, self.op_count = mlir.named(module.operation, {"stablehlo.scatter", "func.func", "func.call", *_NAMING})
+        found, self.op_count = mlir.named(module.operation, _INDEXED)
         for node in map(Node, found):
             name = node.name
             if name == "stablehlo.scatter":
                 self.scatters.append(node)
+            elif name in _SLICES:
+                self.slices.append(node)
             elif name == "func.func":
                 function = Function(node)
                 self.functions[function.name] = function

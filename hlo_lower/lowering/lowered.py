@@ -16,10 +16,8 @@ from hlo_lower.ir.reader import copied, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_bytecode, to_portable_artifact, to_text
 from hlo_lower.lowering.engine.refused_ops import refused_ops
-from hlo_lower.lowering.integers64.demotion import Demotion
-from hlo_lower.lowering.integers64.wrapper import with_original_signature
-from hlo_lower.lowering.linalg.linalg_report import LinalgReport
-from hlo_lower.lowering.linalg.lower import to_linalg
+from hlo_lower.lowering.integers64.demotion import Demotion, with_original_signature
+from hlo_lower.lowering.linalg.lower import LinalgReport, to_linalg
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.scatter.scatters import LoweredScatters
 from hlo_lower.lowering.types.storage import stored_lines
@@ -90,7 +88,6 @@ class Lowered:
 
     @cached_property
     def _in_linalg(self) -> tuple[Graph, LinalgReport] | None:
-        """The module in linalg, where the target reads that."""
         target, named = self.options.target, self.options.linalg_ops == "named"
         if target.dialect != "linalg":
             return None

@@ -206,7 +206,6 @@ def other_floats_of(options: Options) -> dict[str, str]:
 
 
 def _bound(sizes: object) -> Bound:
-    """Symbolic sizes as pairs: of a mapping, or as they stand in other options."""
     if sizes is None or sizes == ():
         return ()
     from hlo_lower.ir.shapes.given_sizes import SizesError, named_sizes  # which imports JAX: few options have sizes

@@ -13,15 +13,15 @@ from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.kind import Stage
+from hlo_lower.lowering.engine.engine import run_stage, run_to_the_end
+from hlo_lower.lowering.engine.kind import Context, Stage
 from hlo_lower.lowering.engine.nested_slices import NestedSlices
-from hlo_lower.lowering.engine.stage import run_stage, run_to_the_end
 from hlo_lower.lowering.integers64.demotion import Demotion
 from hlo_lower.lowering.kinds import kinds_of
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.scatter.scatters import LoweredScatters
-from hlo_lower.ops.targets.refused_forms import RefusedForm
+from hlo_lower.ops.quirks import QUIRKS
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite
 
 Op: TypeAlias = tuple[str, Hashable, Hashable]
 """An op as it is counted: its name, types and attributes."""
@@ -71,10 +71,10 @@ ANYWHERE = Where(lambda run: True)
 KEPT = Where(lambda run: not run.is_trial, "where the module is converted")
 
 
-def refuses(form: RefusedForm) -> Wanted:
+def refuses(quirk: Quirk) -> Wanted:
     """Wanted by targets that refuse a form of ops."""
-    told = f"{{target}} does not refuse {form.value!r}"
-    return Wanted(lambda options: form.value in options.target.refused_forms, told)
+    told = f"{{target}} does not refuse {quirk.word!r}"
+    return Wanted(lambda options: quirk.word in options.target.refused_forms, told)
 
 
 def met(*names: str) -> Where:
@@ -165,6 +165,20 @@ def kinds(
 
     names = (*after, instead_of) if instead_of else after
     return Pass(name, sentence, lower_kinds, wanted or concerned, where, names)
+
+
+def cures(place: Place) -> tuple[Pass, ...]:
+    """The passes of quirks that run at a place, in the order of the list."""
+    found = ((quirk, cure) for quirk in QUIRKS for cure in quirk.cures if isinstance(cure, Rewrite))
+    return tuple(_cure(quirk, cure) for quirk, cure in found if cure.place is place)
+
+
+def _cure(quirk: Quirk, cure: Rewrite) -> Pass:
+    def rewrite(run: "Run") -> None:
+        if cure.change(run.graph) and (retell := cure.retell):
+            run.changes = {name: tuple(map(retell, changes)) for name, changes in run.changes.items()}
+
+    return Pass(cure.name, cure.sentence, rewrite, refuses(quirk))
 
 
 def _lowered(changes: Iterable[Change]) -> tuple[Change, ...]:

@@ -12,14 +12,13 @@ from hlo_lower.ir.binding import bind
 from hlo_lower.ir.reader import Source, copied, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.engine.foreign_attributes import remove_placement
+from hlo_lower.lowering.engine.attributes import remove_placement
+from hlo_lower.lowering.engine.engine import UNTIL_DONE
 from hlo_lower.lowering.engine.kind import Stage
 from hlo_lower.lowering.engine.nested_slices import NestedSlices
-from hlo_lower.lowering.engine.plugins import registry_of
-from hlo_lower.lowering.engine.stage import UNTIL_DONE
 from hlo_lower.lowering.integers64.demote import assume_nothing, demote_i64
 from hlo_lower.lowering.integers64.demotion import Demotion
-from hlo_lower.lowering.kinds import kinds_of
+from hlo_lower.lowering.kinds import kinds_of, registry_of
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Options, other_floats_of
 from hlo_lower.lowering.passes import (
@@ -29,28 +28,24 @@ from hlo_lower.lowering.passes import (
     Pass,
     Run,
     Wanted,
+    Where,
+    cures,
     in_order,
     kinds,
     left,
     met,
     over,
-    refuses,
 )
-from hlo_lower.lowering.quirks.branches import read_once
-from hlo_lower.lowering.quirks.carried_values import hide_starts, read_overwritten
-from hlo_lower.lowering.quirks.constant_reductions import reduce_one_number
-from hlo_lower.lowering.quirks.forms_of_ops import refuses_forms
-from hlo_lower.lowering.quirks.kind import give_own_starts
-from hlo_lower.lowering.quirks.loops_of_calls import call_bodies, in_calls
-from hlo_lower.lowering.ranks.rank import join_reshapes
+from hlo_lower.lowering.ranks import join_reshapes
 from hlo_lower.lowering.scatter.scatters import lower_scatters
 from hlo_lower.lowering.single_ops.kind import SHIFTS
 from hlo_lower.lowering.single_ops.plain_op import PLAIN
-from hlo_lower.lowering.sort.sorts import inline_sorts, top_k_to_sorts
+from hlo_lower.lowering.top_k import inline_sorts, top_k_to_sorts
 from hlo_lower.lowering.types.carried.pairs import realize
 from hlo_lower.lowering.types.storage import store, unmark
 from hlo_lower.lowering.types.widen import other_floats
-from hlo_lower.ops.targets.refused_forms import RefusedForm as F
+from hlo_lower.ops.quirks.quirk import Place
+from hlo_lower.ops.refused_forms import refuses_forms
 
 MOST_FORMS = 8
 """More forms than any op stands in at once."""
@@ -92,11 +87,6 @@ def _join_pairs(run: Run) -> None:
     unmark(run.graph)
 
 
-def _call_loops(run: Run) -> None:
-    if call_bodies(run.graph):
-        run.changes = {name: tuple(map(in_calls, changes)) for name, changes in run.changes.items()}
-
-
 def _placement(run: Run) -> Iterable[Change]:
     return remove_placement(run.graph, run.options.target)
 
@@ -104,6 +94,13 @@ def _placement(run: Run) -> Iterable[Change]:
 def _clamp(run: Run) -> None:
     assert run.slices is not None
     run.slices.clamp_built()
+
+
+def _may_nest_slices(run: Run) -> bool:
+    """Whether a look is worth its walk: not where lowered scatters are all that changed, and no slice is of a part."""
+    if run.slices is None:
+        return False
+    return run.slices.has_parts or run.scatters.builds_parts or not run.done.keys() <= {"note-slices", "scatters"}
 
 
 def _check(run: Run) -> None:
@@ -121,7 +118,8 @@ def _refuses_sorts(options: Options) -> bool:
 
 
 def _refuses_forms(options: Options) -> bool:
-    return refuses_forms(options.target) or any(options.target.refuses_op(op) is not None for op in SHIFTS)
+    of_rules = any(refuses_forms(options.target, kind.name) for kind in kinds_of(Stage.LOWERED))
+    return of_rules or any(options.target.refuses_op(op) is not None for op in SHIFTS)
 
 
 def _refuses_types(options: Options) -> bool:
@@ -136,6 +134,7 @@ SORTS = Wanted(_refuses_sorts, "{target} takes all sorts")
 FORMS = Wanted(_refuses_forms, "{target} takes all forms of pads, convolutions and products, and shifts")
 TYPES = Wanted(_refuses_types, "{target} takes all element types")
 MESHES = Wanted(lambda options: options.target.refuses_op(mlir.MESH) is not None, "{target} reads shardings")
+NESTED = Where(_may_nest_slices, "where rules may have built any", ("note-slices", "scatters"))
 ON_OTHER_TYPES = ("complex", "types", "carried", "types-again")
 """Passes that compute ops on other element types."""
 
@@ -152,23 +151,20 @@ PIPELINE = in_order(
     Pass("inline-sorts", "inlines functions that sort where few rows are read", _inline, SORTS, after=("top-k",)),
     kinds("sorts", Stage.SORTED, "lowers sorts", after=("inline-sorts",)),
     kinds("forms", Stage.LOWERED, "lowers forms that rules built", FORMS, only=PLAIN, repeat=MOST_FORMS, again=True),
-    Pass("own-starts", "gives each reduction an infinite start of its own", over(give_own_starts), refuses(F.INFINITE)),
+    *cures(Place.BEFORE_TYPES),
     kinds("complex", Stage.COMPLEX, "computes complex numbers on their parts", after=("forms",)),
     kinds("parts", Stage.LOWERED, "lowers ops on such parts", again=True, where=met("complex")),
     kinds("types", Stage.TYPES, "computes refused element types on others", after=("own-starts", "complex")),
     kinds("carried", Stage.LOWERED, "lowers ops that no type computes", again=True, carried=True, where=left("types")),
     kinds("types-again", Stage.TYPES, "the same of what that built", instead_of="types", where=met("carried")),
     Pass("store", "stores values in types that the target has", _store, TYPES, after=("types",), may_change=SIGNATURE),
-    Pass("read-once", "copies what a branch reads twice", over(read_once), refuses(F.TWICE)),
-    Pass("hide-starts", "hides the constants that loops begin with", over(hide_starts), refuses(F.STARTS)),
-    Pass("read-overwritten", "lets loops read what they overwrite", over(read_overwritten), refuses(F.OVERWRITTEN)),
-    Pass("reduce-one", "spreads the one number that a reduction reads", over(reduce_one_number), refuses(F.ONE_NUMBER)),
+    *cures(Place.AFTER_TYPES),
     Pass("join-pairs", "joins values in two parts, unmarks casts", _join_pairs, where=met(*ON_OTHER_TYPES)),
     kinds("ranks", Stage.RANKS, "computes tensors of many dims in fewer", after=("store",)),
     Pass("join-reshapes", "makes two reshapes one", over(join_reshapes), where=met("ranks")),
-    Pass("call-loops", "writes regions of loops as calls", _call_loops, refuses(F.LOOP), after=("read-overwritten",)),
+    *cures(Place.LAST),
     Pass("remove-placement", "takes shardings off a module for one device", _placement, MESHES),
-    Pass("clamp-slices", "clamps slices of slices that rules built", _clamp, where=KEPT, after=("note-slices",)),
+    Pass("clamp-slices", "clamps slices of slices that rules built", _clamp, where=NESTED),
     Pass("check", "lets MLIR check the module", _check, where=KEPT, may_change=NOTHING),
 )
 """What happens to a module, in order."""

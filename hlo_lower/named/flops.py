@@ -42,10 +42,8 @@ class Flops:
                 yield times * self.of(Node(operation))
 
     def of(self, node: Node) -> int:
-        """Those of one op on static shapes, of what it calls and of what stands in its regions; 0 of a dynamic shape.
-
-        A loop counts as one trip: how many there are is not looked at.
-        """
+        """Those of one op on static shapes, with what it calls and its regions; 0 of a dynamic shape. A loop counts
+        as one trip."""
         if node.body_name:
             function = self._graph.functions.get(node.body_name)
             return 0 if function is None or not function.has_body else self.of_function(function)

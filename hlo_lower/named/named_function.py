@@ -80,8 +80,6 @@ def named(name: str, **attributes: Any) -> Callable[[Callable[P, R]], Callable[P
 
 
 class _NamedFunction:
-    """A function under `hl.named`."""
-
     def __init__(self, op: OpInVocabulary, attributes: dict[str, Any], fn: Callable[..., Any]) -> None:
         functools.update_wrapper(self, fn)
         self._op = op
@@ -171,17 +169,14 @@ class _NamedFunction:
 
 
 def _axis_of(batched: bool) -> int | None:
-    """Where vmap put the axis of an operand."""
     return 0 if batched else None
 
 
 def _is_batched(_: Any) -> bool:
-    """Each result has the axis."""
     return True
 
 
 def _one_axis_more(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Attributes where an axis stands before all others."""
     moved = {key: attributes[key] + 1 for key in ("axis", "channel_axis") if key in attributes}
     several = {"axes": tuple(axis + 1 for axis in attributes["axes"])} if "axes" in attributes else {}
     return {**attributes, **moved, **several, **_layout_before(attributes.get("layout", ""))}

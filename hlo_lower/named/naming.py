@@ -147,11 +147,7 @@ def named_report_or_error(source: Source | Graph, name: str) -> NamedReport:
 
 
 def checked_names(only: Collection[str] | None) -> None:
-    """Check the names of named ops.
-
-    Raises:
-      InputError: one is none.
-    """
+    """Check the names of named ops, or raise InputError."""
     known = matchers.all_names
     for name in only or ():
         if name not in known:
@@ -165,7 +161,6 @@ def checked_names(only: Collection[str] | None) -> None:
 
 
 def _copy(source: Source | Graph, name: str | None) -> Graph:
-    """The module anew, where it is a graph of the caller's."""
     if not isinstance(source, Graph):
         return read(source, name)
     copy = read(to_bytecode(source), source.name)

@@ -14,31 +14,18 @@ from hlo_lower.named.take_out.region import RawValue
 
 @dataclass(frozen=True)
 class NamedRecord:
-    """A named op.
+    """A named op."""
 
-    Attributes:
-      name: without "hl.".
-      place: where it comes from ("llama.py:88").
-      function: the function that holds it.
-      times: how often that is called from public functions.
-      ops: how many ops it covers.
-      flops: how many floating-point operations these are, each time.
-      inputs: the types of its operands, by their roles.
-      attributes: its attributes.
-      further: how many values in between are taken by others as well.
-      inner: the named ops within it.
-    """
-
-    name: str
-    place: str
-    function: str
-    times: int
-    ops: int
-    flops: int
-    inputs: dict[str, str]
-    attributes: dict[str, Any]
-    further: int
-    inner: tuple[str, ...] = ()
+    name: str  # without "hl."
+    place: str  # where it comes from ("llama.py:88")
+    function: str  # the function that holds it
+    times: int  # how often that is called from public functions
+    ops: int  # how many ops it covers
+    flops: int  # how many floating-point operations these are, each time
+    inputs: dict[str, str]  # the types of its operands, by their roles
+    attributes: dict[str, Any]  # its attributes
+    further: int  # how many values in between are taken by others as well
+    inner: tuple[str, ...] = ()  # the named ops within it
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -64,23 +51,14 @@ class NearMissRecord:
 
 @dataclass(frozen=True)
 class NamedReport:
-    """What a module holds of named ops.
+    """What a module holds of named ops."""
 
-    Attributes:
-      file: the module's name.
-      op_count: how many ops it has.
-      flops: how many floating-point operations its public functions are, a loop counted as one trip.
-      named: the named ops, those within others left out.
-      misses: what was almost one.
-      error: why it could not be read; "" where it was.
-    """
-
-    file: str
-    op_count: int
-    flops: int
-    named: tuple[NamedRecord, ...]
-    misses: tuple[NearMissRecord, ...]
-    error: str = ""
+    file: str  # the module's name
+    op_count: int  # how many ops it has
+    flops: int  # how many floating-point operations its public functions are, a loop counted as one trip
+    named: tuple[NamedRecord, ...]  # the named ops, those within others left out
+    misses: tuple[NearMissRecord, ...]  # what was almost one
+    error: str = ""  # why it could not be read; "" where it was
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -104,7 +82,6 @@ def report_of(found: NamedModule) -> NamedReport:
 
 
 def _telling(misses: list[NearMiss]) -> list[NearMiss]:
-    """Each miss once."""
     seen: dict[tuple[str, RawValue], NearMiss] = {}
     for miss in misses:
         seen.setdefault((miss.name, miss.at.raw), miss)
@@ -136,7 +113,6 @@ class _Recorder:
         )
 
     def _size(self, one: Named) -> tuple[int, int, dict[str, str]]:
-        """How many ops, and floating-point operations, a named op covers, and the types of its operands."""
         known = self._sizes.get(one.region.kind)
         if known is None:
             nodes = [Node(operation) for operation in one.region.operations]

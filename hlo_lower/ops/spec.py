@@ -13,6 +13,7 @@ add it to the line of its kind; `tests/ops/test_spec.py` compares the list with 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
 from typing import Any
 
 
@@ -73,6 +74,7 @@ class OpSpec:
       identity: of an associative and commutative op on integers the number that changes nothing: "0", "1", "-1" (all
         bits), "least" or "greatest" of the type.
       keeps: what a float function does with signs: "odd" (f(-x) is -f(x)) or "even".
+      image: between which numbers the results of a float function lie, NaN aside; None where that is not known.
       has_bodies: whether it has regions.
     """
 
@@ -86,6 +88,7 @@ class OpSpec:
     is_dynamic: bool = False
     identity: str = ""
     keeps: str = ""
+    image: tuple[float, float] | None = None
     has_bodies: bool = False
 
     @property
@@ -115,14 +118,19 @@ _SPECS = (
     *_declared("subtract divide remainder", _E, 2, rounds=_ONCE),
     *_declared("power atan2", _E, 2, rounds=_FREELY),
     *_declared("compare complex shift_left shift_right_arithmetic shift_right_logical", _E, 2),
-    *_declared("negate sign", _E, 1, keeps="odd"),
-    *_declared("abs", _E, 1, keeps="even"),
+    *_declared("negate", _E, 1, keeps="odd"),
+    *_declared("sign", _E, 1, keeps="odd", image=(-1, 1)),
+    *_declared("abs", _E, 1, keeps="even", image=(0, inf)),
     *_declared("ceil floor real imag is_finite not popcnt count_leading_zeros", _E, 1),
     *_declared("round_nearest_afz round_nearest_even", _E, 1, keeps="odd"),
     *_declared("convert reduce_precision", _E, 1, rounds=_ONCE),
-    *_declared("sine tan tanh cbrt", _E, 1, rounds=_FREELY, keeps="odd"),
-    *_declared("cosine", _E, 1, rounds=_FREELY, keeps="even"),
-    *_declared("exponential exponential_minus_one log log_plus_one logistic rsqrt sqrt", _E, 1, rounds=_FREELY),
+    *_declared("tan cbrt", _E, 1, rounds=_FREELY, keeps="odd"),
+    *_declared("sine tanh", _E, 1, rounds=_FREELY, keeps="odd", image=(-1, 1)),
+    *_declared("cosine", _E, 1, rounds=_FREELY, keeps="even", image=(-1, 1)),
+    *_declared("exponential sqrt", _E, 1, rounds=_FREELY, image=(0, inf)),
+    *_declared("exponential_minus_one", _E, 1, rounds=_FREELY, image=(-1, inf)),
+    *_declared("logistic", _E, 1, rounds=_FREELY, image=(0, 1)),
+    *_declared("log log_plus_one rsqrt", _E, 1, rounds=_FREELY),
     *_declared("clamp select", _E, 3),
     *_declared(
         "chlo.asin chlo.asinh chlo.atan chlo.atanh chlo.erf chlo.sinh chlo.tan", _E, 1, rounds=_FREELY, keeps="odd"
@@ -222,6 +230,10 @@ PICKS = named(elements=Elements.SOME, is_dynamic=False) - {"stablehlo.torch_inde
 """Ops that give some elements of their first operand, and nothing else: slice, dynamic_slice, gather."""
 
 MOVES = named(role=Role.MOVES)
+
+KEEPS_ELEMENTS = frozenset(name for name in MOVES if OPS[name].elements)
+"""Those of them whose results hold elements of the operands as they are: all but bitcast_convert."""
+
 CONSTANTS = named(role=Role.CONSTANT)
 PRODUCTS = named(role=Role.PRODUCT)
 CONTROL = named(role=Role.CONTROL)

@@ -25,16 +25,11 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True)
 class Annotation:
-    """One thing that is wrong.
+    """One thing that is wrong."""
 
-    Attributes:
-      rule: one of RULES.
-      text: what, in a line.
-      file, line: where; 0 where no line is known.
-    """
-
-    rule: str
-    text: str
+    rule: str  # one of RULES
+    text: str  # what, in a line
+    # file, line: where; 0 where no line is known
     file: str
     line: int = 0
 
@@ -95,6 +90,5 @@ def _place(place: str, module: str) -> tuple[str, int]:
 
 
 def _escaped(text: str, *, of_property: bool = False) -> str:
-    """Text as a workflow command takes it."""
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if of_property else text

@@ -24,12 +24,8 @@ LOCATION = re.compile(r' loc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*"|\([^()]*\))*
 
 
 def built_texts(text: str, records: Sequence[ScatterRecord]) -> Mapping[int, tuple[str, ...]]:
-    """The lines that were built for scatters, by their number: for the first of those that are alike.
-
-    Args:
-      text: the lowered module, printed with locations.
-      records: its scatters, before they were lowered.
-    """
+    """The lines of a lowered module, printed with locations, that were built for scatters, by their number: for the
+    first of those that are alike."""
     lines = text.split("\n")
     places, owner = _places(lines), _owners(lines)
     by_location: dict[str, list[int]] = {}
@@ -85,7 +81,6 @@ def _owners(lines: Sequence[str]) -> list[str]:
 
 
 def _resolved(location: str, places: Mapping[str, str]) -> str:
-    """A location without aliases."""
     for _ in range(8):
         if "#loc" not in location:
             break

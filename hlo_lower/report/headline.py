@@ -13,12 +13,8 @@ from hlo_lower.report.row import rule_name
 
 
 def refused_lines(refused: Sequence[RefusedOps], *, of_many: bool = False) -> list[str]:
-    """A line for each: "2 stablehlo.sort: no kernel; at line 12, line 30"; "157 stablehlo.scatter in 73 modules: ...".
-
-    Args:
-      refused: what is refused.
-      of_many: whether it is of several modules, so that these are counted.
-    """
+    """A line for each: "2 stablehlo.sort: no kernel; at line 12, line 30"; "157 stablehlo.scatter in 73 modules:
+    ..."."""
     return [printable(_line(one, of_many=of_many)) for one in refused]
 
 

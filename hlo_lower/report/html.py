@@ -21,12 +21,7 @@ from hlo_lower.report.page_words import words_of
 
 
 def render_html(reports: Sequence[ModuleReport], *, explain: Collection[int] = ()) -> str:
-    """Render the scatters of modules as a page.
-
-    Args:
-      reports: the modules.
-      explain: numbers of scatters that are open at first.
-    """
+    """Render the scatters of modules as a page, on which those of the numbers `explain` are open at first."""
     total = totals(reports)
     data = report_data(reports)
     words = {**words_of(reports, data), "open": sorted(explain)}

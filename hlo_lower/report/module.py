@@ -79,45 +79,26 @@ class ModuleReport:
 
 @dataclass(frozen=True)
 class Totals:
-    """Counts over one module or several; each mapping goes from the most frequent to the least.
+    """Counts over one module or several; each mapping goes from the most frequent to the least."""
 
-    Attributes:
-      modules: how many were asked for, those that could not be read included.
-      unreadable: how many of them could not be read or converted.
-      op_count: ops of all inputs.
-      scatters: scatters of all inputs.
-      scatters_left: scatters of all outputs; None where some module was only classified.
-      kinds: scatters per kind.
-      subsets: scatters per subset.
-      combiners: scatters per combiner.
-      rules: scatters per rule; those without one under "none", those that the target takes as they are under "kept".
-      looped: scatters that end in the loop, the rule below all others.
-      no_rule: why scatters have no rule, each cause without what differs from module to module.
-      guards_needed: scatters with a rule that may leave the operand's bounds.
-      guards_proved_away: scatters that are proved to stay within them.
-      never_in_bounds: scatters that write nothing, because no window fits.
-      refused: what the targets refuse of the modules after lowering.
-      unlocated: modules with scatters that name no source of them.
-      guard_causes: why guards are needed: what the written place comes from, in the same way.
-    """
-
-    modules: int
-    unreadable: int
-    op_count: int
-    scatters: int
-    scatters_left: int | None
-    kinds: Mapping[str, int]
-    subsets: Mapping[str, int]
-    combiners: Mapping[str, int]
+    modules: int  # how many were asked for, those that could not be read included
+    unreadable: int  # how many of them could not be read or converted
+    op_count: int  # ops of all inputs
+    scatters: int  # scatters of all inputs
+    scatters_left: int | None  # scatters of all outputs; None where some module was only classified
+    kinds: Mapping[str, int]  # scatters per kind
+    subsets: Mapping[str, int]  # scatters per subset
+    combiners: Mapping[str, int]  # scatters per combiner
+    # scatters per rule; those without one under "none", those that the target takes as they are under "kept"
     rules: Mapping[str, int]
-    looped: int
-    no_rule: Mapping[Cause, int]
-    guards_needed: int
-    guards_proved_away: int
-    never_in_bounds: int
-    unlocated: int
-    guard_causes: Mapping[Cause, int]
-    refused: tuple[RefusedOps, ...]
+    looped: int  # scatters that end in the loop, the rule below all others
+    no_rule: Mapping[Cause, int]  # why scatters have no rule, each cause without what differs from module to module
+    guards_needed: int  # scatters with a rule that may leave the operand's bounds
+    guards_proved_away: int  # scatters that are proved to stay within them
+    never_in_bounds: int  # scatters that write nothing, because no window fits
+    unlocated: int  # modules with scatters that name no source of them
+    guard_causes: Mapping[Cause, int]  # why guards are needed: what the written place comes from, in the same way
+    refused: tuple[RefusedOps, ...]  # what the targets refuse of the modules after lowering
 
 
 def totals(reports: Sequence[ModuleReport]) -> Totals:

@@ -65,12 +65,7 @@ def _value(value: Any) -> str:
 
 
 def render_named_html(reports: Sequence[NamedReport], groups: Sequence[str] = ()) -> str:
-    """Render the named ops of modules as a page.
-
-    Args:
-      reports: what was found in each module.
-      groups: the folder of each, where they are of several.
-    """
+    """Render the named ops of modules as a page; `groups` are their folders, where they are of several."""
     texts = Numbered[str]({"": 0})
     misses = [texts.all(told(miss.why) for miss in report.misses) for report in reports]
     folders = groups or [""] * len(reports)

@@ -1,10 +1,11 @@
-"""What is known of each op: on a terminal, and as a table in docs/ops.md."""
+"""What is known of each op, and which forms of it are refused: on a terminal, and as tables in Markdown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from rich.text import Text
 
+from hlo_lower.ops.quirks.quirk import Quirk
 from hlo_lower.ops.spec import OpSpec
 from hlo_lower.report.markdown import code, escape, table
 from hlo_lower.report.page import new_page, print_hanging, written
@@ -27,13 +28,7 @@ class OpEntry(Protocol):
 
 
 def render_ops_text(ops: Sequence[OpEntry], *, width: int, color: bool = False) -> str:
-    """Render ops one after the other: what each does, what is true of it, the rules for it, and what targets do.
-
-    Args:
-      ops: in the order in which they are told.
-      width: columns of the page.
-      color: with ANSI colors.
-    """
+    """Render ops one after the other: what each does, what is true of it, the rules for it, and what targets do."""
     page = new_page(width, color=color)
     for number, op in enumerate(ops):
         page.print(Text("\n" if number else "").append(op.spec.name, "bold").append(f"   {op.spec.role.value}", "dim"))
@@ -59,6 +54,28 @@ def render_ops_markdown(ops: Sequence[OpEntry]) -> str:
         for op in ops
     ]
     return table(["op", "role", "by definition", *targets, "rules"], rows)
+
+
+def render_forms_text(quirks: Sequence[Quirk], *, width: int, color: bool = False) -> str:
+    """Render forms one after the other: the ops that may stand in each, what becomes of it, and who refuses it, why."""
+    page = new_page(width, color=color)
+    for number, quirk in enumerate(quirks):
+        page.print(Text("\n" if number else "").append(quirk.word, "bold").append(f"   {', '.join(quirk.ops)}", "dim"))
+        print_hanging(page, "  becomes: ", quirk.becomes.replace("`", ""), INDENT)
+        for name, why in quirk.consumers.items():
+            print_hanging(page, f"  {name}: ".ljust(INDENT), why, INDENT)
+    return written(page)
+
+
+def render_forms_markdown(quirks: Sequence[Quirk]) -> str:
+    """Render forms as a Markdown table."""
+    return table(
+        ["form", "becomes", "refused by"],
+        (
+            [code(quirk.word), quirk.becomes, "; ".join(f"{name}: {why}" for name, why in quirk.consumers.items())]
+            for quirk in quirks
+        ),
+    )
 
 
 def _has_more(op: OpEntry) -> bool:

@@ -56,12 +56,7 @@ class _Texts:
 
 
 def words_of(reports: Sequence[ModuleReport], data: dict[str, Any]) -> dict[str, Any]:
-    """The words for a JSON report.
-
-    Args:
-      reports: the modules.
-      data: the report made of them (`report_data`).
-    """
+    """The words for a JSON report, whose data were made of these reports (`report_data`)."""
     texts = _Texts()
     reasons = list(dict.fromkeys(r for n in _rejections(reports) for other in n for r in other.reasons))
     modules = [_module(report, texts) for report in reports]
@@ -103,7 +98,6 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
 
 
 def _record(report: ModuleReport, record: ScatterRecord) -> tuple[str, ...]:
-    """The texts in the order of RECORD."""
     is_guarded = bool(record.rule) and record.in_bounds == "unknown"
     return (
         where(Group((record,))),

@@ -20,12 +20,8 @@ UNKNOWN_SIZE = 8
 
 
 def svg_of(record: ScatterRecord, *, alone: bool = False) -> str:
-    """An SVG, with what it shows in words for those who do not see it; "" where there is nothing to draw.
-
-    Args:
-      record: the scatter.
-      alone: whether it is a file of its own, which brings its colours for light and dark.
-    """
+    """An SVG, with what it shows in words; "" where there is nothing to draw. One that stands `alone` in a file
+    brings its colours for light and dark."""
     picture = picture_of(record)
     return "" if picture is None else picture_svg(picture, printable(writes(record)), alone=alone)
 
@@ -108,7 +104,6 @@ def _run_lengths(record: ScatterRecord) -> dict[int | None, int]:
 
 
 def _shown(record: ScatterRecord, rows: Axis, columns: Axis) -> int:
-    """How many windows are drawn."""
     count = 1 if record.subset == "Rows" else prod(record.writes.counts)
     if rows.is_batch or columns.is_batch:
         axes = [axis.size for axis in (rows, columns) if axis.is_batch]

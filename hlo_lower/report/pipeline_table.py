@@ -15,51 +15,31 @@ MOST_NAMES = 3
 
 @dataclass(frozen=True)
 class PassWork:
-    """What a pass did to a module.
+    """What a pass did to a module."""
 
-    Attributes:
-      seconds: how long it took.
-      gone, built: ops that it took away, and that it built, by name; one that it gave other types counts as both.
-      changes: what it tells of ops.
-    """
-
-    seconds: float
+    seconds: float  # how long it took
+    # gone, built: ops that it took away, and that it built, by name; one that it gave other types counts as both
     gone: Mapping[str, int]
     built: Mapping[str, int]
-    changes: tuple[Change, ...]
+    changes: tuple[Change, ...]  # what it tells of ops
 
 
 @dataclass(frozen=True)
 class PassRow:
-    """A pass under a target.
+    """A pass under a target."""
 
-    Attributes:
-      name, does: of the pass.
-      may_change: what it may change of a module.
-      why_not: why it is not wanted; "" where it is.
-      where: on what it depends that other passes did, or "".
-      after: passes that come before it.
-      work: what it did; None where it did not run.
-    """
-
+    # name, does: of the pass
     name: str
     does: str
-    may_change: str
-    why_not: str
-    where: str
-    after: tuple[str, ...]
-    work: PassWork | None = None
+    may_change: str  # what it may change of a module
+    why_not: str  # why it is not wanted; "" where it is
+    where: str  # on what it depends that other passes did, or ""
+    after: tuple[str, ...]  # passes that come before it
+    work: PassWork | None = None  # what it did; None where it did not run
 
 
 def render_pipeline_text(rows: Sequence[PassRow], *, with_work: bool, width: int, color: bool = False) -> str:
-    """Render passes as a table, in order.
-
-    Args:
-      rows: the passes.
-      with_work: whether they ran on a module.
-      width: columns of the page.
-      color: with ANSI colors.
-    """
+    """Render passes as a table, in order, with what they did where they ran on a module."""
     grid, last = new_grid(), ("what it did", "ms") if with_work else ("wanted",)
     for header in ("pass", "what it does", "may change", *last):
         grid.add_column(header, overflow="fold", justify="right" if header == "ms" else "left")
@@ -103,7 +83,6 @@ def _wanted(row: PassRow) -> str:
 
 
 def _told(row: PassRow) -> str:
-    """What a pass did, in a line."""
     if row.work is None:
         return f"not wanted: {row.why_not}" if row.why_not else f"not run: only {row.where}"
     parts = [_ops("-", row.work.gone), _ops("+", row.work.built)]

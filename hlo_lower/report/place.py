@@ -108,7 +108,6 @@ def split_place(place: str) -> tuple[str, str]:
 
 
 def _shortened(place: str) -> str:
-    """A long name without its middle."""
     if len(place) <= LONGEST_PLACE:
         return place
     tail = place[-(LONGEST_PLACE // 2) :]

@@ -47,7 +47,6 @@ def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[Cell,
 
 
 def _cells(group: Group) -> tuple[Cell, ...]:
-    """The cells of a row, in the order of HEADERS."""
     record = group.first
     rule, is_unique = rule_of(record), unique(record)
     bounded = {Code.PROVED: "proved", Code.GUARDED: "guarded"}.get(record.bounds.code, "")

@@ -40,14 +40,8 @@ class RuleEntry(Protocol):
 
 
 def render_rules_text(rules: Sequence[RuleEntry], *, width: int, color: bool = False, proofs: bool = False) -> str:
-    """Render rules one after the other: name and place, what it takes, the form and the ops that it builds.
-
-    Args:
-      rules: in the order in which they are told.
-      width: columns of the page.
-      color: with ANSI colors.
-      proofs: each with its own description, too, as it is written.
-    """
+    """Render rules one after the other: name and place, what it takes, the form, the ops that it builds, and its own
+    description where proofs are asked for."""
     page = new_page(width, color=color)
     for number, rule in enumerate(rules):
         page.print(Text("\n" if number else "").append(rule_name(rule.name), "bold").append(f"   {rule.place}", "dim"))

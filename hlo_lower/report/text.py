@@ -78,7 +78,6 @@ def _grid(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Table:
 
 
 def _cells(report: ModuleReport) -> tuple[str, ...]:
-    """The cells of a module below its folder, indented."""
     return (f"  {base_name(report)}", *module_row(report)[1:])
 
 
@@ -123,14 +122,8 @@ def render_text(
 ) -> str:
     """Render modules as tables, a summary below each, and totals by folder and over all where there are several.
 
-    More than `FEW` modules are a line each, unless all of them are asked for.
-
-    Args:
-      reports: the modules, in the order in which they are told.
-      show_all: every module in full, one line per scatter, alike ones too.
-      explain: numbers of the scatters that are explained below the table of their module, or of all modules.
-      width: columns of the page.
-      color: with ANSI colors.
+    More than `FEW` modules are a line each, unless all of them are asked for. The scatters whose numbers are in
+    `explain` are explained below the table of their module, or of all modules.
     """
     page = new_page(width, color=color)
     if is_brief(reports, show_all=show_all):

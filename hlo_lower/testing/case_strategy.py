@@ -23,11 +23,8 @@ class _Hypothesis:
 
 
 def legal_scatters(cell: tuple[str, str] | None = None) -> "strategies.SearchStrategy[Case]":
-    """Any legal scatter, or one that is meant for a cell.
-
-    Args:
-      cell: a subset ("Rows") and a combiner family ("add", "min/max"), one of `case.CELLS`.
-    """
+    """Any legal scatter, or one that is meant for a cell: a subset ("Rows") and a combiner family ("add", "min/max")
+    of `CELLS`."""
     if cell is not None and cell not in CELLS:
         raise ValueError(f"{cell} is no cell; the cells are {', '.join('/'.join(c) for c in CELLS)}")
 

@@ -47,11 +47,7 @@ class ByHand:
 
 
 def choice_by_hand(program: Dataflow, hand: ByHand) -> CostedPlan:
-    """The plan that is asked for.
-
-    Raises:
-      InputError: there is no such op, it is not cut along that dim, or its tiles cannot have that size.
-    """
+    """The plan that is asked for; InputError if there is no such op, dim or size of tiles."""
     seed = _seed(program, hand)
     core = core_of(program, seed, max(1, program.size[seed] // LARGE), hand.fuse)
     labels = label(program, core, hand.dim)

@@ -9,11 +9,7 @@ UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "KB": 10
 
 
 def parsed_bytes(name: str, value: str | int) -> int:
-    """An amount of memory in bytes.
-
-    Raises:
-      InputError: it is none, or not above 0.
-    """
+    """An amount of memory in bytes, or InputError."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(value)) if not isinstance(value, bool) else None
     unit = UNITS.get(found[2].upper()) if found else None
     size = int(float(found[1]) * unit) if found and unit else 0

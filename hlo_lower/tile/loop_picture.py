@@ -34,17 +34,11 @@ MOST_PARTS = 4
 
 @dataclass(frozen=True)
 class LoopPart:
-    """A tensor, and the part that a step of a loop takes of it.
+    """A tensor, and the part that a step of a loop takes of it."""
 
-    Attributes:
-      look: what the step does with it, one of ROLES.
-      what: the tensor: "argument 1", or the op that gives it.
-      part: a run along one dim, or all of it.
-    """
-
-    look: Look
-    what: str
-    part: TensorSubset
+    look: Look  # what the step does with it, one of ROLES
+    what: str  # the tensor: "argument 1", or the op that gives it
+    part: TensorSubset  # a run along one dim, or all of it
 
     @property
     def role(self) -> str:
@@ -144,13 +138,8 @@ MOST_FIGURES, MOST_CAPTIONS = 12, 8
 
 
 def loop_svg(parts: Sequence[LoopPart], step: int, *, alone: bool = False) -> str:
-    """The drawing of a step; "" where nothing is known of it.
-
-    Args:
-      parts: what the loop takes of tensors.
-      step: the step that is drawn, by its number.
-      alone: whether it is a file of its own, which brings its colours for light and dark.
-    """
+    """The drawing of one step, by its number; "" where nothing is known of it. One that stands `alone` in a file
+    brings its colours for light and dark."""
     columns = [_column(found, more, step) for found, more in in_roles(parts)]
     if not columns:
         return ""
@@ -188,11 +177,7 @@ def _arrow(x: float, y: float) -> str:
 
 
 def loop_figures(drawn: Iterable[tuple[str, str]]) -> list[str]:
-    """Figures of HTML: each drawing once, with the captions of all loops that it is of; of many the first.
-
-    Args:
-      drawn: of each loop its caption and its drawing.
-    """
+    """Figures of HTML: each drawing once, with the captions of all loops that it is of; of many the first."""
     captions: dict[str, list[str]] = {}
     for caption, svg in drawn:
         captions.setdefault(svg, []).append(escape(printable(caption)))

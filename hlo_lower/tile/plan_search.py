@@ -41,43 +41,31 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """What a search may take; it ends with the best so far.
+    """What a search may take; it ends with the best so far."""
 
-    Attributes:
-      plans: that are built and compiled.
-      seconds: after which no other is begun; a compilation under way ends, too.
-    """
-
-    plans: int = 48
-    seconds: float = 600.0
+    plans: int = 48  # that are built and compiled
+    seconds: float = 600.0  # after which no other is begun; a compilation under way ends, too
 
 
 @dataclass
 class Search:
-    """How far a search is.
+    """How far a search is."""
 
-    Attributes:
-      name: of the module.
-      module: the module so far, as bytecode, which keeps the places that it came with.
-      effort: what it may take.
-      size, before: bytes of its temporaries, now and as it was given; 0 until they are measured.
-      loops, pulled: the loops so far, and the picks that were pulled up.
-      recomputed: the scans whose stacks are computed again.
-      gained: the size, the module and the loops when last something was gained.
-      ended: why it ended early.
-      plans, start: how many were tried, and when it began.
-    """
-
-    name: str
-    module: bytes
-    effort: SearchLimits = field(default_factory=SearchLimits)
+    name: str  # of the module
+    module: bytes  # the module so far, as bytecode, which keeps the places that it came with
+    effort: SearchLimits = field(default_factory=SearchLimits)  # what it may take
+    # size, before: bytes of its temporaries, now and as it was given; 0 until they are measured
     size: int = 0
     before: int = 0
+    # loops, pulled: the loops so far, and the picks that were pulled up
     loops: list[TiledLoopRecord] = field(default_factory=list[TiledLoopRecord])
     pulled: list[PulledRecord] = field(default_factory=list[PulledRecord])
+    # the scans whose stacks are computed again
     recomputed: list[RecomputedRecord] = field(default_factory=list[RecomputedRecord])
+    # the size, the module and the loops when last something was gained
     gained: tuple[int, bytes, tuple[TiledLoopRecord, ...]] = (0, b"", ())
-    ended: str = ""
+    ended: str = ""  # why it ended early
+    # plans, start: how many were tried, and when it began
     plans: int = 0
     start: float = field(default_factory=time.monotonic)
 
@@ -122,19 +110,8 @@ class Attempt:
 
 
 def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: Tell, effort: SearchLimits) -> Search:
-    """Pull picks up, then make loops until the temporaries are within the budget, or nothing is gained.
-
-    Args:
-      original: the module as it was given.
-      graph: the module, prepared; is left as it is.
-      budget: bytes.
-      rules: the subset rules.
-      tell: told how many loops there are.
-      effort: what it may take.
-
-    Raises:
-      InputError: XLA does not compile the module.
-    """
+    """Pull picks up, then make loops in a copy of the prepared graph until the temporaries of the original are
+    within the budget, or nothing is gained; InputError if XLA does not compile the module."""
     found = Search(graph.name, to_bytecode(graph), effort)
     _begin(found, original, budget)
     _recompute(found, budget, 2)
@@ -266,12 +243,7 @@ class Beyond:
 
 
 class _Attempts(Sequence[str]):
-    """The texts of the most promising plans, each built in a copy of the module when it is asked for.
-
-    Args:
-      found, budget, rules: see `search`.
-      large: see `choices`.
-    """
+    """The texts of the most promising plans, each built in a copy of the module when it is asked for."""
 
     def __init__(self, found: Search, budget: int, rules: SubsetRules, large: int) -> None:
         self._module, self._name, self._budget, self._rules = found.module, found.name, budget, rules

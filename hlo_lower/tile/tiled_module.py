@@ -21,32 +21,20 @@ from hlo_lower.tile.prepare.slice_hoisting import PulledRecord
 
 @dataclass(frozen=True)
 class TiledLoopRecord:
-    """A loop that was made.
+    """A loop that was made."""
 
-    Attributes:
-      where: the place of the value that it was made for ("llama.py:88").
-      subset: the part of that value that a tile computes, readable.
-      steps, size: all steps, and those of a tile.
-      ops: how many operations it computes.
-      tiles: the types of the results that it writes tile by tile.
-      accumulators: those that it accumulates, each with its combiner.
-      again: the types of what it computes again that an earlier loop computed, the largest first.
-      is_exact: whether no float sum is split, nor computed by an op whose order XLA chooses by its size.
-      parts: what a step takes of each tensor that it is about.
-      depth: how many loops of its plan it is within.
-    """
-
-    where: str
-    subset: str
+    where: str  # the place of the value that it was made for ("llama.py:88")
+    subset: str  # the part of that value that a tile computes, readable
+    # steps, size: all steps, and those of a tile
     steps: int
     size: int
-    ops: int
-    tiles: tuple[str, ...]
-    accumulators: tuple[str, ...]
-    again: tuple[str, ...]
-    is_exact: bool
-    parts: tuple[LoopPart, ...] = ()
-    depth: int = 0
+    ops: int  # how many operations it computes
+    tiles: tuple[str, ...]  # the types of the results that it writes tile by tile
+    accumulators: tuple[str, ...]  # those that it accumulates, each with its combiner
+    again: tuple[str, ...]  # the types of what it computes again that an earlier loop computed, the largest first
+    is_exact: bool  # whether no float sum is split, nor computed by an op whose order XLA chooses by its size
+    parts: tuple[LoopPart, ...] = ()  # what a step takes of each tensor that it is about
+    depth: int = 0  # how many loops of its plan it is within
 
     def __str__(self) -> str:
         told = [f"{self.where}: {self.subset}, {self.ops} ops"]
@@ -162,8 +150,8 @@ class Tiled(Writable):
         return f"{loops}, temporaries {shown_bytes(self.before)} -> {shown_bytes(self.after)}{bound}"
 
     def lines(self) -> list[str]:
-        """The summary, a line for each pick that was pulled up, for each scan whose stacks are computed again and for
-        each loop, what is left, and an early end."""
+        """All that was done, a line each: the summary, the picks, the scans, the loops, what is left, and an early
+        end."""
         changes = [f"  pulled up {pull}" for pull in self.pulled]
         changes += [f"  computes again {scan}" for scan in self.recomputed]
         changes += [f"  {'  ' * loop.depth}loop {loop}" for loop in self.loops]
@@ -201,7 +189,6 @@ ROUNDED = PRODUCTS | named(role=Role.FOLDS)
 
 
 def _is_rounded(node: Node) -> bool:
-    """Whether a node sums floats."""
     if node.name in ROUNDED:
         return any(not is_of_integers(value) for value in node.results)
     return False

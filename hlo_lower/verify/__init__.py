@@ -18,28 +18,21 @@ from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.ir.shapes.given_sizes import SizesError
 from hlo_lower.verify.align.align import Aligner
 from hlo_lower.verify.claim_checks import Check, ClaimsVerdict, check_claims
+from hlo_lower.verify.drive.indices import PROMISED, overhanging, with_single_elements, with_told_starts
 from hlo_lower.verify.drive.sample_sizes import aimed_sizes, is_open, sizes_of_module
-from hlo_lower.verify.drive.single_elements import overhanging, with_single_elements
-from hlo_lower.verify.drive.stable_sorts import make_stable
 from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
-from hlo_lower.verify.judges.devices import devices_of
+from hlo_lower.verify.judges.devices import at_most, devices_of, patience
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
-from hlo_lower.verify.judges.patience import at_most, patience
-from hlo_lower.verify.judges.whole_modules import WholeModules
-from hlo_lower.verify.module_runs import verify_module
-from hlo_lower.verify.plain_form import verify_plain
+from hlo_lower.verify.judges.silent_attributes import make_stable
+from hlo_lower.verify.module_runs import WholeModules, verify_module, verify_plain
 from hlo_lower.verify.proof import require
-from hlo_lower.verify.read.composites import composite_differences
-from hlo_lower.verify.read.guarded_reads import with_told_starts
-from hlo_lower.verify.read.index_promises import PROMISED
-from hlo_lower.verify.read.interface import effect_differences, interface_differences
-from hlo_lower.verify.read.large_constants import MEMORY_BUDGET, module_over_budget
+from hlo_lower.verify.read.interface import composite_differences, effect_differences, interface_differences
 from hlo_lower.verify.read.partitions import on_one_device
 from hlo_lower.verify.read.program import TOO_DEEP, Program, TooLargeError
 from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.regions import ANOTHER_ORDER, NO_RUN_SHOWS, RegionJudge, RegionVerdict
-from hlo_lower.verify.run import parse_or_refuse
+from hlo_lower.verify.run import MEMORY_BUDGET, CannotRunError, module_over_budget, parse_or_refuse, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict, Verdict
 
 __all__ = [
@@ -61,6 +54,11 @@ __all__ = [
 
 IN_BODY = " > "
 """In the way to a region: it stands in a body of a loop or branch."""
+
+SMALL_RUN = 64 << 20
+"""Bytes of arguments and results up to which a module is run also where all of its regions are equal."""
+
+LARGE = "it is large, and its regions are equal (--verify full runs it)"
 
 ASSUMED = Assumed()
 """Nothing beyond what XLA does."""
@@ -128,11 +126,16 @@ def verify(
             regions += [RegionVerdict("main", "the module", (), (), status="only run", reason=what) for what in untried]
             return interface, regions, None if level == "regions" else module, None
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
-            running = None if level == "regions" else pool.submit(run_module, *texts)
+            is_small = level == "full" or _bytes_of_run(first) <= SMALL_RUN
+            running = pool.submit(run_module, *texts) if level != "regions" and is_small else None
             interface, regions = _compared(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
             if inside and not interface:
                 regions += _reads(texts[1], inside, terms, tell)
+            if level != "regions" and running is None and any(region.status != "equal" for region in regions):
+                running = pool.submit(run_module, *texts)
             module = None if running is None else running.result()
+            if module is None and level != "regions":
+                module = ModuleVerdict("not run", reason=LARGE)
         if claims is None or interface:
             return interface, regions, module, None
         tell("claims", 0, 1)
@@ -155,8 +158,17 @@ def verify(
         perf_counter() - start,
         level == "full",
         accepts_runs=effort.accept_runs,
+        requires=effort.require,
         claims=claimed,
     )
+
+
+def _bytes_of_run(module: mlir.RawModule) -> int:
+    """The memory of a module's arguments and results; 0 where it cannot be run."""
+    try:
+        return read_signature(module).bytes
+    except CannotRunError:
+        return 0
 
 
 def _check_sources(before: object, after: object) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Assumption, BodyPair, Region, Side
-from hlo_lower.verify.align.counters import may_not_end
+from hlo_lower.verify.align.loops import may_not_end
 from hlo_lower.verify.align.piece import pieces_of
 from hlo_lower.verify.drive.driven_runs import runs_of
 from hlo_lower.verify.drive.input_roles import roles_of
@@ -72,7 +73,7 @@ def check_claims(program: Program, check: Check, seed: int) -> ClaimsVerdict:
     known: dict[Hashable, str] = {}
     for name, body in program.entries.items():
         side = Side(program, body, 0, {}, Table())
-        for op in (op for op in side.live if op.name == "stablehlo.scatter"):
+        for op in (op for op in side.live if op.name == names.SCATTER):
             found = _broken(side, name, op, numbers[op.raw], check, seed, known)
             if found is None:
                 continue

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 from hlo_lower.base.arguments import is_listed, is_named, one_of, progress, shown, silent, whole
 from hlo_lower.base.errors import InputError
-from hlo_lower.verify.judges.patience import TIME_LIMIT
+from hlo_lower.verify.judges.devices import TIME_LIMIT
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Told of a stage ("regions", "module"), how much of it is done, and how much there is."""
@@ -15,6 +15,11 @@ Level: TypeAlias = Literal["auto", "regions", "full"]
 
 LEVELS: tuple[Level, ...] = ("auto", "regions", "full")
 """What is verified: the regions, and the whole module if it fits the memory budget; the regions alone; or both."""
+
+Require: TypeAlias = Literal["derived", "tested"]
+
+REQUIREMENTS: tuple[Require, ...] = ("derived", "tested")
+"""What counts as verified: only what holds for all inputs, or also what driven runs show."""
 
 Inputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 """Arguments of a module, by position or by name."""
@@ -55,6 +60,7 @@ class EffortKeywords(TypedDict, total=False):
     runs: int
     prove: bool
     accept_runs: bool
+    require: Require
     jobs: int
     time_limit: int
     progress: Progress | None
@@ -70,6 +76,7 @@ class Effort:
       seed, runs: of the random inputs, 0 or more.
       prove: whether a proof of each region is sought.
       accept_runs: whether what was only run counts as verified.
+      require: one of `REQUIREMENTS`.
       jobs: how many processes judge regions, 1 or more.
       time_limit: seconds that may be spent in vain, on what does not end; what ends may take its time.
       progress: told how far it is.
@@ -84,6 +91,7 @@ class Effort:
     runs: int = 3
     prove: bool = False
     accept_runs: bool = False
+    require: Require = "tested"
     jobs: int = 1
     time_limit: int = TIME_LIMIT
     progress: Progress | None = None
@@ -95,6 +103,7 @@ class Effort:
 
     def __post_init__(self) -> None:
         checked_level("level", self.level)
+        one_of("require", self.require, REQUIREMENTS)
         for name, least in (("seed", 0), ("runs", 0), ("jobs", 1), ("time_limit", 1)):
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
         for name in ("prove", "accept_runs"):

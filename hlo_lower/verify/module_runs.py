@@ -14,7 +14,8 @@ is written for one of the devices (`shard_map`), there is no program on one devi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -22,21 +23,35 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
 from hlo_lower.verify.bounds.compare import Difference, first_difference, nan_share, only_signs_of_zeros
-from hlo_lower.verify.bounds.matrix_ops import definite, definite_inputs
+from hlo_lower.verify.bounds.matrices import definite, definite_inputs
 from hlo_lower.verify.bounds.rounding_bounds import LARGE, OwnBounds
-from hlo_lower.verify.bounds.rounding_error import RUNS as DISTURBED
+from hlo_lower.verify.bounds.rounding_bounds import RUNS as DISTURBED
 from hlo_lower.verify.drive.driven_runs import VALUES
-from hlo_lower.verify.drive.index_regimes import Column, ordinary, other_integers, starts_in
-from hlo_lower.verify.drive.input_roles import argument_columns
+from hlo_lower.verify.drive.input_roles import Column, argument_columns, ordinary, other_integers, starts_in
 from hlo_lower.verify.effort import Assumed, Effort
-from hlo_lower.verify.judges.devices import Runnable, TookTooLongError, compile_anywhere, devices_of, executable
-from hlo_lower.verify.judges.xla_aborts import why_xla_aborts
-from hlo_lower.verify.judges.xla_errors import why_no_judge
+from hlo_lower.verify.judges.devices import (
+    Runnable,
+    TookTooLongError,
+    compile_anywhere,
+    cost_of,
+    devices_of,
+    executable,
+    piece_executable,
+)
+from hlo_lower.verify.judges.xla_defects import why_no_judge, why_xla_aborts, why_xla_errs_in
 from hlo_lower.verify.read.partitions import on_one_device
-from hlo_lower.verify.read.program import Body, Program
-from hlo_lower.verify.read.scatter_positions import position_of, scatters_of, scatters_on_path
-from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
+from hlo_lower.verify.read.program import Body, Program, position_of, scatters_of, scatters_on_path
+from hlo_lower.verify.run import (
+    CannotRunError,
+    Rounding,
+    Signature,
+    entry_function,
+    module_over_budget,
+    parse_or_refuse,
+    read_signature,
+)
 from hlo_lower.verify.verdict import ModuleVerdict
 
 Array = NDArray[Any]
@@ -157,7 +172,7 @@ def verify_module(
 
 def _why_not_the_same_twice(module: mlir.RawModule) -> str:
     """Why two runs of one module differ, "" where they do not."""
-    draws = mlir.any_operation(module.operation, lambda op: op.name == "stablehlo.rng")
+    draws = mlir.any_operation(module.operation, lambda op: op.name == names.RNG)
     return "stablehlo.rng draws other numbers in each run" if draws else ""
 
 
@@ -407,3 +422,161 @@ def given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, modul
             raise InputError("", f"input {k} does not fit", facts=told)
         arrays.append(array)
     return arrays
+
+
+# --- both whole modules ---
+#
+# Both whole modules, compiled when they are first asked for: what a region's difference means for what is returned.
+
+
+TRIES = 48
+"""Parts of an argument that are tried as zeros, to make a counterexample smaller."""
+
+MINIMISED = 10.0
+"""Seconds for that."""
+
+
+class WholeModules:
+    """Two modules of one signature and static shapes.
+
+    Args:
+      before, after: their texts.
+    """
+
+    def __init__(self, before: str, after: str) -> None:
+        self._texts = before, after
+        self._versions: tuple[Runnable, Runnable] | None = None
+        self._arguments: tuple[Any, ...] = ()
+        self._failed = False
+        self._bounds = OwnBounds(before)
+
+    def differ(self, name: str, inputs: Mapping[int, Array]) -> bool | None:
+        """Whether the two return something else, beyond how far roundings go; None where they cannot be run.
+
+        Args:
+          name: the public function.
+          inputs: some of its arguments, by place; the others are drawn.
+        """
+        versions = self._compiled(name)
+        if versions is None:
+            return None
+        rng = np.random.default_rng(0)
+        arguments = [
+            inputs.get(place, ordinary(rng, a.shape, np.dtype(a.dtype))) for place, a in enumerate(self._arguments)
+        ]
+        try:
+            results = [version.run(arguments) for version in versions]
+            return self._bounds.difference(results[0], results[1], arguments) is not None
+        except CannotRunError:
+            return None
+
+    def minimised(self, name: str, inputs: Mapping[int, Array]) -> dict[int, Array]:
+        """Arguments on which the two differ, with zeros wherever they still do: whole ones first, then parts of them.
+
+        Args:
+          name: the public function.
+          inputs: arguments, by place, all of them.
+        """
+        found = dict(inputs)
+        if not self.differ(name, found):
+            return found
+        until = monotonic() + MINIMISED
+        for place, array in inputs.items():
+            pending = [(0, array.size)]
+            for _ in range(TRIES):
+                if not pending or monotonic() > until:
+                    break
+                start, end = pending.pop()
+                tried = found[place].copy()
+                tried.reshape(-1)[start:end] = 0
+                if self.differ(name, {**found, place: tried}):
+                    found[place] = tried
+                elif end - start > 1:
+                    middle = (start + end) // 2
+                    pending += [(middle, end), (start, middle)]
+        return found
+
+    def _compiled(self, name: str) -> tuple[Runnable, Runnable] | None:
+        if self._versions is None and not self._failed:
+            try:
+                module = mlir.parse_module(self._texts[0])
+                if mlir.symbol_name(entry_function(module).attributes["sym_name"]) != name:
+                    return None
+                if module_over_budget(module) or any(why_xla_errs_in(mlir.parse_module(text)) for text in self._texts):
+                    self._failed = True
+                    return None
+                self._arguments = read_signature(module).arguments
+                first, second = map(piece_executable, self._texts)
+                self._versions = first, second
+            except CannotRunError:
+                self._failed = True
+        return self._versions
+
+
+# --- the plain form ---
+#
+# The module as it was given, run against its plain form: what legalizing and narrowing integers made of it.
+
+
+LARGEST = 8
+"""Integers are drawn below this: what narrowing them assumes holds for those, and sizes and places often are small."""
+
+FAR = (1 << 15, 1 << 20, 1 << 31)
+"""Where a result says whether what is assumed held, integers and floats are drawn up to these as well."""
+
+
+def verify_plain(
+    before: str, after: str, *, seed: int, runs: int, memory_budget: int, near: bool, checked: bool = False
+) -> ModuleVerdict:
+    """Run a module and its plain form on seeded arguments with small integers.
+
+    Args:
+      before, after: the two, of one signature.
+      seed, runs: of the arguments.
+      memory_budget: bytes of arguments and results up to which they are run.
+      near: whether custom calls were written out, so that each float is compared within the bound of its own rounding
+        and not bit for bit: erf's polynomial is within 4 units of the call's, which are disturbed by 32.
+      checked: whether the second one has a result more, which says whether its other results are to be the same: they
+        are compared where it is true. Arguments are drawn from wider ranges then, too.
+    """
+    try:
+        signature = read_signature(parse_or_refuse(before, "before"))
+        if signature.bytes > memory_budget:
+            return ModuleVerdict("not run", reason=f"{signature.bytes / 2**30:.1f} GiB of arguments and results")
+        versions = [executable(text, "exact") for text in (before, after)]
+        own_bounds = OwnBounds(before, seed=seed)
+        limits = [LARGEST] * runs + [limit for limit in FAR if checked and cost_of(before).seconds < inf]
+        compared = 0
+        for k, limit in enumerate(limits):
+            rng = np.random.default_rng([seed, k])
+            arguments = [_drawn(rng, a.shape, np.dtype(a.dtype), limit) for a in signature.arguments]
+            expected, actual = (version.run(arguments) for version in versions)
+            if checked:
+                *actual, held = actual
+                if not bool(held):
+                    continue
+            compared += 1
+            difference = first_difference(expected, actual)
+            if difference is not None and near:
+                difference = own_bounds.difference(expected, actual, arguments)
+            if difference is not None:
+                return ModuleVerdict("differs", runs=k + 1, difference=difference)
+    except CannotRunError as error:
+        return ModuleVerdict("not run", reason=str(error))
+    how = "each float within the bound of its own rounding" if near else "bit for bit"
+    if checked:
+        how += f", where its last result is true, as it was in {compared} of {len(limits)} runs"
+        if not compared:
+            return ModuleVerdict("not run", reason="its last result was false in every run: nothing is to be compared")
+    return ModuleVerdict("equal", runs=compared, how=f"{how}, integers below {max(limits)}")
+
+
+def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], limit: int) -> Array:
+    if dtype.kind not in "iu":
+        drawn = ordinary(rng, shape, dtype)
+        return drawn if limit == LARGEST or dtype.kind != "f" else (drawn * limit).astype(dtype)
+    if limit == LARGEST:
+        return rng.integers(0, LARGEST, shape).astype(dtype)
+    bits = np.iinfo(dtype).bits
+    most = min(limit, 1 << min(bits - (dtype.kind == "i"), 31 + (dtype.kind == "u")))
+    return rng.integers(0 if dtype.kind == "u" else -most, most, shape).astype(dtype)

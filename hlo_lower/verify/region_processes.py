@@ -13,10 +13,10 @@ from hlo_lower.base.processes import Lost, in_processes
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Aligner, Dropped, Region, regions_of
 from hlo_lower.verify.align.piece import Pieces
+from hlo_lower.verify.judges.devices import at_most
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
-from hlo_lower.verify.judges.patience import at_most
-from hlo_lower.verify.judges.whole_modules import WholeModules
+from hlo_lower.verify.module_runs import WholeModules
 from hlo_lower.verify.read.program import Program, ValueId
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict, WrongAssumptionError
 

@@ -12,28 +12,35 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
-from hlo_lower.verify.align.counters import may_not_end
+from hlo_lower.verify.align.corrections import (
+    Sought,
+    begun_at_arguments,
+    cut,
+    depends,
+    enclosing,
+    values_apart,
+    widened,
+    with_constants,
+)
+from hlo_lower.verify.align.loops import may_not_end, values_of
 from hlo_lower.verify.align.piece import Pieces, module_of, piece, pieces_of, types_of
-from hlo_lower.verify.align.samples import values_apart
-from hlo_lower.verify.align.widening import Sought, begun_at_arguments, cut, depends, enclosing, widened, with_constants
 from hlo_lower.verify.drive.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.drive.input_roles import roles_of
 from hlo_lower.verify.drive.outcomes import intervals_of
 from hlo_lower.verify.drive.ranges import Interval
-from hlo_lower.verify.drive.stable_sorts import allows_another
-from hlo_lower.verify.drive.turning_points import values_of
 from hlo_lower.verify.effort import PROVE_SECONDS
-from hlo_lower.verify.judges.devices import piece_executable, start_child
+from hlo_lower.verify.judges.devices import patience, piece_executable, start_child
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
-from hlo_lower.verify.judges.patience import patience
-from hlo_lower.verify.judges.silent_attributes import Unshown, unshown_in
-from hlo_lower.verify.judges.xla_errors import why_xla_errs_in
+from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, unshown_in
+from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.parts import are_equal_by_parts
 from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, ValueId, location_of, ops_within
+from hlo_lower.verify.region_proofs import RegionProofs
 from hlo_lower.verify.run import CannotRunError
 
 Array = NDArray[Any]
@@ -47,11 +54,10 @@ STEPS = (1, 1, 2, 4, 8, 32, 256)
 PATIENCE = 3
 """Widenings after which it is asked whether the functions have different values there."""
 
-ANCHORS = frozenset(f"stablehlo.{n}" for n in ("scatter", "gather", "while", "sort", "dynamic_update_slice", "case"))
+ANCHORS = frozenset({names.SCATTER, names.GATHER, names.WHILE, names.SORT, names.DYNAMIC_UPDATE_SLICE, names.CASE})
 """Operations whose results are looked for in the second piece, to cut a region that holds several of them."""
 
-LOOP = "stablehlo.while"
-WRITING = (LOOP, "stablehlo.dynamic_update_slice")
+WRITING = (names.WHILE, names.DYNAMIC_UPDATE_SLICE)
 """Operations that write a value part by part."""
 
 CUT_BYTES = 1 << 28
@@ -63,6 +69,9 @@ SAME_TEXT = ("their text",)
 THEIR_PARTS = ("their parts",)
 """Who judges pieces of which the second one is shown to compute the first one part by part."""
 
+SHOWN = (SAME_TEXT, THEIR_PARTS)
+"""Those who judge without a run."""
+
 SHORT = 32
 """Elements of an input up to which it is shown whole."""
 
@@ -73,7 +82,8 @@ RUNS_OF_SMALL = 24
 """Runs that a piece gets which is not large."""
 
 Status = Literal["equal", "differs", "only run", "not judged"]
-How = Literal["as it stands", "widened", "proved"]
+Basis = Literal["derived", "tested", "only run", "not judged", "differs"]
+How = Literal["as it stands", "widened", "proved", "derived"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +95,7 @@ class RegionVerdict:
       first, second: where the operations of the two pieces are.
       scatters: numbers of the scatters of the first module that the first piece holds, of all regions that are alike.
       status: "equal"; "differs"; "only run": no difference was found, which is no proof; "not judged".
-      how: whether the pieces are equal as they stand, with producers of their inputs, or by proof.
+      how: whether the pieces are equal as they stand, with producers of their inputs, by proof, or derived.
       producers: operations of the first module that were taken in.
       count: how many regions are alike.
       runs, judges: how many runs, and who compared.
@@ -95,6 +105,7 @@ class RegionVerdict:
       difference, reason: what differs, or why it is not judged or only run.
       inputs: arguments of the function, by place, on which the modules differ, or may by proof.
       rules: the rules that wrote the second piece, where the converter's records are at hand.
+      laws: the laws that a derivation rests on, beside the definitions of the ops.
 
     Example:
       >>> [region] = hl.verify("decode.mlir", hl.lower("decode.mlir"), level="regions").regions
@@ -120,12 +131,22 @@ class RegionVerdict:
     reason: str = ""
     inputs: Mapping[int, Array] = field(default_factory=dict[int, Array], compare=False, repr=False)
     rules: tuple[str, ...] = ()
+    laws: tuple[str, ...] = ()
+
+    @property
+    def basis(self) -> Basis:
+        """What the verdict rests on: "derived" holds for all inputs, "tested" for the inputs that were driven."""
+        if self.status != "equal":
+            return self.status
+        return "derived" if self.how in ("derived", "proved") or self.judges in SHOWN else "tested"
 
     def __repr__(self) -> str:
         what = (
             f"scatter{'s' * (len(self.scatters) > 1)} {', '.join(map(str, self.scatters))} in " if self.scatters else ""
         )
-        told = f"{self.how}, {self.runs} runs" if self.status == "equal" else self.difference or self.reason
+        told = self.difference or self.reason
+        if self.status == "equal":
+            told = "derived" if self.basis == "derived" else f"{self.how}, {self.runs} runs"
         return f"<RegionVerdict {what}{self.where}: {self.status}: {told}>"
 
 
@@ -185,6 +206,7 @@ class RegionJudge:
         self.promised: list[tuple[Op, tuple[str, ...]]] = []
         self._built: tuple[Region, tuple[Number, ...], Pieces | CannotRunError] | None = None
         self._numbers = first.scatter_numbers
+        self._proofs = RegionProofs(terms, self.pieces)
 
     def verify(self, name: str) -> list[RegionVerdict]:
         """The verdicts on the regions of a public function, alike ones together.
@@ -206,7 +228,8 @@ class RegionJudge:
                     self._interpreter.start()
                 if any(may_not_end(*side) for region in regions for side in region.sides):
                     start_child()
-                forced = {x: y for region in regions for x, y in self._same_values(region)}
+                left = [region for region in regions if self._derived(name, region) is None]
+                forced = {x: y for region in left for x, y in self._same_values(region)}
                 if forced:
                     continue
             try:
@@ -270,7 +293,24 @@ class RegionJudge:
             return found
         return replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
 
+    def _derived(self, name: str, region: Region) -> RegionVerdict | None:
+        """The verdict on a region that is equal for all inputs; None where that was not found."""
+        found = self._proofs.derived(region)
+        if found is None:
+            return None
+        wide, derivation = found
+        verdict = replace(self._verdict(name, region, region, Judgement()), how="derived", laws=derivation.laws)
+        if wide is region:
+            return verdict
+        if less := self._unshown_in(wide).less:
+            return replace(verdict, status="not judged", how="as it stands", reason=f"{NO_RUN_SHOWS}: {less}")
+        count = len({op.raw for op in wide.first}) - len({op.raw for op in region.first})
+        return replace(verdict, producers=max(count, 1))
+
     def _settled(self, name: str, region: Region) -> RegionVerdict:
+        derived = self._derived(name, region)
+        if derived is not None:
+            return derived
         start = monotonic()
         narrow = judged = self._judge(region)
         verdict = self._verdict(name, region, region, narrow)
@@ -302,7 +342,7 @@ class RegionJudge:
                 if is_aimed and (found := self._within(name, verdict, tried, judged, until)):
                     return found
                 # What a loop carries cannot be aimed at: that the loops agree does not say that their bodies do there.
-                is_aimed = is_aimed and wide.pair.around is not None and wide.pair.around[1].name != LOOP
+                is_aimed = is_aimed and wide.pair.around is not None and wide.pair.around[1].name != names.WHILE
                 region, narrow, integers_only, step = wider, self._judge(wider), True, -1
                 judged, tried = narrow, [wider]
             else:
@@ -345,7 +385,7 @@ class RegionJudge:
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
         if less := self._unshown_in(wide).less:
             return replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
-        if judged.judges in (SAME_TEXT, THEIR_PARTS):
+        if judged.judges in SHOWN:
             return found
         if judged.is_proved:
             return replace(found, how="proved")
@@ -507,7 +547,7 @@ class RegionJudge:
             if side.numbers[value] in given:
                 found[place] = given[side.numbers[value]]
             elif tensor is not None and tensor.is_static and dtype is not None:
-                found[place] = np.zeros([int(n or 0) for n in tensor.shape], dtype)
+                found[place] = np.zeros(side.program.shape_of(value), dtype)
         return found
 
     def _scatters(self, region: Region) -> tuple[int, ...]:

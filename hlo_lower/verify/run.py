@@ -5,7 +5,7 @@ Export a function that has the same arguments and results, replace its serialize
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
-from hlo_lower.verify.judges.xla_aborts import dies_of_fusion, why_xla_aborts
-from hlo_lower.verify.judges.xla_omissions import write_out_omitted
+from hlo_lower.ops import names
+from hlo_lower.verify.judges.xla_defects import dies_of_fusion, why_xla_aborts, write_out_omitted
 from hlo_lower.verify.read.partitions import device_count, hold_at_entry, is_replicated, mesh_axes
 from hlo_lower.verify.read.program import is_public
 
@@ -315,3 +315,36 @@ def parse_or_refuse(source: str | bytes, what: str, context: mlir.RawContext | N
     except mlir.MlirSyntaxError as error:
         first = error.diagnostics[0]
         raise InputError(f"{what}:{first.line}:{first.column}", first.message) from None
+
+
+# --- large constants ---
+#
+# Constants that are too large to be run: nothing that a verdict needs may be many times as large as the module.
+#
+# Whatever runs a module, or a piece of one, holds its constants several times: as text, parsed, as an artifact, as HLO
+# and in the executable, of both versions. That was measured to take some twelve times as much memory as they have.
+
+
+MEMORY_BUDGET = 2 << 30
+"""Bytes up to which the whole module is run by default, and up to which a region's pieces are."""
+
+COPIES = 12
+
+
+def over_budget(operations: Iterable[mlir.RawOperation], budget: int = MEMORY_BUDGET) -> str:
+    """Why the constants among operations are too large to be run, "" where they are not; splats are small."""
+    size = sum(_bytes_of(op) for op in operations if op.name == names.CONSTANT and not mlir.is_splat(op))
+    if size * COPIES <= budget:
+        return ""
+    return f"{size / 2**30:.1f} GiB of constants, of which a run takes {COPIES} times, more than {budget / 2**30:.1f}"
+
+
+def module_over_budget(module: mlir.RawModule, budget: int = MEMORY_BUDGET) -> str:
+    """The same of all constants of a module."""
+    return over_budget(mlir.named(module.operation, {names.CONSTANT})[0], budget)
+
+
+def _bytes_of(constant: mlir.RawOperation) -> int:
+    tensor = mlir.read_tensor_type(constant.results[0].type)
+    dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
+    return 0 if tensor is None else prod(size or 0 for size in tensor.shape) * (1 if dtype is None else dtype.itemsize)

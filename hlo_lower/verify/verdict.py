@@ -11,7 +11,8 @@ import numpy as np
 from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
 from hlo_lower.verify.bounds.compare import Difference
 from hlo_lower.verify.claim_checks import ClaimsVerdict
-from hlo_lower.verify.read.scatter_positions import ScatterPosition
+from hlo_lower.verify.effort import Require
+from hlo_lower.verify.read.program import ScatterPosition
 from hlo_lower.verify.regions import RegionVerdict
 
 SHORT = 16
@@ -66,11 +67,12 @@ class Verdict:
         (`hlo_lower.lowering.integers64`); the other verdicts are on what was made of the plain form.
       claims: what the converter claims of the first version's scatters, evaluated; None where it was not asked for.
       accepts_runs: whether regions that were only run count as verified.
+      requires: "derived" where regions that were only tested do not count as verified.
 
     Example:
       >>> verdict = hl.verify("decode.mlir", hl.lower("decode.mlir"), level="regions")
       >>> verdict.ok, verdict.counts(), verdict.exit_code
-      (True, {'as it stands': 1}, 0)
+      (True, {'derived': 1}, 0)
     """
 
     regions: tuple[RegionVerdict, ...]
@@ -80,6 +82,7 @@ class Verdict:
     module_required: bool = False
     plain: ModuleVerdict | None = None
     accepts_runs: bool = False
+    requires: Require = "tested"
     claims: ClaimsVerdict | None = None
 
     def __repr__(self) -> str:
@@ -108,19 +111,19 @@ class Verdict:
         """Whether no difference was found, and some of it is not proved: runs are all that there is."""
         if self.differs:
             return False
-        if self.module_required and (self.module is None or self.module.status != "equal"):
-            return True
-        return any(region.status != "equal" for region in self.regions)
+        enough = ("derived",) if self.requires == "derived" else ("derived", "tested")
+        return self._lacks_module or any(region.basis not in enough for region in self.regions)
+
+    @property
+    def _lacks_module(self) -> bool:
+        return self.module_required and (self.module is None or self.module.status != "equal")
 
     @property
     def ok(self) -> bool:
         """Whether the two modules are verified to be equal."""
         if self.differs or any(region.status == "not judged" for region in self.regions):
             return False
-        return not self.only_run or (self.accepts_runs and not self._lacks_module())
-
-    def _lacks_module(self) -> bool:
-        return self.module_required and (self.module is None or self.module.status != "equal")
+        return not self.only_run or (self.accepts_runs and not self._lacks_module)
 
     @property
     def exit_code(self) -> int:
@@ -128,14 +131,14 @@ class Verdict:
         return EXIT_OK if self.ok else EXIT_DIFFERS if self.differs else EXIT_ONLY_RUN
 
     def counts(self) -> dict[str, int]:
-        """How many regions were judged how: "as it stands", "widened", "proved"; or did not end equal: by status."""
+        """How many regions are "derived", "tested", "only run", "not judged", and how many differ."""
         found: Counter[str] = Counter()
         for region in self.regions:
-            found[region.how if region.status == "equal" else region.status] += region.count
+            found[region.basis] += region.count
         return dict(found)
 
     def summary(self) -> str:
-        """One line: "160 regions (2 distinct): 158 as they stand, 2 widened; module 3 runs"."""
+        """One line: "160 regions (2 distinct): 158 derived, 2 tested; module 3 runs"."""
         parts = [self._about_regions()]
         if self.interface:
             parts.insert(0, f"{_counted(len(self.interface), 'difference')} beside what is computed")
@@ -158,13 +161,10 @@ class Verdict:
             return "the same operations"
         distinct = f" ({len(self.regions)} distinct)" if 1 < total != len(self.regions) else ""
         counts = self.counts()
-        names = {} if total == 1 else {"as it stands": "as they stand", "differs": "differ"}
-        if total == 1:
-            (what,) = counts
-            return f"1 region {names.get(what, what)}"
+        names = {} if total == 1 else {"differs": "differ"}
         if len(counts) == 1:
             (what,) = counts
-            return f"{total:,} regions{distinct} {names.get(what, what)}"
+            return f"{_counted(total, 'region')}{distinct} {names.get(what, what)}"
         told = ", ".join(f"{count:,} {names.get(what, what)}" for what, count in counts.items())
         return f"{total:,} regions{distinct}: {told}"
 
@@ -207,7 +207,8 @@ class Verdict:
             verdict = getattr(self, name)
             plain[name] = None if verdict is None else asdict(verdict)
         regions = [
-            {f.name: getattr(region, f.name) for f in fields(region) if f.name != "inputs"} for region in self.regions
+            {f.name: getattr(region, f.name) for f in fields(region) if f.name != "inputs"} | {"basis": region.basis}
+            for region in self.regions
         ]
         return {"ok": self.ok, "summary": self.summary(), "counts": self.counts(), **plain, "regions": regions}
 
@@ -224,15 +225,19 @@ def _lines_of(region: RegionVerdict) -> list[str]:
     head = f"{what}{alike}{rules}"
     if region.status == "equal":
         widened = f"with {_counted(region.producers, 'producer')} of its inputs" if region.producers else ""
-        how = f"proved {widened}".strip() if region.how == "proved" else widened or "as it stands"
         judged = f", judged by {', '.join(region.judges)}" if region.judges else ""
-        lines = [f"{head}: equal {how}, {_counted(region.runs, 'run')}{judged}"]
+        if region.how == "derived":
+            laws = f" (laws: {', '.join(region.laws)})" if region.laws else ""
+            lines = [f"{head}: equal, derived{widened and ' ' + widened}{laws}"]
+        else:
+            how = f"proved {widened}".strip() if region.how == "proved" else widened or "as it stands"
+            lines = [f"{head}: equal {how}, {_counted(region.runs, 'run')}{judged}"]
         if region.scatters and any(region.windows):
             lines.append(f"  windows: {_windows(region.windows)}")
     else:
         lines = [f"{head}: {region.status}: {region.difference or region.reason}", *_counterexample(region)]
     lines.extend(f"  left out: {reason}" for reason in region.excluded)
-    if region.status in ("equal", "only run") and region.how != "proved":
+    if region.status in ("equal", "only run") and region.how not in ("proved", "derived"):
         lines.extend(f"  not exercised: {what}" for what in region.not_exercised)
     return lines
 

@@ -13,7 +13,7 @@ from benchmark.classes import Arrays, Case
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir.export.trace import export, exported_text
 from hlo_lower.lowering.kinds import new_registry
-from hlo_lower.lowering.scatter import loop
+from hlo_lower.lowering.scatter import many_windows
 from hlo_lower.ops.targets import target_of
 from hlo_lower.ops.targets.costs import CostTable
 
@@ -101,5 +101,5 @@ def _version(candidate: str, lower: Callable[[], Any], earlier: Sequence[Version
 def loop_only() -> CompositeLoweringRegistry:
     """A registry of the catch-all alone."""
     registry = new_registry()
-    registry.extend(loop.rules)
+    registry.extend(many_windows.rules)
     return registry

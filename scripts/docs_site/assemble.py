@@ -8,6 +8,8 @@ from pathlib import Path
 from docs_site.api_pages import api_page
 from docs_site.flowchart import drawn
 from docs_site.gallery import write_gallery
+from hlo_lower.ops.quirks import QUIRKS
+from hlo_lower.report.ops_table import render_forms_markdown
 
 ROOT = Path(__file__).parents[2]
 ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
@@ -27,6 +29,7 @@ CONTENTS = {
     "Reference": (
         "rules",
         "ops",
+        "laws",
         "gallery/index",
         "verification",
         "consumers",
@@ -49,6 +52,8 @@ def assemble(folder: Path) -> int:
     for page in sorted(folder.rglob("*.md")):
         page.write_text(drawn(_relinked(page.read_text(), page, folder, linked)))
     _write_sources(folder, linked)
+    targets = folder / "targets.md"
+    targets.write_text(targets.read_text().replace("<!-- forms -->", render_forms_markdown(QUIRKS)))
     (folder / "api.md").write_text(api_page())
     rules = write_gallery(folder / "gallery")
     with (folder / "index.md").open("a") as index:

@@ -8,20 +8,14 @@ import hlo_lower as hl
 from docs_site.golden import Example, example
 
 GROUPS: Mapping[str, tuple[str, Sequence[str]]] = {
-    "one-window": (
-        "Scatters of one window, or of a run of rows",
-        ("one_window", "short_operand", "tensor_slice", "replace"),
-    ),
-    "many-windows": (
-        "Scatters of many windows",
-        ("last_writer", "reduction", "rounds", "batched_tile", "constant", "safe_scatter", "unrolled", "loop"),
-    ),
+    "one-window": ("Scatters of one window, or of a run of rows", ("one_window",)),
+    "many-windows": ("Scatters of many windows", ("many_windows", "constant", "numbered_rows", "safe_scatter")),
     "dynamic-shapes": ("Scatters of dynamic shape", ("dynamic_shape",)),
-    "gathers": ("Gathers and reverses", ("gather", "dynamic_gather", "reverse")),
-    "sorts": ("Sorts", ("sort", "sort_ranks", "sort_rounds", "sort_network")),
+    "gathers": ("Gathers and reverses", ("gather", "reverse")),
+    "sorts": ("Sorts", ("sort",)),
     "control-flow": ("Control flow", ("control",)),
-    "linear-algebra": ("Linear algebra", ("factorizations",)),
-    "element-types": ("Element types and refused forms", ("element_type", "refused_form")),
+    "linear-algebra": ("Linear algebra", ("matrices",)),
+    "element-types": ("Element types and refused forms", ("element_type", "refused_forms")),
     "portable": ("Composites, custom calls and chlo", ("composite", "custom_call", "chlo")),
 }
 """By its page: the title of a group, and the files in `lowering/` that hold its rules."""

@@ -1,17 +1,14 @@
 """The golden modules as examples of the rules: each before and after, and what its scatter writes."""
 
-import re
-import runpy
+import sys
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-import hlo_lower as hl
 from hlo_lower.report.picture import svg_of
 
-ROOT = Path(__file__).parents[2]
-GOLDEN = ROOT / "tests" / "golden"
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from rule_examples import examples_of
+
 MOST_LINES = 60
 """Lines of a module that are shown; of a longer one its beginning."""
 
@@ -32,40 +29,20 @@ class Example:
     picture: str
 
 
-@cache
-def _paths() -> dict[str, Path]:
-    """The golden module of each rule: the plain one where there are several ("mask" before "mask-in_parts")."""
-    kinds = list(GOLDEN.glob("kinds/*.mlir"))
-    scatters = [path for path in GOLDEN.glob("*.mlir") if not path.name.startswith("refused_")]
-    return {path.stem.partition("-")[0]: path for path in sorted([*kinds, *scatters], reverse=True)}
-
-
-@cache
-def _targets() -> dict[str, hl.Target]:
-    """The targets that golden modules of other ops name, each of which refuses what is lowered."""
-    return runpy.run_path(str(ROOT / "tests" / "rewrite" / "conftest.py"))["TARGETS"]
-
-
 def example(rule: str) -> Example | None:
-    """The rule of a name on its golden module; None where it has none, since it changes nothing."""
-    path = _paths().get(rule)
-    if path is None:
-        return None
-    head, _, text = path.read_text().partition("\n")
-    options: dict[str, Any] = dict(pair.split("=", 1) for pair in head.partition("options:")[2].split())
-    asked = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items() if name != "target")
-    target = options.pop("target", "stablehlo")
-    if "prefer" in options:
-        options["prefer"] = options["prefer"].split(";")
-        asked = re.sub(r"--prefer \S+", " ".join(f"--prefer {name}" for name in options["prefer"]), asked)
-    if "trust_flags" in options:
-        options["trust_flags"] = options["trust_flags"] == "True"
-        asked = asked.replace("--trust-flags True", "--trust-flags").replace("--trust-flags False", "")
-    lowered = hl.lower(path, target=_targets().get(target, target), **options)
-    before = "\n".join(line for line in text.splitlines() if not line.startswith("//"))
-    pictures = [svg_of(record, alone=True) for record in lowered.records[:1]]
-    after = lowered.text if target == "linalg" else lowered.stablehlo
-    return Example(shown(before), shown(after), asked.strip(), "".join(pictures))
+    """The rule of a name on its example; None where it has none, since it changes nothing."""
+    for found in examples_of(rule):
+        told = found.told
+        told.pop("target", None)
+        preferred = [f"--prefer {name}" for name in told.pop("prefer", "").split(";") if name]
+        trusted = ["--trust-flags"] if told.pop("trust_flags", "") == "True" else []
+        asked = [f"--{name.replace('_', '-')} {value}" for name, value in told.items()]
+        text = found.path.read_text().partition("\n")[2]
+        before = "\n".join(line for line in text.splitlines() if not line.startswith("//"))
+        pictures = [svg_of(record, alone=True) for record in found.lowered.records[:1]]
+        after = found.lowered.text if found.told.get("target") == "linalg" else found.lowered.stablehlo
+        return Example(shown(before), shown(after), " ".join([*asked, *trusted, *preferred]), "".join(pictures))
+    return None
 
 
 def shown(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import jax
 
 import hlo_lower
-from hlo_lower.lowering.engine.plugins import GROUP
+from hlo_lower.lowering.kinds import GROUP
 
 PACKAGE = Path(hlo_lower.__file__).parent
 JUDGES = ("consumers", "verify", "containment", "scatter/reference.py", "mlir.py", "errors.py")

@@ -3,6 +3,7 @@
 import pytest
 
 from hlo_lower.cli import main
+from hlo_lower.ops.quirks import QUIRKS
 
 
 def test_an_op_is_shown_with_its_rules_and_targets(capsys):
@@ -43,3 +44,18 @@ def test_a_mistyped_op_is_told_what_is_near(capsys):
     told = capsys.readouterr().err
     assert "tanh" in told
     assert "hlo-lower ops" in told
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_forms_are_shown_with_who_refuses_them(form, capsys, monkeypatch):
+    """Each of the list, with what becomes of it and each reason; of one op its own."""
+    monkeypatch.setenv("COLUMNS", "400")
+    assert main(["ops", "--forms", "--format", form]) == 0
+    shown = capsys.readouterr().out
+    for quirk in QUIRKS:
+        told = (quirk.word, quirk.becomes, *quirk.consumers, *quirk.consumers.values())
+        assert all(part in shown or part.replace("`", "") in shown for part in told), quirk.word
+    assert main(["ops", "pad", "--forms", "--format", form]) == 0
+    shown = capsys.readouterr().out
+    of_pads = [quirk.word for quirk in QUIRKS if quirk.word in shown]
+    assert of_pads == ["pad between elements", "pad with a computed value"]

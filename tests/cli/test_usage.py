@@ -56,7 +56,7 @@ def test_one_rule_is_told_with_its_proof(command):
     """Its classes, form, place and the whole of its description."""
     done = command("rules", "mask")
     assert done.code == 0
-    assert done.out.startswith("mask   lowering/scatter/last_writer.py:")
+    assert done.out.startswith("mask   lowering/scatter/numbered_rows.py:")
     for told in ("takes:   ", "form:    ", "builds:  ", "\nEqual: "):
         assert told in done.out
     missing = command("rules", "maks")

@@ -1,9 +1,10 @@
-"""The site of the documents: every page is in its contents, and it is built without a warning."""
+"""The site of the documents: every page is in its contents, it is built without a warning, and answers questions."""
 
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +22,33 @@ import hlo_lower as hl  # noqa: E402
 WITHOUT_SITE = "needs the extra docs"
 LOADED = re.compile(r'<(?:script|link)[^>]*(?:src|href)="(https?:[^"]*)"')
 """What a page loads from somewhere else."""
+
+CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.M)
+QUESTIONS = tomllib.loads((Path(__file__).parent / "questions.toml").read_text())["question"]
+PAGE = re.sub(r"\s+", " ", (ROOT / "docs" / "questions.md").read_text())
+
+
+def section(where):
+    """The text from a heading on to the next one of its level or above."""
+    path, _, anchor = where.partition("#")
+    text = (ROOT / path).read_text()
+    without_code = CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    headings = list(re.finditer(r"^(#+) (.*)$", without_code, re.M))
+    for number, found in enumerate(headings):
+        if re.sub(r"[^\w\- ]", "", found[2].lower()).replace(" ", "-") == anchor:
+            after = [other.start() for other in headings[number + 1 :] if len(other[1]) <= len(found[1])]
+            return text[found.start() : min([*after, len(text)])]
+    raise AssertionError(f"no heading {where}")
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=range(1, len(QUESTIONS) + 1))
+def test_a_question_is_answered_where_it_says(question):
+    """The section of the answer has its words, and the page of questions asks it and leads there. There are twelve."""
+    assert question["words"] in section(question["where"])
+    assert f"**{question['asks']}**" in PAGE
+    answer = PAGE.split(f"**{question['asks']}**")[1].split("**")[0]
+    assert Path(question["where"].partition("#")[0]).name in answer
+    assert len(QUESTIONS) == len(re.findall(r" \d+\. \*\*", PAGE)) == 12
 
 
 def test_every_page_is_in_the_contents():
@@ -71,13 +99,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     notebook = (tmp_path / "site" / "tutorials" / "notebook.html").read_text()
     assert "wrapped_rows" in notebook
     assert "<svg" in notebook
-    pages = list((tmp_path / "site").rglob("*.html"))
-    loaded = {
-        url
-        for page in pages
-        for url in re.findall(r'<(?:script|link)[^>]*(?:src|href)="(https?:[^"]*)"', page.read_text())
-    }
-    assert loaded == set()
+    assert [url for page in (tmp_path / "site").rglob("*.html") for url in LOADED.findall(page.read_text())] == []
 
 
 @pytest.mark.sweep
@@ -87,9 +109,7 @@ def test_links_out_of_docs_become_pages(tmp_path):
     for page in (tmp_path / "pages").rglob("*.md"):
         if SOURCES in page.parts:
             continue
-        for link in re.findall(
-            r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.M)
-        ):
+        for link in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", page.read_text())):
             path = link.partition("#")[0]
             if path and "://" not in path and not path.endswith("api.md"):
                 assert (page.parent / path).exists(), (page, link)

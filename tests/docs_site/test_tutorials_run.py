@@ -1,7 +1,5 @@
 """The tutorials run as they stand: their files, commands, Python, and what they are said to print."""
 
-from pathlib import Path
-
 import pytest
 from page_steps import ROOT, check_printed, run_page, steps_of
 
@@ -26,14 +24,6 @@ def test_a_tutorial_runs(path, tmp_path, monkeypatch):
         pytest.skip(f"ran {ran} steps; not installed: {', '.join(sorted(missing))}")
 
 
-def test_there_are_six_tutorials():
-    """Five pages and a notebook."""
-    assert {path.stem for path in TUTORIALS} == {
-        *("jax-to-iree", "pytorch", "paged-decode", "train-step", "own-target"),
-    }
-    assert (ROOT / "docs" / "tutorials" / "notebook.ipynb").exists()
-
-
 def test_a_command_that_fails_is_found(tmp_path):
     """A page whose command ends with another code fails, and one that shows what was not printed."""
     page = "```sh\nhlo-lower report a.mlir\n```\n\n<!-- prints -->\n```text\n{}\n```\n"
@@ -56,10 +46,12 @@ def test_shown_lines_are_compared_in_their_order():
         check_printed("two\none", "one\ntwo\n")
 
 
-def test_marks_are_those_that_are_known():
-    """A mark with a typing error would leave a block out."""
+def test_there_are_six_tutorials_with_marks_that_are_known():
+    """Five pages and a notebook; a mark with a typing error would leave a block out."""
+    assert {path.stem for path in TUTORIALS} == {"jax-to-iree", "pytorch", "paged-decode", "train-step", "own-target"}
+    assert (ROOT / "docs" / "tutorials" / "notebook.ipynb").exists()
     known = ("file: ", "given: ", "prints", "needs: ", "example")
     marks = [step.mark for path in TUTORIALS for step in steps_of(path.read_text()) if step.mark]
     assert [mark for mark in marks if not mark.startswith(known)] == []
     assert len(marks) > 20
-    assert Path(ROOT / "docs" / "tutorials" / "torch_step.mlir").exists()
+    assert (ROOT / "docs" / "tutorials" / "torch_step.mlir").exists()

@@ -11,7 +11,7 @@ from facts_lines import Lines, Shape, Term
 from hlo_lower.testing.fuzz.draw import Draw, Seeded
 from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
 from hlo_lower.testing.fuzz.index_columns import Array
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers
+from hlo_lower.verify.judges.definitions import ScatterNumbers
 
 FINAL_TYPES = ("i32", "i32", "i32", "i32", "i32", "i32", "i64", "i8", "i16", "ui32", "ui8", "ui64", "ui16")
 LONG = (100, 127, 128, 129, 200, 300)

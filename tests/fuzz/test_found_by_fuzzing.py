@@ -43,6 +43,7 @@ def test_an_attribute_without_a_class_stands_as_text():
     assert "dense<(2.000000e+00,1.000000e+00)>" in str(found[0]["value"])
 
 
+@pytest.mark.usefixtures("judged_by_runs")
 def test_a_negative_i2_constant_is_not_judged_by_xla():
     """XLA writes it over its neighbours in the byte, of the original and of what is fused; the loop comes out right
     and the reference decides."""

@@ -7,8 +7,8 @@ from hlo_lower.testing.fuzz.case_arguments import data
 from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
 from hlo_lower.testing.fuzz.update_computations import Expr, UpdateComputation, evaluate
 from hlo_lower.verify.bounds.compare import first_difference
+from hlo_lower.verify.judges import definitions
 from hlo_lower.verify.judges.interpreter import shared_interpreter
-from hlo_lower.verify.judges.reference import rounded_arithmetic
 from hlo_lower.verify.run import Executable
 
 BINARY = ("add", "subtract", "multiply", "minimum", "maximum", "and", "or", "xor")
@@ -46,7 +46,7 @@ def test_ops_of_a_type(name):
         count = 1 if op in UNARY else 2
         inputs = [data(rng, (64,), element, special=n == 0) for n in range(count)]
         with np.errstate(all="ignore"):
-            found = rounded_arithmetic.apply(op, element.dtype, inputs)
+            found = definitions.apply(op, element.dtype, inputs)
         difference = first_difference([computed(op, name, inputs)], [found])
         assert difference is None, f"{op} on {name}: {difference}"
 

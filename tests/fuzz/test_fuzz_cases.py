@@ -17,7 +17,7 @@ from hlo_lower.testing.fuzz.families import FAMILIES, family_of
 from hlo_lower.testing.fuzz.index_columns import DrawnColumn, compute
 from hlo_lower.testing.fuzz.layouts import LAYOUTS
 from hlo_lower.testing.fuzz.module_text import module_text
-from hlo_lower.verify.drive.index_regimes import REGIMES
+from hlo_lower.verify.drive.input_roles import REGIMES
 
 SEEDS = range(3 * len(STRATA))
 

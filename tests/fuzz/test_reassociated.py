@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hlo_lower.lowering.scatter import reduction
+from hlo_lower.lowering.scatter import numbered_rows
 from hlo_lower.testing.fuzz.campaign_worker import built_in
 from hlo_lower.testing.fuzz.case import STRATA, case_of_seed
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
@@ -82,9 +82,9 @@ def test_the_forms_sum_in_another_order(rule, oob):
 @pytest.mark.sweep
 def test_a_lost_update_is_found(monkeypatch):
     """A form that leaves out what stands one place before is beyond the bound in a good part of the cases."""
-    right = reduction.shift_along
+    right = numbered_rows.shift_along
     monkeypatch.setattr(
-        reduction,
+        numbered_rows,
         "shift_along",
         lambda build, value, step, filling: (
             right(build, value, step + 1, filling)

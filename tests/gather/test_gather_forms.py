@@ -10,9 +10,9 @@ from gather_cases import CASES
 import hlo_lower as hl
 from hlo_lower.facts.gather.canonical import CanonicalGather
 from hlo_lower.ir.builder import Builder
-from hlo_lower.lowering.gather import gather as lowerings
+from hlo_lower.lowering import gather
 from hlo_lower.verify.bounds.compare import first_difference
-from hlo_lower.verify.judges.reference.gather import gather as reference
+from hlo_lower.verify.judges.definitions import gather as reference
 from hlo_lower.verify.run import Executable
 
 SCATTER = {"stablehlo.scatter": "lowered"}
@@ -115,7 +115,7 @@ def test_a_wrong_form_is_found(rule, wrong, monkeypatch):
 
 def test_floats_that_are_added_as_floats_are_found(monkeypatch):
     """0.0 + -0.0 is 0.0: a sum of floats that begins at 0.0 loses a sign, and the comparison finds it."""
-    monkeypatch.setattr(lowerings, "WIDE_FLOATS", frozenset())
+    monkeypatch.setattr(gather, "WIDE_FLOATS", frozenset())
     monkeypatch.setattr(Builder, "constant", constant_of_any_type)
     with pytest.raises(AssertionError):
         check(CASES[0], "compare_sum")

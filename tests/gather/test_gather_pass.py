@@ -8,7 +8,7 @@ from gather_cases import CASES
 
 import hlo_lower as hl
 from hlo_lower.facts.gather.canonical import CanonicalGather
-from hlo_lower.lowering.gather import dynamic_gather
+from hlo_lower.lowering import gather
 from hlo_lower.ops.targets import target_of
 
 TABLE, PAGES = jnp.zeros((6, 3, 4)), jnp.zeros((2, 3), jnp.int32)
@@ -59,6 +59,7 @@ def test_starts_that_are_proved_to_be_inside_are_not_clamped():
         assert notes(hl.lower(exported, target="iree")) == []
 
 
+@pytest.mark.usefixtures("judged_by_runs")
 def test_where_there_is_no_gather_none_is_left():
     """A target that refuses gathers gets none, and the module computes the same on any indices."""
     exported = hl.export(lambda p, t: p[t], TABLE, PAGES)
@@ -186,7 +187,7 @@ def test_a_gather_of_dynamic_shape_is_clamped_by_sizes_of_run_time(fn, shapes, i
 def test_a_limit_of_run_time_that_is_wrong_is_found(monkeypatch):
     """Rows past the end are read where the limit is one too far."""
     exported = hl.export(lambda p, t: p.at[t].get(mode="clip"), TABLE, PAGES, shapes=["n, _, _", "b, _"])
-    monkeypatch.setattr(dynamic_gather, "_limit", lambda build, operand, *_: 1)
+    monkeypatch.setattr(gather, "_limit", lambda build, operand, *_: 1)
     lowered = hl.lower(exported, target="iree")
     places = np.full((1, 3), 4, np.int32)
     pool = np.arange(72, dtype=np.float32).reshape(6, 3, 4)

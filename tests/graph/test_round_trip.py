@@ -1,6 +1,7 @@
 """Reading and writing: what nobody lowers comes back as jaxlib prints it, whatever form it came in."""
 
 import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,8 @@ import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_bytecode, to_portable_artifact, to_text
+
+BOTH = pytest.mark.parametrize("locations", [False, True])
 
 
 def plain(x, w):
@@ -24,103 +27,61 @@ def decode(cache, pos, row):
     return {"cache": cache.at[pos].set(row), "row": row * 2}
 
 
-ARGUMENTS = (np.zeros((4, 4), np.float32), np.zeros((4, 4), np.float32))
 DECODE = (np.zeros((8, 4), np.float32), np.int32(0), np.zeros(4, np.float32))
 
 
 @pytest.fixture(scope="module")
 def traced():
-    """The lowered plain function, traced once."""
-    return jax.jit(plain).lower(*ARGUMENTS)
-
-
-@pytest.fixture(scope="module")
-def decode_traced():
     """The lowered cache write."""
     return jax.jit(decode).lower(*DECODE)
 
 
 @pytest.fixture(scope="module")
-def decode_exported():
+def exported():
     """The exported cache write."""
     return jax.export.export(jax.jit(decode))(*DECODE)
 
 
-@pytest.mark.parametrize("locations", [False, True])
-def test_a_module_without_scatters_comes_back_byte_for_byte(traced, locations):
+@BOTH
+def test_a_module_without_scatters_comes_back_byte_for_byte(locations):
     """Text from jaxlib, with or without locations, is written as it was read."""
-    text = traced.as_text(debug_info=locations)
+    text = jax.jit(plain).lower(*[np.zeros((4, 4), np.float32)] * 2).as_text(debug_info=locations)
     assert ("loc(" in text) is locations
-    assert text == to_text(read(text))
-    assert text == hl.lower(text).text
-    assert text == hl.lower(text.encode()).text
+    assert text == to_text(read(text)) == hl.lower(text).text == hl.lower(text.encode()).text
 
 
-@pytest.mark.parametrize("locations", [False, True])
-def test_what_is_not_lowered_keeps_its_lines(decode_traced, locations):
-    """Lowering one scatter leaves every line of the other operations as it was."""
-    text = decode_traced.as_text(debug_info=locations)
+@BOTH
+def test_what_is_not_lowered_keeps_its_lines(traced, locations):
+    """Lowering one scatter leaves every line of the other operations as it was, but for the numbers of values."""
+    text = traced.as_text(debug_info=locations)
     lowered = hl.lower(text).text
-    [kept] = [line for line in text.splitlines() if "stablehlo.multiply" in line]
-    assert any(line.split("=")[1].split("loc(")[0].split(" %")[0] == kept.split("=")[1].split("loc(")[0].split(" %")[0]
-               for line in lowered.splitlines() if "stablehlo.multiply" in line)  # fmt: skip
+    ops = [re.findall(r"= (stablehlo\.multiply) .* : (\S+)", one) for one in (text, lowered)]
+    assert len(ops[0]) == 1
+    assert ops[0][0] in ops[1]
     assert ("loc(" in lowered) is locations
     assert "stablehlo.scatter" not in lowered
 
 
-def forms(traced, exported, path):
-    """The same module in every form that can be read."""
-    text = traced.as_text(debug_info=True)
-    graph = read(text)
-    generic = traced.compiler_ir("stablehlo").operation.get_asm(print_generic_op_form=True, enable_debug_info=True)
+def test_every_form_of_a_module_lowers_to_the_same(traced, exported, tmp_path):
+    """Text, generic text, bytecode, a portable artifact, an Exported, a Lowered and a path all give one result, and the
+    place of a scatter is the line of the user's file."""
+    text, path = traced.as_text(debug_info=True), tmp_path / "decode.mlir"
     path.write_text(text)
-    return {
-        "pretty text": text,
-        "generic text": generic,
-        "text as bytes": text.encode(),
-        "bytecode": to_bytecode(graph),
-        "portable artifact": to_portable_artifact(graph),
-        "Exported": exported,
-        "serialized Exported": bytes(exported.serialize()),
-        "Lowered": traced,
-        "path": path,
-        "path as str": str(path),
-    }
+    generic = traced.compiler_ir("stablehlo").operation.get_asm(print_generic_op_form=True, enable_debug_info=True)
+    binary = [to_bytecode(read(text)), to_portable_artifact(read(text)), bytes(exported.serialize())]
+    place = f"test_round_trip.py:{decode.__code__.co_firstlineno + 2}"
+    for source in (text, generic, text.encode(), *binary, exported, traced, path, str(path)):
+        graph, lowered = read(source), hl.lower(source)
+        assert [str(graph.location(scatter)) for scatter in graph.scatters] == [place]
+        assert graph.location(graph.scatters[0]).scope.startswith("jit(decode)/")
+        assert [(r.rule, r.subset) for r in lowered.records] == [("guarded_dynamic_update_slice", "Tile")]
+        assert "stablehlo.dynamic_update_slice" in lowered.text
+        assert "stablehlo.scatter" not in lowered.text
 
 
-def test_every_form_of_a_module_lowers_to_the_same(decode_traced, decode_exported, tmp_path):
-    """Text, generic text, bytecode, a portable artifact, an Exported, a Lowered and a path all give one result."""
-    found = {}
-    for form, source in forms(decode_traced, decode_exported, tmp_path / "decode.mlir").items():
-        graph = read(source)
-        lowered = hl.lower(source)
-        assert len(graph.scatters) == 1, form
-        assert (lowered.records[0].location, lowered.records[0].subset) != ("test_round_trip.py", "Point")
-        found[form] = (
-            [r.rule for r in lowered.records],
-            lowered.records[0].subset,
-            "stablehlo.dynamic_update_slice" in lowered.text,
-            "stablehlo.scatter" in lowered.text,
-        )
-    expected = (["guarded_dynamic_update_slice"], "Tile", True, False)
-    assert dict.fromkeys(found, expected) == found
-
-
-def test_every_form_with_locations_names_the_source(decode_traced, decode_exported, tmp_path):
-    """The place of a scatter is the line of the user's file in every form that carries locations."""
-    line = decode.__code__.co_firstlineno + 2
-    places = {
-        form: str(graph.location(graph.scatters[0]))
-        for form, source in forms(decode_traced, decode_exported, tmp_path / "decode.mlir").items()
-        for graph in [read(source)]
-    }
-    assert dict.fromkeys(places, f"test_round_trip.py:{line}") == places
-
-
-def test_without_locations_a_place_is_the_modules_own_line(decode_traced, tmp_path):
+def test_without_locations_a_place_is_the_modules_own_line(traced, tmp_path):
     """A module without locations gives the line of the op in its own text, under the file's name."""
-    text = decode_traced.as_text()
-    path = tmp_path / "decode.mlir"
+    text, path = traced.as_text(), tmp_path / "decode.mlir"
     path.write_text(text)
     graph = read(path)
     line = 1 + next(i for i, one in enumerate(text.splitlines()) if "stablehlo.scatter" in one)
@@ -129,47 +90,26 @@ def test_without_locations_a_place_is_the_modules_own_line(decode_traced, tmp_pa
     assert (str(path), line) == (location.file, location.line)
 
 
-def test_a_scope_is_the_name_stack(decode_traced):
-    """The scope of an op is the outermost name of its location."""
-    graph = read(decode_traced.as_text(debug_info=True))
-    assert graph.location(graph.scatters[0]).scope.startswith("jit(decode)/")
-
-
-def test_bytecode_and_portable_artifact_read_back(decode_traced):
-    """Bytes read back as the same text; of a range of columns, jaxlib's bytecode keeps where it begins."""
-    graph = read(decode_traced.as_text(debug_info=True))
-    assert re.sub(r" to [0-9:]+", "", to_text(graph)) == re.sub(r" to [0-9:]+", "", to_text(read(to_bytecode(graph))))
-    assert read(to_portable_artifact(graph)).op_count == graph.op_count
-
-
-def test_writing_leaves_the_graph_as_it_is(decode_traced):
-    """Every form can be asked for, in any order, and asking changes nothing."""
-    graph = read(decode_traced)
+def test_what_is_written_reads_back_and_leaves_the_graph_as_it_is(traced):
+    """Every form can be asked for, in any order; of a range of columns, jaxlib's bytecode keeps where it begins; of a
+    portable artifact a version can be asked for."""
+    graph = read(traced)
     before = to_text(graph)
-    first = to_portable_artifact(graph)
+    first, old, bytecode = to_portable_artifact(graph), to_portable_artifact(graph, "1.0.0"), to_bytecode(graph)
     assert (to_text(graph), to_portable_artifact(graph)) == (before, first)
-    to_bytecode(graph)
-    assert to_text(graph) == before
-
-
-def test_a_portable_artifact_of_an_older_version_reads(decode_traced):
-    """A version can be asked for."""
-    graph = read(decode_traced.as_text())
-    old = to_portable_artifact(graph, "1.0.0")
+    assert re.sub(r" to [0-9:]+", "", to_text(read(bytecode))) == re.sub(r" to [0-9:]+", "", before)
     assert b"StableHLO_v1.0.0" in old[:64]
-    assert read(old).op_count == graph.op_count
+    assert read(old).op_count == read(first).op_count == graph.op_count
 
 
-def test_an_exported_is_remembered(decode_exported):
+def test_an_exported_is_remembered(exported):
     """Read keeps the Exported that a module came from, given or serialized; text has none."""
-    assert read(decode_exported).exported is decode_exported
-    again = read(bytes(decode_exported.serialize())).exported
-    assert again is not None
-    assert decode_exported.in_tree == again.in_tree
-    assert read(decode_exported.mlir_module()).exported is None
+    assert read(exported).exported is exported
+    assert read(bytes(exported.serialize())).exported.in_tree == exported.in_tree
+    assert read(exported.mlir_module()).exported is None
 
 
-@pytest.mark.parametrize("locations", [False, True])
+@BOTH
 def test_a_system_without_files_in_memory_prints_the_same(locations, monkeypatch):
     """What is printed into a file in memory is what the bindings print, also where the text is not ASCII."""
     head = 'func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> attributes {a = "\u00e4"}'
@@ -182,3 +122,65 @@ def test_a_system_without_files_in_memory_prints_the_same(locations, monkeypatch
 
     monkeypatch.setattr("os.memfd_create", refused, raising=False)
     assert mlir.print_module(module, locations=locations) == printed
+
+
+def constants_of(*constants):
+    """The constants of a module of such texts and types, as they are read."""
+    kinds = ", ".join(kind for _, kind in constants)
+    body = "\n".join(f"%{i} = stablehlo.constant {text} : {kind}" for i, (text, kind) in enumerate(constants))
+    results = ", ".join(f"%{i}" for i in range(len(constants)))
+    graph = hl.read(f"func.func public @main() -> ({kinds}) {{\n{body}\nreturn {results} : {kinds}\n}}")
+    return [node.constant() for node in graph.main.body.nodes if node.name == "stablehlo.constant"]
+
+
+def raw(array):
+    """The bytes of an array as text."""
+    return f'dense<"0x{array.tobytes().hex()}">'
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (9, 11), (1, 67)])
+def test_a_long_mask_is_read_as_it_was_written(shape):
+    """Each value comes back, whatever is left over of the last byte."""
+    mask = np.random.default_rng(0).integers(0, 2, shape).astype(bool)
+    rows = f"dense<{mask.tolist()}>".lower()
+    np.testing.assert_array_equal(*constants_of((rows, f"tensor<{shape[0]}x{shape[1]}xi1>")), mask)
+
+
+def test_a_mask_that_is_packed_is_read_from_the_lowest_bit():
+    """As jaxlib 0.9 prints the lower triangle of 16 x 16, two bytes a row; of nine values the last byte holds one."""
+    lower = "0x0100030007000F001F003F007F00FF00FF01FF03FF07FF0FFF1FFF3FFF7FFFFF"
+    mask = mlir.parse_dense(f'dense<"{lower}"> : tensor<16x16xi1>', np.dtype(bool), 256)
+    np.testing.assert_array_equal(mask.reshape(16, 16), np.tril(np.ones((16, 16), bool)))
+    rest = mlir.parse_dense('dense<"0x0A01"> : tensor<9xi1>', np.dtype(bool), 9)
+    np.testing.assert_array_equal(np.flatnonzero(rest), [1, 3, 8])
+
+
+@pytest.mark.parametrize("count", [16, 99, 130])
+def test_text_of_another_mlir_is_read_whichever_way_it_writes_masks(count):
+    """As bits and as bytes, side by side, beside raw data of another type: one is not how this MLIR writes."""
+    mask = np.random.default_rng(count).integers(0, 2, count).astype(bool)
+    floats, kind = np.arange(count, dtype=np.float32), f"tensor<{count}xi1>"
+    packed = raw(np.packbits(mask, bitorder="little"))
+    found = constants_of((packed, kind), (raw(floats), f"tensor<{count}xf32>"), (raw(mask), kind))
+    for one, expected in zip(found, (mask, floats, mask), strict=True):
+        np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.parametrize(("text", "kind"), [("0x0A010", "99xi1"), ("0x0A01", "99xi1"), ("0x0A0102", "16xf32")])
+def test_raw_data_of_no_known_size_stays_an_error(text, kind):
+    """Half a byte, neither bits nor bytes, another type: told at its place."""
+    with pytest.raises(hl.InputError, match=r":2:.*hex"):
+        constants_of((f'dense<"{text}">', f"tensor<{kind}>"))
+
+
+def test_a_function_with_a_quoted_name_is_kept_where_it_is_called():
+    """Branches become selects, and the function that one of them calls is not taken for
+    one that nothing names; symbols are named without quotes."""
+    text = Path(__file__).with_name("quoted_name.mlir").read_text()
+    target = hl.Target("npu", refused={"stablehlo.scatter": "lowered", "stablehlo.case": "none"})
+    lowered = hl.lower(text, target=target)
+    assert lowered.refused == ()
+    assert hl.verify(text, lowered, level="full").ok
+    module = mlir.parse_module(text)
+    calls = [op for op in mlir.walked(module.operation) if op.name == "func.call"]
+    assert [mlir.symbols_in(op) for op in calls] == [{"<lambda>"}]

@@ -5,9 +5,8 @@ import pytest
 
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.kind import Stage
-from hlo_lower.lowering.engine.stage import run_stage
+from hlo_lower.lowering.engine.engine import run_stage
+from hlo_lower.lowering.engine.kind import Context, Stage
 from hlo_lower.lowering.kinds import default_registry, kinds_of
 from hlo_lower.lowering.options import Options
 from hlo_lower.ops.targets.target import Target

@@ -12,9 +12,9 @@ from hlo_lower.cli import main
 from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.integers64 import overflow
+from hlo_lower.lowering.integers64 import checks
 from hlo_lower.lowering.integers64.demote import demote_i64
-from hlo_lower.lowering.integers64.wrapper import with_original_signature
+from hlo_lower.lowering.integers64.demotion import with_original_signature
 from hlo_lower.verify import verify_plain
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.run import Executable
@@ -184,7 +184,7 @@ def test_a_wrong_test_is_caught(name, monkeypatch):
     how = {"seed": 0, "runs": 3, "memory_budget": 1 << 30, "near": False, "checked": True}
     assert verify_plain(text, right, **how).status == "equal"
     always = lambda build, node: build.constant(1, node.result().static_shape, "i1")  # noqa: E731
-    monkeypatch.setattr(overflow, "_TESTS", dict.fromkeys(overflow._TESTS, always))
+    monkeypatch.setattr(checks, "_TESTS", dict.fromkeys(checks._TESTS, always))
     wrong, _ = with_check(text)
     assert verify_plain(text, wrong, **how).status == "differs"
 

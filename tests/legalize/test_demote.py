@@ -14,8 +14,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.integers64.demote import demote_i64
-from hlo_lower.lowering.integers64.demotion import narrow_arguments
-from hlo_lower.lowering.integers64.wrapper import with_original_signature
+from hlo_lower.lowering.integers64.demotion import narrow_arguments, with_original_signature
 from hlo_lower.verify.bounds.compare import first_difference
 
 INT32, INT64 = np.iinfo(np.int32), np.iinfo(np.int64)

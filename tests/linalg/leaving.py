@@ -4,8 +4,7 @@ from typing import Any
 
 import hlo_lower as hl
 from hlo_lower.ir.reader import read
-from hlo_lower.lowering.linalg.linalg_report import LinalgReport
-from hlo_lower.lowering.linalg.lower import to_linalg
+from hlo_lower.lowering.linalg.lower import LinalgReport, to_linalg
 from hlo_lower.ops.targets.target import Target
 
 LINALG = Target(

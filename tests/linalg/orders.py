@@ -5,10 +5,8 @@ from leaving import lowered_text
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.reader import read
-from hlo_lower.lowering.linalg.linalg_report import LinalgReport
-from hlo_lower.lowering.linalg.lower import to_linalg
-from hlo_lower.lowering.linalg.scf_for import index_constant
-from hlo_lower.lowering.linalg.scf_forall import range_of
+from hlo_lower.lowering.linalg.loops import index_constant, range_of
+from hlo_lower.lowering.linalg.lower import LinalgReport, to_linalg
 
 
 def parallel(source, *, is_reversed=False) -> tuple[str, LinalgReport]:

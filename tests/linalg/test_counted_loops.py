@@ -7,7 +7,7 @@ from leaving import left_as_linalg
 
 import hlo_lower as hl
 from hlo_lower.ir.reader import read
-from hlo_lower.lowering.loops.counted import CountedLoop, read_counted
+from hlo_lower.lowering.loops import CountedLoop, read_counted
 
 LOOP = """
 func.func @main(%a: tensor<i32>, %n: tensor<i32>, %f: tensor<f32>) -> (tensor<i32>, tensor<i32>, tensor<f32>) {{

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.lowering.linalg import lower, windows
+from hlo_lower.lowering.linalg import lower, structured_ops
 from hlo_lower.ops.targets import target_of
 
 pytestmark = pytest.mark.sweep
@@ -114,8 +114,8 @@ def test_a_name_changes_no_element_and_no_order(made, monkeypatch):
 
 def test_a_wrong_name_is_found(monkeypatch):
     """The comparison can fail: strides and dilations in each other's place."""
-    steps = windows.Windowed.steps
-    monkeypatch.setattr(windows.Windowed, "steps", lambda *given: (found := steps(*given)) and found[::-1])
+    steps = structured_ops.Windowed.steps
+    monkeypatch.setattr(structured_ops.Windowed, "steps", lambda *given: (found := steps(*given)) and found[::-1])
     rng, wrong = random.Random(1), 0
     for _ in range(20):
         with suppress(hl.NotLoweredError):  # where the sizes tell already

@@ -10,7 +10,7 @@ from orders import parallel
 from random_graphs import program, tiled
 
 import hlo_lower as hl
-from hlo_lower.lowering.linalg import counter, scf_forall
+from hlo_lower.lowering.linalg import loops
 from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.verify.run import Executable
 
@@ -115,22 +115,22 @@ def results(source, *, is_reversed=False):
 
 def always_apart(monkeypatch):
     """Slices that meet are taken for such ones that do not."""
-    monkeypatch.setattr(scf_forall, "_are_apart", lambda *_: True)
+    monkeypatch.setattr(loops, "_are_apart", lambda *_: True)
 
 
 def any_read(monkeypatch):
     """An iteration may read what it likes of what it writes to."""
-    monkeypatch.setattr(scf_forall, "_places", lambda *_: True)
+    monkeypatch.setattr(loops, "_places", lambda *_: True)
 
 
 def dropped_last(monkeypatch):
     """The tile that is moved back is not computed."""
-    monkeypatch.setattr(scf_forall, "_split", lambda *_: None)
+    monkeypatch.setattr(loops, "_split", lambda *_: None)
 
 
 def unscaled(monkeypatch):
     """Places are the counter, not its multiple."""
-    monkeypatch.setattr(counter._Places, "_op", lambda places, name, value, number: value)
+    monkeypatch.setattr(loops._Places, "_op", lambda places, name, value, number: value)
 
 
 WRONG = {

@@ -5,7 +5,7 @@ import pytest
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph
-from hlo_lower.lowering.linalg.counter_values import CounterValues
+from hlo_lower.lowering.linalg.loops import CounterValues
 
 BODY = """\
 func.func @main(%from: index, %data: i32) {{

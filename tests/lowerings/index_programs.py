@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers
+from hlo_lower.verify.judges.definitions import ScatterNumbers
 
 INDEX_TYPES = {"i8": np.int8, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "ui32": np.uint32}
 BODIES = {

@@ -9,8 +9,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers, scatter
-from hlo_lower.verify.judges.reference.update_computation import combine_of
+from hlo_lower.verify.judges.definitions import ScatterNumbers, combine_of, scatter
 from hlo_lower.verify.run import Executable
 
 DTYPES = {

@@ -11,8 +11,7 @@ import pytest
 from index_programs import draw_arguments, draw_case
 
 import hlo_lower as hl
-from hlo_lower.verify.judges.reference.scatter import scatter
-from hlo_lower.verify.judges.reference.update_computation import combine_of
+from hlo_lower.verify.judges.definitions import combine_of, scatter
 from hlo_lower.verify.run import Executable
 
 POLICIES = ("xla", "spec")

@@ -7,9 +7,9 @@ import pytest
 from test_differential import DTYPES, check, draw, regimes
 
 import hlo_lower as hl
-from hlo_lower.lowering.scatter import reduction
+from hlo_lower.lowering.scatter import numbered_rows
 from hlo_lower.verify.bounds.compare import first_difference
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers, scatter
+from hlo_lower.verify.judges.definitions import ScatterNumbers, scatter
 from hlo_lower.verify.run import Executable
 
 MANY = ("points", "rows", "windows", "two batches", "implicit", "interleaved")
@@ -137,8 +137,8 @@ def test_sums_of_floats_where_their_order_is_free(rule, combiner, form, oob):
 
 def test_infinities_multiplied_by_0_are_found(monkeypatch):
     """The comparison of sums can fail: a product that takes infinities and NaN as they are spoils other rows."""
-    monkeypatch.setattr(reduction, "_columns", lambda build, value: value)
-    monkeypatch.setattr(reduction, "_sum", lambda build, product, update, shape: product)
+    monkeypatch.setattr(numbered_rows, "_columns", lambda build, value: value)
+    monkeypatch.setattr(numbered_rows, "_sum", lambda build, product, update, shape: product)
     with pytest.raises(AssertionError):
         check("rows", "add", "xla", ["f32"], same=near, float_mode="reassociate", prefer=("one_hot_dot",))
 

@@ -14,10 +14,9 @@ import hlo_lower as hl
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.scatter import classify, constant_map
 from hlo_lower.facts.scatter.arrange import Arrangement
-from hlo_lower.lowering.scatter import constant, unrolled, window
+from hlo_lower.lowering.scatter import constant, many_windows, one_window
 from hlo_lower.ops.axes.dynamic_tile import ShiftedTile
-from hlo_lower.verify.judges.reference.scatter import scatter
-from hlo_lower.verify.judges.reference.update_computation import combine_of
+from hlo_lower.verify.judges.definitions import combine_of, scatter
 from hlo_lower.verify.run import Executable
 
 
@@ -139,9 +138,9 @@ def parts_in_the_other_order(monkeypatch):
 
 
 def second_window_always_written(monkeypatch):
-    right = window._write
+    right = one_window._write
 
-    monkeypatch.setattr(window, "_write", lambda *given: right(*given[:-2], None, given[-1]))
+    monkeypatch.setattr(one_window, "_write", lambda *given: right(*given[:-2], None, given[-1]))
 
 
 def second_window_left_out(monkeypatch):
@@ -191,12 +190,12 @@ def start_clamped(monkeypatch):
 
 
 def rows_of_another_coordinate(monkeypatch):
-    right = unrolled.slice_along
+    right = many_windows.slice_along
 
     def wrong(build, value, axis, start, size):
         return right(build, value, axis, value.static_shape[axis] - size - start, size)
 
-    monkeypatch.setattr(unrolled, "slice_along", wrong)
+    monkeypatch.setattr(many_windows, "slice_along", wrong)
 
 
 def first_writer_kept(monkeypatch):

@@ -49,9 +49,6 @@ def bound(q, keys, values):
     return relative[:, None] * mixed
 
 
-# --- pages --------------------------------------------------------------------------------------------------------
-
-
 def poison(generator, shape, dtype):
     """NaN everywhere, of many bit patterns; in bfloat16 of both signs, as XLA's CPU keeps no more of its NaN."""
     bits = BITS[np.dtype(dtype)]
@@ -138,57 +135,62 @@ def pages_of(config, kind, lengths, starts, spare=3, clean=False):
     return Pages(table, np.array(lengths, np.int32), *made, *pools)
 
 
-# --- a decode step and a chunk of prefill over such pages ---------------------------------------------------------
+def inputs(config, kind, lengths, starts=None, **pages):
+    """Pages with the tokens before starts, and the arguments of `prefill` that add a chunk; padding is NaN.
 
-
-def queries_of(pages, heads, *tokens):
-    """Random queries [batch, *tokens, heads, dim] of the pages' dtype."""
-    shape = (len(pages.lengths), *tokens, heads, pages.k_pool.shape[2])
-    return np.random.default_rng(5).normal(size=shape).astype(pages.k_pool.dtype)
-
-
-def decode_inputs(config, kind, lengths, **pages):
-    """Pages without the last token of each sequence, and the arguments of `decode` that add it; padding is NaN."""
-    pages = pages_of(config, kind, lengths, [max(0, n - 1) for n in lengths], **pages)
-    slots = [slots_of(row, [n - 1], config.block_size)[0] for row, n in zip(pages.table, lengths, strict=True)]
-    nothing = np.full(pages.k_pool.shape[1:], np.nan, pages.k_pool.dtype)
-    k, v = (np.stack([t[-1] if len(t) else nothing for t in tokens]) for tokens in (pages.keys, pages.values))
-    q = queries_of(pages, config.heads)
-    return pages, (q, k, v, pages.k_pool, pages.v_pool, np.array(slots), pages.table, pages.lengths)
-
-
-def prefill_inputs(config, kind, lengths, starts, **pages):
-    """Pages with the tokens before starts, and the arguments of `prefill` that add a chunk; padding is NaN."""
+    Without starts the arguments of `decode`, that add the last token of each sequence.
+    """
+    one = starts is None
+    starts, size = ([max(0, n - 1) for n in lengths], 1) if one else (starts, config.chunk)
     pages = pages_of(config, kind, lengths, starts, **pages)
-    batch, size = len(lengths), config.chunk
-    slots = np.full((batch, size), -1, np.int32)
-    new = np.full((2, batch, size, *pages.k_pool.shape[1:]), np.nan, pages.k_pool.dtype)
+    shape = len(lengths), size
+    slots = np.full(shape, -1, np.int32)
+    new = np.full((2, *shape, *pages.k_pool.shape[1:]), np.nan, pages.k_pool.dtype)
     for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
         own = range(start, min(length, start + size))
         slots[i, : len(own)] = slots_of(pages.table[i], own, config.block_size)
         for which, tokens in enumerate((pages.keys, pages.values)):
             new[which, i, : len(own)] = tokens[i][start : start + size]
-    q = queries_of(pages, config.heads, size)
-    rest = (pages.k_pool, pages.v_pool, slots, pages.table, np.array(starts, np.int32), pages.lengths)
-    return pages, (q, *new, *rest)
+    q = np.random.default_rng(5).normal(size=(*shape, config.heads, new.shape[-1])).astype(new.dtype)
+    pools = pages.k_pool, pages.v_pool
+    if one:
+        return pages, (q[:, 0], *new[:, :, 0], *pools, slots[:, 0], pages.table, pages.lengths)
+    return pages, (q, *new, *pools, slots, pages.table, np.array(starts, np.int32), pages.lengths)
 
 
-def decode_excess(pages, q, out):
-    """The largest error of a decode step as a multiple of its bound; infinite where it is not a number."""
-    return max(_excess(q[i], pages.keys[i], pages.values[i], out[i]) for i in range(len(q)))
-
-
-def prefill_excess(pages, starts, q, out):
-    """The same of a chunk of prefill, whose padding is to be zeros."""
+def excess(pages, args, out):
+    """The largest error of a step as a multiple of its bound, infinite where it is not a number; padding is zeros."""
+    starts = np.maximum(pages.lengths - 1, 0) if args[0].ndim == 3 else args[7]
+    q, out = (np.asarray(a).reshape(len(starts), -1, *a.shape[-2:]) for a in (args[0], out))
     worst = 0.0
-    for i, length in enumerate(pages.lengths):
-        for j in range(q.shape[1]):
-            seen = starts[i] + j + 1 if starts[i] + j < length else 0
-            worst = max(worst, _excess(q[i, j], pages.keys[i][:seen], pages.values[i][:seen], out[i][j]))
+    for i, j in np.ndindex(q.shape[:2]):
+        seen = starts[i] + j + 1 if starts[i] + j < pages.lengths[i] else 0
+        keys, values = pages.keys[i][:seen], pages.values[i][:seen]
+        error = np.abs(out[i, j].astype(np.float64) - dense(q[i, j], keys, values))
+        limit = np.maximum(bound(q[i, j], keys, values), 1e-300)
+        worst = max(worst, float(np.max(np.where(np.isfinite(error), error / limit, np.inf))))
     return worst
 
 
-def _excess(q, keys, values, out):
-    error = np.abs(np.asarray(out, np.float64) - dense(q, keys, values))
-    limit = np.maximum(bound(q, keys, values), 1e-300)
-    return float(np.max(np.where(np.isfinite(error), error / limit, np.inf)))
+def are_kept(args, pools):
+    """Whether each row that no slot names has the bits that it had, and each other row its token."""
+    slots = args[5].reshape(-1)
+    kept = (slots >= 0) & (slots < len(args[3]))
+    for new, before, after in zip(args[1:3], args[3:5], pools, strict=True):
+        expected = before.copy()
+        expected[slots[kept]] = new.reshape(-1, *new.shape[-2:])[kept]
+        if not np.array_equal(bits_of(expected), bits_of(after)):
+            return False
+    return True
+
+
+def assert_right(step, config, kind, lengths, starts=None, more=(), **pages):
+    """Check a step: right to rounding, with NaN in all other pages, which it leaves as they are; returns the results.
+
+    `more` are arguments that an open export takes behind the others.
+    """
+    pages, args = inputs(config, kind, lengths, starts, **pages)
+    out, *pools = step(*args, *more)
+    assert excess(pages, args, out) <= 1, kind
+    assert are_kept(args, pools), kind
+    return out

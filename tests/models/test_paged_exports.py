@@ -1,189 +1,267 @@
 """The exports of models/paged_attention.py through the tool: no scatter is left, and dense attention is the judge."""
 
 import re
+from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
+from itertools import product
 
 import dense_attention as judge
 import jax
 import numpy as np
 import pytest
+from model_runs import QUICKLY, model
 
 import hlo_lower as hl
-from hlo_lower.ir.export.load import load_function
+from hlo_lower.consumers import IREE
+from hlo_lower.consumers.iree import compile_module
+from hlo_lower.facts.scatter.flat import FlatScatter
+from hlo_lower.report.row import writes as written_part
 from hlo_lower.verify import Assumed, Effort
 from hlo_lower.verify.module_runs import verify_module
+from hlo_lower.verify.run import Executable
 
-paged = load_function(f"{Path(__file__).parents[2]}/models/paged_attention.py:decode").module
+paged = model("paged_attention.py")
 
 LENGTHS = (0, 1, 4, 5, 16, 11)
 STARTS = (0, 0, 0, 2, 12, 8)
 CONFIG = paged.Config(batch=6, max_blocks=4, total_pool_blocks=27, chunk=4)
-QUICKLY = {"xla_backend_optimization_level": 0}  # compile time is all of these tests' time
+SWEPT = pytest.mark.sweep
+
+
+def swept(*cases):
+    """Cases for the sweep."""
+    return [pytest.param(*case, marks=SWEPT) for case in cases]
 
 
 @cache
-def exported(name, **fields):
+def exported(name, config=CONFIG):
     """An export of the model, of six sequences; an open one with its own symbolic shapes."""
-    config, entry = paged.Config(**vars(CONFIG) | fields), paged.EXPORTS[name]
-    fn = partial(getattr(paged, name), config=config)
+    entry, fn = paged.EXPORTS[name], partial(getattr(paged, name), config=config)
     return hl.export(fn, *entry["args"](config), shapes=entry.get("shapes"), donate=entry["donate"])
 
 
 @cache
-def lowered(name, oob="xla", **fields):
+def lowered(name, config=CONFIG, **options):
     """An export lowered."""
-    return hl.lower(exported(name, **fields), oob=oob)
+    return hl.lower(exported(name, config), **options)
 
 
 @cache
-def step_of(name, **fields):
+def step_of(name, config=CONFIG):
     """A lowered export as a function, compiled once for all tests of the same shapes."""
-    return jax.jit(lowered(name, **fields).exported.call, compiler_options=QUICKLY)
+    return jax.jit(lowered(name, config).exported.call, compiler_options=QUICKLY)
 
 
-def open_arguments(args, config):
-    """What an open export takes more: a reference to each block, and the places in a block."""
-    return *args, np.ones(len(args[3]) // config.block_size, np.int32), np.arange(config.block_size, dtype=np.int32)
-
-
-ALL = tuple(paged.EXPORTS)
-
-
-@pytest.mark.parametrize("oob", ["xla", "spec"])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("oob", ["xla", *swept(["spec"])])
+@pytest.mark.parametrize("name", paged.EXPORTS)
 def test_no_scatter_is_left(name, oob):
     """Each write of each export is an assignment to rows or pages that data chooses, and is lowered."""
-    scatters = hl.read(exported(name)).scatters
-    result = lowered(name, oob)
+    scatters, result = hl.read(exported(name)).scatters, lowered(name, oob=oob)
     assert len(scatters) == len(result.records) == (1 if name.startswith("write") else 2)
     assert not hl.read(result.text).scatters
     subset = "Windows" if name == "write_page_slots" else "Filter"  # there a page is a run of rows
     assert {(record.subset, record.combiner) for record in result.records} == {(subset, "assign")}
 
 
-PROVED = (
-    "decode",
-    pytest.param("decode_open", marks=pytest.mark.sweep),
-    "write_blocks",
-    "write_pages",
-    "write_page_slots",
+def are_verified(name, result, **how):
+    """Check that an export and what it is lowered to are equal."""
+    verdict = hl.verify(exported(name), result, **how)
+    assert verdict.ok, "\n".join(verdict.lines())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "write_blocks",
+        "write_pages",
+        *(pytest.param(n, marks=SWEPT) for n in ("decode", "decode_open", "write_page_slots")),
+    ],
 )
-"""The writes, each once; the other exports have one of them, and a sweep of their own below."""
-
-
-@pytest.mark.parametrize("name", PROVED)
 def test_each_write_verifies(name):
     """Every scatter of an export is proved in all regimes of its indices: negative, past the end, repeated."""
-    verdict = hl.verify(exported(name), lowered(name), level="regions")
-    assert verdict.ok, "\n".join(verdict.lines())
+    are_verified(name, lowered(name), level="regions")
 
 
-@pytest.mark.sweep
+@SWEPT
 @pytest.mark.parametrize("oob", ["xla", "spec"])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", paged.EXPORTS)
 def test_a_whole_export_verifies(name, oob):
     """The whole module computes the same, before and after, for open sizes at several of them."""
-    verdict = hl.verify(exported(name), lowered(name, oob), oob=oob, level="full")
-    assert verdict.ok, "\n".join(verdict.lines())
+    are_verified(name, lowered(name, oob=oob), oob=oob, level="full")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("kind", ["contiguous", "shuffled", "some_pairs"])
-def test_a_lowered_step_is_dense_attention(kind, dtype):
-    """Decode and prefill without scatters are right to rounding, with padding slots and NaN in all other pages."""
-    config = paged.Config(**vars(CONFIG) | {"dtype": dtype})
-    pages, args = judge.decode_inputs(config, kind, LENGTHS)
-    out, *pools = step_of("decode", dtype=dtype)(*args)
-    assert judge.decode_excess(pages, args[0], out) <= 1
-    unchanged(args, pools)
-    pages, args = judge.prefill_inputs(config, kind, LENGTHS, STARTS)
-    out, *pools = step_of("prefill", dtype=dtype)(*args)
-    assert judge.prefill_excess(pages, STARTS, args[0], out) <= 1
-    unchanged(args, pools)
-
-
-def unchanged(args, pools):
-    """Check that each row that no slot names has the bits that it had, and each other row its token."""
-    slots = args[5].reshape(-1)
-    kept = (slots >= 0) & (slots < len(args[3]))
-    for new, before, after in zip(args[1:3], args[3:5], pools, strict=True):
-        expected = before.copy()
-        expected[slots[kept]] = new.reshape(-1, *new.shape[-2:])[kept]
-        np.testing.assert_array_equal(judge.bits_of(expected), judge.bits_of(after))
+def assert_dropped(step, config, lengths, *slots):
+    """Check that slots outside the pool, alike ones among them, write nothing, and others their rows."""
+    _, args = judge.inputs(config, "some_pairs", lengths)
+    for numbers in slots:
+        args[5][:] = numbers
+        _, *pools = step(*args)
+        assert judge.are_kept(args, pools)
 
 
 def test_padding_of_any_kind_is_dropped():
     """Slots of -1, and others outside the pool, leave a lowered step's pages alone; several are alike."""
-    _, args = judge.decode_inputs(CONFIG, "some_pairs", LENGTHS)
-    rows = len(args[3])
-    args[5][:] = (-1, -1, rows, 2**31 - 1, -(2**31), rows)
-    _, *pools = step_of("decode")(*args)
-    unchanged(args, pools)
+    rows = CONFIG.total_pool_blocks * CONFIG.block_size
+    assert_dropped(step_of("decode"), CONFIG, LENGTHS, (-1, -1, rows, 2**31 - 1, -(2**31), rows))
 
 
-SIZES = [  # batch, blocks that no sequence has, block_size
-    ((5, 1, 4), {}),
-    ((1,), {"spare": 0, "block_size": 4}),
-    ((3, 0, 6), {"spare": 5, "block_size": 3}),
-    ((4, 1), {"spare": 1, "block_size": 1}),
-]
-
-
-@pytest.mark.parametrize(("lengths", "sizes"), SIZES)
-def test_an_open_step_is_dense_attention_at_any_size(lengths, sizes):
-    """One lowered module with open batch, pool and block size is right at each of them, without being refined."""
-    assert "?x2x8xf32" in lowered("decode_open").text
-    config = paged.Config(**vars(CONFIG) | {"block_size": sizes.get("block_size", 4)})
-    spare = sizes.get("spare", 3)
-    pages, args = judge.decode_inputs(config, "some_pairs", lengths, spare=spare)
-    out, *pools = step_of("decode_open")(*open_arguments(args, config))
-    assert judge.decode_excess(pages, args[0], out) <= 1
-    unchanged(args, pools)
-    starts = [max(0, length - 3) for length in lengths]
-    pages, args = judge.prefill_inputs(config, "some_pairs", lengths, starts, spare=spare)
-    out, *pools = step_of("prefill_open")(*open_arguments(args, config))
-    assert judge.prefill_excess(pages, starts, args[0], out) <= 1
-    unchanged(args, pools)
-
-
-BOUND = {"batch": 6, "total_pool_blocks": 27, "block_size": 4}
-
-
-@pytest.mark.parametrize("name", ["decode_open", "prefill_open"])
-def test_a_bound_step_is_dense_attention(name):
-    """With its sizes bound an open export has none left, verifies, and gives what the one of fixed sizes gives."""
+def bound_step_of(name):
+    """An open export with its sizes bound, lowered and verified."""
     result = hl.lower(exported(name), bind=BOUND)
     assert "?x" not in result.text
     assert not hl.read(result.text).scatters
-    verdict = hl.verify(exported(name), result, level="regions")
-    assert verdict.ok, "\n".join(verdict.lines())
-    step = jax.jit(result.exported.call, compiler_options=QUICKLY)
-    if name == "decode_open":
-        pages, args = judge.decode_inputs(CONFIG, "shuffled", LENGTHS)
-        out, *pools = step(*open_arguments(args, CONFIG))
-        assert judge.decode_excess(pages, args[0], out) <= 1
-    else:
-        pages, args = judge.prefill_inputs(CONFIG, "shuffled", LENGTHS, STARTS)
-        out, *pools = step(*open_arguments(args, CONFIG))
-        assert judge.prefill_excess(pages, STARTS, args[0], out) <= 1
-    unchanged(args, pools)
+    are_verified(name, result, level="regions")
+    return jax.jit(result.exported.call, compiler_options=QUICKLY)
 
 
-@pytest.mark.parametrize("name", ["decode", pytest.param("prefill", marks=pytest.mark.sweep)])
-@pytest.mark.sweep
-def test_a_wrong_mask_of_the_loop_over_pairs_is_found(name):
-    """Runs draw tables with blocks that touch, and lengths of several blocks: the loop over pairs counts, too."""
-    source = exported(name)
-    text = hl.lower(source).text
-    masks = list(re.finditer(r"stablehlo\.compare +LE, %\w+, %\w+, +SIGNED : \(tensor<\d+x(4|8)xi32>", text))
-    assert {found[1] for found in masks} == {"4", "8"}
-    for found in (found for found in masks if found[1] == "8"):  # the pairs'; those of single blocks are read always
-        wrong = text[: found.start()] + text[found.start() :].replace(" LE,", " GT,", 1)
-        assert verify_module(source.mlir_module(), wrong, Assumed(), Effort(), 1 << 30).status == "differs"
+def open_step_of(name):
+    """An open export, lowered without being refined."""
+    assert "?x2x8xf32" in lowered(name).text
+    return step_of(name)
+
+
+KINDS = ("contiguous", "shuffled", "some_pairs")
+BOUND = {"batch": 6, "total_pool_blocks": 27, "block_size": 4}
+STEPS = [  # a step, its config, tables, lengths, starts of prefill, and blocks that no sequence has
+    *((step_of, {}, kind, LENGTHS, STARTS, 3) for kind in KINDS),
+    *swept(*((step_of, {"dtype": "bfloat16"}, kind, LENGTHS, STARTS, 3) for kind in KINDS)),
+    (bound_step_of, {}, "shuffled", LENGTHS, STARTS, 3),
+    *(
+        (open_step_of, {"block_size": size}, "some_pairs", lengths, [max(0, length - 3) for length in lengths], spare)
+        for lengths, spare, size in (((5, 1, 4), 3, 4), ((1,), 0, 4), ((3, 0, 6), 5, 3), ((4, 1), 1, 1))
+    ),
+]
+
+
+@pytest.mark.parametrize(("step", "fields", "kind", "lengths", "starts", "spare"), STEPS)
+def test_a_lowered_step_is_dense_attention(step, fields, kind, lengths, starts, spare):
+    """Decode and prefill without scatters are right to rounding, with padding slots and NaN in all other pages; one
+    lowered module with open batch, pool and block size at any size; and with its sizes bound."""
+    config = replace(CONFIG, **fields)
+    references = np.ones(len(lengths) * config.max_blocks + spare, np.int32)
+    places = np.arange(config.block_size, dtype=np.int32)
+    more = () if step is step_of else (references, places)
+    for name, begins in (("decode", None), ("prefill", starts)):
+        fn = step(name, config) if step is step_of else step(f"{name}_open")
+        judge.assert_right(fn, config, kind, lengths, begins, more, spare=spare)
 
 
 def test_a_pool_of_one_block_is_refused():
     """A pool has room for a pair of blocks, and binding it to less names the constraint that says so."""
     with pytest.raises(hl.InputError, match=r"total_pool_blocks.* does not hold for .*total_pool_blocks=1"):
         hl.bind(exported("decode_open"), BOUND | {"total_pool_blocks": 1})
+
+
+@SWEPT
+@pytest.mark.parametrize("name", ["decode", "prefill"])
+def test_a_wrong_mask_of_the_loop_over_pairs_is_found(name):
+    """Runs draw tables with blocks that touch, and lengths of several blocks: the loop over pairs counts, too."""
+    text = lowered(name).text
+    masks = list(re.finditer(r"stablehlo\.compare +LE, %\w+, %\w+, +SIGNED : \(tensor<\d+x(4|8)xi32>", text))
+    assert {found[1] for found in masks} == {"4", "8"}
+    for found in (found for found in masks if found[1] == "8"):  # the pairs'; those of single blocks are read always
+        wrong = text[: found.start()] + text[found.start() :].replace(" LE,", " GT,", 1)
+        verdict = verify_module(exported(name).mlir_module(), wrong, Assumed(), Effort(), 1 << 30)
+        assert verdict.status == "differs"
+
+
+BLOCKS, BLOCK = 5, 4
+FEW = paged.Config(batch=12, total_pool_blocks=BLOCKS, block_size=BLOCK, chunk=BLOCK)
+FAR = (2**31 - 1, -(2**31), 2**29)
+SLOTS = (19, 0, -1, -1, 20, 21, -4, 7, *FAR, 7)
+PAIRS = (
+    *((0, 4), (1, -1), (-1, 0), (5, 0), (-1, 7), (5, -4), (FAR[0], 1), (1, FAR[0]), (FAR[1], 2)),
+    *((4, 3), (2, 1), (2, 1)),
+)
+PAGES = (4, -1, 0, 5, 2, 2, -5, 2**31 - 1, 2**29, 2**28, -(2**28), 3)
+WRITES = {  # the places, what each place of the pool is, and what a record tells of the write
+    "write_slots": ([SLOTS], (BLOCKS * BLOCK,), "12 rows [i, :, :] of 20x2x8"),
+    "write_blocks": ([*zip(*PAIRS, strict=True)], (BLOCKS, BLOCK), "12 rows [i, j, :, :] of 5x4x2x8"),
+    "write_pages": ([PAGES], (BLOCKS,), "12 rows [i, :, :, :] of 5x4x2x8"),
+    "write_page_slots": ([PAGES], (BLOCKS,), "12 windows [i:i+4, :, :] of 20x2x8"),
+}
+
+
+def written(name, **options):
+    """The pool that NumPy wrote, and what the lowered export makes of the same arguments."""
+    specs = paged.EXPORTS[name]["args"](FEW)
+    generator = np.random.default_rng(0)
+    expected = judge.poison(generator, specs[0].shape, np.float32)
+    pool, rows = expected.copy(), generator.normal(size=specs[-1].shape).astype(np.float32)
+    places, extents, _ = WRITES[name]
+    by_place = expected.reshape(*extents, -1)
+    for place, row in zip(zip(*places, strict=True), rows.reshape(12, -1), strict=True):
+        if all(0 <= number < extent for number, extent in zip(place, extents, strict=True)):
+            by_place[place] = row
+    indices = [np.array(place, np.int32).reshape(spec.shape) for place, spec in zip(places, specs[1:-1], strict=True)]
+    result = lowered(name, FEW, **options)
+    [found] = Executable(result.text, "exact").run([pool, *indices, rows])
+    return np.array_equal(judge.bits_of(expected), judge.bits_of(found)), result.records[0]
+
+
+FORMS = ("unrolled", "while", "last_writer", "sorted_last_writer")
+QUICK = {("write_blocks", form, "xla") for form in FORMS} | {(name, "last_writer", "xla") for name in WRITES}
+REST = {*product(WRITES, FORMS, ("xla", "spec"))} - QUICK
+
+
+@pytest.mark.parametrize(("name", "form", "oob"), [*sorted(QUICK), *swept(*sorted(REST))])
+def test_rows_in_bounds_are_written_and_no_others(name, form, oob):
+    """Block and offset are each checked, negative slots count from nowhere, and far ones do not wrap around. Rows or
+    pages at places that data chooses are dropped as a whole; pages in a flat pool are pages still."""
+    is_right, record = written(name, oob=oob, prefer=(form, "few_windows=64"))
+    assert is_right
+    assert record.rule == form
+    assert written_part(record) == WRITES[name][2]
+    assert record.why["drops"] == "windows"
+
+
+def test_components_that_are_not_checked_each_are_found(monkeypatch):
+    """Linearised without a check, offset 4 of block 0 is offset 0 of block 1: the comparison finds it."""
+    flat = FlatScatter.row_numbers
+    unchecked = lambda self, build: flat(replace(self, by_window=(), by_row=()), build)  # noqa: E731
+    monkeypatch.setattr(FlatScatter, "row_numbers", unchecked)
+    assert not written("write_blocks", prefer=("last_writer",))[0]
+
+
+FOUR = paged.Config(batch=4, max_blocks=4, total_pool_blocks=19, chunk=4)
+ON_IREE = pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")
+
+
+@cache
+def on_iree(name, target):
+    """An export, converted and compiled by IREE: a function of its arguments."""
+    result = lowered(name, FOUR, target=target)
+    assert result.scatters_left == 0
+    assert target != "linalg" or result.linalg.is_complete
+    run = compile_module(result.text)
+    return lambda *args: run(args)
+
+
+@ON_IREE
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("decode", "iree"),
+        *(
+            pytest.param(n, t, marks=SWEPT)
+            for n, t in (("decode", "linalg"), ("prefill", "linalg"), ("prefill", "iree"))
+        ),
+    ],
+)
+def test_a_step_on_iree_is_dense_attention(name, target):
+    """Pages of others hold NaN of many bits: they come out as they were, and nothing of them reaches a result."""
+    kind, starts = {"decode": ("some_pairs", None), "prefill": ("shuffled", (0, 0, 2, 12))}[name]
+    judge.assert_right(on_iree(name, target), FOUR, kind, (0, 1, 5, 16), starts)
+
+
+@ON_IREE
+@pytest.mark.parametrize("target", ["iree", *swept(["linalg"])])
+def test_slots_outside_the_pool_write_nothing_on_iree(target):
+    """Slots that are moved into the pool, as a clamp does, write a row that is another's: the comparison finds it."""
+    rows = FOUR.total_pool_blocks * FOUR.block_size
+    slots = ((-1, -1, -1, -1), (rows, -1, rows + 1, 2**31 - 1), (-(2**31), 0, -1, -2))
+    assert_dropped(on_iree("decode", target), FOUR, (0, 1, 5, 16), *slots)
+    _, args = judge.inputs(FOUR, "some_pairs", (0, 1, 5, 16))
+    args[5][:] = -1
+    _, *pools = on_iree("decode", target)(*args[:5], np.maximum(args[5], 0), *args[6:])
+    assert not judge.are_kept(args, pools)

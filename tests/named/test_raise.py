@@ -2,20 +2,22 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import pytest
+from test_corpus import MODULES, name, needs_corpus
 
 import hlo_lower as hl
+from hlo_lower.ir import mlir
 from hlo_lower.ir.writer import to_text
+from hlo_lower.named.match.axis_atoms import Atom, View, dealt, leaves
+from hlo_lower.named.match.terms import Terms
 
+HERE = Path(__file__).parent
 X, W = jax.ShapeDtypeStruct((2, 4, 8), jnp.float32), jax.ShapeDtypeStruct((8,), jnp.float32)
-
-
-def attended(x):
-    """Attention of a value to itself."""
-    return jax.nn.softmax(jnp.einsum("bqh,bkh->bqk", x, x) * 0.5) @ x
+WIDE, TALL = jax.ShapeDtypeStruct((2, 6, 4), jnp.float32), jax.ShapeDtypeStruct((8, 4), jnp.float32)
 
 
 def text_of(function, *arguments):
@@ -23,20 +25,19 @@ def text_of(function, *arguments):
     return jax.jit(function).lower(*arguments).as_text()
 
 
+def attended(x):
+    """Attention of a value to itself."""
+    return jax.nn.softmax(jnp.einsum("bqh,bkh->bqk", x, x) * 0.5) @ x
+
+
+def scaled(x):
+    """RMS norm without a weight."""
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6)
+
+
 def rms(x, w):
     """RMS norm."""
-    return w * (x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6))
-
-
-def lines(text):
-    """The ops of a module without the names of values and functions, constants left out; how many of each."""
-    stripped = (re.sub(r"[%@][\w.#:]+", "%", line.strip()) for line in text.splitlines())
-    return Counter(line for line in stripped if "stablehlo.constant" not in line)
-
-
-def composites(text):
-    """The names of the composites in a text."""
-    return re.findall(r'composite "hl\.(\w+)"', text)
+    return w * scaled(x)
 
 
 def two_norms_and_a_softmax(x, w):
@@ -44,67 +45,88 @@ def two_norms_and_a_softmax(x, w):
     return jax.nn.softmax(rms(rms(x, w) + 1, w), axis=-1)
 
 
+NORMS = text_of(two_norms_and_a_softmax, X, W)
+
+
+def structure(graph):
+    """For each function, how often each op stands there.
+
+    An op is told by its name, attributes, types and regions and by what its operands are, all the way up; what is made
+    of constants alone counts once, however often it stands there.
+    """
+    bodies = {name: function.body.raw for name, function in graph.functions.items() if function.has_body}
+    arguments = {name: enumerate(body.arguments) for name, body in bodies.items()}
+    return {
+        name: _of_block(body, {value: (("argument", number), False) for number, value in arguments[name]})
+        for name, body in bodies.items()
+    }
+
+
+def _of_block(block, known):
+    found = Counter()
+    for op in block.operations:
+        told, is_constant = _told(op.operation, known)
+        found[told] = 1 if is_constant else found[told] + 1
+    return found
+
+
+def _told(operation, known):
+    """What an op computes, as a number; and whether it is made of constants alone."""
+    taken, inner = [known[value] for value in operation.operands], []
+    for region in operation.regions:
+        for block in region.blocks:
+            known.update({value: (("inner", number), False) for number, value in enumerate(block.arguments)})
+            inner.append(tuple(sorted(_of_block(block, known).items())))
+    types = [str(result.type) for result in operation.results]
+    told = hash((operation.name, *_attributes(operation), *types, *(one for one, _ in taken), *inner))
+    is_constant = len(types) > 0 and not inner and all(constant for _, constant in taken)
+    known.update({value: ((told, number), is_constant) for number, value in enumerate(operation.results)})
+    return told, is_constant
+
+
+def _attributes(operation):
+    """The attributes as text; the bindings have no form for constants of complex numbers."""
+    if operation.name == "stablehlo.constant":
+        return [str(operation).split(" = ", 1)[1]]
+    return sorted(f"{name} = {attribute}" for name, attribute in mlir.attributes_of(operation).items())
+
+
+def composites(text):
+    """The names of the composites in a text."""
+    return re.findall(r'composite "hl\.(\w+)"', text)
+
+
 def test_composites_stand_in_the_place_of_named_ops():
-    """What is the same but for its operands shares a function, and constants are attributes."""
-    raised = hl.raise_named(text_of(two_norms_and_a_softmax, X, W))
+    """What is the same but for its operands shares a function, and constants are attributes. The graph of a caller is
+    left as it is, and in the decompositions nothing is raised again."""
+    graph = hl.read(NORMS)
+    before, raised = to_text(graph), hl.raise_named(graph)
+    assert before == to_text(graph)
     assert composites(raised.text) == ["rms_norm", "rms_norm", "softmax"]
     assert raised.text.count("func.func private") == 2
     assert 'axes = [2], epsilon = 9.9999999747524271E-7 : f64, operands = ["x", "weight"]' in raised.text
     assert repr(raised) == "<Raised <module>: 3 named ops: 2 rms_norm, 1 softmax>"
+    assert hl.raise_named(raised.text).text == raised.text
+    assert hl.verify(NORMS, raised.text, level="regions").ok
 
 
 PROGRAMS = {
-    "norms": (two_norms_and_a_softmax, (X, W)),
-    "silu in a function": (lambda x, w: jax.nn.silu(x) + jax.nn.silu(x * w), (X, W)),
-    "a value in between is a result": (lambda x, w: (rms(x, w), jnp.mean(x * x, -1)), (X, W)),
-    "gradients": (jax.grad(lambda x, w: (two_norms_and_a_softmax(x, w) ** 2).sum()), (X, W)),
-    "attention": (attended, (X,)),
-    "attention in a function": (lambda x: jax.nn.dot_product_attention(*[x[:, :, None]] * 3), (X,)),
+    "norms": (two_norms_and_a_softmax, X, W),
+    "silu in a function": (lambda x, w: jax.nn.silu(x) + jax.nn.silu(x * w), X, W),
+    "a value in between is a result": (lambda x, w: (rms(x, w), jnp.mean(x * x, -1)), X, W),
+    "gradients": (jax.grad(lambda x, w: (two_norms_and_a_softmax(x, w) ** 2).sum()), X, W),
+    "attention": (attended, X),
+    "attention in a function": (lambda x: jax.nn.dot_product_attention(*[x[:, :, None]] * 3), X),
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_written_out_again_it_is_the_same(name):
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_written_out_again_it_is_the_same(what):
     """Raised and written out, a module has the ops that it had; in between it is valid, and holds composites."""
-    function, arguments = PROGRAMS[name]
-    before = text_of(function, *arguments)
+    before = text_of(*PROGRAMS[what])
     raised = hl.raise_named(before).text
     assert composites(raised)
-    assert lines(before) == lines(to_text(hl.inline_named(raised)))
-
-
-def test_a_raised_module_computes_the_same():
-    """Verification finds a raised module equal, bit for bit."""
-    before = text_of(two_norms_and_a_softmax, X, W)
-    verdict = hl.verify(before, hl.raise_named(before).text, level="regions")
-    assert verdict.ok
-
-
-def test_the_graph_of_a_caller_is_left_as_it_is():
-    """What is raised is a copy."""
-    graph = hl.read(text_of(two_norms_and_a_softmax, X, W))
-    before = to_text(graph)
-    hl.raise_named(graph)
-    assert before == to_text(graph)
-
-
-def test_an_operand_that_is_computed_several_times_is_one():
-    """A softmax whose operand is transposed anew for each use of it takes the first transpose."""
-
-    def function(x):
-        power = jnp.exp(x.T - x.T.max(-1, keepdims=True))
-        return (power / jnp.exp(x.T - x.T.max(-1, keepdims=True)).sum(-1)[:, None]).T
-
-    before = jax.jit(function).lower(jax.ShapeDtypeStruct((8, 4), jnp.float32)).as_text()
-    raised = hl.raise_named(before)
-    assert [(one.name, one.inputs) for one in raised.named] == [("softmax", {"x": "4x8xf32"})]
-    assert hl.verify(before, raised.text, level="regions").ok
-
-
-def test_raising_twice_is_raising_once():
-    """In the decompositions of composites nothing is raised again."""
-    once = hl.raise_named(text_of(two_norms_and_a_softmax, X, W)).text
-    assert once == hl.raise_named(once).text
+    assert structure(hl.read(before)) == structure(hl.inline_named(raised))
 
 
 def test_the_largest_wins_and_holds_the_smaller():
@@ -117,72 +139,110 @@ def test_the_largest_wins_and_holds_the_smaller():
 
 def test_only_those_that_are_asked_for():
     """Other names are left as they are, and an unknown one is an error that says which there are."""
-    text = text_of(two_norms_and_a_softmax, X, W)
-    assert composites(hl.raise_named(text, only=["softmax"]).text) == ["softmax"]
+    assert composites(hl.raise_named(NORMS, only=["softmax"]).text) == ["softmax"]
     with pytest.raises(hl.InputError, match="'softmaxx': no named op of that name") as error:
-        hl.raise_named(text, only=["softmaxx"])
+        hl.raise_named(NORMS, only=["softmaxx"])
     assert "write 'softmax'" in str(error.value)
     assert "rms_norm" in error.value.facts
 
 
-def test_ops_in_between_are_moved_behind():
-    """An op that stands among those of a named op and takes one of them comes behind the composite."""
-    text = """
-    func.func public @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<f32>) {
-      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
-      %zero = stablehlo.constant dense<0.0> : tensor<f32>
-      %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [0]
-        : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-      %other = stablehlo.sine %m : tensor<f32>
-      %mb = stablehlo.broadcast_in_dim %m, dims = [] : (tensor<f32>) -> tensor<4xf32>
-      %d = stablehlo.subtract %x, %mb : tensor<4xf32>
-      %e = stablehlo.exponential %d : tensor<4xf32>
-      %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0]
-        : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-      %sb = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<4xf32>
-      %r = stablehlo.divide %e, %sb : tensor<4xf32>
-      return %r, %other : tensor<4xf32>, tensor<f32>
-    }"""
-    raised = hl.raise_named(text)
-    assert [one.further for one in raised.named] == [1]
-    assert raised.text.index("composite") < raised.text.index("sine")
-    assert hl.verify(text, raised.text, level="regions").ok
+def transposed_anew(x):
+    """A softmax whose operand is transposed for each use of it."""
+    power = jnp.exp(x.T - x.T.max(-1, keepdims=True))
+    return (power / jnp.exp(x.T - x.T.max(-1, keepdims=True)).sum(-1)[:, None]).T
 
 
-def test_an_input_that_depends_on_the_op_is_refused():
-    """A weight that is made of the normalized value cannot be an operand: the norm ends before it."""
+VERIFIED = {  # a module, and what is told of the named ops in it
+    "an operand that is computed several times is one": (
+        lambda: text_of(transposed_anew, TALL),
+        lambda one: (one.name, one.inputs) == ("softmax", {"x": "4x8xf32"}),
+    ),
+    "an op in between comes behind the composite": (
+        (HERE / "other_between.mlir").read_text,
+        lambda one: one.further == 1,
+    ),
+    "a weight that is made of the normalized value is no operand": (
+        lambda: text_of(lambda x: (y := scaled(x)) * y.sum((0, 1)), X),
+        lambda one: one.attributes["weight"] == "none",
+    ),
+    "constants that stand in the second version alone": (
+        (HERE / "dropout_of_constants.mlir").read_text,
+        lambda one: one.name == "dropout",
+    ),
+}
 
-    def function(x):
-        normed = x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6)
-        return normed * normed.sum((0, 1))
 
-    raised = hl.raise_named(text_of(function, X))
-    assert [one.attributes["weight"] for one in raised.named] == ["none"]
-    assert hl.verify(text_of(function, X), raised.text, level="regions").ok
+@pytest.mark.parametrize("what", VERIFIED)
+def test_what_is_raised_is_verified(what):
+    source, is_right = VERIFIED[what]
+    raised = hl.raise_named(source())
+    [named] = raised.named
+    assert is_right(named)
+    assert "sine" not in raised.text or raised.text.index("composite") < raised.text.index("sine")
+    assert hl.verify(source(), raised.text, level="regions").ok
 
 
 def test_a_near_miss_says_what_it_lacks():
     """The report has each near miss with its place and a cause."""
-
-    def function(x):
-        e = jnp.exp(x - x.max(0, keepdims=True))
-        return e / e.sum(-1, keepdims=True)
-
-    [miss] = hl.raise_named(text_of(function, X)).misses
+    other_axes = text_of(lambda x: (e := jnp.exp(x - x.max(0, keepdims=True))) / e.sum(-1, keepdims=True), X)
+    [miss] = hl.raise_named(other_axes).misses
     assert (miss.name, miss.why.code.code) == ("softmax", "other_axes")
 
 
-def test_a_raised_product_of_constants_is_verified():
-    """What a composite of constants takes may stand in the second version alone: they are equal all the same."""
-    text = """
-    func.func public @main() -> tensor<6xf32> {
-      %one = stablehlo.constant dense<1.0> : tensor<f32>
-      %number = stablehlo.constant dense<1.5> : tensor<f32>
-      %ones = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<6xf32>
-      %numbers = stablehlo.broadcast_in_dim %number, dims = [] : (tensor<f32>) -> tensor<6xf32>
-      %same = stablehlo.multiply %ones, %numbers : tensor<6xf32>
-      return %same : tensor<6xf32>
-    }"""
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: x.transpose(2, 0, 1), ["b", "c", "a"]),
+        (lambda x: x.reshape(12, 4), ["a0", "a1", "b"]),
+        (lambda x: x.reshape(2, 3, 2, 4), ["a", "bc", "d"]),
+        (lambda x: x.transpose(0, 2, 1).reshape(8, 6), ["a0", "b", "a1"]),
+        (lambda x: jnp.broadcast_to(x[:, None], (2, 5, 6, 4)), ["a", "c", "d"]),
+        (lambda x: jnp.repeat(x, 3, axis=1), ["a", "b0", "c"]),
+        (lambda x: x.reshape(12, 4).reshape(2, 6, 4), ["a", "b", "c"]),
+    ],
+)
+def test_axis_atoms_go_where_layout_puts_them(function, expected):
+    """Each axis of the operand is made of the atoms of the result's axes, a, b, ..., that stand for it, in order."""
+    graph = hl.read(text_of(function, WIDE))
+    top = View.of(Terms(graph).of(graph.main.body.terminator.raw.operands[0]))
+    root, letters = top.root(), {}
+    for dim, letter in zip(range(len(top.axes)), "abcdefgh", strict=False):
+        atoms = top.axis(dim)
+        letters |= {atom: f"{letter}{number}" if len(atoms) > 1 else letter for number, atom in enumerate(atoms)}
+    assert root.term.op == "argument"
+    assert expected == ["".join(letters[atom] for atom in root.axis(dim)) for dim in range(len(root.axes))]
+
+
+def test_axis_atoms_are_split_once_for_all_who_have_them():
+    """A split atom is two wherever it stands; six and four elements as four and six have no common atoms: there the
+    view ends."""
+    atoms = (Atom(4), Atom(6))
+    assert dealt(atoms, (6, 4)) is None
+    assert [atom.extent for atom in leaves(atoms)] == [4, 6]
+    atom = Atom(12)
+    [axis] = dealt([atom], (12,))
+    assert [len(part) for part in dealt([atom], (3, 4))] == [1, 1]
+    assert [part.extent for part in leaves(axis)] == [3, 4]
+
+
+@pytest.mark.sweep
+@needs_corpus
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_raised_module_of_a_framework_is_the_same(path):
+    """Written out, each op is there as often as before, and takes what it took; verification, which knows nothing of
+    what was found, shows or runs each part that became a composite."""
+    text = path.read_text()
     raised = hl.raise_named(text)
-    assert [one.name for one in raised.named] == ["dropout"]
-    assert hl.verify(text, raised.text, level="regions").ok
+    assert structure(hl.read(text)) == structure(hl.inline_named(raised.text))
+    if raised.named:
+        assert hl.verify(text, raised.text, level="regions").ok
+
+
+def test_another_operand_is_another_structure():
+    """The comparison sees an operand and an op that are others, and no names."""
+    text = "func.func public @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {{\n"
+    text += "{new} = stablehlo.{op} %{one}, %b : tensor<4xf32>\nreturn {new} : tensor<4xf32>\n}}"
+    changes = ("add", "a", "%0"), ("add", "b", "%0"), ("multiply", "a", "%0"), ("add", "a", "%sum")
+    one, other, changed, renamed = (structure(hl.read(text.format(op=op, one=t, new=new))) for op, t, new in changes)
+    assert one == renamed
+    assert one not in (other, changed)

@@ -3,6 +3,7 @@
 import random
 import re
 from contextlib import suppress
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -19,36 +20,29 @@ from hlo_lower.named.take_out import listing, raising
 from hlo_lower.named.take_out.raising import find_named, raise_graph
 
 LAYERS, WIDTH = 8, 16
-
-
-def layer(x, weights, seen):
-    """Attention with a causal mask that all layers share, then a gated product; a norm before each."""
-    first, second, query, key, gate, up, down = weights
-    y = normed(x, first)
-    scores = jnp.where(seen, (y @ query) @ (y @ key).swapaxes(-1, -2) * 0.25, -1e30)
-    x = x + jax.nn.softmax(scores) @ y
-    y = normed(x, second)
-    return x + (jax.nn.silu(y @ gate) * (y @ up)) @ down
-
-
-def normed(x, weight):
-    """RMS norm."""
-    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * weight
+SQUARE, ROW = jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((WIDTH,), jnp.float32)
 
 
 def model(x, weights):
-    """Layers one behind the other."""
+    """Layers of attention with a causal mask that all share, then a gated product; a norm before each."""
+
+    def normed(x, weight):
+        return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * weight
+
     rows = jnp.arange(x.shape[1])
-    for one in weights:
-        x = layer(x, one, rows[:, None] >= rows)
+    for first, second, query, key, gate, up, down in weights:
+        seen, y = rows[:, None] >= rows, normed(x, first)
+        scores = jnp.where(seen, (y @ query) @ (y @ key).swapaxes(-1, -2) * 0.25, -1e30)
+        x = x + jax.nn.softmax(scores) @ y
+        y = normed(x, second)
+        x = x + (jax.nn.silu(y @ gate) * (y @ up)) @ down
     return x
 
 
 @pytest.fixture(scope="module")
 def text():
     """The module of the layers."""
-    square, row = jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((WIDTH,), jnp.float32)
-    weights = [(row, row, *[square] * 5)] * LAYERS
+    weights = [(ROW, ROW, *[SQUARE] * 5)] * LAYERS
     return jax.jit(model).lower(jax.ShapeDtypeStruct((2, 8, WIDTH), jnp.float32), weights).as_text()
 
 
@@ -58,31 +52,37 @@ def layers_are_near(monkeypatch):
     monkeypatch.setattr(listing, "NEAR", 120)
 
 
-def found(source, monkeypatch, *, each):
+def found(source, monkeypatch, *, each, by=matchers):
     """All that is found, where, and what it is raised to; with each op looked at, or with twins."""
     with monkeypatch.context() as patch:
         if each:
             patch.setattr(raising, "listing_of", lambda *_: None)
         graph = read(source)
         with mlir.active(graph.context):
-            named = find_named(graph, matchers)
+            named = find_named(graph, by)
             told = [told_of(one, block.order) for block in named.blocks for one in block.roots]
             misses = sorted((miss.name, str(miss.why), place_of(miss.at.surface)) for miss in named.misses)
             raise_graph(graph, named)
             return told, misses, to_text(graph)
 
 
+def twins(source, monkeypatch, by=matchers):
+    """What is found with twins, which is what looking at each op finds."""
+    by_twins = found(source, monkeypatch, each=False, by=by)
+    assert by_twins == found(source, monkeypatch, each=True, by=by), source
+    return by_twins
+
+
 def told_of(one, order):
     """A named op as data: values by where they stand."""
     region = one.region
+    beside = (*region.aliases, *(operation.results[0] for operation in region.kept))
     return (
         (one.match.name, sorted(one.match.attributes.items()), list(one.match.inputs)),
         [place_of(term.surface) for term in (*one.match.inputs.values(), *one.match.results)],
         [order.place(operation) for operation in region.operations],
         [place_of(value) for value in (*region.inputs, *region.results)],
-        sorted(
-            str(place_of(value)) for value in (*region.aliases, *(operation.results[0] for operation in region.kept))
-        ),
+        sorted(str(place_of(value)) for value in beside),
         [told_of(inner, order) for inner in one.inner],
     )
 
@@ -97,8 +97,7 @@ def place_of(value):
 
 def test_each_layer_is_as_if_it_were_looked_at(text, monkeypatch):
     """Matches, near misses, regions and the raised text are those of looking at each op, and few are looked at."""
-    looked_at = []
-    look = raising._Search._found_at
+    looked_at, look = [], raising._Search._found_at
 
     def counted(search, order, operation, terms):
         looked_at.append(operation)
@@ -110,6 +109,9 @@ def test_each_layer_is_as_if_it_were_looked_at(text, monkeypatch):
     assert by_twins == found(text, monkeypatch, each=True)
     assert [one[0][0] for one in by_twins[0]].count("attention") == LAYERS
     assert few * 2 < len(looked_at) - few
+
+
+KEEP = '    "stablehlo.custom_call"({}) {{call_target_name = "keep", has_side_effect = true}} : ({}) -> ()'
 
 
 def mutated(text, choose):
@@ -124,37 +126,24 @@ def mutated(text, choose):
         other = choose.choice(re.findall(r"%\w+", "\n".join(lines[max(2, place - 40) : place])))
         lines[place] = line[:8] + line[8:].replace(names[-1], other)
     elif kind == "use":
-        typed = f'{{call_target_name = "keep", has_side_effect = true}} : ({re.split("-> |: ", line)[-1]}) -> ()'
-        lines.insert(place + choose.randrange(1, 20), f'    "stablehlo.custom_call"({names[0]}) {typed}')
+        lines.insert(place + choose.randrange(1, 20), KEEP.format(names[0], re.split("-> |: ", line)[-1]))
     else:
         other = choose.choice(("add", "subtract", "maximum"))
         lines[place] = re.sub("stablehlo.(multiply|add|subtract)", f"stablehlo.{other}", line)
     return "\n".join(lines)
 
 
-def readable(text, seed):
-    """The first change that leaves a valid module that differs; most leave none."""
-    choose = random.Random(seed)
-    while True:
-        changed = mutated(text, choose)
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(300))
+def test_many_layers_that_differ(text, monkeypatch, seed):
+    """The same of changes at random: the first one that leaves a valid module that differs; most leave none."""
+    choose, changed = random.Random(seed), text
+    while changed == text:
         with suppress(hl.HloLowerError):
-            if changed != text:
-                read(changed)
-                return changed
-
-
-def compare(text, seed, monkeypatch):
-    """Twins against each op, in a module with one thing changed."""
-    changed = readable(text, seed)
-    assert found(changed, monkeypatch, each=False) == found(changed, monkeypatch, each=True), changed
-
-
-def in_the_seventh(text, pattern, instead):
-    """The text with its seventh line that a pattern finds replaced; `instead` is told the line and those before it."""
-    lines = text.split("\n")
-    place = [n for n, line in enumerate(lines) if re.search(pattern, line)][6]
-    lines[place] = instead(lines[place], lines[:place])
-    return "\n".join(lines)
+            if (other := mutated(text, choose)) != text:
+                read(other)
+                changed = other
+    twins(changed, monkeypatch)
 
 
 def of_another_value(line, before):
@@ -164,23 +153,17 @@ def of_another_value(line, before):
     return line.replace(taken, made[made.index(taken) - 1])
 
 
-def turned(line, _):
-    """A line that takes its two operands in the other order."""
-    return re.sub(r"(%\w+), (%\w+) :", r"\2, \1 :", line)
-
-
 def with_a_use_before(line, before):
     """A line, and one more use of what was made so in the layer before."""
     op = re.search(r"stablehlo\.\w+", line)[0]
     name = [re.match(r" *(%\w+)", one)[1] for one in before if op in one][-2]
-    keep = '{call_target_name = "keep", has_side_effect = true}'
-    return f'{line}\n    "stablehlo.custom_call"({name}) {keep} : ({line.split(": ")[-1]}) -> ()'
+    return f"{line}\n{KEEP.format(name, line.split(': ')[-1])}"
 
 
-CHANGES = {
+CHANGES = {  # a line, and what its seventh one becomes, by those before it
     "an epsilon": (r"9\.99999997E-7", lambda line, _: line.replace("9.99999997E-7", "1.0e-3")),
     "the maximum of another value": (r"applies stablehlo.maximum", of_another_value),
-    "the value less the maximum": (r"stablehlo.subtract", turned),
+    "the value less the maximum": (r"stablehlo.subtract", lambda s, _: re.sub(r"(%\w+), (%\w+) :", r"\2, \1 :", s)),
     "a use in another layer": (r"stablehlo.rsqrt", with_a_use_before),
 }
 
@@ -188,16 +171,17 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_layer_that_differs_is_no_twin(text, monkeypatch, name):
     """With one thing changed in one layer, what is found is what looking at each op finds, and no longer the same."""
-    changed = in_the_seventh(text, *CHANGES[name])
-    by_twins = found(changed, monkeypatch, each=False)
-    assert by_twins == found(changed, monkeypatch, each=True)
-    assert by_twins[:2] != found(text, monkeypatch, each=False)[:2]
+    pattern, instead = CHANGES[name]
+    lines = text.split("\n")
+    place = [n for n, line in enumerate(lines) if re.search(pattern, line)][6]
+    lines[place] = instead(lines[place], lines[:place])
+    assert twins("\n".join(lines), monkeypatch)[:2] != found(text, monkeypatch, each=False)[:2]
 
 
 def test_a_longer_constant_of_a_layer_is_looked_at(monkeypatch):
     """Eight layers with a causal mask each, as a constant of more elements than are printed; that of the sixth lets one
     more position be seen, so it is another attention with another function."""
-    rows, square = np.arange(16), jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32)
+    rows = np.arange(16)
     masks = [rows[:, None] >= rows - (number == 5) for number in range(LAYERS)]
 
     def attends(x, weights):
@@ -207,58 +191,28 @@ def test_a_longer_constant_of_a_layer_is_looked_at(monkeypatch):
         return x
 
     x = jax.ShapeDtypeStruct((2, 16, WIDTH), jnp.float32)
-    lines = jax.jit(attends).lower(x, [square] * LAYERS).as_text().split("\n")
+    lines = jax.jit(attends).lower(x, [SQUARE] * LAYERS).as_text().split("\n")
     constants = [line for line in lines if "tensor<16x16xi1>" in line and "constant" in line]
     assert len(constants) == LAYERS
     for constant in constants:  # each in its layer, as some exporters write them
         lines.remove(constant)
         name = constant.split()[0]
         lines.insert(next(n for n, line in enumerate(lines) if re.search(rf"{name}\b", line)), constant)
-    changed = "\n".join(lines)
-    by_twins = found(changed, monkeypatch, each=False)
-    assert by_twins == found(changed, monkeypatch, each=True)
-    told = [dict(one[0][1])["causal"] for one in by_twins[0] if one[0][0] == "attention"]
-    assert told == [number != 5 for number in range(LAYERS)]
+    named, *_ = twins("\n".join(lines), monkeypatch)
+    causal = [dict(one[0][1])["causal"] for one in named if one[0][0] == "attention"]
+    assert causal == [number != 5 for number in range(LAYERS)]
 
 
-TURNED = """
-    %e{n} = stablehlo.slice %x{n} [0:2, 0:8:2] : (tensor<2x8xf32>) -> tensor<2x4xf32>
-    %o{n} = stablehlo.slice %x{n} [0:2, 1:8:2] : (tensor<2x8xf32>) -> tensor<2x4xf32>
-    %ec{n} = stablehlo.multiply %e{n}, %cos : tensor<2x4xf32>
-    %os{n} = stablehlo.multiply %o{n}, %sin : tensor<2x4xf32>
-    %es{n} = stablehlo.multiply %e{n}, %sin : tensor<2x4xf32>
-    %oc{n} = stablehlo.multiply %o{n}, %cos : tensor<2x4xf32>
-    %first{n} = stablehlo.subtract %ec{n}, %os{n} : tensor<2x4xf32>
-    %second{n} = stablehlo.add %oc{n}, %es{n} : tensor<2x4xf32>
-    %a{n} = stablehlo.reshape %first{n} : (tensor<2x4xf32>) -> tensor<2x4x1xf32>
-    %b{n} = stablehlo.reshape %second{n} : (tensor<2x4xf32>) -> tensor<2x4x1xf32>
-    %y{n} = stablehlo.concatenate %a{n}, %b{n}, dim = 2 : (tensor<2x4x1xf32>, tensor<2x4x1xf32>) -> tensor<2x4x2xf32>"""
-
-ENDS = {
-    "another op": ("%r0 = stablehlo.broadcast_in_dim %y0, dims = [0, 1, 2] : (tensor<2x4x2xf32>) -> ", "%r0"),
-    "the end itself": ("", "%y0"),
-}
-
-
-@pytest.mark.parametrize("name", ENDS)
-def test_what_gathers_results_is_looked_at(monkeypatch, name):
-    """Two pairs that are turned alike, of which only the second is reshaped where results are gathered: that is a
-    rope, and the first, which another op or the end itself takes, is none."""
+@pytest.mark.parametrize("is_end", [False, True], ids=["another op", "the end itself"])
+def test_what_gathers_results_is_looked_at(monkeypatch, is_end):
+    """Of two pairs that are turned alike, the second is a rope, and the first, which another op or the end itself
+    takes, is none."""
     monkeypatch.setattr(listing, "NEAR", 9)
-    line, result = ENDS[name]
-    first = f"{line}tensor<2x4x2xf32>" if line else ""
-    values = "tensor<2x8xf32>"
-    text = f"""
-  func.func public @main(%x0: {values}, %x1: {values}, %cos: tensor<2x4xf32>, %sin: tensor<2x4xf32>)
-      -> (tensor<2x4x2xf32>, {values}) {{{TURNED.format(n=0)}{TURNED.format(n=1)}
-    %other = stablehlo.sine %cos : tensor<2x4xf32>
-    {first}
-    %r1 = stablehlo.reshape %y1 : (tensor<2x4x2xf32>) -> {values}
-    return {result}, %r1 : tensor<2x4x2xf32>, {values}
-  }}"""
-    by_twins = found(text, monkeypatch, each=False)
-    assert by_twins == found(text, monkeypatch, each=True)
-    assert [one[0][0] for one in by_twins[0]] == ["rope"]
+    first = "%r0 = stablehlo.broadcast_in_dim %y0, dims = [0, 1, 2] : (tensor<2x4x2xf32>) -> tensor<2x4x2xf32>"
+    text = Path(__file__).with_name("turned_pairs.mlir").read_text()
+    text = text.replace("FIRST", "" if is_end else first).replace("RESULT", "%y0" if is_end else "%r0")
+    named, *_ = twins(text, monkeypatch)
+    assert [one[0][0] for one in named] == ["rope"]
 
 
 @pytest.mark.parametrize("number", [0, -1])
@@ -278,19 +232,6 @@ def test_who_else_takes_a_value_of_all_layers_is_looked_at(monkeypatch, number):
     text = f"func.func public @main(%x: tensor<f32>) -> ({results}) {{\n"
     text += "".join(layer.format(n=n) for n in range(4)) + f"return %u0, %u1, %u2, %u3 : {results}\n}}"
     monkeypatch.setattr(listing, "NEAR", 6)
-    told = []
-    for listed in (raising.listing_of, lambda *_: None):
-        monkeypatch.setattr(raising, "listing_of", listed)
-        graph = read(text)
-        with mlir.active(graph.context):
-            told.append([place_of(miss.at.surface) for miss in find_named(graph, asking).misses])
-    assert told[0] == told[1]
-    assert len(told[0]) == 4
+    _, misses, _ = twins(text, monkeypatch, asking)
+    assert len(misses) == 4
     assert one_sine is not None
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("seed", range(300))
-def test_many_layers_that_differ(text, monkeypatch, seed):
-    """The same of changes at random."""
-    compare(text, seed, monkeypatch)

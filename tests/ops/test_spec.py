@@ -8,7 +8,8 @@ import pytest
 
 from hlo_lower.ops import names
 from hlo_lower.ops.purity import FUNCTIONS, PURE_OPS
-from hlo_lower.ops.spec import COMBINING, OPS, Elements, Role, Rounds, named
+from hlo_lower.ops.spec import COMBINING, KEEPS_ELEMENTS, MOVES, OPS, Elements, Role, Rounds, named
+from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable
 
 UNDECLARED = {
@@ -47,7 +48,7 @@ def test_columns_agree_with_each_other():
         assert (op.moved != ()) >= (op.role is Role.MOVES), op.name
         assert not (op.is_pure and op.role in (Role.HOST, Role.DEVICES, Role.CALLS)), op.name
         assert op.arity is None or not op.moved or max(op.moved) < op.arity, op.name
-        assert not (op.identity or op.keeps) or op.role is Role.ELEMENTWISE, op.name
+        assert not (op.identity or op.keeps or op.image) or op.role is Role.ELEMENTWISE, op.name
 
 
 def test_what_is_pure_is_a_function():
@@ -94,6 +95,19 @@ def test_odd_and_even_functions(name):
     np.testing.assert_array_equal(mirrored[known].view(np.int32), expected[known].view(np.int32))
 
 
+@pytest.mark.parametrize("name", sorted(op.name for op in OPS.values() if op.image))
+def test_results_lie_in_the_image(name):
+    """Of numbers of all magnitudes, infinities and subnormal numbers no result lies beyond an end, NaN aside."""
+    kind = "tensor<8192xf32>"
+    text = f"func.func public @main(%x: {kind}) -> {kind} {{\n%r = {name} %x : {kind}\nreturn %r : {kind}\n}}"
+    bits = np.random.default_rng(2).integers(0, 1 << 32, 8192, dtype=np.uint32)
+    found = run(text, bits.view(np.float32))
+    low, high = OPS[name].image
+    known = found[~np.isnan(found)]
+    assert low <= known.min() <= known.max() <= high
+    assert known.max() > high - 0.01 if high < np.inf else known.max() > 100
+
+
 MOVING = {
     "reshape": ("%x : (tensor<2x6xf32>) -> tensor<3x4xf32>", "tensor<3x4xf32>"),
     "transpose": ("%x, dims = [1, 0] : (tensor<2x6xf32>) -> tensor<6x2xf32>", "tensor<6x2xf32>"),
@@ -120,6 +134,24 @@ def test_what_becomes_of_moved_elements(name):
         Elements.JOINED: True,
     }
     assert expected[OPS[f"stablehlo.{name}"].elements]
+
+
+def test_one_op_that_moves_elements_makes_others_of_them():
+    """Of bits another type makes other numbers; all other ops say what becomes of the elements."""
+    assert {"stablehlo.bitcast_convert"} == MOVES - KEEPS_ELEMENTS
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "remainder", "reduce_precision", "sqrt"])
+def test_what_is_rounded_once_has_one_right_result(name):
+    """XLA and the interpreter give it bit for bit; so they do for square roots, which not every consumer rounds so."""
+    kind, unary = "tensor<4096xf32>", name in ("reduce_precision", "sqrt")
+    assert OPS[f"stablehlo.{name}"].rounds is (Rounds.FREELY if name == "sqrt" else Rounds.ONCE)
+    operands, more = ("%x" if unary else "%x, %y"), (", format = e5m7" if name == "reduce_precision" else "")
+    line = f"%r = stablehlo.{name} {operands}{more} : {kind}"
+    text = f"func.func public @main(%x: {kind}, %y: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}"
+    arguments = [np.random.default_rng(k).lognormal(0, 3, 4096).astype(np.float32) for k in range(2)]
+    [expected] = shared_interpreter().run(text, arguments)
+    np.testing.assert_array_equal(run(text, *arguments), expected)
 
 
 def test_what_is_never_rounded_has_integers_of_integers():

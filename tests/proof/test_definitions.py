@@ -11,13 +11,10 @@ from test_operations import as_known
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.mlir import GatherNumbers, ScatterNumbers
-from hlo_lower.testing.prove.family_forms import BODIES, forms
 from hlo_lower.testing.prove.gathers import _CLAMPS_NOT, gather_case, shapes
-from hlo_lower.testing.prove.producers import runtime
-from hlo_lower.testing.prove.proof_case import scatter_case
-from hlo_lower.verify.judges.reference.gather import gather as reference
-from hlo_lower.verify.judges.reference.scatter import scatter
-from hlo_lower.verify.judges.reference.update_computation import combine_of
+from hlo_lower.testing.prove.scatters import BODIES, forms, runtime, scatter_case
+from hlo_lower.verify.judges.definitions import combine_of, scatter
+from hlo_lower.verify.judges.definitions import gather as reference
 from hlo_lower.verify.proof.world import World
 from hlo_lower.verify.read.program import Program
 

@@ -233,9 +233,9 @@ def test_without_z3_the_error_says_how_to_install_it(monkeypatch):
         prove_equal(LEFT, RIGHT)
     assert str(error.value).splitlines() == [
         "prove: z3 is not installed",
-        "  facts:   proofs for all index values are made by z3, which is an extra",
-        "  nearest: verify without --prove runs both versions instead",
-        "  next:    pip install 'hlo-lower[prove]'",
+        "  facts:   proofs for all index values are made by z3",
+        "  nearest: verify without --prove needs no z3: it runs both versions",
+        "  next:    pip install z3-solver",
     ]
 
 

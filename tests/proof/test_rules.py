@@ -135,4 +135,4 @@ def test_without_z3_the_command_says_how_to_install_it(capsys, monkeypatch):
 
     monkeypatch.setattr(solver, "find_spec", lambda name: None)
     assert main(["prove"]) == EXIT_BAD_INPUT
-    assert capsys.readouterr().err.endswith("  next:    pip install 'hlo-lower[prove]'\n")
+    assert capsys.readouterr().err.endswith("  next:    pip install z3-solver\n")

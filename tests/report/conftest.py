@@ -35,49 +35,42 @@ RECORD = ScatterRecord(
         Fact.known("unique", "proved", Code.ONE_WINDOW()),
     ),
 )
+NO_RULE = {"rule": "", "form": "", "facts": (), "why": Code.NO_LOWERING("iree"), "why_not": (), "kind": "general"}
+WITHOUT_RULE = NO_RULE | {
+    "combiner": "max",
+    "subset": "Points",
+    "writes": Written((3,), ("i",)),
+    "operand_shape": (100,),
+    "in_bounds": "never",
+    "bounds": Code.NOTHING_IN_BOUNDS(),
+    "unique": "claimed",
+}
 
 
 @pytest.fixture
 def record():
     """A factory of records: a clamped cache write, but for the fields that are given."""
+    return lambda number=1, **changes: replace(RECORD, number=number, **changes)
 
-    def make(number=1, **changes):
-        return replace(RECORD, number=number, **changes)
 
-    return make
+@pytest.fixture
+def of_one(record):
+    """A factory of reports of a module with one record of such fields."""
+    return lambda file="a.mlir", **changes: ModuleReport(file, 7, (record(**changes),))
 
 
 @pytest.fixture
 def decode(record):
     """Three cache writes of three layers, one of which needs a guard, and a scatter-max without a rule."""
-    writes = [
+    guarded = Code.GUARDED(Code.ARGUMENT(3, "main", "pos"))
+    writes = (
         record(1),
-        record(2, location="llama.py:89", bounds=Code.GUARDED(Code.ARGUMENT(3, "main", "pos")), in_bounds="unknown"),
+        record(2, location="llama.py:89", bounds=guarded, in_bounds="unknown"),
         record(3, scope="jit(decode)/layer_1/scatter"),
-        record(
-            4,
-            kind="general",
-            combiner="max",
-            subset="Points",
-            writes=Written((3,), ("i",)),
-            operand_shape=(100,),
-            rule="",
-            in_bounds="never",
-            bounds=Code.NOTHING_IN_BOUNDS(),
-            unique="claimed",
-            facts=(),
-            form="",
-            why=Code.NO_LOWERING("iree"),
-            why_not=(),
-        ),
-    ]
+        record(4, **WITHOUT_RULE),
+    )
+    verified = "4 regions (2 distinct) as they stand; module 3 runs"
+    times = {"convert_seconds": 0.05, "verify_seconds": 4.1}
     return ModuleReport(
-        "decode.mlir",
-        5449,
-        tuple(writes),
-        scatters_left=1,
-        verification="4 regions (2 distinct) as they stand; module 3 runs",
-        convert_seconds=0.05,
-        verify_seconds=4.1,
-        verdict={"ok": True},
+        "decode.mlir", 5449, writes, scatters_left=1, verification=verified, verdict={"ok": True}, **times
     )

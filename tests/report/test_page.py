@@ -1,4 +1,4 @@
-"""The HTML report without a browser: what it holds, that it needs nothing else, and that names cannot leave text."""
+"""The HTML reports without a browser: what they hold, that they need nothing else, and that names cannot leave text."""
 
 import json
 import re
@@ -12,9 +12,11 @@ from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.english import told
 from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.facts.scatter.record import Written
+from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord
 from hlo_lower.report.html import render_html
 from hlo_lower.report.json_report import render_json
 from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.named_ops import render_named_html
 from hlo_lower.report.page_words import RECORD
 from hlo_lower.report.picture import svg_of
 from hlo_lower.report.row import bounds, writes
@@ -33,17 +35,14 @@ class Tags(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attrs):
-        """Remember a tag."""
         self.seen.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
-        """Close the last tag."""
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        """Remember text."""
         if self.open and self.open[-1] == "script":
             self.scripts.append(data)
         elif not self.open or self.open[-1] != "style":
@@ -56,8 +55,12 @@ class Tags(HTMLParser):
 
 def held(page):
     """The report and the words that a page holds."""
-    report, words, _ = Tags(page).scripts
-    return json.loads(report), json.loads(words)
+    return tuple(map(json.loads, Tags(page).scripts[:2]))
+
+
+def named(words, own):
+    """The words of a record by their names."""
+    return {name: words["texts"][n] for name, n in zip(RECORD, own, strict=True)}
 
 
 @pytest.fixture
@@ -69,14 +72,10 @@ def reports(decode):
     return [decode, other, ModuleReport("bad.mlir", error="gone")]
 
 
-def test_the_page_holds_the_json_report(reports):
-    """The data is the JSON report, value by value."""
-    assert held(render_html(reports))[0] == json.loads(render_json(reports))
-
-
-def test_words_go_along_with_the_report(reports):
+def test_the_page_holds_the_json_report_and_its_words(reports):
     """For each record, step, refusal, change and reason there are the words that the other formats have."""
     data, words = held(render_html(reports))
+    assert data == json.loads(render_json(reports))
     text = words["texts"]
     assert text[0] == ""
     assert len(set(text)) == len(text)
@@ -84,18 +83,17 @@ def test_words_go_along_with_the_report(reports):
     assert text[words["reasons"][0]] == "less specific than dynamic_update_slice"
     for report, module, own in zip(reports, data["modules"], words["modules"], strict=True):
         for record, numbers in zip(report.records, own["records"], strict=True):
-            named = dict(zip(RECORD, (text[n] for n in numbers), strict=True))
-            assert (named["writes"], named["bounds"]) == (writes(record), bounds(record))
-            assert named["picture"] == svg_of(record)
-            assert named["guard"] == ("argument" if record.number == 2 else "")
-        steps = [step for record in report.records for fact in record.facts for step in fact.evidence]
-        told_here = {told(step) for step in steps}
+            found = named(words, numbers)
+            assert (found["writes"], found["bounds"]) == (writes(record), bounds(record))
+            assert found["picture"] == svg_of(record)
+            assert found["guard"] == ("argument" if record.number == 2 else "")
+        steps = {told(step) for record in report.records for fact in record.facts for step in fact.evidence}
         pairs = zip(module["evidence"], own["evidence"], strict=True)
-        assert told_here == {text[n] + (f" at {step['at']}" if "at" in step else "") for step, n in pairs}
-        assert [[text[n] for n in pair] for pair in own["refused"]] == [["stablehlo.sort", "no kernel"]] * len(
-            report.refused
-        )
+        assert steps == {text[n] + (f" at {step['at']}" if "at" in step else "") for step, n in pairs}
+        refused = [[text[n] for n in pair] for pair in own["refused"]]
+        assert refused == [["stablehlo.sort", "no kernel"]] * len(report.refused)
         assert [text[pair[0]] for pair in own["changes"]] == [told(change.why) for change in report.changes]
+    assert held(render_html(reports, explain=(2, 1)))[1]["open"] == [1, 2]
 
 
 def test_the_rule_of_a_kept_scatter_and_the_cause_of_one_without_are_told(record):
@@ -103,31 +101,25 @@ def test_the_rule_of_a_kept_scatter_and_the_cause_of_one_without_are_told(record
     kept = record(2, rule="", why=Code.KEPT("npu", "assign", "f32", False))
     none = record(3, rule="", why=Code.NO_LOWERING("npu"))
     _, words = held(render_html([ModuleReport("a.mlir", 7, (record(), kept, none))]))
-    named = [
-        {name: words["texts"][n] for name, n in zip(RECORD, own, strict=True)} for own in words["modules"][0]["records"]
-    ]
-    assert [one["rule"] for one in named] == ["dynamic_update_slice", "kept", "none"]
-    assert [one["cause"] for one in named] == ["", "", "no lowering for target npu"]
+    found = [named(words, own) for own in words["modules"][0]["records"]]
+    assert [one["rule"] for one in found] == ["dynamic_update_slice", "kept", "none"]
+    assert [one["cause"] for one in found] == ["", "", "no lowering for target npu"]
 
 
-def test_names_cannot_leave_text(record):
-    """Whatever a module calls its things, no tag comes of it, in the page, its data or its drawings."""
+def test_names_cannot_leave_text(of_one):
+    """Whatever a module calls its things, no tag comes of it, in the page, its data or its drawings, nor of a
+    quote an attribute."""
     source = Code.GUARDED(Code.ARGUMENT(0, "main", EVIL))
-    told_so = {"writes": Written((1,), (EVIL, *":::")), "bounds": source, "combiner": EVIL, "kind": "general"}
-    records = (record(location=EVIL, scope=f"a/{EVIL}/b/c", **told_so),)
-    page = render_html([ModuleReport(EVIL, 7, records), ModuleReport("b", error=f"{EVIL}<!--")], explain=(1,))
-    assert len(Tags(page).all("script")) == 3
-    assert page.count("<script") == 3
+    changes = {"writes": Written((1,), (EVIL, *":::")), "bounds": source, "combiner": EVIL, "kind": "general"}
+    evil = of_one(EVIL, location=EVIL, scope=f"a/{EVIL}/b/c", **changes)
+    page = render_html([evil, ModuleReport("b", error=f"{EVIL}<!--")], explain=(1,))
+    assert len(Tags(page).all("script")) == page.count("<script") == 3
     assert "<!--" not in page
     assert held(page)[0]["modules"][0]["file"] == EVIL
     [drawn] = [text for text in held(page)[1]["texts"] if text.startswith("<svg")]
     assert "<script" not in drawn
     assert "&lt;script&gt;" in drawn
-
-
-def test_names_cannot_leave_attributes(record):
-    """A quote in a name is escaped where a drawing tells what it shows."""
-    page = render_html([ModuleReport('"x" onload="y', 7, (record(writes=Written((1,), ('" onclick="x', *":::"))),))])
+    page = render_html([of_one('"x" onload="y', writes=Written((1,), ('" onclick="x', *":::")))])
     [drawn] = [text for text in held(page)[1]["texts"] if text.startswith("<svg")]
     assert 'onclick="x"' not in drawn
     assert "&quot; onclick=&quot;x" in drawn
@@ -145,7 +137,8 @@ def test_the_page_needs_nothing_else(reports):
 
 
 def test_the_page_has_one_main_with_headings_and_links_to_its_views(reports):
-    """A main, one first heading, a heading for each section that names it, and a link to each view."""
+    """A main, one first heading, a heading for each section that names it, and a link to each view; without a script
+    the totals are told."""
     tags = Tags(render_html(reports))
     assert (len(tags.all("main")), len(tags.all("h1")), len(tags.all("h2"))) == (1, 1, 3)
     headings = [heading["id"] for heading in tags.all("h2")]
@@ -154,21 +147,17 @@ def test_the_page_has_one_main_with_headings_and_links_to_its_views(reports):
     assert links == ["#main", "#overview", "#modules", "#ops"]
     assert [f"view-{link[1:]}" for link in links[1:]] == [section["id"] for section in tags.all("section")]
     assert tags.all("html") == [{"lang": "en"}]
-
-
-def test_without_a_script_the_totals_are_told(reports):
-    """The line of the total, kinds, guards and what is refused stand in the page itself."""
-    text = Tags(render_html(reports)).text
-    assert "total: 3 modules (1 failed), 10,898 ops, 8 scatters -> 2 · target stablehlo, oob xla" in text
+    assert "total: 3 modules (1 failed), 10,898 ops, 8 scatters -> 2 · target stablehlo, oob xla" in tags.text
     for line in ("kinds: 6 insert_slice, 2 general", "guards: 2 needed", "refused: 2 stablehlo.sort"):
-        assert line in text
+        assert line in tags.text
 
 
 def test_a_page_of_nothing_is_a_page():
-    """A module without scatters is told by its name and its counts."""
+    """A module without scatters is told by its name and its counts; the script asks for words that there are."""
     tags = Tags(render_html([ModuleReport("zoo/a.mlir", 7)]))
     assert "Scatter report: a.mlir" in tags.text
     assert "7 ops, 0 scatters" in tags.text
+    assert set(re.findall(r"\btold\.(\w+)", tags.scripts[2])) - {"replaceChildren"} <= set(RECORD)
 
 
 def test_alike_modules_share_their_words(decode):
@@ -180,12 +169,39 @@ def test_alike_modules_share_their_words(decode):
     assert len(data["modules"]) == 250
 
 
-def test_explained_scatters_are_open(reports):
-    """Their numbers are in the page."""
-    assert held(render_html(reports, explain=(2, 1)))[1]["open"] == [1, 2]
+OTHER_ROWS = Code.NAMED_OP_LACKS("the maximum of the same rows")
 
 
-def test_the_script_asks_for_words_that_there_are():
-    """Each name that the script takes from a record's words is one of RECORD."""
-    script = Tags(render_html([ModuleReport("a.mlir", 7)])).scripts[2]
-    assert set(re.findall(r"\btold\.(\w+)", script)) - {"replaceChildren"} <= set(RECORD)
+def named_op(name, place, flops=100, **more):
+    """A named op of a function that is called twice."""
+    fields = {"inputs": {"x": "4x8xf32"}, "attributes": {"axis": 1}, "further": 0, **more}
+    return NamedRecord(name, place, "main", 2, 5, flops, **fields)
+
+
+NAMED = [
+    NamedReport(
+        *("zoo/llama.mlir", 40, 1000),
+        (
+            named_op("attention", "llama.mlir:7", 300, inner=("softmax",)),
+            named_op("rms_norm", "llama.mlir:3", further=1),
+        ),
+        (NearMissRecord("softmax", "llama.mlir:9", OTHER_ROWS),),
+    ),
+    NamedReport(
+        "zoo/gpt.mlir", 20, 0, (named_op("softmax", "gpt.mlir:2"),), (NearMissRecord("gelu", EVIL, OTHER_ROWS),)
+    ),
+    NamedReport("zoo/bad.mlir", 0, 0, (), (), "zoo/bad.mlir:1:1: no module\n  next:    fix it"),
+]
+
+
+def test_the_page_of_named_ops():
+    """Each module is there as in the JSON report, and each near miss has its sentence, once; what a module says cannot
+    close an element, and without a script the counts are told."""
+    page = render_named_html(NAMED, ["a", "a", "b"])
+    report, words = held(page)
+    assert [{**one.to_json(), "group": group} for one, group in zip(NAMED, "aab", strict=True)] == report["modules"]
+    assert words["modules"] == [[1], [1], []]
+    assert words["texts"][1].startswith("it lacks the maximum of the same rows")
+    assert EVIL not in page
+    assert "<p>zoo/llama.mlir: 2 attention, 2 rms_norm</p>" in page
+    assert "<p>zoo/bad.mlir: zoo/bad.mlir:1:1: no module</p>" in page

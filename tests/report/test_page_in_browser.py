@@ -1,4 +1,4 @@
-"""The HTML report in a browser: what it answers, links, filters, keys, paper, and ten thousand modules. Skipped
+"""The HTML reports in a browser: what they answer, links, filters, keys, paper, and ten thousand modules. Skipped
 without playwright, or where there is no browser."""
 
 import json
@@ -15,6 +15,7 @@ from hlo_lower.facts.scatter.record import Fact
 from hlo_lower.report.html import render_html
 from hlo_lower.report.json_report import render_json
 from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.named_ops import render_named_html
 
 pytest.importorskip("playwright")
 from page_questions import (  # what comes before says whether it is there
@@ -26,6 +27,7 @@ from page_questions import (  # what comes before says whether it is there
     what_is_written,
     what_needs_a_guard,
 )
+from test_page import NAMED
 
 pytestmark = pytest.mark.sweep
 
@@ -261,3 +263,59 @@ def test_ten_thousand_modules_do_not_stall(tab, zoo, tmp_path):
     first = names(tab, "modules")[0]
     tab.locator("#view-modules button", has_text="Earlier rows").click()
     assert names(tab, "modules")[60] == first
+
+
+@pytest.fixture
+def named(tab, tmp_path):
+    """A tab with the page of named ops."""
+    (tmp_path / "named.html").write_text(render_named_html(NAMED))
+    tab.goto((tmp_path / "named.html").as_uri())
+    tab.locator("a.card").first.wait_for()
+    return tab
+
+
+def cells(tab, what):
+    """The cells of the rows of a table."""
+    return [row.split("\t") for row in tab.locator(what).all_inner_texts()]
+
+
+def test_which_named_ops_and_what_they_cover_is_in_the_overview(named):
+    """Shares of ops and FLOPs, for each named op its number, the largest first, and what was almost one."""
+    cards = [card.replace("\n", " ") for card in named.locator("a.card").all_inner_texts()]
+    shares = ["6 named ops", "25 % of the ops are in them", "100 % of the FLOPs are in them", "2 were almost one"]
+    assert cards[1:5] == shares
+    covered = cells(named, "#view-overview h3:has-text('Which') + .wide tbody tr")
+    assert covered[0] == ["attention", "1", "2", "5", "600", "60 %"]
+    lacked = cells(named, "#view-overview h3:has-text('Almost') + .wide tbody tr")
+    assert [one[0].split(":")[0] for one in lacked] == ["softmax", "gelu"]
+
+
+def test_a_named_op_is_a_facet_and_a_row_says_what_it_is(named):
+    """One click shows where an op is; its row opens to operands, attributes and what it covers."""
+    named.locator("#view-overview a", has_text="attention").click()
+    shown = named.locator("#view-ops tr.row")
+    assert shown.count() == 1
+    assert "line 7" in shown.first.inner_text()
+    named.locator("#view-ops tr.row .open").click()
+    told = named.locator("#view-ops tr.detail").inner_text()
+    for words in ("x 4x8xf32", "5 ops, 300 FLOPs each time: 60 % of the module's", "softmax"):
+        assert words in told
+
+
+def test_near_misses_are_found_by_what_they_lacked(named):
+    """Rows of the outcome almost have the reason in the place of operands; a module's row lists its own."""
+    named.locator("a.card", has_text="almost").click()
+    assert named.locator("#view-ops [role=status]").first.inner_text() == "2 of 5 rows"
+    assert "the maximum of the same rows" in named.locator("#view-ops tr.row").first.inner_text()
+    named.locator("nav a", has_text="Modules").click()
+    named.locator("select[name=almost]").first.select_option("softmax")
+    assert named.locator("#view-modules [role=status]").first.inner_text() == "1 of 3 modules"
+
+
+@pytest.mark.skipif(not AXE, reason="AXE_CORE names no axe.min.js")
+@pytest.mark.parametrize("view", ["overview", "modules", "ops"])
+def test_axe_finds_nothing_on_the_page_of_named_ops(named, view):
+    """Headings, labels and colors are those that assistive technology needs."""
+    named.locator("nav a", has_text=view.capitalize()).click()
+    named.add_script_tag(content=Path(AXE).read_text())
+    assert named.evaluate("axe.run().then(found => found.violations.map(one => one.id))") == []

@@ -1,123 +1,71 @@
-"""What a scatter writes, drawn: where the boxes lie, and the same as SVG and as characters."""
+"""What a scatter writes, drawn: where the boxes lie, the same as SVG and as characters, and the drawings of documents.
 
-from collections import Counter
-from itertools import pairwise
+Run as a script it writes the drawings of the documents anew:
+
+    python tests/report/test_picture.py
+"""
+
+from pathlib import Path
 from xml.etree import ElementTree
 
+import jax
+import jax.numpy as jnp
 import pytest
+from jax.lax import GatherScatterMode, ScatterDimensionNumbers, scatter_add
 
+import hlo_lower as hl
 from hlo_lower.base.causes import Code
 from hlo_lower.facts.scatter.predicates import Claims, RunClaim
 from hlo_lower.facts.scatter.record import Written
-from hlo_lower.report.picture import Look, picture_of, svg_of, text_of
+from hlo_lower.report.picture import picture_of, svg_of, text_of
 
 GUARDED = {"bounds": Code.GUARDED(Code.ARGUMENT(1, "main", None)), "in_bounds": "unknown"}
 
 
 @pytest.fixture
 def wrote(record):
-    """A factory of records by their shape, subset, counts and index."""
-
-    def make(shape, subset, counts, index, **changes):
-        return record(operand_shape=shape, subset=subset, writes=Written(counts, index), **changes)
-
-    return make
+    """A factory of records by their subset, shape, counts and index."""
+    return lambda subset, shape, counts, index, **changes: record(
+        operand_shape=shape, subset=subset, writes=Written(counts, index), **changes
+    )
 
 
-def looks(picture):
-    """How many boxes have each look."""
-    return Counter(box.look for box in picture.boxes)
+NEVER = {"bounds": Code.NOTHING_IN_BOUNDS(), "in_bounds": "never"}
+RUN = {"claims": Claims("xla", (8,), runs=(RunClaim(0, 0),))}
+PICTURES = {
+    "a known tile": ("Tile", (8, 8), (1,), ("2:5", "1:3"), {}),
+    "a window at run time": ("Tile", (64, 16), (1,), ("pos:pos+4", ":"), {}),
+    "a guard: a window that leaves the operand": ("Tile", (64, 16), (1,), ("i:i+4", ":"), GUARDED),
+    "a guard: one row behind it": ("Point", (64,), (1,), ("i",), GUARDED),
+    "elements that the specification drops": ("Tile", (64, 16), (1,), ("i:i+4", ":"), GUARDED | {"oob": "spec"}),
+    "windows that may meet": ("Windows", (32, 4), (5,), ("i:i+4", ":"), {"unique": "unknown", "combiner": "add"}),
+    "windows that do not": ("Windows", (32, 4), (5,), ("i:i+4", ":"), {"unique": "proved", "combiner": "add"}),
+    "a window of each batch coordinate": ("BatchedTile", (5, 40), (5,), ("b", "i"), {}),
+    "rows of a run side by side": ("Rows", (64, 16), (8,), ("i", ":"), RUN),
+    "the dims that tell most": ("Tile", (1, 8, 64, 16), (1,), (":", ":", "pos", ":"), {}),
+    "nothing inside": ("Point", (9,), (1,), ("i",), NEVER),
+    "a size that is not known": ("Filter", (None, 4), (3,), ("i", ":"), {}),
+    "a column of a row": ("Tile", (4, 3), (1,), ("1:3", "2"), GUARDED),
+    "a large operand": ("Tile", (100000, 5000), (1,), ("i", ":"), {}),
+    "no dim": ("Full", (), (1,), (), {}),
+    "no element": ("Empty", (0, 4), (1,), ("i", ":"), {}),
+    "no canonical form": ("Tile", (8, 8), (), (), {"bounds": Code.NOT_KNOWN()}),
+}
 
 
-def test_a_known_tile_lies_where_it_is(wrote):
-    """[2:5, 1:3] of 16x8 is rows 2 to 4, columns 1 and 2."""
-    [box] = picture_of(wrote((16, 8), "Tile", (1,), ("2:5", "1:3"))).boxes
-    assert (box.rows, box.columns, box.look) == ((2, 5), (1, 3), Look.WRITTEN)
+def pictured(record):
+    """Where the boxes of a picture lie, and its characters; nothing where it is none, in any form."""
+    picture, lines = picture_of(record), text_of(record)
+    if picture is None:
+        assert (svg_of(record), lines) == ("", [])
+        return ["no picture"]
+    return [f"{box.look.name.lower()} {box.rows} {box.columns}" for box in picture.boxes] + lines
 
 
-def test_a_window_at_run_time_is_drawn_inside(wrote):
-    """Its extent is that of the index; where it lies is some place."""
-    [box] = picture_of(wrote((64, 16), "Tile", (1,), ("pos:pos+4", ":"))).boxes
-    assert box.rows[1] - box.rows[0] == 4
-    assert 0 <= box.rows[0] <= 60
-    assert box.columns == (0, 16)
-
-
-def test_a_guard_is_a_window_that_leaves_the_operand(wrote):
-    """It crosses the last row, or lies behind it where it is one row."""
-    picture = picture_of(wrote((64, 16), "Tile", (1,), ("i:i+4", ":"), **GUARDED))
-    assert looks(picture) == {Look.WRITTEN: 1, Look.OUTSIDE: 1}
-    assert picture.boxes[-1].rows == (62, 66)
-    assert picture_of(wrote((64,), "Point", (1,), ("i",), **GUARDED)).boxes[-1].columns == (64, 65)
-    assert "a window that leaves the operand is dropped whole (guard)" in picture.captions
-
-
-def test_the_policy_says_what_is_dropped(wrote):
-    """Under the specification's policy elements are dropped, not windows."""
-    picture = picture_of(wrote((64, 16), "Tile", (1,), ("i:i+4", ":"), oob="spec", **GUARDED))
-    assert "a window that leaves the operand is cut: what lies outside is dropped (guard)" in picture.captions
-
-
-def test_windows_that_may_meet_overlap_and_others_do_not(wrote):
-    """A second mark lies on the first window unless it is proved that none is written twice."""
-    shape = ((32, 4), "Windows", (5,), ("i:i+4", ":"))
-    met = picture_of(wrote(*shape, unique="unknown", combiner="add"))
-    assert looks(met)[Look.AGAIN] == 1
-    assert "windows may meet: add" in met.captions
-    apart = picture_of(wrote(*shape, unique="proved"))
-    assert looks(apart)[Look.AGAIN] == 0
-    boxes = sorted(box.rows for box in apart.boxes)
-    assert len(boxes) > 1
-    assert all(first[1] <= second[0] for first, second in pairwise(boxes))
-
-
-def test_each_batch_coordinate_has_its_window(wrote):
-    """[b, i] draws one box in each row."""
-    picture = picture_of(wrote((5, 40), "BatchedTile", (5,), ("b", "i")))
-    assert [box.rows for box in picture.boxes] == [(n, n + 1) for n in range(5)]
-
-
-def test_rows_of_a_run_lie_side_by_side(wrote):
-    """Eight rows from a base are one box of eight rows."""
-    claims = Claims("xla", (8,), runs=(RunClaim(0, 0),))
-    [box] = picture_of(wrote((64, 16), "Rows", (8,), ("i", ":"), claims=claims)).boxes
-    assert box.rows[1] - box.rows[0] == 8
-
-
-def test_the_dims_that_tell_most_are_drawn(wrote):
-    """Of four dims the one that moves and the largest of the others; the rest is a line of text, dims of one none."""
-    picture = picture_of(wrote((1, 8, 64, 16), "Tile", (1,), (":", ":", "pos", ":")))
-    assert (picture.rows.told, picture.columns.told) == ("dim 2: pos of 64", "dim 3: 16")
-    assert picture.captions == ("dim 1: all of 8",)
-
-
-def test_nothing_is_drawn_where_nothing_is_known(wrote, record):
-    """No canonical form, no dim, no element: no drawing, in any form."""
-    for one in (
-        record(writes=Written(), bounds=Code.NOT_KNOWN()),
-        wrote((), "Full", (1,), ()),
-        wrote((0, 4), "Empty", (1,), ("i", ":")),
-    ):
-        assert (picture_of(one), svg_of(one), text_of(one)) == (None, "", [])
-
-
-def test_nothing_inside_writes_nothing(wrote):
-    """All that is drawn lies outside."""
-    picture = picture_of(wrote((9,), "Point", (1,), ("i",), bounds=Code.NOTHING_IN_BOUNDS(), in_bounds="never"))
-    assert looks(picture) == {Look.OUTSIDE: 1}
-    assert "nothing is inside: nothing is written" in picture.captions
-
-
-def test_a_dynamic_size_is_told_as_unknown(wrote):
-    """It is drawn with some cells, and said to be of no known size."""
-    assert picture_of(wrote((None, 4), "Filter", (3,), ("i", ":"))).rows.told == "dim 0: i of ?"
-
-
-@pytest.mark.parametrize("shape", [(16, 8), (8, 64), (64, 16)])
-def test_the_svg_has_the_shapes_proportions(wrote, shape):
-    """Height to width of the operand is rows to columns."""
-    [operand] = [rect for rect in rects(svg_of(wrote(shape, "Full", (1,), (":", ":")))) if "stroke" in rect]
-    assert float(operand["height"]) / float(operand["width"]) == pytest.approx(shape[0] / shape[1], rel=0.1)
+def test_pictures(wrote):
+    """Where boxes lie, what is dropped or may meet, and what is told of it, as the file shows."""
+    told = [f"# {what}\n" + "\n".join(pictured(wrote(*case, **more))) for what, (*case, more) in PICTURES.items()]
+    assert "\n\n".join(told) + "\n" == Path(__file__).with_name("pictures.txt").read_text()
 
 
 def rects(svg):
@@ -125,9 +73,13 @@ def rects(svg):
     return [element.attrib for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("rect")]
 
 
-def test_the_svg_is_well_formed_and_says_in_words_what_it_shows(wrote):
-    """Its label has what is written and every caption; nothing leaves its view box."""
-    one = wrote((1, 2000), "Points", (900,), ("i", "j"), unique="unknown", combiner="max", **GUARDED)
+def test_the_svg_has_the_shapes_proportions_and_says_in_words_what_it_shows(wrote):
+    """Height to width of the operand is rows to columns; the label has what is written and every caption; nothing
+    leaves the view box."""
+    for shape in ((16, 8), (8, 64), (64, 16)):
+        [operand] = [rect for rect in rects(svg_of(wrote("Full", shape, (1,), (":", ":")))) if "stroke" in rect]
+        assert float(operand["height"]) / float(operand["width"]) == pytest.approx(shape[0] / shape[1], rel=0.1)
+    one = wrote("Points", (1, 2000), (900,), ("i", "j"), unique="unknown", combiner="max", **GUARDED)
     for alone in (False, True):
         tree = ElementTree.fromstring(svg_of(one, alone=alone))
         assert tree.attrib["role"] == "img"
@@ -139,20 +91,43 @@ def test_the_svg_is_well_formed_and_says_in_words_what_it_shows(wrote):
             assert min(float(rect["width"]), float(rect["height"])) >= 3
 
 
-def test_the_text_has_a_character_for_each_cell(wrote):
-    """Written cells, what leaves the operand behind its edge, and what the characters mean."""
-    assert text_of(wrote((4, 3), "Tile", (1,), ("1:3", "2"), **GUARDED)) == [
-        *("+---+", "|...|", "|..#|", "|..#|", "|...|", "+---+"),
-        "down, dim 0: 1:3 of 4; across, dim 1: 2 of 3",
-        "# written",
-        "a window that leaves the operand is dropped whole (guard)",
-    ]
-    lines = text_of(wrote((4, 3), "Tile", (1,), ("i", ":"), **GUARDED))
-    assert lines[:7] == ["+---+", "|...|", "|###|", "|...|", "|...|", "+---+", " ooo"]
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROWS = ScatterDimensionNumbers((1,), (0,), (0,))
+PROGRAMS = {  # operand, indices, updates, dimension numbers
+    "Full": ((16, 8), (0,), (16, 8), ScatterDimensionNumbers((0, 1), (), ())),
+    "Tile": ((16, 8), (2,), (4, 8), ScatterDimensionNumbers((0, 1), (), (0, 1))),
+    "Point": ((16, 8), (2,), (), ScatterDimensionNumbers((), (0, 1), (0, 1))),
+    "BatchedTile": ((6, 16), (6, 1), (6,), ScatterDimensionNumbers((), (1,), (1,), (0,), (0,))),
+    "Rows": ((16, 8), (4, 1), (4, 8), ROWS),
+    "Filter": ((16, 8), (4, 1), (4, 8), ROWS),
+    "Points": ((16, 8), (5, 2), (5,), ScatterDimensionNumbers((), (0, 1), (0, 1))),
+    "Windows": ((16, 8), (3, 2), (3, 4, 2), ScatterDimensionNumbers((1, 2), (), (0, 1))),
+}
 
 
-def test_a_large_operand_fits_a_terminal(wrote):
-    """No more than 8 rows and 32 columns of cells, and a single row is still seen."""
-    lines = text_of(wrote((100000, 5000), "Tile", (1,), ("i", ":")))
-    assert max(map(len, lines[:10])) == 34
-    assert sum("#" in line for line in lines[:9]) == 1
+def drawn(subset):
+    """The drawing of a scatter-add of a subset, and where it stands; the indices of Rows are a base and an iota."""
+    operand, indices, updates, numbers = PROGRAMS[subset]
+
+    def scattered(x, i, u):
+        at = jnp.arange(len(u), dtype=jnp.int32)[:, None] + i if subset == "Rows" else i
+        return scatter_add(x, at, u, numbers, mode=GatherScatterMode.FILL_OR_DROP)
+
+    types = (operand, jnp.float32), ((1,) if subset == "Rows" else indices, jnp.int32), (updates, jnp.float32)
+    [record] = hl.classify(jax.jit(scattered).lower(*(jax.ShapeDtypeStruct(*one) for one in types)).as_text())
+    assert record.subset == subset
+    return svg_of(record, alone=True) + "\n", DOCS / "figures" / f"writes_{subset.lower()}.svg"
+
+
+@pytest.mark.parametrize("subset", PROGRAMS)
+def test_the_documents_show_what_reports_draw(subset):
+    """The figure is what the function gives for a scatter of that subset, and a document shows it."""
+    svg, path = drawn(subset)
+    assert path.read_text() == svg
+    assert f"(figures/{path.name})" in (DOCS / "glossary.md").read_text()
+
+
+if __name__ == "__main__":
+    for name in PROGRAMS:
+        svg, path = drawn(name)
+        path.write_text(svg)

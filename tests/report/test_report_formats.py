@@ -1,91 +1,69 @@
-"""The JSON, Markdown and HTML reports, and the table of rules."""
+"""The JSON, Markdown, GitHub and SARIF reports, reports of many modules, the table of rules, modules without lines."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import jax
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+import hlo_lower as hl
+from hlo_lower.base.causes import Code
+from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.facts.scatter.record import Written
-from hlo_lower.report.json_report import render_json
+from hlo_lower.report.explain import explain
+from hlo_lower.report.json_report import render_json, report_data
 from hlo_lower.report.markdown import render_markdown
 from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.overview import FEW
+from hlo_lower.report.render import render
 from hlo_lower.report.rules_table import render_rules_markdown, render_rules_text
+from hlo_lower.report.text import render_text
+
+GONE = ModuleReport("bad.mlir", error="bad.mlir: gone")
 
 
-def test_json_record_has_the_fields_of_the_design(decode):
-    """A record has at least these fields."""
+def told(name):
+    """A report as it has to be."""
+    return Path(__file__).with_name(name).read_text()
+
+
+def test_json_has_every_record(decode):
+    """Each is there, in program order, with these fields at least; a verified module carries its verdict."""
     data = json.loads(render_json([decode]))
-    record = data["modules"][0]["records"][0]
-    needed = (
-        "function location kind subset combiner operand_shape indices_shape updates_shape dtype in_bounds unique "
-        "rule why why_not"
-    )
+    [module] = data["modules"]
+    record, *_ = module["records"]
+    shapes = "operand_shape indices_shape updates_shape"
+    needed = f"function location kind subset combiner {shapes} dtype in_bounds unique rule why why_not"
     assert set() == set(needed.split()) - set(record)
     assert record["operand_shape"] == [1, 8, 64, 16]
     assert data["rejections"][record["why_not"]] == {"loop": [0]}
     assert data["reasons"][0] == {"code": "less_specific", "than": "dynamic_update_slice"}
-
-
-def test_json_is_never_folded(decode):
-    """Every record is there, in program order."""
-    records = json.loads(render_json([decode]))["modules"][0]["records"]
-    assert [record["number"] for record in records] == [1, 2, 3, 4]
-
-
-def test_json_null_is_what_was_not_measured(record):
-    """Times, verdict and left scatters of a module that was only classified are null, and an error is text."""
-    data = json.loads(render_json([ModuleReport("a.mlir", 7, (record(),)), ModuleReport("b.mlir", error="gone")]))
-    module = data["modules"][0]
-    fields = ("scatters_left", "verdict", "convert_seconds", "verify_seconds", "error")
-    assert [module[field] for field in fields] == [None] * 5
-    assert data["modules"][1]["error"] == "gone"
-    assert data["totals"]["unreadable"] == 1
-
-
-def test_json_has_the_verdict_and_totals(decode):
-    """A verified module carries its verdict; totals are those of the text."""
-    data = json.loads(render_json([decode]))
-    assert data["modules"][0]["verdict"] == {"ok": True}
+    assert [record["number"] for record in module["records"]] == [1, 2, 3, 4]
+    assert module["verdict"] == {"ok": True}
     assert data["totals"]["kinds"] == {"insert_slice": 3, "general": 1}
 
 
-def test_json_keeps_a_dynamic_size_as_null(record):
-    """A size that is not known is null, not a number."""
-    data = json.loads(render_json([ModuleReport("a.mlir", 7, (record(operand_shape=(None, 4)),))]))
-    assert data["modules"][0]["records"][0]["operand_shape"] == [None, 4]
+def test_json_null_is_what_was_not_measured(of_one):
+    """Times, verdict, left scatters of a module that was only classified are null, as is a size that is not known."""
+    data = json.loads(render_json([of_one(operand_shape=(None, 4)), GONE]))
+    module, gone = data["modules"]
+    fields = ("scatters_left", "verdict", "convert_seconds", "verify_seconds", "error")
+    assert [module[field] for field in fields] == [None] * 5
+    assert module["records"][0]["operand_shape"] == [None, 4]
+    assert (gone["error"], data["totals"]["unreadable"]) == ("bad.mlir: gone", 1)
 
 
-def test_markdown_has_a_table_row_per_group(decode):
-    """The same cells as in the text report."""
-    expected = (
-        "| 1 | 2 | llama.py:88 layers 0-1 | insert_slice | tile [:, :, pos, :] of 1x8x64x16 | dynamic_update_slice "
-        "| proved (clamped) | one window |"
-    )
-    text = render_markdown([decode])
-    assert expected in text.splitlines()
-    assert "- guards: 1 needed, 2 proved away, 1 never in bounds" in text.splitlines()
-
-
-def test_markdown_escapes_pipes_and_tags(record):
-    """A name with a pipe stays in its cell, a tag is shown as text."""
-    text = render_markdown(
-        [ModuleReport("a|b.mlir", 7, (record(location="x|y.py:1", writes=Written((1,), ("<b>`*",))),))]
-    )
+def test_markdown_is_the_text_in_cells(decode, of_one):
+    """Counts, a row per group, an explanation as code, and a total; names with pipes and tags stay text."""
+    assert render_markdown([decode, GONE], explain=(1,)) == told("decode.md")
+    text = render_markdown([of_one("a|b.mlir", location="x|y.py:1", writes=Written((1,), ("<b>`*",)))])
     row = next(line for line in text.splitlines() if line.startswith("| 1 "))
     assert "x\\|y.py:1" in row
     assert "&lt;b&gt;\\`\\*" in row
     assert "## a\\|b.mlir" in text.splitlines()
-
-
-def test_markdown_has_the_explanation_as_code(decode):
-    """An explained scatter is a code block."""
-    assert "      - " not in render_markdown([decode], explain=(1,))
-    assert "    scatter 1 of decode.mlir" in render_markdown([decode], explain=(1,))
-
-
-def test_markdown_total_for_several(decode):
-    """Several modules end in a total."""
-    text = render_markdown([decode, ModuleReport("bad.mlir", error="bad.mlir: gone")])
-    assert "total: 2 modules (1 failed), 5,449 ops, 4 scatters -&gt; 1" in text.splitlines()
-    assert "error: bad.mlir: gone" in text.splitlines()
 
 
 @dataclass(frozen=True)
@@ -101,27 +79,152 @@ class Row:
     proof: str = "Lower it.\n\n    %x -> %y\n\nEqual: it is the same."
 
 
-def test_rules_as_markdown_escape_pipes():
-    """Sets of accepted values are written with pipes, which stay in their cell."""
-    text = render_rules_markdown([Row()])
+def test_rules_as_markdown_and_as_text():
+    """Sets of accepted values are written with pipes, which stay in their cell. The text has the name without its
+    prefix, the place, what the rule takes, the form, the ops and a refusal."""
     takes, form = "subset=Windows\\|Points", "`while over the windows \\|  x `"
     expected = f"| `loop` | {takes} | {form} | while, select | `lowering/scatter/loop.py:31` |"
-    assert expected == text.splitlines()[2]
-
-
-def test_rules_as_text_show_place_and_form():
-    """The name without its prefix, the place, what it takes, the form, the ops and a refusal."""
+    assert expected == render_rules_markdown([Row()]).splitlines()[2]
     text = render_rules_text([Row(), Row(name="x", refused="t refuses stablehlo.while")], width=120)
-    for word in (
-        "loop",
-        "lowering/scatter/loop.py:31",
-        "subset=Windows | Points",
-        "while over the windows",
-        "while, select",
-    ):
-        assert word in text
+    words = ("loop", Row.place, "subset=Windows | Points", "while over the windows", "while, select")
+    assert [word for word in words if word not in text] == []
     assert "scatter_to_loop" not in text
     assert text.count("refused: t refuses stablehlo.while") == 1
     assert [line for line in text.splitlines() if len(line) > 120] == []
     assert "Equal" not in text
     assert render_rules_text([Row()], width=80, proofs=True).endswith(Row.proof + "\n")
+
+
+@pytest.fixture
+def tree(record):
+    """Twelve modules in three folders: ten alike, one that could not be read, one of which nothing is lowered."""
+    loops = (record(1, kind="general", combiner="mul", rule="while"), record(2))
+    none = {"rule": "", "why": Code.DYNAMIC_SHAPE("x<?>"), "why_not": (), "bounds": Code.NOT_KNOWN()}
+    refused = record(1, kind="general", in_bounds="unknown", **none)
+    return [
+        ModuleReport("zoo/bad.mlir", error="zoo/bad.mlir:1:1: no module\n  next:    fix it"),
+        *(ModuleReport(f"zoo/jax/m{number}.mlir", 7, loops, group="jax") for number in range(10)),
+        ModuleReport("zoo/poly/open.mlir", 9, (refused,), group="poly"),
+    ]
+
+
+def test_each_module_of_a_tree_is_a_line_below_its_folder(tree):
+    """Counts, kinds with their rules, or the reason; then a row for each folder, and the total of all. Below
+    the lines stand explanations. Policies are told once; where modules have others, each."""
+    assert render_text(tree) == told("tree.txt")
+    assert render_markdown(tree) == told("tree.md")
+    assert render_text(tree, explain=(2,)).count("scatter 2 of decode.mlir") == 10
+    assert render_markdown(tree, explain=(2,)).count("    scatter 2 of decode.mlir") == 10
+    assert "target stablehlo, oob xla; target stablehlo, oob spec" in render_text([*tree, replace(tree[1], oob="spec")])
+
+
+def test_few_modules_or_all_of_them_are_shown_in_full(tree, decode):
+    """Up to FEW modules, and however many with show_all, have their tables; one folder has no table of folders."""
+    for reports, how in ((tree[:FEW], {}), (tree, {"show_all": True})):
+        text = render_text(reports, **how)
+        assert text.count("llama.py:88 layer 0") == sum(len(report.records) for report in reports)
+        assert "in the loop" in text
+        assert "kinds and their rules" not in text + render_markdown(reports, **how)
+    alone = [replace(decode, file=f"{number}.mlir") for number in range(12)]
+    assert "in the loop" not in render_text(alone) + render_markdown(alone)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_lines_stay_on_the_page(tree, width):
+    """Long names are shortened in the middle, cells are wrapped; only a reason may need more on the narrowest page."""
+    long = replace(tree[1], file=f"zoo/jax/{'x' * 300}.mlir")
+    text = render_text([*tree, long], width=width)
+    assert max(cell_len(line) for line in text.splitlines()) <= max(width, 60)
+    assert "xxx.mlir" in text
+
+
+def test_json_has_groups(tree):
+    """Each folder with its totals, in the order of the other formats; each module says which is its own."""
+    data = json.loads(render_json(tree))
+    assert set(data) == {"version", "modules", "rules", "rejections", "reasons", "totals", "groups"}
+    assert [group["group"] for group in data["groups"]] == [".", "jax", "poly"]
+    assert [module["group"] for module in data["modules"]] == [".", *["jax"] * 10, "poly"]
+    assert sum(group["totals"]["scatters"] for group in data["groups"]) == data["totals"]["scatters"] == 21
+    assert data["groups"][1]["totals"]["looped"] == 10
+
+
+@pytest.fixture
+def faults(of_one):
+    """A module with refused ops, one with a loop, one that cannot be read, and one of which there is nothing to say."""
+    why = Code.REFUSES_OPS("npu", ("stablehlo.sort",), "50 % slower, no kernel")
+    refused = RefusedOps("stablehlo.sort", why, 3, ("m.mlir:13", "llama.py:88"))
+    loop = {"rule": "while", "kind": "reduction_add", "location": "loop.mlir:2"}
+    return [
+        ModuleReport("zoo/m.mlir", target="npu", refused=(refused,)),
+        of_one("loop.mlir", **loop),
+        ModuleReport("bad,1.mlir", error="bad,1.mlir: no MLIR\n  next: look"),
+        ModuleReport("fine.mlir", 3),
+    ]
+
+
+def test_github_shows_faults_at_their_lines(faults):
+    """A command for each place; what would be its own syntax is escaped; lines of the module have its path."""
+    refused = "npu: 3 stablehlo.sort: 50 %25 slower, no kernel; at m.mlir:13, llama.py:88, ..."
+    assert render(faults, "github").splitlines() == [
+        f"::error file=zoo/m.mlir,line=13,title=hlo-lower refused::{refused}",
+        f"::error file=llama.py,line=88,title=hlo-lower refused::{refused}",
+        "::warning file=loop.mlir,line=2,title=hlo-lower loop::scatter 1 (reduction_add) is a loop over its windows",
+        "::error file=bad%2C1.mlir,title=hlo-lower unreadable::bad,1.mlir: no MLIR next: look",
+    ]
+    assert render(faults[3:], "github") == ""
+
+
+def test_sarif_has_the_same(faults):
+    """One run, whose results name declared rules; a module without a line has none."""
+    log = json.loads(render(faults, "sarif"))
+    [run] = log["runs"]
+    assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "hlo-lower")
+    places = [r["locations"][0]["physicalLocation"] for r in run["results"]]
+    lines = [(p["artifactLocation"]["uri"], p.get("region", {}).get("startLine")) for p in places]
+    assert [(r["ruleId"], r["level"], *line) for r, line in zip(run["results"], lines, strict=True)] == [
+        ("refused", "error", "zoo/m.mlir", 13),
+        ("refused", "error", "llama.py", 88),
+        ("loop", "warning", "loop.mlir", 2),
+        ("unreadable", "error", "bad,1.mlir", None),
+    ]
+    assert {r["ruleId"] for r in run["results"]} <= {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert json.loads(render(faults[3:], "sarif"))["runs"][0]["results"] == []
+
+
+ADVICE = "as_text(debug_info=True)"
+HERE = Path(__file__).name
+
+
+def write(cache, index):
+    return cache.at[index].set(1.0)
+
+
+def reported(source):
+    """The text of a report, and the explanation of its one scatter."""
+    records = hl.classify(hl.read(source, "m.mlir"))
+    return render_text([ModuleReport("m.mlir", 7, tuple(records))], width=200), explain(records[0])
+
+
+def test_a_module_without_locations_is_told_how_to_get_them():
+    """Summary and explanation name the argument of as_text; exported that way, the place is the line of the program.
+    Of several modules the total says how many have none; those without scatters have nothing to locate."""
+    lowered = jax.jit(write).lower(np.zeros(8, np.float32), 3)
+    text, explained = reported(lowered.as_text())
+    assert f"  locations: none in the module, lines are those of its text; export again with {ADVICE}" in text
+    assert f"  source:  the module names none, the line is its own; export again with {ADVICE}" in explained
+    text, explained = reported(lowered.as_text(debug_info=True))
+    line = write.__code__.co_firstlineno + 1
+    assert f"{HERE}:{line}" in text
+    assert f"at {HERE}:{line} in @main" in explained[0]
+    assert ADVICE not in text + "".join(explained)
+    own, other = (hl.classify(hl.read(lowered.as_text(debug_info=located), "m")) for located in (False, True))
+    reports = [ModuleReport("m", 7, tuple(own)), ModuleReport("m", 7, tuple(other)), ModuleReport("empty.mlir", 1)]
+    assert "locations: none in 1 of 3 modules" in render_text(reports, width=200)
+    assert report_data(reports)["totals"]["unlocated"] == 1
+
+
+def test_an_exported_function_keeps_its_locations():
+    """`jax.export` gives them, as an object and as the bytearray that `serialize` returns."""
+    exported = jax.export.export(jax.jit(write))(np.zeros(8, np.float32), 3)
+    for source in (exported, exported.serialize(), bytes(exported.serialize())):
+        assert hl.classify(hl.read(source, contained=False))[0].location.startswith(HERE)

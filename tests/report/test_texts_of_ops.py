@@ -1,6 +1,8 @@
 """The text of a scatter in the module's file, the source line that it names, and what was built for it."""
 
 import json
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -14,22 +16,9 @@ from hlo_lower.report.json_report import report_data
 from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.source_text import scatter_texts, source_line
 
-OP = """%0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) <{
-    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
-    scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
-^bb0(%a: tensor<f32>, %b: tensor<f32>):
-  %s = stablehlo.add %a, %b : tensor<f32>
-  stablehlo.return %s : tensor<f32>
-}) : (tensor<8x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<8x4xf32>"""
-
-MODULE = f"""func.func @main(
-    %arg0: tensor<8x4xf32>, %arg1: tensor<3x1xi32>, %arg2: tensor<3x4xf32>) -> tensor<8x4xf32> {{
-  {OP.replace(chr(10), chr(10) + "  ")}
-  %1 = stablehlo.negate %0 : tensor<8x4xf32>
-  return %1 : tensor<8x4xf32>
-}}
-"""
-
+HERE = Path(__file__).parent
+MODULE = (HERE / "added_rows.mlir").read_text()
+OP = dedent("\n".join(MODULE.split("\n")[2:9]))
 NAMED = MODULE.replace("-> tensor<8x4xf32>\n  %1", '-> tensor<8x4xf32> loc("jit(f)/scatter"("model.py":2:4))\n  %1')
 
 
@@ -41,29 +30,17 @@ def module(tmp_path, monkeypatch):
     return "m.mlir"
 
 
-def test_the_text_of_a_scatter_is_its_op_alone(module):
-    """From its result to its type, as it stands in the file, without the indent."""
-    report = ModuleReport(module, 7, hl.classify(module))
-    assert scatter_texts(report) == [OP]
-
-
-def test_a_file_that_holds_other_scatters_tells_nothing(module, record):
-    """Texts go along with records: where their numbers differ there is none; nor of a file that is gone."""
+def test_the_text_of_a_scatter_is_its_op_alone(module, record, tmp_path):
+    """From its result to its type, without the indent; of more than 40 lines the first ones. Texts go along with
+    records: where their numbers differ there is none, nor of a file that is gone or is bytes."""
+    assert scatter_texts(ModuleReport(module, 7, hl.classify(module))) == [OP]
     assert scatter_texts(ModuleReport(module, 7, (record(1), record(2)))) == []
     assert scatter_texts(ModuleReport("gone.mlir", 7, (record(1),))) == []
-
-
-def test_bytes_tell_nothing(tmp_path, record):
-    """Bytecode has no text."""
     (tmp_path / "m.mlirbc").write_bytes(b"ML\xefR\x00\xff\xfe")
-    assert scatter_texts(ModuleReport(str(tmp_path / "m.mlirbc"), 7, (record(1),))) == []
-
-
-def test_a_long_op_is_cut(tmp_path, record):
-    """Of an op of more than 40 lines the first ones are shown, and dots."""
+    assert scatter_texts(ModuleReport("m.mlirbc", 7, (record(1),))) == []
     body = "\n".join(f"  %s{n} = stablehlo.add %a, %b : tensor<f32>" for n in range(99))
     (tmp_path / "m.mlir").write_text(OP.replace("  %s = stablehlo.add %a, %b : tensor<f32>", body))
-    [text] = scatter_texts(ModuleReport(str(tmp_path / "m.mlir"), 7, (record(1),)))
+    [text] = scatter_texts(ModuleReport(module, 7, (record(1),)))
     assert len(text.split("\n")) == 41
     assert text.endswith("\n...")
 
@@ -97,40 +74,21 @@ def test_what_was_built_for_a_scatter_is_what_has_its_place(text):
     assert [line.strip() for line in lines if line.strip().startswith("%")] == built
 
 
-LOOP = """module {
-  func.func @main(%arg0: tensor<f32> loc("x")) -> tensor<f32> {
-    %0:2 = stablehlo.while(%a = %arg0, %b = %arg0) : tensor<f32>, tensor<f32>
-    cond {
-      %2 = stablehlo.compare  LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1> loc(#loc2)
-      stablehlo.return %2 : tensor<i1> loc(#loc2)
-    } do {
-      stablehlo.return %a, %b : tensor<f32>, tensor<f32> loc(#loc2)
-    } loc(#loc3)
-    %1 = stablehlo.negate %0#0 : tensor<f32> loc(#loc4)
-    return %1 : tensor<f32> loc(#loc)
-  } loc(#loc)
-} loc(#loc)
-#loc = loc(unknown)
-#loc1 = loc("model/a.py":9:1)
-#loc2 = loc("jit(f)/scatter"(#loc1))
-#loc3 = loc("jit(f)/scatter"(#loc1))
-#loc4 = loc("jit(f)/neg"(#loc1))
-"""
-
-
 def test_a_loop_is_shown_whole(record):
-    """From its header, which has no location of its own, to its end; ops of the same line and another scope are not."""
-    one = record(location="a.py:9", source="model/a.py", scope="jit(f)/scatter")
-    lines = built_texts(LOOP, [one])[1]
-    assert lines[0] == "%0:2 = stablehlo.while(%a = %arg0, %b = %arg0) : tensor<f32>, tensor<f32>"
-    assert lines[-1] == "}"
-    assert len(lines) == 7
+    """From its header, which has no location of its own, to its end; ops of the same line and another scope are not. Of
+    scatters that are alike the first one has the text."""
+    fields = {"location": "a.py:9", "source": "model/a.py", "scope": "jit(f)/scatter"}
+    built = built_texts((HERE / "built_loop.mlir").read_text(), [record(1, **fields), record(2, **fields)])
+    assert list(built) == [1]
+    assert built[1][0] == "%0:2 = stablehlo.while(%a = %arg0, %b = %arg0) : tensor<f32>, tensor<f32>"
+    assert (built[1][-1], len(built[1])) == ("}", 7)
 
 
-def test_alike_scatters_share_a_text(record):
-    """The first one has it."""
-    told = {"location": "a.py:9", "source": "model/a.py", "scope": "jit(f)/scatter"}
-    assert list(built_texts(LOOP, [record(1, **told), record(2, **told)])) == [1]
+def code(report):
+    """Each scatter of a report's page before and after."""
+    words = json.loads(render_html([report]).split('id="words">')[1].split("</script>")[0])
+    lines = [[words["texts"][n] for n in block] for block in words["blocks"]]
+    return [tuple("\n".join(lines[n]) for n in own) for own in words["modules"][0]["code"]]
 
 
 def test_the_page_of_a_conversion_has_before_and_after(module, tmp_path):
@@ -144,16 +102,10 @@ def test_the_page_of_a_conversion_has_before_and_after(module, tmp_path):
     assert hl.convert_modules(module, tmp_path / "other", verify="off")[0].built == {}
 
 
-def code(report):
-    """Each scatter of a report's page before and after."""
-    words = json.loads(render_html([report]).split('id="words">')[1].split("</script>")[0])
-    lines = [[words["texts"][n] for n in block] for block in words["blocks"]]
-    return [tuple("\n".join(lines[n]) for n in own) for own in words["modules"][0]["code"]]
-
-
 @pytest.mark.parametrize("target", ["stablehlo", "coreml"])
 def test_the_page_of_a_report_has_what_would_be_built(module, target):
-    """It is what `convert` builds, whether the target refuses scatters alone or more; no record is another for it."""
+    """It is what `convert` builds, whether the target refuses scatters alone or more; no record is another for it. A
+    line is that of the file, whatever the target."""
     plain, preview = (hl.classify_modules(module, target=target, with_texts=texts)[0] for texts in (False, True))
     assert report_data([plain]) == report_data([preview])
     [(before, after)] = code(preview)
@@ -163,20 +115,22 @@ def test_the_page_of_a_report_has_what_would_be_built(module, target):
     assert "stablehlo.scatter" not in after
     assert all(line.strip() in lowered for line in after.split("\n"))
     assert code(plain) == [(OP, "")]
+    [record] = hl.classify(hl.read(f"// a comment\n\n\n{MODULE}", "m.mlir"), target=target)
+    assert record.location == "m.mlir:6"
+    assert hl.lower(hl.read(f"\n{MODULE}", "m.mlir"), target=target).records[0].location == "m.mlir:4"
 
 
 def test_each_of_several_alike_scatters_shows_what_it_becomes(tmp_path):
     """The text of the first one, as with what it was."""
     second = OP.replace("%0 =", "%2 =").replace("(%arg0,", "(%1,").replace("\n", "\n  ")
-    text = MODULE.replace("return %1", f"{second}\n  return %2")
-    (tmp_path / "m.mlir").write_text(text)
+    (tmp_path / "m.mlir").write_text(MODULE.replace("return %1", f"{second}\n  return %2"))
     [report] = hl.classify_modules(tmp_path / "m.mlir", with_texts=True)
     (_, first), (_, other) = code(report)
     assert first == other != ""
     assert list(report.built) == [1]
 
 
-def test_a_long_constant_is_not_written_out(tmp_path):
+def test_a_long_constant_is_not_written_out():
     """What was built shows that it is one, and not its thousand elements."""
     numbers = ", ".join(map(str, range(8)))
     text = MODULE.replace("  %0 =", f"  %i = stablehlo.constant dense<[{numbers}]> : tensor<8xi32>\n  %0 =", 1)
@@ -197,11 +151,3 @@ def test_what_cannot_be_lowered_is_still_told(module, monkeypatch):
     [report] = hl.classify_modules(module, with_texts=True)
     assert (report.error, report.built) == (None, {})
     assert report_data([plain]) == report_data([report])
-
-
-@pytest.mark.parametrize("target", ["stablehlo", "coreml"])
-def test_a_line_is_that_of_the_file_whatever_the_target(target):
-    """Also where a copy is lowered to know, which is printed otherwise than the file."""
-    [record] = hl.classify(hl.read(f"// a comment\n\n\n{MODULE}", "m.mlir"), target=target)
-    assert record.location == "m.mlir:6"
-    assert hl.lower(hl.read(f"\n{MODULE}", "m.mlir"), target=target).records[0].location == "m.mlir:4"

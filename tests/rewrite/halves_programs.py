@@ -46,7 +46,7 @@ from halves_text import Program, drawn
 import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
-from hlo_lower.lowering.types.kind import WITH_BODIES
+from hlo_lower.lowering.types.element_type import WITH_BODIES
 from hlo_lower.verify.judges.devices import compile_anywhere
 
 OPS = {

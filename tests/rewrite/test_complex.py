@@ -20,7 +20,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.lowering.engine import traced
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops import fft
-from hlo_lower.lowering.types.carried import complex_arithmetic, complex_functions, complex_ops
+from hlo_lower.lowering.types.carried import complex_functions, complex_ops
 from hlo_lower.lowering.types.storage import as_given
 from hlo_lower.verify.bounds.compare import only_signs_of_zeros
 from hlo_lower.verify.judges.devices import compile_anywhere
@@ -308,12 +308,12 @@ def wrong_join(build, pair):
 right_join = complex_ops.join
 
 WRONG = {
-    "sign of a product": (complex_arithmetic.ARITHMETIC, "multiply", wrong_product, lambda x: x * x),
-    "conjugate forgotten": (complex_arithmetic.ARITHMETIC, "negate", lambda a, b: (-a, b), lambda x: -x),
+    "sign of a product": (complex_functions.ARITHMETIC, "multiply", wrong_product, lambda x: x * x),
+    "conjugate forgotten": (complex_functions.ARITHMETIC, "negate", lambda a, b: (-a, b), lambda x: -x),
     "recovery forgotten": (
-        complex_arithmetic.ARITHMETIC,
+        complex_functions.ARITHMETIC,
         "divide",
-        lambda a, b, c, d: complex_arithmetic.smith(jnp.abs(c) < jnp.abs(d), a, b, c, d),
+        lambda a, b, c, d: complex_functions.smith(jnp.abs(c) < jnp.abs(d), a, b, c, d),
         lambda x: x / (x - x),
     ),
     "other branch": (complex_functions.EXACT, "tanh", complex_functions.tan, jnp.tanh),

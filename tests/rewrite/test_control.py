@@ -9,7 +9,7 @@ from jax import lax
 import hlo_lower as hl
 from hlo_lower.base.errors import EXIT_NOT_LOWERED, InputError
 from hlo_lower.cli import main
-from hlo_lower.lowering.control.flat_copy import FlatCopy
+from hlo_lower.lowering.control import FlatCopy
 
 CONTROL = ("while", "case", "if", "map", "optimization_barrier", "custom_call")
 TARGET = hl.Target("npu", refused={f"stablehlo.{op}": "none" for op in (*CONTROL, "scatter")})
@@ -199,7 +199,7 @@ def test_a_wrong_form_does_not_verify(wrong, monkeypatch):
         monkeypatch.setattr(FlatCopy, "_holds", late)
         source = hl.export(lambda x: lax.fori_loop(0, 5, step, x), X)
     else:
-        chosen = "hlo_lower.lowering.control.control._chosen"
+        chosen = "hlo_lower.lowering.control._chosen"
         monkeypatch.setattr(chosen, lambda build, p, yes, no: build.select(p, no, yes))
         source = hl.export(lambda p, x: lax.cond(p, lambda: x * 2, lambda: x - 1), True, X)
     verdict = hl.verify(source, hl.lower(source, target=TARGET))

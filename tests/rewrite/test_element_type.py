@@ -29,15 +29,7 @@ import hlo_lower as hl
 from hlo_lower.api.many.survey import survey
 from hlo_lower.base.errors import EXIT_OK
 from hlo_lower.ir.reader import read
-from hlo_lower.lowering.types.carried import (
-    carrying,
-    halves,
-    halves_conversions,
-    halves_quotients,
-    halves_reductions,
-    on_carriers,
-    written_ops,
-)
+from hlo_lower.lowering.types.carried import carrier, halves, on_carriers, written_ops
 from hlo_lower.lowering.types.carried.carrier import Form
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
 from hlo_lower.lowering.types.storage import as_given
@@ -267,8 +259,8 @@ def test_a_shift_by_what_is_not_known_goes_by_powers_of_two():
 # --- wrong on purpose ---
 
 BROKEN = {
-    "the sign bit is not flipped": ("uint32", carrying.Carrying, "flip", lambda self, value: value),
-    "nothing is put back into the range": ("int8", carrying.Carrying, "settle", lambda self, value, element: value),
+    "the sign bit is not flipped": ("uint32", carrier.Carrying, "flip", lambda self, value: value),
+    "nothing is put back into the range": ("int8", carrier.Carrying, "settle", lambda self, value, element: value),
     "a signed quotient": ("uint32", written_ops, "unsigned_divide", lambda c, _, xd: c.do("divide", *xd)),
     "a half with its sign": ("uint32", written_ops, "half_of", lambda c, x: c.do("divide", x, 2)),
     "extended by the sign bit": ("int8", written_ops, "_by_zeros", lambda c, carrier, x: x),
@@ -276,11 +268,11 @@ BROKEN = {
     "an index that is not clamped": ("uint32", on_carriers, "clamped_index", lambda c, x, carrier: x),
     "a sum without its carry": ("uint64", halves, "_one_where", lambda c, p, like: c.number(0, like)),
     "lower halves with a sign": ("uint64", halves, "_is_below", lambda c, x, y: c.holds(x, "LT", y)),
-    "a digit in another place": ("uint64", halves_reductions, "_in_place", lambda c, x, place: (x, c.number(0, x))),
-    "a rest that is not taken away": ("uint64", halves_quotients, "subtract", lambda c, x, y: x),
-    "lost bits do not count": ("int64", halves_conversions, "right", lambda c, x, k: c.number(0, x)),
-    "no sign bit where both have one": ("int32", carrying.Carrying, "choose", lambda self, p, x, y: y),
-    "sums that are not rounded": ("bfloat16", carrying.Carrying, "rounded", lambda self, value, of: value),
+    "a digit in another place": ("uint64", halves, "_in_place", lambda c, x, place: (x, c.number(0, x))),
+    "a rest that is not taken away": ("uint64", halves, "subtract", lambda c, x, y: x),
+    "lost bits do not count": ("int64", halves, "right", lambda c, x, k: c.number(0, x)),
+    "no sign bit where both have one": ("int32", carrier.Carrying, "choose", lambda self, p, x, y: y),
+    "sums that are not rounded": ("bfloat16", carrier.Carrying, "rounded", lambda self, value, of: value),
 }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.lowering.quirks import loops_of_calls
+from hlo_lower.ops.quirks.loops import is_of_calls
 from hlo_lower.verify.run import Executable
 
 CALLS = hl.Target("calls", refused={"stablehlo.while": "none"}, refused_forms=["while not of calls"])
@@ -67,7 +67,7 @@ def test_loops_become_calls():
     """Also one in another, with what they take from around them; constants are not carried."""
     lowered = hl.lower(LOOPS, target=CALLS)
     loops = [node for node in nodes_of(lowered) if node.name == "stablehlo.while"]
-    assert [(loops_of_calls.is_of_calls(node), len(node.operands)) for node in loops] == [(True, 4), (True, 4)]
+    assert [(is_of_calls(node), len(node.operands)) for node in loops] == [(True, 4), (True, 4)]
     assert lowered.text.count("no_inline") == 4
     assert lowered.refused == ()
     assert {note.partition(" at ")[0] for note in lowered.notes} == {"lowered: stablehlo.while, 2 times, first"}

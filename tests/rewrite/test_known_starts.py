@@ -3,7 +3,7 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.lowering.quirks.carried_values import known_too_long
+from hlo_lower.ops.quirks.loops import known_too_long
 
 HIDING = hl.Target("hiding", refused={"stablehlo.scatter": "lowered"}, refused_forms=["while from constants"])
 

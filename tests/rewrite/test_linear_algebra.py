@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from matrix_programs import call, cholesky, triangular_solve
+from rule_examples import TARGETS
 
 import hlo_lower as hl
 from hlo_lower.api.many.survey import survey
@@ -25,9 +26,9 @@ DTYPES = {"f32": np.float32, "f64": np.float64}
 
 
 @pytest.fixture
-def target(targets):
+def target():
     """A target that knows no factorization."""
-    return targets["no_matrices"]
+    return TARGETS["no_matrices"]
 
 
 def results(text, arguments, target):

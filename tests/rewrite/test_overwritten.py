@@ -6,7 +6,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.ir.mlir import walked
 from hlo_lower.ir.view import Node
-from hlo_lower.lowering.quirks.carried_values import overwritten
+from hlo_lower.ops.quirks.loops import overwritten
 from hlo_lower.verify.judges.devices import compile_anywhere
 
 FORM = "while overwriting a value unread"
@@ -67,13 +67,6 @@ def test_what_is_overwritten_unread_is_chosen(name):
         given = [np.float32(v) for v in (x, 7.0, n)]
         before, after = native.run(given), ours.run(given)
         assert [np.asarray(v).tobytes() for v in before] == [np.asarray(v).tobytes() for v in after]
-
-
-def test_only_who_refuses_them_gets_others():
-    """A target without the form keeps the loop; IREE has it."""
-    text, _ = LOOPS["both"]
-    assert "stablehlo.select" not in hl.lower(text, target="xla").text
-    assert hl.lower(text, target="iree").text.count("stablehlo.select") == 2
 
 
 def test_a_condition_with_effects_is_not_repeated():

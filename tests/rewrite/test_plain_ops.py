@@ -8,7 +8,7 @@ from jax import lax
 
 import hlo_lower as hl
 from hlo_lower.lowering.engine import traced
-from hlo_lower.lowering.single_ops import reduce_window
+from hlo_lower.lowering.single_ops import reductions
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float32", "float16", "bfloat16", "float64")
@@ -255,7 +255,7 @@ WRONG = {
     ),
     "popcnt": (traced.ELEMENTWISE, "sub", "add", lambda x, y: lax.population_count(x)),
     "reduce_window": (
-        reduce_window.Windows,
+        reductions.Windows,
         "padded",
         lambda self, build, value, fill: build.pad(value, fill, self.high, self.low),
         lambda x, y: lax.reduce_window(x, np.int32(0), lax.add, (4,), (1,), ((3, 0),)),

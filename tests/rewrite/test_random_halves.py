@@ -6,7 +6,7 @@ from element_type_programs import target_taking
 from halves_programs import WITHOUT, differing, no_64_bits, no_unsigned_64_bits, program
 
 import hlo_lower as hl
-from hlo_lower.lowering.types.carried import halves_conversions, halves_reductions, regions_of_pairs
+from hlo_lower.lowering.types.carried import halves, pairs
 from hlo_lower.verify.judges.devices import compile_anywhere
 
 WORD = ("i1", "i32", "f32")
@@ -141,14 +141,14 @@ def test_an_op_without_a_form_says_so():
 
 BROKEN = {
     "halves of a sort's rows that do not meet": (
-        regions_of_pairs,
+        pairs,
         "_order",
-        lambda c, node, block: list(range(len(regions_of_pairs.flat_types(c, block.arguments)))),
+        lambda c, node, block: list(range(len(pairs.flat_types(c, block.arguments)))),
         "own_order",
     ),
-    "digits in another place": (halves_reductions, "DIGIT", 16, "matrices"),
+    "digits in another place": (halves, "DIGIT", 16, "matrices"),
     "an upper half without the sign": (
-        halves_conversions,
+        halves,
         "_from_narrow",
         lambda c, x, given, element: (c.build.convert(x, "i32"), c.number(0, c.build.convert(x, "i32"))),
         "convert_to",

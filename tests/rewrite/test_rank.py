@@ -8,7 +8,7 @@ from jax import lax
 import hlo_lower as hl
 from hlo_lower.base.change import Outcome
 from hlo_lower.base.errors import InputError
-from hlo_lower.lowering.ranks import rank
+from hlo_lower.lowering import ranks
 from hlo_lower.ops.targets import target_of
 
 FEW = hl.Target("few", refused={"stablehlo.scatter": "lowered"}, max_rank={"*": 5})
@@ -90,7 +90,7 @@ def test_a_wrong_shape_is_found(name, monkeypatch):
     function, *values = programs(3)[name]
     source = hl.export(lambda *args: function(*args).reshape(-1), *values)
     assert hl.verify(source, hl.lower(source, target=FEW)).ok
-    monkeypatch.setattr(rank, *WRONG[name])
+    monkeypatch.setattr(ranks, *WRONG[name])
     assert not hl.verify(source, hl.lower(source, target=FEW)).ok
 
 

@@ -8,8 +8,8 @@ import hlo_lower as hl
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir import mlir
 from hlo_lower.lowering.engine import engine
+from hlo_lower.lowering.engine.engine import Recipe
 from hlo_lower.lowering.engine.kind import Stage
-from hlo_lower.lowering.engine.replay import Recipe
 from hlo_lower.lowering.kinds import kinds_of
 
 REGIONS = {

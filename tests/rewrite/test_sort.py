@@ -30,7 +30,7 @@ def only(monkeypatch):
         def chosen(*args, **kwargs):
             return [facts for facts in sort_strategies(*args, **kwargs) if facts.strategy is strategy]
 
-        monkeypatch.setattr("hlo_lower.lowering.sort.kind.sort_strategies", chosen)
+        monkeypatch.setattr("hlo_lower.lowering.sort.sort_strategies", chosen)
 
     return choose
 
@@ -260,7 +260,7 @@ def test_ties_in_another_order_do_not_verify(strategy, only, monkeypatch):
     only(strategy)
     source = hl.export(lambda x, y: [v[:2] for v in jax.lax.sort((x, y), num_keys=1)], jnp.zeros(6, int), jnp.zeros(6))
     monkeypatch.setattr(
-        "hlo_lower.lowering.sort.sort.SortLowering.ascending",
+        "hlo_lower.lowering.sort.SortLowering.ascending",
         property(lambda op: [*(key.is_ascending for key in op.keys), False]),
     )
     verdict = hl.verify(source, hl.lower(source, target=TARGET), level="regions")

@@ -5,10 +5,11 @@ from collections.abc import Callable
 import pytest
 from jax import numpy as jnp
 from matrix_programs import call
+from rule_examples import TARGETS
 
 import hlo_lower as hl
+from hlo_lower.lowering import matrices
 from hlo_lower.lowering.engine import traced
-from hlo_lower.lowering.matrices import factorizations
 
 TRSM = {"uplo": "L", "side": "L", "trans_x": "N", "diag": "N"}
 PROGRAMS = {
@@ -20,9 +21,9 @@ PROGRAMS = {
 }
 
 
-def verdict_of(text, targets, level="regions"):
+def verdict_of(text, level="regions"):
     """What verification says of a module lowered by the rules as they are now."""
-    lowered = hl.lower(text, target=targets["no_matrices"], float_mode="reassociate")
+    lowered = hl.lower(text, target=TARGETS["no_matrices"], float_mode="reassociate")
     return hl.verify(text, lowered, level=level)
 
 
@@ -46,9 +47,9 @@ PROGRAMS["cholesky"] = masked(call("potrf", [(3, 3)], uplo="L"))
 @pytest.mark.parametrize(
     "name", [n if n in ("solve", "cholesky") else pytest.param(n, marks=pytest.mark.sweep) for n in PROGRAMS]
 )
-def test_a_right_lowering_is_verified(name, targets):
+def test_a_right_lowering_is_verified(name):
     """Ordinary, singular and badly scaled matrices, in regions and in the whole module."""
-    verdict = verdict_of(PROGRAMS[name], targets, level="auto")
+    verdict = verdict_of(PROGRAMS[name], level="auto")
     assert verdict.ok, verdict
     assert any("NaN and infinities in matrices" in told for region in verdict.regions for told in region.excluded)
 
@@ -100,23 +101,23 @@ def whole_column(old: Callable[..., object]) -> Callable[..., object]:
 
 
 WRONG = {
-    "last largest": (factorizations, "_first_largest", last_largest, "lu"),
-    "tau of the other sign": (factorizations, "_reflected", negated_tau, "q"),
-    "R of the other sign": (factorizations, "_mirrored", positive_diagonal, "qr"),
-    "unit diagonal forgotten": (factorizations, "_row", forgotten_unit, "solve"),
-    "upper for lower": (factorizations, "_row", other_triangle, "solve"),
-    "twice the factor": (factorizations, "_column", whole_column, "cholesky"),
+    "last largest": (matrices, "_first_largest", last_largest, "lu"),
+    "tau of the other sign": (matrices, "_reflected", negated_tau, "q"),
+    "R of the other sign": (matrices, "_mirrored", positive_diagonal, "qr"),
+    "unit diagonal forgotten": (matrices, "_row", forgotten_unit, "solve"),
+    "upper for lower": (matrices, "_row", other_triangle, "solve"),
+    "twice the factor": (matrices, "_column", whole_column, "cholesky"),
 }
 
 
 @pytest.mark.parametrize(
     "name", [n if n == "last largest" else pytest.param(n, marks=pytest.mark.sweep) for n in WRONG]
 )
-def test_a_wrong_lowering_is_caught(name, targets, monkeypatch):
+def test_a_wrong_lowering_is_caught(name, monkeypatch):
     """What people would get wrong differs by more than LAPACK's own bound on some driven matrix."""
     module, function, wrong, program = WRONG[name]
     monkeypatch.setattr(module, function, wrong(getattr(module, function)))
     monkeypatch.setattr(traced, "jaxpr_of", traced.jaxpr_of.__wrapped__)  # not those that were right
-    verdict = verdict_of(PROGRAMS[program], targets)
+    verdict = verdict_of(PROGRAMS[program])
     assert not verdict.ok
     assert "differs" in {region.status for region in verdict.regions}

@@ -13,7 +13,7 @@ from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.scatter.canonical import canonicalize
 from hlo_lower.facts.scatter.constant_map import Piece, row_major_boxes, solve
 from hlo_lower.facts.values.site import Site
-from hlo_lower.verify.judges.reference.scatter import windows
+from hlo_lower.verify.judges.definitions import windows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lowerings"))
 from index_programs import Program, case_of

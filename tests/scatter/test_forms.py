@@ -4,7 +4,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.facts.scatter.facts import Strategy
-from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.kind import Context
 from hlo_lower.lowering.kinds import default_registry
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.scatter.scatters import read_scatters

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hlo_lower.facts.scatter.predicates import PREDICATES, Claims, RunClaim, apply, broken
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers
+from hlo_lower.verify.judges.definitions import ScatterNumbers
 
 ROW = ScatterNumbers((), (0,), (), (), (0,), 1)
 """Points of a vector of 8."""

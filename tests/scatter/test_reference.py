@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from hlo_lower.verify.judges.definitions import ScatterNumbers, count_hits, scatter
 from hlo_lower.verify.judges.interpreter import Interpreter
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers, count_hits, scatter
 from hlo_lower.verify.run import Executable
 
 F32 = (np.dtype(np.float32),)

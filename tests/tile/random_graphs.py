@@ -40,7 +40,6 @@ class Drawn:
 
 
 def binary(d: Drawn, a: jax.Array) -> jax.Array:
-    """Elementwise of two."""
     same = [b for b in d.arrays if b.shape == a.shape]
     return (jnp.add, jnp.multiply, jnp.maximum)[d.rng.integers(3)](a, same[d.rng.integers(len(same))])
 
@@ -71,7 +70,6 @@ def reshape(d: Drawn, a: jax.Array) -> jax.Array:
 
 
 def transpose(d: Drawn, a: jax.Array) -> jax.Array:
-    """The dims in another order."""
     return a.transpose(*(int(k) for k in d.rng.permutation(a.ndim)))
 
 
@@ -132,21 +130,8 @@ def dynamic(d: Drawn, a: jax.Array) -> jax.Array:
 
 Op: TypeAlias = Callable[[Drawn, jax.Array], jax.Array]
 OPS: Sequence[Op] = (
-    binary,
-    binary,
-    mask,
-    broadcast,
-    reshape,
-    transpose,
-    window,
-    dot,
-    dot,
-    reduce,
-    reduce,
-    gather,
-    scatter,
-    sort,
-    dynamic,
+    *(binary, binary, mask, broadcast, reshape, transpose, window, dot, dot),
+    *(reduce, reduce, gather, scatter, sort, dynamic),
 )
 MOST = 700
 """Elements of an array, at most."""

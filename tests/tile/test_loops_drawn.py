@@ -1,4 +1,4 @@
-"""A step of a loop, drawn: what it takes of each tensor, as SVG and characters, in page, notebook and docs."""
+"""The page of a plan: a step of a loop, drawn as SVG and characters, in page, notebook and docs; the memory curves."""
 
 import sys
 from dataclasses import replace
@@ -6,69 +6,54 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from small_tiles import HERE, LOGITS, by_hand
 
 import hlo_lower as hl
 from hlo_lower.base.drawing.picture import Look
+from hlo_lower.base.memory import memory_svg
 from hlo_lower.cli.plan_page import plan_page
 from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.facts.memory.memory_curve import curves_of
 from hlo_lower.ir.reader import read
 from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.ops.axes.cut import Steps
 from hlo_lower.ops.axes.tensor_subset import TensorSubset
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.loop_picture import LoopPart, drawn_step
-from hlo_lower.tile.tiled_module import Tiled, records
+from hlo_lower.tile.tiled_module import Tiled, TiledLoopRecord, records
 
 ROOT = Path(__file__).resolve().parents[2]
 
-TEXT = """\
-func.func public @main(%x: tensor<24x8xf32>, %w: tensor<8x96xf32>) -> (tensor<24xf32>, tensor<8x96xf32>) {
-  %zero = stablehlo.constant dense<0.000000e+00> : tensor<f32>
-  %logits = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
-    : (tensor<24x8xf32>, tensor<8x96xf32>) -> tensor<24x96xf32>
-  %sums = stablehlo.reduce(%logits init: %zero) applies stablehlo.add across dimensions = [1]
-    : (tensor<24x96xf32>, tensor<f32>) -> tensor<24xf32>
-  %back = stablehlo.dot_general %x, %logits, contracting_dims = [0] x [0]
-    : (tensor<24x8xf32>, tensor<24x96xf32>) -> tensor<8x96xf32>
-  return %sums, %back : tensor<24xf32>, tensor<8x96xf32>
-}
-"""
 
-
-def loops(text, place, dim, size):
-    """The loops that are asked for by hand, as they are told of; nothing is built."""
+def loop_of(text, line, size):
+    """The loop over columns that is asked for by hand, as it is told of; nothing is built."""
     program = Dataflow(read(text, "loss.mlir"), default_subset_rules())
-    choice = choice_by_hand(program, hl.ByHand(place, dim, size))
-    return records(program, choice.plan, choice.sizes)
+    choice = choice_by_hand(program, hl.ByHand(f"loss.mlir:{line}", 1, size))
+    [found] = records(program, choice.plan, choice.sizes)
+    return found
 
 
 @pytest.fixture(scope="module")
 def loop():
     """A loop over columns, eight at a time."""
-    [found] = loops(TEXT, "loss.mlir:3", 1, 8)
-    return found
+    return loop_of(LOGITS, 3, 8)
 
 
-def test_a_step_takes_of_each_tensor_what_it_reads_computes_and_gives(loop):
-    """Columns of what has them, all of what has none, and sums; scalars are not told."""
-    assert [str(part) for part in loop.parts] == [
-        "reads argument 1: [:, i:+8] of 8x96",
-        "reads argument 0: [:, :] of 24x8",
-        "computes dot_general: [:, i:+8] of 24x96",
-        "writes dot_general: [:, i:+8] of 8x96",
-        "accumulates reduce by add: [:] of 24",
-    ]
+def test_a_step_is_told_and_drawn_in_characters(loop):
+    """Columns of what has them, all of what has none, and sums; scalars are not told. Each tensor is a block, its words
+    above it, side by side within 76 columns."""
+    told = "\n".join([*map(str, loop.parts), "", *loop.drawing()]) + "\n"
+    assert told == (HERE / "logits_loop.txt").read_text()
+    assert max(map(len, loop.drawing())) <= 76
     assert loop.to_json()["parts"][0] == {"role": "reads", "what": "argument 1", "part": "[:, i:+8] of 8x96"}
 
 
 def test_the_drawing_is_in_proportion_and_says_in_words_what_it_shows(loop):
     """Each tensor has its shape, the part its share of it at one step in all; what is never stored whole is dashed."""
     tree = ElementTree.fromstring(loop.svg(alone=True))
-    told = tree.attrib["aria-label"]
-    assert all(str(part) in told for part in loop.parts)
+    assert all(str(part) in tree.attrib["aria-label"] for part in loop.parts)
     rects = [e.attrib for e in tree.iter() if e.tag.endswith("rect")]
     pairs = list(zip(rects[::2], rects[1::2], strict=True))
-    assert len(pairs) == len(loop.parts)
     assert ["stroke-dasharray" in whole for whole, _ in pairs] == [p.look is Look.HELD for p in loop.parts]
     for part, (whole, taken) in zip(loop.parts, pairs, strict=True):
         rows, columns = (1, *part.part.shape)[-2:]
@@ -83,34 +68,19 @@ def test_the_drawing_is_in_proportion_and_says_in_words_what_it_shows(loop):
     assert (width, height) > (300, 100)
 
 
-def test_the_characters_say_the_same(loop):
-    """A block for each tensor, its words above it, side by side within 76 columns."""
-    lines = loop.drawing()
-    assert max(map(len, lines)) <= 76
-    assert [line.split("  ")[0] for line in lines if "argument 1" in line] == ["reads argument 1"]
-    assert "[:, i:+8] of 24x96" in "\n".join(lines)
-    [computed] = [line for line in lines if "~" in line and "|" in line][:1]
-    assert computed.count("~") < computed.count(".")
-    assert {"=", "~", "#", "+"} <= set("".join(lines))
-
-
-def test_the_last_step_stays_inside():
+def test_the_last_step_stays_inside_and_a_scalar_is_one_cell():
     """A step that would leave the tensor is drawn moved back, as it is computed."""
     part = LoopPart(Look.READ, "argument 0", Steps("i", 10, 4).part((10, 3), 0))
-    [box] = part.picture(8).boxes
+    scalar = LoopPart(Look.ADDED, "reduce by add", TensorSubset.full(()))
+    [box], [cell] = part.picture(8).boxes, scalar.picture(0).boxes
     assert (box.rows, box.columns) == ((6, 10), (0, 3))
-
-
-def test_a_scalar_and_a_point_can_be_drawn():
-    """Of no dims there is one cell."""
-    [box] = LoopPart(Look.ADDED, "reduce by add", TensorSubset.full(())).picture(0).boxes
-    assert (box.rows, box.columns) == ((0, 1), (0, 1))
+    assert (cell.rows, cell.columns) == ((0, 1), (0, 1))
 
 
 def test_page_notebook_and_text_show_alike_loops_once(loop):
-    """Two loops of one drawing have one figure with two captions, and one block of characters with two places."""
-    other = replace(loop, where="b<c>.py:9")
-    tiled = Tiled(read(TEXT), (loop, other), 9216, 1600, 2048)
+    """Two loops of one drawing have one figure with two captions, and one block of characters with two places; a loop
+    of which nothing is known has none, and one within another is indented."""
+    tiled = Tiled(read(LOGITS), (loop, replace(loop, where="b<c>.py:9")), 9216, 1600, 2048)
     for html in (plan_page(tiled, "m.mlir"), tiled._repr_html_()):
         assert html.count("<svg") == html.count("<figure>") == 1
         assert html.count("[:, i:+8] of 24x96, ") >= 2
@@ -118,18 +88,10 @@ def test_page_notebook_and_text_show_alike_loops_once(loop):
     [head, *lines] = tiled.drawing_lines()
     assert head == f"2 loops at {loop.where}, b<c>.py:9, one step"
     assert [line.removeprefix("  ") for line in lines] == loop.drawing()
-
-
-def test_a_loop_of_which_nothing_is_known_is_not_drawn(loop):
-    """Neither in the page nor as characters."""
-    tiled = Tiled(read(TEXT), (replace(loop, parts=()),), 9216, 1600, 2048)
-    assert tiled.drawing_lines() == tiled.figures() == []
-
-
-def test_a_loop_within_a_loop_is_indented(loop):
-    """So that what is in what is seen."""
-    tiled = Tiled(read(TEXT), (loop, replace(loop, depth=1)))
-    assert [line[: line.index("loop ")] for line in tiled.lines()[1:]] == ["  ", "    "]
+    unknown = Tiled(read(LOGITS), (replace(loop, parts=()),), 9216, 1600, 2048)
+    assert unknown.drawing_lines() == unknown.figures() == []
+    nested = Tiled(read(LOGITS), (loop, replace(loop, depth=1)))
+    assert [line[: line.index("loop ")] for line in nested.lines()[1:]] == ["  ", "    "]
 
 
 def test_the_document_shows_what_the_page_draws(monkeypatch):
@@ -138,6 +100,30 @@ def test_the_document_shows_what_the_page_draws(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["tiling_figures"])
     from tiling_figures import PROGRAM
 
-    [found] = loops(PROGRAM, "loss.mlir:4", 1, 500)
+    found = loop_of(PROGRAM, 4, 500)
     assert (ROOT / "docs" / "figures" / "tiling_loop.svg").read_text() == found.svg(alone=True) + "\n"
     assert str(found).removeprefix("loss.mlir:4: ") in (ROOT / "docs" / "tiling.md").read_text()
+
+
+def test_curves_before_and_after():
+    """All logits and their exponentials are live at one op, then four rows of them within the span of a loop; the
+    drawing tells both peaks, the bound and the loop, and the page escapes places and types."""
+    [before], [after] = curves_of(read(LOGITS)), curves_of(read(by_hand(LOGITS, 3, 0, 4)))
+    [span] = after.loops
+    assert before.most == 2 * 24 * 96 * 4
+    assert after.most < before.most / 2
+    assert after.most in after.live[span.first : span.last + 1]
+    drawn = memory_svg((before, after), 2048, alone=True)
+    root = ElementTree.fromstring(drawn)
+    texts = [e.text for e in root.iter() if e.tag.endswith("text")]
+    assert any("before: 18.0 KiB at the peak" in text for text in texts)
+    assert texts.count("asked 2.0 KiB") == 2
+    assert len([e for e in root.iter() if e.tag.endswith("title") and e.text.startswith("loop at <")]) == 1
+    assert "http" not in drawn.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    loop = TiledLoopRecord("a<b>.py:3", "[i:+4, :] of 24x96", 24, 4, 2, ("24xf32",), (), (), is_exact=False)
+    tiled = Tiled(read(LOGITS), (loop,), 9216, 1600, 2048, ("4.0 KiB 8x8 & more",), memory=(before, after))
+    page = plan_page(tiled, "m&m.mlir")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "a&lt;b&gt;.py:3" in page
+    assert "4.0 KiB 8x8 &amp; more" in page
+    assert "<script" not in page

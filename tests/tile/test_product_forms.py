@@ -15,95 +15,70 @@ from hlo_lower.tile.prepare.product_forms import copied, factors_of, settle_prod
 from hlo_lower.verify.parts import are_equal_by_parts
 
 
-def module(function, *shapes):
-    """A module of a function of integers, without calls."""
-    lowered = jax.jit(function).lower(*(jax.ShapeDtypeStruct(shape, jnp.int32) for shape in shapes))
-    graph = hl.read(lowered.as_text())
+def both_forms(function, *shapes):
+    """A module of a product of integers, or of an equation as einsum writes it; and in the form that copies least."""
+    if isinstance(function, str):
+        function = lambda a, b, equation=function: jnp.einsum(equation, a, b)  # noqa: E731
+    graph = hl.read(jax.jit(function).lower(*(jax.ShapeDtypeStruct(s, jnp.int32) for s in shapes)).as_text())
     inline_calls(graph)
-    return to_text(graph)
-
-
-def settled(text):
-    """The module with its products in the form of which least is copied."""
-    graph = hl.read(text)
+    before = to_text(graph)
     settle_products(graph)
-    return to_text(graph)
+    return before, to_text(graph)
 
 
 def copies(text):
-    """Bytes that its products copy."""
+    """Bytes that the products of a module copy."""
     graph = hl.read(text)
     dots = [node for node in graph.main.body.nodes if node.name == "stablehlo.dot_general"]
     return sum(copied(*factors_of(dot)) for dot in dots)
 
 
-def of(equation):
-    """A product as einsum writes it."""
-    return lambda a, b: jnp.einsum(equation, a, b)
-
-
-SETTLED = {
-    "weights of attention": (of("hts,shd->thd"), (4, 8, 8), (8, 4, 2), 256),
-    "gathered weights of experts": (of("td,tkdf->tkf"), (8, 3), (8, 2, 3, 32), 0),
-    "these, the other way round": (of("tkdf,td->tkf"), (8, 2, 3, 32), (8, 3), 0),
-    "of a matrix of one column": (of("td,tkdf->tkf"), (8, 3), (8, 2, 3, 1), 0),
-    "the gradient of attention": (of("hts,htd->hsd"), (4, 8, 32), (4, 8, 2), 256),
+SETTLED = {  # the product, and the bytes that are copied in the other form
+    "weights of attention": ("hts,shd->thd", (4, 8, 8), (8, 4, 2), 256),
+    "gathered weights of experts": ("td,tkdf->tkf", (8, 3), (8, 2, 3, 32), 0),
+    "these, the other way round": ("tkdf,td->tkf", (8, 2, 3, 32), (8, 3), 0),
+    "of a matrix of one column": ("td,tkdf->tkf", (8, 3), (8, 2, 3, 1), 0),
+    "the gradient of attention": ("hts,htd->hsd", (4, 8, 32), (4, 8, 2), 256),
     "a transpose that goes": (lambda a, b: jnp.einsum("td,dv->tv", a, b).T, (8, 3), (3, 5), 0),
+}
+KEPT = {
+    "rows on both sides": ("btd,bkdf->btkf", (2, 5, 3), (2, 2, 3, 4)),
+    "without a batch": ("td,kdf->tkf", (8, 3), (2, 3, 4)),
+    "a small factor": ("hts,htd->hsd", (4, 8, 2), (4, 8, 16)),
+    "of large factors": (lambda a, b: jnp.einsum("hdt,hts->hds", a, b).swapaxes(1, 2), (4, 2, 8), (4, 8, 9)),
 }
 
 
 @pytest.mark.parametrize("what", SETTLED)
 def test_least_is_copied(what):
     """Both forms give the same, and no more than the small factor is copied in the second one."""
-    function, *shapes, left = SETTLED[what]
-    before = module(function, *shapes)
-    after = settled(before)
+    *product, left = SETTLED[what]
+    before, after = both_forms(*product)
     assert after != before
     assert copies(after) == left < max(copies(before), 1)
     assert are_equal(before, after, "quick", 1)
     assert are_equal_by_parts(before, after, reassociated=False)
 
 
-KEPT = {
-    "rows on both sides": (of("btd,bkdf->btkf"), (2, 5, 3), (2, 2, 3, 4)),
-    "without a batch": (of("td,kdf->tkf"), (8, 3), (2, 3, 4)),
-    "a small factor": (of("hts,htd->hsd"), (4, 8, 2), (4, 8, 16)),
-    "transposed, of large factors": (
-        lambda a, b: jnp.einsum("hdt,hts->hds", a, b).swapaxes(1, 2),
-        (4, 2, 8),
-        (4, 8, 9),
-    ),
-}
-
-
 @pytest.mark.parametrize("what", KEPT)
-def test_kept(what):
-    """Where nothing is gained the product stays."""
-    function, *shapes = KEPT[what]
-    before = module(function, *shapes)
-    assert settled(before) == before
-
-
-def random_product(rng):
-    """A product over random dims in random order, transposed or not."""
-    names = iter("abcdefgh")
-    batch, first, second, summed = (
-        [next(names) for _ in range(rng.integers(*ends))] for ends in ((0, 3), (0, 3), (0, 3), (1, 3))
-    )
-    size = {name: int(rng.integers(1, 5)) for name in "abcdefgh"}
-    terms = [list(rng.permutation([*batch, *own, *summed])) for own in (first, second)]
-    result = rng.permutation([*batch, *first, *second]) if rng.random() < 0.7 else [*batch, *first, *second]
-    equation = f"{''.join(terms[0])},{''.join(terms[1])}->{''.join(result)}"
-    return module(of(equation), *([size[name] for name in term] for term in terms))
+def test_a_product_stays_where_nothing_is_gained(what):
+    before, after = both_forms(*KEPT[what])
+    assert before == after
 
 
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.sweep) for s in range(3, 40))])
 def test_random_products(seed):
-    """Whatever the dims of a product are, its settled form gives the same and is shown to."""
+    """Whatever the dims of a product are, in whatever order, its settled form gives the same and is shown to."""
     rng = np.random.default_rng(seed)
     for _ in range(8):
-        before = random_product(rng)
-        after = settled(before)
+        names = iter("abcdefgh")
+        ends = (0, 3), (0, 3), (0, 3), (1, 3)
+        batch, first, second, summed = ([next(names) for _ in range(rng.integers(*pair))] for pair in ends)
+        size = {name: int(rng.integers(1, 5)) for name in "abcdefgh"}
+        terms = ["".join(rng.permutation([*batch, *own, *summed])) for own in (first, second)]
+        result = rng.permutation([*batch, *first, *second]) if rng.random() < 0.7 else [*batch, *first, *second]
+        shapes = ([size[name] for name in term] for term in terms)
+        before, after = both_forms(f"{terms[0]},{terms[1]}->{''.join(result)}", *shapes)
         assert copies(after) <= copies(before)
         assert are_equal_by_parts(before, after, reassociated=False)
         assert after == before or are_equal(before, after, "quick", seed)
@@ -111,18 +86,17 @@ def test_random_products(seed):
 
 def test_other_products_are_told_apart():
     """A factor that is repeated along another dim, or a result whose dims stand otherwise, is another product."""
-    function, *shapes = of("td,tkdf->tkf"), (4, 4), (4, 4, 4, 64)
-    before = module(function, *shapes)
-    wrong = settled(before).replace("dims = [0, 2]", "dims = [1, 2]")
-    assert wrong != settled(before)
-    assert not are_equal_by_parts(before, wrong, reassociated=False)
-    before = module(of("hts,shd->thd"), (4, 4, 4), (4, 4, 1))
-    wrong = re.sub(r"(transpose .*dims = )\[1, 0, 2\]", r"\1[0, 1, 2]", settled(before))
-    assert wrong != settled(before)
-    assert not are_equal_by_parts(before, wrong, reassociated=False)
+    for product, pattern, instead in (
+        (("td,tkdf->tkf", (4, 4), (4, 4, 4, 64)), r"dims = \[0, 2\]", "dims = [1, 2]"),
+        (("hts,shd->thd", (4, 4, 4), (4, 4, 1)), r"(transpose .*dims = )\[1, 0, 2\]", r"\1[0, 1, 2]"),
+    ):
+        before, after = both_forms(*product)
+        wrong = re.sub(pattern, instead, after)
+        assert wrong != after
+        assert not are_equal_by_parts(before, wrong, reassociated=False)
 
 
-def test_tiles_of_a_turned_product_are_shown():
+def test_tiles_of_a_turned_product_are_shown(estimated):
     """A loop adds up a product of the other form, and what it gives is transposed; otherwise it is another one."""
 
     def gradient(q, k, g):

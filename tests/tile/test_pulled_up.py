@@ -3,108 +3,55 @@
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from random_picks import WRONG, mismatch
+from random_graphs import are_equal
+from small_tiles import are_verified, module_of
 
 import hlo_lower as hl
+from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.writer import to_text
+from hlo_lower.tile.prepare import slice_hoisting
 from hlo_lower.tile.prepare.slice_hoisting import pull_up
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 from benchmark.memory_workloads import WORKLOADS
 
-TABLE = """\
-func.func public @main(%table: tensor<64x16xi8>, %scales: tensor<64xf32>, %ids: tensor<4x1xi32>) -> tensor<4x16xf32> {
-  %a = stablehlo.convert %table : (tensor<64x16xi8>) -> tensor<64x16xf32>
-  %b = stablehlo.broadcast_in_dim %scales, dims = [0] : (tensor<64xf32>) -> tensor<64x16xf32>
-  %c = stablehlo.multiply %a, %b : tensor<64x16xf32>
-  %rows = "stablehlo.gather"(%c, %ids) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
-    collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 16>}>
-    : (tensor<64x16xf32>, tensor<4x1xi32>) -> tensor<4x16xf32>
-  return %rows : tensor<4x16xf32>
-}
-"""
-
-LOGITS = """\
-func.func public @main(%x: tensor<64x8xf32>, %w: tensor<8x96xf32>, %i: tensor<i8>) -> tensor<1x96xf32> {
-  %zero = stablehlo.constant dense<0> : tensor<i8>
-  %logits = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
-    : (tensor<64x8xf32>, tensor<8x96xf32>) -> tensor<64x96xf32>
-  %likely = stablehlo.exponential %logits : tensor<64x96xf32>
-  %row = stablehlo.dynamic_slice %likely, %i, %zero, sizes = [1, 96]
-    : (tensor<64x96xf32>, tensor<i8>, tensor<i8>) -> tensor<1x96xf32>
-  return %row : tensor<1x96xf32>
-}
-"""
-
-FROM_TABLE = """\
-%0 = "stablehlo.gather"(%arg0, %arg2)
-%1 = stablehlo.convert %0 : (tensor<4x16xi8>) -> tensor<4x16xf32>
-%2 = "stablehlo.gather"(%arg1, %arg2)
-%3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<4xf32>) -> tensor<4x16xf32>
-%4 = stablehlo.multiply %1, %3 : tensor<4x16xf32>
-return %4 : tensor<4x16xf32>"""
-
-ONE_ROW = """\
-%0 = stablehlo.clamp %c_0, %arg2, %c_1 : tensor<i8>
-%1 = stablehlo.clamp %c_2, %0, %c_3 : tensor<i8>
-%2 = stablehlo.dynamic_slice %arg0, %1, %c_2, sizes = [1, 8]
-%3 = stablehlo.dot_general %2, %arg1, contracting_dims = [1] x [0]
-%4 = stablehlo.exponential %3 : tensor<1x96xf32>
-return %4 : tensor<1x96xf32>"""
+TABLE, ONE_ROW = module_of("dequantized.mlir"), module_of("one_row.mlir")
 
 
-@pytest.mark.parametrize(
-    ("text", "golden", "ops", "mode"),
-    [(TABLE, FROM_TABLE, 3, "exact"), (LOGITS, ONE_ROW, 2, "reassociate")],
-    ids=["table", "logits"],
-)
-def test_before_and_after(text, golden, ops, mode):
-    """Rows of a table are gathered of its int8 and its scales; one row of logits is a product of one row; equal."""
+def pulled(text, least=1):
+    """What is told of each pick that was pulled up, and the module without them."""
     graph = hl.read(text)
-    [told] = pull_up(graph, least=1)
-    after = to_text(graph)
-    lines = [line.strip() for line in after.splitlines()]
-    found = [line for line in lines if line.startswith(("%0 ", "%1 ", "%2 ", "%3 ", "%4 ", "return"))]
-    for expected, line in zip(golden.splitlines(), found, strict=True):
-        assert line.startswith(expected)
-    assert (told.ops, told.is_exact) == (ops, mode == "exact")
-    assert hl.verify(text, after, level="regions", float_mode=mode).ok
+    return pull_up(graph, least=least), to_text(graph)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("tensor<4x1", "tensor<96x1"),
-        ("tensor<64x16xf32>, tensor<4x1xi32>) -> tensor<4x16xf32>", None),
-    ],
-    ids=["more rows than there are", "small"],
-)
-def test_what_is_not_pulled(old, new):
-    """More rows than the table has, or a value that is not large: the module is left as it is."""
-    text = TABLE if new is None else TABLE.replace(old, new).replace("<4x16", "<96x16")
-    graph = hl.read(text)
-    before = to_text(graph)
-    assert pull_up(graph, least=1 if new else 1 << 20) == ()
-    assert to_text(graph) == before
+@pytest.mark.parametrize(("name", "ops", "is_exact"), [("dequantized", 3, True), ("one_row", 2, False)])
+def test_before_and_after(name, ops, is_exact, check):
+    text = module_of(f"{name}.mlir")
+    [told], after = pulled(text)
+    check(f"{name}.mlir", after)
+    assert (told.ops, told.is_exact) == (ops, is_exact)
+    assert are_verified(text, after, "exact" if is_exact else "reassociate")
 
 
-def test_a_product_that_is_used_otherwise_stays():
-    """A row of logits of which all are returned, too, is not computed again."""
-    text = LOGITS.replace("-> tensor<1x96xf32> {", "-> (tensor<1x96xf32>, tensor<64x96xf32>) {")
+def test_what_is_not_pulled():
+    """More rows than the table has, a value that is not large; and a product of which all is returned, too."""
+    more_rows = TABLE.replace("tensor<4x1", "tensor<96x1").replace("<4x16", "<96x16")
+    for text, least in ((more_rows, 1), (TABLE, 1 << 20)):
+        assert pulled(text, least) == ((), to_text(hl.read(text)))
+    text = ONE_ROW.replace("-> tensor<1x96xf32> {", "-> (tensor<1x96xf32>, tensor<64x96xf32>) {")
     text = text.replace("return %row : tensor<1x96xf32>", "return %row, %logits : tensor<1x96xf32>, tensor<64x96xf32>")
-    graph = hl.read(text)
-    [told] = pull_up(graph, least=1)
+    [told], _ = pulled(text)
     assert (told.ops, told.is_exact) == (1, True)
 
 
-@pytest.mark.usefixtures("estimated")
-def test_one_row_needs_no_loop():
+def test_one_row_needs_no_loop(estimated):
     """A search that reaches its bound by pulling alone makes no loop, and tells of what it pulled."""
-    tiled = hl.tile(LOGITS, max_temp="4KiB", name="row.mlir")
+    tiled = hl.tile(ONE_ROW, max_temp="4KiB", name="row.mlir")
     assert (tiled.reached, tiled.loops, tiled.float_mode) == (True, (), "reassociate")
     assert tiled.lines()[1] == "  pulled up row.mlir:6: stablehlo.dynamic_slice of 1x96xf32 of 64x96xf32, through 2 ops"
     assert tiled.to_json()["pulled"][0]["ops"] == 2
@@ -113,42 +60,137 @@ def test_one_row_needs_no_loop():
 @pytest.mark.sweep
 def test_the_table_is_pulled_and_cut_by_rows():
     """Of the step on an int8 table the gathers are pulled up, and loops over its rows do the rest."""
-    workload = WORKLOADS["int8_table"]
-    tiled = hl.tile(workload.text((512, 16, 8)), max_temp="16KiB")
+    tiled = hl.tile(WORKLOADS["int8_table"].text((512, 16, 8)), max_temp="16KiB")
     assert tiled.reached
     assert [pull.op for pull in tiled.pulled] == ["stablehlo.gather"]
     assert tiled.loops
     assert all(loop.subset.startswith("[i:+") for loop in tiled.loops)
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
-@given(st.integers(0, 1 << 30))
-def test_random_pulls_change_nothing(seed):
-    """Slices and gathers, out of bounds too, of random chains of ops: pulled up they pick the same, bit for bit."""
-    assert mismatch(seed)[1] is False
+MOST = 3000
+"""Elements of an array, at most."""
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize("block", range(20))
-def test_many_random_pulls_change_nothing(block):
-    """The same for a hundred programs, in most of which there is something to pull."""
-    found = [mismatch(seed) for seed in range(100 * block, 100 * (block + 1))]
-    assert sum(count > 0 for count, _ in found) > 60
+def grown(rng, a):
+    """An array made of another: elementwise, broadcast, or a product."""
+    kind = int(rng.integers(6))
+    if kind == 0:
+        return jnp.maximum(a * 3, a + 1)
+    if kind == 1:
+        return jnp.where(a % 3 == 0, a, -a).astype(jnp.int8).astype(jnp.int32)
+    if kind in (2, 3) and a.ndim < 4:
+        place = int(rng.integers(a.ndim + 1))
+        shape = (*a.shape[:place], int(rng.choice((2, 3, 5))), *a.shape[place:])
+        return jax.lax.broadcast_in_dim(a, shape, [k for k in range(len(shape)) if k != place])
+    if kind == 4 and a.ndim:
+        return jnp.broadcast_to(a.max(axis=(k := int(rng.integers(a.ndim))), keepdims=True), a.shape) + k
+    if kind == 5 and 1 < a.ndim < 4:
+        k, batched = int(rng.integers(1, a.ndim)), bool(rng.integers(2))
+        return jax.lax.dot_general(a, jnp.flip(a, k), (((k,), (k,)), ((0,), (0,)) if batched else ((), ())))
+    return a + 1
+
+
+def picked(rng, a, data):
+    """A slice, a slice at a place that the data says, or a gather, out of bounds now and then."""
+    kind = int(rng.integers(4))
+    sizes = [int(rng.integers(1, n + 1)) for n in a.shape]
+    if kind == 0:
+        starts = [int(rng.integers(n - size + 1)) for n, size in zip(a.shape, sizes, strict=True)]
+        limits = [start + size for start, size in zip(starts, sizes, strict=True)]
+        return jax.lax.slice(a, starts, limits, [int(rng.integers(1, 3)) for _ in a.shape])
+    if kind == 1:
+        return jax.lax.dynamic_slice_p.bind(a, *(data[k] for k in range(a.ndim)), slice_sizes=tuple(sizes))
+    if kind == 2:  # rows
+        k = int(rng.integers(a.ndim))
+        counted, gone, offset = (k,), (k,), tuple(d for d in range(a.ndim) if d != k)
+        sizes, indices = [1 if d == k else n for d, n in enumerate(a.shape)], data[:3, None]
+    else:
+        counted = tuple(int(d) for d in rng.permutation(a.ndim)[: min(4, int(rng.integers(1, a.ndim + 1)))])
+        gone = tuple(sorted(int(d) for d in range(a.ndim) if rng.integers(2)))
+        sizes = [1 if d in gone else size for d, size in enumerate(sizes)]
+        rank = 2 + a.ndim - len(gone)
+        offset = tuple(sorted(int(d) for d in rng.permutation(rank)[: rank - 2]))
+        indices = data[: 2 * len(counted)].reshape(2, 1, len(counted))
+    numbers = jax.lax.GatherDimensionNumbers(offset, gone, counted)
+    return jax.lax.gather(a, indices, numbers, tuple(sizes), mode=jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def mismatch(seed):
+    """How many picks are pulled up in a random program, and whether anything differs by it.
+
+    The program: chains of ops on int32 arrays, and picks of what they make and of what was picked.
+    """
+
+    def f(a, b, data):
+        rng = np.random.default_rng(seed)
+        found = []
+        for array in (a, b):
+            for _ in range(int(rng.integers(2, 6))):
+                new = grown(rng, array)
+                array = new if new.size <= MOST else array
+            found.append(picked(rng, array, data))
+            if rng.integers(2) and found[-1].ndim:
+                found.append(picked(rng, grown(rng, found[-1]), data))
+        return found
+
+    shapes = (jax.ShapeDtypeStruct(s, jnp.int32) for s in ((5, 4), (3, 2, 3), (9,)))
+    text = jax.jit(f).lower(*shapes).as_text()
+    told, after = pulled(text)
+    differs = told and not any(are_equal(text, after, rounding, seed) for rounding in ("quick", "unfused"))
+    return len(told), bool(differs)
+
+
+BLOCKS = [pytest.param(range(100 * k, 100 * (k + 1)), marks=pytest.mark.sweep) for k in range(20)]
+
+
+@pytest.mark.parametrize("seeds", [range(6), *BLOCKS], ids=str)
+def test_random_pulls_change_nothing(seeds):
+    """Slices and gathers, out of bounds too, of random chains of ops: pulled up they pick the same, bit for bit; in
+    most programs there is something to pull."""
+    found = [mismatch(seed) for seed in seeds]
+    assert sum(count > 0 for count, _ in found) > len(seeds) * 0.6
     assert not any(is_wrong for _, is_wrong in found)
 
 
-SEEN = {"wrapped": 4, "contracted": 29, "first_columns": 0, "unmoved": 0}
-"""A program in which each wrong way to pull gives other results."""
+def wrapped(right, build, low, value, high):
+    """A start out of bounds wraps around in the place of being clamped."""
+    extent = build.elementwise("add", high, build.constant(1, (), high.element_type))
+    return build.elementwise("remainder", build.elementwise("maximum", value, low), extent)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [w if w is WRONG[0] else pytest.param(w, marks=pytest.mark.sweep) for w in WRONG],
-    ids=lambda wrong: wrong.__name__,
-)
+def contracted(right, build, pick, value, dims):
+    """What is picked of a dot's operands is picked along their contracting dims, too."""
+    extent = pick.operand(0).shape
+    if None not in dims or pick.name == "stablehlo.gather":
+        return right(build, pick, value, dims)
+    alike = [next((k for k, m in enumerate(extent) if m == n), None) for n in value.shape]
+    return right(build, pick, value, tuple(a if d is None else d for d, a in zip(dims, alike, strict=True)))
+
+
+def first_columns(right, build, indices, columns, *rest):
+    """Of the index vectors those that come first are taken, whichever dims are left."""
+    return right(build, indices, range(len(columns)), *rest)
+
+
+def unmoved(right, build, pick, value, dims):
+    """A slice of a broadcast begins at 0."""
+    found = right(build, pick, value, dims)
+    return build.slice(value, [0] * len(dims), found.static_shape)
+
+
+WRONG = {  # what each stands for, and a program in which it gives other results
+    wrapped: (Builder, "clamp", 4),
+    contracted: (slice_hoisting, "in_place", 29),
+    first_columns: (slice_hoisting, "_columns", 0),
+    unmoved: (slice_hoisting, "_sliced", 0),
+}
+
+
+@pytest.mark.parametrize("wrong", [wrapped, *(pytest.param(w, marks=pytest.mark.sweep) for w in [*WRONG][1:])])
 def test_a_wrong_pull_is_seen(wrong, monkeypatch):
     """Each wrong way to pull a pick up gives other results in a program that is right without it."""
-    seed = SEEN[wrong.__name__]
+    owner, name, seed = WRONG[wrong]
     assert mismatch(seed)[1] is False
-    wrong(monkeypatch)
+    right = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *args: wrong(right, *args))
     assert mismatch(seed)[1] is True

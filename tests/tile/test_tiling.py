@@ -1,24 +1,23 @@
-"""hl.tile and its parts: workloads, what is found large, tiles by hand, bounds, and what is not tiled."""
+"""hl.tile and its parts: workloads, what is found large, tiles by hand, bounds, second dims, and what is not tiled."""
 
+import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from small_tiles import LOGITS, are_verified, by_hand, live, module_of, prepared, with_loops
 
 import hlo_lower as hl
-from hlo_lower.facts.memory.dataflow import Dataflow
-from hlo_lower.facts.memory.liveness import liveness
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.loops.tiled_loop import rounded
-from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.lowering.loops import rounded
 from hlo_lower.ops.axes.cut import Boundary
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
-from hlo_lower.tile.emit.emit_loops import emit
+from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.entry import tile
-from hlo_lower.tile.find.choose import SMALLEST, choices
-from hlo_lower.tile.plan_search import Search, SearchLimits
-from hlo_lower.tile.prepare.normalize import prepare
+from hlo_lower.tile.find.choose import CACHED, READ, SMALLEST, choices, read_whole, step_bytes
+from hlo_lower.tile.plan_search import Beyond, Search, SearchLimits
 from hlo_lower.tile.tiled_module import records
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -26,31 +25,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 from benchmark.memory_exports import EXPORTS
 from benchmark.memory_workloads import WORKLOADS
 
-ROWS = """\
-func.func public @main(%x: tensor<24x8xf32>, %w: tensor<8x96xf32>) -> (tensor<24xf32>, tensor<8x96xf32>) {
-  %zero = stablehlo.constant dense<0.000000e+00> : tensor<f32>
-  %logits = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
-    : (tensor<24x8xf32>, tensor<8x96xf32>) -> tensor<24x96xf32>
-  %likely = stablehlo.exponential %logits : tensor<24x96xf32>
-  %sums = stablehlo.reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
-    : (tensor<24x96xf32>, tensor<f32>) -> tensor<24xf32>
-  %dw = stablehlo.dot_general %x, %likely, contracting_dims = [0] x [0]
-    : (tensor<24x8xf32>, tensor<24x96xf32>) -> tensor<8x96xf32>
-  return %sums, %dw : tensor<24xf32>, tensor<8x96xf32>
-}
-"""
+LONG = ("cross_entropy", "attention_gradient", "experts", "prefill", "cached_attention", "pair_block", "unet_block")
+"""Workloads that are verified long."""
 
-
-def prepared(text):
-    """A module, prepared, and its entry point."""
-    graph = hl.read(text)
-    prepare(graph)
-    return graph, Dataflow(graph, default_subset_rules())
-
-
-def largest(text):
-    """Bytes that are live at the peak of a module, by the estimate."""
-    return max(liveness(prepared(text)[1]).live)
+SMALL = set(WORKLOADS) - {"cross_entropy_128k", "attention_16k", "experts_4k", "prefill", "pair_block"}
+"""Workloads that one plan is enough for and of which no other one is the same at these sizes."""
 
 
 def first_choice(text, budget):
@@ -58,30 +37,17 @@ def first_choice(text, budget):
     graph, program = prepared(text)
     choice = choices(program, budget)[0]
     told = records(choice.program, choice.plan, choice.sizes)
-    emit(choice.program, choice.plan, choice.sizes)
-    return to_text(graph), told
+    return with_loops(graph, choice), told
 
 
-LONG = ("cross_entropy", "attention_gradient", "experts", "prefill", "cached_attention", "pair_block", "unet_block")
-"""Workloads that are verified long."""
-
-SMALL = [
-    name
-    for name in WORKLOADS
-    if name not in ("cross_entropy_128k", "attention_16k", "experts_4k", "prefill", "pair_block")
-]
-"""Workloads that one plan is enough for and of which no other one is the same at these sizes."""
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.sweep] * (n in LONG)) for n in SMALL])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.sweep] * (n in LONG)) for n in sorted(SMALL)])
 def test_workloads_become_loops(name):
-    """The plan that comes first leaves less than half live at the peak, and the judge finds both versions equal."""
-    workload = WORKLOADS[name]
-    text = workload.text(workload.small)
-    after, told = first_choice(text, largest(text) // 4)
+    """The plan that comes first leaves less than half live at the peak, and both versions are equal."""
+    text = WORKLOADS[name].text(WORKLOADS[name].small)
+    after, told = first_choice(text, live(text) // 4)
     assert told
-    assert 2 * largest(after) < largest(text)
-    assert hl.verify(text, after, level="regions", float_mode="reassociate").ok
+    assert 2 * live(after) < live(text)
+    assert are_verified(text, after)
 
 
 def test_one_loop_for_loss_and_gradients():
@@ -95,7 +61,7 @@ def test_one_loop_for_loss_and_gradients():
 
 def test_the_bound_is_reached():
     """A search comes down to the bound by XLA's own figure; the loops and both figures are told; locations are kept."""
-    tiled = hl.tile(ROWS, max_temp="4KiB", name="rows.mlir", verify="regions")
+    tiled = hl.tile(LOGITS, max_temp="4KiB", name="rows.mlir", verify="regions")
     assert tiled.before > 4096 >= tiled.after
     assert tiled.reached
     assert tiled.loops[0].where.startswith("rows.mlir:")
@@ -103,69 +69,34 @@ def test_the_bound_is_reached():
     assert tiled.to_json()["loops"][0]["subset"].endswith("of 24x96")
 
 
-def test_a_loop_within_a_loop_gets_smaller_tiles_before_another_plan():
+def test_a_loop_within_a_loop_gets_smaller_tiles_before_another_plan(estimated):
     """A head for itself and its rows in tiles that fit: those of the first try need more than the bound."""
     tiled = hl.tile(WORKLOADS["attention"].text((4, 512, 16)), max_temp="256KiB")
     assert [loop.depth for loop in tiled.loops] == [0, 1]
     assert (tiled.after or 0) <= 256 << 10
 
 
-@pytest.mark.usefixtures("estimated")
-def test_what_fits_is_left_as_it_is():
-    """Where the temporaries are within the bound nothing is touched."""
-    tiled = hl.tile(ROWS, max_temp="1GiB")
-    assert (tiled.loops, tiled.text) == ((), to_text(hl.read(ROWS)))
-
-
-@pytest.mark.usefixtures("estimated")
-def test_a_search_ends():
-    """After so many seconds it ends with what it has, and says so; one byte is never reached."""
-    tiled = tile(ROWS, max_temp=1, effort=SearchLimits(seconds=0))
-    assert (tiled.ended, tiled.reached) == ("it took 0 s", False)
-    assert tiled.lines()[-1] == "  search ended early: it took 0 s"
-
-
-def test_plans_are_counted():
-    """A search is over after so many plans, and not before."""
-    found = Search("m", b"", SearchLimits(plans=2))
-    found.plans = 1
-    assert not found.is_over()
-    found.plans = 2
-    assert (found.is_over(), found.ended) == (True, "it tried 2 plans")
+def test_a_search_ends(estimated):
+    """Where the bound holds nothing is touched; a search ends after so many seconds or plans, and says so."""
+    fits, late = hl.tile(LOGITS, max_temp="1GiB"), tile(LOGITS, max_temp=1, effort=SearchLimits(seconds=0))
+    assert (fits.loops, fits.text) == ((), to_text(hl.read(LOGITS)))
+    assert (late.ended, late.reached) == ("it took 0 s", False)
+    assert late.lines()[-1] == "  search ended early: it took 0 s"
+    search = Search("m", b"", SearchLimits(plans=2))
+    search.plans = 1
+    assert not search.is_over()
+    search.plans = 2
+    assert (search.is_over(), search.ended) == (True, "it tried 2 plans")
 
 
 def test_a_small_bound_does_not_make_all_large():
     """What is large is so beside the seed, however small the bound: with one byte the core is that of 512 bytes."""
-    program = prepared(ROWS.replace("96", "9600"))[1]
+    program = prepared(LOGITS.replace("96", "9600"))[1]
     assert {choice.plan.labels.core.least for choice in choices(program, 1)} == {24 * 9600 * 4 // SMALLEST}
 
 
-GOLDEN = """\
-%3 = stablehlo.multiply %iterArg, %c_5 : tensor<i32>
-%4 = stablehlo.dynamic_slice %iterArg_4, %c_6, %3, sizes = [8, 32]
-%5 = stablehlo.dot_general %iterArg_3, %4, contracting_dims = [1] x [0]
-%6 = stablehlo.exponential %5 : tensor<24x32xf32>
-%7 = stablehlo.reduce(%6 init: %cst_7) applies stablehlo.add across dimensions = [1]
-%8 = stablehlo.add %iterArg_2, %7 : tensor<24xf32>
-%9 = stablehlo.dot_general %iterArg_3, %6, contracting_dims = [0] x [0]
-%10 = stablehlo.dynamic_update_slice %iterArg_1, %9, %c_6, %3"""
-
-
-def by_hand(dim, size, fuse="all", **how):
-    """The module with one op tiled by hand."""
-    graph, program = prepared(ROWS)
-    choice = choice_by_hand(program, hl.ByHand("<module>:3", dim, size, fuse, **how))
-    emit(program, choice.plan, choice.sizes)
-    return to_text(graph)
-
-
-def test_a_program_before_and_after():
-    """Columns of the logits: a slice of w, a tile of the logits, a sum that is accumulated, a tile of dw."""
-    lines = [line.strip() for line in by_hand(1, 32).splitlines()]
-    start = next(k for k, line in enumerate(lines) if line.startswith("%3 = stablehlo.multiply"))
-    found = [line for line in lines[start:] if not line.startswith("%c")]
-    for expected, line in zip(GOLDEN.splitlines(), found, strict=False):
-        assert line.startswith(expected)
+def test_a_program_before_and_after(check):
+    check("logits.mlir", by_hand(LOGITS, 3, 1, 32))
 
 
 @pytest.mark.parametrize(
@@ -175,65 +106,40 @@ def test_a_program_before_and_after():
 )
 def test_by_hand(dim, size, fuse, how):
     """Along rows and columns, sizes that do not divide, with and without what is around it: equal each time."""
-    after = by_hand(dim, size, fuse, **how)
+    after = by_hand(LOGITS, 3, dim, size, fuse, **how)
     assert ("stablehlo.while" in after) is not how.get("is_unrolled", False)
-    assert hl.verify(ROWS, after, level="regions", float_mode="reassociate").ok
+    assert are_verified(LOGITS, after)
 
 
-@pytest.mark.parametrize(
-    ("hand", "what"),
-    [
-        (hl.ByHand("other.py:1", 0, 4), "no op of the entry point is there"),
-        (hl.ByHand("<module>:3", 2, 4), "not cut along dim 2"),
-        (hl.ByHand("<module>:3", 0, 99), "tiles of 99 do not fit dim 0 of 24"),
-    ],
-    ids=["place", "dim", "size"],
-)
-def test_what_is_asked_for_by_hand_must_fit(hand, what):
-    """Another place, dim or size is an InputError that says which there are."""
+OPEN = "func.func public @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> { return %x : tensor<?x4xf32> }"
+WRONG = [
+    ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", 0, 4))),
+    ("not cut along dim 2", lambda: by_hand(LOGITS, 3, 2, 4)),
+    ("tiles of 99 do not fit dim 0 of 24", lambda: by_hand(LOGITS, 3, 0, 99)),
+    ("either a bound or an op", lambda: hl.tile(LOGITS)),
+    ("either a bound or an op", lambda: hl.tile(LOGITS, max_temp="1MiB", by_hand=hl.ByHand("a:1", 0, 1))),
+    ("is not an amount of memory", lambda: hl.tile(LOGITS, max_temp="much")),
+    ("is not one of its values", lambda: hl.tile(LOGITS, max_temp="1MiB", verify="some")),
+    ("symbolic sizes", lambda: hl.tile(OPEN, max_temp="1MiB")),
+    *(("is not an amount of memory", partial(parsed_bytes, "m", v)) for v in ("", "MiB", "-3", "0", 0, True, "3XB")),
+]
+
+
+@pytest.mark.parametrize(("what", "asks"), WRONG)
+def test_what_does_not_fit_is_an_input_error(what, asks):
+    """It says what would fit, before anything is compiled."""
     with pytest.raises(hl.InputError, match=what) as caught:
-        choice_by_hand(prepared(ROWS)[1], hand)
+        asks()
     assert "next:" in str(caught.value)
 
 
-def test_amounts_of_memory():
-    """MiB are 2 to the 20th, MB a million; what is no amount is refused with the units."""
+def test_sizes():
+    """MiB are 2 to the 20th, MB a million. A tile divides the steps, if that takes half of the wanted size or more."""
     assert [parsed_bytes("max_temp", v) for v in (1, "1.5 MiB", "1MB")] == [1, 3 << 19, 10**6]
-    for wrong in ("", "MiB", "-3", "0", 0, True, "3XB"):
-        with pytest.raises(hl.InputError, match="is not an amount of memory"):
-            parsed_bytes("max_temp", wrong)
-
-
-@pytest.mark.parametrize(
-    ("keywords", "what"),
-    [
-        ({}, "either a bound or an op"),
-        ({"max_temp": "1MiB", "by_hand": hl.ByHand("a:1", 0, 1)}, "either a bound or an op"),
-        ({"max_temp": "much"}, "is not an amount of memory"),
-        ({"max_temp": "1MiB", "verify": "some"}, "is not one of its values"),
-    ],
-    ids=str,
-)
-def test_wrong_arguments(keywords, what):
-    """They are found before anything is compiled."""
-    with pytest.raises(hl.InputError, match=what):
-        hl.tile(ROWS, **keywords)
-
-
-def test_symbolic_sizes_are_bound_first():
-    """Tiles have sizes: a module without them is refused, with the way out."""
-    text = "func.func public @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> { return %x : tensor<?x4xf32> }"
-    with pytest.raises(hl.InputError, match="symbolic sizes"):
-        hl.tile(text, max_temp="1MiB")
-
-
-def test_sizes_of_tiles_divide_where_they_can():
-    """A size near the wanted one that divides the steps, unless that is less than half of it."""
     assert [rounded(*pair) for pair in ((150, 2048), (120, 1000), (1, 7), (100, 1021))] == [128, 100, 1, 64]
 
 
-def test_boundaries_are_named():
-    """An op without a rule is computed as it stands, and says why."""
+def test_an_op_without_a_rule_is_a_boundary_and_says_why():
     text = """func.func public @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %a = stablehlo.custom_call @f(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32>
   %b = stablehlo.exponential %a : tensor<64x64xf32>
@@ -245,17 +151,93 @@ def test_boundaries_are_named():
 
 
 def test_edges_before_heads():
-    """A loop whose least step is itself large comes behind one of small steps that computes more again: over the edges
-    of a graph, and not over the four heads."""
-    graph = hl.read(EXPORTS["graph attention"].text())
-    prepare(graph)
-    first, *others = choices(Dataflow(graph, default_subset_rules()), 64 << 20)
+    """A loop whose least step is itself large, over the four heads, comes behind one of small steps, over the edges."""
+    first, *others = choices(prepared(EXPORTS["graph attention"].text())[1], 64 << 20)
     assert first.plan.labels.steps == 196608
     assert any(choice.plan.labels.steps == 4 for choice in others)
 
 
-def test_the_same_module_is_tiled_to_the_same_text():
+def test_the_same_module_is_tiled_to_the_same_text(estimated):
     """What a loop leaves behind stands in the order in which the module computes it, not in that of a set."""
     text = WORKLOADS["prefill"].text(WORKLOADS["prefill"].small)
-    bound = (tile(text, max_temp=1 << 60).before or 4) // 4
-    assert len({tile(text, max_temp=bound).text for _ in range(2)}) == 1
+    texts = {tile(text, max_temp=live(text) // 4, effort=SearchLimits(plans=2)).text for _ in range(2)}
+    assert len(texts) == 1
+    assert "stablehlo.while" in texts.pop()
+
+
+HEADS = WORKLOADS["attention"].text((4, 64, 8))
+
+
+def test_a_step_that_is_too_large_is_cut_again(estimated):
+    """A head whose scores fit is a tile; else its rows are cut within it at once, which is one plan and not two.
+
+    The mask costs nothing and is made in the inner loop, rows of it as that loop needs them, and not around the loops.
+    """
+    large, small = (tile(HEADS, max_temp=bound) for bound in ("96KiB", "16KiB"))
+    assert large.reached
+    assert small.reached
+    assert [loop.subset for loop in large.loops] == ["[i, :, :] of 4x64x64"]
+    assert [loop.subset for loop in small.loops] == ["[i, :, :] of 4x64x64", "[:, i:+16, :] of 1x64x64"]
+    assert not re.search(r"while.*xi1>", small.text)
+    assert set(re.findall(r"(\d+)x64xi1>", small.text)) == {"16"}
+    assert are_verified(HEADS, large.text)
+    assert are_verified(HEADS, small.text)
+
+
+TOKENS = module_of("tokens.mlir")
+
+
+@pytest.mark.parametrize("most", [4096, 512], ids=["rows of it", "less than a row"])
+def test_an_accumulator_is_cut_where_little_is_copied(most):
+    """Pieces of a large accumulator take columns of x, which is small, and the tile of exponentials whole; unless a row
+    of it is too large for a piece."""
+    graph, program = prepared(TOKENS)
+    choice = next(c for c in choices(program, 1 << 14) if c.plan.loops[0].accumulators)
+    emit(program, choice.plan, Sizes(16, most))
+    text = to_text(graph)
+    parts = set(re.findall(r"slice %\S+ \[.*: \(tensor<(16x\w+)xf32>\)|slice.*: \(tensor<(16x\d+)xf32>", text))
+    assert {one or other for one, other in parts} == {"16x8" if most == 4096 else "16x256"}
+    assert are_verified(TOKENS, text)
+
+
+def test_tiles_are_as_large_as_is_fast():
+    """With all the memory in the world a tile of gathered weights stays in a cache; one of attention is larger, for
+    each reads all keys and values."""
+    for name in ("experts", "attention"):
+        program = prepared(WORKLOADS[name].text(WORKLOADS[name].full))[1]
+        plan = next(c for c in choices(program, 1 << 40) if c.plan.labels.steps > 4)
+        [loop] = plan.plan.loops
+        taken = plan.sizes.steps * step_bytes(program, plan.plan, loop)
+        whole = read_whole(program, plan.plan, loop)
+        assert (whole > 0) is (name == "attention")
+        assert max(CACHED, READ * whole) // 2 <= taken <= max(CACHED, READ * whole)
+
+
+LAYER = """\
+  %s{k} = stablehlo.dot_general {x}, {x}, contracting_dims = [1] x [1]
+    : (tensor<64x2xf32>, tensor<64x2xf32>) -> tensor<64x64xf32>
+  %e{k} = stablehlo.exponential %s{k} : tensor<64x64xf32>
+  %y{k} = stablehlo.dot_general %e{k}, {x}, contracting_dims = [1] x [0]
+    : (tensor<64x64xf32>, tensor<64x2xf32>) -> tensor<64x2xf32>
+  %x{k} = stablehlo.tanh %y{k} : tensor<64x2xf32>
+"""
+LAYERS = (
+    "func.func public @main(%x: tensor<64x2xf32>) -> tensor<64x2xf32> {\n"
+    + "".join(LAYER.format(k=k, x=f"%x{k - 1}" if k else "%x") for k in range(3))
+    + "  return %x2 : tensor<64x2xf32>\n}"
+)
+"""Layers that need as much each, so that a loop in one of them alone leaves the peak where it is."""
+
+
+def test_layers_that_are_alike_are_all_tiled(estimated, monkeypatch):
+    """Each gets its loop, though the first two gain nothing by themselves; where one cannot be tiled, or the search
+    takes only what gains at once, none does."""
+    found = tile(LAYERS, max_temp=8 << 10)
+    assert found.reached, found.summary()
+    assert len(found.loops) == 3
+    assert are_verified(LAYERS, found.text)
+    whole = "stablehlo.custom_call @f(%s1) : (tensor<64x64xf32>) -> tensor<64x64xf32>"
+    stopped = tile(LAYERS.replace("stablehlo.exponential %s1 : tensor<64x64xf32>", whole), max_temp=8 << 10)
+    assert (stopped.reached, stopped.loops) == (False, ())
+    monkeypatch.setattr(Beyond, "is_level", lambda one, other: False)
+    assert tile(LAYERS, max_temp=8 << 10).loops == ()

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hlo_lower.lowering.loops import tiled_loop
+from hlo_lower.lowering import loops
 from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.ops.axes.cut import THREADED, AxisLink
 from hlo_lower.ops.axes.rules import SubsetRules
@@ -11,25 +11,25 @@ from hlo_lower.tile.emit import emit_loops, loop_body
 
 def dropped_tail(monkeypatch):
     """The steps that are left over are never computed."""
-    monkeypatch.setattr(tiled_loop.TiledLoop, "rest", property(lambda loop: 0))
-    monkeypatch.setattr(tiled_loop.TiledLoop, "trips", property(lambda loop: loop.count // loop.size))
+    monkeypatch.setattr(loops.TiledLoop, "rest", property(lambda loop: 0))
+    monkeypatch.setattr(loops.TiledLoop, "trips", property(lambda loop: loop.count // loop.size))
 
 
 def repeated_tail(monkeypatch):
     """An accumulator counts steps twice: its last tile is clamped."""
-    made = tiled_loop.TiledLoop
+    made = loops.TiledLoop
     monkeypatch.setattr(emit_loops, "TiledLoop", lambda count, size, tail, un: made(count, size, "clamped", un))
 
 
 def seam(monkeypatch):
     """A tile begins one step too late, but for the first."""
-    start = tiled_loop.TiledLoop._start
+    start = loops.TiledLoop._start
 
     def late(loop, build, counter):
         one = build.elementwise("minimum", counter, build.constant(1, (), "i32"))
         return build.elementwise("add", start(loop, build, counter), one)
 
-    monkeypatch.setattr(tiled_loop.TiledLoop, "_start", late)
+    monkeypatch.setattr(loops.TiledLoop, "_start", late)
 
 
 def forgotten_sum(monkeypatch):

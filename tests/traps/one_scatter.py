@@ -11,7 +11,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.ir.view import Node
 from hlo_lower.verify.bounds.compare import first_difference
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers, scatter
+from hlo_lower.verify.judges.definitions import ScatterNumbers, scatter
 from hlo_lower.verify.run import Executable
 
 Policy = Literal["xla", "spec"]

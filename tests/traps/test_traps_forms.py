@@ -5,7 +5,7 @@ import pytest
 from one_scatter import DTYPES, INT_MIN, POLICIES, Case, f32, i32, numbers, region, run, tile, windows
 
 import hlo_lower as hl
-from hlo_lower.verify.judges.reference.scatter import scatter
+from hlo_lower.verify.judges.definitions import scatter
 
 EMPTY_VECTOR = Case((3,), (4, 0), (4,), numbers(inserted=[0]), "i32", combiner="subtract")
 

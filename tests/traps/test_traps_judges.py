@@ -60,6 +60,7 @@ KNOWN_ERRORS = {
 }
 
 
+@pytest.mark.usefixtures("judged_by_runs")
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("name", KNOWN_ERRORS)
 def test_trap_46_known_errors_of_the_judges(name, oob):

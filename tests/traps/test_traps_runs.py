@@ -8,7 +8,7 @@ from one_scatter import DTYPES, INT_MAX, INT_MIN, Case, f32, ops_of_size, rows, 
 
 import hlo_lower as hl
 from hlo_lower.verify.bounds.compare import first_difference
-from hlo_lower.verify.judges.reference.scatter import scatter
+from hlo_lower.verify.judges.definitions import scatter
 from hlo_lower.verify.run import Executable
 
 RUN_LINES = """

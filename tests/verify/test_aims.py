@@ -6,7 +6,7 @@ from two_programs import F8, main
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify import verify
-from hlo_lower.verify.drive.inverse import Inverse
+from hlo_lower.verify.drive.aims import Inverse
 from hlo_lower.verify.drive.outcomes import Outcomes
 from hlo_lower.verify.read.program import Program
 

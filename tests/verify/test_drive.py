@@ -5,8 +5,7 @@ import pytest
 from two_programs import F8, main, names, regions
 
 from hlo_lower.verify.drive.driven_runs import listed, runs_of
-from hlo_lower.verify.drive.index_regimes import REGIMES
-from hlo_lower.verify.drive.input_roles import Roles, roles_of
+from hlo_lower.verify.drive.input_roles import REGIMES, Roles, roles_of
 
 SLICED = "%s = stablehlo.dynamic_slice %o, %i, sizes = [3] : (tensor<8xf32>, tensor<i32>) -> tensor<3xf32>\n"
 R3 = "tensor<3xf32>"

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from two_programs import main, programs
 
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import COMBINING, OPS
 from hlo_lower.verify.align.align import Side
-from hlo_lower.verify.read.constant_folding import is_splat
+from hlo_lower.verify.read.meanings import INTEGERS, is_splat
 from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.run import Executable
 
@@ -74,6 +76,32 @@ def test_what_is_folded_is_what_xla_computes(name):
     [expected] = Executable(main("", A + B + body, "%r", kind), "quick").run([])
     assert (value.dtype, value.shape) == (expected.dtype, expected.shape)
     assert value.tobytes() == np.asarray(expected).tobytes()
+
+
+OF_KIND = {"i8": set(INTEGERS), "ui8": INTEGERS.keys() - {names.ABS, names.SIGN}, "i1": {*COMBINING, names.NOT}}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, found in OF_KIND.items() for name in sorted(found)])
+def test_meanings_are_those_of_xla(kind, name):
+    """On all pairs of bytes and of truth values, with a third operand for a clamp: division by 0 and -1 included."""
+    values = {"i8": np.arange(-128, 128), "ui8": np.arange(256), "i1": np.arange(2)}[kind]
+    pairs = np.meshgrid(values, values, indexing="ij")
+    dtype = {"i8": np.int8, "ui8": np.uint8, "i1": np.bool_}[kind]
+    given = [np.ravel(part).astype(dtype) for part in (*pairs, pairs[1][::-1])][: OPS[name].arity]
+    made = f"tensor<{given[0].size}x{kind}>"
+    arguments = ", ".join(f"%a{k}: {made}" for k in range(len(given)))
+    line = f"%r = {name} {', '.join(f'%a{k}' for k in range(len(given)))} : {made}"
+    [expected] = Executable(main(arguments, line, "%r", made), "quick").run(given)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(np.asarray(INTEGERS[name](*given)).astype(dtype), expected)
+
+
+def test_division_by_zero_is_not_folded():
+    """Its result is left open, so two programs that divide by 0 in two ways are not one."""
+    zeros = "%z = stablehlo.constant dense<0> : tensor<2x3xi32>\n"
+    for op in ("divide", "remainder"):
+        assert known(A + zeros + f"%r = stablehlo.{op} %a, %z : {T}", T) is None
+        assert known(A + f"%r = stablehlo.{op} %a, %a : {T}", T) is not None
 
 
 def test_floats_are_not_computed_but_moved():

@@ -3,10 +3,10 @@
 import pytest
 from two_programs import main, regions
 
-from hlo_lower.verify import verify
+from hlo_lower.verify import run, verify
 from hlo_lower.verify.align import piece
 from hlo_lower.verify.align.piece import pieces_of
-from hlo_lower.verify.read import constant_folding, large_constants
+from hlo_lower.verify.read import meanings
 from hlo_lower.verify.run import CannotRunError
 
 BODY = """%k = stablehlo.constant {value} : tensor<8xf32>
@@ -40,8 +40,8 @@ def test_a_module_of_large_constants_is_not_run(value, budget, level, status):
 
 def test_a_region_of_large_constants_is_not_cut_out(monkeypatch):
     """Its pieces would be printed and compiled; where constants are what both have in common, it is."""
-    monkeypatch.setattr(constant_folding, "MAX_ELEMENTS", 4)
-    monkeypatch.setattr(piece, "over_budget", lambda ops: large_constants.over_budget(ops, ENOUGH - 1))
+    monkeypatch.setattr(meanings, "MAX_ELEMENTS", 4)
+    monkeypatch.setattr(piece, "over_budget", lambda ops: run.over_budget(ops, ENOUGH - 1))
     [region] = regions(text(DENSE), text(DENSE, "subtract"))
     pieces_of(region)
     [region] = regions(text(DENSE), text(DENSE.replace("0.0", "9.0", 1)))

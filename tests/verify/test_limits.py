@@ -8,10 +8,17 @@ import pytest
 from two_programs import F8, main, regions
 
 from hlo_lower.verify import verify
-from hlo_lower.verify.align.counters import counters_of
-from hlo_lower.verify.judges.cost import OPERATIONS, SOON, cost_of
-from hlo_lower.verify.judges.devices import TookTooLongError, executable, piece_executable
-from hlo_lower.verify.judges.patience import at_most, patience
+from hlo_lower.verify.align.loops import counters_of
+from hlo_lower.verify.judges.devices import (
+    OPERATIONS,
+    SOON,
+    TookTooLongError,
+    at_most,
+    cost_of,
+    executable,
+    patience,
+    piece_executable,
+)
 from hlo_lower.verify.read import program as program_file
 
 INT = "tensor<i32>"

@@ -34,7 +34,7 @@ def loop(test, total="%x, %x"):
 @pytest.fixture
 def one_second(monkeypatch):
     """A limit of a second for each run, of which the second one that is late is the last."""
-    monkeypatch.setattr(devices, "TIME_LIMIT", 1.0)
+    monkeypatch.setattr(devices, "LOOP_LIMIT", 1.0)
     monkeypatch.setattr(judge, "LATE_RUNS", 1)
 
 

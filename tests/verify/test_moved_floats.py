@@ -4,8 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from hlo_lower.verify.bounds.perturbed_floats import MOST, SHORT, function_text
-from hlo_lower.verify.bounds.perturbed_module import disturbed
+from hlo_lower.ir import mlir
+from hlo_lower.ops.names import REDUCE_PRECISION, TANH
+from hlo_lower.verify.bounds.perturbed_module import MOST, SHORT, disturbed, function_text, most_of
 from hlo_lower.verify.run import Executable
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -90,3 +91,32 @@ def test_a_composite_is_disturbed_in_its_decomposition():
     results = [Executable(after, "quick").run([x, np.uint32(salt)])[0] for salt in range(4)]
     assert len({r.tobytes() for r in results}) > 1
     np.testing.assert_allclose(results[0], np.exp(x), rtol=1e-5)
+
+
+KIND = "tensor<4xf32>"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"chlo.next_after %a, %a : {KIND}, {KIND} -> {KIND}",
+        f"stablehlo.set_dimension_size %a, %n, dim = 0 : ({KIND}, tensor<i32>) -> {KIND}",
+    ],
+)
+def test_what_is_never_rounded_is_not_disturbed(line):
+    """Ops whose declarations say that they round nothing, whatever lists there are."""
+    text = f"func.func public @main(%a: {KIND}, %n: tensor<i32>) -> {KIND} {{ %r = {line}\n return %r : {KIND} }}"
+    assert disturbed(text) is None
+
+
+def test_what_is_rounded_once_is_moved_as_a_sum_is():
+    """By less than a function that every consumer approximates in its own way."""
+    module = mlir.parse_module(f"""func.func public @main(%a: {KIND}) -> {KIND} {{
+      %r = stablehlo.reduce_precision %a, format = e5m10 : {KIND}
+      %t = stablehlo.tanh %r : {KIND}
+      return %t : {KIND}
+    }}""")
+    once, function = (
+        most_of(op, op.results[0].type, 1) for op in mlir.named(module.operation, {REDUCE_PRECISION, TANH})[0]
+    )
+    assert (once, function) == (MOST["f32"].plain, MOST["f32"].function)

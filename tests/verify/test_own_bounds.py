@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.verify.bounds import rounding_bounds, rounding_error
+from hlo_lower.verify.bounds import rounding_bounds
 from hlo_lower.verify.bounds.perturbed_module import CannotDisturbError
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import Executable
@@ -229,8 +229,8 @@ def test_results_that_say_little_are_told():
 
 def test_what_rounding_makes_infinite_is_undecided_and_told():
     """An element that is infinite in one disturbed run and not in another passes as anything, and is counted."""
-    limits = rounding_error.bounds_from([[np.float32([np.inf, 1])], [np.float32([1, 1])]], [np.float32([1, 1])])
-    assert (rounding_error.undecided(limits), bool(np.isinf(limits[0][1]))) == (1, False)
+    limits = rounding_bounds.bounds_from([[np.float32([np.inf, 1])], [np.float32([1, 1])]], [np.float32([1, 1])])
+    assert (rounding_bounds.undecided(limits), bool(np.isinf(limits[0][1]))) == (1, False)
 
 
 def test_without_a_disturbed_module_arguments_are_moved(monkeypatch):

@@ -270,3 +270,44 @@ def test_some_element_is_the_largest_one_unless_one_is_nan(init, no_nan, may_be)
     ranges = Ranges(Program(mlir.parse_module(LARGEST.replace("INIT", init))), {}, no_nan=no_nan)
     *_, compare = ranges.program.entries["main"].ops
     assert ranges.may_be(compare, "equal") == may_be
+
+
+MOVED = {
+    "broadcast": "%s, sizes = [2] : (tensor<4xi32>) -> tensor<2x4xi32>",
+    "broadcast_in_dim": "%s, dims = [1] : (tensor<4xi32>) -> tensor<2x4xi32>",
+    "reshape": "%s : (tensor<4xi32>) -> tensor<2x2xi32>",
+    "reverse": "%s, dims = [0] : tensor<4xi32>",
+    "slice": "%s [1:3] : (tensor<4xi32>) -> tensor<2xi32>",
+    "dynamic_slice": "%s, %i, sizes = [2] : (tensor<4xi32>, tensor<i32>) -> tensor<2xi32>",
+}
+
+
+@pytest.mark.parametrize("op", MOVED)
+def test_what_is_moved_lies_where_it_lay(op):
+    """An op that gives elements of one operand leaves their interval; one that computes them does not."""
+    text = f"""func.func public @main(%x: tensor<4xi32>, %i: tensor<i32>) -> tensor<*xi32> {{
+      %a = stablehlo.constant dense<3> : tensor<4xi32>
+      %b = stablehlo.constant dense<5> : tensor<4xi32>
+      %s = stablehlo.clamp %a, %x, %b : tensor<4xi32>
+      %r = stablehlo.{op} {MOVED[op]}
+      return %r : tensor<*xi32>
+    }}""".replace("tensor<*xi32>", MOVED[op].rpartition("-> ")[2].rpartition(" : ")[2])
+    ranges = Ranges(Program(mlir.parse_module(text)), {})
+    [result] = ranges.program.entries["main"].returned
+    assert ranges.of(result) == (3, 5)
+
+
+def test_the_root_of_a_negative_zero_may_be_divided_by():
+    """1 / sqrt(-0.0) is -inf: that a reciprocal root lies below 0 may come, and that a root does may not."""
+    text = """func.func public @main(%x: tensor<4xf32>) -> tensor<4xi1> {
+      %r = stablehlo.rsqrt %x : tensor<4xf32>
+      %z = stablehlo.constant dense<0.0> : tensor<4xf32>
+      %l = stablehlo.compare LT, %r, %z : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+      return %l : tensor<4xi1>
+    }"""
+    for op, expected in (("rsqrt", True), ("sqrt", False)):
+        ranges = Ranges(Program(mlir.parse_module(text.replace("rsqrt", op))), {})
+        [compare] = [op for op in ranges.program.entries["main"].ops if op.short_name == "compare"]
+        assert ranges.may_be(compare, "less") is expected
+    negative_zero = np.full(4, -0.0, np.float32)
+    assert Executable(text, "exact").run([negative_zero])[0].all()

@@ -6,6 +6,8 @@ from two_programs import F8, main
 from hlo_lower.verify import region_processes, verify
 from hlo_lower.verify.regions import RegionJudge
 
+DERIVES = True  # the patch of one process is none of another
+
 TWO = main(
     f"%a: {F8}, %b: {F8}",
     f"%x = stablehlo.abs %a : {F8}\n%y = stablehlo.negate %b : {F8}",

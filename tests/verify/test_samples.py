@@ -3,7 +3,7 @@
 import pytest
 from two_programs import F8, main, programs
 
-from hlo_lower.verify.align.samples import values_apart
+from hlo_lower.verify.align.corrections import values_apart
 
 TWO = f"%two = stablehlo.constant dense<2.0> : {F8}\n"
 

@@ -4,7 +4,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
-from hlo_lower.verify.drive.stable_sorts import make_stable
+from hlo_lower.verify.judges.silent_attributes import make_stable
 
 N = 40
 """XLA's unstable sort of 17 elements or more differs from the stable one."""

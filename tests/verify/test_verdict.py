@@ -7,7 +7,7 @@ import pytest
 
 from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
 from hlo_lower.verify.bounds.compare import Difference
-from hlo_lower.verify.read.scatter_positions import ScatterPosition
+from hlo_lower.verify.read.program import ScatterPosition
 
 PLACES = {"function": "main", "where": "main", "first": ("llama.py:88",), "second": ("llama.py:88",)}
 EQUAL = RegionVerdict(
@@ -38,18 +38,23 @@ NOT_RUN = ModuleVerdict("not run", reason="dynamic shape tensor<?xf32>")
 UNEXERCISED = ModuleVerdict("equal", 3, not_exercised=("result 0: 60% of it is NaN",))
 CHANGED = ("@main: argument 0 loses tf.aliasing_output = 0 : i32",)
 
+DERIVED = RegionVerdict(**PLACES, how="derived", laws=("fold", "commutes"))
+
 CASES = [
+    (Verdict((DERIVED, WIDENED)), 0, "2 regions: 1 derived, 1 tested"),
+    (Verdict((DERIVED, WIDENED), requires="derived"), 4, "2 regions: 1 derived, 1 tested"),
+    (Verdict((DERIVED,), requires="derived"), 0, "1 region derived"),
     (Verdict(()), 0, "the same operations"),
-    (Verdict((EQUAL,)), 0, "2 regions (1 distinct) as they stand"),
-    (Verdict((WIDENED,)), 0, "1 region widened"),
-    (Verdict((EQUAL, WIDENED)), 0, "3 regions (2 distinct): 2 as they stand, 1 widened"),
-    (Verdict((EQUAL,), module=MODULE_EQUAL), 0, "2 regions (1 distinct) as they stand; module 3 runs"),
-    (Verdict((WIDENED,), module=NOT_RUN), 0, "1 region widened; module not run: dynamic shape tensor<?xf32>"),
-    (Verdict((WIDENED,), module=UNEXERCISED), 0, "1 region widened; module 3 runs; not exercised: 1"),
-    (Verdict((EQUAL, WRONG)), 1, "3 regions (2 distinct): 2 as they stand, 1 differ"),
-    (Verdict((EQUAL,), module=MODULE_WRONG), 1, "2 regions (1 distinct) as they stand; module differs"),
+    (Verdict((EQUAL,)), 0, "2 regions (1 distinct) tested"),
+    (Verdict((WIDENED,)), 0, "1 region tested"),
+    (Verdict((EQUAL, WIDENED)), 0, "3 regions (2 distinct) tested"),
+    (Verdict((EQUAL,), module=MODULE_EQUAL), 0, "2 regions (1 distinct) tested; module 3 runs"),
+    (Verdict((WIDENED,), module=NOT_RUN), 0, "1 region tested; module not run: dynamic shape tensor<?xf32>"),
+    (Verdict((WIDENED,), module=UNEXERCISED), 0, "1 region tested; module 3 runs; not exercised: 1"),
+    (Verdict((EQUAL, WRONG)), 1, "3 regions (2 distinct): 2 tested, 1 differ"),
+    (Verdict((EQUAL,), module=MODULE_WRONG), 1, "2 regions (1 distinct) tested; module differs"),
     (Verdict((), CHANGED), 1, "1 difference beside what is computed; the same operations"),
-    (Verdict((EQUAL, ONLY_RUN)), 4, "3 regions (2 distinct): 2 as they stand, 1 only run"),
+    (Verdict((EQUAL, ONLY_RUN)), 4, "3 regions (2 distinct): 2 tested, 1 only run"),
     (Verdict((UNJUDGED,)), 4, "1 region not judged"),
     (
         Verdict((), plain=ModuleVerdict("differs", 1, difference=DIFFERENCE)),
@@ -59,7 +64,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("verdict", "code", "summary"), CASES, ids=[summary for _, _, summary in CASES])
+@pytest.mark.parametrize(
+    ("verdict", "code", "summary"), CASES, ids=[f"{summary}, {code}" for _, code, summary in CASES]
+)
 def test_the_summary_is_one_line_and_the_code_says_what_was_found(verdict, code, summary):
     """0 verified, 1 a difference, 4 neither; the summary counts regions, says how they were judged, and the runs."""
     assert (verdict.summary(), verdict.exit_code) == (summary, code)
@@ -103,6 +110,11 @@ def test_the_lines_name_places_judges_and_differences():
     ]
 
 
+def test_a_derived_region_names_its_laws():
+    """And says nothing of runs, as there were none."""
+    assert Verdict((DERIVED,)).lines() == ["llama.py:88 in main: equal, derived (laws: fold, commutes)"]
+
+
 def test_the_lines_tell_what_is_open_and_why():
     """What was not judged, only run, not run or not exercised is told with its reason, before what is equal."""
     assert Verdict((WIDENED, ONLY_RUN, UNJUDGED), module=NOT_RUN).lines() == [
@@ -122,7 +134,7 @@ def test_json_is_plain_data():
     verdict = Verdict((EQUAL, WRONG), CHANGED, MODULE_WRONG, 1.5)
     plain = json.loads(json.dumps(verdict.to_json()))
     assert (plain["ok"], plain["summary"], plain["seconds"]) == (False, verdict.summary(), 1.5)
-    assert plain["counts"] == {"as it stands": 2, "differs": 1}
+    assert plain["counts"] == {"tested": 2, "differs": 1}
     assert plain["interface"] == list(CHANGED)
     first, second = plain["regions"]
     assert (first["scatters"], first["judges"], first["rules"]) == ([1, 2], ["XLA", "reference"], ["updated_slice"])

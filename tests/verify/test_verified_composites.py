@@ -5,7 +5,7 @@ from two_programs import F8, aligned, main
 
 import hlo_lower as hl
 from hlo_lower.verify import verify
-from hlo_lower.verify.read.composites import composite_differences
+from hlo_lower.verify.read.interface import composite_differences
 
 OWN = f"func.func private @own(%x: {F8}, %y: {F8}) -> {F8} {{ %r = stablehlo.subtract %x, %y : {F8} return %r : {F8} }}"
 TURNED = OWN.replace("@own(%x", "@turned(%x").replace("%x, %y :", "%y, %x :")

@@ -10,11 +10,11 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.base.registry import RuleList
 from hlo_lower.facts.scatter.facts import ScatterFacts
-from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.kind import Context
 from hlo_lower.lowering.kinds import default_registry
 from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.scatter.one_window import one_window
 from hlo_lower.lowering.scatter.scatters import read_scatters
-from hlo_lower.lowering.scatter.window import one_window
 from hlo_lower.ops.names import SCATTER
 
 ROW = """func.func public @main(%o: tensor<8x4xf32>, %i: tensor<1xi32>, %u: tensor<4xf32>) -> tensor<8x4xf32> {

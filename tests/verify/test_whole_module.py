@@ -5,10 +5,9 @@ import pytest
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.verify import verify
-from hlo_lower.verify.judges.xla_errors import why_xla_errs
+from hlo_lower.verify.judges.xla_defects import why_xla_errs
 from hlo_lower.verify.module_runs import blind, drives_of
-from hlo_lower.verify.read.program import Program
-from hlo_lower.verify.read.scatter_positions import scatters_on_path
+from hlo_lower.verify.read.program import Program, scatters_on_path
 from hlo_lower.verify.run import CannotRunError, Executable
 
 ADD = "%s = stablehlo.add %c, %d : tensor<{e}> stablehlo.return %s : tensor<{e}>"

@@ -5,7 +5,7 @@ import pytest
 from two_programs import F8, main
 
 from hlo_lower.verify import verify
-from hlo_lower.verify.align import widening
+from hlo_lower.verify.align import corrections
 
 CLAMP = """%lo = stablehlo.constant dense<0> : tensor<i32>
 %hi = stablehlo.constant dense<{0}> : tensor<i32>
@@ -145,4 +145,4 @@ def test_a_region_in_a_loop_is_widened_to_the_loop():
 @pytest.mark.filterwarnings("error")
 def test_what_is_sought_of_a_complex_value_is_its_real_part():
     """Without a word on standard error: what the user sees is the verdict."""
-    np.testing.assert_array_equal(widening._cast(np.asarray([1 + 2j]), np.dtype(np.float32)), [1.0])
+    np.testing.assert_array_equal(corrections._cast(np.asarray([1 + 2j]), np.dtype(np.float32)), [1.0])

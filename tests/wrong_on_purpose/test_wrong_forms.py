@@ -12,7 +12,7 @@ from scatter_programs import POINT_NUMBERS, POINTS, Module, binary
 
 import hlo_lower as hl
 from hlo_lower.facts.scatter.flat import FlatScatter
-from hlo_lower.lowering.scatter import last_writer, numbered_rows, reduction, rounds, safe_scatter
+from hlo_lower.lowering.scatter import numbered_rows, safe_scatter
 
 MINIMUM = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("minimum"))
 INTEGERS = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("add"))
@@ -44,7 +44,7 @@ def verdict_of(module, rule):
 
 def first_writer_wins(monkeypatch):
     """The numbers of the writes go down, so that the greatest one of a row is its first."""
-    right = last_writer._last_by_comparing
+    right = numbered_rows._last_by_comparing
 
     def wrong(op):
         build, last = op.build, right(op)
@@ -60,21 +60,21 @@ def first_writer_wins(monkeypatch):
         hit = build.compare(build.broadcast(numbers, shape, [0, 2]), "EQ", build.iota(shape, 1, element))
         most = build.constant(flat.writes - 1, shape, element)
         number = build.select(hit, build.iota(shape, 2, element), most)
-        return last_writer.reduce_along(build, number, build.constant(flat.writes - 1, (), element), 2, "minimum")
+        return numbered_rows.reduce_along(build, number, build.constant(flat.writes - 1, (), element), 2, "minimum")
 
-    monkeypatch.setattr(last_writer, "_last_by_comparing", wrong)
+    monkeypatch.setattr(numbered_rows, "_last_by_comparing", wrong)
 
 
 def every_row_taken_as_written(monkeypatch):
     """What is looked up for the number -1 replaces the rows that no update is for."""
     monkeypatch.setattr(
-        last_writer, "chosen", lambda op, values, hit: last_writer.new_values(op, op.build, values, values)
+        numbered_rows, "chosen", lambda op, values, hit: numbered_rows.new_values(op, op.build, values, values)
     )
 
 
 def ties_broken_the_other_way(monkeypatch):
     """The sort leaves equal rows in another order, as one that is not stable may if it does not go by the position."""
-    right = last_writer.sort_rows
+    right = numbered_rows.sort_rows
 
     def wrong(build, keys, carried, *, by_both=False):
         assert by_both
@@ -86,7 +86,7 @@ def ties_broken_the_other_way(monkeypatch):
 
 def zero_for_every_identity(monkeypatch):
     """What is for other rows counts as 0."""
-    monkeypatch.setattr(reduction, "identity", lambda build, combiner, element: build.constant(0, (), element))
+    monkeypatch.setattr(numbered_rows, "identity", lambda build, combiner, element: build.constant(0, (), element))
 
 
 def dropped_rows_written_to_the_last(monkeypatch):
@@ -103,24 +103,24 @@ def dropped_rows_written_to_the_last(monkeypatch):
 
 def neighbours_combined(monkeypatch):
     """A run of sorted updates takes in what stands before it."""
-    right = reduction.shift_along
+    right = numbered_rows.shift_along
 
     def wrong(build, value, step, filling):
         is_key = len(value.static_shape) == 2
         return value if is_key else right(build, value, step, filling)
 
-    monkeypatch.setattr(reduction, "shift_along", wrong)
+    monkeypatch.setattr(numbered_rows, "shift_along", wrong)
 
 
 def search_one_short(monkeypatch):
     """The binary search does not look at the last write."""
-    right = last_writer.last_at_most
+    right = numbered_rows.last_at_most
 
     def wrong(build, keys, rows):
         b, n = keys.static_shape
         return right(build, build.slice(keys, [0, 0], [b, n - 1]), rows)
 
-    monkeypatch.setattr(last_writer, "last_at_most", wrong)
+    monkeypatch.setattr(numbered_rows, "last_at_most", wrong)
 
 
 def a_row_takes_the_updates_of_others(monkeypatch):
@@ -129,19 +129,19 @@ def a_row_takes_the_updates_of_others(monkeypatch):
     def wrong(build, value, step, filling):
         return build.constant(0, value.static_shape, value.element_type)
 
-    monkeypatch.setattr(rounds, "shift_along", wrong)
+    monkeypatch.setattr(numbered_rows, "shift_along", wrong)
 
 
 def a_round_short(monkeypatch):
     """The last of several updates to a row is left out."""
-    right = rounds.reduce_along
+    right = numbered_rows.reduce_along
 
     def wrong(build, value, initial, axis, op):
         found = right(build, value, initial, axis, op)
         one = build.constant(1, found.static_shape, found.element_type)
         return found if found.static_shape else build.elementwise("subtract", found, one)
 
-    monkeypatch.setattr(rounds, "reduce_along", wrong)
+    monkeypatch.setattr(numbered_rows, "reduce_along", wrong)
 
 
 def nothing_new_is_zero(monkeypatch):

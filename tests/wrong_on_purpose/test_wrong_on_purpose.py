@@ -11,7 +11,7 @@ from wrong_lowerings_by_name import WRONG
 import hlo_lower as hl
 from hlo_lower.base.registry import CompositeLoweringRegistry, RuleList
 from hlo_lower.facts.scatter.facts import ScatterFacts
-from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.kind import Context
 from hlo_lower.lowering.kinds import default_registry
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.scatter.scatters import read_scatters

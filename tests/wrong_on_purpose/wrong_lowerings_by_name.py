@@ -28,8 +28,8 @@ from scatter_programs import (
 from hlo_lower.facts.scatter.lift import lift
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.op import ScatterLowering
-from hlo_lower.lowering.scatter.window import one_window
+from hlo_lower.lowering.engine.kind import ScatterLowering
+from hlo_lower.lowering.scatter.one_window import one_window
 
 Lowering = Callable[[ScatterLowering], Sequence[Value]]
 

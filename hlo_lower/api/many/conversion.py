@@ -54,28 +54,15 @@ class ConversionKeywords(SpreadKeywords, _How, total=False):
 
 @dataclass(frozen=True)
 class Conversion:
-    """How each module is converted.
+    """How each module is converted; InputError if a value is none of the choices."""
 
-    Attributes:
-      options: how it is lowered.
-      folder: where it is written.
-      emit: one of FORMS.
-      verify: a level of verification, or "off".
-      accept_runs: whether what was only run counts as verified.
-      time_limit: seconds that each verification may spend in vain, as in `verify`.
-      with_texts: whether reports have the text of what was built for each scatter, and the memory.
-
-    Raises:
-      InputError: a value is none of the choices.
-    """
-
-    options: Options
-    folder: str
-    emit: Form = "text"
-    verify: Verified = "auto"
-    accept_runs: bool = False
-    time_limit: int = 60
-    with_texts: bool = False
+    options: Options  # how it is lowered
+    folder: str  # where it is written
+    emit: Form = "text"  # one of FORMS
+    verify: Verified = "auto"  # a level of verification, or "off"
+    accept_runs: bool = False  # whether what was only run counts as verified
+    time_limit: int = 60  # seconds that each verification may spend in vain, as in `verify`
+    with_texts: bool = False  # whether reports have the text of what was built for each scatter, and the memory
 
     def __post_init__(self) -> None:
         one_of("emit", self.emit, FORMS)
@@ -154,13 +141,8 @@ def convert_modules(
 
 
 def convert_one(conversion: Conversion, known: dict[str, Any], module: Selected) -> ModuleReport:
-    """Convert one module; an error becomes the report's, none is raised.
-
-    Args:
-      conversion: how.
-      known: the journal: by output, the key of what gave it.
-      module: the module.
-    """
+    """Convert one module; an error becomes the report's, none is raised. `known` is the journal: by output, the key
+    of what gave it."""
     options = conversion.options
     try:
         if module.error is not None:

@@ -22,37 +22,21 @@ Judge = Callable[[Lowered], Verdict]
 
 @dataclass(frozen=True)
 class Converted:
-    """A module after lowering, in the form that it is written in.
+    """A module after lowering, in the form that it is written in."""
 
-    Attributes:
-      lowered: the module.
-      data: it in its form.
-      verdict: what verification found; None where it was not asked for.
-      report: what is told of it, with the exit code of its conversion.
-    """
-
-    lowered: Lowered
-    data: bytes
-    verdict: Verdict | None
-    report: ModuleReport
+    lowered: Lowered  # the module
+    data: bytes  # it in its form
+    verdict: Verdict | None  # what verification found; None where it was not asked for
+    report: ModuleReport  # what is told of it, with the exit code of its conversion
 
 
 def converted(
     source: Source, name: str, options: Options, form: str, judge: Judge | None, *, with_texts: bool = False
 ) -> Converted:
-    """Convert a module.
+    """Convert a module into a form (`hlo_lower.api.module_forms.FORMS`), verified by `judge` if there is one.
 
-    Args:
-      source: whatever `read` takes.
-      name: for messages and the report.
-      options: how it is lowered.
-      form: how it is written (`hlo_lower.api.module_forms.FORMS`).
-      judge: verifies what it was lowered to; None: nothing does.
-      with_texts: whether the report has the text of what was built for each scatter, and the memory over program order.
-
-    Raises:
-      InputError: it cannot be read, or has not that form.
-      NotLoweredError: a scatter has no lowering, and is not to be kept then.
+    With texts the report has what was built for each scatter, and the memory over program order. InputError if it
+    cannot be read or has not that form, NotLoweredError if a scatter has no lowering and is not to be kept then.
     """
     start = perf_counter()
     lowered = lower(source, name=name, options=options)

@@ -22,20 +22,14 @@ TOP = "."
 
 @dataclass(frozen=True)
 class Selected:
-    """A module to be read, or what was named and cannot be.
+    """A module to be read, or what was named and cannot be."""
 
-    Attributes:
-      file: its name in reports: the path as it was given, within a folder continued from there; "-" has no path.
-      group: its folder: relative to the folder that was given, "." for that one itself; where several paths were given
-        the folder as its report names it.
-      source: a path, or the content.
-      error: why there is nothing to read.
-    """
-
-    file: str
+    file: str  # its name in reports: the path as it was given, within a folder continued from there; "-" has no path
+    # its folder: relative to the folder that was given, "." for that one itself; where several paths were given the
+    # folder as its report names it
     group: str
-    source: Path | bytes
-    error: InputError | None = None
+    source: Path | bytes  # a path, or the content
+    error: InputError | None = None  # why there is nothing to read
 
 
 def select(paths: Sequence[str | PathLike[str] | Selected]) -> tuple[Selected, ...]:

@@ -74,11 +74,8 @@ def classify_modules(
 def reports_of(call: Call, modules: Sequence[Selected], options: Options, spread: Spread) -> tuple[ModuleReport, ...]:
     """Call a function on each module, spread as is asked for, and give the reports in the order of the modules.
 
-    Args:
-      call: gives a module's report, whatever is wrong with it; it can be pickled.
-      modules: the modules.
-      options: of the reports of modules that are lost.
-      spread: how the work is spread, and who is told.
+    The function can be pickled, and gives a report whatever is wrong with a module; the options are for those that are
+    lost.
     """
     prepare = partial(warm_up, options)
     if spread.executor is not None:

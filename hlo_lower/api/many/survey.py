@@ -18,8 +18,8 @@ from hlo_lower.ir.reader import copied
 from hlo_lower.ir.shapes.bind import instances
 from hlo_lower.ir.shapes.specification import specification_of
 from hlo_lower.ir.view import Graph
-from hlo_lower.lowering.engine.plugins import registry_of
 from hlo_lower.lowering.engine.refused_ops import refused_ops
+from hlo_lower.lowering.kinds import registry_of
 from hlo_lower.lowering.options import Options, other_floats_of
 from hlo_lower.lowering.passes import Run
 from hlo_lower.lowering.pipeline import trial_of
@@ -46,35 +46,22 @@ ABOUT_FLOATS = {"--widen bf16=f32": "bf16", "--widen f16=f32": "f16", "--demote-
 
 
 class Survey(NamedTuple):
-    """What would become of a module.
+    """What would become of a module."""
 
-    Attributes:
-      records: one for each scatter.
-      refused: what the target would refuse of the module then, each with its remedy.
-      notes: the ops besides scatters that would be lowered, by which rule, those that would be left, and why, and what
-        types would change, a line each.
-      changes: those ops as data.
-      memory: what is live over the program order, as given, and then, where that is built.
-      built: the lines that would be built for each scatter, by its number, where they are asked for.
-    """
-
-    records: tuple[ScatterRecord, ...]
-    refused: tuple[RefusedOps, ...]
+    records: tuple[ScatterRecord, ...]  # one for each scatter
+    refused: tuple[RefusedOps, ...]  # what the target would refuse of the module then, each with its remedy
+    # the ops besides scatters that would be lowered, by which rule, those that would be left, and why, and what types
+    # would change, a line each
     notes: tuple[str, ...]
-    changes: tuple[Change, ...]
-    memory: tuple[MemoryCurve, ...]
+    changes: tuple[Change, ...]  # those ops as data
+    memory: tuple[MemoryCurve, ...]  # what is live over the program order, as given, and then, where that is built
+    # the lines that would be built for each scatter, by its number, where they are asked for
     built: Mapping[int, tuple[str, ...]]
 
 
 def surveyed_report(graph: Graph, file: str, options: Options, *, with_texts: bool = False) -> ModuleReport:
-    """A report of a module and of what would become of it.
-
-    Args:
-      graph: the module.
-      file: as the user gave it.
-      options: how it would be lowered.
-      with_texts: whether it has the text of what would be built for each scatter.
-    """
+    """A report of a module and of what would become of it, with the text that would be built for each scatter if
+    asked for."""
     found = survey(graph, options=options, with_texts=with_texts)
     return ModuleReport(file, graph.op_count, target=options.target.name, oob=options.oob, **found._asdict())
 
@@ -85,12 +72,7 @@ def classify(
     """One record per scatter, in program order, with the rule that would lower it.
 
     Where the target refuses more than scatters, that is found by lowering a copy: which rule builds what it takes shows
-    once it is built.
-
-    Args:
-      graph: a module as `read` gives it.
-      options: policy and target; only, skip and keep_unsupported do not matter.
-      registry: the rules; by default the built-in ones and those of installed plug-ins.
+    once it is built. Options only, skip and keep_unsupported do not matter.
     """
     options = options or Options()
     if options.bind:
@@ -109,10 +91,6 @@ def survey(
     """What `classify` gives, what the target would refuse of the module then, and what would be lowered beside.
 
     Remedies are found by trying: the module is lowered again under each option that may help.
-
-    Args:
-      graph, options, registry: as in `classify`.
-      with_texts: whether the text of what would be built for each scatter is asked for.
     """
     options, known = options or Options(), registry_of(registry)
     if options.bind:

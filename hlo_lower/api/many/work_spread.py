@@ -28,11 +28,8 @@ SPREAD = tuple(_Spread.__annotations__)
 
 @dataclass(frozen=True)
 class Spread:
-    """How work is spread, checked; `classify_modules` says what each attribute is.
-
-    Raises:
-      InputError: a value is of a wrong type, or a time limit is given with an executor.
-    """
+    """How work is spread; `classify_modules` says what each attribute is. InputError if a value is of a wrong type,
+    or a time limit is given with an executor."""
 
     jobs: int = 1
     executor: Executor | None = None

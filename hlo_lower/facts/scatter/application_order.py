@@ -1,6 +1,6 @@
 """The windows of a scatter in the order of application, in NumPy: where they start, which elements and rows they write.
 
-Positions are taken row-major, a whole window each, as in `hlo_lower.verify.judges.reference.scatter`; here all at once.
+Positions are taken row-major, a whole window each, as in `hlo_lower.verify.judges.definitions`; here all at once.
 """
 
 from collections.abc import Sequence

@@ -1,24 +1,25 @@
 """The engine: for one op of any kind, candidates in order, build, check, take it back and try the next, replace."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 from hlo_lower.base import english
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.change import Change, Outcome, grouped
 from hlo_lower.base.errors import NotLoweredError, RegistryError
 from hlo_lower.base.registry import Choice, ConditionError, DoesNotApply, Facts, NoRuleError, Rule, Without
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.extents import retyped
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.decision import Chosen, Decision, Kept, Refused
-from hlo_lower.lowering.engine.kind import Candidate, Stage, Subject
+from hlo_lower.lowering.engine.attributes import keep_attributes
+from hlo_lower.lowering.engine.kind import Candidate, Chosen, Context, Decision, Kept, Kind, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import RETURNS, dtypes_on, refused_of
-from hlo_lower.lowering.engine.replay import Recipe, recipe_of
-from hlo_lower.lowering.engine.sharding import keep_attributes
-from hlo_lower.lowering.types.kind import (
+from hlo_lower.lowering.engine.nested_slices import may_hold_part
+from hlo_lower.lowering.types.element_type import (
     WITH_BODIES,
     ComplexTypeKind,
     FloatTypeKind,
@@ -80,6 +81,7 @@ class Engine:
 
     Attributes:
       uncalled: functions that may have lost their last call, for `erase_uncalled`.
+      builds_parts: whether a rule may have built a slice of which there may be a slice.
     """
 
     def __init__(self, context: Context, repeated: Collection[Hashable] = ()) -> None:
@@ -89,6 +91,7 @@ class Engine:
         self._recipes: dict[Hashable, Recipe | None] = {}
         self._tried: dict[tuple[Hashable, bool], dict[str, Cause]] = {}
         self.uncalled: set[str] = set()
+        self.builds_parts = False
 
     @cached_property
     def _later(self) -> Later:
@@ -153,6 +156,7 @@ class Engine:
                 tell(kept)
                 return kept
             tell(decision)
+            self.builds_parts = self.builds_parts or any(map(may_hold_part, build.built))
             values = self._attributed(subject, values, build)
             if subject.equivalence in self._repeated and subject.equivalence not in self._recipes:
                 self._recipes[subject.equivalence] = recipe_of(node, decision, build.built, values)
@@ -258,7 +262,6 @@ class Engine:
             graph.forget()
 
     def _attributed(self, subject: Subject, values: Sequence[Value], build: Builder) -> tuple[Value, ...]:
-        """The values with the attributes of what they replace."""
         kept: list[Value] = []
         for node in subject.replaced:
             own = values[len(kept) : len(kept) + len(node.results)]
@@ -266,7 +269,6 @@ class Engine:
         return tuple(kept)
 
     def _replace(self, subject: Subject, values: Sequence[mlir.RawValue]) -> None:
-        """Put values in the place of an op, and erase it."""
         results = [result for node in subject.replaced for result in node.raw.results]
         for result, value in zip(results, values, strict=True):
             result.replace_all_uses_with(value)
@@ -292,7 +294,6 @@ class Engine:
         return self._error(subject, f"no one rule for target {self._context.target.name}", str(error), next_step)
 
     def _broken(self, subject: Subject, rule: Rule, what: str) -> NotLoweredError:
-        """A rule did not give what replaces the op."""
         whom = "to whoever wrote the rule" if rule.origin else "as a mistake in hlo-lower, if the rule is none of yours"
         next_step = f"report it {whom}{subject.otherwise and f'; {subject.otherwise}'}"
         return self._error(subject, f"the rule {rule.name} {what}", f"the rule is at {rule.place}", next_step)
@@ -303,7 +304,6 @@ def _raised(error: Exception) -> str:
 
 
 def _is_of_types(why: Cause) -> bool:
-    """Whether a target refused what was built for its element types alone."""
     return why.code in (Code.REFUSES_DTYPE, Code.REFUSES_OP_ON)
 
 
@@ -321,7 +321,6 @@ def _types_of(values: Sequence[object]) -> str:
 
 
 def _results_of(subject: Subject) -> tuple[Value, ...]:
-    """The results that are replaced."""
     return tuple(result for node in subject.replaced for result in node.results)
 
 
@@ -340,3 +339,210 @@ def _is_compatible(value: Value, result: Value) -> bool:
         return False
     pairs = zip(value.shape, result.shape, strict=False)
     return len(value.shape) == len(result.shape) and all(a == b or None in (a, b) for a, b in pairs)
+
+
+# --- what a rule built for one op, built again for its twins: copied, not decided and built anew ---
+#
+# Why the copy is right. Twins are ops of which their kind reads the same (`Subject.equivalence`): facts, region,
+# attributes and types. So they have the same candidates, of which the same ones fail. A rule of this package is given
+# the op in canonical form, its facts, and a builder. It takes the op's operands as values: it asks for their types,
+# which twins share, and not for what computes them; what matters of that is a fact. So it is a function of what twins
+# share, applied to operands that it does not look into, and builds for a twin the same ops on the twin's operands. A
+# copy is that, if each value that was taken from outside is an operand; which of the operands are the same value has to
+# be the same for the twin, so that a rule that compared two of them saw the same. Where something else was taken or
+# named (a value that the region captures, a function), nothing is replayed: the twin's lowering is built as if there
+# had been no other. So it is for rules of somebody else, which may look at anything.
+#
+# Locations are copied, too: each is that of the op or of something in its region, and the twin has one in the same
+# place.
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A lowering that can be repeated.
+
+    Attributes:
+      decision: the rule.
+      template: a function of the op's operands that is what was built, and returns what replaces the op's results. It
+        stands in no module: what was built itself may be erased before the last twin is lowered.
+      operands: for each operand the number of the first one that is the same value.
+      results: types of the op's results.
+      places: for each op of the template, each op in its regions and each argument of their blocks: where its location
+        stands among those of the op and its region (`mlir.locations_within`); () where all are the op's own.
+      alike: where one of these locations stands more than once, each such set of places.
+    """
+
+    decision: Chosen
+    template: mlir.RawOperation
+    operands: tuple[int, ...]
+    results: tuple[mlir.RawType, ...]
+    places: tuple[tuple[int, ...], ...]
+    alike: frozenset[tuple[int, ...]]
+
+    def built_for(self, node: Node) -> list[mlir.RawValue] | None:
+        """Build in front of a twin; gives what replaces its results, or None, and nothing built, where it differs."""
+        raw = node.raw
+        operands = list(raw.operands)
+        if _alike(operands) != self.operands or tuple([result.type for result in raw.results]) != self.results:
+            return None
+        own = mlir.locations_within(raw) if self.places else []
+        if any(own[n] != own[same[0]] for same in self.alike for n in same):
+            return None
+        built, given = mlir.inlined(self.template, operands, raw)
+        for op, places in zip(built, self.places, strict=False):
+            mlir.set_locations(op, [own[n] for n in places])
+        return given
+
+
+def recipe_of(node: Node, decision: Chosen, built: Sequence[Node], values: Sequence[Value]) -> Recipe | None:
+    """How to repeat what was built for an op; None where that is not known to be right.
+
+    Args:
+      node: the op, which still stands.
+      decision: the rule.
+      built: what was built in front of it, ops within regions included.
+      values: what replaces its results.
+    """
+    raw = node.raw
+    tops = [made.raw for made in built if made.raw.parent == raw.parent]
+    known = {*raw.operands, *(value for top in tops for value in top.results)}
+    if not _is_of_package(decision.choice.rule) or any(value.raw not in known for value in values):
+        return None
+    if any(top.block != raw.block or not _takes_only(top, known) for top in tops):
+        return None
+    own = mlir.locations_within(raw)
+    places = [[_where(at, own) for at in mlir.locations_within(top)] for top in tops]
+    if not all(same for of_op in places for same in of_op):
+        return None
+    is_plain = all(of_op == [(0,)] for of_op in places)
+    operands = list(raw.operands)
+    return Recipe(
+        decision,
+        mlir.template_of(tops, operands, [value.raw for value in values], raw.location),
+        _alike(operands),
+        tuple(result.type for result in raw.results),
+        () if is_plain else tuple(tuple([same[0] for same in of_op]) for of_op in places),
+        frozenset() if is_plain else frozenset(same for of_op in places for same in of_op if len(same) > 1),
+    )
+
+
+def _takes_only(top: mlir.RawOperation, known: set[mlir.RawValue]) -> bool:
+    """Whether an op takes nothing from around it but these values, and names no function."""
+    walked = mlir.walked(top)
+    inside = {value for op in walked for value in mlir.defined_by(op)}
+    return all(value in known or value in inside for op in walked for value in op.operands) and not any(
+        Node(op).body_name for op in walked
+    )
+
+
+def _where(location: mlir.RawLocation, own: Sequence[mlir.RawLocation]) -> tuple[int, ...]:
+    return tuple(n for n, other in enumerate(own) if other == location)
+
+
+def _alike(values: list[mlir.RawValue]) -> tuple[int, ...]:
+    return tuple(map(values.index, values))
+
+
+def _is_of_package(rule: Rule) -> bool:
+    return str(getattr(rule.lowering, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
+
+
+# --- a stage: the ops of several kinds, all of them read, then each lowered, and told what became of them ---
+
+
+UNTIL_DONE = sys.maxsize
+"""How often kinds are run that are run until nothing of them is lowered any more."""
+
+
+def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
+    """Lower the ops of these kinds in place; a module without any stays as it is, byte for byte.
+
+    Args:
+      context: the module, and how it is lowered.
+      kinds: one after the other. For one that does not concern the target nothing is looked at.
+
+    Returns:
+      What was changed, kept and left, grouped by kind; what needs nothing is not told.
+
+    Raises:
+      NotLoweredError: a rule is broken, or two contradict each other.
+    """
+    concerned = [kind for kind in kinds if kind.concerns(context.options)]
+    found = list(_found(context, concerned)) if concerned else []
+    if not found:
+        return ()
+    engine, changes = Engine(context), list[Change | None]()
+    places = {subject.node: place for place, subject in enumerate(found)}
+    gone: set[int] = set()  # ops within one that was replaced: what it became may hold copies of them
+    with mlir.active(context.graph.context):
+        for place, subject in enumerate(found):
+            if place in gone:
+                continue
+
+            def tell(decision: Decision, subject: Subject = subject) -> None:
+                changes.append(subject.kind.tell(context, subject, decision))
+
+            inner = {places[node] for node in _within(subject.node) if node in places} if len(found) > 1 else set[int]()
+            if isinstance(engine.lower(subject, tell), Chosen):
+                gone |= inner
+        context.graph.forget()
+        erase_uncalled(context.graph, engine.uncalled)
+    context.graph.forget()
+    if gone:
+        changes += [change for change in run_stage(context.afresh(), kinds) if change.outcome is Outcome.LOWERED]
+    return grouped(change for change in changes if change is not None)
+
+
+def _within(node: Node) -> Iterator[Node]:
+    for block in node.blocks if node.has_regions else ():
+        for inner in block.nodes:
+            yield inner
+            yield from _within(inner)
+
+
+def run_to_the_end(context: Context, kinds: Sequence[Kind], most: int = UNTIL_DONE) -> tuple[Change, ...]:
+    """The same again and again, until nothing is lowered any more.
+
+    Of ops that hold others the outer ones come first. What a rule builds of one holds copies of what that op held,
+    nested less deeply, so it ends. What stands in an op that is left is looked at afterwards.
+
+    Args:
+      context, kinds: as of `run_stage`.
+      most: how often at most.
+
+    Returns:
+      What was lowered, and what is left in the end.
+    """
+    lowered, changes = list[Change](), tuple[Change, ...]()
+    for _ in range(most):
+        known = len(context.left)
+        changes = run_stage(context, kinds)
+        done = [change for change in changes if change.outcome is Outcome.LOWERED]
+        lowered += done
+        if done:
+            context = context.afresh()
+            changes = tuple(change for change in changes if change.outcome is not Outcome.LOWERED)
+        elif len(context.left) == known:
+            break
+    return grouped((*lowered, *changes))
+
+
+def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
+    """The ops of each kind, in program order, as they are read before any of them is changed."""
+    nodes: dict[str, list[Node]] = {}  # by name, or by how the name begins
+    exact = {op for kind in kinds for op in kind.ops or (kind.op,)}
+    beginnings = tuple(op for op in exact if op.endswith("."))
+
+    def visit(raw: mlir.RawOperation) -> None:
+        name = raw.name
+        if name in exact:
+            nodes.setdefault(name, []).append(Node(raw))
+        if name.startswith(beginnings):
+            begun = next(beginning for beginning in beginnings if name.startswith(beginning))
+            nodes.setdefault(begun, []).append(Node(raw))
+
+    mlir.walk(context.graph.module.operation, visit)
+    for kind in kinds:
+        wanted = kind.ops or {kind.op}
+        for op in (op for op in nodes if op in wanted):
+            yield from filter(None, (kind.read(context, node) for node in nodes[op]))

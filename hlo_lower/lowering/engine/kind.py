@@ -2,23 +2,31 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from hlo_lower.base.arguments import no_rule
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import Change, Outcome
-from hlo_lower.base.registry import Facts, Rule, RuleList
+from hlo_lower.base.errors import InputError, NotLoweredError
+from hlo_lower.base.registry import Choice, CompositeLoweringRegistry, Facts, Rule, RuleList
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.scatter.arrange import Arrangement
+from hlo_lower.facts.scatter.canonical import CanonicalScatter
+from hlo_lower.facts.scatter.facts import ScatterFacts, Strategy
+from hlo_lower.facts.scatter.flat import FlatScatter, flatten
+from hlo_lower.facts.scatter.spread_dims import is_partitioned
+from hlo_lower.facts.scatter.unreduced import unreduced_scatters
+from hlo_lower.facts.values.value_numbering import ValueNumbering
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
-from hlo_lower.lowering.engine.decision import Chosen, Decision, Kept, Refused
 from hlo_lower.lowering.engine.legality import Refusal, refused_of
-from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.options import Options
+from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops.targets.costs import CostTable
 from hlo_lower.ops.targets.target import Target
-
-if TYPE_CHECKING:
-    from hlo_lower.lowering.engine.context import Context
 
 
 class Stage(Enum):
@@ -47,6 +55,224 @@ class Candidate:
     facts: Facts
     own: str = ""
     rule: str = ""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A rule lowers it.
+
+    Attributes:
+      facts: what is known of it, in the form that the rule is for.
+      choice: the rule, and why each other one was not taken.
+    """
+
+    facts: Facts
+    choice: Choice
+
+
+@dataclass(frozen=True)
+class Kept:
+    """It stays as it is, and why: the target takes it, or it was asked for."""
+
+    why: Cause
+
+
+@dataclass(frozen=True)
+class Refused:
+    """It has no lowering.
+
+    Attributes:
+      error: for whoever cannot go on without one.
+      why: what it lacks.
+      nearest: the rules that lack least, each with what it lacks.
+    """
+
+    error: NotLoweredError
+    why: Cause
+    nearest: tuple[tuple[Rule, tuple[Cause, ...]], ...] = ()
+
+
+Decision: TypeAlias = Chosen | Kept | Refused
+"""What becomes of an op: a rule lowers it, it is kept, or there is no lowering that the target takes."""
+
+
+F = TypeVar("F")
+
+
+@dataclass(frozen=True)
+class OpLowering(Generic[F]):
+    """One op to be lowered. A rule takes it and returns the values that replace the op's results.
+
+    Attributes:
+      node: the op.
+      facts: what is known of it.
+      graph: the module.
+      build: builds in front of the op.
+    """
+
+    node: Node
+    facts: F
+    graph: Graph
+    build: Builder
+
+
+@dataclass(frozen=True)
+class ScatterLowering:
+    """One scatter to be lowered. A rule takes it and returns the values that replace the scatter's results.
+
+    Attributes:
+      scatter: the scatter in canonical form.
+      facts: what is known of it.
+      graph: the module, for the functions that the region calls.
+      build: builds in front of the scatter.
+    """
+
+    scatter: CanonicalScatter
+    facts: ScatterFacts
+    graph: Graph
+    build: Builder
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """The scatter under its layout."""
+        return Arrangement(self.scatter, self.facts.layout)
+
+    @property
+    def flat(self) -> FlatScatter:
+        """The scatter by rows."""
+        facts = self.facts
+        return flatten(self.scatter, facts.layout, (*facts.guarded_dims, *facts.masked_dims), facts.oob)
+
+
+@dataclass(frozen=True)
+class Preference:
+    """The order in which forms that are right are tried: what the user prefers (`--prefer`), then the cheapest first.
+
+    Attributes:
+      rules: rules that are taken wherever they are right; the first one that is counts.
+      costs: the target's table, with the entries that the user gave.
+    """
+
+    rules: tuple[Rule, ...]
+    costs: CostTable
+
+    @classmethod
+    def of(cls, told: Sequence[str], costs: CostTable, rules: Sequence[Rule]) -> "Preference":
+        """Read names of rules and entries of the table.
+
+        Raises:
+          InputError: there is no such rule or entry, or its value is no number above 0.
+        """
+        known = {rule.short_name: rule for rule in rules}
+        wanted: list[Rule] = []
+        for text in told:
+            name, equals, value = text.partition("=")
+            if equals:
+                costs = _with_entry(costs, name, value)
+            elif name in known:
+                wanted.append(known[name])
+            else:
+                raise no_rule("--prefer", name, known, "; costs are NAME=NUMBER")
+        return cls(tuple(wanted), costs)
+
+    def candidates(self, facts: ScatterFacts) -> list[Candidate]:
+        """The candidates of a scatter in the order in which they are tried.
+
+        A rule for any strategy is that of one window after the other: in others it waits until all were tried. Where
+        it is preferred, it is taken in that one.
+        """
+        strategies = tuple(facts.strategies) or (facts.strategy,)
+        found: list[Candidate] = []
+        for rule in self.rules:
+            own = strategies
+            if "strategy" not in rule.constraints:
+                own = (Strategy.MANY,) if Strategy.MANY in strategies else strategies[-1:]
+            found += [Candidate(facts.with_strategy(strategy), rule=rule.name) for strategy in own]
+        for strategy in strategies:
+            waits = strategy not in (Strategy.MANY, strategies[-1])
+            found.append(Candidate(facts.with_strategy(strategy), own="strategy" if waits else ""))
+        return found
+
+
+def _with_entry(costs: CostTable, name: str, value: str) -> CostTable:
+    try:
+        number: object = float(value)
+    except ValueError:
+        number = value
+    try:
+        return costs.with_entry(name, number)
+    except ValueError as error:
+        raise InputError("--prefer", str(error), next_step=f"{name}=64; hlo-lower rules lists the entries") from None
+
+
+@dataclass
+class Context:
+    """A module on its way to a target; for as long as its ops are read, none of them is changed.
+
+    Attributes:
+      graph: the module.
+      options: how it is lowered.
+      registry: the rules.
+      read: what was read before, for twins.
+      left: ops of control flow that stay, so that what stands in them is lowered alone.
+      is_carried: whether ops have been computed on other element types, where theirs are refused and that does.
+    """
+
+    graph: Graph
+    options: Options
+    registry: CompositeLoweringRegistry
+    read: dict[Hashable, object] = field(default_factory=dict[Hashable, object])
+    left: set[Node] = field(default_factory=set[Node])
+    is_carried: bool = False
+
+    def afresh(self, graph: Graph | None = None, *, is_carried: bool | None = None) -> "Context":
+        """The same, of which nothing is known yet: of a graph that was changed, or of another one."""
+        carried = self.is_carried if is_carried is None else is_carried
+        return Context(graph or self.graph, self.options, self.registry, is_carried=carried)
+
+    @property
+    def target(self) -> Target:
+        """Who reads the module."""
+        return self.options.target
+
+    @cached_property
+    def analysis(self) -> IndexAnalysis:
+        """The ranges of the module's integers."""
+        return IndexAnalysis(self.graph, loop_ranges=self.options.loop_ranges)
+
+    @cached_property
+    def numbering(self) -> ValueNumbering:
+        """What is computed in the same way from the same values."""
+        return ValueNumbering(self.graph)
+
+    @cached_property
+    def unreduced(self) -> Mapping[Node, str]:
+        """The scatters that the module calls unreduced."""
+        return unreduced_scatters(self.graph)
+
+    @cached_property
+    def is_partitioned(self) -> bool:
+        """Whether the module is for several devices."""
+        return is_partitioned(self.graph.module.operation)
+
+    @cached_property
+    def preference(self) -> Preference:
+        """What the user prefers.
+
+        Raises:
+          InputError: there is no such rule or size.
+        """
+        return Preference.of(self.options.prefer, self.target.costs_there, self.registry.rules(SCATTER))
+
+    @cached_property
+    def numbers(self) -> Mapping[Node, int]:
+        """The number of each scatter, in program order."""
+        return {node: number for number, node in enumerate(self.graph.scatters, start=1)}
+
+    def place(self, node: Node) -> str:
+        """Where a node comes from, for a message."""
+        location = self.graph.location(node)
+        return f"{location.file}:{location.line}:{location.column}" if location.line else self.graph.name
 
 
 @dataclass(frozen=True)
@@ -90,7 +316,7 @@ def nothing(_facts: Facts, _build: Builder) -> object:
     return None
 
 
-def as_it_stands(context: "Context", node: Node) -> Callable[[Facts, Builder], object]:
+def as_it_stands(context: Context, node: Node) -> Callable[[Facts, Builder], object]:
     """What a rule is given of an op that has no canonical form."""
     return lambda facts, build: OpLowering(node, facts, context.graph, build)
 
@@ -117,7 +343,7 @@ class Kind(ABC):
     owned: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
-    def read(self, context: "Context", node: Node) -> Subject | None:
+    def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of an op; None where it is none of the kind, or needs nothing."""
 
     def concerns(self, options: Options) -> bool:
@@ -137,7 +363,7 @@ class Kind(ABC):
         """Those of the nodes that a rule built which the target has to take, now or once their types are others."""
         return built
 
-    def tell(self, context: "Context", subject: Subject, decision: Decision) -> Change | None:
+    def tell(self, context: Context, subject: Subject, decision: Decision) -> Change | None:
         """What became of an op, while it still stands; None where that needs no mention."""
         where = str(context.graph.location(subject.node))
         match decision:
@@ -149,16 +375,14 @@ class Kind(ABC):
             case Refused():
                 return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
 
-    def left(self, context: "Context", subject: Subject, refused: Refused) -> Cause:
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         """Why an op is left; one without any form is of dynamic shape, where its kind does not say otherwise."""
         if not subject.candidates:
             return Code.NEEDS_SIZES()
         lacking = (Code.LACKS(rule.short_name, why) for rule, why in self.nearest(context, subject, refused))
         return Code.NO_FORM_TAKEN(context.target.name, tuple(lacking))
 
-    def nearest(
-        self, context: "Context", subject: Subject, refused: Refused
-    ) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
+    def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
         """The rules that are told of where an op is left, each with what it lacks."""
         return refused.nearest[:1]
 

@@ -28,14 +28,20 @@ class NestedSlices:
 
     Args:
       graph: the module.
+
+    Attributes:
+      has_parts: whether the module has a slice of which a rule may read a slice.
     """
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._given = Counter(_place(reader) for reader in _Moves(graph).readers)
+        moves = _Moves(graph)
+        self.has_parts = moves.has_sources
+        self._given = Counter(_place(reader) for reader in moves.readers)
 
     def clamp_built(self) -> None:
         """Clamp the starts of those that have come since, in place."""
+        self._graph.forget()
         moves = _Moves(self._graph)
         places = Counter(_place(reader) for reader in moves.readers)
         built = [reader for reader in moves.readers if places[_place(reader)] > self._given[_place(reader)]]
@@ -51,16 +57,16 @@ class _Moves:
 
     Attributes:
       readers: the slices that they reach, in order.
+      has_sources: whether there is a slice of which there may be a slice.
     """
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._from: dict[Value, list[Value]] = {}
-        slices = [Node(raw) for raw in mlir.named(graph.module.operation, (names.DYNAMIC_SLICE, names.GATHER))[0]]
+        slices = graph.slices
         self._sources = {node.result(): node for node in slices if _is_part(node)}
+        self.has_sources = bool(self._sources)
         pending = list(self._sources)
-        if pending:
-            graph.forget()
         while pending:
             value = pending.pop()
             for use in value.raw.uses:
@@ -105,6 +111,11 @@ class _Moves:
         if parent.name == names.WHILE:  # of its condition nothing but a truth value, which no slice reads
             return [parent.result(number), *(block.argument(number) for block in parent.blocks)]
         return [parent.result(number)] if parent.name in (names.CASE, names.IF) else ()
+
+
+def may_hold_part(node: Node) -> bool:
+    """Whether what a rule built is, or calls a function that may hold, a slice of which there may be a slice."""
+    return _is_part(node) if node.name in (names.DYNAMIC_SLICE, names.GATHER) else bool(node.body_name)
 
 
 def _place(node: Node) -> str:

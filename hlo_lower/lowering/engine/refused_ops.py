@@ -9,12 +9,9 @@ from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
 from hlo_lower.lowering.engine.legality import RETURNS, dtypes_on, type_refusal
-from hlo_lower.lowering.quirks.branches import refused_branches
-from hlo_lower.lowering.quirks.form_of import note_of, refused_form
-from hlo_lower.lowering.quirks.loops_of_calls import is_of_calls
-from hlo_lower.lowering.ranks.rank import refused_rank
+from hlo_lower.lowering.ranks import refused_rank
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
-from hlo_lower.ops.targets.refused_forms import RefusedForm
+from hlo_lower.ops.refused_forms import is_taken_in_its_form, refused_form
 from hlo_lower.ops.targets.target import Target
 
 PLACES = 3
@@ -46,7 +43,6 @@ def refused_ops(graph: Graph, target: Target, records: Sequence[ScatterRecord] =
 
 
 def _of_record(record: ScatterRecord, target: Target) -> Iterator[tuple[str, Cause, str]]:
-    """A scatter that is left although the target refuses it."""
     if record.rule or record.why is None or record.why.code in (Code.KEPT, Code.KEPT_ON_REQUEST, Code.TAKEN_WHOLE):
         return
     refusals = [reason for rejection in record.why_not for reason in rejection.reasons if reason.code in BY_TARGET]
@@ -61,17 +57,15 @@ def _refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
     for node in (*map(Node, mlir.meshes(graph.module.operation)), *_reached(graph, target)):
         if node.name == SCATTER:
             continue
-        form = refused_form(target, node) if target.refused_forms else None
-        form = refused_branches(graph, target, node) or form
-        if form is not None:
-            yield node, node.name, Code.REFUSES_OPS(target.name, (node.name,), note_of(form))
+        if (quirk := refused_form(graph, target, node)) is not None:
+            yield node, node.name, Code.REFUSES_OPS(target.name, (node.name,), f"not in the form {quirk.word!r}")
         if (ranks := refused_rank(target, node)) is not None:
             yield (
                 node,
                 node.name,
                 Code.REFUSES_OPS(target.name, (node.name,), "on {} dims, more than {}".format(*ranks)),
             )
-        if is_of_calls(node) and RefusedForm.LOOP.value in target.refused_forms:
+        if is_taken_in_its_form(graph, target, node):
             continue
         key = (node.name, dtypes_on(node) if target.restricts_dtypes else frozenset[str]())
         if key not in seen:

@@ -21,7 +21,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import matrix_products, reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.engine.kind import OpLowering
 from hlo_lower.ops.names import IS_FINITE
 
 Function = Callable[..., Any]
@@ -113,8 +113,6 @@ def jaxpr_of(
 
 
 class _Run:
-    """Builds what jaxprs say of values."""
-
     def __init__(self, build: Builder, values: Sequence[Value]) -> None:
         self._build, self._values = build, values
         self._broadcast: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}

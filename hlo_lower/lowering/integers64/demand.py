@@ -1,11 +1,7 @@
-"""What is asked of each 64-bit integer of a module, from what its users need back to where it comes from.
-
-Each operation asks something of its operands whatever becomes of its result (`roles`). Where a value is not proved to
-fit, what is asked of it is passed on: of a value that only moves to what it is made of, of a constant to the choice of
-its narrow form, of a sum to an assumption, which is told. What cannot be had at all is refused.
-"""
+"""What is asked of each 64-bit integer of a module, and where its elements come from."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Flag
 from math import prod
 
 import numpy as np
@@ -15,23 +11,172 @@ from hlo_lower.facts.ranges.index_facts import IndexAnalysis, is_tracked
 from hlo_lower.facts.ranges.interval import Interval
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir import mlir
-from hlo_lower.ir.view import Function, Graph, Node, Value
+from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.lowering.integers64.demotion import NARROWER
-from hlo_lower.lowering.integers64.moved_elements import WITH_REGIONS, MovedSources
-from hlo_lower.lowering.integers64.width_roles import (
-    ASKING,
-    EXACT,
-    MOVED,
-    ORDERED,
-    REFUSED,
-    RING,
-    SHIFTS,
-    SIDE_BY_SIDE,
-    WITHIN,
-    Narrowing,
-)
 from hlo_lower.lowering.plain.custom_call import NOTES
 from hlo_lower.ops import names
+from hlo_lower.ops.spec import COMBINING, CONTROL, OPS, WITH_BODY
+
+# --- what each operation does with 64-bit integers when they are made 32 bits wide ---
+#
+# Two things can be asked of a narrowed value whose original is some integer v:
+#
+# - LOW: it is v modulo 2^32. Sums, products and bit operations of such values are such values again. - NEAREST: it is
+# the 32-bit integer nearest to v. Minima, maxima and clamps of such values are such values again.
+#
+# Where v fits in 32 bits both say the same, that it is v; and only then is a comparison, a quotient, a conversion to a
+# float or an index right.
+
+
+class Narrowing(Flag):
+    """What is asked of a narrowed value; both together: that its original fits."""
+
+    NOTHING = 0
+    LOW = 1
+    NEAREST = 2
+    BOTH = 3
+
+
+RING = COMBINING - {names.MINIMUM, names.MAXIMUM} | {
+    names.SUBTRACT,
+    names.NEGATE,
+    names.NOT,
+    names.DOT_GENERAL,
+    names.DOT,
+    names.CONVOLUTION,
+}
+"""The low half of the result depends on the low halves of the operands alone."""
+
+ORDERED = frozenset({names.MINIMUM, names.MAXIMUM, names.CLAMP})
+"""Monotone in every operand, so that they commute with taking the nearest value."""
+
+EXACT = frozenset({names.DIVIDE, names.REMAINDER, names.ABS, names.SIGN, names.POWER})
+"""Right where the operands fit; the result may not."""
+
+WITHIN = frozenset({names.REMAINDER, names.SIGN, names.SHIFT_RIGHT_ARITHMETIC, names.SHIFT_RIGHT_LOGICAL, names.POPCNT})
+"""Operations whose result fits where the operands do."""
+
+SHIFTS = frozenset({names.SHIFT_LEFT, names.SHIFT_RIGHT_ARITHMETIC, names.SHIFT_RIGHT_LOGICAL})
+
+ASKING = frozenset({names.COMPARE, names.IS_FINITE, names.DYNAMIC_IOTA, "chlo.top_k"})
+"""Operations on integers that fit, with results of another kind."""
+
+_MOVING = {
+    name: op for name, op in OPS.items() if op.moved != () and name not in (names.CONCATENATE, names.BITCAST_CONVERT)
+}
+"""A concatenate moves any number of operands; a bitcast of integers is refused."""
+
+MOVED: dict[str, tuple[int, ...]] = {
+    **{name: op.moved or tuple(range(op.arity or 1)) for name, op in _MOVING.items()},
+    names.SELECT: (1, 2),
+    **dict.fromkeys(("sdy.sharding_constraint", "sdy.reshard", "chlo.top_k"), (0,)),
+}
+"""Operations whose result is made of elements of these operands; all other operands are indices or sizes."""
+
+SIDE_BY_SIDE = frozenset({names.OPTIMIZATION_BARRIER, names.SORT, "func.call", names.COMPOSITE})
+"""Operations that have a result for each operand, or a body that is looked up by name."""
+
+REFUSED = {
+    names.BITCAST_CONVERT: "it reads the bits of a 64-bit integer",
+    names.RNG_BIT_GENERATOR: "it draws 64-bit random bits",
+    names.RNG: "it draws 64-bit random numbers",
+    names.COUNT_LEADING_ZEROS: "it counts the zeros of 64 bits",
+}
+"""Operations that have no 32-bit form."""
+
+
+# --- where the elements of a value come from, where an operation only moves them: through regions, calls and loops ---
+
+
+FOLDING = frozenset({names.REDUCE, names.REDUCE_WINDOW})
+COLLECTIVE = frozenset({names.ALL_REDUCE, names.REDUCE_SCATTER})
+BRANCHING = frozenset({names.CASE, names.IF})
+WITH_REGIONS = WITH_BODY | CONTROL | {"sdy.manual_computation"}
+"""Operations whose regions' arguments and results are known."""
+
+
+class MovedSources:
+    """The sources of values of one graph.
+
+    Args:
+      graph: the module.
+      callers: for each function the nodes that call it or, as composites, name it.
+    """
+
+    def __init__(self, graph: Graph, callers: Mapping[str, Sequence[Node]]) -> None:
+        self._functions = graph.functions
+        self._callers = callers
+
+    def of(self, value: Value) -> list[Value] | None:
+        """The values whose elements a value consists of; None where it is computed, or given from outside."""
+        node = value.node
+        if node is None:
+            block = value.block
+            return None if block is None else self._of_argument(block, value.number)
+        return self._of_result(node, value.number)
+
+    def _of_result(self, node: Node, number: int) -> list[Value] | None:
+        name = node.name
+        if name in MOVED:
+            return [node.operand(i) for i in MOVED[name]] if number == 0 else None
+        if name == names.CONCATENATE:
+            return list(node.operands)
+        if name in (names.OPTIMIZATION_BARRIER, names.SORT):
+            return [node.operand(number)]
+        if name == names.CUSTOM_CALL:
+            return [node.operand(number)] if mlir.call_target(node.raw) in NOTES else None
+        if node.body_name:
+            function = self._functions.get(node.body_name)
+            return None if function is None or not function.has_body else [function.body.terminator.operand(number)]
+        if name not in WITH_REGIONS:
+            return None
+        if name in BRANCHING:
+            return [block.terminator.operand(number) for block in node.blocks]
+        if name == names.WHILE:
+            return [node.operand(number), node.blocks[1].terminator.operand(number)]
+        returned = node.blocks[-1].terminator.operand(number)
+        count = len(node.results)
+        if name in FOLDING:
+            return [node.operand(number), node.operand(count + number), returned]
+        if name == names.SELECT_AND_SCATTER:
+            return [node.operand(2), returned]
+        if name in (names.MAP, "sdy.manual_computation"):
+            return [returned]
+        return [node.operand(number), returned]  # a scatter, a collective reduction
+
+    def _of_argument(self, block: Block, number: int) -> list[Value] | None:
+        owner = block.owner
+        name = owner.name
+        if name == "func.func":
+            function = Function(owner)
+            callers = self._callers.get(function.name, ())
+            return None if function.is_public else [call.operand(number) for call in callers]
+        if name == names.WHILE:
+            return [owner.operand(number), owner.blocks[1].terminator.operand(number)]
+        if name == names.SORT:
+            return [owner.operand(number // 2)]
+        if name in (names.MAP, "sdy.manual_computation"):
+            return [owner.operand(number)]
+        if name == names.SELECT_AND_SCATTER:
+            if block == owner.blocks[0]:
+                return [owner.operand(0)]
+            return [owner.operand(1), owner.operand(2), block.terminator.operand(0)]
+        count = len(owner.results)
+        k = number % count
+        returned = block.terminator.operand(k)
+        if name in FOLDING:
+            return [owner.operand(k), owner.operand(count + k), returned]
+        if name == names.SCATTER:
+            return [owner.operand(k), returned] if number < count else [owner.operand(count + 1 + k)]
+        return [owner.operand(k), returned] if name in COLLECTIVE else None
+
+
+# --- what is asked of each 64-bit integer of a module, from what its users need back to where it comes from ---
+#
+# Each operation asks something of its operands whatever becomes of its result (`roles`). Where a value is not proved to
+# fit, what is asked of it is passed on: of a value that only moves to what it is made of, of a constant to the choice
+# of its narrow form, of a sum to an assumption, which is told. What cannot be had at all is refused.
+
 
 RETURNS = frozenset({names.RETURN, "func.return", "sdy.return"})
 SHAPE_ASSERTION = "shape_assertion"
@@ -105,7 +250,6 @@ class Demand:
                 self._ask(value, narrowing)
 
     def _cannot(self, node: Node) -> str:
-        """Why an operation has no 32-bit form, or ""."""
         name = node.name
         if name in REFUSED:
             return REFUSED[name]
@@ -249,7 +393,6 @@ class Demand:
     # --- what is known ---
 
     def _is_within(self, value: Value) -> bool:
-        """Whether a value is proved to fit in its narrower type."""
         if not is_wide(value):
             return True
         known = self._fits.get(value)
@@ -305,7 +448,6 @@ def function_arguments(function: Function) -> Iterator[tuple[int, Value]]:
 
 
 def _in_range(value: Value) -> Interval:
-    """All that a wide value can be once it fits."""
     told = Interval.of_type(value.static_shape, value.element_type)
     low, high = bounds_after(value)
     return told.between(np.full_like(told.lo, low), np.full_like(told.hi, high))

@@ -10,19 +10,16 @@ from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.integers64.assumption_checks import give_result, with_result
+from hlo_lower.lowering.integers64.checks import RunTimeChecks, give_result, with_result
 from hlo_lower.lowering.integers64.demand import Demand, bounds_after, function_arguments, is_wide
 from hlo_lower.lowering.integers64.demotion import NARROWER, DemotedValue, Demotion
-from hlo_lower.lowering.integers64.run_time_checks import RunTimeChecks
-from hlo_lower.lowering.types.type_replacement import retype, retyped, with_avals
+from hlo_lower.lowering.types.storage import retype, retyped, with_avals
 from hlo_lower.ops.cleanup import erase, erase_uncalled
 from hlo_lower.ops.names import CONSTANT, CONVERT, CUSTOM_CALL
 
 
 @dataclass
 class _Wide:
-    """The operations of a module that have to do with 64-bit integers."""
-
     nodes: list[Node]
     callers: dict[str, list[Node]]
     naming: list[Node]
@@ -155,7 +152,6 @@ def _assumed(graph: Graph, node: Node) -> str:
 
 
 def _with_tests(graph: Graph, demotion: Demotion, demand: Demand, checks: RunTimeChecks) -> Demotion:
-    """What a demotion rests on where some of it is tested."""
     tested = [node for node in demand.assumed if node not in checks.untested]
     untested = [f"{_assumed(graph, node)} ({reason})" for node, reason in checks.untested.items()]
     assumptions = (*_assumed_arguments(graph), *untested)

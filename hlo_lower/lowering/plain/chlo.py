@@ -12,12 +12,10 @@ from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.kind import Candidate, Subject, as_it_stands
-from hlo_lower.lowering.engine.op import OpLowering
-from hlo_lower.lowering.engine.sharding import FRONTEND, GSPMD, SHARDY
+from hlo_lower.lowering.engine.attributes import FRONTEND, GSPMD, SHARDY
+from hlo_lower.lowering.engine.kind import Candidate, Context, OpLowering, Subject, as_it_stands
 from hlo_lower.lowering.plain.composite import LegalizedKind
-from hlo_lower.lowering.sort.kind import TOP_K, becomes_sort
+from hlo_lower.lowering.sort import TOP_K, becomes_sort
 
 CHLO = "chlo."
 """How the names of these operations begin, and the name under which rules for them are registered."""

@@ -15,15 +15,12 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.decision import Refused
-from hlo_lower.lowering.engine.kind import Candidate, Subject, as_it_stands
+from hlo_lower.lowering.engine.kind import Candidate, Context, OpLowering, Refused, Subject, as_it_stands
 from hlo_lower.lowering.engine.legality import Refusal
-from hlo_lower.lowering.engine.op import OpLowering
-from hlo_lower.lowering.matrices.matrix_call import is_lapack
+from hlo_lower.lowering.matrices import is_lapack
 from hlo_lower.lowering.plain.chlo import CARRIED, TakenChlo, written_out
 from hlo_lower.lowering.plain.composite import LegalizedKind
-from hlo_lower.lowering.sort.kind import becomes_sort
+from hlo_lower.lowering.sort import becomes_sort
 from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.ops.targets.target import Target
 

@@ -7,10 +7,8 @@ from enum import Enum
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering, Stage, Subject, as_it_stands, nothing
 from hlo_lower.lowering.engine.legality import Refusal, refused_by_name
-from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.plain.chlo import CARRIED, written_out
 from hlo_lower.ops import names

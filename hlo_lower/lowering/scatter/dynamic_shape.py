@@ -19,8 +19,8 @@ from hlo_lower.facts.values.region import Combiner
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.extents import Extent, extent_of, first_of, part, product, reshaped, scalar
 from hlo_lower.ir.view import Graph, Value
-from hlo_lower.lowering.loops.structured import StructuredLoop, Values
-from hlo_lower.lowering.scatter.loop import captured_by
+from hlo_lower.lowering.loops import StructuredLoop, Values
+from hlo_lower.lowering.scatter.many_windows import captured_by
 from hlo_lower.ops.names import REMAINDER
 
 
@@ -143,7 +143,6 @@ def _update_at(
 
 
 def _last(build: Builder, size: Extent, window: Extent, element: str) -> Value:
-    """The last start that is inside, D - W."""
     if isinstance(size, int) and isinstance(window, int):
         return build.constant(size - window, (), element)
     return build.subtract(scalar(build, size, element), scalar(build, window, element))

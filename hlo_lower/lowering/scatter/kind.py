@@ -1,7 +1,8 @@
-"""`stablehlo.scatter` of static shape, and what scatters of any shape have in common."""
+"""`stablehlo.scatter`: how one is read, of static and of dynamic shape, and whether a target keeps it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from math import prod
 from typing import Any
@@ -12,27 +13,63 @@ from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.facts.scatter.classify import classify
-from hlo_lower.facts.scatter.describe import ScatterPlace, describe, describe_refused, of_equivalent
-from hlo_lower.facts.scatter.facts import Dialect, FloatMode, OutOfBounds, ScatterFacts
+from hlo_lower.facts.scatter.describe import ScatterPlace, describe, describe_dynamic, describe_refused, of_equivalent
+from hlo_lower.facts.scatter.dynamic import (
+    DYNAMIC_SCATTER,
+    DynamicFacts,
+    Positions,
+    WindowSizes,
+    classify_dynamic,
+    read_dynamic,
+)
+from hlo_lower.facts.scatter.facts import (
+    Dialect,
+    Drops,
+    FloatMode,
+    InBounds,
+    OutOfBounds,
+    ScatterFacts,
+    Unique,
+    Windows,
+)
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.facts.scatter.spread_dims import spread_dims
 from hlo_lower.facts.scatter.unfold import unfolded
 from hlo_lower.facts.scatter.uniform_updates import constant_dims
 from hlo_lower.facts.scatter.unreduced import mesh_of
-from hlo_lower.facts.values.region import refuse_side_effects
+from hlo_lower.facts.values.region import ASSIGNING, Combiner, refuse_side_effects
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.value_numbering import Computed
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.decision import Kept, Refused
-from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, nothing
-from hlo_lower.lowering.engine.op import ScatterLowering
-from hlo_lower.lowering.scatter.native import has_safe_rows, kept_by
-from hlo_lower.lowering.scatter.rules import FAMILIES, class_name
+from hlo_lower.lowering.engine.kind import (
+    Candidate,
+    Context,
+    Kept,
+    Kind,
+    Refused,
+    ScatterLowering,
+    Stage,
+    Subject,
+    nothing,
+)
+from hlo_lower.lowering.scatter import constant, dynamic_shape, many_windows, numbered_rows, one_window, safe_scatter
+from hlo_lower.lowering.scatter.dynamic_shape import DynamicScatterLowering
+from hlo_lower.lowering.scatter.one_window import READING
 from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops.subset import Tile
+from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.ops.targets.target import Target
+
+FAMILIES = (
+    one_window.rules,
+    many_windows.rules,
+    constant.rules,
+    numbered_rows.rules,
+    safe_scatter.rules,
+)
+"""The rules of `stablehlo.scatter`: each canonical form is a function under the facts that it is for."""
 
 OWNED = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
 
@@ -244,3 +281,173 @@ def _without_forms(kind: Kind, context: Context, node: Node, reason: Cause, erro
         describe=lambda: record,
         decided=Refused(error, reason),
     )
+
+
+# --- of a shape that is known at run time only ---
+
+
+class DynamicScatterKind(Kind):
+    """Scatters of dynamic shape."""
+
+    name = DYNAMIC_SCATTER
+    op = SCATTER
+    stage = Stage.SCATTERS
+    domains = DynamicFacts.domains
+    families = (dynamic_shape.rules,)
+    owned = OWNED
+
+    def read(self, context: Context, node: Node) -> ScatterSubject | None:
+        """What is known of it."""
+        if all(operand.is_static for operand in node.operands):
+            return None
+        if (refused := refused_as_unreduced(self, context, node)) is not None:
+            return refused
+        graph, options, number = context.graph, context.options, context.numbers[node]
+        try:
+            refuse_side_effects(graph, node.blocks[0])
+            scatter = read_dynamic(node, narrowed=options.target.index_type == "i32")
+        except NotCanonicalError as error:
+            return refused_as_it_stands(self, context, node, error.cause)
+        oob, float_mode = OutOfBounds(options.oob), FloatMode(options.float_mode)
+        facts = classify_dynamic(scatter, context.analysis, oob, float_mode)
+        record = describe_dynamic(graph, number, scatter, facts)
+
+        dtype = ", ".join(v.element_type for v in scatter.operands)
+        told = f"combiner={facts.combiner.value} positions={facts.positions.value} dtype={dtype}"
+        told += f" window_sizes={facts.window_sizes.value} drops={facts.drops.value}"
+        return ScatterSubject(
+            kind=self,
+            node=node,
+            label=SCATTER,
+            candidates=(Candidate(facts),),
+            given=lambda told, build: DynamicScatterLowering(scatter, told, graph, build),
+            told=f"{told} oob={facts.oob.value}",
+            number=number,
+            describe=lambda: record,
+            **about(context, node),
+        )
+
+    def title(self, rule: Rule) -> str:
+        return class_name(rule)
+
+
+# --- whether a target takes a scatter as it is, and gives the right numbers for it: then it is kept ---
+
+
+def kept_by(target: Target, scatter: CanonicalScatter, facts: ScatterFacts, when: str) -> Cause | None:
+    """Why a scatter is kept: the target takes its combiner on its element type; None where it is not.
+
+    A variadic scatter, one whose region promotes and one whose region does more than its combiner says are never kept.
+
+    Args:
+      target: the target.
+      scatter, facts: the scatter, and what is known of it.
+      when: "always", or "no_lowering" where there is none that the target takes.
+    """
+    if not target.keep:
+        return None
+    element = scatter.operands[0].element_type
+    if _is_plain(scatter, facts.combiner) and any(
+        n.when == when and _is_as_said(n, scatter, facts, element) for n in target.keep
+    ):
+        return Code.KEPT(target.name, facts.combiner.value, element, when == "no_lowering")
+    return None
+
+
+def has_safe_rows(target: Target, scatter: CanonicalScatter, combiner: Combiner, unique: Unique) -> bool:
+    """Whether the target's own scatter is right for rows that are all in bounds, with the region of this one.
+
+    Args:
+      target: the target.
+      scatter: the scatter.
+      combiner: what its region does.
+      unique: whether no row is written twice.
+    """
+    found = [native for native in target.keep if native.when == "safe"]
+    if not found or not _is_plain(scatter, combiner):
+        return False
+    return any(
+        combiner.value in native.combiners
+        and _is_among(scatter.operands[0].element_type, native.dtypes)
+        and (native.unique == "any" or unique is Unique.PROVED)
+        for native in found
+    )
+
+
+def _is_plain(scatter: CanonicalScatter, combiner: Combiner) -> bool:
+    """Whether a scatter has one operand, and a region that is its combiner, on the operand's type, and nothing else."""
+    is_promoted = str(scatter.region_types[0]) != scatter.operands[0].element_type
+    return scatter.arity == 1 and not is_promoted and _is_bare(scatter, combiner)
+
+
+def _is_bare(scatter: CanonicalScatter, combiner: Combiner) -> bool:
+    """Whether the region is one operation of both arguments, or returns the update as it is: "assign" is any region
+    that does not read the current value."""
+    *inner, end = scatter.region.nodes
+    if combiner is Combiner.ASSIGN:
+        return not inner and end.operands == scatter.region.arguments[1:]
+    return len(inner) == 1
+
+
+def _is_as_said(native: NativeScatter, scatter: CanonicalScatter, facts: ScatterFacts, element: str) -> bool:
+    inside = facts.windows is Windows.INSIDE
+    # What XLA drops is what the target drops; where elements are dropped one by one, the target would drop more.
+    dropped = native.in_bounds == "any" and facts.drops is not Drops.ELEMENTS
+    return (
+        facts.combiner.value in native.combiners
+        and _is_among(element, native.dtypes)
+        and _is_among(scatter.indices.element_type, native.index_dtypes)
+        and _has_form(native.form, scatter)
+        and (inside or dropped)
+        and (native.unique == "any" or facts.unique is Unique.PROVED)
+    )
+
+
+def _is_among(name: str, names: Collection[str] | None) -> bool:
+    return names is None or name in names
+
+
+def _has_form(form: str, scatter: CanonicalScatter) -> bool:
+    """Whether the dimension numbers are of a form of `NativeScatter`, in the order of a `scatter_nd`."""
+    if form == "any":
+        return True
+    indexed, rank = len(scatter.index_dims), scatter.rank
+    return (
+        not scatter.batching
+        and scatter.index_dims == tuple(range(indexed))
+        and scatter.window_dims == tuple(range(indexed, rank))
+        and scatter.window[indexed:] == scatter.operand_shape[indexed:]
+        and scatter.update_permutation == tuple(range(len(scatter.update_permutation)))
+        and scatter.index_vector_dim == len(scatter.indices.shape) - 1
+        and (form == "rows" or indexed == rank)
+    )
+
+
+# --- what a rule is for, for a reader ---
+
+_NAMES: dict[frozenset[Enum], str] = {
+    frozenset(Tile): "Tile",
+    frozenset(many_windows.WRITTEN): "anything",
+    frozenset(ASSIGNING): "assign",
+    frozenset(READING): "any other combiner",
+    frozenset({InBounds.ALWAYS}): "in bounds",
+    frozenset({InBounds.UNKNOWN}): "",
+    frozenset({Drops.WINDOWS}): "whole windows may be dropped",
+    frozenset({Drops.ELEMENTS}): "single elements may be dropped",
+    frozenset({Dialect.LINALG}): "for linalg",
+    frozenset({Positions.ONE}): "one window",
+    frozenset({WindowSizes.STATIC}): "window extents known",
+    frozenset({WindowSizes.RUNTIME}): "window extents at run time",
+    dynamic_shape.WRITING: "",
+}
+
+
+def class_name(rule: Rule) -> str:
+    """What a rule for scatters is for, for a reader: "Tile x assign, in bounds"."""
+    constraints = rule.constraints
+    told = {
+        fact: _NAMES.get(values, "|".join(sorted(str(v.value) for v in values))) for fact, values in constraints.items()
+    }
+    whole = "dynamic shape" if rule.op == DYNAMIC_SCATTER else "anything"
+    subset, combiner = told.pop("subset", whole), told.pop("combiner", "")
+    return ", ".join(filter(None, (f"{subset} x {combiner}" if combiner else subset, *told.values())))

@@ -15,9 +15,9 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.op import ScatterLowering
+from hlo_lower.lowering.engine.kind import ScatterLowering
 from hlo_lower.lowering.scatter.numbered_rows import over_rows
-from hlo_lower.lowering.scatter.window import new_values
+from hlo_lower.lowering.scatter.one_window import new_values
 from hlo_lower.ops.names import MAXIMUM, SCATTER
 from hlo_lower.ops.subset import Rows
 

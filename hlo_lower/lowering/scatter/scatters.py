@@ -15,10 +15,8 @@ from hlo_lower.facts.scatter.record import Rejection, ScatterRecord
 from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import Nested, inner_first
 from hlo_lower.ir.view import Node
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.decision import Chosen, Decision, Kept, Refused
 from hlo_lower.lowering.engine.engine import Engine
-from hlo_lower.lowering.engine.kind import Stage
+from hlo_lower.lowering.engine.kind import Chosen, Context, Decision, Kept, Refused, Stage
 from hlo_lower.lowering.kinds import kinds_of
 from hlo_lower.lowering.scatter.kind import ScatterSubject
 from hlo_lower.ops.cleanup import erase_uncalled
@@ -36,12 +34,14 @@ class LoweredScatters:
       left: how many of them still stand.
       unsupported: how many of them have no lowering.
       kept: how many of them the target takes as they are.
+      builds_parts: whether a rule may have built a slice of which there may be a slice.
     """
 
     told: tuple[Callable[[], ScatterRecord], ...]
     left: int
     unsupported: int
     kept: int
+    builds_parts: bool
 
     @cached_property
     def records(self) -> tuple[ScatterRecord, ...]:
@@ -93,6 +93,7 @@ def lower_scatters(context: Context, *, is_trial: bool = False) -> LoweredScatte
         left=sum(not isinstance(decision, Chosen) for decision in run.decisions.values()),
         unsupported=sum(isinstance(decision, Refused) for decision in decisions),
         kept=sum(isinstance(decision, Kept) for decision in decisions),
+        builds_parts=run.engine.builds_parts,
     )
 
 
@@ -146,7 +147,6 @@ class _Run:
 
 
 def _held(context: Context, subject: ScatterSubject, inner: ScatterSubject) -> Refused:
-    """A scatter cannot be lowered because one that is kept stands in its update computation."""
     why = Code.HOLDS_KEPT(inner.number, str(context.graph.location(inner.node)))
     error = NotLoweredError(
         context.place(subject.node),
@@ -172,7 +172,6 @@ def _in_order(context: Context, subjects: Sequence[ScatterSubject]) -> list[Scat
 
 
 def _is_in_scatter(node: Node) -> bool:
-    """Whether a node stands in the region of a scatter."""
     while (around := node.parent) is not None and around.name != SCATTER:
         node = around
     return around is not None
@@ -187,7 +186,6 @@ def _or_last_resort(subject: ScatterSubject, decision: Decision) -> Decision:
 
 
 def _record(describe: Callable[[], ScatterRecord], decision: Decision, *, is_lowered: bool = False) -> ScatterRecord:
-    """What is told of a scatter, with what became of it."""
     record = describe()
     match decision:
         case Chosen(facts=facts, choice=choice):
@@ -242,7 +240,6 @@ def _asked_for(context: Context, subjects: Sequence[ScatterSubject]) -> list[Sca
 
 
 def _names(context: Context, subject: ScatterSubject) -> tuple[str, ...]:
-    """What a pattern may match of a scatter."""
     location, function = context.graph.location(subject.node), context.graph.function_of(subject.node)
     place = f"{location.file}:{location.line}"
     return (str(location), f"{location}:{location.column}", place, location.scope, function.name, f"#{subject.number}")

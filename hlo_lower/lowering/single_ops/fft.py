@@ -80,7 +80,6 @@ def _of_real(x: Array, *, lengths: Sequence[int]) -> Parts:
 
 
 def _to_real(real: Array, imag: Array, *, lengths: Sequence[int]) -> Array:
-    """The last dim last."""
     found = real, imag
     for dim in range(real.ndim - len(lengths), real.ndim - 1):
         found = _along_one(found, dim, is_inverse=True)
@@ -91,7 +90,6 @@ def _to_real(real: Array, imag: Array, *, lengths: Sequence[int]) -> Array:
 
 
 def _transformed(x: Parts, length: int, *, is_inverse: bool) -> Parts:
-    """The transform, not yet scaled."""
     if length == 1:
         return x
     rows = _short_factor(length)
@@ -128,7 +126,6 @@ def _by_chirp(x: Parts, length: int, *, is_inverse: bool) -> Parts:
 
 
 def _first_half(x: Array) -> Parts:
-    """The first half of the transform of real numbers."""
     length = x.shape[-1]
     half = length // 2 + 1
     if length <= MOST_DENSE:

@@ -6,30 +6,16 @@ from hlo_lower.base.causes import Cause
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.decision import Refused
-from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering import gather
+from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, Refused, Stage, Subject, as_it_stands, nothing
 from hlo_lower.lowering.engine.legality import dtypes_on
-from hlo_lower.lowering.gather import dynamic_gather
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.quirks.forms_of_ops import refused_op_form, refuses_forms
-from hlo_lower.lowering.single_ops import (
-    batch_norm,
-    convolution,
-    dot_of_integers,
-    fft,
-    float_ops,
-    integer_ops,
-    pad,
-    random_bits,
-    reduce_halves,
-    reduce_window,
-    remainder,
-    select_and_scatter,
-)
+from hlo_lower.lowering.single_ops import arithmetic, fft, products, random_bits, reductions
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp, Whole, elements_of
-from hlo_lower.lowering.types.kind import is_of_parts
-from hlo_lower.ops.targets.refused_forms import RefusedForm
+from hlo_lower.lowering.types.element_type import is_of_parts
+from hlo_lower.ops.quirks.quirk import Quirk
+from hlo_lower.ops.quirks.sums import summed_over
+from hlo_lower.ops.refused_forms import RefusedForm, refused_form, refuses_forms
 from hlo_lower.ops.targets.target import Target
 
 
@@ -41,23 +27,16 @@ class PlainOpKind(Kind):
     stage = Stage.LOWERED
     domains = PlainFacts.domains
     families = (
-        remainder.rules,
-        reduce_window.rules,
-        float_ops.rules,
-        integer_ops.rules,
-        batch_norm.rules,
-        select_and_scatter.rules,
-        dot_of_integers.rules,
-        reduce_halves.rules,
+        arithmetic.rules,
+        reductions.rules,
+        products.rules,
         fft.rules,
-        pad.rules,
-        convolution.rules,
-        dynamic_gather.plain_rules,
         random_bits.rules,
+        gather.plain_rules,
     )
 
     def concerns(self, options: Options) -> bool:
-        return refuses_forms(options.target) or super().concerns(options)
+        return refuses_forms(options.target, self.name) or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None where the target takes it.
@@ -66,7 +45,7 @@ class PlainOpKind(Kind):
         types alone is first computed on others, where that can be done; one of complex numbers always is.
         """
         is_whole = context.target.refuses_op(node.name) is not None
-        form = None if is_whole else refused_op_form(context.target, node)
+        form = None if is_whole else refused_form(context.graph, context.target, node, self.name)
         if form is None and context.target.refusal(node.name, dtypes_on(node)) is None:
             return None
         if form is None and not context.is_carried and not is_whole:
@@ -111,22 +90,21 @@ OWNED = frozenset(
 """Attributes that make an op what it is."""
 
 
-def _facts(context: Context, node: Node, form: RefusedForm | None) -> PlainFacts:
+def _facts(context: Context, node: Node, form: Quirk | None) -> PlainFacts:
     named = PlainOp(node.name)
     return PlainFacts(
         named,
         elements_of(node.operand(0).element_type),
         Numbers.BOUNDED if context.options.float_mode == "reassociate" else Numbers.EXACT,
-        form or Whole.WHOLE,
+        Whole.WHOLE if form is None else RefusedForm.of(form),
         node.operand(0).element.integer_bits,
         is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
-        window=reduce_window.window_elements(node) if named in WINDOWED else 0,
-        summed=dot_of_integers.summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
+        window=reductions.window_elements(node) if named in WINDOWED else 0,
+        summed=summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
     )
 
 
 def _is_safe_divisor(context: Context, node: Node) -> bool:
-    """Whether no divisor of an integer division is 0, or -1."""
     divisor = node.operand(1)
     if elements_of(divisor.element_type) not in (Elements.SIGNED, Elements.UNSIGNED):
         return False

@@ -9,9 +9,9 @@ from enum import Enum
 
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.base.registry import DoesNotApply, FactsByName
-from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.engine.kind import OpLowering
 from hlo_lower.ops import names
-from hlo_lower.ops.targets.refused_forms import RefusedForm
+from hlo_lower.ops.refused_forms import RefusedForm
 
 PLAIN = "op"
 """The name under which rules for these ops are registered."""

@@ -74,7 +74,6 @@ def _halves(state: Array) -> list[Words]:
 
 
 def _joined(low: Array, high: Array) -> Array:
-    """The numbers of 64 bits of their two words."""
     return low.astype(jnp.uint64) | (high.astype(jnp.uint64) << jnp.uint64(32))
 
 
@@ -88,18 +87,15 @@ def _added(words: Words, count: Array) -> Words:
 
 
 def _counters(words: Words, count: int) -> Words:
-    """The state's counter and the following ones."""
     return _added([jnp.broadcast_to(word, (count,)) for word in words], lax.iota(jnp.uint32, count))
 
 
 def _after(key: Words, counter: Words, count: int) -> Array:
-    """The state after so many counters."""
     words = [*key, *_added(counter, _word(count))]
     return jnp.concatenate([_joined(*words[i : i + 2]).reshape(1) for i in range(0, len(words), 2)])
 
 
 def _of_bits(words: Array, bits: int) -> Array:
-    """Their low bits."""
     return words.astype(jnp.dtype(f"uint{bits}"))
 
 
@@ -107,7 +103,6 @@ def _of_bits(words: Array, bits: int) -> Array:
 
 
 def _by_threefry(state: Array, *, shape: tuple[int, ...], bits: int) -> tuple[Array, Array]:
-    """The next state, and what is drawn."""
     key, counter = _halves(state)
     if bits == 64:
         count = prod(shape)
@@ -137,7 +132,6 @@ def _threefry(key: Words, counters: Words) -> Words:
 
 
 def _by_philox(state: Array, *, shape: tuple[int, ...], bits: int) -> tuple[Array, Array]:
-    """The next state, and what is drawn."""
     key, *rest = _halves(state)
     counter = [word for half in rest for word in half]
     count = prod(shape) * max(bits // 32, 1)

@@ -9,13 +9,11 @@ import numpy as np
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.engine.context import Context
-from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering, Stage, Subject, as_it_stands, nothing
 from hlo_lower.lowering.engine.legality import dtypes_on
-from hlo_lower.lowering.engine.op import OpLowering
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.quirks.forms_of_ops import refused_op_form, refuses_forms
 from hlo_lower.ops.names import REVERSE
+from hlo_lower.ops.refused_forms import refused_form, refuses_forms
 
 
 class Axes(Enum):
@@ -118,12 +116,12 @@ class ReverseKind(Kind):
     owned = frozenset({"dimensions"})
 
     def concerns(self, options: Options) -> bool:
-        return refuses_forms(options.target) or super().concerns(options)
+        return refuses_forms(options.target, self.name) or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None where the target takes it."""
         is_taken = context.target.refusal(REVERSE, dtypes_on(node)) is None
-        if is_taken and refused_op_form(context.target, node) is None:
+        if is_taken and refused_form(context.graph, context.target, node, self.name) is None:
             return None
         if not node.operand(0).is_static:
             return Subject(self, node, REVERSE, (), nothing)

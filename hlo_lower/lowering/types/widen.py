@@ -11,7 +11,7 @@ from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.integers64.demotion import DemotedValue, Demotion
 from hlo_lower.lowering.plain.custom_call import NOTES
-from hlo_lower.lowering.types.type_replacement import retype, retyped, with_avals
+from hlo_lower.lowering.types.storage import retype, retyped, with_avals
 from hlo_lower.ops.names import BITCAST_CONVERT, CONSTANT, CONVERT, CUSTOM_CALL
 
 

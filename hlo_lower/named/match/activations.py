@@ -281,7 +281,6 @@ def _is_scaled(constants: Product, root: float) -> bool:
 
 
 def _is_cubic(term: Term, x: Term) -> bool:
-    """Whether a term is 0.044715 * x**3."""
     found = with_constant(term, "multiply")
     if found is not None and is_rounded(found[1], CUBIC):
         return is_product(found[0], [x, x, x], 1)
@@ -324,7 +323,6 @@ def _products(activated: Term) -> Iterator[Term]:
 
 
 def _is_of_one_value(gate: Term, up: Term) -> bool:
-    """Whether two projections have a factor in common."""
     factors = [
         {id(beneath_moves(factor)) for at in _above(term) if at.op == "dot_general" for factor in at.operands}
         for term in (gate, up)
@@ -350,11 +348,7 @@ ARITHMETIC = frozenset({MULTIPLY, DIVIDE, SELECT})
 
 @matchers.finds("dropout", at=tuple(f"identity {op}" for op in (*sorted(ARITHMETIC), "func.call")))
 def dropout(anchor: Term) -> Found:
-    """What gives back one of its operands.
-
-    Args:
-      anchor: the result, as a term of its own that is not looked through.
-    """
+    """What gives back one of its operands; the anchor is a term that is not looked through."""
     terms, beneath = anchor.terms, anchor.terms.of(anchor.raw)
     if not anchor.is_float or beneath.surface is None or _goes_on(anchor, beneath):
         return None

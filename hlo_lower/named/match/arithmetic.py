@@ -15,19 +15,12 @@ CASTS = frozenset({"convert"})
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """Factors, and constants.
+    """Factors, and constants."""
 
-    Attributes:
-      factors: what is multiplied, in the order in which it stands.
-      divisors: what is divided by.
-      constants: numbers that are multiplied.
-      divided: numbers that are divided by.
-    """
-
-    factors: tuple[Term, ...]
-    divisors: tuple[Term, ...] = ()
-    constants: tuple[Any, ...] = ()
-    divided: tuple[Any, ...] = ()
+    factors: tuple[Term, ...]  # what is multiplied, in the order in which it stands
+    divisors: tuple[Term, ...] = ()  # what is divided by
+    constants: tuple[Any, ...] = ()  # numbers that are multiplied
+    divided: tuple[Any, ...] = ()  # numbers that are divided by
 
     def times(self, other: "Product") -> "Product":
         """The product of both."""
@@ -62,13 +55,8 @@ class Product:
 
 
 def product(term: Term, *stops: Term, depth: int = 6) -> Product:
-    """A value as a product, as far as multiplications, divisions, negations, powers and constants go.
-
-    Args:
-      term: the value.
-      stops: factors that are not taken apart.
-      depth: how many ops are taken apart one above the other.
-    """
+    """A value as a product: at most `depth` multiplications, divisions, negations and powers are taken apart, no
+    `stops`."""
     if depth and not any(term is stop for stop in stops):
         if term.op in ("multiply", "divide"):
             first, second = (_constant_or_product(one, stops, depth - 1) for one in term.operands)

@@ -58,19 +58,12 @@ MOST = 1 << 30
 
 @dataclass(frozen=True)
 class Mask:
-    """A mask.
+    """A mask."""
 
-    Attributes:
-      kind: "boolean" or "additive".
-      view: the predicate, or what is added, with the atoms of the scores.
-      hides: of a predicate, whether it is true where a position is hidden.
-      is_infinite: whether what is hidden is -inf, which no scale changes.
-    """
-
-    kind: str
-    view: View
-    hides: bool = False
-    is_infinite: bool = False
+    kind: str  # "boolean" or "additive"
+    view: View  # the predicate, or what is added, with the atoms of the scores
+    hides: bool = False  # of a predicate, whether it is true where a position is hidden
+    is_infinite: bool = False  # whether what is hidden is -inf, which no scale changes
 
     @cached_property
     def operand(self) -> View:
@@ -120,13 +113,8 @@ class Causal:
 
 
 def causal_of(mask: Mask, rows: Axis, keys: Axis) -> Causal | None:
-    """A mask as the causal one, of a window or not; None of other masks.
-
-    Args:
-      mask: the mask.
-      rows: the atoms of what only queries have: positions, and groups of heads.
-      keys: the atoms of the keys' positions.
-    """
+    """A mask as the causal one over the keys' positions and one atom of `rows`, what only queries have; None of
+    others."""
     view = mask.view.root()
     looked_at = dims_looked_at(view.term)
     if looked_at is None:
@@ -205,19 +193,12 @@ class Product:
 
 @dataclass
 class Scores:
-    """The scores of an attention, from the softmax up to the product of query and key.
+    """The scores of an attention, from the softmax up to the product of query and key."""
 
-    Attributes:
-      masks: what is applied to them, the last first.
-      scale: what they are multiplied by.
-      softcap: the c of c * tanh(scores / c); 0 where there is none.
-      product: the product.
-    """
-
-    masks: list[Mask] = field(default_factory=list[Mask])
-    scale: float = 1.0
-    softcap: float = 0.0
-    product: Product | None = None
+    masks: list[Mask] = field(default_factory=list[Mask])  # what is applied to them, the last first
+    scale: float = 1.0  # what they are multiplied by
+    softcap: float = 0.0  # the c of c * tanh(scores / c); 0 where there is none
+    product: Product | None = None  # the product
 
 
 def product_of(view: View) -> Product:
@@ -339,7 +320,6 @@ def _scores(view: View) -> Scores:
 
 
 def _scale(term: Term) -> tuple[Term, float] | None:
-    """What a value is a number times of, and the number."""
     found = with_constant(term, "multiply")
     if found is not None:
         return found[0], float(found[1])
@@ -410,15 +390,11 @@ def _of_scores(
 
 @dataclass(frozen=True)
 class _Side:
-    """An operand of a product, and what it is beneath layout, conversions and scale.
+    """An operand of a product, and what it is beneath layout, conversions and scale."""
 
-    Attributes:
-      views: the values that it can be taken as, from the product up: all of them behind the last scale.
-      scale: what it is multiplied by.
-    """
-
+    # the values that it can be taken as, from the product up: all of them behind the last scale
     views: tuple[View, ...]
-    scale: float
+    scale: float  # what it is multiplied by
 
     @classmethod
     def of(cls, view: View, *, scales: bool = True) -> "_Side":
@@ -546,7 +522,6 @@ def _along_one_axis(masks: Sequence[tuple[Mask, Causal | None]]) -> list[tuple[M
 
 
 def _is_shared(view: View) -> bool:
-    """Whether a mask is used by more than one attention: then it stays outside."""
     made = above(view.term, lambda term: () if _is_constant(term) else term.operands, 40)
     return any(term.has_several_users for term in made if term.surface is not None and not _is_constant(term))
 

@@ -26,15 +26,10 @@ CASTS = frozenset({"convert"})
 
 @dataclass(eq=False)
 class Atom:
-    """A factor of an axis.
+    """A factor of an axis."""
 
-    Attributes:
-      extent: how many positions it has; more than 1.
-      parts: the two that it was split into, the outer first; () while it is whole.
-    """
-
-    extent: int
-    parts: "tuple[Atom, ...]" = ()
+    extent: int  # how many positions it has; more than 1
+    parts: "tuple[Atom, ...]" = ()  # the two that it was split into, the outer first; () while it is whole
 
     def __repr__(self) -> str:
         return f"{id(self) % 997}:{self.extent}"
@@ -62,14 +57,10 @@ def fresh(shape: Iterable[int]) -> tuple[Axis, ...]:
 
 @dataclass(frozen=True)
 class View:
-    """A value, and the atoms that each of its axes is made of.
+    """A value, and the atoms that each of its axes is made of."""
 
-    Attributes:
-      term: the value.
-      axes: for each axis its atoms, the outermost first; an atom that is not there is one that it does not depend on.
-    """
-
-    term: Term
+    term: Term  # the value
+    # for each axis its atoms, the outermost first; an atom that is not there is one that it does not depend on
     axes: tuple[Axis, ...]
 
     @classmethod

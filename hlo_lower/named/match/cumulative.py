@@ -203,7 +203,6 @@ class _Scan:
         return found + [0] * high[axis]
 
     def _combined(self, op: str, first: list[int], second: list[int]) -> list[int] | None:
-        """Element by element; where one has none, the sum is the other."""
         found: list[int] = []
         for a, b in zip(first, second, strict=True):
             if not a or not b:

@@ -20,19 +20,12 @@ from hlo_lower.ops.names import DOT_GENERAL
 
 @dataclass(frozen=True)
 class Side:
-    """One operand of a product.
+    """One operand of a product."""
 
-    Attributes:
-      term: the operand.
-      contracted: the dims that are summed.
-      free: those that stay, as dims of the operand.
-      results: where they stand in the product.
-    """
-
-    term: Term
-    contracted: tuple[int, ...]
-    free: tuple[int, ...]
-    results: tuple[int, ...]
+    term: Term  # the operand
+    contracted: tuple[int, ...]  # the dims that are summed
+    free: tuple[int, ...]  # those that stay, as dims of the operand
+    results: tuple[int, ...]  # where they stand in the product
 
 
 @matchers.finds("linear", at=(DOT_GENERAL,))

@@ -13,34 +13,23 @@ AttributeValue: TypeAlias = bool | int | float | str | tuple[int, ...] | tuple[s
 
 @dataclass(eq=False, slots=True)
 class Match:
-    """A named op that was found.
+    """A named op that was found."""
 
-    Attributes:
-      name: without "hl.".
-      inputs: its operands by their roles, in order: {"x": ..., "weight": ...}.
-      results: what it gives; values in between that others take as well follow them
-      (`hlo_lower.named.take_out.region`). attributes: its attributes.
-    """
-
-    name: str
-    inputs: Mapping[str, Term]
+    name: str  # without "hl."
+    inputs: Mapping[str, Term]  # its operands by their roles, in order: {"x": ..., "weight": ...}
+    # what it gives; values in between that others take as well follow them (`hlo_lower.named.take_out.region`).
+    # attributes: its attributes.
     results: Collection[Term]
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict[str, AttributeValue])
 
 
 @dataclass(frozen=True, eq=False)
 class NearMiss:
-    """What has the parts of a named op and is none.
+    """What has the parts of a named op and is none."""
 
-    Attributes:
-      name: of the op that it almost is.
-      why: what it lacks.
-      at: the value at which that was seen.
-    """
-
-    name: str
-    why: Cause
-    at: Term
+    name: str  # of the op that it almost is
+    why: Cause  # what it lacks
+    at: Term  # the value at which that was seen
 
 
 Found: TypeAlias = Match | NearMiss | None
@@ -59,12 +48,8 @@ class Matchers:
     names: dict[Matcher, tuple[str, ...]] = field(default_factory=dict[Matcher, tuple[str, ...]])
 
     def finds(self, *names: str, at: Iterable[str]) -> Callable[[Matcher], Matcher]:
-        """Register a matcher for the named ops that it may find, and for the ops that it begins at.
-
-        Args:
-          names: of the named ops.
-          at: names of ops; "func.call stablehlo.multiply" is a call of a function that gives what a multiply makes.
-        """
+        """Register a matcher that begins at these ops; "func.call stablehlo.multiply" is a call of what gives a
+        multiply's result."""
 
         def register(matcher: Matcher) -> Matcher:
             self.names[matcher] = names

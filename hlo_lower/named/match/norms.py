@@ -17,17 +17,11 @@ from hlo_lower.ops.names import POWER, RSQRT, SQRT
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of a value over rows, or its sum.
+    """The mean of a value over rows, or its sum."""
 
-    Attributes:
-      of: what is summed, seen with the atoms of where the mean is used, and new ones along what is summed.
-      total: the sum.
-      divided: whether it is divided by how many there are.
-    """
-
-    of: View
-    total: Reduced
-    divided: bool
+    of: View  # what is summed, seen with the atoms of where the mean is used, and new ones along what is summed
+    total: Reduced  # the sum
+    divided: bool  # whether it is divided by how many there are
 
 
 def mean_of(view: View) -> Mean | None:
@@ -68,15 +62,10 @@ PASSED = LAYOUT | {"convert", "multiply", "divide"}
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of a product.
+    """A factor of a product."""
 
-    Attributes:
-      view: the factor, with the atoms of the product.
-      divides: whether it divides.
-    """
-
-    view: View
-    divides: bool
+    view: View  # the factor, with the atoms of the product
+    divides: bool  # whether it divides
 
 
 def products_below(root: Term) -> Iterator[Term]:
@@ -94,13 +83,7 @@ def products_below(root: Term) -> Iterator[Term]:
 
 
 def factors(view: View, is_whole: Callable[[View], bool], depth: int = 10) -> list[Factor] | None:
-    """The factors of a product; None where one is a number but 1.
-
-    Args:
-      view: the product.
-      is_whole: whether a value is a factor that is not taken apart.
-      depth: how many ops are taken apart, one above the other.
-    """
+    """The factors of a product, those that are whole not taken apart; None where one is a number but 1."""
     found: list[Factor] = []
     pending = [(view, False, depth)]
     while pending:
@@ -155,33 +138,19 @@ GIVEN = frozenset({"argument", "constant", "slice", "dynamic_slice", "get_tuple_
 
 @dataclass(frozen=True)
 class Root:
-    """The root by which a norm divides.
+    """The root by which a norm divides."""
 
-    Attributes:
-      kind: "layer", "rms", "l2" or "given".
-      view: the root, with the atoms of the norm's result.
-      inverted: whether it is 1 / sqrt.
-      epsilon: what is added below the root, or guards it.
-      guard: how epsilon holds the root away from 0, as l2_norm names it.
-      mean: the mean or sum of squares; None where the variance is given.
-      x: the value that is normalized, beneath conversions; of a given variance that.
-    """
-
-    kind: str
-    view: View
-    inverted: bool
-    epsilon: float
-    guard: str
-    mean: Mean | None
-    x: Term
+    kind: str  # "layer", "rms", "l2" or "given"
+    view: View  # the root, with the atoms of the norm's result
+    inverted: bool  # whether it is 1 / sqrt
+    epsilon: float  # what is added below the root, or guards it
+    guard: str  # how epsilon holds the root away from 0, as l2_norm names it
+    mean: Mean | None  # the mean or sum of squares; None where the variance is given
+    x: Term  # the value that is normalized, beneath conversions; of a given variance that
 
 
 def root_of(view: View) -> Root | Cause | None:
-    """A root as a norm's; a cause where it has the parts of one and is none.
-
-    Args:
-      view: the `rsqrt`, `sqrt` or `power`, or the guard behind it.
-    """
+    """The `rsqrt`, `sqrt` or `power`, or the guard behind it, as a norm's root; a cause where it almost is one."""
     term, guard, epsilon = view.term, "none", 0.0
     if term.op in ("maximum", "add"):
         found = with_constant(term, term.op)
@@ -267,7 +236,6 @@ def centred_of(view: View) -> tuple[Term, Mean] | Cause | None:
 
 
 def _same_rows(x: View, about: Mean, variance: Mean) -> bool:
-    """Whether the mean within a variance goes over the rows of the variance."""
     over = rows(x, about.total)
     return over is not None and set(leaves(over)) == set(leaves(variance.total.new))
 
@@ -288,7 +256,6 @@ def _fast_variance(variance: View) -> Mean | Cause | None:
 
 
 def _over_the_same(one: Mean, other: Mean) -> bool:
-    """Whether two reductions, of the same value as it stands, keep the same atoms at the same places."""
     for first, second in zip(one.of.axes, other.of.axes, strict=True):
         mine, its = leaves(first), leaves(second)
         new = [atom in leaves(one.total.new) for atom in mine], [atom in leaves(other.total.new) for atom in its]
@@ -358,26 +325,17 @@ NAMES = {"layer": "layer_norm", "rms": "rms_norm", "l2": "l2_norm", "given": "ba
 
 @dataclass(frozen=True)
 class Normalized:
-    """A value times what is left of a root.
+    """A value times what is left of a root."""
 
-    Attributes:
-      product: the product so far, with atoms of its own.
-      root: the root.
-      x: the value, with the product's atoms.
-      over: the atoms that are reduced; of a given variance those that it depends on.
-      mean: the mean that is subtracted, where it is given.
-      weight, bias: what there is of them.
-      channel: the atoms of the channel, where weight and bias go by that.
-    """
-
-    product: View
-    root: Root
-    x: View
-    over: Axis
-    mean: Parameter | None = None
+    product: View  # the product so far, with atoms of its own
+    root: Root  # the root
+    x: View  # the value, with the product's atoms
+    over: Axis  # the atoms that are reduced; of a given variance those that it depends on
+    mean: Parameter | None = None  # the mean that is subtracted, where it is given
+    # weight, bias: what there is of them
     weight: Parameter | None = None
     bias: Parameter | None = None
-    channel: Axis = field(default_factory=tuple)
+    channel: Axis = field(default_factory=tuple)  # the atoms of the channel, where weight and bias go by that
 
     @property
     def of_parameters(self) -> Axis:
@@ -441,7 +399,6 @@ def _normalized(product: View, term: Term, first: Root) -> Normalized | Cause | 
 
 
 def _of_x(product: View, root: Root, factor: View) -> Normalized | Cause | None:
-    """The value that is normalized, if a factor is it."""
     if root.kind == "given":
         return _of_given(product, root, factor)
     assert root.mean is not None
@@ -596,7 +553,6 @@ def _again(found: Normalized, product: View) -> Normalized | None:
 
 
 def _match(found: Normalized) -> Found:
-    """The match of a normalized value."""
     root, x = found.root, found.x
     inputs: dict[str, Term] = {"x": uncast(x.term)}
     attributes: dict[str, AttributeValue] = {"epsilon": root.epsilon}

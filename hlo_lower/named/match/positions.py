@@ -25,15 +25,10 @@ LARGEST = 1 << 20
 
 @dataclass(frozen=True)
 class Positions:
-    """Positions along one axis.
+    """Positions along one axis."""
 
-    Attributes:
-      term: the positions as they are given.
-      from_end: whether negative ones are counted from the end.
-    """
-
-    term: Term
-    from_end: bool
+    term: Term  # the positions as they are given
+    from_end: bool  # whether negative ones are counted from the end
 
     def attributes(self, outside: str) -> dict[str, AttributeValue]:
         """What is told of them, and of what becomes of those that are out of bounds."""

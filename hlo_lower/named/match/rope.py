@@ -147,15 +147,8 @@ def _tables(result: Term, x: Term, size: int, pairs: str) -> tuple[Term, Term] |
 
 
 def _pair(result: Term, x: Term, at: Place, half: int, pairs: str, *, second: bool) -> tuple[Part, Part] | None:
-    """What an element is made of, the first or the second of a pair: itself by a table, and its partner by another.
-
-    Args:
-      result, x: what is turned.
-      at: where; the last coordinate is the number of the pair.
-      half: how many pairs there are.
-      pairs: as the attribute.
-      second: which of the pair.
-    """
+    """What the first or second element of a pair is made of: itself by a table, and its partner by another. The last
+    coordinate of `at` is the number of the pair."""
     others, i = at[:-1], at[-1]
     place = own = i + half * second
     partner = i + half * (not second)
@@ -262,7 +255,6 @@ def _table(term: Term, place: Place) -> tuple[int, Table]:
 
 
 def _complex_parts(term: Term, place: Place, x: Term, depth: int) -> tuple[list[Part], list[Part]] | None:
-    """A complex element as its real and its imaginary part."""
     if not depth:
         return None
     moved = _moved(term, place)
@@ -295,7 +287,6 @@ def _complex_table(term: Term, place: Place) -> tuple[tuple[int, Table], tuple[i
 
 
 def _moved(term: Term, place: Place) -> tuple[Term, Place] | None:
-    """The operand, and the place in it, of an op that moves elements."""
     if term.op == "convert":
         return term.operands[0], place
     if term.op != "concatenate":

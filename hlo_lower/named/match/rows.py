@@ -19,17 +19,11 @@ _NEUTRAL = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf, "or": 0, "and": 1
 
 @dataclass(frozen=True)
 class Reduced:
-    """A reduction.
+    """A reduction."""
 
-    Attributes:
-      result: what it gives, with the atoms of where it is used.
-      operand: what it reduces, with these and with new atoms along the dims that are reduced.
-      new: the new atoms.
-    """
-
-    result: View
-    operand: View
-    new: Axis
+    result: View  # what it gives, with the atoms of where it is used
+    operand: View  # what it reduces, with these and with new atoms along the dims that are reduced
+    new: Axis  # the new atoms
 
 
 def combiner_of(term: Term) -> str:

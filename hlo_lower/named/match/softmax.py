@@ -34,21 +34,13 @@ PASSED = LAYOUT | {"convert", "abs", "log"}
 
 @dataclass(frozen=True)
 class Shifted:
-    """The exponential of a value less its maximum.
+    """The exponential of a value less its maximum."""
 
-    Attributes:
-      power: the exponential, with atoms of its own.
-      less: the difference.
-      x: the value, beneath conversions.
-      maximum: its maximum.
-      over: the atoms that the maximum goes over.
-    """
-
-    power: View
-    less: Term
-    x: Term
-    maximum: Reduced
-    over: Axis
+    power: View  # the exponential, with atoms of its own
+    less: Term  # the difference
+    x: Term  # the value, beneath conversions
+    maximum: Reduced  # its maximum
+    over: Axis  # the atoms that the maximum goes over
 
     @property
     def attributes(self) -> dict[str, AttributeValue] | None:
@@ -153,7 +145,6 @@ def _is_where_seen(term: Term, shifted: Shifted) -> bool:
 
 
 def _softmax(shifted: Shifted) -> Found:
-    """The exponential divided by its sum."""
     power = shifted.power.term
     for user in through(power, {"convert"}):
         if user.op not in ("divide", "multiply") or user.shape != power.shape:
@@ -259,7 +250,6 @@ def _log_softmax(shifted: Shifted, user: Term) -> Found:
 
 
 def _cast_back(result: Term, shifted: Shifted) -> Term:
-    """A result converted to the type of the value, where nothing else takes it."""
     user = result.only_user
     if user is not None and user.op == "convert" and user.element == shifted.x.element:
         return user

@@ -39,24 +39,16 @@ class Frame:
 
 @dataclass(eq=False)
 class Term:
-    """A value, beneath what does not change it.
+    """A value, beneath what does not change it."""
 
-    Attributes:
-      terms: the terms of its module.
-      raw: the value; where a call gives it, the one inside of the function that is called.
-      frame: the call through which it is looked at; None in the function where the match is.
-      op: the name of the op that makes it, without "stablehlo."; "argument" of an argument.
-      surface: the value in the function where the match is that it stands for; None where it is inside of a call only.
-      is_beneath: whether other values are this one, once what does not change them is taken off.
-      others: terms that were seen to be the same, computed once more (`is_same`).
-    """
-
-    terms: "Terms"
-    raw: mlir.RawValue
-    frame: Frame | None
-    op: str
+    terms: "Terms"  # the terms of its module
+    raw: mlir.RawValue  # the value; where a call gives it, the one inside of the function that is called
+    frame: Frame | None  # the call through which it is looked at; None in the function where the match is
+    op: str  # the name of the op that makes it, without "stablehlo."; "argument" of an argument
+    # the value in the function where the match is that it stands for; None where it is inside of a call only
     surface: mlir.RawValue | None = None
-    is_beneath: bool = False
+    is_beneath: bool = False  # whether other values are this one, once what does not change them is taken off
+    # terms that were seen to be the same, computed once more (`is_same`)
     others: "list[Term]" = field(default_factory=list["Term"])
 
     def __repr__(self) -> str:
@@ -136,13 +128,7 @@ class Term:
 
 
 def above(term: Term, made_of: Callable[[Term], Iterable[Term]], steps: int) -> Iterator[Term]:
-    """A value and what it is made of, the nearest first, each once, of so many at most.
-
-    Args:
-      term: the value.
-      made_of: of what a value is made that is gone on to.
-      steps: how many are looked at.
-    """
+    """A value and what it is made of by `made_of`, the nearest first, each once, at most `steps` of them."""
     pending, seen = [term], set[int]()
     while pending and len(seen) < steps:
         at = pending.pop(0)
@@ -189,23 +175,18 @@ _MOVED = short(LAYOUT | {names.SLICE, names.DYNAMIC_BROADCAST_IN_DIM})
 
 @dataclass(eq=False)
 class Terms:
-    """The terms of the functions of a module, and of what these call.
+    """The terms of the functions of a module, and of what these call."""
 
-    Attributes:
-      graph: the module.
-      integers, splats: what attributes hold, each read once.
-      found: what was found that others ask for, too: by a term, or by a name.
-      asked: values whose users were asked for.
-      probed: values that were looked at and are no terms.
-      ends: ops without results that were seen to take one.
-    """
-
-    graph: Graph
+    graph: Graph  # the module
+    # integers, splats: what attributes hold, each read once
     integers: dict[mlir.RawAttribute, tuple[int, ...]] = field(default_factory=dict[mlir.RawAttribute, tuple[int, ...]])
     splats: dict[mlir.RawAttribute, Any] = field(default_factory=dict[mlir.RawAttribute, Any])
+    # what was found that others ask for, too: by a term, or by a name
     found: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    asked: list[mlir.RawValue] = field(default_factory=list[mlir.RawValue])
+    asked: list[mlir.RawValue] = field(default_factory=list[mlir.RawValue])  # values whose users were asked for
+    # values that were looked at and are no terms
     probed: list[mlir.RawValue] = field(default_factory=list[mlir.RawValue])
+    # ops without results that were seen to take one
     ends: list[mlir.RawOperation] = field(default_factory=list[mlir.RawOperation])
     _known: dict[tuple[mlir.RawValue, Frame | None], Term] = field(
         default_factory=dict[tuple[mlir.RawValue, Frame | None], Term]
@@ -303,12 +284,8 @@ class Terms:
         return all(self.are_same(a, b, steps - 1) for a, b in pairs)
 
     def users_of(self, term: Term, *, is_counted: bool = False) -> Iterator[Term]:
-        """See `Term.users`; what does not change a term is looked through, downwards as well.
-
-        Args:
-          term: the term.
-          is_counted: whether only their number is looked at, not which they are.
-        """
+        """See `Term.users`; what does not change a term is looked through, downwards as well. `is_counted`: only
+        their number is looked at, not which they are."""
         seen: set[mlir.RawOperation] = set()
         pending = [] if term.surface is None else [term.surface]
         while pending:
@@ -403,7 +380,6 @@ def _beside(
 
 
 def _chosen(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
-    """A select whose predicate is known."""
     predicate = terms.of(operation.operands[0], frame)
     found = predicate.scalar
     return None if found is None else (1 if found else 2)

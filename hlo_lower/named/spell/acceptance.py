@@ -43,7 +43,6 @@ def adapted_by(found: Found, entry: NamedOp) -> Adapted | Cause:
 
 
 def _lack(found: Found, entry: NamedOp) -> str:
-    """What a composite lacks for an entry; "" where nothing."""
     if len(found.node.results) != 1:
         return "a single result"
     if not all(value.is_static for value in (*found.node.operands, *found.node.results)):
@@ -78,7 +77,6 @@ def spelled_attributes(entry: NamedOp, attributes: dict[str, Attribute]) -> mlir
 
 
 def _text(spelled: SpelledAttribute, value: Attribute) -> str:
-    """A value as MLIR writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -92,7 +90,6 @@ def _text(spelled: SpelledAttribute, value: Attribute) -> str:
 
 
 def _read(kind: type, several: bool, raw: mlir.RawAttribute) -> Attribute:
-    """An attribute of ours as a plain value."""
     if several:
         return mlir.integers_of(raw)
     if kind is bool:

@@ -36,22 +36,15 @@ def unchanged(_: Builder, value: Value) -> Value:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A composite of ours.
+    """A composite of ours."""
 
-    Attributes:
-      graph, terms: the module.
-      node: the composite.
-      name: of the op, without "hl.".
-      operands: by their roles, in order.
-      attributes: its attributes, those that it leaves out with their defaults.
-    """
-
+    # graph, terms: the module
     graph: Graph
     terms: Terms
-    node: Node
-    name: str
-    operands: dict[str, Value]
-    attributes: dict[str, Attribute]
+    node: Node  # the composite
+    name: str  # of the op, without "hl."
+    operands: dict[str, Value]  # by their roles, in order
+    attributes: dict[str, Attribute]  # its attributes, those that it leaves out with their defaults
 
     @property
     def function(self) -> mlir.RawOperation:
@@ -61,20 +54,14 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Adapted:
-    """What stands for a composite.
+    """What stands for a composite."""
 
-    Attributes:
-      operands: what the target's takes, in order: each made before the composite.
-      recovered: the operands of ours, from the arguments of the new decomposition.
-      handed: what the new one gives, from what ours gives.
-      taken: what ours gives, from what the new one gives.
-      attributes: ours, where an adapter changes them: sizes in the place of axes.
-    """
-
-    operands: Sequence[Callable[[Builder], Value]]
+    operands: Sequence[Callable[[Builder], Value]]  # what the target's takes, in order: each made before the composite
+    # the operands of ours, from the arguments of the new decomposition
     recovered: Callable[[Builder, Sequence[Value]], list[Value]]
-    handed: OneValue = unchanged
-    taken: OneValue = unchanged
+    handed: OneValue = unchanged  # what the new one gives, from what ours gives
+    taken: OneValue = unchanged  # what ours gives, from what the new one gives
+    # ours, where an adapter changes them: sizes in the place of axes
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
 
 
@@ -88,15 +75,8 @@ def by_roles(
     back: Mapping[str, OneValue] | None = None,
     **rest: Any,
 ) -> Adapted:
-    """The operands that the target takes, in its order.
-
-    Args:
-      found: ours.
-      entry: the target's.
-      there: what is done with the operands of some roles.
-      back: the inverses.
-      **rest: of `Adapted`.
-    """
+    """The operands that the target takes, in its order; `there` changes those of some roles, and `back` is the
+    inverse."""
     there, back = there or {}, back or {}
     order = [role for role in entry.roles if role in found.operands]
 
@@ -111,15 +91,7 @@ def by_roles(
 
 
 def replace(found: Found, adapted: Adapted, composite: str, attributes: mlir.RawAttribute, name: str) -> Node:
-    """Put the target's composite in the place of ours; the new one.
-
-    Args:
-      found: ours; it is erased.
-      adapted: what stands for it.
-      composite: the target's name.
-      attributes: in the target's spelling.
-      name: of the new decomposition.
-    """
+    """Put the target's composite, of these attributes in its spelling and this decomposition, in the place of ours."""
     node = found.node
     build = Builder.before(node)
     operands = [make(build) for make in adapted.operands]

@@ -65,31 +65,19 @@ make infinite, and that all those of a few units leave as it is."""
 
 @dataclass(frozen=True)
 class AddedMask:
-    """A mask as the target adds it.
+    """A mask as the target adds it."""
 
-    Attributes:
-      role: the operand that it stands for; "" of a causal one.
-      kind: "added", "zero_rows", "boolean" or "causal".
-      element: its element type.
-      move: of the operand to the target's axes; None of a causal one.
-      split: the sizes of the letters of each of these, 1 where the mask does not have the letter.
-      full: the same, but all of an axis where it has one of its letters.
-      there: the target's axes of mask and result.
-      hidden: what is added where a position is hidden.
-      hides: of a boolean one, whether it is true there.
-      window: of a causal one, as in the vocabulary.
-    """
-
-    role: str
-    kind: str
-    element: str
-    move: Move | None
+    role: str  # the operand that it stands for; "" of a causal one
+    kind: str  # "added", "zero_rows", "boolean" or "causal"
+    element: str  # its element type
+    move: Move | None  # of the operand to the target's axes; None of a causal one
+    # the sizes of the letters of each of these, 1 where the mask does not have the letter
     split: tuple[tuple[int, ...], ...]
-    full: tuple[tuple[int, ...], ...]
-    there: tuple[AxisLetters, AxisLetters]
-    hidden: float
-    hides: bool = False
-    window: int = 0
+    full: tuple[tuple[int, ...], ...]  # the same, but all of an axis where it has one of its letters
+    there: tuple[AxisLetters, AxisLetters]  # the target's axes of mask and result
+    hidden: float  # what is added where a position is hidden
+    hides: bool = False  # of a boolean one, whether it is true there
+    window: int = 0  # of a causal one, as in the vocabulary
 
     def made(self, build: Builder, value: Value | None) -> Value:
         """The mask that is added."""
@@ -162,15 +150,8 @@ def flat(sizes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
 def mask_there(
     found: Found, layout: Layout, roles: dict[str, str], there: Sequence[AxisLetters], masks: Sequence[str]
 ) -> AddedMask | Cause | None:
-    """The mask of an attention; None where it has none, why it cannot be added where it cannot.
-
-    Args:
-      found: the attention.
-      layout: ours.
-      roles: our letters for each of the target's.
-      there: the target's tensors: query, key, value, mask, result.
-      masks: the operands that mask: one, none of a causal one.
-    """
+    """The mask of an attention: our letters for each of the target's are `roles`, `there` are the target's query,
+    key, value, mask and result. None where it has none, a cause where it cannot be added."""
     is_causal, element = bool(found.attributes["causal"]), found.operands["query"].element_type
     if not is_causal and not masks:
         return None

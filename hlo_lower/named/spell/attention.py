@@ -80,7 +80,6 @@ def attention(found: Found, entry: NamedOp) -> Adapted | Cause:
 
 
 def _ours(axis: str, roles: dict[str, str]) -> str:
-    """Our letters of one of the target's axes."""
     return "".join(roles[letter] for letter in axis)
 
 
@@ -119,7 +118,6 @@ def _of(axes: AxisLetters, role: str) -> str:
 
 
 def _lack(found: Found, entry: NamedOp, layout: Layout, roles: dict[str, str]) -> str:
-    """What the operands lack for an entry; "" where nothing."""
     if len({found.operands[role].element_type for role in ATTENDED}) > 1:
         return "one element type of query, key and value"
     if "v" not in entry.layout and layout.size(roles["v"]) != layout.size(roles["h"]):
@@ -183,7 +181,6 @@ def _adapted(found: Found, moves: list[Move], mask: AddedMask | None) -> Adapted
 
 
 def _moved(value: Value, move: Move) -> Callable[[Builder], Value]:
-    """What makes an operand in the target's order."""
     return lambda build: move(build, value)
 
 

@@ -42,13 +42,8 @@ class Layout:
 
 
 def read_layout(text: str, shapes: Sequence[Sequence[int]], result: Sequence[int]) -> Layout | None:
-    """Read a layout; None where it has letters without a role, or sizes that do not follow from the shapes.
-
-    Args:
-      text: the attribute.
-      shapes: of the operands that it speaks of.
-      result: the shape of the result.
-    """
+    """Read a layout; None where it has letters without a role, or sizes that do not follow from the operands'
+    shapes."""
     tensors = read_tensors(text)
     if len(tensors) != len(shapes) + 1:
         return None
@@ -97,19 +92,12 @@ def _letters(text: str) -> AxisLetters | None:
 
 @dataclass(frozen=True)
 class Move:
-    """A tensor in another order of axes: split by letters, transposed, joined.
+    """A tensor in another order of axes: split by letters, transposed, joined."""
 
-    Attributes:
-      shape: before.
-      split: by letters, in the order that it has.
-      order: of these, the places of the transpose.
-      joined: the shape behind.
-    """
-
-    shape: tuple[int, ...]
-    split: tuple[int, ...]
-    order: tuple[int, ...]
-    joined: tuple[int, ...]
+    shape: tuple[int, ...]  # before
+    split: tuple[int, ...]  # by letters, in the order that it has
+    order: tuple[int, ...]  # of these, the places of the transpose
+    joined: tuple[int, ...]  # the shape behind
 
     @classmethod
     def of(cls, layout: Layout, axes: AxisLetters, wanted: Sequence[str], shape: Sequence[int]) -> "Move":

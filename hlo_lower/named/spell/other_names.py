@@ -21,14 +21,11 @@ MARK = "hl.was"
 
 @dataclass
 class OtherNames:
-    """The composites of a module that became calls.
+    """The composites of a module that became calls."""
 
-    Attributes:
-      composites: their attributes, by the number in the mark of their call.
-      by_function: the same by the decomposition, where one composite alone names it.
-    """
-
+    # their attributes, by the number in the mark of their call
     composites: list[dict[str, mlir.RawAttribute]] = field(default_factory=list[dict[str, mlir.RawAttribute]])
+    # the same by the decomposition, where one composite alone names it
     by_function: dict[str, dict[str, mlir.RawAttribute]] = field(
         default_factory=dict[str, dict[str, mlir.RawAttribute]]
     )

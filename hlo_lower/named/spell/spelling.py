@@ -22,31 +22,18 @@ from hlo_lower.ops.vocabulary import PREFIX
 
 @dataclass(frozen=True)
 class Spelling:
-    """What became of a named op for a target.
+    """What became of a named op for a target."""
 
-    Attributes:
-      name: ours, without "hl.".
-      place: where it comes from.
-      composite: the target's composite in its place; "" where it was written out.
-      delegate: what runs that.
-      why: why it was written out; None where it was not.
-    """
-
-    name: str
-    place: str
-    composite: str = ""
-    delegate: str = ""
-    why: Cause | None = None
+    name: str  # ours, without "hl."
+    place: str  # where it comes from
+    composite: str = ""  # the target's composite in its place; "" where it was written out
+    delegate: str = ""  # what runs that
+    why: Cause | None = None  # why it was written out; None where it was not
 
 
 def spell_graph(graph: Graph, target: Target, others: OtherNames) -> list[Spelling]:
-    """Put a target's composites in the place of ours, in place, and plain ops where it has none.
-
-    Args:
-      graph: the module.
-      target: the target.
-      others: composites of others that were read: what the target does not take of these is as it was.
-    """
+    """Put a target's composites in the place of ours, in place, and plain ops where it has none; composites of
+    others that it does not accept become what they were."""
     told: list[Spelling] = []
     made: set[str] = set()
     while pending := _outermost(graph, made):
@@ -61,7 +48,6 @@ def spell_graph(graph: Graph, target: Target, others: OtherNames) -> list[Spelli
 
 
 def _outermost(graph: Graph, made: set[str]) -> list[Node]:
-    """The composites of ours that lie in no decomposition, in program order."""
     within = {node.body_name for node in graph.callers if node.name == COMPOSITE} | made
     return [
         node
@@ -96,7 +82,6 @@ def _spell(graph: Graph, terms: Terms, node: Node, target: Target, made: set[str
 
 
 def _free_name(graph: Graph, made: set[str], composite: str) -> str:
-    """The name of a decomposition that there is not yet."""
     number, name = 0, f"{composite}.impl"
     while name in graph.functions or name in made:
         number += 1

@@ -52,29 +52,17 @@ _ELIDED = "__elided__"
 
 @dataclass(eq=False)
 class Listing:
-    """A block of a function; its values are numbered, its arguments first, then what its ops make, in order.
+    """A block of a function; its values are numbered, its arguments first, then what its ops make, in order."""
 
-    Attributes:
-      operations: the ops.
-      kinds: for each op a number, the same where the text is the same but for the values' names.
-      lines: for each op a number, the same where what it takes and makes is told in the same way as well.
-      all_taken: the values that ops take, one op behind the other, in the order of the text.
-      ends: for each op where in these its own end; one more in front.
-      starts: for each op the first value that it makes; one more behind.
-      places: for each value the place of the op that makes it; -1 of an argument.
-      is_near: for each value whether it is near.
-      tail: the first of the ops at the end that gather results.
-    """
-
-    operations: Sequence[mlir.RawOperation]
-    kinds: list[int]
-    lines: list[int]
-    all_taken: list[int]
-    ends: list[int]
-    starts: list[int]
-    places: list[int]
-    is_near: list[bool]
-    tail: int
+    operations: Sequence[mlir.RawOperation]  # the ops
+    kinds: list[int]  # for each op a number, the same where the text is the same but for the values' names
+    lines: list[int]  # for each op a number, the same where what it takes and makes is told in the same way as well
+    all_taken: list[int]  # the values that ops take, one op behind the other, in the order of the text
+    ends: list[int]  # for each op where in these its own end; one more in front
+    starts: list[int]  # for each op the first value that it makes; one more behind
+    places: list[int]  # for each value the place of the op that makes it; -1 of an argument
+    is_near: list[bool]  # for each value whether it is near
+    tail: int  # the first of the ops at the end that gather results
 
     def taken(self, place: int) -> list[int]:
         """The values that an op takes."""
@@ -98,12 +86,7 @@ class Listing:
 
 
 def listing_of(function: mlir.RawOperation, operations: Sequence[mlir.RawOperation]) -> Listing | None:
-    """The entry block of a function; None where its text is not understood.
-
-    Args:
-      function: a `func.func` with a body.
-      operations: the ops of the block.
-    """
+    """The entry block of a `func.func` and its ops; None where its text is not understood."""
     head, *texts = _STATEMENT.split(mlir.print_operation(function, longest=LONGEST).rstrip("}\n"))
     arguments = [name for name in _VALUE_OR_STRING.findall(head.rsplit("\n", 1)[-1]) if name[0] == "%"]
     return _Reader(arguments, texts, operations).listing() if len(texts) == len(operations) else None

@@ -24,29 +24,21 @@ def written_attributes(match: Match) -> dict[str, AttributeValue]:
 
 @dataclass(frozen=True, eq=False)
 class Outlined:
-    """A region that was taken out.
+    """A region that was taken out."""
 
-    Attributes:
-      composite: what stands in its place.
-      function: the function that now holds its operations; None where one does the same already, and they are gone.
-      instead: what stands in the function for values that the operations took.
-    """
-
-    composite: RawOperation
+    composite: RawOperation  # what stands in its place
+    # the function that now holds its operations; None where one does the same already, and they are gone
     function: RawOperation | None = None
+    # what stands in the function for values that the operations took
     instead: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
 
 
 @dataclass(eq=False)
 class Outliner:
-    """Takes regions out of a module.
+    """Takes regions out of a module."""
 
-    Attributes:
-      graph: the module.
-      functions: the decompositions that were made, by what they compute, and by kinds of regions.
-    """
-
-    graph: Graph
+    graph: Graph  # the module
+    # the decompositions that were made, by what they compute, and by kinds of regions
     functions: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _made: dict[str, dict[str, mlir.RawAttribute]] = field(default_factory=dict[str, dict[str, mlir.RawAttribute]])
@@ -167,7 +159,6 @@ def _move_behind(after: Sequence[RawOperation], composite: RawOperation) -> None
 
 
 def _key(region: Region) -> Hashable:
-    """What a region computes, but for its inputs."""
     numbers: dict[RawValue, int] = {}
     for value in region.inputs:
         numbers.setdefault(value, len(numbers))
@@ -200,12 +191,7 @@ def _line(operation: RawOperation, numbers: dict[RawValue, int]) -> Hashable:
 
 
 def inline_graph(graph: Graph, only: Collection[str] | None = None) -> int:
-    """Write the named ops of a module out, in place; how many there were.
-
-    Args:
-      graph: the module.
-      only: the names of those that are written out, without the prefix; None for all.
-    """
+    """Write the named ops of these names, by default all, out in place; how many there were."""
     count, unnamed = 0, set[str]()
     while found := [node for node in graph.callers if node.name == COMPOSITE and _is_named(node, only)]:
         for node in found:

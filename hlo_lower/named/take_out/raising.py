@@ -18,36 +18,22 @@ from hlo_lower.ops.purity import Functional
 
 @dataclass(eq=False)
 class Named:
-    """A named op of a block, and those within it.
+    """A named op of a block, and those within it."""
 
-    Attributes:
-      match: what was found.
-      region: what it covers.
-      call: the call of which it is the whole function; None of others.
-      inner: named ops within it.
-    """
-
-    match: Match
-    region: Region
-    call: RawOperation | None = None
-    inner: "list[Named]" = field(default_factory=list["Named"])
+    match: Match  # what was found
+    region: Region  # what it covers
+    call: RawOperation | None = None  # the call of which it is the whole function; None of others
+    inner: "list[Named]" = field(default_factory=list["Named"])  # named ops within it
 
 
 @dataclass(eq=False)
 class NamedBlock:
-    """A block, and the named ops in it that lie in no other.
+    """A block, and the named ops in it that lie in no other."""
 
-    Attributes:
-      order: the block.
-      function: the function that holds it.
-      roots: the named ops.
-      is_within: whether the function is itself a named op, or called by nothing but such.
-    """
-
-    order: BlockOrder
-    function: Function
-    roots: list[Named]
-    is_within: bool = False
+    order: BlockOrder  # the block
+    function: Function  # the function that holds it
+    roots: list[Named]  # the named ops
+    is_within: bool = False  # whether the function is itself a named op, or called by nothing but such
 
 
 @dataclass(eq=False)
@@ -78,13 +64,7 @@ class NamedModule:
 
 
 def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = None) -> NamedModule:
-    """Find the named ops of a module.
-
-    Args:
-      graph: the module; it is left as it is.
-      matchers: which ops are known.
-      only: the names of those that are looked for; None for all.
-    """
+    """Find the named ops of a module, which is left as it is."""
     search = _Search(matchers, only, Terms(graph), Functional(graph))
     found: list[tuple[Function, BlockOrder, list[Named]]] = []
     misses: list[NearMiss] = []
@@ -131,16 +111,8 @@ def _raise(
     order: BlockOrder,
     moved: dict[RawValue, RawValue],
 ) -> None:
-    """Put a composite in the place of a named op, and of those within it in its function.
-
-    Args:
-      outliner: what takes out.
-      named: the named op.
-      region: what it covers now.
-      is_function: whether an op is a function of its operands.
-      order: the block.
-      moved: what stands for values in the block now; what is taken out is added.
-    """
+    """Put a composite in the place of a named op that now covers a region, and of those within it in its function;
+    `moved` learns what stands for values in the block then."""
     if region is None:
         return
     if named.call is not None:
@@ -171,7 +143,6 @@ def _is_ours(node: Node) -> bool:
 
 
 def _blocks(function: Function) -> list[BlockOrder]:
-    """The blocks of a function in which ops stand that are computed on whole tensors: its own, and those of loops."""
     found: list[BlockOrder] = []
     pending = [mlir.body_of(function.node.raw)]
     while pending:
@@ -193,18 +164,11 @@ IDENTITY = "identity "
 
 @dataclass(frozen=True)
 class _Search:
-    """What is looked for, and with what.
-
-    Attributes:
-      matchers, only: as in `find_named`.
-      terms: of the module.
-      is_function: whether an op is a function of its operands.
-    """
-
+    # matchers, only: as in `find_named`
     matchers: Matchers
     only: Collection[str] | None
-    terms: Terms
-    is_function: Functional
+    terms: Terms  # of the module
+    is_function: Functional  # whether an op is a function of its operands
 
     def in_block(self, order: BlockOrder, listing: Listing | None) -> tuple[list[Named], list[NearMiss]]:
         """The matches of a block whose regions can be taken out."""
@@ -218,7 +182,6 @@ class _Search:
         return named, [one for one in seen if isinstance(one, NearMiss)]
 
     def _found_at(self, order: BlockOrder, operation: RawOperation, terms: Terms) -> list[Region | NearMiss]:
-        """What is found at an operation."""
         name, by_anchor = operation.name, self.matchers.by_anchor
         tried = by_anchor.get(name, [])
         if name == "func.call" and len(operation.results):  # what it gives may be what a larger op begins with
@@ -242,7 +205,6 @@ class _Search:
 
 
 def _made_by(term: Term) -> str:
-    """The op that makes a value, with its dialect."""
     return term.op if "." in term.op else f"stablehlo.{term.op}"
 
 

@@ -99,30 +99,20 @@ def name_of(operation: RawOperation) -> RawValue | RawOperation:
 
 @dataclass(eq=False)
 class Region:
-    """What is taken out.
+    """What is taken out."""
 
-    Attributes:
-      match: whose.
-      operations: those that it covers, in program order; constants that others use, too, are among them.
-      names: by what these are known.
-      places: where these stand in the block, as it was when they were found.
-      are_own: for each of these whether it is taken out; others stay where they are as well.
-      inputs: what they take.
-      results: what is taken of them: of the match, then others.
-      has_early: whether one of these is made before the last of the operations.
-      aliases: values that are inputs computed once more, and the inputs.
-      kind: the same of regions that were seen to be the same but for where they stand.
-    """
-
-    match: Match
+    match: Match  # whose
+    # those that it covers, in program order; constants that others use, too, are among them
     operations: tuple[RawOperation, ...]
-    names: tuple[RawValue | RawOperation, ...]
-    places: tuple[int, ...]
-    are_own: tuple[bool, ...]
-    inputs: tuple[RawValue, ...]
-    results: tuple[RawValue, ...]
-    has_early: bool = False
+    names: tuple[RawValue | RawOperation, ...]  # by what these are known
+    places: tuple[int, ...]  # where these stand in the block, as it was when they were found
+    are_own: tuple[bool, ...]  # for each of these whether it is taken out; others stay where they are as well
+    inputs: tuple[RawValue, ...]  # what they take
+    results: tuple[RawValue, ...]  # what is taken of them: of the match, then others
+    has_early: bool = False  # whether one of these is made before the last of the operations
+    # values that are inputs computed once more, and the inputs
     aliases: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
+    # the same of regions that were seen to be the same but for where they stand
     kind: object = field(default_factory=object)
 
     def holds(self, operation: RawOperation) -> bool:
@@ -164,14 +154,8 @@ def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
 def region_of(
     match: Match, order: BlockOrder, is_function: Functional, moved: Mapping[RawValue, RawValue] | None = None
 ) -> Region | None:
-    """The region of a match in a block; None where it cannot be taken out.
-
-    Args:
-      match: the match.
-      order: the block that holds it.
-      is_function: whether an op is a function of its operands.
-      moved: what stands for a value since the match was found.
-    """
+    """The region of a match in a block; None where it cannot be taken out. `moved`: what stands for a value since
+    the match was found."""
     moved = moved or {}
     results = [term.surface for term in match.results]
     given = [term.surface for term in match.inputs.values()]
@@ -322,7 +306,6 @@ def _is_used_outside(value: RawValue, covered: Mapping[RawValue | RawOperation, 
 
 
 def _is_within(operation: RawOperation, covered: Collection[RawValue | RawOperation]) -> bool:
-    """Whether an operation stands in a region of a covered one."""
     parent = operation.parent
     while parent is not None and parent.operation.name not in ("func.func", "builtin.module"):
         if name_of(parent.operation) in covered:
@@ -366,7 +349,6 @@ def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] 
 
 
 def _dependent(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
-    """See `moved_behind`."""
     first, last = order.place(region.operations[0]), order.place(region.operations[-1])
     between = order.between(first, last)
     if len(between) == len(region.operations):

@@ -36,57 +36,38 @@ Seen: TypeAlias = list[Region | NearMiss]
 
 
 class Spot(NamedTuple):
-    """A value of the block.
+    """A value of the block."""
 
-    Attributes:
-      raw: the value.
-      place: of the op in the stretch by which it is told; None where it is the same for twins.
-      number: which of its results, or operands.
-      is_taken: whether that takes it: an argument.
-    """
-
-    raw: RawValue
-    place: int | None = None
-    number: int = 0
-    is_taken: bool = False
+    raw: RawValue  # the value
+    place: int | None = None  # of the op in the stretch by which it is told; None where it is the same for twins
+    number: int = 0  # which of its results, or operands
+    is_taken: bool = False  # whether that takes it: an argument
 
 
 class Copied(NamedTuple):
-    """What was found, to be moved along; the last three are empty of a near miss.
+    """What was found, to be moved along; the last three are empty of a near miss."""
 
-    Attributes:
-      one: what was found.
-      inputs, results: of the region.
-      given: what the match gives, by number.
-    """
-
-    one: Region | NearMiss
+    one: Region | NearMiss  # what was found
+    # inputs, results: of the region
     inputs: Sequence[Spot] = ()
     results: Sequence[Spot] = ()
-    given: Mapping[int, Term] = {}
+    given: Mapping[int, Term] = {}  # what the match gives, by number
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The ops on which depends what was found at one of them.
+    """The ops on which depends what was found at one of them."""
 
-    Attributes:
-      place: of that op.
-      first, last: of the stretch.
-      before, behind: how many ops there are before that op, and from it on.
-      lines: of the ops.
-      seen: what was found.
-      spots: the values in it.
-    """
-
-    place: int
+    place: int  # of that op
+    # first, last: of the stretch
     first: int
     last: int
+    # before, behind: how many ops there are before that op, and from it on
     before: int
     behind: int
-    lines: list[int]
-    seen: list[Copied]
-    spots: dict[RawValue, Spot]
+    lines: list[int]  # of the ops
+    seen: list[Copied]  # what was found
+    spots: dict[RawValue, Spot]  # the values in it
 
 
 class Twins:
@@ -99,12 +80,7 @@ class Twins:
         self._operations = listing.operations
 
     def found(self, begun: Collection[str], find: Callable[[RawOperation, Terms], Seen]) -> Seen:
-        """What is found in the block.
-
-        Args:
-          begun: names of the ops at which something may be found.
-          find: looks at an op, with these terms.
-        """
+        """What `find` finds in the block at ops of the names `begun`."""
         lines, kinds, operations = self._listing.lines, self._listing.kinds, self._operations
         left, is_begun = Counter(lines), dict[int, bool]()
         known: dict[int, list[Stretch]] = {}
@@ -183,7 +159,6 @@ class Twins:
                 yield from listing.users(value)
 
     def _takes_of(self, place: int, first: int, last: int) -> bool:
-        """Whether an op takes a value of a stretch."""
         return any(self._is_of(value, first, last) for value in self._listing.taken(place))
 
     def _takes_far(self, place: int, first: int, last: int) -> bool:
@@ -208,12 +183,10 @@ class Twins:
         return int(self._order.place(operation))
 
     def _places(self, values: Iterable[RawValue]) -> list[int]:
-        """Places of the ops of the block that make values."""
         places = (self._order.place_of(value) for value in values)
         return [int(place) for place in places if place is not None]
 
     def _listed(self, raw: RawValue) -> int | None:
-        """The number of a value of the block."""
         place = self._order.place_of(raw)
         if place is not None:
             return self._listing.made(int(place))[mlir.result_number(raw)]
@@ -285,15 +258,10 @@ def _copied(one: Region | NearMiss, spots: Mapping[RawValue, Spot]) -> Copied:
 
 @dataclass(eq=False)
 class Moved(Mapping[Role, Term]):
-    """Terms moved along once they are asked for: of most twins nobody asks.
+    """Terms moved along once they are asked for: of most twins nobody asks."""
 
-    Attributes:
-      terms: of that of which it is a twin.
-      move: moves one.
-    """
-
-    terms: Mapping[Role, Term]
-    move: Callable[[Term], Term]
+    terms: Mapping[Role, Term]  # of that of which it is a twin
+    move: Callable[[Term], Term]  # moves one
     _known: dict[Role, Term] = field(default_factory=dict[Role, Term])
 
     def __getitem__(self, role: Role) -> Term:
@@ -309,7 +277,6 @@ class Moved(Mapping[Role, Term]):
 
 
 def _values_of(one: Region | NearMiss) -> Iterator[RawValue]:
-    """What is moved along."""
     if isinstance(one, NearMiss):
         terms = [one.at]
     else:

@@ -5,7 +5,7 @@ from math import inf
 
 from hlo_lower.base.element_types import type_range
 from hlo_lower.ir.regions import only_op
-from hlo_lower.ir.view import Node, Value
+from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.ops.axes.contraction import is_summed
 from hlo_lower.ops.axes.cut import AxisLink, Boundary
 from hlo_lower.ops.axes.rules import subset_rules
@@ -68,6 +68,13 @@ def combiner_of(node: Node) -> str | None:
     if name in ("add", "multiply") and not (is_summed(element) or element == "i1"):
         return None
     return name if name in COMBINERS else None
+
+
+def is_one_op(block: Block) -> bool:
+    """Whether a region is one associative operation of its arguments, in their order."""
+    first, *rest = block.nodes
+    is_one = first.name in COMBINING and len(rest) == 1 and rest[0].operands == first.results
+    return is_one and first.operands == block.arguments
 
 
 def is_neutral(start: Value, name: str) -> bool:

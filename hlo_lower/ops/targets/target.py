@@ -12,7 +12,6 @@ from hlo_lower.ops.names import ADD, RETURN, SCATTER, WHILE
 from hlo_lower.ops.targets.costs import COSTS, CostTable
 from hlo_lower.ops.targets.named_op import NamedOp
 from hlo_lower.ops.targets.native_scatter import NativeScatter
-from hlo_lower.ops.targets.refused_forms import REFUSED_FORMS
 
 ALWAYS_TAKEN = frozenset({RETURN})
 """The terminator of a region: whoever takes the op takes it."""
@@ -61,8 +60,7 @@ class Target:
       composites: composites and `chlo` operations that it takes whole ("odml.softmax", "chlo.erf").
       gather: "in_bounds": gathers are right only where each start is in bounds, so others are clamped before; "": all.
         Where `stablehlo.gather` is refused, gathers are read by other operations.
-      refused_forms: forms of ops that it takes otherwise, "constant Inf" and "compare TOTALORDER": see
-        `hlo_lower.ops.targets.refused_forms`.
+      refused_forms: forms of ops that it takes otherwise, by the words of `hlo_lower.ops.quirks` ("constant Inf").
       max_rank: the most dims that a tensor on an operation may have, {"*": 5} on all others.
       named: the composites that it takes for named ops, which `raise` writes for it (docs/named-ops.md).
       demote_i64: whether 64-bit integers are to be made 32 bits wide for it.
@@ -125,8 +123,7 @@ class Target:
                 raise InputError(
                     f"target {self.name}", told, next_step=f"write {name}={allowed[-1]!r}, or leave it out"
                 )
-        for form in sorted(frozenset(self.refused_forms)):
-            one_of("refused_forms", form, REFUSED_FORMS)
+        _check_forms(self.refused_forms)
         for name, value in taken.items():
             object.__setattr__(self, name, value)
 
@@ -206,6 +203,14 @@ def _frozen(what: str, names: Collection[str]) -> frozenset[str]:
         told = f"{what} is a collection of names, not {shown(names)}"
         raise InputError("", told, next_step=f"write {what}={{{shown(names if isinstance(names, str) else EXAMPLE)}}}")
     return frozenset(names)
+
+
+def _check_forms(words: Collection[str]) -> None:
+    """Check that each word is a quirk's."""
+    for word in sorted(frozenset(words)):
+        from hlo_lower.ops.quirks import WORDS  # which read ops; a target without a form needs none
+
+        one_of("refused_forms", word, WORDS)
 
 
 def _check_table(what: str, table: object) -> None:

@@ -23,37 +23,24 @@ ALONE = ("crashed", "timed out")
 
 @dataclass(frozen=True)
 class Settings:
-    """How the suite is judged.
+    """How the suite is judged."""
 
-    Attributes:
-      consumer: its name.
-      options: of the conversion, target and policy included.
-      limit: seconds for a version of a module.
-      memory: bytes for the consumer's process.
-    """
-
-    consumer: str
-    options: Options
-    limit: float = LIMIT
-    memory: int = MEMORY
+    consumer: str  # its name
+    options: Options  # of the conversion, target and policy included
+    limit: float = LIMIT  # seconds for a version of a module
+    memory: int = MEMORY  # bytes for the consumer's process
 
 
 @dataclass(frozen=True)
 class Check:
-    """A module on one set of arguments.
+    """A module on one set of arguments."""
 
-    Attributes:
-      module: its name.
-      indices: which of `INDICES`.
-      native, converted: what became of the two versions.
-      rules: what lowered it; "" where nothing did.
-    """
-
-    module: str
-    indices: str
+    module: str  # its name
+    indices: str  # which of `INDICES`
+    # native, converted: what became of the two versions
     native: ConsumerOutcome
     converted: ConsumerOutcome
-    rules: str = ""
+    rules: str = ""  # what lowered it; "" where nothing did
 
 
 def check_conformance(
@@ -63,11 +50,8 @@ def check_conformance(
     jobs: int = 1,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Check]:
-    """Judge modules; the checks of each stand together, in the order of `INDICES`.
-
-    Raises:
-      HloLowerError: the consumer is not installed, or the target or an option cannot be used.
-    """
+    """Judge modules; the checks of each stand together, in the order of `INDICES`. HloLowerError if the consumer is
+    not installed, or the target or an option cannot be used."""
     consumer_named(settings.consumer).require()
     found: dict[int, list[Check]] = {}
     for number, checks in _judged(modules, settings, jobs):
@@ -107,7 +91,6 @@ def _judge_of(settings: Settings) -> Judge:
 
 
 def _checks(module: SuiteModule, settings: Settings, judge: Judge) -> list[Check]:
-    """Judge both versions of a module."""
     text, runs = module.text, runs_of(module, settings.options.oob)
     native = _each(judge, text, runs)
     converted, why_not, rules = _converted(text, module.name, settings.options)

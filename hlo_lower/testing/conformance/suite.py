@@ -71,18 +71,14 @@ WITH_EVERY_INDEX_TYPE = (("assign", "f32"), ("add", "f32"))
 
 @dataclass(frozen=True)
 class SuiteModule:
-    """A module of the suite.
+    """A module of the suite."""
 
-    Attributes:
-      form, combiner, element, index_type: what it is.
-      case: the scatter.
-    """
-
+    # form, combiner, element, index_type: what it is
     form: str
     combiner: str
     element: str
     index_type: str
-    case: Case
+    case: Case  # the scatter
 
     @property
     def name(self) -> str:
@@ -124,11 +120,7 @@ SUITE = _suite()
 
 
 def selected(only: Sequence[str]) -> tuple[SuiteModule, ...]:
-    """The modules whose name fits one of the patterns ("rows/add/*"), all of them if none is given.
-
-    Raises:
-      InputError: no name fits.
-    """
+    """The modules whose name fits one of the patterns ("rows/add/*"), all without patterns; InputError if none fits."""
     found = tuple(m for m in SUITE if not only or any(fnmatch(m.name, pattern) for pattern in only))
     if found:
         return found

@@ -34,17 +34,8 @@ def kind_of(failure: str) -> str:
 def write_finding(
     folder: Path, name: str, case: Case, oob: Policy, failure: str, command: str, lower: Callable[[str], Lowered] | None
 ) -> None:
-    """Write NAME.mlir, NAME.lowered.mlir, NAME.npz and NAME.txt.
-
-    Args:
-      folder: where; made if there is none.
-      name: the files' stem.
-      case: what failed.
-      oob: the policy.
-      failure: what is wrong.
-      command: repeats it.
-      lower: lowers it once more; None where that takes the process down.
-    """
+    """Write NAME.mlir, NAME.lowered.mlir, NAME.npz and NAME.txt into a folder; `lower` is None where that takes the
+    process down."""
     folder.mkdir(parents=True, exist_ok=True)
     text = module_text([case])
     (folder / f"{name}.mlir").write_text(f"// oob={oob}: {failure.splitlines()[0]}\n{text}")

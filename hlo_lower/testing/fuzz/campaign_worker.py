@@ -24,13 +24,7 @@ def built_in(
     float_mode: FloatMode = "exact",
     registry: CompositeLoweringRegistry | None = None,
 ) -> Callable[[str], Lowered]:
-    """Lower to plain StableHLO under a policy.
-
-    Args:
-      oob: the policy.
-      prefer, float_mode: as in `hlo_lower.lower`.
-      registry: the rules; by default those that are installed.
-    """
+    """Lower to plain StableHLO under a policy."""
     options = Options(oob=oob, float_mode=float_mode, prefer=tuple(prefer))
     return lambda text: lower(text, options=options, name="fuzzed", registry=registry)
 
@@ -44,20 +38,13 @@ BATCHES_PER_PROCESS = 60
 
 @dataclass(frozen=True)
 class BatchJudge:
-    """Judges a batch, in a process.
+    """Judges a batch, in a process."""
 
-    Attributes:
-      oob: the policy.
-      prefer: rules that are taken wherever they are right.
-      float_mode: whether sums and products of floats keep their order.
-    """
-
-    oob: Policy
-    prefer: tuple[str, ...] = ()
-    float_mode: FloatMode = "exact"
+    oob: Policy  # the policy
+    prefer: tuple[str, ...] = ()  # rules that are taken wherever they are right
+    float_mode: FloatMode = "exact"  # whether sums and products of floats keep their order
 
     def __call__(self, batch: Sequence[Case]) -> Judged:
-        """What became of its cases."""
         return judge(batch, built_in(self.oob, self.prefer, self.float_mode), self.oob)
 
 
@@ -68,14 +55,7 @@ def judged_in_processes(
     jobs: int,
     time_limit: float = TIME_LIMIT,
 ) -> Generator[tuple[Sequence[Case], Judged]]:
-    """Each batch, or each of its parts, with what became of it, as they are done.
-
-    Args:
-      call: judges a batch; it is pickled.
-      batches: of cases.
-      jobs: how many processes.
-      time_limit: seconds for one batch.
-    """
+    """Each batch, or each of its parts, with what became of it, as they are done; `call` is pickled."""
     fresh, halves = iter(batches), list[Sequence[Case]]()
     while works := [*halves, *islice(fresh, jobs * BATCHES_PER_PROCESS)]:
         halves = list[Sequence[Case]]()

@@ -8,7 +8,7 @@ from hlo_lower.testing.fuzz.drawn_types import INDEX_TYPES
 from hlo_lower.testing.fuzz.families import FAMILIES, draw_region
 from hlo_lower.testing.fuzz.layouts import LAYOUTS, draw_form
 from hlo_lower.testing.fuzz.update_computations import UpdateComputation
-from hlo_lower.verify.drive.index_regimes import REGIMES
+from hlo_lower.verify.drive.input_roles import REGIMES
 
 ARGUMENT_SETS = 4
 """Sets of arguments that each scatter is run with."""

@@ -10,28 +10,22 @@ from numpy.typing import NDArray
 from hlo_lower.testing.fuzz.case import Case
 from hlo_lower.testing.fuzz.drawn_types import TYPES, DrawnType
 from hlo_lower.testing.fuzz.index_columns import compute
-from hlo_lower.verify.drive.index_regimes import Column as Extent
-from hlo_lower.verify.drive.index_regimes import starts_in, with_special_values
+from hlo_lower.verify.drive.input_roles import Column as Extent
+from hlo_lower.verify.drive.input_roles import starts_in, with_special_values
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """One set of arguments.
+    """One set of arguments."""
 
-    Attributes:
-      operands, updates: one per operand.
-      given: the runtime arguments that the indices are computed from.
-      captured: the runtime values that the region captures.
-      indices: the index tensor that `given` makes, as NumPy computes it.
-    """
-
+    # operands, updates: one per operand
     operands: tuple[Array, ...]
     updates: tuple[Array, ...]
-    given: tuple[Array, ...]
-    captured: tuple[Array, ...]
-    indices: Array
+    given: tuple[Array, ...]  # the runtime arguments that the indices are computed from
+    captured: tuple[Array, ...]  # the runtime values that the region captures
+    indices: Array  # the index tensor that `given` makes, as NumPy computes it
 
     @property
     def all(self) -> tuple[Array, ...]:

@@ -3,34 +3,23 @@
 from dataclasses import dataclass
 
 from hlo_lower.testing.fuzz.index_columns import DrawnColumn
-from hlo_lower.verify.judges.reference.scatter import ScatterNumbers
+from hlo_lower.verify.judges.definitions import ScatterNumbers
 
 
 @dataclass(frozen=True)
 class CaseForm:
-    """Shapes and dimension numbers of a legal scatter.
+    """Shapes and dimension numbers of a legal scatter."""
 
-    Attributes:
-      operand: the operands' shape.
-      window: the window's extents, of the operand's rank; 1 in inserted and batching dims.
-      inserted: the inserted window dims.
-      batching: (operand dim, scatter dim) pairs, sorted by operand dim.
-      positions: N0, ..., Nm, in the order of the indices.
-      columns: one per component of the index vector; their dims are `scatter_dims_to_operand_dims`.
-      index_vector_dim: where the index vector stands among the dims of the indices.
-      implicit: it stands nowhere: the one component is the indices as they are.
-      window_places: `update_window_dims`.
-    """
-
-    operand: tuple[int, ...]
-    window: tuple[int, ...]
-    inserted: tuple[int, ...]
-    batching: tuple[tuple[int, int], ...]
-    positions: tuple[int, ...]
+    operand: tuple[int, ...]  # the operands' shape
+    window: tuple[int, ...]  # the window's extents, of the operand's rank; 1 in inserted and batching dims
+    inserted: tuple[int, ...]  # the inserted window dims
+    batching: tuple[tuple[int, int], ...]  # (operand dim, scatter dim) pairs, sorted by operand dim
+    positions: tuple[int, ...]  # N0, ..., Nm, in the order of the indices
+    # one per component of the index vector; their dims are `scatter_dims_to_operand_dims`
     columns: tuple[DrawnColumn, ...]
-    index_vector_dim: int
-    implicit: bool
-    window_places: tuple[int, ...]
+    index_vector_dim: int  # where the index vector stands among the dims of the indices
+    implicit: bool  # it stands nowhere: the one component is the indices as they are
+    window_places: tuple[int, ...]  # `update_window_dims`
 
     @property
     def kept(self) -> tuple[int, ...]:

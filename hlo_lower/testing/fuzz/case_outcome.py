@@ -10,32 +10,20 @@ from hlo_lower.testing.fuzz.case import CELLS, IMPOSSIBLE
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """What became of a case.
+    """What became of a case."""
 
-    Attributes:
-      name: the case's.
-      subset, family: what `classify` says.
-      rule: the lowering that was chosen.
-      judges: who compared results: "reference", "XLA".
-      not_xla: why XLA compared none, or not all argument sets; "" if it compared all.
-      ran_on: what ran the lowered case: "XLA", "interpreter", or "" if nothing could.
-      why_not_xla_ran: why it was not XLA.
-      bites: what changes the result: "overhang", "drop", "duplicate".
-      second_look: whether it was equal only without fusion and algebraic simplification.
-      failure: "" or what is wrong.
-    """
-
-    name: str
+    name: str  # the case's
+    # subset, family: what `classify` says
     subset: str = ""
     family: str = ""
-    rule: str = ""
-    judges: tuple[str, ...] = ()
-    not_xla: str = ""
-    ran_on: str = ""
-    why_not_xla_ran: str = ""
-    bites: tuple[str, ...] = ()
-    second_look: bool = False
-    failure: str = ""
+    rule: str = ""  # the lowering that was chosen
+    judges: tuple[str, ...] = ()  # who compared results: "reference", "XLA"
+    not_xla: str = ""  # why XLA compared none, or not all argument sets; "" if it compared all
+    ran_on: str = ""  # what ran the lowered case: "XLA", "interpreter", or "" if nothing could
+    why_not_xla_ran: str = ""  # why it was not XLA
+    bites: tuple[str, ...] = ()  # what changes the result: "overhang", "drop", "duplicate"
+    second_look: bool = False  # whether it was equal only without fusion and algebraic simplification
+    failure: str = ""  # "" or what is wrong
 
 
 @dataclass

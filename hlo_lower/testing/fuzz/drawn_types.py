@@ -43,15 +43,10 @@ WIDER = {
 
 @dataclass(frozen=True)
 class DrawnType:
-    """An element type.
+    """An element type."""
 
-    Attributes:
-      name: as MLIR prints it.
-      kind: what may be computed in it.
-    """
-
-    name: str
-    kind: Class
+    name: str  # as MLIR prints it
+    kind: Class  # what may be computed in it
 
     @property
     def dtype(self) -> np.dtype[Any]:

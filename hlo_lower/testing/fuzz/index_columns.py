@@ -90,18 +90,11 @@ def compute(
     argument: tuple[str, Array | None],
     prefix: str,
 ) -> tuple[list[str], str, Array]:
-    """Write and compute a column.
+    """Write and compute a column: the lines, its name and its value.
 
-    Args:
-      column: what it is.
-      positions: N0, ..., Nm.
-      element: the type that it is computed in.
-      extent: the operand's and the window's size in its dim.
-      argument: name and value of its runtime argument, zeros where only the text matters.
-      prefix: what the names of its values begin with.
-
-    Returns:
-      The lines, the name of the column and its value.
+    It is computed in the type `element` at positions N0, ..., Nm for the extents of operand and window in its dim.
+    `argument` has the name and the value of its runtime argument, zeros where only the text matters; names begin with
+    `prefix`.
     """
     lines = _Lines(prefix, element, [])
     name, given = argument
@@ -177,13 +170,7 @@ def _treat(
 def moved(
     column: DrawnColumn, dims: Sequence[int], scatter_dims: Sequence[int], positions: Sequence[int]
 ) -> DrawnColumn:
-    """The same column after the operand dims and the scatter dims have been put in another order.
-
-    Args:
-      column: as it was.
-      dims, scatter_dims: the new number of each dim.
-      positions: the scatter dims as they were.
-    """
+    """The same column after the operand dims and the scatter dims have been put in another order."""
     values = column.values
     if values:
         order = sorted(range(len(positions)), key=lambda d: scatter_dims[d])

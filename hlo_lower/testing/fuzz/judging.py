@@ -34,7 +34,7 @@ from hlo_lower.testing.fuzz.reassociated import allowances, difference_within
 from hlo_lower.testing.fuzz.sensitivity import Policy, bites, overhangs, reference
 from hlo_lower.verify.bounds.compare import Difference, first_difference
 from hlo_lower.verify.judges.interpreter import InterpreterError, shared_interpreter
-from hlo_lower.verify.judges.xla_errors import why_xla_errs
+from hlo_lower.verify.judges.xla_defects import why_xla_errs
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 
 
@@ -78,13 +78,7 @@ class Judged:
 
 
 def judge(cases: Sequence[Case], lower: Lower, oob: Policy) -> Judged:
-    """Judge cases.
-
-    Args:
-      cases: one batch.
-      lower: the lowering under test, for that policy.
-      oob: the policy.
-    """
+    """Judge cases."""
     judged = Judged()
     _judge(cases, lower, oob, judged)
     return judged
@@ -111,8 +105,6 @@ def _judge(cases: Sequence[Case], lower: Lower, oob: Policy, judged: Judged) -> 
 
 
 class _Batch:
-    """Cases that have been lowered."""
-
     def __init__(self, cases: Sequence[Case], lowered: Lowered, lower: Lower, oob: Policy, judged: Judged) -> None:
         self._cases = cases
         self._lowered = lowered

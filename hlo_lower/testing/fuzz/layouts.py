@@ -24,13 +24,11 @@ def draw_form(draw: Draw, subset: str, index_type: str) -> CaseForm:
 
 
 def _ones(sketch: Sketch) -> None:
-    """Scatter dims of one window."""
     for _ in range(sketch.draw.choice((1, 0, 2))):
         sketch.scatter_dim(1)
 
 
 def _many(sketch: Sketch) -> None:
-    """Scatter dims of several windows."""
     sketch.scatter_dim(sketch.draw.integer(2, 5))
     if sketch.draw.chance(25):
         sketch.scatter_dim(sketch.draw.integer(1, 3))

@@ -14,17 +14,11 @@ from hlo_lower.testing.fuzz.update_computations import region_text
 
 @dataclass(frozen=True)
 class CaseText:
-    """A case as a function.
+    """A case as a function."""
 
-    Attributes:
-      arguments: types of its arguments: operands, updates, those of the indices, captured values.
-      results: types of its results.
-      function: the text, from "func.func" on; helper functions follow it.
-    """
-
-    arguments: tuple[str, ...]
-    results: tuple[str, ...]
-    function: str
+    arguments: tuple[str, ...]  # types of its arguments: operands, updates, those of the indices, captured values
+    results: tuple[str, ...]  # types of its results
+    function: str  # the text, from "func.func" on; helper functions follow it
 
 
 def case_text(case: Case, symbol: str = "main") -> CaseText:

@@ -17,7 +17,7 @@ from hlo_lower.testing.fuzz.case import Case
 from hlo_lower.testing.fuzz.case_arguments import Arguments
 from hlo_lower.testing.fuzz.sensitivity import Policy
 from hlo_lower.verify.bounds.compare import Difference, first_difference
-from hlo_lower.verify.judges.reference.scatter import scatter
+from hlo_lower.verify.judges.definitions import scatter
 
 Array = NDArray[Any]
 
@@ -25,12 +25,7 @@ Array = NDArray[Any]
 def allowances(case: Case, combiner: str, arguments: Arguments, expected: list[Array], oob: Policy) -> list[Array]:
     """For each result the distance from what is expected that another order may come to; 0 asks for equal bits.
 
-    Args:
-      case: the scatter.
-      combiner: as its record has it: "add", or "assign, add" where operands differ.
-      arguments: what it is run with.
-      expected: its results in order.
-      oob: the policy.
+    The combiner is as its record has it: "add", or "assign, add" where operands differ.
     """
     names = [name.strip() for name in combiner.split(",")]
     names *= len(expected) // len(names)
@@ -70,7 +65,6 @@ def _parts(array: Array) -> tuple[Array, ...]:
 
 
 def _allowance(case: Case, name: str, k: int, arguments: Arguments, expected: Array, oob: Policy) -> Array:
-    """The allowance of one result."""
     declared = element_type(case.region.elements[k])
     largest, smallest = declared.most, declared.smallest
     operand, updates = _magnitudes(arguments.operands[k]), _magnitudes(arguments.updates[k])

@@ -11,7 +11,7 @@ from hlo_lower.testing.fuzz.case_arguments import Arguments
 from hlo_lower.testing.fuzz.drawn_types import TYPES
 from hlo_lower.testing.fuzz.update_computations import evaluate
 from hlo_lower.verify.bounds.compare import first_difference
-from hlo_lower.verify.judges.reference.scatter import count_hits, scatter
+from hlo_lower.verify.judges.definitions import count_hits, scatter
 
 Array = NDArray[Any]
 Policy = Literal["xla", "spec"]

@@ -18,14 +18,8 @@ AT_A_TIME = 12
 
 
 def shrink(case: Case, choices: Sequence[int], fails: Fails, most: int = MOST_TRIALS) -> tuple[Case, tuple[int, ...]]:
-    """The simplest case that was found to fail, and its choices.
-
-    Args:
-      case: a failing case.
-      choices: what it was drawn from.
-      fails: tells which cases fail; it is given several at a time.
-      most: trials.
-    """
+    """The simplest case that was found to fail in at most so many trials, and its choices; `fails` tells which of
+    several cases fail."""
     best, best_case, trials = tuple(choices), case, 0
     seen = {best}
     progress = True

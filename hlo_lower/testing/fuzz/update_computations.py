@@ -11,30 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
-from hlo_lower.verify.judges.reference.rounded_arithmetic import apply
+from hlo_lower.verify.judges.definitions import apply
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Expr:
-    """A scalar expression.
+    """A scalar expression."""
 
-    Attributes:
-      op: "current", "update" (number says of which operand), "constant" (number is its value), "captured constant"
-        (the same, from around the region), "captured" (number of a runtime value from around it), "convert", or an op
-        of `verify.reference.rounded_arithmetic`.
-      element: the type of its value.
-      args: what it is computed from.
-      number: see op.
-      form: "" as the op itself; "call": in a function that the region calls; "boxed": on tensors of one element,
-        which no scalar op lifts, so that a lowering has to go through `stablehlo.map`.
-    """
-
+    # "current", "update" (number says of which operand), "constant" (number is its value), "captured constant" (the
+    # same, from around the region), "captured" (number of a runtime value from around it), "convert", or an op of
+    # `verify.judges.definitions`
     op: str
-    element: str
-    args: tuple["Expr", ...] = ()
-    number: int = 0
+    element: str  # the type of its value
+    args: tuple["Expr", ...] = ()  # what it is computed from
+    number: int = 0  # see op
+    # "" as the op itself; "call": in a function that the region calls; "boxed": on tensors of one element, which no
+    # scalar op lifts, so that a lowering has to go through `stablehlo.map`
     form: str = ""
 
 
@@ -68,13 +62,8 @@ class UpdateComputation:
 def evaluate(
     region: UpdateComputation, currents: Sequence[Array], updates: Sequence[Array], captured: Sequence[Array]
 ) -> list[Array]:
-    """The new values of a region on windows.
-
-    Args:
-      region: the update computation.
-      currents, updates: an array per operand.
-      captured: the runtime values that it takes from around it, scalars, by number.
-    """
+    """The new values of a region on windows, an array per operand; `captured` are the scalars that it takes from
+    around it."""
     shape = currents[0].shape
     values: dict[Expr, Array] = {}
     with np.errstate(all="ignore"):
@@ -97,27 +86,16 @@ def evaluate(
 
 @dataclass(frozen=True)
 class RegionText:
-    """The text of a region.
+    """The text of a region."""
 
-    Attributes:
-      around: lines before the scatter that define what the region captures.
-      body: the region, from its block's label to its return.
-      functions: functions that it calls.
-    """
-
-    around: tuple[str, ...]
-    body: tuple[str, ...]
-    functions: tuple[str, ...]
+    around: tuple[str, ...]  # lines before the scatter that define what the region captures
+    body: tuple[str, ...]  # the region, from its block's label to its return
+    functions: tuple[str, ...]  # functions that it calls
 
 
 def region_text(region: UpdateComputation, symbol: str, captured: Sequence[str]) -> RegionText:
-    """Write a region.
-
-    Args:
-      region: the update computation.
-      symbol: what the names of its functions begin with.
-      captured: names of the runtime values that it captures, by number.
-    """
+    """Write a region; names of its functions begin with `symbol`, and `captured` names the values that it takes from
+    around it."""
     scalars = [typed((), e) for e in region.elements]
     arguments = [f"%{word}{i}: {t}" for word in ("c", "u") for i, t in enumerate(scalars)]
     names: dict[Expr, str] = {}

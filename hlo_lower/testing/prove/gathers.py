@@ -1,16 +1,22 @@
-"""The family of gathers: the same small extents, for targets that take fewer and fewer of them."""
+"""The families of gathers, for targets that take fewer and fewer of them, and of gathers and scatters of open size."""
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import Literal
 
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.gather.facts import GatherStrategy, TakenGather
+from hlo_lower.facts.scatter.dynamic import Positions, WindowSizes
+from hlo_lower.ir import mlir
 from hlo_lower.ops.names import CONCATENATE, DYNAMIC_SLICE, GATHER, REDUCE, SCATTER
-from hlo_lower.ops.targets.refused_forms import RefusedForm
+from hlo_lower.ops.quirks.moves import ORDERED_WINDOWS
 from hlo_lower.ops.targets.target import Target
-from hlo_lower.testing.fuzz.drawn_types import typed
+from hlo_lower.testing.fuzz.case_forms import CaseForm
+from hlo_lower.testing.fuzz.drawn_types import OPEN, typed
 from hlo_lower.testing.prove.proof_case import ProofCase, op_case
+from hlo_lower.testing.prove.scatters import BODIES, forms, is_vector_last, runtime, scatter_case
 
 _REFUSED = {SCATTER: "lowered", GATHER: "not taken"}
 
@@ -30,23 +36,14 @@ TARGETS: Mapping[GatherStrategy, Target] = {
 
 @dataclass(frozen=True)
 class GatherShape:
-    """The shapes and dimension numbers of a gather; positions stand first, the index vector last.
+    """The shapes and dimension numbers of a gather; positions stand first, the index vector last."""
 
-    Attributes:
-      operand: its shape.
-      window: the slice sizes.
-      collapsed: dims of extent 1 that the result lacks.
-      indexed: the operand dims of the components.
-      positions: the shape of the indices without the index vector.
-      is_batched: whether dim 0 of the operand is a batching dim.
-    """
-
-    operand: tuple[int, ...]
-    window: tuple[int, ...]
-    collapsed: tuple[int, ...]
-    indexed: tuple[int, ...]
-    positions: tuple[int, ...]
-    is_batched: bool = False
+    operand: tuple[int, ...]  # its shape
+    window: tuple[int, ...]  # the slice sizes
+    collapsed: tuple[int, ...]  # dims of extent 1 that the result lacks
+    indexed: tuple[int, ...]  # the operand dims of the components
+    positions: tuple[int, ...]  # the shape of the indices without the index vector
+    is_batched: bool = False  # whether dim 0 of the operand is a batching dim
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -96,21 +93,14 @@ def gather_cases(rule: Rule) -> Iterator[ProofCase]:
     is_not_taken = TakenGather.NOT in rule.constraints["taken"]
     target = TARGETS[GatherStrategy(forms[0])] if is_not_taken else _CLAMPS_NOT
     if TakenGather.ORDERED in rule.constraints["taken"]:
-        target = Target("npu", refused_forms=[RefusedForm.ORDERED_WINDOWS.value])
+        target = Target("npu", refused_forms=[ORDERED_WINDOWS.word])
     is_clamped = TakenGather.WHOLE in rule.constraints["taken"]
     for shape, index, element in product(shapes(), ("i8", "i32", "ui8"), ("f32", "i8", "i1")):
         yield gather_case(shape, index, element, target, is_clamped=is_clamped)
 
 
 def gather_case(shape: GatherShape, index: str, element: str, target: Target, *, is_clamped: bool) -> ProofCase:
-    """The module of a gather.
-
-    Args:
-      shape: its shapes.
-      index, element: types of the indices and of the operand.
-      target: who is to read it.
-      is_clamped: whether the module brings the starts into bounds.
-    """
+    """The module of a gather; `is_clamped`: it brings the starts into bounds."""
     operand, starts = typed(shape.operand, element), typed(shape.indices, index)
     result = typed((*shape.positions, *shape.offsets), element)
     limits = [shape.operand[d] - shape.window[d] for d in shape.indexed]
@@ -133,3 +123,69 @@ def gather_case(shape: GatherShape, index: str, element: str, target: Target, *,
     told = f"{'x'.join(map(str, shape.operand))}: windows {list(shape.window)} at dims {list(shape.indexed)}"
     name = f"{told}, positions {list(shape.positions)}, {index} {'clamped' if is_clamped else 'runtime'}, {element}"
     return op_case(name, f"%o: {operand}, %i: {starts}", result, lines, target)
+
+
+# --- scatters and gathers with dims of open size: lowered as such, and proved at each size of the family ---
+#
+# What is proved is the lowered module after jaxlib's own shape refinement, against the module of static shape.
+
+
+_TAKES_GATHERS = Target("no_f64", refused={SCATTER: "lowered"}, refused_dtypes={"f64": "not there"})
+
+POLICIES: tuple[Literal["xla", "spec"], ...] = ("xla", "spec")
+
+
+def dynamic_scatter_cases(rule: Rule) -> Iterator[ProofCase]:
+    """Every case that a rule for scatters of dynamic shape may take."""
+    bodies = [body for body in BODIES if body.combiner in rule.constraints["combiner"] and not body.is_wide]
+    is_one = Positions.ONE in rule.constraints.get("positions", frozenset(Positions) - {Positions.ONE})
+    opens_windows = WindowSizes.STATIC not in rule.constraints.get("window_sizes", ())
+    turn = 0
+    for form, index, oob in product(forms(), ("i8", "i32"), POLICIES):
+        if (not form.positions) != is_one or not is_vector_last(form) or (len(form.operand) > 1 and index == "i32"):
+            continue
+        turn += 1
+        body = bodies[turn % len(bodies)]
+        opened = _opened(form, opens_windows=opens_windows)
+        case, lowered = (scatter_case(next(runtime(f, index)), body, index, oob, {}) for f in (form, opened))
+        if opened != form:
+            yield replace(case, dynamic_text=lowered.text)
+
+
+def _opened(form: CaseForm, *, opens_windows: bool) -> CaseForm:
+    """The form with open extents: all of them, or those of indexed dims that the window has.
+
+    The latter leave what a position reads and writes of known size.
+    """
+    if opens_windows:
+        operand, positions = (OPEN,) * len(form.operand), (OPEN,) * len(form.positions)
+        window = tuple(OPEN if d in form.kept else w for d, w in enumerate(form.window))
+        return replace(form, operand=operand, window=window, positions=positions)
+    opened = {column.dim for column in form.columns} & set(form.kept)
+    return replace(form, operand=tuple(OPEN if d in opened else n for d, n in enumerate(form.operand)))
+
+
+def dynamic_gather_cases(rule: Rule) -> Iterator[ProofCase]:
+    """Every case that a rule for gathers of dynamic shape may take: the operand's dims are open."""
+    is_left = TakenGather.WHOLE in rule.constraints["taken"]
+    for case in gather_cases(rule):
+        options = {"target": _TAKES_GATHERS} if is_left else case.options
+        shape = case.text.partition("%o: tensor<")[2].partition(">")[0]
+        opened = re.sub(r"\d+x", "?x", shape)
+        if is_left == ("clamped" in case.name) and ", f32" in case.name:
+            text = case.text.replace(f"%o: tensor<{shape}>", f"%o: tensor<{opened}>")
+            text = text.replace(f": (tensor<{shape}>,", f": (tensor<{opened}>,")
+            yield ProofCase(case.text, case.name, case.oob, options, dynamic_text=text)
+
+
+def at_static_sizes(text: str, static: str) -> str:
+    """A module of dynamic shape at the sizes that another one has, or RefinementError."""
+    context = mlir.shared_context(len(text))
+    module, like = (mlir.parse_module(source, context) for source in (text, static))
+    main = next(op.operation for op in like.body.operations if _is_main(op.operation))
+    types = [str(argument.type) for argument in main.regions[0].blocks[0].arguments]
+    return mlir.print_module(mlir.refine_shapes(module, types))
+
+
+def _is_main(operation: mlir.RawOperation) -> bool:
+    return operation.name == "func.func" and mlir.symbol_name(operation.attributes["sym_name"]) == "main"

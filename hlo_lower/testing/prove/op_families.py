@@ -7,15 +7,16 @@ from typing import TypeAlias
 from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.sort.sort_facts import SortStrategy
-from hlo_lower.lowering.control.control import ControlOp, Way
+from hlo_lower.lowering.control import ControlOp, Way
 from hlo_lower.lowering.plain.composite import TakenComposite
 from hlo_lower.lowering.single_ops.plain_op import Elements, PlainOp
 from hlo_lower.lowering.single_ops.reverse import Axes
 from hlo_lower.lowering.types.carried.carrier import Form
 from hlo_lower.lowering.types.carried.exactness import TABLE
 from hlo_lower.ops.names import AND, BITCAST_CONVERT, CONVERT, OR, REVERSE, SCATTER, SORT
+from hlo_lower.ops.quirks.branches import MANY
+from hlo_lower.ops.quirks.moves import REVERSED_APART
 from hlo_lower.ops.targets.costs import COSTS
-from hlo_lower.ops.targets.refused_forms import RefusedForm
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.drawn_types import typed
 from hlo_lower.testing.prove.proof_case import ProofCase, op_case
@@ -152,7 +153,7 @@ def reverse_cases(rule: Rule) -> Iterator[ProofCase]:
     refused = {REVERSE: "none", SCATTER: "lowered"}
     target = Target("no_reverse", refused=refused, costs=COSTS.with_entry("few_windows", few))
     if Axes.APART in rule.constraints.get("axes", ()):
-        target = Target("npu", refused_forms=[RefusedForm.REVERSED_APART.value])
+        target = Target("npu", refused_forms=[REVERSED_APART.word])
     for shape in REVERSED_SHAPES:
         for dims in chain.from_iterable(combinations(range(len(shape)), n) for n in range(len(shape) + 1)):
             for element in ("f32", "i8"):
@@ -210,7 +211,7 @@ def control_cases(rule: Rule) -> Iterator[ProofCase]:
     target = Target("no_control", refused={**refused, SCATTER: "lowered"})
     if set(ops) == {ControlOp.CASE} and Way.ONE in rule.constraints.get("way", ()):
         scatter = {SCATTER: "lowered"}
-        target = Target("few_branches", refused=scatter, refused_forms=[RefusedForm.MANY.value])
+        target = Target("few_branches", refused=scatter, refused_forms=[MANY.word])
     for element in ("i32", "f32", "i8"):
         for op in ControlOp:
             for name, arguments, result, lines in _FORMS[op](element) if op in ops else ():
@@ -324,16 +325,8 @@ def sort_case(
     has_second: bool = False,
     rows: int | None = None,
 ) -> ProofCase:
-    """The module of a sort of keys, with a tensor that goes along.
-
-    Args:
-      shape, dim: what is sorted, and along which dim.
-      direction: LT or GT.
-      element: of the keys.
-      target: who is to read it.
-      has_second: whether equal keys are decided by what goes along.
-      rows: how many rows are read; None for all.
-    """
+    """The module of a sort of keys along a dim, LT or GT, with a tensor that goes along, which decides equal keys if
+    `has_second`; only so many rows are read, if given."""
     keys, along = typed(shape, element), typed(shape, "i8")
     kind = element_type(element).compare_type
     pair, other = f"(tensor<{element}>, tensor<{element}>) -> tensor<i1>", "(tensor<i8>, tensor<i8>) -> tensor<i1>"

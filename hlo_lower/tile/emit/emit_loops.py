@@ -7,7 +7,7 @@ from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.loops.tiled_loop import TiledLoop
+from hlo_lower.lowering.loops import TiledLoop
 from hlo_lower.ops.axes.cut import THREADED
 from hlo_lower.ops.axes.reduction import combiner_of
 from hlo_lower.ops.axes.windows import clamped_starts
@@ -20,25 +20,16 @@ from hlo_lower.tile.prepare.topological_order import put_in_order
 
 @dataclass(frozen=True)
 class Sizes:
-    """How a plan's loops are built.
+    """How a plan's loops are built."""
 
-    Attributes:
-      steps: steps of a tile.
-      most: bytes beyond which what a tile gives to an accumulator is itself computed tile by tile.
-      is_unrolled: whether each tile is built by itself, in the place of a `stablehlo.while`.
-    """
-
-    steps: int
-    most: int
-    is_unrolled: bool = False
+    steps: int  # steps of a tile
+    most: int  # bytes beyond which what a tile gives to an accumulator is itself computed tile by tile
+    is_unrolled: bool = False  # whether each tile is built by itself, in the place of a `stablehlo.while`
 
 
 def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> list[Node]:
-    """Build the loops of a plan in the place of its nodes; the program is not to be used any more.
-
-    Returns:
-      Those that are a `stablehlo.while`.
-    """
+    """Build the loops of a plan in the place of its nodes, which ends the program; those that are a
+    `stablehlo.while`."""
     whole: dict[Value, Value] = {}
     inside = {node for loop in plan.loops for node in loop.nodes}
     with mlir.active(program.graph.context):
@@ -70,7 +61,6 @@ def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: di
 
 
 def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
-    """The values that a loop takes from around it; what is made in it are not these but what it is made of."""
     read = [value for value, _ in read_around(program, plan, loop)]
     found: dict[Value, None] = {}
     for value in read:  # grows
@@ -120,7 +110,6 @@ def is_splat(node: Node | None) -> bool:
 
 
 def _empty(build: Builder, value: Value) -> Value:
-    """What tiles are written over: any value."""
     return build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), value.static_shape)
 
 

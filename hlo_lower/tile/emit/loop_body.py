@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hlo_lower.facts.memory.dataflow import Dataflow, size_of
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.loops.tiled_loop import TiledLoop, rounded
+from hlo_lower.lowering.loops import TiledLoop, rounded
 from hlo_lower.ops.axes.cut import THREADED, AxisLink, Cut, OpAxes, Steps
 from hlo_lower.ops.axes.materialize import Bindings, accumulate, materialize, yield_to
 from hlo_lower.tile.emit.phases import Loop, reads_tile
@@ -19,13 +19,8 @@ thread (it ends in a `dynamic_update_slice`), and others multiply meanwhile, but
 
 
 class LoopBody:
-    """Builds the tiles of a loop.
-
-    Args:
-      program, labels, loop: what is computed, and how it is cut.
-      given: the values that the loop takes from around it.
-      most: bytes beyond which what a tile gives to an accumulator is itself computed tile by tile.
-    """
+    """Builds the tiles of a loop, which takes `given` from around it. What a tile gives to an accumulator is itself
+    computed tile by tile where it has more than `most` bytes."""
 
     def __init__(self, program: Dataflow, labels: Labels, loop: Loop, given: Sequence[Value], most: int) -> None:
         self.program, self.labels, self._loop = program, labels, loop
@@ -60,8 +55,6 @@ class LoopBody:
 
 
 class _Tile:
-    """One tile, while it is built."""
-
     def __init__(self, body: LoopBody, build: Builder, bound: Bindings, steps: Steps) -> None:
         self._body, self._build, self._bound, self._steps = body, build, bound, steps
         self.whole: dict[Value, Value] = {}

@@ -14,32 +14,22 @@ from hlo_lower.tile.find.labels import Labels
 
 @dataclass
 class Loop:
-    """What a loop computes.
+    """What a loop computes."""
 
-    Attributes:
-      nodes: those in it, in program order.
-      tiles: labelled values that leave it, as results that are written tile by tile.
-      accumulators: nodes whose result is combined from what the tiles give.
-      again: those of its nodes that an earlier loop has, too.
-    """
-
-    nodes: list[Node] = field(default_factory=list[Node])
+    nodes: list[Node] = field(default_factory=list[Node])  # those in it, in program order
+    # labelled values that leave it, as results that are written tile by tile
     tiles: list[Value] = field(default_factory=list[Value])
+    # nodes whose result is combined from what the tiles give
     accumulators: list[Node] = field(default_factory=list[Node])
-    again: list[Node] = field(default_factory=list[Node])
+    again: list[Node] = field(default_factory=list[Node])  # those of its nodes that an earlier loop has, too
 
 
 @dataclass(frozen=True)
 class LoopPlan:
-    """The loops that labels ask for, in order.
+    """The loops that labels ask for, in order."""
 
-    Attributes:
-      labels: what is cut where.
-      loops: in order; between them stands what needs the whole of what one gives.
-    """
-
-    labels: Labels
-    loops: tuple[Loop, ...]
+    labels: Labels  # what is cut where
+    loops: tuple[Loop, ...]  # in order; between them stands what needs the whole of what one gives
 
 
 def reads_tile(labels: Labels, node: Node, number: int) -> bool:
@@ -70,7 +60,6 @@ def cut(program: Dataflow, labels: Labels) -> LoopPlan:
 
 
 def _phases(program: Dataflow, labels: Labels) -> dict[Node, int]:
-    """The loop that each labelled node belongs to."""
     phase: dict[Node, int] = {}
     ready = dict.fromkeys(program.block.arguments, 0)  # for each value the first loop that can read all of it
     effects: dict[Node, int] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.facts.memory.liveness import liveness, programs_at_peak
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.loops.tiled_loop import rounded
+from hlo_lower.lowering.loops import rounded
 from hlo_lower.ops.axes.cut import THREADED, Boundary
 from hlo_lower.ops.axes.indexing import counted_dim
 from hlo_lower.ops.names import SCATTER
@@ -51,32 +51,18 @@ AGAIN = 0.5
 
 @dataclass(frozen=True)
 class CostedPlan:
-    """A plan that could be built.
+    """A plan that could be built."""
 
-    Attributes:
-      program: the block that the loops are in.
-      plan: the loops.
-      sizes: how they are built.
-      cost: bytes that it leaves stored or computes again, an estimate to order choices by.
-      rank: 0 for the largest tiles of a plan, 1 for smaller ones.
-    """
-
-    program: Dataflow
-    plan: LoopPlan
-    sizes: Sizes
-    cost: float
-    rank: int = 0
+    program: Dataflow  # the block that the loops are in
+    plan: LoopPlan  # the loops
+    sizes: Sizes  # how they are built
+    cost: float  # bytes that it leaves stored or computes again, an estimate to order choices by
+    rank: int = 0  # 0 for the largest tiles of a plan, 1 for smaller ones
 
 
 def choices(program: Dataflow, budget: int, large: int = LARGE) -> list[CostedPlan]:
-    """The plans for the largest values at the peak, in the entry point or in the loop that it lies in, along each of
-    their axes, the cheapest first.
-
-    Args:
-      program: the entry point.
-      budget: bytes.
-      large: the part of the seed, or of the budget, from which on a value is large.
-    """
+    """The plans for the largest values at the peak, in the entry point or the loop that it lies in, along each of
+    their axes, the cheapest first. From the part `large` of the seed, or of the budget, on a value is large."""
     *outer, last = programs_at_peak(program)
     found = [plan for block in outer for plan in _choices(block, budget, liveness(block).most // SLIGHT, large)]
     found += _choices(last, budget, 1, large)

@@ -18,31 +18,16 @@ NOTHING = 1 << 62
 
 @dataclass(frozen=True)
 class Core:
-    """The values that a loop is about.
+    """The values that a loop is about."""
 
-    Attributes:
-      seed: the one that it is made for.
-      least: bytes from which a value is large.
-      cluster: the large values that are connected with the seed by sharing an op.
-      values: these, and the small ones on paths between them.
-    """
-
-    seed: Value
-    least: int
-    cluster: frozenset[Value]
-    values: frozenset[Value]
+    seed: Value  # the one that it is made for
+    least: int  # bytes from which a value is large
+    cluster: frozenset[Value]  # the large values that are connected with the seed by sharing an op
+    values: frozenset[Value]  # these, and the small ones on paths between them
 
 
 def core_of(program: Dataflow, seed: Value, least: int, fuse: Fuse = "all") -> Core:
-    """The core around a seed.
-
-    Args:
-      program: the program.
-      seed: the result of a node that has axes.
-      least: bytes from which a value is large.
-      fuse: what is computed in the loop with the seed: nothing, what it is computed from, or that and what is computed
-        of it.
-    """
+    """The core around a seed, the result of a node that has axes; from `least` bytes on a value is large."""
     if fuse != "all":
         before = _ancestors(program, seed, least) if fuse == "producers" else set[Value]()
         return Core(seed, NOTHING, frozenset({seed}), frozenset(before | {seed}))
@@ -92,20 +77,14 @@ FEWEST_STEPS = 4
 
 @dataclass
 class Labels:
-    """What is cut, and where.
+    """What is cut, and where."""
 
-    Attributes:
-      core: whose labels they are.
-      dims: the dim of each labelled value.
-      axes: the axis of each node that computes or reduces labelled values.
-      steps: how many steps all labelled dims share.
-      refused: values that came by a second label, or by one that their op does not have; each is read as a whole.
-    """
-
-    core: Core
-    dims: dict[Value, int] = field(default_factory=dict[Value, int])
+    core: Core  # whose labels they are
+    dims: dict[Value, int] = field(default_factory=dict[Value, int])  # the dim of each labelled value
+    # the axis of each node that computes or reduces labelled values
     axes: dict[Node, AxisLink] = field(default_factory=dict[Node, AxisLink])
-    steps: int = 0
+    steps: int = 0  # how many steps all labelled dims share
+    # values that came by a second label, or by one that their op does not have; each is read as a whole
     refused: dict[Value, str] = field(default_factory=dict[Value, str])
 
 

@@ -19,20 +19,14 @@ LIMIT = 600.0
 
 
 def measured(texts: Sequence[str], seconds: float = LIMIT) -> Generator[tuple[int, int | str]]:
-    """XLA's `temp_size_in_bytes` of modules, one after the other: each one's number and bytes, or why there are none.
-
-    Arguments and results of a module are not counted. One takes so many seconds at most.
-    """
+    """XLA's `temp_size_in_bytes` of modules in turn, arguments and results not counted: the number and bytes of
+    each, or why there are none. One may take `seconds`."""
     for number, answer in in_processes(_of, texts, jobs=1, timeout=min(seconds, LIMIT), prepare=_prepare):
         yield number, answer.reason if isinstance(answer, Lost) else answer
 
 
 def known(size: int | str, name: str) -> int:
-    """Bytes that were measured.
-
-    Raises:
-      InputError: there are none, with the reason.
-    """
+    """Bytes that were measured, or InputError with the reason why there are none."""
     if isinstance(size, str):
         raise InputError(name, f"its temporaries are not known: {size}", next_step="hlo-lower verify shows what runs")
     return size

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hlo_lower.facts.memory.dataflow import size_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Node, Value
-from hlo_lower.lowering.loops.counted import CountedLoop, read_counted
+from hlo_lower.lowering.loops import CountedLoop, read_counted
 from hlo_lower.ops.names import (
     ADD,
     BROADCAST_IN_DIM,
@@ -33,13 +33,8 @@ SMALL = 1 << 24
 
 
 def steps_of_counter(value: Value, counter: Value, trips: int) -> tuple[int, int] | None:
-    """The first number and the step of a scalar of integers, or None where it is no such line.
-
-    Args:
-      value: in the body of a loop.
-      counter: the argument that counts the trips from 0.
-      trips: how many there are.
-    """
+    """The first number and the step of a scalar of integers, by the argument that counts a loop's trips from 0; None
+    where it is no such line."""
     if value == counter:
         return 0, 1
     constant, node = integer(value), value.node
@@ -86,19 +81,12 @@ def integer(value: Value) -> int | None:
 
 @dataclass(frozen=True)
 class ScanStack:
-    """A carried value of a scan that each trip writes one row of, and only writes.
+    """A carried value of a scan that each trip writes one row of, and only writes."""
 
-    Attributes:
-      loop: the scan.
-      place: its position among the carried values.
-      row: what a trip writes, with a leading dim of 1.
-      value: what that is made of by a reshape that puts the leading dim there, or itself.
-    """
-
-    loop: Node
-    place: int
-    row: Value
-    value: Value
+    loop: Node  # the scan
+    place: int  # its position among the carried values
+    row: Value  # what a trip writes, with a leading dim of 1
+    value: Value  # what that is made of by a reshape that puts the leading dim there, or itself
 
     @property
     def bytes(self) -> int:
@@ -108,31 +96,20 @@ class ScanStack:
 
 @dataclass(frozen=True)
 class Scan:
-    """A loop that counts its trips from 0 to a constant, all of which write their rows.
+    """A loop that counts its trips from 0 to a constant, all of which write their rows."""
 
-    Attributes:
-      loop: it.
-      counter: the position of its counter.
-      trips: how many.
-      stacks: what it stacks.
-    """
-
-    loop: Node
-    counter: int
-    trips: int
-    stacks: tuple[ScanStack, ...]
+    loop: Node  # it
+    counter: int  # the position of its counter
+    trips: int  # how many
+    stacks: tuple[ScanStack, ...]  # what it stacks
 
 
 @dataclass(frozen=True)
 class RowRead:
-    """A `dynamic_slice` of one row of a stack.
+    """A `dynamic_slice` of one row of a stack."""
 
-    Attributes:
-      node: it.
-      loop: the loop whose body it stands in, which takes the stack at `place`; None where it stands beside the scan.
-    """
-
-    node: Node
+    node: Node  # it
+    # the loop whose body it stands in, which takes the stack at `place`; None where it stands beside the scan
     loop: Node | None = None
     place: int = -1
 

@@ -6,20 +6,15 @@ from hlo_lower.facts.memory.dataflow import cheap_values, size_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
-from hlo_lower.lowering.linalg.scf_for import move_nodes, replace_all
+from hlo_lower.lowering.linalg.loops import move_nodes, replace_all
 from hlo_lower.ops.names import RETURN, WHILE
 
 
 def change_carried(loop: Node, dropped: Collection[int], added: Sequence[Value]) -> Node:
     """Replace a loop by one that carries other values; its operations are moved, not copied.
 
-    Args:
-      loop: is erased.
-      dropped: positions of carried values that nothing but the terminators reads, inside and behind the loop.
-      added: values from around the loop, which the body returns as they are: its last arguments.
-
-    Returns:
-      The new loop.
+    Nothing but the terminators reads the `dropped` positions, inside and behind the loop; the body returns `added`
+    values from around it as they are: its last arguments.
     """
     build = Builder.before(loop)
     kept = [number for number in range(len(loop.operands)) if number not in dropped]
@@ -45,16 +40,8 @@ def is_kept(loop: Node, number: int) -> bool:
 
 
 def sink_cheap(loop: Node, least: int) -> Node:
-    """Make cheap values (`cheap_values`) that a loop takes and leaves as they are in its body, but those that its
-    condition reads.
-
-    Args:
-      loop: is erased where there are any.
-      least: bytes from which that is done.
-
-    Returns:
-      The loop, or the one in its place.
-    """
+    """Make cheap values (`cheap_values`) of at least so many bytes, which a loop takes and leaves as they are, in
+    its body, but those that its condition reads; the loop, or the one in its place."""
     around = list(Block(mlir.block_of(loop.raw)).nodes)
     cheap = cheap_values(around)
     places = [n for n, value in enumerate(loop.operands) if value in cheap and size_of(value) >= least]

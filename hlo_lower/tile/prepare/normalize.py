@@ -21,7 +21,6 @@ MOST_INLINED = 20_000
 
 
 def _within(node: Node) -> list[Node]:
-    """A node, and those of its bodies."""
     inner = node.blocks if node.name in WITH_BODIES else ()
     return [node, *(found for body in inner for block in blocks_of(body) for found in block.nodes)]
 
@@ -66,11 +65,8 @@ def erase_unused(graph: Graph) -> None:
 
 
 def repeat_cheap(graph: Graph) -> None:
-    """Make values that cost nothing (`cheap_values`) anew for each of their uses, which may take other parts of them.
-
-    Args:
-      graph: is changed.
-    """
+    """Make values that cost nothing (`cheap_values`) anew for each of their uses, which may take other parts of
+    them."""
     with mlir.active(graph.context):
         for block in list(blocks_of(graph.main.body)):
             nodes = list(block.nodes)
@@ -81,7 +77,6 @@ def repeat_cheap(graph: Graph) -> None:
 
 
 def _repeat(node: Node) -> None:
-    """A copy of a node for each use but the first."""
     uses = [(use.owner.operation, int(use.operand_number)) for use in node.result().raw.uses]
     block = node.parent
     for user, number in uses[1:]:

@@ -18,14 +18,10 @@ from hlo_lower.ops.names import DOT_GENERAL, TRANSPOSE
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of a product.
+    """A factor of a product."""
 
-    Attributes:
-      value: it.
-      batch, summed: its batching dims, and those that are summed over, in the order of the product.
-    """
-
-    value: Value
+    value: Value  # it
+    # batch, summed: its batching dims, and those that are summed over, in the order of the product
     batch: tuple[int, ...]
     summed: tuple[int, ...]
 

@@ -21,7 +21,7 @@ from hlo_lower.facts.memory.dataflow import blocks_of, size_of, type_of, used_by
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.lowering.loops.counted import read_counted
+from hlo_lower.lowering.loops import read_counted
 from hlo_lower.ops.cleanup import erase
 from hlo_lower.ops.names import BROADCAST_IN_DIM, RESHAPE, WHILE
 from hlo_lower.ops.purity import Functional
@@ -45,22 +45,14 @@ LEAST = 1 << 16
 
 @dataclass(frozen=True)
 class RecomputedRecord:
-    """What of a scan is computed again.
+    """What of a scan is computed again."""
 
-    Attributes:
-      where: the place of the scan ("train.py:88").
-      stacks: the types of the stacks that are gone, the largest first.
-      added: the types of those that are new.
-      trips: rows of each.
-      ops: how many operations compute a row of all of them again.
-      saved, again: bytes of stacks that are gone, and of all that is computed again.
-    """
-
-    where: str
-    stacks: tuple[str, ...]
-    added: tuple[str, ...]
-    trips: int
-    ops: int
+    where: str  # the place of the scan ("train.py:88")
+    stacks: tuple[str, ...]  # the types of the stacks that are gone, the largest first
+    added: tuple[str, ...]  # the types of those that are new
+    trips: int  # rows of each
+    ops: int  # how many operations compute a row of all of them again
+    # saved, again: bytes of stacks that are gone, and of all that is computed again
     saved: int
     again: int
 
@@ -72,18 +64,12 @@ class RecomputedRecord:
 
 @dataclass
 class _Needs:
-    """What rows of stacks are computed from.
+    """What rows of stacks are computed from."""
 
-    Attributes:
-      nodes: of the scan's body.
-      rows: by value those of stacks that stay.
-      carried: positions of carried values that no stack has.
-      around: by argument or value what the loop takes from around it.
-    """
-
-    nodes: dict[Node, None] = field(default_factory=dict[Node, None])
-    rows: dict[Value, ScanStack] = field(default_factory=dict[Value, ScanStack])
-    carried: dict[int, None] = field(default_factory=dict[int, None])
+    nodes: dict[Node, None] = field(default_factory=dict[Node, None])  # of the scan's body
+    rows: dict[Value, ScanStack] = field(default_factory=dict[Value, ScanStack])  # by value those of stacks that stay
+    carried: dict[int, None] = field(default_factory=dict[int, None])  # positions of carried values that no stack has
+    # by argument or value what the loop takes from around it
     around: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
 
@@ -99,12 +85,7 @@ def levels(graph: Graph) -> list[int]:
 
 
 def recompute(graph: Graph, level: int) -> tuple[RecomputedRecord, ...]:
-    """Compute the stacks of so many sizes, the largest ones first, again where they are read, of every scan.
-
-    Args:
-      graph: prepared (`hlo_lower.tile.prepare.normalize`); is changed.
-      level: from 1 on, as many as `levels` are.
-    """
+    """Compute the stacks of the `level` largest sizes again where they are read, of every scan of a prepared module."""
     told: list[RecomputedRecord] = []
     with mlir.active(graph.context):
         for number in range(len(_loops(graph))):  # each time anew: those behind a changed one may be others now
@@ -207,7 +188,6 @@ def _recompute(graph: Graph, loop: Node, places: set[int]) -> list[RecomputedRec
 
 
 def _with_histories(scan: Scan, carried: list[int]) -> Node:
-    """The loop with a stack of what it carries into each trip, for these positions."""
     if not carried:
         return scan.loop
     build = Builder.before(scan.loop)
@@ -231,13 +211,11 @@ def _starts(build: Builder, row: Value, shape: tuple[int, ...]) -> list[Value]:
 
 
 def _readers(stacks: list[ScanStack]) -> list[Node]:
-    """The loops that rows of stacks are read in."""
     reads = [read for stack in stacks for read in row_reads(stack) or ()]
     return list(dict.fromkeys(read.loop for read in reads if read.loop is not None))
 
 
 def _add_needed(reader: Node, scan: Node, needs: _Needs) -> None:
-    """Let a loop take what rows are computed from."""
     wanted = [*needs.around.values(), *(scan.result(stack.place) for stack in needs.rows.values())]
     new = [value for value in dict.fromkeys(wanted) if _taken_at(reader, value) is None]
     change_carried(reader, (), new)
@@ -249,7 +227,6 @@ def _taken_at(reader: Node, value: Value) -> int | None:
 
 
 def _inside(read: RowRead, value: Value) -> Value:
-    """A value from around, where a row is read."""
     if read.loop is None:
         return value
     place = _taken_at(read.loop, value)
@@ -316,7 +293,6 @@ def _trip(build: Builder, read: RowRead, scan: Scan, element: str) -> Value:
 
 
 def _is_inside(read: RowRead, trips: int) -> bool:
-    """Whether a start is known to be one of the rows."""
     counted = None if read.loop is None else read_counted(read.loop)
     if counted is None or read.loop is None:
         return False
@@ -328,7 +304,6 @@ def _is_inside(read: RowRead, trips: int) -> bool:
 
 
 def _drop(graph: Graph, loop: Node, places: list[int]) -> Block:
-    """Carry no stack at these positions any more; the block that the loop stands in."""
     body = loop.blocks[1]
     updates = [body.terminator.operand(place).node for place in places]
     for place, update in zip(places, updates, strict=True):

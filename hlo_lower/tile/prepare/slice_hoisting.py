@@ -23,34 +23,22 @@ PULLED = 1 << 12
 
 @dataclass
 class PulledRecord:
-    """A pick that was pulled up.
+    """A pick that was pulled up."""
 
-    Attributes:
-      where: its place ("llama.py:88").
-      op: what it is ("stablehlo.gather").
-      source, picked: the types of what it picked from, and of what it picks.
-      ops: through how many ops.
-      is_exact: whether none of them is a sum of floats, whose order XLA chooses by the sizes.
-    """
-
-    where: str
-    op: str
+    where: str  # its place ("llama.py:88")
+    op: str  # what it is ("stablehlo.gather")
+    # source, picked: the types of what it picked from, and of what it picks
     source: str
     picked: str
-    ops: int = 0
-    is_exact: bool = True
+    ops: int = 0  # through how many ops
+    is_exact: bool = True  # whether none of them is a sum of floats, whose order XLA chooses by the sizes
 
     def __str__(self) -> str:
         return f"{self.where}: {self.op} of {self.picked} of {self.source}, through {self.ops} ops"
 
 
 def pull_up(graph: Graph, least: int = PULLED) -> tuple[PulledRecord, ...]:
-    """Pull every pick of a large value in the entry point as far up as it goes.
-
-    Args:
-      graph: is changed.
-      least: bytes from which a value is large.
-    """
+    """Pull every pick of a value of at least so many bytes in the entry point as far up as it goes."""
     told: list[PulledRecord] = []
     with mlir.active(graph.context):
         for node in list(graph.main.body.nodes):
@@ -95,7 +83,6 @@ def _is_worth(pick: Node, least: int) -> bool:
 
 
 def _pulled(pick: Node, pull: PulledRecord) -> list[Node]:
-    """Pull a pick through the op that makes what it picks from: the picks of that op's operands; none if it is not."""
     maker, build = pick.operand(0).node, Builder.before(pick)
     assert maker is not None
     through = (

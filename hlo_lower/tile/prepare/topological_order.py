@@ -12,10 +12,6 @@ def put_in_order(block: Block, is_function: Functional) -> None:
     """Order a block: nodes in the order in which they stand, each right behind what it needs where that stood later.
 
     Nodes that are not known to be functions of their operands keep their order among each other.
-
-    Args:
-      block: is changed.
-      is_function: whether a node is one.
     """
     *nodes, terminator = block.nodes
     maker = {value: node for node in nodes for value in node.results}

@@ -1,8 +1,11 @@
 """Ops that are built beside a program's own, before an op or one behind the other after it."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 
 
@@ -36,11 +39,18 @@ class OpsBeside:
         """A constant of a type."""
         return self.op("constant", [], made, value=mlir.dense_attribute(array, made))
 
-    def compare(self, direction: str, operands: list[mlir.RawValue], **attributes: str) -> mlir.RawValue:
+    def filled(self, number: int, made: mlir.RawType) -> mlir.RawValue:
+        """A constant of one number everywhere."""
+        return self.op("constant", [], made, value=f"dense<{number}> : {made}")
+
+    def compare(self, direction: str, operands: list[mlir.RawValue]) -> mlir.RawValue:
         """A comparison of two tensors of one type."""
-        made = mlir.tensor_type(mlir.tensor_shape(operands[0].type), "i1")
-        how = f"#stablehlo<comparison_direction {direction}>"
-        return self.op("compare", operands, made, comparison_direction=how, **attributes)
+        shape, element = mlir.tensor_shape(operands[0].type), mlir.tensor_element_name(operands[0].type)
+        how = {
+            "comparison_direction": f"#stablehlo<comparison_direction {direction}>",
+            "compare_type": f"#stablehlo<comparison_type {element_type(element).compare_type}>",
+        }
+        return self.op("compare", operands, mlir.tensor_type(shape, "i1"), **how)
 
     def slice(self, value: mlir.RawValue, start: list[int], limit: list[int], step: int = 1) -> mlir.RawValue:
         """A part of a tensor; the step is that of every dim."""
@@ -49,6 +59,36 @@ class OpsBeside:
         made = mlir.tensor_type(shape, mlir.tensor_element(value.type))
         return self.op("slice", [value], made, **{key: mlir.dense_i64(b) for key, b in bounds.items()})
 
-    def reshape(self, value: mlir.RawValue, shape: list[int]) -> mlir.RawValue:
+    def reshape(self, value: mlir.RawValue, shape: Sequence[int]) -> mlir.RawValue:
         """A tensor in another shape."""
         return self.op("reshape", [value], mlir.tensor_type(shape, mlir.tensor_element(value.type)))
+
+    def transpose(self, value: mlir.RawValue, order: Sequence[int]) -> mlir.RawValue:
+        """A tensor with its dims in another order."""
+        shape = mlir.static_shape(value.type)
+        made = mlir.tensor_type([shape[d] for d in order], mlir.tensor_element(value.type))
+        return self.op("transpose", [value], made, permutation=mlir.dense_i64(order))
+
+    def broadcast(self, value: mlir.RawValue, made: mlir.RawType, dims: Sequence[int] = ()) -> mlir.RawValue:
+        """A tensor spread over a type, its own dims at these."""
+        return self.op("broadcast_in_dim", [value], made, broadcast_dimensions=mlir.dense_i64(dims))
+
+    def applied(
+        self,
+        name: str,
+        operands: list[mlir.RawValue],
+        made: mlir.RawType,
+        body: Callable[["OpsBeside", list[mlir.RawValue]], mlir.RawValue],
+        **attributes: mlir.RawAttribute,
+    ) -> mlir.RawValue:
+        """The result of an op in front of the anchor that applies a body to two scalars of its result's type."""
+        where, point = self.anchor.location, mlir.insert_before(self.anchor)
+        new = mlir.create_operation(
+            name, operands, [made], attributes, regions=1, location=where, insertion_point=point
+        )
+        scalar = mlir.tensor_type([], mlir.tensor_element(made))
+        block = mlir.append_block(new, 0, [scalar, scalar], where)
+        given, end = list(block.arguments), mlir.insert_at_end(block)
+        returned = mlir.create_operation("stablehlo.return", given[:1], [], location=where, insertion_point=end)
+        returned.operands[0] = body(OpsBeside(returned), given)
+        return new.results[0]

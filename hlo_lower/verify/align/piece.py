@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Region, Side
-from hlo_lower.verify.drive.stable_sorts import freed_order
-from hlo_lower.verify.read.large_constants import over_budget
+from hlo_lower.verify.judges.silent_attributes import freed_order
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.partitions import remove_shardings
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
-from hlo_lower.verify.run import CannotRunError
+from hlo_lower.verify.run import CannotRunError, over_budget
 
 
 @dataclass(frozen=True)

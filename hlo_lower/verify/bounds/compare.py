@@ -66,7 +66,7 @@ def first_difference_beyond(
 
     Args:
       expected, actual: results.
-      bounds: for each result an array of its shape in f64 (see `rounding_error`): how far each element may be off; 0
+      bounds: for each result an array of its shape in f64 (see `rounding_bounds`): how far each element may be off; 0
         for not at all, the sign of a zero aside, and inf where anything may stand, NaN included. An infinity is within
         no other bound, and NaN is only NaN.
     """

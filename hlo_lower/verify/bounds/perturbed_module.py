@@ -2,7 +2,7 @@
 
 What another compiler may do to a float is done to it where it arises: a sum in another order, a product that is
 contracted with a sum, another exponential. Run under several salts, the results say how far *each element* moves under
-roundings, whatever the constants, masks and cancellations on its way: see `rounding_error`.
+roundings, whatever the constants, masks and cancellations on its way: see `rounding_bounds`.
 
     %r = stablehlo.multiply %a, %b
  ->
@@ -27,27 +27,25 @@ times as many units: in another order a sum of terms of any sign moves by about 
 How far a number is moved depends on its bits, its op and the salt alone: what was equal within one op stays equal.
 """
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, prod, sqrt
 
-from hlo_lower.base.element_types import element_type
+from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import CONTROL, NEVER_ROUNDED, PRODUCTS, WITH_BODY, Rounds, named
 from hlo_lower.verify.align.appended_ops import OpsBeside
-from hlo_lower.verify.bounds.matrix_ops import is_matrix_op, units_of
-from hlo_lower.verify.bounds.perturbed_floats import SHORT, float_format, function_text
-from hlo_lower.verify.bounds.perturbed_matrices import Movement, matrix_functions, movement_of, type_suffix
-from hlo_lower.verify.bounds.rounding_ops import (
-    APPLYING,
-    EXACT,
-    REDUCED,
-    callee_of,
-    callee_text,
-    entered,
-    is_rounding,
-    most_of,
-    narrows,
-    summed_operands,
-    terms_of,
+from hlo_lower.verify.bounds.matrices import (
+    Movement,
+    is_matrix_op,
+    matrix_functions,
+    movement_of,
+    type_suffix,
+    units_of,
 )
+from hlo_lower.verify.read.program import CALLS, callee_of, functions_of
 from hlo_lower.verify.run import entry_function
 
 UNREACHABLE = "sdy.manual_computation"
@@ -86,18 +84,14 @@ class _Disturbing:
 
     def __init__(self, module: mlir.RawModule) -> None:
         self._module = module
-        self._functions = {
-            mlir.symbol_name(op.operation.attributes["sym_name"]): op.operation
-            for op in module.body.operations
-            if op.operation.name == "func.func"
-        }
+        self._functions = functions_of(module)
         self._made: set[str] = set()
         self._count = 0
 
     def all(self) -> int:
         """Rewrite what the entry point reaches; the number of values that are disturbed."""
         entry = entry_function(self._module)
-        applied = self._called([op for f in self._functions.values() for op in mlir.walked(f) if op.name in APPLYING])
+        applied = self._called([op for f in self._functions.values() for op in mlir.walked(f) if op.name in WITH_BODY])
         reached = [entry]
         for function in reached:
             for op in entered(function):
@@ -105,9 +99,9 @@ class _Disturbing:
                 callee = self._functions.get(name)
                 if callee is not None and name not in applied and callee not in reached:
                     reached.append(callee)
-        names = {mlir.symbol_name(f.attributes["sym_name"]) for f in reached}
+        salted = {mlir.symbol_name(f.attributes["sym_name"]) for f in reached}
         for function in reached:
-            self._rewrite(function, names)
+            self._rewrite(function, salted)
         return self._count
 
     def _called(self, roots: list[mlir.RawOperation]) -> set[str]:
@@ -155,11 +149,11 @@ class _Disturbing:
 
     def _disturb(self, op: mlir.RawOperation, salt: mlir.RawValue) -> None:
         """Move what an op rounds, and the terms of its sums."""
-        if op.name in APPLYING and not any(is_rounding(inner) for inner in mlir.walked(op)[1:]):
+        if op.name in WITH_BODY and not any(is_rounding(inner) for inner in mlir.walked(op)[1:]):
             return
-        if op.name == "stablehlo.convert" and not narrows(op):
+        if op.name == names.CONVERT and not narrows(op):
             return
-        if op.name == "stablehlo.custom_call":
+        if op.name == names.CUSTOM_CALL:
             target = mlir.call_target(op).lower()
             if any(name in target for name in MOVING_CALLS):
                 return
@@ -182,7 +176,7 @@ class _Disturbing:
             op.operands[k] = self._moved(value, most, salt, OpsBeside(op), short=terms == 1)
 
     def _disturb_matrix(self, op: mlir.RawOperation, k: int, salt: mlir.RawValue) -> None:
-        """Move each element of a factorization's operand, whatever it is: see `matrix_ops`."""
+        """Move each element of a factorization's operand, whatever it is: see `matrices`."""
         value = op.operands[k]
         if not float_format(value.type) or element_type(mlir.tensor_element_name(value.type)).is_complex:
             return
@@ -232,9 +226,7 @@ class _Disturbing:
         self._count += 1
         scalar = mlir.parse_type("tensor<ui32>")
         tail = (1 << 32) - 1 if short else (1 << SHORT[element]) - 1
-        numbers = [
-            beside.op("constant", [], scalar, value=f"dense<{n}> : tensor<ui32>") for n in (self._count, most, tail)
-        ]
+        numbers = [beside.filled(n, scalar) for n in (self._count, most, tail)]
         callee = f"@{self._function(value.type)}"
         return beside.op("func.call", [value, salt, *numbers], value.type, callee=callee)
 
@@ -256,6 +248,202 @@ class _Disturbing:
 
 def _passed_on(op: mlir.RawOperation, k: int) -> list[mlir.RawValue]:
     """The operands that result k of an op may be, element by element, without having been rounded."""
-    if op.name == "stablehlo.scatter":  # where nothing is added
+    if op.name == names.SCATTER:  # where nothing is added
         return [op.operands[k]]
-    return list(op.operands) if op.name not in APPLYING and len(op.results) == 1 else []
+    return list(op.operands) if op.name not in WITH_BODY and len(op.results) == 1 else []
+
+
+# --- moved floats ---
+#
+# How far a float is moved in the last place, and the function in MLIR that moves it by a hash of its bits.
+
+
+SHORT = {"f64": 26, "f32": 12, "f16": 7, "bf16": 5}
+"""Bits at the end of the mantissa that are 0 in a number that is taken as exact."""
+
+
+@dataclass(frozen=True)
+class Most:
+    """Units in the last place that a float type is moved by, at most.
+
+    Attributes:
+      plain: of what every compiler rounds correctly. Rounding itself is within half a unit, so that 2 is five times its
+        spread; wide types have digits to spare.
+      function: of exp, tanh and their kin, which consumers approximate; narrow types are computed wider, and rounded.
+      term: of a sum of n terms, times sqrt(n).
+      sum: the same at most: more would be the number itself.
+    """
+
+    plain: int
+    function: int
+    term: int
+    sum: int
+
+
+MOST = {"f64": Most(8, 32, 4, 256), "f32": Most(8, 32, 4, 256), "f16": Most(2, 4, 1, 8), "bf16": Most(2, 2, 1, 4)}
+
+
+def float_format(raw_type: mlir.RawType) -> str:
+    """The float type of a tensor's elements or their parts, "" where nothing of it is moved, as of 8 bits and less."""
+    tensor = mlir.read_tensor_type(raw_type)
+    if tensor is None or not tensor.is_static or not prod(size or 0 for size in tensor.shape):
+        return ""
+    name = element_type(tensor.element_name).part
+    return name if name in WIDE_FLOATS else ""
+
+
+def function_text(name: str, shape: list[int], element: str) -> str:
+    """The function that moves each element by -most to most units in the last place, by a hash of its bits.
+
+    Not moved are numbers that have none of `tail_bits`: those are `SHORT`'s, or all of 32 where short ones are moved.
+
+    Bits of a float, taken as an integer, go up by one from a number to the next one of larger magnitude.
+    """
+    declared = element_type(element)
+    width, mantissa = declared.bits, declared.mantissa
+    dims = "".join(f"{size}x" for size in shape)
+    floats, bits, bools = f"tensor<{dims}{element}>", f"tensor<{dims}ui{width}>", f"tensor<{dims}i1>"
+    scalar = f"tensor<ui{width}>"
+    largest, smallest = ((1 << declared.exponent) - 2) << mantissa, 2 << mantissa
+    hashes = {64: (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9), 32: (0x9E3779B1, 0x85EBCA6B), 16: (0x9E3B, 0x85CB)}[width]
+
+    def constant(label: str, value: int) -> str:
+        return f"  %{label} = stablehlo.constant dense<{value}> : {bits}"
+
+    def binary(label: str, op: str, a: str, b: str) -> str:
+        return f"  %{label} = stablehlo.{op} %{a}, %{b} : {bits}"
+
+    def spread(label: str, value: str) -> list[str]:
+        narrow = [f"  %{label}n = stablehlo.convert %{value} : (tensor<ui32>) -> {scalar}"]
+        return [*narrow, f"  %{label} = stablehlo.broadcast_in_dim %{label}n, dims = [] : ({scalar}) -> {bits}"]
+
+    lines = [
+        f"func.func private @{name}(%v: {floats}, %salt: tensor<ui32>, %place: tensor<ui32>, %most: tensor<ui32>,"
+        " %tail_bits: tensor<ui32>)"
+        f" -> {floats} {{",
+        f"  %bits = stablehlo.bitcast_convert %v : ({floats}) -> {bits}",
+        "  %golden = stablehlo.constant dense<2654435769> : tensor<ui32>",
+        "  %mixed = stablehlo.multiply %place, %golden : tensor<ui32>",
+        "  %sum = stablehlo.add %mixed, %salt : tensor<ui32>",
+        *spread("key", "sum"),
+        *spread("m", "most"),
+        *spread("low", "tail_bits"),
+        *(constant(label, value) for label, value in (("c1", hashes[0]), ("c2", hashes[1]), ("half", width // 2))),
+        *(constant(label, value) for label, value in (("one", 1), ("none", 0))),
+        *(constant(label, value) for label, value in (("unsigned", (1 << (width - 1)) - 1), ("top", largest))),
+        constant("bottom", smallest),
+        binary("h0", "xor", "bits", "key"),
+        binary("h1", "multiply", "h0", "c1"),
+        binary("h2", "shift_right_logical", "h1", "half"),
+        binary("h3", "xor", "h1", "h2"),
+        binary("h4", "add", "h3", "key"),
+        binary("h5", "multiply", "h4", "c2"),
+        binary("h6", "shift_right_logical", "h5", "half"),
+        binary("h7", "xor", "h5", "h6"),
+        binary("twice", "add", "m", "m"),
+        binary("span", "add", "twice", "one"),
+        binary("step", "remainder", "h7", "span"),
+        binary("up", "add", "bits", "step"),
+        binary("to", "subtract", "up", "m"),
+        f"  %moved = stablehlo.bitcast_convert %to : ({bits}) -> {floats}",
+        binary("tail", "and", "bits", "low"),
+        binary("size", "and", "bits", "unsigned"),
+        f"  %k0 = stablehlo.compare EQ, %tail, %none : ({bits}, {bits}) -> {bools}",
+        f"  %k1 = stablehlo.compare GE, %size, %top : ({bits}, {bits}) -> {bools}",
+        f"  %k2 = stablehlo.compare LT, %size, %bottom : ({bits}, {bits}) -> {bools}",
+        f"  %k3 = stablehlo.or %k0, %k1 : {bools}",
+        f"  %kept = stablehlo.or %k2, %k3 : {bools}",
+        f"  %r = stablehlo.select %kept, %v, %moved : {bools}, {floats}",
+        f"  return %r : {floats}",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+# --- which ops round ---
+#
+# Which ops round, and how many terms an element of their results is the sum of.
+
+
+EXACT = NEVER_ROUNDED | {"func.call", "func.return"}
+"""Ops that make no float that is rounded."""
+
+PLAIN = named(rounds=Rounds.ONCE)
+"""Ops that every compiler rounds correctly, if it does not contract them."""
+
+REDUCED = frozenset({names.SINE, names.COSINE, names.TAN, names.EXPONENTIAL})
+"""Functions whose argument is reduced first, by some consumers with a rounding of its own."""
+
+_CONTRACTED = re.compile(r"lhs_contracting_dimensions = \[([^\]]+)\]")
+
+
+def entered(function: mlir.RawOperation) -> list[mlir.RawOperation]:
+    """The ops of a function, those in the regions of control flow too, those in regions that are applied not."""
+    found: list[mlir.RawOperation] = []
+    pending = [op.operation for region in function.regions for block in region.blocks for op in block.operations]
+    while pending:
+        op = pending.pop()
+        found.append(op)
+        if op.name in CONTROL:
+            pending += [
+                inner.operation for region in op.regions for block in region.blocks for inner in block.operations
+            ]
+    return found
+
+
+def callee_text(op: mlir.RawOperation) -> str:
+    key = CALLS.get(op.name)
+    return "" if key is None else str(op.attributes[key]).removeprefix("@")
+
+
+def is_rounding(op: mlir.RawOperation) -> bool:
+    return op.name not in EXACT and any(float_format(v.type) for v in op.results)
+
+
+def narrows(convert: mlir.RawOperation) -> bool:
+    """Whether a conversion goes from a float type to one of a shorter mantissa."""
+    source, to = float_format(convert.operands[0].type), float_format(convert.results[0].type)
+    return bool(source and to) and element_type(source).mantissa > element_type(to).mantissa
+
+
+def summed_operands(op: mlir.RawOperation) -> list[int]:
+    """Which operands are terms of sums."""
+    count = len(op.operands)
+    if op.name in PRODUCTS:
+        return [0, 1]
+    if op.name in (names.REDUCE, names.REDUCE_WINDOW):
+        return list(range(count // 2))
+    if op.name == names.SCATTER:
+        return list(range(count // 2 + 1, count))
+    if op.name == names.FFT:
+        return [0]
+    return [1] if op.name == names.SELECT_AND_SCATTER else []
+
+
+def terms_of(op: mlir.RawOperation) -> int:
+    """How many terms an element of the result may be the sum of; 1 where it is no sum."""
+    shapes = [mlir.static_shape(v.type) for v in op.operands if mlir.is_ranked_tensor(v.type)]
+    if op.name == names.DOT_GENERAL:
+        found = _CONTRACTED.search(str(op.attributes["dot_dimension_numbers"]))
+        return max(prod(shapes[0][int(d)] for d in found[1].split(",")) if found else 1, 2)
+    if op.name == names.DOT:
+        return max(shapes[0][-1] if shapes[0] else 1, 2)
+    if op.name in (names.CONVOLUTION, names.DYNAMIC_CONV):
+        return max(prod(shapes[1]), 2)
+    if op.name == names.REDUCE:
+        return prod(shapes[0]) // max(prod(mlir.static_shape(op.results[0].type)), 1)
+    if op.name == names.REDUCE_WINDOW:
+        return max(prod(mlir.integers_of(op.attributes["window_dimensions"])), 2)
+    if op.name == names.FFT:
+        return max(prod(mlir.integers_of(op.attributes["fft_length"])), 2)
+    if op.name == names.SCATTER:
+        return max(prod(shapes[len(shapes) // 2]) + 1, 2)
+    return 2 if op.name == names.SELECT_AND_SCATTER else 1
+
+
+def most_of(op: mlir.RawOperation, raw_type: mlir.RawType, terms: int) -> int:
+    """Units in the last place that a value of an op is moved by, at most."""
+    most = MOST[float_format(raw_type)]
+    if terms > 1:
+        return max(most.plain, min(ceil(most.term * sqrt(terms)), most.sum))
+    return most.plain if op.name in PLAIN or op.name in WITH_BODY else most.function

@@ -1,6 +1,6 @@
 """Driven inputs of a region: runs that aim at what its operations may get wrong.
 
-Starts of windows go through the regimes of `hlo_lower.verify.drive.index_regimes`, each as often as it takes to see its
+Starts of windows go through the regimes of `hlo_lower.verify.drive.input_roles`, each as often as it takes to see its
 places; a start that is one number takes every boundary value in turn. Other integers are small, wide, at the ends of
 their type, and the constants of both pieces with their neighbours; floats are ordinary, then NaN, infinities and
 signed zeros in half of the places, then large, of one sign, and the constants with their neighbours. A float that is
@@ -18,20 +18,22 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import element_type_of
 from hlo_lower.verify.bounds.compare import is_inexact
-from hlo_lower.verify.bounds.matrix_ops import definite
-from hlo_lower.verify.drive.index_regimes import (
+from hlo_lower.verify.bounds.matrices import definite
+from hlo_lower.verify.drive.input_roles import (
+    MOST,
     REGIMES,
     SPECIAL_VALUES,
     Column,
+    Role,
+    Roles,
     Turn,
+    Twins,
     ordinary,
     starts_in,
     turns_of,
     with_special_values,
 )
-from hlo_lower.verify.drive.input_roles import Role, Roles
 from hlo_lower.verify.drive.ranges import Interval
-from hlo_lower.verify.drive.turning_points import MOST, Twins
 
 Array = NDArray[Any]
 

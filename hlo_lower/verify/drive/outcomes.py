@@ -7,7 +7,7 @@ branches are counted through these. Not looked at is what cannot come (`hlo_lowe
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,28 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import CONTROL, KEEPS_ELEMENTS, RESHAPING
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.drive.ranges import Interval, Ranges
 from hlo_lower.verify.read.numbering import Number
-from hlo_lower.verify.read.program import CALLS, Body, Op, Program, ValueId, location_of, ops_within
+from hlo_lower.verify.read.program import (
+    Body,
+    Op,
+    Program,
+    ValueId,
+    callee_of,
+    functions_of,
+    location_of,
+    ops_within,
+    terminator,
+)
 from hlo_lower.verify.run import CannotRunError, entry_function
 
 Array = NDArray[Any]
 
-BRANCHING = ("stablehlo.if", "stablehlo.case")
-ENTERED = (*BRANCHING, "stablehlo.while")
+BRANCHING = CONTROL - {names.WHILE}
 ORDER = {"less": "LT", "equal": "EQ", "greater": "GT"}
 """Outcomes of two numbers, and the comparison that tells them."""
 
@@ -50,7 +61,7 @@ class Point:
         name = self.op.short_name
         if self.op.name in BRANCHING:
             return f"the {name} at {self.where}: no run took branch {self.outcome}"
-        if self.op.name == "stablehlo.while":
+        if self.op.name == names.WHILE:
             return f"the loop at {self.where}: no run entered it"
         return f"the {name} at {self.where}: no run had {self.outcome}"
 
@@ -101,12 +112,12 @@ class Outcomes:
         body = program.entries["main"]
         ranges = Ranges(program, counters, sorts, no_nan)
         ops = ops_within(body.ops)
-        names = dict(zip(ops, places, strict=True)) if len(ops) == len(places) else {}
+        written = dict(zip(ops, places, strict=True)) if len(ops) == len(places) else {}
         found: list[Point] = []
         for op in _reached(body.ops, ranges):
             for outcome, pair in _outcomes(op):
-                if (op.name in ENTERED or not only_entered) and ranges.may_be(op, outcome):
-                    found.append(Point(op, outcome, pair, names.get(op) or location_of(op.raw)))
+                if (op.name in CONTROL or not only_entered) and ranges.may_be(op, outcome):
+                    found.append(Point(op, outcome, pair, written.get(op) or location_of(op.raw)))
         return cls(module, program, ranges, found, _counting(module, found) if found else "")
 
     def add(self, counts: Sequence[Array]) -> None:
@@ -147,7 +158,7 @@ def _reached(ops: Sequence[Op], ranges: Ranges) -> Iterator[Op]:
     """The operations of which counts can be told: of a body, its branches, and loops that may be entered."""
     for op in ops:
         yield op
-        is_loop = op.name == "stablehlo.while"
+        is_loop = op.name == names.WHILE
         if op.name in BRANCHING or (is_loop and ranges.may_be(op, "1")):
             for body in op.bodies[is_loop:]:
                 yield from _reached(body.ops, ranges)
@@ -157,25 +168,25 @@ def _outcomes(op: Op) -> Iterator[tuple[str, tuple[mlir.RawValue, mlir.RawValue]
     """What an operation may come out as, and what is compared for it."""
     raw = op.raw
     operands = list(raw.operands)
-    match op.short_name:
-        case "compare":
+    match op.name:
+        case names.COMPARE:
             if "complex" in str(operands[0].type):
                 return
             is_equality = mlir.enum_value(raw.attributes["comparison_direction"]) in ("EQ", "NE")
             for outcome in ("equal", "different") if is_equality else ORDER:
                 yield outcome, (operands[0], operands[1])
-        case "select":
+        case names.SELECT:
             maker = mlir.producer(operands[0])
-            if maker is not None and maker.name not in ("stablehlo.compare", "stablehlo.constant"):
+            if maker is not None and maker.name not in (names.COMPARE, names.CONSTANT):
                 yield from ((outcome, (operands[0], operands[0])) for outcome in ("true", "false"))
-        case "maximum" | "minimum":
+        case names.MAXIMUM | names.MINIMUM:
             element = element_type(mlir.tensor_element_name(operands[0].type))
             if not element.is_complex and element.name != "i1":
                 yield from ((outcome, (operands[0], operands[1])) for outcome in ("less", "greater"))
-        case "clamp":
+        case names.CLAMP:
             yield "less", (operands[1], operands[0])
             yield "greater", (operands[1], operands[2])
-        case "if" | "case" | "while":
+        case names.IF | names.CASE | names.WHILE:
             for number in range(len(raw.regions)) if op.name in BRANCHING else (1,):
                 yield str(number), (operands[0], operands[0])
         case _:
@@ -184,7 +195,7 @@ def _outcomes(op: Op) -> Iterator[tuple[str, tuple[mlir.RawValue, mlir.RawValue]
 
 def _is_as_equal(point: Point) -> bool:
     """Whether a comparison says of an outcome what it says of equal numbers."""
-    if point.op.short_name != "compare" or point.outcome not in ("less", "greater"):
+    if point.op.name != names.COMPARE or point.outcome not in ("less", "greater"):
         return False
     direction = mlir.enum_value(point.op.raw.attributes["comparison_direction"])
     return direction in (("LE", "GT") if point.outcome == "less" else ("LT", "GE"))
@@ -192,21 +203,15 @@ def _is_as_equal(point: Point) -> bool:
 
 def _inline(module: mlir.RawModule) -> None:
     """Write every call's function out in its place."""
-    written = (f.operation for f in module.body.operations if len(f.operation.regions[0].blocks))
-    functions = {mlir.symbol_name(f.attributes["sym_name"]): f for f in written}
+    functions = {name: f for name, f in functions_of(module).items() if len(f.regions[0].blocks)}
     main = entry_function(module)
     with mlir.active(module.context):
-        while calls := [op for op in mlir.walked(main) if _callee(op) in functions]:
+        while calls := [op for op in mlir.walked(main) if callee_of(op) in functions]:
             for call in calls:
-                _, given = mlir.inlined(functions[_callee(call)], list(call.operands), call)
+                _, given = mlir.inlined(functions[callee_of(call)], list(call.operands), call)
                 for old, new in zip(call.results, given, strict=True):
                     old.replace_all_uses_with(new)
                 mlir.discard([call])
-
-
-def _callee(op: mlir.RawOperation) -> str:
-    """The function that a call names."""
-    return mlir.symbol_name(op.attributes[CALLS[op.name]]) if op.name in CALLS else ""
 
 
 # --- counting ---
@@ -229,8 +234,7 @@ def _counting(module: mlir.RawModule, points: Sequence[Point]) -> str:
             theirs[number].attributes[NUMBER] = mlir.i64_attribute(number)
         counting = _Counting(at)
         counts = counting.block(main.regions[0].blocks[0])
-        end = main.regions[0].blocks[0].operations
-        last = end[len(end) - 1].operation
+        last = terminator(main.regions[0].blocks[0])
         given = [counts[k] for k in range(len(points))]
         mlir.create_operation(
             "func.return", given, [], location=last.location, insertion_point=mlir.insert_before(last)
@@ -261,14 +265,11 @@ class _Counting:
             if NUMBER in op.attributes:
                 own = self._points[mlir.integer_of(op.attributes[NUMBER])]
                 del op.attributes[NUMBER]
-            if op.name in ENTERED:
+            if op.name in CONTROL:
                 found |= self._within(op, own)
             else:
                 found |= {k: self._counted(op, point) for k, point in own}
         return found
-
-    def _constant(self, beside: OpsBeside, value: int) -> mlir.RawValue:
-        return beside.constant(np.asarray(value, np.int32), self._type)
 
     def _counted(self, op: mlir.RawOperation, point: Point) -> mlir.RawValue:
         """How many elements of an operation have an outcome."""
@@ -278,9 +279,10 @@ class _Counting:
         if point.outcome in ("true", "false"):
             is_so = first if point.outcome == "true" else beside.op("not", [first], first.type)
         else:
-            first, second = _of_one_shape(beside, first, second)
+            if first.type != second.type:  # the bound of a clamp is a scalar
+                second = beside.broadcast(second, first.type)
             direction = ORDER.get(point.outcome, "NE")
-            is_so = beside.compare(direction, [first, second], **_how(first))
+            is_so = beside.compare(direction, [first, second])
         shape = list(mlir.static_shape(is_so.type))
         numbers = beside.op("convert", [is_so], mlir.tensor_type(shape, "i32"))
         return _sum(beside, numbers, self._type) if shape else numbers
@@ -288,20 +290,18 @@ class _Counting:
     def _within(self, op: mlir.RawOperation, own: Sequence[tuple[int, Point]]) -> dict[int, mlir.RawValue]:
         """The counts of what stands in an operation's blocks, and of how often these are entered."""
         blocks = [region.blocks[0] for region in op.regions]
-        is_loop = op.name == "stablehlo.while"
+        is_loop = op.name == names.WHILE
         inner = [
             self.block(block) if not is_loop or n else dict[int, mlir.RawValue]() for n, block in enumerate(blocks)
         ]
         for k, point in own:
-            last = blocks[int(point.outcome)].operations
-            beside = OpsBeside(last[len(last) - 1].operation)
-            inner[int(point.outcome)][k] = self._constant(beside, 1)
+            inner[int(point.outcome)][k] = OpsBeside(terminator(blocks[int(point.outcome)])).filled(1, self._type)
         keys = [k for counts in inner for k in counts]
         if not keys:
             return {}
         operands = list(op.operands)
         if is_loop:
-            operands += [self._constant(OpsBeside(op), 0) for _ in keys]
+            operands += [OpsBeside(op).filled(0, self._type) for _ in keys]
         types = [*(result.type for result in op.results), *(self._type for _ in keys)]
         attributes = mlir.attributes_of(op)
         new = mlir.create_operation(
@@ -328,69 +328,33 @@ class _Counting:
 
     def _carried(self, block: mlir.RawBlock, counts: dict[int, mlir.RawValue], k: int, carried: Any) -> mlir.RawValue:
         """What a block returns for a count: what it has counted, of a loop with what came before."""
-        beside = OpsBeside(block.operations[len(block.operations) - 1].operation)
-        own = counts[k] if k in counts else self._constant(beside, 0)
+        beside = OpsBeside(terminator(block))
+        own = counts[k] if k in counts else beside.filled(0, self._type)
         return own if isinstance(carried, int) else beside.op("add", [own, carried], self._type)
 
 
 def _return_more(block: mlir.RawBlock, values: Sequence[mlir.RawValue]) -> None:
-    last = block.operations[len(block.operations) - 1].operation
+    last = terminator(block)
     operands = [*last.operands, *values]
     mlir.create_operation(last.name, operands, [], location=last.location, insertion_point=mlir.insert_before(last))
     last.erase()
 
 
-def _how(value: mlir.RawValue) -> dict[str, str]:
-    kind = element_type(mlir.tensor_element_name(value.type)).compare_type
-    return {"compare_type": f"#stablehlo<comparison_type {kind}>"}
-
-
-def _of_one_shape(
-    beside: OpsBeside, first: mlir.RawValue, second: mlir.RawValue
-) -> tuple[mlir.RawValue, mlir.RawValue]:
-    """Two values of which the bound of a clamp may be a scalar."""
-    if first.type != second.type:
-        second = beside.op("broadcast_in_dim", [second], first.type, broadcast_dimensions="array<i64>")
-    return first, second
-
-
 def _sum(beside: OpsBeside, numbers: mlir.RawValue, scalar: mlir.RawType) -> mlir.RawValue:
-    """The sum of a tensor of i32."""
-    shape = mlir.static_shape(numbers.type)
-    if prod(shape) == 0:
-        return beside.constant(np.asarray(0, np.int32), scalar)
-    rest = list(range(len(shape)))
-    zero = beside.constant(np.asarray(0, np.int32), scalar)
-    op = mlir.create_operation(
-        "stablehlo.reduce",
-        [numbers, zero],
-        [scalar],
-        {"dimensions": mlir.dense_i64(rest)},
-        regions=1,
-        location=beside.anchor.location,
-        insertion_point=mlir.insert_before(beside.anchor),
-    )
-    block = mlir.append_block(op, 0, [scalar, scalar], op.location)
-    point = mlir.insert_at_end(block)
-    total = mlir.create_operation(
-        "stablehlo.add", list(block.arguments), [scalar], location=op.location, insertion_point=point
-    )
-    mlir.create_operation(
-        "stablehlo.return", list(total.results), [], location=op.location, insertion_point=mlir.insert_at_end(block)
-    )
-    return op.results[0]
+    shape, zero = mlir.static_shape(numbers.type), beside.filled(0, scalar)
+    if not prod(shape):
+        return zero
+    dims = mlir.dense_i64(range(len(shape)))
+    return beside.applied(names.REDUCE, [numbers, zero], scalar, lambda b, x: b.op("add", x, scalar), dimensions=dims)
 
 
-COUNTED = frozenset({"if", "case", "while"})
-"""Operations in whose bodies outcomes are counted (`hlo_lower.verify.drive.outcomes`)."""
-
-DECIDING = {"compare": 2, "maximum": 2, "minimum": 2, "clamp": 3}
+DECIDING = {names.COMPARE: 2, names.MAXIMUM: 2, names.MINIMUM: 2, names.CLAMP: 3}
 """Operations that decide, and how many operands they decide by."""
 
-KEEPING = frozenset({"negate", "abs", "bitcast_convert", "reshape", "broadcast_in_dim", "compare", "select"})
+KEEPING = RESHAPING | {names.NEGATE, names.ABS, names.BITCAST_CONVERT, names.COMPARE, names.SELECT}
 """Operations that compare their operands, choose among them, or give each as it is, perhaps with another sign."""
 
-OF_TRUTHS = frozenset({"and", "or", "not"})
+OF_TRUTHS = frozenset({names.AND, names.OR, names.NOT})
 """Operations that join truth values."""
 
 
@@ -401,13 +365,13 @@ def undriven(region: Region) -> Iterator[str]:
         for number, (side, body) in mine.items():
             if number not in others:
                 for op in ops_within(body.ops):
-                    if any(_is_computed(side, v) for v in op.inputs[: DECIDING.get(op.short_name, 0)]):
+                    if any(_is_computed(side, v) for v in op.inputs[: DECIDING.get(op.name, 0)]):
                         yield f"the {op.short_name} at {location_of(op.raw)}: no run counts its outcomes in this body"
 
 
 def _bodies(side: Side, ops: list[Op]) -> Iterator[tuple[Number | ValueId, tuple[Side, Body]]]:
     for op in ops_within(ops):
-        for body in op.bodies if op.short_name not in COUNTED else ():
+        for body in op.bodies if op.name not in CONTROL else ():
             try:
                 number = side.table.region(side.program, body, side.numbers, side.depth + 1)
             except KeyError:  # it reads what stands in another body, and so is like no other
@@ -418,17 +382,108 @@ def _bodies(side: Side, ops: list[Op]) -> Iterator[tuple[Number | ValueId, tuple
 def _is_computed(side: Side, value: ValueId) -> bool:
     """Whether a value is no argument of a body, no constant, and no choice among these."""
     maker, dtypes = side.program.makers[value], side.program.dtype_of
-    if maker is None or maker.short_name == "constant":
+    if maker is None or maker.name == names.CONSTANT:
         return False
     made = dtypes(value)
-    if maker.short_name == "convert":
+    if maker.name == names.CONVERT:
         given = dtypes(maker.inputs[0])
         is_kept = given is not None and made is not None and _is_widened(given, made)
     else:
-        is_kept = maker.short_name in KEEPING or (maker.short_name in OF_TRUTHS and made == np.bool_)
+        is_kept = maker.name in KEEPING or (maker.name in OF_TRUTHS and made == np.bool_)
     return not is_kept or any(_is_computed(side, operand) for operand in maker.inputs)
 
 
 def _is_widened(given: np.dtype[Any], made: np.dtype[Any]) -> bool:
     """Whether a conversion keeps all numbers apart."""
     return element_type_of(given).is_float == element_type_of(made).is_float and given.itemsize <= made.itemsize
+
+
+# --- integers that are rounded as floats ---
+#
+# Integers that one piece alone computes in floats: right only where no number is larger than a float holds exactly.
+#
+# No runs show that, however many: one sum of a certain parity may be the only one that is rounded. So a bound is
+# sought, from the ranges of the integers by a law for each operation; where it lies beyond the float's mantissa nothing
+# is known.
+
+
+KEPT = KEEPS_ELEMENTS | {
+    *(names.ABS, names.CEIL, names.CLAMP, names.CONVERT, names.FLOOR, names.MAXIMUM, names.MINIMUM, names.NEGATE),
+    *(names.ROUND_NEAREST_AFZ, names.ROUND_NEAREST_EVEN, names.SELECT, names.SORT, names.OPTIMIZATION_BARRIER),
+}
+"""Operations that give no larger magnitudes than they are given, and integers for integers."""
+
+
+def rounded_integers(pieces: Sequence[tuple[Program, Ranges]]) -> Iterator[str]:
+    """Where one of two pieces makes integers of floats that may be rounded integers, and the other one does not."""
+    found = [list(_back(program, ranges)) for program, ranges in pieces]
+    for mine, others in zip(found, found[::-1], strict=True):
+        if not others:
+            for op, bound in mine:
+                if bound == inf:
+                    yield f"the convert at {location_of(op.raw)}: whether its integers were rounded as floats"
+
+
+def _back(program: Program, ranges: Ranges) -> Iterator[tuple[Op, float]]:
+    """Conversions to integers of floats made of integers, and the floats' bound: infinite beyond exact ones."""
+    bounds: dict[ValueId, float] = {}
+    for op in ops_within(program.entries["main"].ops):
+        dtypes = [program.dtype_of(v) for v in (*op.inputs, *op.results)]
+        if not op.inputs or not op.results or any(dtype is None for dtype in dtypes):
+            continue
+        source, made = program.dtype_of(op.inputs[0]), program.dtype_of(op.results[0])
+        if source is None or made is None:
+            continue
+        if op.name == names.CONVERT and source.kind in "iub" and element_type_of(made).is_float:
+            bound = max(map(abs, ranges.of(op.inputs[0])))
+        elif not any(value in bounds for value in op.inputs):
+            continue
+        elif op.name == names.CONVERT and made.kind in "iu":
+            yield op, bounds[op.inputs[0]]
+            continue
+        elif element_type_of(made).is_float:
+            bound = _bound(op, [bounds[v] if v in bounds else _constant(program, v) for v in op.inputs])
+        else:
+            continue
+        bounds |= dict.fromkeys(op.results, bound if bound <= 2 << element_type_of(made).mantissa else inf)
+
+
+def _constant(program: Program, value: ValueId) -> float:
+    """The largest magnitude of a constant of whole numbers; infinite for other floats, which are no such integers."""
+    dtype = program.dtype_of(value)
+    if dtype is not None and not element_type_of(dtype).is_float:  # a condition, or where something lies
+        return 0.0
+    number = program.constant_behind(value)
+    if number is None or not number.size:
+        return inf
+    number = number.astype("float64")
+    return float(abs(number).max()) if (number == number.round()).all() else inf
+
+
+def _bound(op: Op, given: Sequence[float]) -> float:
+    """The largest magnitude that an operation gives, sums of parts of it included."""
+    if op.name in KEPT:
+        return max(given)
+    if op.name in (names.ADD, names.SUBTRACT):
+        return sum(given)
+    if inf in given:
+        return inf
+    if op.name == names.MULTIPLY:
+        return prod(given)
+    if op.name in (names.DOT_GENERAL, names.CONVOLUTION):
+        shapes = [mlir.static_shape(v.type) for v in (*op.raw.operands, *op.raw.results)]
+        return given[0] * given[1] * _terms(op, *map(prod, shapes))
+    inner = op.bodies[0].ops if op.name == names.REDUCE and len(op.results) == 1 else ()
+    if len(inner) == 1 and inner[0].name == names.ADD:
+        shapes = [prod(mlir.static_shape(v.type)) for v in (op.raw.operands[0], op.raw.results[0])]
+        return given[1] + given[0] * -(-shapes[0] // max(1, shapes[1]))
+    return given[0] if len(inner) == 1 and inner[0].name in (names.MAXIMUM, names.MINIMUM) else inf
+
+
+def _terms(op: Op, first: int, second: int, made: int) -> int:
+    """Products that a sum has, at most."""
+    if op.name == names.CONVOLUTION:
+        return min(first, second)
+    numbers = mlir.dot_dimension_numbers(op.raw)
+    shape, dims = mlir.static_shape(op.raw.operands[0].type), map(int, numbers.lhs_contracting_dimensions)
+    return prod(shape[d] for d in dims)

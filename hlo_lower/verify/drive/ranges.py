@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.ir import mlir
-from hlo_lower.verify.align.counters import along_at, counter_at
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import LAYOUT, PICKS, spec_of
+from hlo_lower.verify.align.loops import along_at, counter_at
 from hlo_lower.verify.align.piece import module_of
 from hlo_lower.verify.bounds.compare import is_inexact
-from hlo_lower.verify.drive.tables import Tables
+from hlo_lower.verify.drive.sample_sizes import computed
+from hlo_lower.verify.read.meanings import DIVISIONS, MIRRORED, MOVES, OPPOSITE
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import Executable
 
@@ -35,20 +38,7 @@ SMALLEST = 1e-37
 """Floats of a smaller magnitude may be flushed to zero."""
 
 TRUTH = 0, 1
-_SAME = frozenset({"broadcast_in_dim", "reshape", "transpose", "slice", "reverse", "dynamic_slice", "gather"})
-_SIGNED_ENDS = {
-    "abs": (0, inf),
-    "exponential": (0, inf),
-    "sqrt": (0, inf),
-    "rsqrt": (0, inf),
-    "logistic": (0, 1),
-    "tanh": (-1, 1),
-    "sine": (-1, 1),
-    "cosine": (-1, 1),
-    "sign": (-1, 1),
-}
-_FLIPPED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
-_SWAPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+_SAME = LAYOUT | PICKS
 
 
 @dataclass
@@ -78,7 +68,7 @@ class Ranges:
             if any(value in self._varying for value in op.reads):
                 self._varying.update(op.results)
             for value in op.results:
-                moved = self._moved_from(op, value)
+                moved = op.inputs[1:] if op.name == names.SELECT else op.inputs if op.name in MOVES else ()
                 roots = (self._roots.get(v, frozenset({v})) for v in moved)
                 self._roots[value] = frozenset[ValueId]().union(*roots) if moved else frozenset({value})
         self._arguments = frozenset(body.arguments)
@@ -86,25 +76,15 @@ class Ranges:
             if len(values):
                 self._known[body.arguments[place]] = values[0], values[-1]
 
-    def _moved_from(self, op: Op, value: ValueId) -> Sequence[ValueId]:
-        """The values of which a result holds elements as they are."""
-        match op.short_name:
-            case "select":
-                return op.inputs[1:]
-            case "concatenate" | "reshape" | "broadcast_in_dim" | "transpose" | "slice" | "reverse":
-                return op.inputs
-            case _:
-                return ()
-
     def _is_exchange(self, value: ValueId) -> bool:
         """Whether a truth value tells the order of elements of one tensor, and of their numbers."""
         maker = self.program.makers[value]
         if maker is None:
             return False
-        if maker.short_name in ("and", "or", "not"):
+        if maker.name in (names.AND, names.OR, names.NOT):
             return all(map(self._is_exchange, maker.inputs))
         roots = [self._roots.get(v, frozenset({v})) for v in maker.inputs]
-        return maker.short_name == "compare" and roots[0] == roots[1]
+        return maker.name == names.COMPARE and roots[0] == roots[1]
 
     def know_constants(self) -> None:
         """Compute what depends on no input.
@@ -132,25 +112,25 @@ class Ranges:
 
     def may_be(self, op: Op, outcome: str) -> bool:
         """Whether an operation may come out so, and does not in every run: what depends on no input is always alike."""
-        if not any(self.varies(value) for value in op.inputs) and op.name != "stablehlo.while":
+        if not any(self.varies(value) for value in op.inputs) and op.name != names.WHILE:
             return False
-        truth = {"compare": op.results, "select": op.inputs}.get(op.short_name, (None,))[0]
+        truth = {names.COMPARE: op.results, names.SELECT: op.inputs}.get(op.name, (None,))[0]
         if self.sorts and truth is not None and self._is_exchange(truth):
             return False
-        match op.short_name:
-            case "compare" | "maximum" | "minimum":
+        match op.name:
+            case names.COMPARE | names.MAXIMUM | names.MINIMUM:
                 return self._compare(op.inputs[0], op.inputs[1], outcome)
-            case "clamp":
+            case names.CLAMP:
                 return self._compare(op.inputs[1], op.inputs[0 if outcome == "less" else 2], outcome)
-            case "select":
+            case names.SELECT:
                 return (outcome == "true") in self._truths(op.inputs[0])
-            case "if":
+            case names.IF:
                 return (outcome == "0") in self._truths(op.inputs[0])
-            case "case":
+            case names.CASE:
                 low, high = self.of(op.inputs[0])
                 last = len(op.bodies) - 1
                 return low <= int(outcome) <= high or (int(outcome) == last and (low < 0 or high > last))
-            case "while":
+            case names.WHILE:
                 return self._is_entered(op)
             case _:
                 return True
@@ -182,7 +162,7 @@ class Ranges:
     def _is_clamped(self, value: ValueId, number: ValueId) -> bool:
         """Whether a value is a number clamped to bounds between which that lies anyway."""
         maker = self.program.makers[value]
-        if maker is None or maker.short_name != "clamp" or maker.inputs[1] != number:
+        if maker is None or maker.name != names.CLAMP or maker.inputs[1] != number:
             return False
         (_, least), (most, _) = self.of(maker.inputs[0]), self.of(maker.inputs[2])
         low, high = self.of(number)
@@ -194,13 +174,13 @@ class Ranges:
         So sorts and total orders are written: `select(x != x, nan, x)`, as bits, is no NaN but this one.
         """
         maker, wanted, dtype = self.program.makers[bits], self._integer(number), self._dtype(bits)
-        if maker is None or maker.short_name != "bitcast_convert" or wanted is None or dtype is None:
+        if maker is None or maker.name != names.BITCAST_CONVERT or wanted is None or dtype is None:
             return False
         choice, kind = self.program.makers[maker.inputs[0]], self._dtype(maker.inputs[0])
-        if choice is None or choice.short_name != "select" or kind is None or kind.itemsize != dtype.itemsize:
+        if choice is None or choice.name != names.SELECT or kind is None or kind.itemsize != dtype.itemsize:
             return False
         test, nan = self.program.makers[choice.inputs[0]], self._splat(choice.inputs[1])
-        if test is None or test.short_name != "compare" or nan is None or not self._is_float(maker.inputs[0]):
+        if test is None or test.name != names.COMPARE or nan is None or not self._is_float(maker.inputs[0]):
             return False
         is_nan = (
             test.inputs[0] == test.inputs[1] and mlir.enum_value(test.raw.attributes["comparison_direction"]) == "NE"
@@ -213,21 +193,18 @@ class Ranges:
     def _is_or_zero(self, value: ValueId, of: ValueId) -> bool:
         """Whether a value's elements are those of another one, or a constant that is no NaN."""
         maker = self.program.makers[value]
-        if value == of or maker is None or maker.short_name != "select":
+        if value == of or maker is None or maker.name != names.SELECT:
             return value == of
         other = self._splat(maker.inputs[1])
         return maker.inputs[2] == of and other is not None and bool(np.all(other == other))
 
     def _splat(self, value: ValueId) -> NDArray[Any] | None:
         """The one number that a constant is, broadcast or not."""
-        maker = self.program.makers[value]
-        while maker is not None and maker.short_name in ("broadcast_in_dim", "reshape"):
-            maker = self.program.makers[maker.inputs[0]]
-        found = mlir.constant_value(maker.raw) if maker is not None and maker.short_name == "constant" else None
-        is_one = (
-            found is not None and found.size > 0 and found.tobytes() == found.reshape(-1)[:1].tobytes() * found.size
-        )
-        return found.reshape(-1)[:1] if found is not None and is_one else None
+        found = self.program.constant_behind(value)
+        if found is None or not found.size:
+            return None
+        first = found.reshape(-1)[:1]
+        return first if found.tobytes() == first.tobytes() * found.size else None
 
     def varies(self, value: ValueId) -> bool:
         """Whether a value depends on the function's arguments, or on a loop's iteration."""
@@ -269,7 +246,7 @@ class Ranges:
         """An argument of the function or of a body: of a loop's counter its values."""
         body = self.program.homes[value]
         loop = body.owner
-        if loop is None or loop.name != "stablehlo.while" or value not in body.arguments:
+        if loop is None or loop.name != names.WHILE or value not in body.arguments:
             return self._type(value)
         self._known[value] = self._type(value)  # for what it is computed from itself
         place, in_condition = body.arguments.index(value), body is loop.bodies[0]
@@ -304,53 +281,58 @@ class Ranges:
           given: the operands' intervals.
           told: what is known of some values where this is looked at.
         """
-        name, everything = op.short_name, self._type(value)
-        if name == "shift_right_arithmetic" and everything[0] == 0:  # the first bit of an unsigned number, too
+        name, everything = op.name, self._type(value)
+        if name == names.SHIFT_RIGHT_ARITHMETIC and everything[0] == 0:  # the first bit of an unsigned number, too
             return everything
         if len(op.results) == 1 and (law := _LAWS.get(name)) is not None:
-            moved = self._moved_by_clamp(op, given[1]) if name == "subtract" else None
+            moved = self._moved_by_clamp(op, given[1]) if name == names.SUBTRACT else None
             found = law(given) if moved is None else moved
             return everything if found is None else self._held(value, found)
-        if name == "slice":
+        if name == names.SLICE:
             bounds = zip(
                 *(mlir.integers_of(op.raw.attributes[k]) for k in ("start_indices", "limit_indices")), strict=True
             )
             return self._part(op.inputs[0], list(bounds), DEEP)
-        if name in _SAME:
+        if op.name in _SAME:
             return given[0]
-        if name in _SIGNED_ENDS:
-            return self._bounded(name, value, given)
+        if name == names.ABS:
+            return self._magnitude(value, given[0])
+        if (spec := spec_of(name)) is not None and spec.image is not None:
+            return spec.image
         match name:
-            case "constant":
-                return _of_constant(op) or everything
-            case "iota":
+            case names.CONSTANT:
+                known = mlir.constant_value(op.raw)
+                return (None if known is None else _interval(known)) or everything
+            case names.IOTA:
                 dim = mlir.integer_of(op.raw.attributes["iota_dimension"])
                 shape = mlir.static_shape(op.raw.results[0].type)
                 return self._held(value, (0, max(shape[dim] - 1, 0)))
-            case "concatenate" | "dynamic_update_slice" | "pad":
-                count = 2 if name != "concatenate" else len(given)
+            case names.CONCATENATE | names.DYNAMIC_UPDATE_SLICE | names.PAD:
+                count = 2 if name != names.CONCATENATE else len(given)
                 return _joined(given[:count])
-            case "sort":
+            case names.SORT:
                 return given[op.results.index(value)]
-            case "select":
+            case names.SELECT:
                 return self._chosen(op, given, told)
-            case "compare":
+            case names.COMPARE:
                 return self._compared(op, given)
-            case "convert":
+            case names.CONVERT:
                 return self._converted(op, value, given[0])
-            case "dot_general" | "dot":
+            case names.DOT_GENERAL | names.DOT:
                 return self._summed(op, value, given) or everything
-            case "scatter" if len(op.results) == 1:
+            case names.SCATTER if len(op.results) == 1:
                 return self._reduced(op, value, [given[2], given[0]]) or everything
-            case "reduce" | "reduce_window":
+            case names.REDUCE | names.REDUCE_WINDOW:
                 return self._reduced(op, value, given) or everything
-            case "not" if everything == TRUTH:
+            case names.NOT if everything == TRUTH:
                 return 1 - given[0][1], 1 - given[0][0]
-            case "popcnt" | "count_leading_zeros":
+            case names.POPCNT | names.COUNT_LEADING_ZEROS:
                 return 0, 64
-            case "top_k" if value == op.results[-1]:
+            case "chlo.top_k" if value == op.results[-1]:
                 return 0, max(mlir.static_shape(op.raw.operands[0].type)[-1] - 1, 0)
-            case "case" | "if" if all(self.program.homes[v] is body for body in op.bodies for v in body.returned):
+            case names.CASE | names.IF if all(
+                self.program.homes[v] is body for body in op.bodies for v in body.returned
+            ):
                 place = op.results.index(value)
                 return _joined([self.of(body.returned[place]) for body in op.bodies])
             case _:
@@ -361,7 +343,7 @@ class Ranges:
         maker = self.program.makers[value]
         if maker is None or not deep:
             return self.of(value)
-        if maker.short_name == "concatenate":
+        if maker.name == names.CONCATENATE:
             dim, start, met = mlir.integer_of(maker.raw.attributes["dimension"]), 0, list[Interval]()
             for given, raw in zip(maker.inputs, maker.raw.operands, strict=True):
                 size = mlir.static_shape(raw.type)[dim]
@@ -370,7 +352,7 @@ class Ranges:
                     met.append(self._part(given, [*bounds[:dim], (low, high), *bounds[dim + 1 :]], deep - 1))
                 start += size
             return _joined(met) if met else self.of(value)
-        if maker.short_name == "dot_general":
+        if maker.name == names.DOT_GENERAL:
             return self._part_of_product(maker, value, bounds, deep)
         return self.of(value)
 
@@ -392,15 +374,11 @@ class Ranges:
             given.append(self._part(operand, own, deep - 1))
         return self._summed(op, value, given)
 
-    def _bounded(self, name: str, value: ValueId, given: list[Interval]) -> Interval:
-        """Of a function whose results lie between two numbers."""
-        low, high = _SIGNED_ENDS[name]
-        if name == "abs":
-            a, b = given[0]
-            if not self._is_float(value) and a == self._type(value)[0]:  # it stays negative
-                return self._type(value)
-            return (0 if a <= 0 <= b else min(abs(a), abs(b))), max(abs(a), abs(b))
-        return low, high
+    def _magnitude(self, value: ValueId, given: Interval) -> Interval:
+        low, high = given
+        if not self._is_float(value) and low == self._type(value)[0]:  # it stays negative
+            return self._type(value)
+        return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
 
     def _chosen(self, op: Op, given: list[Interval], told: Mapping[ValueId, Interval]) -> Interval:
         """A choice: each branch under what the condition says."""
@@ -419,22 +397,22 @@ class Ranges:
         maker = self.program.makers[predicate]
         if maker is None:
             return {}
-        name = maker.short_name
-        if name == "not":
+        name = maker.name
+        if name == names.NOT:
             return self._facts(maker.inputs[0], not holds)
-        if name in ("and", "or"):
+        if name in (names.AND, names.OR):
             first, second = (self._facts(value, holds) for value in maker.inputs)
-            if holds == (name == "and"):  # both are so
+            if holds == (name == names.AND):  # both are so
                 return {v: _met([f[v] for f in (first, second) if v in f]) for v in {*first, *second}}
             return self._in_either(first, second)
-        if name != "compare" or any(self._is_float(v) for v in maker.inputs):
+        if name != names.COMPARE or any(self._is_float(v) for v in maker.inputs):
             return {}
         direction = mlir.enum_value(maker.raw.attributes["comparison_direction"])
-        direction = direction if holds else _FLIPPED[direction]
+        direction = direction if holds else OPPOSITE[direction]
         if self._type(maker.inputs[0]) == TRUTH:
             return self._facts_of_truths(maker, direction)
         found: dict[ValueId, Interval] = {}
-        for one, other, how in ((0, 1, direction), (1, 0, _SWAPPED[direction])):
+        for one, other, how in ((0, 1, direction), (1, 0, MIRRORED[direction])):
             (low, high), (least, most) = self.of(maker.inputs[one]), self.of(maker.inputs[other])
             low = max(low, {"GT": least + 1, "GE": least, "EQ": least}.get(how, low))
             high = min(high, {"LT": most - 1, "LE": most, "EQ": most}.get(how, high))
@@ -461,9 +439,9 @@ class Ranges:
         if value in facts:
             return facts[value]
         maker = self.program.makers[value]
-        if maker is None or not deep or len(maker.results) != 1 or not _is_elementwise(maker):
+        if maker is None or not deep or len(maker.results) != 1 or maker.name not in _BY_PLACE:
             return self.of(value)
-        if maker.short_name == "broadcast_in_dim" and not _keeps_places(maker):
+        if maker.name == names.BROADCAST_IN_DIM and not _keeps_places(maker):
             return self.of(value)
         return self._by_law(maker, value, [self._under(v, facts, deep - 1) for v in maker.inputs], facts)
 
@@ -503,7 +481,7 @@ class Ranges:
         inside, found = self._known[body.arguments[place]], self.of(body.returned[place])
         if inside[0] <= found[0] and found[1] <= inside[1]:
             return inside
-        if count > 1 or len(body.ops) != 1 or body.ops[0].short_name != "add" or body.returned[0] in body.arguments:
+        if count > 1 or len(body.ops) != 1 or body.ops[0].name != names.ADD or body.returned[0] in body.arguments:
             return None
         low, high = min(given[0][0], 0), max(given[0][1], 0)
         if self._is_float(value):
@@ -514,7 +492,7 @@ class Ranges:
     def _moved_by_clamp(self, op: Op, given: Interval) -> Interval | None:
         """How far a number is moved where it is clamped, of a difference of both; None of another difference."""
         clamp = self.program.makers[op.inputs[0]]
-        if clamp is None or clamp.short_name != "clamp" or clamp.inputs[1] != op.inputs[1]:
+        if clamp is None or clamp.name != names.CLAMP or clamp.inputs[1] != op.inputs[1]:
             return None
         least, most = self.of(clamp.inputs[0]), self.of(clamp.inputs[2])
         if least[1] > most[0] or self._is_float(op.inputs[1]):
@@ -523,16 +501,16 @@ class Ranges:
 
     def _place_of_largest(self, op: Op) -> Number | None:
         """What the least number is at most that stands where an element is the largest one: there is one, NaN aside."""
-        if not (op.name == "stablehlo.reduce" and _by(op) == "minimum"):
+        if not (op.name == names.REDUCE and _by(op) == names.MINIMUM):
             return None
         makers = self.program.makers
         choice = makers[op.inputs[0]]
-        test = makers[choice.inputs[0]] if choice is not None and choice.short_name == "select" else None
-        if choice is None or test is None or test.short_name != "compare":
+        test = makers[choice.inputs[0]] if choice is not None and choice.name == names.SELECT else None
+        if choice is None or test is None or test.name != names.COMPARE:
             return None
         spread = makers[test.inputs[1]]
-        largest = makers[spread.inputs[0]] if spread is not None and spread.short_name == "broadcast_in_dim" else None
-        if largest is None or spread is None or largest.name != "stablehlo.reduce" or _by(largest) != "maximum":
+        largest = makers[spread.inputs[0]] if spread is not None and spread.name == names.BROADCAST_IN_DIM else None
+        if largest is None or spread is None or largest.name != names.REDUCE or _by(largest) != names.MAXIMUM:
             return None
         dims = mlir.integers_of(op.raw.attributes["dimensions"])
         rest = [d for d in range(len(mlir.static_shape(op.raw.operands[0].type))) if d not in dims]
@@ -558,18 +536,14 @@ def _by(op: Op) -> str:
     """The one operation that a reduction of one operand is made by."""
     body = op.bodies[0]
     is_one = len(op.results) == 1 and len(body.ops) == 1 and list(body.returned) == list(body.ops[0].results)
-    return body.ops[0].short_name if is_one and sorted(body.ops[0].inputs) == sorted(body.arguments) else ""
+    return body.ops[0].name if is_one and sorted(body.ops[0].inputs) == sorted(body.arguments) else ""
 
 
 def _count(op: Op) -> int:
     """How many elements each result of a reduction is made of, at most."""
-    if op.short_name == "reduce_window":
+    if op.name == names.REDUCE_WINDOW:
         return prod(mlir.integers_of(op.raw.attributes["window_dimensions"]))
-    return prod(mlir.static_shape(op.raw.operands[2 if op.short_name == "scatter" else 0].type))
-
-
-def _is_elementwise(op: Op) -> bool:
-    return op.short_name in _LAWS or op.short_name in ("select", "convert", "broadcast_in_dim", "reshape")
+    return prod(mlir.static_shape(op.raw.operands[2 if op.name == names.SCATTER else 0].type))
 
 
 def _keeps_places(broadcast: Op) -> bool:
@@ -595,11 +569,6 @@ def _apart(end: Number, sign: int, dtype: np.dtype[Any] | None) -> Number:
 def _signs(low: Number, high: Number) -> Interval:
     """What is known of a long sum of floats: its sign."""
     return (0 if low >= 0 else -inf), (0 if high <= 0 else inf)
-
-
-def _of_constant(op: Op) -> Interval | None:
-    value = mlir.constant_value(op.raw)
-    return None if value is None else _interval(value)
 
 
 def _interval(value: NDArray[Any]) -> Interval | None:
@@ -633,10 +602,6 @@ def _product(x: Interval, y: Interval) -> Interval:
 def _difference(x: Interval, y: Interval) -> Interval | None:
     ends = x[0] - y[1], x[1] - y[0]
     return None if any(e != e for e in ends) else ends
-
-
-def _total(x: Interval, y: Interval) -> Interval | None:
-    return _difference(x, (-y[1], -y[0]))
 
 
 def _quotient(x: Interval, y: Interval) -> Interval | None:
@@ -688,19 +653,106 @@ def _shifted_left(x: Interval, y: Interval) -> Interval | None:
 
 
 _LAWS: Mapping[str, Callable[[Sequence[Interval]], Interval | None]] = {
-    "add": lambda g: _total(g[0], g[1]),
-    "subtract": lambda g: _difference(g[0], g[1]),
-    "multiply": lambda g: _product(g[0], g[1]),
-    "negate": lambda g: (-g[0][1], -g[0][0]),
-    "divide": lambda g: _quotient(g[0], g[1]),
-    "remainder": lambda g: _rest(g[0], g[1]),
-    "maximum": lambda g: (max(g[0][0], g[1][0]), max(g[0][1], g[1][1])),
-    "minimum": lambda g: (min(g[0][0], g[1][0]), min(g[0][1], g[1][1])),
-    "clamp": lambda g: (min(max(g[0][0], g[1][0]), g[2][0]), min(max(g[0][1], g[1][1]), g[2][1])),
-    "and": lambda g: _and(g[0], g[1]),
-    "or": lambda g: _or(g[0], g[1]),
-    "xor": lambda g: _bits(g[0], g[1]),
-    "shift_right_logical": lambda g: _shifted_right(g[0], g[1]),
-    "shift_right_arithmetic": lambda g: _shifted_right(g[0], g[1]),
-    "shift_left": lambda g: _shifted_left(g[0], g[1]),
+    names.ADD: lambda g: _difference(g[0], (-g[1][1], -g[1][0])),
+    names.SUBTRACT: lambda g: _difference(g[0], g[1]),
+    names.MULTIPLY: lambda g: _product(g[0], g[1]),
+    names.NEGATE: lambda g: (-g[0][1], -g[0][0]),
+    names.DIVIDE: lambda g: _quotient(g[0], g[1]),
+    names.REMAINDER: lambda g: _rest(g[0], g[1]),
+    names.MAXIMUM: lambda g: (max(g[0][0], g[1][0]), max(g[0][1], g[1][1])),
+    names.MINIMUM: lambda g: (min(g[0][0], g[1][0]), min(g[0][1], g[1][1])),
+    names.CLAMP: lambda g: (min(max(g[0][0], g[1][0]), g[2][0]), min(max(g[0][1], g[1][1]), g[2][1])),
+    names.AND: lambda g: _and(g[0], g[1]),
+    names.OR: lambda g: _or(g[0], g[1]),
+    names.XOR: lambda g: _bits(g[0], g[1]),
+    names.SHIFT_RIGHT_LOGICAL: lambda g: _shifted_right(g[0], g[1]),
+    names.SHIFT_RIGHT_ARITHMETIC: lambda g: _shifted_right(g[0], g[1]),
+    names.SHIFT_LEFT: lambda g: _shifted_left(g[0], g[1]),
 }
+
+_BY_PLACE = {*_LAWS, names.SELECT, names.CONVERT, names.BROADCAST_IN_DIM, names.RESHAPE}
+"""Ops that are looked at under what is known of each place."""
+
+
+# --- tables over truth values ---
+#
+# Integers that few truth values decide, as tables over these: what a binary search may hold after so many steps.
+#
+# Where truth values choose between integers, and what is computed of these is chosen from again, intervals do not say
+# that the lower bound stays below the upper one. A table has an axis of two for each truth value that is not known. It
+# holds for each element by itself; what is moved to another place has none, other than a constant.
+
+
+MOST = 12
+"""Truth values that are looked at."""
+
+DEEPEST = 200
+"""Operations behind a value that are looked at."""
+
+Table = NDArray[np.generic]
+
+
+class Tables:
+    """The tables of a module's values, found when they are asked for.
+
+    Args:
+      program: the module.
+      integer: a number that all elements of a value are, None where none is known.
+    """
+
+    def __init__(self, program: Program, integer: Callable[[ValueId], int | None]) -> None:
+        self._program, self._integer = program, integer
+        self._known: dict[ValueId, Table | None] = {}
+        self._truths = 0
+
+    def may_be(self, first: ValueId, second: ValueId, sign: int) -> bool:
+        """Whether an element of a value may lie below (-1), at (0) or above (1) that of another one."""
+        one, other = self._of(first, DEEPEST), self._of(second, DEEPEST)
+        if one is None or other is None:
+            return True
+        return bool(np.any(np.sign(np.asarray(one, object) - np.asarray(other, object)) == sign))
+
+    def _of(self, value: ValueId, deep: int) -> Table | None:
+        if value not in self._known:
+            dtype = self._program.dtype_of(value)
+            if dtype is None or dtype.kind not in "iub" or not deep:
+                return None
+            maker, number = self._program.makers[value], self._integer(value)
+            if number is not None:
+                found = np.asarray(number).astype(dtype)
+            else:
+                found = None if maker is None or len(maker.results) != 1 else self._made(maker, deep)
+            if found is not None:
+                found = np.asarray(found).astype(dtype)
+            elif dtype == np.bool_ and self._truths < MOST:
+                found = np.asarray([False, True]).reshape((2,) + (1,) * self._truths)
+                self._truths += 1
+            self._known[value] = found
+        return self._known[value]
+
+    def _made(self, op: Op, deep: int) -> Table | None:
+        found: dict[ValueId, Table] = {}
+        for value in sorted(op.inputs, key=lambda v: self._program.dtype_of(v) == np.bool_):  # these last: they count
+            table = self._of(value, deep - 1)
+            if table is None:
+                return None
+            found[value] = table
+        tables = [found[value] for value in op.inputs]
+        if not tables or (op.name in DIVISIONS and not np.all(tables[1])):
+            return None
+        if op.name == names.BROADCAST_IN_DIM and tables[0].size > 1 and not _keeps_order(op):
+            return None
+        if op.name == names.BITCAST_CONVERT:
+            kinds = [self._program.dtype_of(v) for v in (*op.inputs, *op.results)]
+            is_same = all(k is not None and k.kind in "iu" and k.itemsize == tables[0].itemsize for k in kinds)
+            return tables[0] if is_same else None
+        if op.name in (names.SELECT, names.CLAMP) and len({mlir.static_shape(v.type) for v in op.raw.operands}) > 1:
+            return None  # each element of a tensor meets the scalar beside it
+        return computed(op, tables)
+
+
+def _keeps_order(op: Op) -> bool:
+    """Whether a broadcast adds dimensions of one element alone."""
+    dims = list(mlir.integers_of(op.raw.attributes["broadcast_dimensions"]))
+    before, after = (mlir.static_shape(v.type) for v in (op.raw.operands[0], op.raw.results[0]))
+    return dims == sorted(dims) and prod(before) == prod(after)

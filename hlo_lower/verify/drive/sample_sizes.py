@@ -6,7 +6,7 @@ are among them wherever the original may have them; one that has no place there 
 which is told as a failure of the lowering and not as sizes that do not fit.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -19,6 +19,8 @@ from hlo_lower.ir.shapes.bind import bind_module, fits, instances
 from hlo_lower.ir.shapes.expressions import evaluate
 from hlo_lower.ir.shapes.given_sizes import SizesError
 from hlo_lower.ir.shapes.specification import Specification, specification_of
+from hlo_lower.ops import names
+from hlo_lower.verify.read.meanings import COMPARISONS, INTEGERS
 from hlo_lower.verify.read.program import Op, Program, ValueId, location_of, ops_within
 
 Array = NDArray[Any]
@@ -41,7 +43,7 @@ def outcomes_of_sizes(
     """
     program = Program(module)
     body = program.entries.get("main") or next(iter(program.entries.values()))
-    comparisons = [op for op in ops_within(body.ops) if op.name == "stablehlo.compare"]
+    comparisons = [op for op in ops_within(body.ops) if op.name == names.COMPARE]
     if not comparisons:
         return
     given = _candidates(body.ops)
@@ -67,7 +69,7 @@ def _candidates(ops: Sequence[Op]) -> Array:
     found = set(range(1, DENSE))
     found.update(int(2 ** (k / 4)) for k in range(44, 124))
     for op in ops_within(ops):
-        value = mlir.constant_value(op.raw) if op.name == "stablehlo.constant" and op.raw.results else None
+        value = mlir.constant_value(op.raw) if op.name == names.CONSTANT and op.raw.results else None
         if value is not None and value.size == 1 and value.dtype.kind in "iu":
             number = abs(int(value.reshape(-1)[0]))
             found.update(n + k for n in (number, int(number**0.5), 2 * number) for k in (-1, 0, 1))
@@ -109,9 +111,9 @@ class _Computed:
         return self._known[value]
 
     def _found(self, op: Op) -> Array | None:
-        if op.short_name == "get_dimension_size":
+        if op.name == names.GET_DIMENSION_SIZE:
             return self._size(op)
-        if op.short_name == "constant":
+        if op.name == names.CONSTANT:
             value = mlir.constant_value(op.raw)
             return None if value is None else value.reshape(())
         given = [self.of(v) for v in op.inputs]
@@ -132,54 +134,20 @@ class _Computed:
             return None
 
 
+_AS_IT_IS = frozenset({names.CONVERT, names.RESHAPE, names.BROADCAST_IN_DIM})
+"""Ops that give an integer at the same place, perhaps in another type."""
+
+
 def computed(op: Op, given: Sequence[Array]) -> Array | None:
-    """What an operation on integers gives, element by element; None of an operation of which no law is known."""
-    law = _LAWS.get(op.short_name)
+    """What an operation on integers gives, element by element; None of an operation that is not computed here."""
     with np.errstate(all="ignore"):
-        if op.short_name == "compare":
-            direction = mlir.enum_value(op.raw.attributes["comparison_direction"])
-            return np.asarray(_COMPARED[direction](given))
-        return None if law is None else np.asarray(law(given))
-
-
-def _quotient(a: Array, b: Array) -> Array:
-    exact = np.asarray(b, object)
-    safe = np.where((exact == 0) | (exact == -1), 1, exact)
-    wide = np.asarray(a, object)
-    found = abs(wide) // abs(safe) * np.sign(wide) * np.sign(safe)
-    return np.where(exact == -1, np.asarray(np.negative(a), object), found)  # of the least number the same
-
-
-_COMPARED: Mapping[str, Callable[[Sequence[Array]], Any]] = {
-    "EQ": lambda g: np.equal(g[0], g[1]),
-    "NE": lambda g: np.not_equal(g[0], g[1]),
-    "LT": lambda g: np.less(g[0], g[1]),
-    "LE": lambda g: np.less_equal(g[0], g[1]),
-    "GT": lambda g: np.greater(g[0], g[1]),
-    "GE": lambda g: np.greater_equal(g[0], g[1]),
-}
-_LAWS: Mapping[str, Callable[[Sequence[Array]], Any]] = {
-    "add": lambda g: np.add(g[0], g[1]),
-    "subtract": lambda g: np.subtract(g[0], g[1]),
-    "multiply": lambda g: np.multiply(g[0], g[1]),
-    "negate": lambda g: np.negative(g[0]),
-    "abs": lambda g: np.abs(g[0]),
-    "sign": lambda g: np.sign(g[0]),
-    "maximum": lambda g: np.maximum(g[0], g[1]),
-    "minimum": lambda g: np.minimum(g[0], g[1]),
-    "and": lambda g: np.bitwise_and(g[0], g[1]),
-    "or": lambda g: np.bitwise_or(g[0], g[1]),
-    "xor": lambda g: np.bitwise_xor(g[0], g[1]),
-    "not": lambda g: np.invert(g[0]),
-    "divide": lambda g: _quotient(g[0], g[1]),
-    "remainder": lambda g: np.fmod(g[0], np.where(g[1] == 0, 1, g[1])),
-    "select": lambda g: np.where(g[0], g[1], g[2]),
-    "clamp": lambda g: np.minimum(np.maximum(g[1], g[0]), g[2]),
-    "convert": lambda g: g[0],
-    "reshape": lambda g: g[0],
-    "broadcast_in_dim": lambda g: g[0],
-}
-"""Of integer scalars what an operation gives."""
+        if op.name == names.COMPARE:
+            return np.asarray(COMPARISONS[mlir.enum_value(op.raw.attributes["comparison_direction"])](*given))
+        if op.name == names.SELECT:
+            return np.where(*given)
+        if op.name in _AS_IT_IS:
+            return given[0]
+        return np.asarray(INTEGERS[op.name](*given)) if op.name in INTEGERS else None
 
 
 MODULE_INSTANCES = 2
@@ -259,9 +227,9 @@ def _named(
 ) -> Iterator[dict[str, int]]:
     """Usual sizes with one that is compared with something: what treats a size otherwise has to name it."""
     found: dict[int, None] = {}
-    for compare in (op for module in modules for op in mlir.named(module.operation, ("stablehlo.compare",))[0]):
+    for compare in (op for module in modules for op in mlir.named(module.operation, (names.COMPARE,))[0]):
         makers = [maker for value in compare.operands if (maker := mlir.producer(value)) is not None]
-        for maker in (maker for maker in makers if maker.name == "stablehlo.constant"):
+        for maker in (maker for maker in makers if maker.name == names.CONSTANT):
             value = mlir.constant_value(maker)
             if value is not None and value.shape == () and value.dtype.kind in "iu":
                 found[int(value)] = None

@@ -1,16 +1,14 @@
-"""Modules that run in a child process: for more devices than this process has, and what may not end soon.
-
-How many devices a CPU is has to be said before JAX starts, so it cannot be changed in a process that runs already; and
-nothing stops a module that is compiled or run under XLA but the end of its process.
-"""
+"""Where a module runs, and for how long: here, or in a child process that can be ended, while seconds are left."""
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from itertools import count as count_from
-from math import inf
+from math import inf, log2, prod, sqrt
 from typing import Any, Protocol, cast
 
 import jax
@@ -18,11 +16,192 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.child import AnsweringChild, answer_all
 from hlo_lower.ir import mlir
-from hlo_lower.verify.judges.cost import cost_of
-from hlo_lower.verify.judges.patience import patience
-from hlo_lower.verify.judges.xla_aborts import MAX_INLINED
+from hlo_lower.ops import names
+from hlo_lower.verify.align.loops import counter_at
+from hlo_lower.verify.judges.xla_defects import MAX_INLINED
 from hlo_lower.verify.read.partitions import device_count
+from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, inlined_operations
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
+
+# --- patience ---
+#
+# How long a verification waits in vain: what succeeds may take its time, what does not end has so many seconds in all.
+#
+# A large module may take minutes and is worth them. A loop that does not end, and a text that XLA compiles for hours,
+# are worth a minute, all of them together: what is late is charged, and once nothing is left nothing dear is tried.
+
+TIME_LIMIT = 60
+"""Seconds, by default; twice in all, as the whole modules have as many while their regions are judged."""
+
+
+LEAST = 5.0
+"""Seconds that each region has, whatever was spent before."""
+
+
+class Patience:
+    """The seconds that are left.
+
+    Attributes:
+      given: at first.
+      left: of these.
+    """
+
+    def __init__(self, given: float) -> None:
+        self.given = self.left = given
+
+    def charge(self, seconds: float) -> None:
+        """Take away what was spent in vain."""
+        self.left -= seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left that is worth a try."""
+        return self.left < 1.0
+
+    @property
+    def of_region(self) -> float:
+        """The seconds for a region, its widenings and their runs together: a few are left in any case."""
+        return max(self.left, LEAST)
+
+    def told(self, what: str) -> str:
+        """Why something ended, or was not begun."""
+        return f"{what} more than the {self.given:.0f} s of --time-limit"
+
+
+_current: ContextVar[Patience | None] = ContextVar("patience", default=None)
+
+
+def patience() -> Patience:
+    """That of the verification that runs; outside of one a fresh one."""
+    return _current.get() or Patience(TIME_LIMIT)
+
+
+@contextmanager
+def at_most(seconds: float) -> Generator[None]:
+    """Wait so many seconds in vain within; threads that are started take it along by `contextvars.copy_context`."""
+    token = _current.set(Patience(seconds))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+# --- cost ---
+#
+# How dear a module is for XLA, told from its text before it is compiled.
+#
+# Nothing stops XLA within a process. So what surely ends soon is compiled and run here, and all else in a child that
+# can be ended: loops whose end is not a constant, loops of many turns, large
+# values, long texts. The numbers are rough and on the high side; a factor of ten decides nothing but where it runs.
+
+
+OPERATIONS, SOON = 4_000, 4.0
+"""Operations, calls inlined, and seconds of a run up to which a module is small. XLA takes as many seconds for a chain
+of 4,000 operations, six times as many for one of 10,000."""
+
+LONGEST = 1 << 24
+"""Characters of a small module: XLA computes what constants decide, a hundred times slower than it runs."""
+
+PER_ELEMENT, PER_PRODUCT, PER_OPERATION = 5e-9, 2e-10, 1e-6
+"""Seconds for an element that is read or written, for two that are multiplied in a product, for an operation."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What XLA has to do.
+
+    Attributes:
+      operations: that are compiled, calls inlined.
+      seconds: of a run; inf where a loop may not end.
+      length: of the text, in which large constants stand.
+    """
+
+    operations: float
+    seconds: float
+    length: int = 0
+
+    @property
+    def is_small(self) -> bool:
+        """Whether compilation and a run surely end soon."""
+        return self.operations <= OPERATIONS and self.seconds <= SOON and self.length <= LONGEST
+
+    @property
+    def told(self) -> str:
+        """For a reader."""
+        return f"{self.operations:.3g} operations, calls inlined, in a run of about {self.seconds:.2g} s,"
+
+
+def cost_of(text: str) -> Cost:
+    """The cost of a module."""
+    module = mlir.parse_module(text)
+    count = inlined_operations(module)
+    if count > MAX_INLINED:
+        return Cost(count, inf)
+    try:
+        program = Program(module)
+    except TooLargeError:
+        return Cost(inf, inf)
+    seconds = sum(seconds_of(program, body.live()) for body in program.entries.values())
+    return Cost(count, seconds, len(text))
+
+
+def seconds_of(program: Program, ops: Sequence[Op]) -> float:
+    """How long operations take, those in their regions included, each as often as loops of constant ends turn."""
+    total = 0.0
+    for op in ops:
+        if op.name == names.WHILE:
+            turns = _turns(program, op)
+            total += turns and turns * sum(PER_OPERATION + seconds_of(program, body.ops) for body in op.bodies)
+        elif op.name in (names.IF, names.CASE):
+            total += sum(seconds_of(program, body.ops) for body in op.bodies)
+        else:
+            total += PER_OPERATION + _seconds(program, op)
+    return total
+
+
+def _turns(program: Program, loop: Op) -> float:
+    """How often a loop turns; inf where no counter says it."""
+
+    def integer(value: ValueId) -> int | None:
+        known = program.constant_behind(value)
+        return int(known[()]) if known is not None and known.shape == () and known.dtype.kind in "iu" else None
+
+    counters = (counter_at(program, integer, loop, place) for place in range(len(loop.inputs)))
+    return min((counter.trips for counter in counters if counter is not None and counter.end is not None), default=inf)
+
+
+def _seconds(program: Program, op: Op) -> float:
+    shapes = [program.shape_of(value) for value in (*op.inputs, *op.results)]
+    sizes = [prod(shape) for shape in shapes]
+    length = max((max(shape, default=1) for shape in shapes), default=1)
+    elements = PER_ELEMENT * sum(sizes)
+    match op.name:
+        case names.DOT_GENERAL | names.DOT | names.CONVOLUTION:
+            kernel = 1
+            if op.name == names.CONVOLUTION:
+                kernel = prod(shapes[1][dims[1]] for dims in mlir.convolution_spatial_dimensions(op.raw))
+            return elements + PER_PRODUCT * sqrt(prod(sizes) * kernel)
+        case names.REDUCE_WINDOW | names.SELECT_AND_SCATTER:
+            given = op.raw.attributes
+            window = mlir.integers_of(given["window_dimensions"]) if "window_dimensions" in given else ()
+            return elements * prod(window)
+        case names.SORT | names.FFT:
+            return elements * 4 * log2(length + 1)
+        case names.SCATTER:
+            return elements + 300 * PER_ELEMENT * sizes[len(op.results)]
+        case names.CHOLESKY | names.TRIANGULAR_SOLVE | names.CUSTOM_CALL:
+            return elements * length
+        case _:
+            return elements * max(1, sum(len(body.ops) for body in op.bodies))
+
+
+# --- children ---
+#
+# Modules that run in a child process: for more devices than this process has, and what may not end soon.
+#
+# How many devices a CPU is has to be said before JAX starts, so it cannot be changed in a process that runs already;
+# and nothing stops a module that is compiled or run under XLA but the end of its process.
+
 
 Array = NDArray[Any]
 
@@ -30,7 +209,7 @@ _MAY_BE_PARTITIONED = re.compile(r"mhlo\.num_(partitions|replicas) = (?!1 )")
 GONE = "the process that it was compiled in died"
 """What a child says of a module that an earlier one had compiled."""
 
-TIME_LIMIT = 2.0
+LOOP_LIMIT = 2.0
 """Seconds for one run of a piece whose loops may not end."""
 
 HOPELESS = 300
@@ -108,8 +287,8 @@ def start_child() -> None:
 
 
 def piece_executable(text: str, rounding: Rounding = "exact") -> Runnable:
-    """Compile a piece of a module, whose loops have `TIME_LIMIT` for a run where they may not end; see `executable`."""
-    return executable(text, rounding, TIME_LIMIT)
+    """Compile a piece of a module, whose loops have `LOOP_LIMIT` for a run where they may not end; see `executable`."""
+    return executable(text, rounding, LOOP_LIMIT)
 
 
 class DeviceProcess(AnsweringChild):

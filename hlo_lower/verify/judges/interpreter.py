@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from hlo_lower.base.child import AnsweringChild, answer_all
 from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
-from hlo_lower.verify.judges.patience import patience
+from hlo_lower.ops import names
+from hlo_lower.verify.judges.devices import patience
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
 
 Array = NDArray[Any]
@@ -77,9 +78,9 @@ def why_interpreter_errs(program: Program, ops: Sequence[Op], outputs: Sequence[
       policy: what scatters do out of bounds, "xla" or "spec".
     """
     every = ops_within(ops)
-    if any(op.name == "stablehlo.compare" and _is_total(program, op) for op in every):
+    if any(op.name == names.COMPARE and _is_total(program, op) for op in every):
         return "it compares by IEEE 754 where floats are to be totally ordered"
-    scatters = [op for op in every if op.name == "stablehlo.scatter"]
+    scatters = [op for op in every if op.name == names.SCATTER]
     if not scatters:
         return ""
     reads = Counter(outputs)

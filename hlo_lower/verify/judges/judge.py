@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import Rounds, named
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.piece import Pieces, pieces_of
 from hlo_lower.verify.bounds.compare import (
@@ -35,24 +37,26 @@ from hlo_lower.verify.bounds.compare import (
     overflow_taken,
     wide,
 )
-from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
-from hlo_lower.verify.bounds.rounding_error import RUNS as DISTURBED
-from hlo_lower.verify.bounds.rounding_error import loose_shares
+from hlo_lower.verify.bounds.rounding_bounds import RUNS as DISTURBED
+from hlo_lower.verify.bounds.rounding_bounds import OwnBounds, loose_shares
 from hlo_lower.verify.drive.aims import Aims, Watch
 from hlo_lower.verify.drive.driven_runs import LEAST_OF_LARGE, VALUES, Run, kept_within, runs_of
 from hlo_lower.verify.drive.input_roles import Roles, may_overhang, roles_of
-from hlo_lower.verify.drive.outcomes import undriven
+from hlo_lower.verify.drive.outcomes import rounded_integers, undriven
 from hlo_lower.verify.drive.ranges import Interval
 from hlo_lower.verify.effort import Assumed
-from hlo_lower.verify.judges.devices import TIME_LIMIT, Runnable, TookTooLongError, compile_anywhere, piece_executable
-from hlo_lower.verify.judges.exact_integers import rounded_integers
+from hlo_lower.verify.judges.definitions import Hits, UnsupportedRegionError
+from hlo_lower.verify.judges.devices import (
+    LOOP_LIMIT,
+    Runnable,
+    TookTooLongError,
+    compile_anywhere,
+    patience,
+    piece_executable,
+)
 from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError, why_interpreter_errs
-from hlo_lower.verify.judges.patience import patience
-from hlo_lower.verify.judges.reference import Hits
-from hlo_lower.verify.judges.reference.rounded_arithmetic import UnsupportedRegionError
 from hlo_lower.verify.judges.stepwise import NoReferenceError, Stepwise
-from hlo_lower.verify.judges.xla_aborts import why_xla_aborts
-from hlo_lower.verify.judges.xla_errors import why_xla_errs_in
+from hlo_lower.verify.judges.xla_defects import why_xla_aborts, why_xla_errs_in
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, location_of, ops_within
 from hlo_lower.verify.run import MEMORY_LIMIT, CannotRunError
@@ -86,15 +90,10 @@ VAGUE = 0.5
 known of it."""
 
 
-_INEXACT = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *("exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "tanh", "sine", "cosine", "tan"),
-        *("power", "rsqrt", "cbrt", "atan2", "dot_general", "dot", "convolution", "fft", "cholesky"),
-        *("triangular_solve", "reduce", "reduce_window", "custom_call", "erf", "reduce_precision", "rng"),
-    )
-)
-"""Operations on floats whose results are not one right number, or depend on an order: the judges round each its own."""
+_INEXACT = named(rounds=Rounds.FREELY) - {names.SQRT, names.SCATTER, names.MAP}
+"""Operations on floats whose results are not one right number, or depend on an order: the judges round each its own.
+
+All of them give the same square root. Scatters have an order, and what they and maps apply is looked at by itself."""
 
 
 NOWHERE = Hits(0, 0, 0, 0)
@@ -267,7 +266,7 @@ class _Case:
         try:
             return Stepwise(self._region, self._terms.oob)
         except (NoReferenceError, CannotRunError) as error:
-            if any(op.name == "stablehlo.scatter" for op in ops_within(self._region.first)):
+            if any(op.name == names.SCATTER for op in ops_within(self._region.first)):
                 self.excluded["reference"] = f"reference: {error}"
             return None
 
@@ -415,7 +414,7 @@ class _Case:
         return stepped.results, stepped.hits
 
     def _violates_claims(self, hits: Sequence[Hits]) -> bool:
-        scatters = [op for op in self._region.first if op.name == "stablehlo.scatter"]
+        scatters = [op for op in self._region.first if op.name == names.SCATTER]
         return any(
             hit.most > 1 and str(dict(op.attributes).get("unique_indices", "")) == "true"
             for op, hit in zip(scatters, hits, strict=False)
@@ -464,12 +463,13 @@ class _Case:
         }
         if self._terms.reassociated or is_rounded_otherwise.get(name, False):
             return self._beyond_bound(expected, actual, run)
-        if name == "XLA" and _is_xla(self._second) and _may_be_rounding(expected, actual):
+        is_xla = name == "XLA" and not isinstance(self._second, _InInterpreter | _ByDefinition)
+        if is_xla and _may_be_rounding(expected, actual):
             # A second look without fusion, which may contract a multiply and an add on one side only.
             try:
                 if self._unfused is None:
                     texts = self._pieces.first, self._pieces.second
-                    first, second = compile_anywhere([(text, "unfused") for text in texts], TIME_LIMIT)
+                    first, second = compile_anywhere([(text, "unfused") for text in texts], LOOP_LIMIT)
                     self._unfused = first, second
                 results = [version.run(run.arguments)[: self._count] for version in self._unfused]
             except CannotRunError:
@@ -504,14 +504,14 @@ class _Case:
             return ""
         if not self._is_exact and (self._terms.reassociated or any(map(_is_no_zero, run.arguments))):
             return ""
-        if not _has_floats(self._region) or self._misread[1]:
+        if self._misread[1] or not any(_is_float(self._region, o.first) for o in self._region.outputs):
             return ""
         expected = reference if reference is not None and self._rounds_alike() else None
         self._interpreted += 1
         try:
             if expected is None:
                 is_misread = bool(self._misread[0])
-                if is_misread or any(op.name == "stablehlo.scatter" for op in ops_within(self._region.first)):
+                if is_misread or any(op.name == names.SCATTER for op in ops_within(self._region.first)):
                     return ""
                 expected = self._interpreter.run(self._pieces.first, run.arguments)[: self._count]
             actual = self._interpreter.run(self._pieces.second, run.arguments)
@@ -519,8 +519,9 @@ class _Case:
             self._may_interpret = False
             self.excluded["signed zeros"] = f"interpreter, on the second piece: {error}"
             return ""
-        if not self._is_exact:  # rounded otherwise, perhaps, in the order of each piece
-            actual = [_with_other_signs_of_zeros(a, b) for a, b in zip(expected, actual, strict=True)]
+        if not self._is_exact:  # rounded otherwise, perhaps, in the order of each piece: signs of zeros alone count
+            pairs = zip(expected, actual, strict=True)
+            actual = [np.where((a == 0) & (b == 0), b, a).astype(a.dtype) for a, b in pairs]
         found = first_difference(expected, actual)
         if found is not None and self._terms.reassociated:
             found = self._beyond_bound(expected, actual, run)
@@ -563,11 +564,6 @@ class _ByDefinition:
             raise CannotRunError(f"XLA: {self._reason}; the reference: {error}") from None
 
 
-def _is_xla(runs: Runnable) -> bool:
-    """Whether XLA runs a piece."""
-    return not isinstance(runs, _InInterpreter | _ByDefinition)
-
-
 def _beyond_reach(region: Region, reach: int | None) -> Iterator[str]:
     """Integers that one piece computes with in another type than the other one, where no run of an open loop counts to
     the type's end."""
@@ -584,7 +580,7 @@ def _beyond_reach(region: Region, reach: int | None) -> Iterator[str]:
 
 def _sums(ops: Sequence[Op]) -> list[Op]:
     """The operations that give larger integers than they are given, those in loops included."""
-    return [op for op in ops_within(ops) if op.short_name in ("add", "subtract", "multiply")]
+    return [op for op in ops_within(ops) if op.name in (names.ADD, names.SUBTRACT, names.MULTIPLY)]
 
 
 def _is_all_nan(result: Array) -> bool:
@@ -595,11 +591,6 @@ def _is_all_nan(result: Array) -> bool:
 def _is_no_zero(array: Array) -> bool:
     """Whether an array holds floats that are no zeros."""
     return is_inexact(array) and bool(np.any(array != 0))
-
-
-def _with_other_signs_of_zeros(expected: Array, actual: Array) -> Array:
-    """What was expected, with the zeros of what was found where both are zero."""
-    return np.where((expected == 0) & (actual == 0), actual, expected).astype(expected.dtype)
 
 
 def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
@@ -622,11 +613,9 @@ def work_of(side: Side, ops: Sequence[Op]) -> int:
     """How many elements operations give, those of loops several times."""
     total = 0
     for op in ops:
-        for value in op.results:
-            tensor = side.program.type_of(value)
-            total += prod(int(n or 0) for n in tensor.shape) if tensor is not None else 0
+        total += sum(prod(side.program.shape_of(value)) for value in op.results if side.program.type_of(value))
         inner = sum(work_of(side, body.ops) for body in op.bodies)
-        total += inner * (LOOP_WORK if op.name == "stablehlo.while" else 1)
+        total += inner * (LOOP_WORK if op.name == names.WHILE else 1)
     return total
 
 
@@ -634,7 +623,7 @@ def _is_inexact(region: Region, op: Op) -> bool:
     """Whether an operation on floats is rounded by each judge in its own way."""
     if op.name in _INEXACT or not op.name.startswith("stablehlo."):
         return any(_is_float(region, v) for v in (*op.inputs, *op.results))
-    return op.name in ("stablehlo.multiply", "stablehlo.divide") and any(
+    return op.name in (names.MULTIPLY, names.DIVIDE) and any(
         "complex" in str(region.pair.first.program.types[v]) for v in op.results
     )
 
@@ -642,7 +631,3 @@ def _is_inexact(region: Region, op: Op) -> bool:
 def _is_float(region: Region, value: int) -> bool:
     tensor = region.pair.first.program.type_of(value)
     return tensor is not None and element_type(tensor.element_name).is_inexact
-
-
-def _has_floats(region: Region) -> bool:
-    return any(_is_float(region, o.first) for o in region.outputs)

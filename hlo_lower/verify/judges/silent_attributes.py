@@ -8,23 +8,27 @@ attributes.
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from hlo_lower.verify.align.align import Region
-from hlo_lower.verify.align.counterparts import counterparts, numbered
-from hlo_lower.verify.drive.stable_sorts import IS_STABLE, MARK
+from hlo_lower.ir import mlir
+from hlo_lower.ops import names
+from hlo_lower.ops.names import CUSTOM_CALL
+from hlo_lower.ops.spec import PRODUCTS
+from hlo_lower.verify.align.align import Aligner, Numbered, Region, counterparts, numbered, regions_of
 from hlo_lower.verify.read.numbering import Table
-from hlo_lower.verify.read.program import Op, ops_within
+from hlo_lower.verify.read.program import Op, Program, TooLargeError, ops_within
+
+IS_STABLE = "is_stable"
+MARK = "mhlo.any_order"
+"""Of a sort that is taken as stable and is not."""
 
 PRECISIONS = ("DEFAULT", "HIGH", "HIGHEST")
 UNIQUE, SORTED = "unique_indices", "indices_are_sorted"
 PROMISES = (UNIQUE, SORTED)
 
-_PRODUCTS = ("dot_general", "dot", "convolution", "dynamic_conv", "einsum")
-_KINDS = {f"stablehlo.{name}": "product" for name in _PRODUCTS}
-CUSTOM_CALL = "stablehlo.custom_call"
 
 Kind = Literal["function", "setting", "request", "promise", "order"]
 Told: TypeAlias = Hashable | None
@@ -82,7 +86,7 @@ class Meaning:
     Attributes:
       kind: "function": what is computed depends on it; "setting": so it does, which a CPU need not show; "request": how
         well; "promise": it is about what the operation is given; "order": that of equal rows
-        (`hlo_lower.verify.drive.stable_sorts`).
+        (`hlo_lower.verify.judges.silent_attributes`).
       may_be: whether the second version may have one (behind) where the first one has another.
     """
 
@@ -96,7 +100,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "precision_config": Meaning("request", _is_precise),
     "algorithm": Meaning("request", _is_exact),
     "result_accuracy": Meaning("request", _is_accurate),
-    UNIQUE: Meaning("promise", _is_free),  # looked at by itself: `hlo_lower.verify.read.index_promises`
+    UNIQUE: Meaning("promise", _is_free),  # looked at by itself: `hlo_lower.verify.drive.indices`
     SORTED: Meaning("promise", _is_free),
     **dict.fromkeys(("rng_algorithm", "backend_config", "mhlo.backend_config", "api_version"), Meaning("setting")),
     "known_expanding_dimensions": Meaning("promise", _is_part),
@@ -218,7 +222,9 @@ def _may_stand(name: str, mine: Told, theirs: Told) -> bool:
 
 
 def _family(op: Op) -> str:
-    return f"{op.name} {told(op, 'call_target_name')}" if op.name == CUSTOM_CALL else _KINDS.get(op.name, op.name)
+    if op.name == CUSTOM_CALL:
+        return f"{op.name} {told(op, 'call_target_name')}"
+    return "product" if op.name in PRODUCTS else op.name
 
 
 def _more_than(mine: Sequence[Op], op: Op, are_enough: Callable[[Iterable[bool]], bool]) -> tuple[str, ...]:
@@ -233,3 +239,123 @@ def _reason(op: Op, name: str, mine: Told) -> str:
         theirs, own = (PRECISIONS[min(_precisions(one))] for one in (told(op, name), mine))
         return f"a product of {theirs} precision in the place of {own}"
     return f"{op.short_name} with {name} = {told(op, name) or 'none'} in the place of {mine or 'none'}"
+
+
+# --- orders of sorts ---
+#
+# Sorts that are not stable: any order of equal elements is right, so that of a stable sort stands for all of them.
+#
+# XLA gives another one only in rows of more than 16 elements, so what a sort allows is judged as a property of the
+# operation. The first version's sorts are taken as stable ones, which is one of the orders that they allow. One of the
+# second version that is not stable either is taken so, too, where it stands for such a sort: one of the same operands
+# and the same comparator, as a function, or the only ones of their type in a region. Any other one is replaced by what
+# it may give as well: the order of equal elements turned round. Where that makes no difference no stability was lost,
+# as where no elements are equal, or those that are cannot be told apart.
+#
+# What such a sort of the first version allows beside the order that it is run in is not known: where one falls into a
+# region, a difference may be another order, and the region is not judged (`allows_another`).
+#
+# What was found to stand for another one is marked, and is looked at again where it falls into a region
+# (`freed_order`): the match may rest on values that are not equal.
+
+
+def make_stable(first: mlir.RawModule, second: mlir.RawModule) -> bool:
+    """Take the sorts of two versions as stable ones, in place, as far as that is right; whether any was changed.
+
+    Args:
+      first, second: the versions, of one context.
+    """
+    found = [_unstable(module) for module in (first, second)]
+    if not any(found):
+        return False
+    with mlir.active(first.context):
+        free, unclear = (mlir.parse_attribute(text) for text in ("true", "false"))
+        for sort in (*found[0], *found[1]):
+            sort.attributes[IS_STABLE] = free
+        own, others = map(set, found)  # only now: an operation's hash is that of its attributes, too
+        by_number, by_region = _counterparts(first, second) if own and others else ({}, {})
+        marks: list[tuple[mlir.RawOperation, mlir.RawAttribute]] = []
+        turned: list[mlir.RawOperation] = []
+        for other in others:
+            mine = by_number.get(other) or by_region.get(other, set())
+            if mine & own:
+                marks += [(other, free if mine <= own or other in by_number else unclear)]
+                marks += [(sort, free) for sort in mine & own]
+            else:
+                turned.append(other)
+        matched = {sort for mine in by_number.values() for sort in mine}
+        marks += [(sort, free) for sort in own - matched]
+        for sort, mark in marks:
+            sort.attributes[MARK] = mark
+        for sort in turned:
+            _turn_round(sort)
+    return True
+
+
+def allows_another(ops: Sequence[Op]) -> bool:
+    """Whether a piece of the first version holds a sort that may give another order than it is run in."""
+    return bool(_marked(ops))
+
+
+def freed_order(first: Sequence[Op], second: Sequence[Op]) -> str:
+    """Why two pieces are not compared: one that is run in a stable order may take another one; "" else."""
+    own, others = _marked(first), _marked(second)
+    is_freed = Counter(map(_kind, others)) - Counter(map(_kind, own))
+    if is_freed or any(str(sort.attributes[MARK]) == "false" for sort in others):
+        return "a sort that is not stable, in the place of none of the first version's"
+    return ""
+
+
+def _marked(ops: Sequence[Op]) -> list[mlir.RawOperation]:
+    return [op.raw for op in ops_within(ops) if MARK in op.raw.attributes]
+
+
+def _unstable(module: mlir.RawModule) -> list[mlir.RawOperation]:
+    sorts, _ = mlir.named(module.operation, (names.SORT,))
+    return [op for op in sorts if IS_STABLE not in op.attributes or str(op.attributes[IS_STABLE]) != "true"]
+
+
+Standing: TypeAlias = dict[mlir.RawOperation, set[mlir.RawOperation]]
+
+
+def _counterparts(first: mlir.RawModule, second: mlir.RawModule) -> tuple[Standing, Standing]:
+    """The sorts of the first version for which one of the second may stand, all of them taken as stable: those of the
+    same number, and those of the same kind in its region."""
+    by_number, by_region = defaultdict[Any, set[Any]](set), defaultdict[Any, set[Any]](set)
+    try:
+        programs = Program(first), Program(second)
+    except TooLargeError:
+        return by_number, by_region
+    for name in set(programs[0].entries) & set(programs[1].entries):
+        pairs = Aligner(*programs, frozenset(), {}).align(name)
+        for pair in pairs:
+            own, other = (Numbered(s.program, s.live, s.numbers, s.depth) for s in (pair.first, pair.second))
+            for mine, op in counterparts(pair.first.table, own, other, _is_sort):
+                if mine:
+                    by_number[op.raw].update(one.raw for one in mine)
+        for region in regions_of(pairs):
+            sorts = [[op.raw for op in ops_within(ops) if _is_sort(op)] for _, ops in region.sides]
+            for sort in sorts[1]:
+                by_region[sort].update(one for one in sorts[0] if _kind(one) == _kind(sort))
+    return by_number, by_region
+
+
+def _is_sort(op: Op) -> bool:
+    return op.name == names.SORT
+
+
+def _kind(sort: mlir.RawOperation) -> Hashable:
+    """The same for sorts of the same types along the same dim."""
+    dim = str(sort.attributes["dimension"]) if "dimension" in sort.attributes else ""
+    return tuple(str(value.type) for value in sort.operands), dim
+
+
+def _turn_round(sort: mlir.RawOperation) -> None:
+    """Let a stable sort leave equal elements in the opposite order: it sorts the rows turned round."""
+    shape = mlir.tensor_shape(sort.operands[0].type)
+    dim = mlir.integer_of(sort.attributes["dimension"]) if "dimension" in sort.attributes else -1
+    dimensions = {"dimensions": mlir.dense_i64([dim % len(shape)])}
+    for place, value in enumerate(sort.operands):
+        where = {"location": sort.location, "insertion_point": mlir.insert_before(sort)}
+        turned = mlir.create_operation(names.REVERSE, [value], [value.type], dimensions, **where)
+        sort.operands[place] = turned.results[0]

@@ -16,12 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.align.piece import module_of, types_of
+from hlo_lower.verify.judges.definitions import (
+    Hits,
+    ScatterNumbers,
+    UnsupportedRegionError,
+    check_region,
+    combine_of,
+    count_hits,
+    gather,
+    rounds_correctly,
+    scatter,
+)
 from hlo_lower.verify.judges.devices import Runnable, piece_executable
-from hlo_lower.verify.judges.reference import Hits, ScatterNumbers, count_hits, gather, scatter
-from hlo_lower.verify.judges.reference.rounded_arithmetic import UnsupportedRegionError
-from hlo_lower.verify.judges.reference.update_computation import check_region, combine_of, rounds_correctly
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, ValueId, ops_within
 
@@ -31,7 +40,7 @@ Policy = Literal["xla", "spec"]
 MAX_POSITIONS = 20_000
 """Scatter positions, or elements of a gather's result, up to which a Python loop is worth its time."""
 
-STEPPED = ("stablehlo.scatter", "stablehlo.gather")
+STEPPED = (names.SCATTER, names.GATHER)
 
 
 class NoReferenceError(Exception):
@@ -73,7 +82,7 @@ class Stepwise:
         if not self._steps:
             raise NoReferenceError("no scatter or gather in it")
         self.rounds_correctly = all(
-            rounds_correctly(op.raw, self._functions) for op in self._steps if op.name == "stablehlo.scatter"
+            rounds_correctly(op.raw, self._functions) for op in self._steps if op.name == names.SCATTER
         )
         self._segments: dict[tuple[ValueId, ...], tuple[Runnable, list[Number]]] = {}
 
@@ -85,7 +94,7 @@ class Stepwise:
             operand = self._program.type_of(op.inputs[-1])
             if result is None or operand is None:
                 raise NoReferenceError("a type that is no tensor")
-            if op.name == "stablehlo.gather":
+            if op.name == names.GATHER:
                 count = prod(int(n or 0) for n in result.shape)
             else:
                 window = set(mlir.scatter_dimension_numbers(op.raw).update_window_dims)
@@ -108,8 +117,9 @@ class Stepwise:
         hits: list[Hits] = []
         for op in self._steps:
             operands = self._values(op.inputs, known)
-            if op.name == "stablehlo.gather":
-                found = [self._gathered(op, operands)]
+            if op.name == names.GATHER:
+                sizes = mlir.integers_of(op.raw.attributes["slice_sizes"])
+                found = [gather(operands[0], operands[1], mlir.gather_dimension_numbers(op.raw), sizes)]
             else:
                 found, hit = self._scattered(op, operands)
                 hits.append(hit)
@@ -148,10 +158,6 @@ class Stepwise:
                 found.add(maker)
                 pending.extend(maker.reads)
         return [op for op in self._ops if op in found], list(given)
-
-    def _gathered(self, op: Op, operands: Sequence[Array]) -> Array:
-        numbers = mlir.gather_dimension_numbers(op.raw)
-        return gather(operands[0], operands[1], numbers, mlir.integers_of(op.raw.attributes["slice_sizes"]))
 
     def _scattered(self, op: Op, operands: Sequence[Array]) -> tuple[list[Array], Hits]:
         n, numbers = len(op.results), ScatterNumbers.of(op.raw)

@@ -22,7 +22,7 @@ from hlo_lower.verify.parts.sum_laws import NEUTRAL, SUM_LAWS, combiner_of, oute
 from hlo_lower.verify.parts.tile_writes import Box, Writes, covers
 from hlo_lower.verify.parts.turned_products import add_turned, turn_products, turned
 from hlo_lower.verify.parts.window_laws import WINDOW_LAWS
-from hlo_lower.verify.read.constant_folding import is_splat
+from hlo_lower.verify.read.meanings import is_splat
 from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
-from hlo_lower.verify.align.counters import counter_at
+from hlo_lower.verify.align.loops import counter_at
 from hlo_lower.verify.parts.op_parts import shape_of
 from hlo_lower.verify.parts.positions import LoopCounter, Position, RuntimeStart
-from hlo_lower.verify.read.constant_folding import folded
+from hlo_lower.verify.read.meanings import folded
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 
 Array = NDArray[Any]

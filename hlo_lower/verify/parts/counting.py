@@ -6,7 +6,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.parts.counted_whiles import Scope
 from hlo_lower.verify.parts.op_parts import shape_of
 from hlo_lower.verify.parts.positions import ZERO, Position
-from hlo_lower.verify.read.constant_folding import is_splat
+from hlo_lower.verify.read.meanings import is_splat
 from hlo_lower.verify.read.program import Op, Program, ValueId
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from hlo_lower.ops.spec import ELEMENTWISE
+from hlo_lower.ops.spec import ELEMENTWISE, short
 from hlo_lower.verify.proof import control_flow, elementwise, moving, ordering, reductions, slicing
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.gathering import gather
@@ -11,7 +11,7 @@ from hlo_lower.verify.proof.scattering import scatter
 from hlo_lower.verify.proof.tensors import Tensor, as_tensor, scalar
 from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.world import World
-from hlo_lower.verify.read.moves import MOVES
+from hlo_lower.verify.read.meanings import MOVES
 from hlo_lower.verify.read.program import Body, Op, Program
 
 _WHOLE = (
@@ -29,7 +29,7 @@ OPERATIONS: Mapping[str, Callable[[Operation], list[Tensor]]] = {
     "bitcast_convert": elementwise.bitcast_convert,
     "constant": moving.constant,
     "iota": moving.iota,
-    **dict.fromkeys(MOVES, moving.moved),
+    **dict.fromkeys(short(frozenset(MOVES)), moving.moved),
     "pad": moving.pad,
     "optimization_barrier": moving.unchanged,
     "custom_call": moving.custom_call,

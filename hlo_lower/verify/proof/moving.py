@@ -10,7 +10,7 @@ from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.tensors import MOST_ELEMENTS, Place, Tensor, built
 from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.uninterpreted import applied
-from hlo_lower.verify.read.moves import MOVES
+from hlo_lower.verify.read.meanings import MOVES
 
 
 def constant(op: Operation) -> list[Tensor]:
@@ -48,7 +48,7 @@ def iota(op: Operation) -> list[Tensor]:
 
 def moved(op: Operation) -> list[Tensor]:
     """One of `MOVES`."""
-    return [MOVES[op.name](op.raw, op.operands, op.shape())]
+    return [MOVES[op.raw.name](op.raw, op.operands, op.shape())]
 
 
 def pad(op: Operation) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""z3, imported when it is first used: it is an extra, and everything else works without it.
+"""z3, imported when it is first used: it takes a while, and everything else works without it.
 
 Everything of z3 is `Any` here: its stubs leave most of it unknown.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from hlo_lower.base.errors import InputError
 
-INSTALL = "pip install 'hlo-lower[prove]'"
+INSTALL = "pip install z3-solver"
 
 
 class _Lazy:
@@ -45,7 +45,7 @@ def require() -> None:
         raise InputError(
             "prove",
             "z3 is not installed",
-            facts="proofs for all index values are made by z3, which is an extra",
-            nearest=("verify without --prove runs both versions instead",),
+            facts="proofs for all index values are made by z3",
+            nearest=("verify without --prove needs no z3: it runs both versions",),
             next_step=INSTALL,
         )

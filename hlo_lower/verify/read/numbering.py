@@ -1,7 +1,7 @@
 """Structural value numbers: two values of the same number are computed alike from values of the same numbers.
 
 The number of an operation is that of its name, its attributes, its result types, the numbers of its operands and of its
-regions; known tensors are numbered by value (`hlo_lower.verify.read.constant_folding`). Order of pure operations,
+regions; known tensors are numbered by value (`hlo_lower.verify.read.meanings`). Order of pure operations,
 names, locations, duplicates and dead code do not enter. An operation with effects has a number of its own, by its
 body's depth and its place among those with effects there, so that it equals only the one at the same place of the
 other module.
@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
-from hlo_lower.verify.read.constant_folding import folded, identity
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import COMBINING
+from hlo_lower.verify.read.meanings import MIRRORED, folded, identity
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 
 Number = int
 """A value number: equal ones, of two modules that share a table, are equal values."""
 
-_COMMUTATIVE = frozenset(f"stablehlo.{name}" for name in ("add", "multiply", "and", "or", "xor"))
-_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+_COMMUTATIVE = COMBINING - {names.MAXIMUM, names.MINIMUM}
+"""Ops whose operands may be exchanged, also where a compiler takes the first of two zeros for the greater one."""
 
 
 class Table:
@@ -76,13 +78,13 @@ class Table:
                 self.known.setdefault(number, value)
                 return [number]
         inputs, attributes = tuple(numbers[v] for v in op.inputs), self._counted(op)
-        if op.name == "stablehlo.sort" and _sorts_one(program, op):
+        if op.name == names.SORT and _sorts_one(program, op):
             return list(inputs)
-        if op.name == "stablehlo.select" and inputs[0] in true:
+        if op.name == names.SELECT and inputs[0] in true:
             return [inputs[1]]
         if op.name in _COMMUTATIVE and len(inputs) == 2:
             inputs = (min(inputs), max(inputs))
-        elif op.name == "stablehlo.compare":
+        elif op.name == names.COMPARE:
             attributes = _with_direction(attributes, mirrored=inputs[0] > inputs[1])
             inputs = (min(inputs), max(inputs))
         regions = tuple(
@@ -103,7 +105,7 @@ class Table:
         Arguments of both regions are numbered alike, so that the condition, computed again in the body, has its number.
         Two loops whose conditions are equal, and whose bodies are where these hold, are equal.
         """
-        if body.owner is None or body.owner.name != "stablehlo.while" or body is not body.owner.bodies[1]:
+        if body.owner is None or body.owner.name != names.WHILE or body is not body.owner.bodies[1]:
             return frozenset()
         condition = body.owner.bodies[0]
         numbers, effects = self.within(program, condition, around, depth)
@@ -168,5 +170,5 @@ def _with_direction(
 ) -> tuple[tuple[str, Hashable], ...]:
     """The attributes of a comparison with its direction as text, that of exchanged operands where they are."""
     direction = next(mlir.enum_value(value) for name, value in attributes if name == "comparison_direction")
-    told = _MIRRORED[direction] if mirrored else direction
+    told = MIRRORED[direction] if mirrored else direction
     return tuple((name, told if name == "comparison_direction" else value) for name, value in attributes)

@@ -10,18 +10,14 @@ from collections.abc import Sequence
 from math import prod
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops.names import CUSTOM_CALL, RECV, SEND
+from hlo_lower.ops.spec import Role, named
 
 SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
 
 _SEEN_THROUGH = frozenset({"sdy.sharding_constraint", "sdy.reshard", "sdy.propagation_barrier"})
 
-_OF_DEVICES = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "reduce_scatter"),
-        *("partition_id", "replica_id", "send", "recv"),
-    )
-)
+_OF_DEVICES = named(role=Role.DEVICES) | {SEND, RECV}
 
 
 def device_count(module: mlir.RawModule) -> int:
@@ -74,7 +70,7 @@ def _constraint(
         name = "sdy.sharding_constraint"
     elif GSPMD in attributes:
         sharding = {"call_target_name": mlir.parse_attribute('"Sharding"'), GSPMD: attributes[GSPMD]}
-        name = "stablehlo.custom_call"
+        name = CUSTOM_CALL
     else:
         return None
     return mlir.create_operation(name, [value], [value.type], sharding, location=location, insertion_point=point)

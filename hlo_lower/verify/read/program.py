@@ -10,8 +10,12 @@ from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
+from hlo_lower.ops.names import COMPOSITE, CONSTANT, CONVERT, CUSTOM_CALL, RESHAPE, RETURN, SCATTER, WHILE
+from hlo_lower.ops.spec import RESHAPING, Role, named
 
 ValueId: TypeAlias = int
 """The number of a value in its program."""
@@ -21,18 +25,18 @@ MAX_OPS = 200_000
 
 TOO_DEEP = "calls, loops or branches stand too deep in one another"
 
-TERMINATORS = frozenset({"func.return", "stablehlo.return", "sdy.return", "mhlo.return"})
+TERMINATORS = frozenset({"func.return", RETURN, "sdy.return", "mhlo.return"})
 
-_EFFECTS = frozenset(f"stablehlo.{name}" for name in ("rng", "infeed", "outfeed", "send", "recv", "create_token"))
+_EFFECTS = named(role=Role.HOST) | named(role=Role.RANDOM, is_pure=False)
 """Operations with effects or hidden state: two of them are never the same value (`rng_bit_generator` has none)."""
 
-CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+CALLS = {"func.call": "callee", COMPOSITE: "decomposition"}
 """Operations that are what a function computes, and the attribute that names it: a composite is its decomposition."""
 
-COPIES = frozenset({"stablehlo.convert", "stablehlo.reshape"})
+COPIES = frozenset({CONVERT, RESHAPE})
 """Operations that are their operand where the type stays: modules that were HLO have one behind each argument."""
 
-NAMING = frozenset({*CALLS, "stablehlo.custom_call"})
+NAMING = frozenset({*CALLS, CUSTOM_CALL})
 """Operations whose attributes may name functions."""
 
 
@@ -75,7 +79,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Composite:
-    """A composite that was inlined, as who knows its name sees it (`hlo_lower.verify.read.composites`).
+    """A composite that was inlined, as who knows its name sees it (`hlo_lower.verify.read.interface`).
 
     Attributes:
       raw: the operation.
@@ -142,13 +146,9 @@ class Program:
         self.homes: list[Body] = []
         self.op_count = 0
         self.has_composites = False
-        self.functions: dict[str, mlir.RawOperation] = {
-            mlir.symbol_name(op.operation.attributes["sym_name"]): op.operation
-            for op in raw.body.operations
-            if op.operation.name == "func.func"
-        }
+        self.functions = functions_of(raw)
         self._effects: dict[str, bool] = {}
-        scatters, _ = mlir.named(raw.operation, ("stablehlo.scatter",))
+        scatters, _ = mlir.named(raw.operation, (SCATTER,))
         self.scatter_numbers = {op: number for number, op in enumerate(scatters, start=1)}
         try:
             self.entries = {
@@ -167,6 +167,18 @@ class Program:
         """The NumPy type of a tensor's elements; None where there is none."""
         tensor = self.type_of(value)
         return None if tensor is None else mlir.dtype_of(tensor.element_name)
+
+    def shape_of(self, value: ValueId) -> tuple[int, ...]:
+        """A value's sizes, 0 where one is not known; none of what is no tensor."""
+        tensor = self.type_of(value)
+        return () if tensor is None else tuple(int(size or 0) for size in tensor.shape)
+
+    def constant_behind(self, value: ValueId) -> NDArray[Any] | None:
+        """The constant that a value is, perhaps spread or in another shape; None of anything else."""
+        maker = self.makers[value]
+        while maker is not None and maker.name in RESHAPING:
+            maker = self.makers[maker.inputs[0]]
+        return mlir.constant_value(maker.raw) if maker is not None and maker.name == CONSTANT else None
 
     def maker_of_scalar(self, value: ValueId) -> tuple[mlir.RawOperation, tuple[ValueId, ...]] | None:
         """The operation of one result, a number, that makes a value, and its operands; None of anything else."""
@@ -217,7 +229,7 @@ class Program:
         self, body: Body, call: mlir.RawOperation, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
     ) -> bool:
         """Read a called function in the place of the call; False where it has no body or calls itself."""
-        name = mlir.symbol_name(call.attributes[CALLS[call.name]])
+        name = callee_of(call)
         function = self.functions.get(name)
         if function is None or not len(function.regions[0].blocks) or name in stack:
             return False
@@ -229,7 +241,7 @@ class Program:
             known = self._fill(body, block, inner, (*stack, name))
             body.called[name, inputs] = known
         env.update(zip(call.results, known, strict=True))
-        if call.name == "stablehlo.composite":
+        if call.name == COMPOSITE:
             seen = sorted((n, a) for n, a in mlir.attributes_of(call).items() if n != CALLS[call.name])
             body.composites.append(Composite(call, tuple(seen), inputs, known))
             self.has_composites = True
@@ -247,7 +259,7 @@ class Program:
         kept: dict[int, ValueId] = {}  # what a loop carries and does not change is what went into it
         if blocks:
             op.captured = _captures(raw, env)  # before they are read: what is known by now stands around them
-            if raw.name == "stablehlo.while":
+            if raw.name == WHILE:
                 kept = {place: inputs[place] for place in _unchanged(blocks[1])}
             op.bodies = tuple(self._body(block, env, stack, op, kept) for block in blocks)
         op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
@@ -277,7 +289,7 @@ class Program:
     def _op_has_effects(self, raw: mlir.RawOperation) -> bool:
         if raw.name in _EFFECTS or (not len(raw.results) and raw.name not in TERMINATORS):
             return True
-        if raw.name == "stablehlo.custom_call":
+        if raw.name == CUSTOM_CALL:
             attributes = raw.attributes
             return "has_side_effect" in attributes and str(attributes["has_side_effect"]) == "true"
         if raw.name in CALLS:  # one that is not inlined: what it does is not known
@@ -291,8 +303,7 @@ class Program:
             function = self.functions[name]
 
             def holds(op: mlir.RawOperation) -> bool:
-                if op.name in CALLS:
-                    called = mlir.symbol_name(op.attributes[CALLS[op.name]])
+                if called := callee_of(op):
                     return called not in self.functions or self._function_has_effects(called)
                 return op.name not in ("func.func", *TERMINATORS) and self._op_has_effects(op)
 
@@ -301,20 +312,32 @@ class Program:
         return self._effects[name]
 
 
+def functions_of(module: mlir.RawModule) -> dict[str, mlir.RawOperation]:
+    """The functions of a module, by name."""
+    ops = (op.operation for op in module.body.operations)
+    return {mlir.symbol_name(op.attributes["sym_name"]): op for op in ops if op.name == "func.func"}
+
+
+def callee_of(op: mlir.RawOperation) -> str:
+    """The function that an operation calls, or is by its decomposition; "" of any other one."""
+    return mlir.symbol_name(op.attributes[CALLS[op.name]]) if op.name in CALLS else ""
+
+
+def terminator(block: mlir.RawBlock) -> mlir.RawOperation:
+    """The last operation of a block."""
+    return block.operations[len(block.operations) - 1].operation
+
+
 def inlined_operations(module: mlir.RawModule) -> float:
     """The operations of a module's largest function, each call counted with all that is called: what XLA compiles."""
-    functions = {
-        mlir.symbol_name(op.operation.attributes["sym_name"]): op.operation
-        for op in module.body.operations
-        if op.operation.name == "func.func"
-    }
+    functions = functions_of(module)
     counts: dict[str, float] = {}
 
     def count(name: str) -> float:
         if name not in counts:
             counts[name] = 0.0  # for one that calls itself
             calls, own = mlir.named(functions[name], CALLS)
-            called = (mlir.symbol_name(op.attributes[CALLS[op.name]]) for op in calls)
+            called = map(callee_of, calls)
             counts[name] = own + sum(count(callee) for callee in called if callee in functions)
         return counts[name]
 
@@ -330,7 +353,7 @@ def _is_copy(raw: mlir.RawOperation) -> bool:
 
 def _unchanged(body: mlir.RawBlock) -> list[int]:
     """Which arguments of a loop's body it returns in their own places: what each iteration reads is what went in."""
-    returned = body.operations[len(body.operations) - 1].operands
+    returned = terminator(body).operands
     return [place for place, value in enumerate(returned) if _copied(value) == body.arguments[place]]
 
 
@@ -368,3 +391,48 @@ def ops_within(ops: Sequence[Op]) -> list[Op]:
     for op in ops:
         found += [op, *(inner for body in op.bodies for inner in ops_within(body.ops))]
     return found
+
+
+# --- positions of scatters ---
+#
+# Where the scatters of a module are, and which of them a result depends on.
+
+
+@dataclass(frozen=True)
+class ScatterPosition:
+    """Where a scatter is: its number in program order from 1, its function, and its source or module position."""
+
+    number: int
+    function: str
+    location: str
+
+    def __str__(self) -> str:
+        return f"scatter {self.number} at {self.location} in @{self.function}"
+
+
+def scatters_of(module: mlir.RawModule) -> list[mlir.RawOperation]:
+    """The scatters of a module, in the order in which they are printed."""
+    return mlir.named(module.operation, (names.SCATTER,))[0]
+
+
+def position_of(scatter: mlir.RawOperation, number: int) -> ScatterPosition:
+    """The position of the scatter of this number."""
+    around = scatter
+    while around.name != "func.func":
+        around = around.parent.operation
+    return ScatterPosition(number, mlir.symbol_name(around.attributes["sym_name"]), location_of(scatter))
+
+
+def scatters_on_path(program: Program, body: Body, result: int) -> tuple[ScatterPosition, ...]:
+    """The scatters that a result of a public function depends on, through calls and regions."""
+    found: dict[int, mlir.RawOperation] = {}
+    seen: set[Op] = set()
+    pending = [body.returned[result]]
+    while pending:
+        op = program.makers[pending.pop()]
+        if op is not None and op not in seen:
+            seen.add(op)
+            scatters = (inner.raw for inner in ops_within([op]) if inner.name == names.SCATTER)
+            found.update((program.scatter_numbers[raw], raw) for raw in scatters)
+            pending.extend(op.reads)
+    return tuple(position_of(found[number], number) for number in sorted(found))

@@ -9,20 +9,21 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.traced import on_each
-from hlo_lower.lowering.types.carried.carrying import Carrying
-from hlo_lower.lowering.types.carried.complex_arithmetic import ARITHMETIC, size
-from hlo_lower.lowering.types.carried.complex_functions import BOUNDED, EXACT, EXPANDED
+from hlo_lower.lowering.types.carried.carrier import Carrying
+from hlo_lower.lowering.types.carried.complex_functions import ARITHMETIC, BOUNDED, EXACT, EXPANDED, size
 from hlo_lower.lowering.types.carried.exactness import BY_PART
-from hlo_lower.lowering.types.carried.halves_reductions import PRODUCTS
-from hlo_lower.lowering.types.carried.pairs import Pair, join, split
-from hlo_lower.lowering.types.carried.regions_of_pairs import (
+from hlo_lower.lowering.types.carried.halves import PRODUCTS
+from hlo_lower.lowering.types.carried.pairs import (
     Body,
+    Pair,
     flat,
     flat_types,
     is_pair,
+    join,
     joined,
     on_each_part,
     parts_of,
+    split,
     with_region,
 )
 from hlo_lower.ops.names import ADD, AND, OR
@@ -116,7 +117,6 @@ def _converted(c: Carrying, node: Node, x: Value) -> Value:
 
 
 def _compared(c: Carrying, node: Node, x: Pair, y: Pair) -> Value:
-    """Equal in both parts, or other in one."""
     direction = comparison_direction(node)
     if direction not in ("EQ", "NE"):
         raise DoesNotApply("complex numbers have no order")

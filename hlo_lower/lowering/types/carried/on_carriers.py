@@ -8,11 +8,10 @@ from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
-from hlo_lower.lowering.types.carried.carrier import Carrier, Form
-from hlo_lower.lowering.types.carried.carrying import Carrying
+from hlo_lower.lowering.types.carried.carrier import Carrier, Carrying, Form
 from hlo_lower.lowering.types.carried.complex_ops import on_parts
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
-from hlo_lower.lowering.types.carried.halves_reductions import fold_of
+from hlo_lower.lowering.types.carried.halves import fold_of
 from hlo_lower.lowering.types.carried.on_halves import EACH, is_by_known_amount, on_halves
 from hlo_lower.lowering.types.carried.pairs import erase_unread
 from hlo_lower.lowering.types.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted
@@ -135,7 +134,6 @@ def _with_indices(node: Node, operands: Sequence[Value], moved: Sequence[int] | 
 
 
 def _same(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
-    """The op itself on carriers."""
     attributes = mlir.attributes_of(node.raw)
     if node.name == COMPARE:
         attributes = {**attributes, **_signed(operands[0])}

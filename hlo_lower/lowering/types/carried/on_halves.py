@@ -1,21 +1,30 @@
-"""An op of 64-bit integers on their halves: which form each op has."""
+"""Elements of 64 bits moved: as rows of two where the op is easily told so, else the two halves one by one."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.types.carried.carrier import MARK
-from hlo_lower.lowering.types.carried.carrying import Carrying
-from hlo_lower.lowering.types.carried.exactness import BY_HALVES, ON_HALVES
+from hlo_lower.lowering.types.carried.carrier import MARK, Carrying, Form
+from hlo_lower.lowering.types.carried.exactness import BY_HALVES, ON_HALVES, TABLE
 from hlo_lower.lowering.types.carried.halves import (
+    HALF,
+    PRODUCTS,
     add,
     choose,
+    converted_halves,
+    divide,
+    folded_halves,
+    is_folded,
     is_less,
     multiply,
     negate,
+    product_of_halves,
+    remainder,
     shift_left,
     shift_right_arithmetic,
     shift_right_logical,
@@ -23,13 +32,72 @@ from hlo_lower.lowering.types.carried.halves import (
     size,
     subtract,
 )
-from hlo_lower.lowering.types.carried.halves_conversions import converted_halves
-from hlo_lower.lowering.types.carried.halves_movement import iota, moved_by_parts, moved_rows
-from hlo_lower.lowering.types.carried.halves_quotients import divide, remainder
-from hlo_lower.lowering.types.carried.halves_reductions import PRODUCTS, folded_halves, is_folded, product_of_halves
-from hlo_lower.lowering.types.carried.pairs import Pair, join, split
-from hlo_lower.lowering.types.carried.regions_of_pairs import Body, on_each_part, parts_of, with_region
+from hlo_lower.lowering.types.carried.pairs import Body, Pair, join, on_each_part, parts_of, split, with_region
+from hlo_lower.lowering.types.carried.written_ops import clamped_index
 from hlo_lower.ops.names import BROADCAST_IN_DIM, COUNT_LEADING_ZEROS, POPCNT
+
+
+def moved_rows(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
+    """An op that moves elements, each of them a row of two."""
+    build, x, name = c.build, operands[-1], node.name.removeprefix("stablehlo.")
+    shape, last = node.result().static_shape, len(x.static_shape) - 1
+    if name == "reshape":
+        return build.reshape(x, (*shape, 2))
+    if name == "broadcast_in_dim":
+        return build.broadcast(x, (*shape, 2), (*node.integers("broadcast_dimensions"), len(shape)))
+    if name == "transpose":
+        return build.transpose(x, (*node.integers("permutation"), last))
+    if name == "slice":
+        starts, limits, strides = (node.integers(kind) for kind in ("start_indices", "limit_indices", "strides"))
+        return build.slice(x, (*starts, 0), (*limits, 2), (*strides, 1))
+    if name == "concatenate":
+        return build.concatenate(operands, node.integer("dimension"))
+    if name == "reverse":
+        return build.reverse(x, node.integers("dimensions"))
+    predicate = operands[0]
+    if predicate.static_shape:
+        predicate = build.broadcast(predicate, (*shape, 2), range(len(shape)))
+    return build.select(predicate, operands[1], x)
+
+
+def moved_by_parts(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
+    """The op on the lower halves and on the upper ones, with indices in i32; or on what is not of 64 bits once.
+
+    Equal: where an element goes depends on indices alone. They are clamped into a dim by the op, and so are those that
+    i32 does not hold by the nearest number that it does.
+    """
+    moved = TABLE[node.name].moved or range(len(operands))
+    given = [value if k in moved else _index(c, node.operand(k), value) for k, value in enumerate(operands)]
+    attributes = mlir.attributes_of(node.raw)
+    if not c.is_on(node.result(), Form.HALVES):
+        return c.build.op(node.name, given, [c.carried_type(node.result().raw.type)], attributes).result()
+    parts = [split(c.build, value) if k in moved else (value, value) for k, value in enumerate(given)]
+    return on_each_part(c, node, parts, attributes)
+
+
+def _index(c: Carrying, of: Value, value: Value) -> Value:
+    """An index in i32, that of 64 bits as the nearest number."""
+    carrier = c.carrier(of)
+    if carrier is None:
+        return value
+    if carrier.form is not Form.HALVES:
+        return clamped_index(c, value, carrier)
+    low, high = split(c.build, value)
+    above = c.build.select(c.holds(high, "EQ", 0), c.holds(low, "LT", 0), c.holds(high, "NE", 0))
+    found = c.choose(above, int(element_type(HALF).most), low)
+    return c.choose(c.holds(high, "LT", 0), 0, found) if of.element.is_signed else found
+
+
+def iota(c: Carrying, node: Node) -> Value:
+    """Positions are below 2^31, so that their upper halves are 0."""
+    result, dim = node.result(), node.integer("iota_dimension")
+    if not result.is_static or result.static_shape[dim] > int(element_type(HALF).most):
+        raise DoesNotApply("positions of a size that is not known, or beyond i32")
+    low = c.build.iota(result.static_shape, dim, HALF)
+    return join(c.build, (low, c.number(0, low)))
+
+
+# --- an op of 64-bit integers on their halves: which form each op has ---
 
 
 def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
@@ -107,12 +175,10 @@ def _sign(c: Carrying, unsigned: bool, x: Pair) -> Pair:
 
 
 def _ones(c: Carrying, x: Pair) -> Pair:
-    """The ones of both halves."""
     return c.add(*(c.build.elementwise(POPCNT, half) for half in x)), c.number(0, x[0])
 
 
 def _zeros(c: Carrying, x: Pair) -> Pair:
-    """The leading zeros of the upper half, and where that is 0 those of the lower one, too."""
     low, high = (c.build.elementwise(COUNT_LEADING_ZEROS, half) for half in x)
     return c.choose(c.holds(x[1], "EQ", 0), c.add(low, 32), high), c.number(0, x[0])
 

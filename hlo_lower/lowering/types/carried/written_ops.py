@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.types.carried.carrier import Carrier, Form
-from hlo_lower.lowering.types.carried.carrying import Carrying
+from hlo_lower.lowering.types.carried.carrier import Carrier, Carrying, Form
 from hlo_lower.ops.names import (
     AND,
     COUNT_LEADING_ZEROS,
@@ -38,7 +37,6 @@ def half_of(c: Carrying, x: Value) -> Value:
 
 
 def _not_below(c: Carrying, left: Value, right: Value) -> Value:
-    """Whether an unsigned number is at least another one."""
     return c.holds(c.flip(left), "GE", c.flip(right))
 
 

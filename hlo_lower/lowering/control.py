@@ -1,0 +1,592 @@
+"""Control flow for consumers that have none: loops of known trips unrolled, branches computed and selected from.
+
+With them what only names control flow or placement, for consumers that do not know it: `map`, barriers, notes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.change import Change
+from hlo_lower.base.element_types import element_type, element_type_of
+from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
+from hlo_lower.facts.ranges.transfer.booleans import comparison_of
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.lowering.engine.kind import (
+    Candidate,
+    Context,
+    Decision,
+    Kind,
+    OpLowering,
+    Refused,
+    Stage,
+    Subject,
+    as_it_stands,
+    nothing,
+)
+from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name, refused_of
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.plain.custom_call import NOTES
+from hlo_lower.lowering.single_ops.reductions import on_tensors
+from hlo_lower.ops import names
+from hlo_lower.ops.knowledge import LOGIC, NUMPY
+from hlo_lower.ops.names import CASE, CUSTOM_CALL, IF, MAP, OPTIMIZATION_BARRIER, WHILE
+from hlo_lower.ops.purity import Functional
+from hlo_lower.ops.quirks.branches import MANY
+from hlo_lower.ops.refused_forms import refused_form, refuses_forms
+from hlo_lower.ops.targets.target import Target
+
+# --- integer and boolean scalars that follow from constants, in wrapping arithmetic of the op's own type ---
+
+
+Scalar = np.generic
+
+
+def known_constant(node: Node) -> Scalar | None:
+    """The value of a constant that is an integer or boolean scalar."""
+    result = node.result()
+    array: Any = node.constant() if result.shape == () and _dtype(result.element_type) is not None else None
+    return None if array is None else array[()]
+
+
+def known_result(node: Node, operands: Sequence[Scalar | None]) -> Scalar | None:
+    """The result of an op of one result, if it is a scalar that follows from operands that are known.
+
+    Args:
+      node: the op.
+      operands: for each operand its value, None where that is not known.
+    """
+    if node.name == names.CONSTANT:
+        return known_constant(node)
+    if node.has_regions or len(node.raw.results) != 1 or node.result().shape != ():
+        return None
+    dtype = _dtype(node.result().element_type)
+    if dtype is None:
+        return None
+    if node.name == names.SELECT and operands[0] is not None:
+        return operands[1 if operands[0] else 2]
+    if any(operand is None for operand in operands):
+        return None
+    with np.errstate(all="ignore"):
+        found = _computed(node, operands, dtype)
+    scalar: Any = None if found is None else np.asarray(found).astype(dtype)[()]
+    return scalar
+
+
+def _computed(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:
+    if node.name == names.COMPARE:
+        return comparison_of(node)(*operands)
+    if node.name == names.CONVERT:
+        return operands[0] != 0 if dtype == np.bool_ else operands[0]
+    if node.name == names.RESHAPE:
+        return operands[0]
+    if node.name in NUMPY and (dtype != np.bool_ or node.name in LOGIC):
+        return NUMPY[node.name](*operands)
+    return None
+
+
+def _dtype(element: str) -> np.dtype[Any] | None:
+    """The NumPy type of integers of 8 bits and more and of booleans."""
+    declared = element_type(element)
+    return declared.dtype if element == "i1" or (declared.is_integer and declared.bits >= 8) else None
+
+
+# --- blocks copied in front of an op, with loops unrolled whose trips are known, and branches taken that are ---
+#
+# What is known are integer and boolean scalars that follow from constants: counters, what is compared with them, and
+# flags. They are computed here and become constants where something else takes them. Every other op is copied as it
+# stands, regions included, in the order in which it would run, so effects keep their order, too.
+
+
+Item: TypeAlias = Value | Scalar
+"""What a value of a block became: a value in front of the op, or a number that is known."""
+
+
+class NotFlatError(Exception):
+    """A loop whose trips are not known, or more ops than are allowed.
+
+    Attributes:
+      why: the reason.
+    """
+
+    def __init__(self, why: Cause) -> None:
+        """Raised for a reason."""
+        super().__init__(why)
+        self.why = why
+
+
+class FlatCopy:
+    """Copies of blocks, one after the other.
+
+    Attributes:
+      size: ops copied, and trips of loops, so far.
+    """
+
+    def __init__(self, most: int, place: Node | None = None, build: Builder | None = None) -> None:
+        """Copy in front of a node, or only count.
+
+        Args:
+          most: ops and trips beyond which it is given up.
+          place, build: the node, and what builds in front of it; None: nothing is built.
+        """
+        self.size = 0
+        self._most = most
+        self._place, self._build = place, build
+        self._became: dict[Value, Item] = {}
+        self._nodes: dict[Block, list[Node]] = {}
+        self._reads: dict[Node, tuple[list[Value], int]] = {}
+
+    def loop(self, node: Node) -> list[Item]:
+        """What a `stablehlo.while` returns.
+
+        Raises:
+          NotFlatError: its condition does not follow from constants in each trip, or it is too large.
+        """
+        condition, body = node.blocks
+        carried = [self._item(value) for value in node.operands]
+        while self._holds(node, condition, carried):
+            self._count(1)
+            self._bind(body.arguments, carried)
+            carried = self.block(body)
+        return carried
+
+    def block(self, block: Block) -> list[Item]:
+        """What a block returns; its arguments, if it has any, are bound before.
+
+        Raises:
+          NotFlatError: as `loop`.
+        """
+        if block not in self._nodes:
+            self._nodes[block] = list(block.nodes)
+        *nodes, end = self._nodes[block]
+        for node in nodes:
+            self._run(node)
+        return [self._item(value) for value in end.operands]
+
+    def taken(self, node: Node) -> Block | None:
+        """The branch that a `stablehlo.case` or `stablehlo.if` takes, if that is known."""
+        index, branches = self._item(node.operand(0)), node.blocks
+        if not isinstance(index, np.generic):
+            return None
+        if node.name == IF:
+            return branches[0 if index else 1]
+        return branches[int(index)] if 0 <= int(index) < len(branches) else branches[-1]
+
+    def value(self, item: Item) -> Value:
+        """The value of what is returned; a number becomes a constant."""
+        assert self._build is not None
+        if isinstance(item, Value):
+            return item
+        return self._build.constant(int(item), (), element_type_of(item.dtype).name)
+
+    # --- one op ---
+
+    def _run(self, node: Node) -> None:
+        known = self._known(node)
+        if known is not None:
+            self._became[node.result()] = known
+        elif node.name == WHILE:
+            self._bind(node.results, self.loop(node))
+        elif node.name in (CASE, IF) and (branch := self.taken(node)) is not None:
+            self._bind(node.results, self.block(branch))
+        else:
+            self._copy(node)
+
+    def _copy(self, node: Node) -> None:
+        reads, size = self._reads_of(node)
+        self._count(size)
+        results = node.results
+        if self._build is None or self._place is None:
+            self._bind(results, results)
+            return
+        replaced = {value: self.value(self._became[value]) for value in reads if value in self._became}
+        self._bind(results, self._build.repeat_before(self._place, node, replaced).results)
+
+    def _reads_of(self, node: Node) -> tuple[list[Value], int]:
+        if node not in self._reads:
+            walked = mlir.walked(node.raw) if node.has_regions else [node.raw]
+            self._reads[node] = [Value(raw) for op in walked for raw in op.operands], len(walked)
+        return self._reads[node]
+
+    def _count(self, more: int) -> None:
+        self.size += more
+        if self.size > self._most:
+            raise NotFlatError(Code.UNROLLED_TOO_LARGE(self._most))
+
+    # --- what is known ---
+
+    def _holds(self, node: Node, condition: Block, carried: Sequence[Item]) -> bool:
+        self._bind(condition.arguments, carried)
+        if condition not in self._nodes:
+            self._nodes[condition] = list(condition.nodes)
+        *nodes, end = self._nodes[condition]
+        for inner in nodes:
+            known = self._known(inner)
+            if known is not None:
+                self._became[inner.result()] = known
+            else:
+                self._bind(inner.results, inner.results)
+        answer = self._item(end.operand(0))
+        if not isinstance(answer, np.generic):
+            raise NotFlatError(Code.TRIPS_NOT_KNOWN())
+        return bool(answer)
+
+    def _known(self, node: Node) -> Scalar | None:
+        items = [self._became.get(value, value) for value in node.operands]
+        return known_result(node, [item if isinstance(item, np.generic) else self._constant(item) for item in items])
+
+    def _constant(self, value: Value) -> Scalar | None:
+        node = value.node
+        return None if node is None else known_constant(node)
+
+    def _item(self, value: Value) -> Item:
+        found = self._became.get(value, value)
+        if isinstance(found, Value) and (number := self._constant(found)) is not None:
+            return number
+        return found
+
+    def _bind(self, values: Sequence[Value], items: Sequence[Item]) -> None:
+        self._became.update(zip(values, items, strict=True))
+
+
+# --- the rules ---
+
+CONTROL = "control flow"
+"""The name under which rules for these ops are registered."""
+
+
+CONSTRAINT = "sdy.sharding_constraint"
+
+
+class ControlOp(Enum):
+    """Which op it is."""
+
+    WHILE = WHILE
+    CASE = CASE
+    IF = IF
+    MAP = MAP
+    BARRIER = OPTIMIZATION_BARRIER
+    CUSTOM_CALL = CUSTOM_CALL
+    CONSTRAINT = CONSTRAINT
+
+
+class Outcome(Enum):
+    """Whether it is known which way it goes: how often a loop runs, which branch is taken."""
+
+    KNOWN = "known"
+    UNKNOWN = "unknown"
+
+
+class Contents(Enum):
+    """Whether what stands in its regions may be computed where it would not have been."""
+
+    HARMLESS = "harmless"
+    NOT = "not"
+
+
+class Way(Enum):
+    """What is run of its branches."""
+
+    ONE = "one branch"
+    ALL = "all branches"
+
+
+class Placed(Enum):
+    """Whether it says more than where a value is to live, on a single device."""
+
+    NOTE = "note"
+    NOT = "not"
+
+
+@dataclass(frozen=True)
+class ControlFacts(FactsByName):
+    """The facts of one op of control flow.
+
+    Attributes:
+      named, goes, contents, way, says: the facts that rules constrain.
+      most: ops that an unrolled loop may have.
+      why: why it is not known which way it goes, or why its contents are not harmless; None where it is known.
+    """
+
+    named: ControlOp
+    goes: Outcome = Outcome.UNKNOWN
+    contents: Contents = Contents.NOT
+    way: Way = Way.ALL
+    says: Placed = Placed.NOT
+    most: int = 0
+    why: Cause | None = None
+
+
+Op = OpLowering[ControlFacts]
+rules = RuleList()
+
+
+def _flat(op: Op) -> FlatCopy:
+    return FlatCopy(op.facts.most, op.node, op.build)
+
+
+@rules.lowers(CONTROL, named={ControlOp.WHILE}, goes={Outcome.KNOWN}, form="its trips one after the other")
+def while_to_trips(op: Op) -> Sequence[Value]:
+    """Copy the body once for each trip.
+
+        %r = stablehlo.while(%i = 0, %x = %a) cond { %i < 2 } do { return %i + 1, f(%i, %x) }
+        ->   %x1 = f(0, %a);  %r = f(1, %x1)
+
+    Equal: the condition follows from constants in each trip, so how often the loop runs is known; what the copies
+    compute, and in which order, is what the trips do. Counters become constants. Nested loops are unrolled with it, and
+    branches taken that are known then. Costs the ops of all trips together, `--max-unroll` at most.
+    """
+    flat = _flat(op)
+    return [flat.value(item) for item in flat.loop(op.node)]
+
+
+@rules.lowers(CONTROL, named={ControlOp.CASE, ControlOp.IF}, goes={Outcome.KNOWN}, form="the branch that is taken")
+def branches_to_taken(op: Op) -> Sequence[Value]:
+    """Copy the branch that a constant names.
+
+    Equal: an index that is no branch's number takes the last one, as the specification says.
+    """
+    flat = _flat(op)
+    block = flat.taken(op.node)
+    assert block is not None
+    return [flat.value(item) for item in flat.block(block)]
+
+
+@rules.lowers(CONTROL, named={ControlOp.IF}, goes={Outcome.UNKNOWN}, way={Way.ONE}, form="a case of two")
+def if_to_case(op: Op) -> Sequence[Value]:
+    """Number the branches.
+
+        %r = stablehlo.if %p { a } else { b }   ->   %r = stablehlo.case convert(%p) { b } { a }
+
+    Equal: false is 0. One branch is run, as before, so for targets that have a case it is taken before both are.
+    """
+    index = op.build.convert(op.node.operand(0), "i32")
+    types = [result.raw.type for result in op.node.results]
+    case = op.build.op(CASE, [index], types, regions=2)
+    for region, block in enumerate(reversed(op.node.blocks)):
+        op.build.repeat_block(block, case, region)
+    return case.results
+
+
+@rules.lowers(
+    CONTROL, named={ControlOp.CASE}, goes={Outcome.UNKNOWN}, way={Way.ONE}, form="one case of two after the other"
+)
+def case_to_pairs(op: Op) -> Sequence[Value]:
+    """Ask for each branch whether it is the one.
+
+        %r = stablehlo.case %i { a } { b } { c }
+        ->
+        %2 = stablehlo.case (%i is neither 0 nor 1) { c } { 0 };   %1 = stablehlo.case (%i is 1) { b } { %2 };
+        %r = stablehlo.case (%i is 0) { a } { %1 }
+
+    Equal: one branch is run, that of the index, the last one of an index that is no branch's; the others hand on what
+    is there, zeros at first, which are replaced.
+    """
+    node, build = op.node, op.build
+    if not all(value.is_tensor and value.is_static for value in node.results):
+        raise DoesNotApply("a result is no tensor of static shape")
+    index, types = node.operand(0), [result.raw.type for result in node.results]
+    last = len(node.blocks) - 1
+    found = [build.broadcast(build.zero(mlir.tensor_element(v.raw.type)), v.static_shape) for v in node.results]
+    for number in reversed(range(last + 1)):
+        if number == last:
+            is_other = build.and_(build.compare(index, "GE", 0), build.compare(index, "LT", last))
+        else:
+            is_other = build.compare(index, "NE", build.constant(number, (), "i32"))
+        case = build.op(CASE, [build.convert(is_other, "i32")], types, regions=2)
+        build.repeat_block(node.blocks[number], case, 0)
+        handed = tuple(found)
+        build.region(case, 1, [], lambda _build, _given, handed=handed: handed)
+        found = list(case.results)
+    return found
+
+
+@rules.lowers(
+    CONTROL,
+    named={ControlOp.CASE, ControlOp.IF},
+    goes={Outcome.UNKNOWN},
+    contents={Contents.HARMLESS},
+    way={Way.ALL},
+    form="all branches, and a select of their results",
+)
+def branches_to_selects(op: Op) -> Sequence[Value]:
+    """Compute every branch and choose afterwards.
+
+        %r = stablehlo.case %i { a } { b } { c }   ->   select(%i == 0, a, select(%i == 1, b, c))
+
+    Equal: the branches have no effects and end (a loop in one has known trips), so computing one that is not taken
+    changes nothing; StableHLO's integer division by zero gives a number. An index that is no branch's number takes the
+    last one. Costs all branches each time.
+    """
+    node, build = op.node, op.build
+    given: list[list[Value]] = []
+    for block in node.blocks:
+        flat = _flat(op)
+        given.append([flat.value(item) for item in flat.block(block)])
+    if not all(value.is_tensor for value in given[0]):
+        raise DoesNotApply("a result is no tensor")
+    index = node.operand(0)
+    if node.name == IF:
+        return [_chosen(build, index, *pair) for pair in zip(*given, strict=True)]
+    found = given[-1]
+    for number in reversed(range(len(given) - 1)):
+        is_here = build.compare(index, "EQ", build.constant(number, (), "i32"))
+        found = [_chosen(build, is_here, *pair) for pair in zip(given[number], found, strict=True)]
+    return found
+
+
+def _chosen(build: Builder, predicate: Value, on_true: Value, on_false: Value) -> Value:
+    return on_true if on_true == on_false else build.select(predicate, on_true, on_false)
+
+
+@rules.lowers(CONTROL, named={ControlOp.MAP}, form="its region on whole tensors")
+def map_to_elementwise(op: Op) -> Sequence[Value]:
+    """Compute elementwise what the region computes of scalars.
+
+        %r = stablehlo.map(%x, %y) { return %a + %b }   ->   %r = stablehlo.add %x, %y
+
+    Equal: an elementwise op on tensors is the op on each element; what the region takes from around it, and its
+    constants, are broadcast. A region with other ops is left.
+    """
+    return on_tensors(op, op.node.blocks[0], op.node.operands)
+
+
+@rules.lowers(CONTROL, named={ControlOp.BARRIER}, form="its operands")
+def barrier_to_operands(op: Op) -> Sequence[Value]:
+    """Take a barrier away. Equal: it returns its operands; all that it says is what a compiler may not reorder."""
+    return op.node.operands
+
+
+@rules.lowers(CONTROL, named={ControlOp.CUSTOM_CALL, ControlOp.CONSTRAINT}, says={Placed.NOTE}, form="its operand")
+def note_to_operand(op: Op) -> Sequence[Value]:
+    """Take away a note of where a value is to live.
+
+        %r = stablehlo.custom_call @Sharding(%x)   ->   %x
+
+    Equal: it returns its operand. Only in a module for one device, where there is nothing to spread.
+    """
+    return op.node.operands
+
+
+# --- the kind: what stands in an op that is kept is looked at, too ---
+
+
+class ControlKind(Kind):
+    """Loops, branches, maps, barriers and notes."""
+
+    name = op = CONTROL
+    ops = frozenset(op.value for op in ControlOp)
+    stage = Stage.FLATTENED
+    domains = ControlFacts.domains
+    families = (rules,)
+
+    def concerns(self, options: Options) -> bool:
+        return super().concerns(options) or refuses_forms(options.target, self.name)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; None where the target takes it, or it stands in one that is lowered first."""
+        if not _is_refused(context, node) or _is_within_refused(context, node):
+            return None
+        if node.name in (CUSTOM_CALL, CONSTRAINT) and not _is_note(context, node):
+            return None
+        if node.name == MAP and not node.result().is_static:
+            return Subject(self, node, node.name, (), nothing)
+        facts = _facts(context, node)
+        is_many = refused_form(context.graph, context.target, node, CONTROL) is MANY
+        ways = (Way.ONE, Way.ALL) if node.name == IF or is_many else (Way.ALL,)
+        candidates = [Candidate(replace(facts, way=way)) for way in ways]
+
+        return Subject(self, node, _label(node), candidates, as_it_stands(context, node))
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return frozenset(mlir.attributes_of(node.raw)) if node.name in (CUSTOM_CALL, CONSTRAINT) else OWNED
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """Of a `case` its name and its form alone count: what it holds is copied, and looked at afterwards."""
+        cases = [node for node in built if node.name == CASE]
+        others = [node for node in built if node.name != CASE]
+        return refused_of(target, graph, others) or refused_by_name(target, graph, cases)
+
+    def tell(self, context: Context, subject: Subject, decision: Decision) -> Change | None:
+        if isinstance(decision, Refused):
+            context.left.add(subject.node)
+        return super().tell(context, subject, decision)
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        facts = subject.candidates[-1].facts if subject.candidates else None
+        why = facts.why if isinstance(facts, ControlFacts) else None
+        return why or super().left(context, subject, refused)
+
+
+OWNED = frozenset({"dimensions"})
+
+
+def _label(node: Node) -> str:
+    return f"{node.name} @{mlir.call_target(node.raw)}" if node.name == CUSTOM_CALL else node.name
+
+
+def _is_refused(context: Context, node: Node) -> bool:
+    is_taken = context.target.refusal(node.name, dtypes_on(node)) is None
+    return not is_taken or refused_form(context.graph, context.target, node, CONTROL) is not None
+
+
+def _is_within_refused(context: Context, node: Node) -> bool:
+    """Whether a loop or a branch around it is looked at first: what that leaves of this one is read afterwards."""
+    around = node.parent
+    while around is not None and around.name != "func.func":
+        if around.name in (WHILE, CASE, IF) and around not in context.left and _is_refused(context, around):
+            return True
+        around = around.parent
+    return False
+
+
+def _facts(context: Context, node: Node) -> ControlFacts:
+    op, most = ControlOp(node.name), context.options.max_unroll
+    if node.name not in (WHILE, CASE, IF):
+        return ControlFacts(op, says=Placed.NOTE, contents=Contents.HARMLESS)
+    is_known, why = _goes(context, node)
+    if is_known or node.name == WHILE:
+        return ControlFacts(op, Outcome.KNOWN if is_known else Outcome.UNKNOWN, most=most, why=why)
+    why = _harm(context, node)
+    return ControlFacts(op, contents=Contents.NOT if why else Contents.HARMLESS, most=most, why=why)
+
+
+def _goes(context: Context, node: Node) -> tuple[bool, Cause | None]:
+    """Whether a loop or branch goes a way that is known, and if not, why."""
+    flat = FlatCopy(context.options.max_unroll)
+    try:
+        if node.name == WHILE:
+            flat.loop(node)
+        elif (branch := flat.taken(node)) is None:
+            return False, None
+        else:
+            flat.block(branch)
+    except NotFlatError as error:
+        return False, error.why
+    return True, None
+
+
+def _harm(context: Context, node: Node) -> Cause | None:
+    """Why the branches may not all be computed; None if they may."""
+    if not Functional(context.graph)(node):
+        return Code.BRANCH_WITH_EFFECT()
+    flat = FlatCopy(context.options.max_unroll)
+    try:
+        for block in node.blocks:
+            flat.block(block)
+    except NotFlatError as error:
+        return Code.LOOP_IN_BRANCH(error.why)
+    return None
+
+
+def _is_note(context: Context, node: Node) -> bool:
+    """Whether all that it says is where a value lives, in a module for one device."""
+    is_named = node.name == CONSTRAINT or mlir.call_target(node.raw) in NOTES
+    is_same = [v.raw.type for v in node.operands] == [v.raw.type for v in node.results]
+    return is_named and is_same and not context.is_partitioned

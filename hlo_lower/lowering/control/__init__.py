@@ -1,1 +1,0 @@
-"""Loops and branches: their kind and its rules."""

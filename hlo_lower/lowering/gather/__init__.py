@@ -1,1 +1,0 @@
-"""`stablehlo.gather` and `dynamic_gather`: their kinds and their rules."""

@@ -1,0 +1,552 @@
+"""LAPACK's routines, as JAX calls them, `stablehlo.cholesky` and `stablehlo.triangular_solve`, for targets without."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from math import prod
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.registry import FactsByName, RuleList
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.lowering.engine.kind import (
+    Candidate,
+    Context,
+    Kind,
+    OpLowering,
+    Refused,
+    Stage,
+    Subject,
+    as_it_stands,
+    nothing,
+)
+from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
+from hlo_lower.lowering.engine.traced import traced
+from hlo_lower.lowering.loops import StructuredLoop
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.plain.chlo import CARRIED
+from hlo_lower.lowering.single_ops.plain_op import Numbers
+from hlo_lower.ops.names import CHOLESKY, CUSTOM_CALL, TRIANGULAR_SOLVE, WHILE
+from hlo_lower.ops.targets.target import Target
+
+# --- which routine an op is: LAPACK's, as JAX calls them on a CPU, and StableHLO's own two ---
+#
+#     %1:3 = stablehlo.custom_call @lapack_sgetrf_ffi(%0) {operand_layouts = [dense<[0, 1]> : ...], ...}
+#
+# LAPACK reads columns one after the other, so the layouts of such a call say that it means the matrices as they are;
+# with any other layout it would read the transposed ones, and is not known, nor one with an attribute that is not read.
+
+
+LINEAR_ALGEBRA = "linear algebra"
+"""The name under which rules for these ops are registered."""
+
+
+BEGINS, ENDS = "lapack_", "_ffi"
+
+
+class Routine(Enum):
+    """What is computed."""
+
+    CHOLESKY = "cholesky"
+    LU = "lu"
+    TRIANGULAR_SOLVE = "triangular solve"
+    QR = "qr"
+    ORTHOGONAL = "q of qr"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class MatrixFacts(FactsByName):
+    """The facts of one op of linear algebra.
+
+    Attributes:
+      routine, numbers: the facts that rules constrain; numbers is whether floats may be rounded otherwise.
+      named: the op, or what it calls.
+      flags: what it is asked for ("lower": True).
+      why: why it is not known what it computes, or has no rule; None where it has one.
+    """
+
+    routine: Routine
+    numbers: Numbers
+    named: str
+    flags: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    why: Cause | None = None
+
+
+MatrixLowering = OpLowering[MatrixFacts]
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """What a routine of LAPACK takes and gives.
+
+    Attributes:
+      routine: what it is.
+      operands, results: "m" for a matrix, "v" for a vector, "s" for a number, of each matrix of a batch.
+      flags: for each key of its configuration the name of the flag, and for each letter whether that holds.
+    """
+
+    routine: Routine
+    operands: str
+    results: str
+    flags: Mapping[str, tuple[str, Mapping[str, bool]]] = field(
+        default_factory=dict[str, tuple[str, Mapping[str, bool]]]
+    )
+
+
+UPLO = ("lower", {"L": True, "U": False})
+
+SIGNATURES: Mapping[str, _Signature] = {
+    "potrf": _Signature(Routine.CHOLESKY, "m", "ms", {"uplo": UPLO}),
+    "getrf": _Signature(Routine.LU, "m", "mvs"),
+    "geqrf": _Signature(Routine.QR, "m", "mv"),
+    "orgqr": _Signature(Routine.ORTHOGONAL, "mv", "m"),
+    "trsm": _Signature(
+        Routine.TRIANGULAR_SOLVE,
+        "mm",
+        "m",
+        {
+            "uplo": UPLO,
+            "side": ("left", {"L": True, "R": False}),
+            "trans_x": ("transposed", {"N": False, "T": True, "C": True}),
+            "diag": ("unit", {"U": True, "N": False}),
+        },
+    ),
+}
+"""The routines that are known, by their names without the letter of the element type."""
+
+LETTERS = {"s": "f32", "d": "f64"}
+
+SAID = frozenset(
+    {"call_target_name", "backend_config", "mhlo.backend_config", "mhlo.frontend_attributes", "api_version"}
+    | {"operand_layouts", "result_layouts", "output_operand_aliases", "has_side_effect", "called_computations"}
+    | {"sdy.sharding_rule", "mhlo.sharding", "sdy.sharding"}
+)
+"""Attributes of a call that are read, or say nothing of what is computed."""
+
+
+def is_lapack(name: str) -> bool:
+    """Whether a custom call is JAX's to LAPACK, by its name."""
+    return name.startswith(BEGINS) and name.endswith(ENDS)
+
+
+def matrix_facts(node: Node, numbers: Numbers) -> MatrixFacts:
+    """The facts of a call to LAPACK, a `stablehlo.cholesky` or a `stablehlo.triangular_solve` of static shape."""
+    if node.name == CUSTOM_CALL:
+        return _of_call(node, numbers)
+    attributes = mlir.attributes_of(node.raw)
+    if node.operand(0).element_type not in LETTERS.values():
+        return MatrixFacts(Routine.UNKNOWN, numbers, node.name, why=Code.NAME_IN_DOUBT("element type"))
+    flags = {"lower": _is_true(attributes, "lower")}
+    if node.name == CHOLESKY:
+        return MatrixFacts(Routine.CHOLESKY, numbers, node.name, flags)
+    flags["left"], flags["unit"] = _is_true(attributes, "left_side"), _is_true(attributes, "unit_diagonal")
+    flags["transposed"] = mlir.enum_value(attributes["transpose_a"]) != "NO_TRANSPOSE"
+    return MatrixFacts(Routine.TRIANGULAR_SOLVE, numbers, node.name, flags)
+
+
+def _is_true(attributes: Mapping[str, mlir.RawAttribute], name: str) -> bool:
+    return name in attributes and str(attributes[name]) == "true"
+
+
+def _of_call(node: Node, numbers: Numbers) -> MatrixFacts:
+    name = mlir.call_target(node.raw)
+    letter, called = name[len(BEGINS)], name[len(BEGINS) + 1 : -len(ENDS)]
+    signature = SIGNATURES.get(called)
+    if signature is None:
+        return MatrixFacts(Routine.UNKNOWN, numbers, name, why=Code.ROUTINE_LEFT(called))
+    flags: dict[str, bool] = {}
+    why = _why_unknown(node, letter, signature) or _read_flags(node, signature, flags)
+    if why:
+        return MatrixFacts(Routine.UNKNOWN, numbers, name, why=why)
+    return MatrixFacts(signature.routine, numbers, name, flags)
+
+
+def _why_unknown(node: Node, letter: str, signature: _Signature) -> Cause | None:
+    """Why a call may be something else than its name says; None where it is what it says."""
+    attributes = mlir.attributes_of(node.raw)
+    more = sorted(set(attributes) - SAID)
+    if more:
+        return Code.NAME_IN_DOUBT(more[0])
+    if letter not in LETTERS:
+        return Code.ROUTINE_LEFT("complex")
+    if _is_true(attributes, "has_side_effect") or str(attributes.get("called_computations", "[]")) != "[]":
+        return Code.NAME_IN_DOUBT("effect")
+    sides = (
+        (node.operands, signature.operands, "operand_layouts"),
+        (node.results, signature.results, "result_layouts"),
+    )
+    batch = len(node.operand(0).static_shape) - {"m": 2, "v": 1}[signature.operands[0]]
+    for values, kinds, key in sides:
+        ranks = [batch + {"m": 2, "v": 1, "s": 0}[kind] for kind in kinds]
+        if [len(value.static_shape) for value in values] != ranks:
+            return Code.NAME_IN_DOUBT("signature")
+        known = [mlir.dense_integers(one) for one in mlir.entries_in(attributes[key])] if key in attributes else None
+        if known != [_layout(kind, rank) for kind, rank in zip(kinds, ranks, strict=True)]:
+            return Code.NAME_IN_DOUBT(key)
+    floats = [v.element_type for v in (*node.operands, *node.results) if not v.element.is_integer]
+    return None if set(floats) == {LETTERS[letter]} else Code.NAME_IN_DOUBT("element type")
+
+
+def _layout(kind: str, rank: int) -> tuple[int, ...]:
+    """The dims from the one that varies fastest: the rows of a matrix, the last dim of others."""
+    dims = tuple(reversed(range(rank)))
+    return (dims[1], dims[0], *dims[2:]) if kind == "m" else dims
+
+
+def _read_flags(node: Node, signature: _Signature, flags: dict[str, bool]) -> Cause | None:
+    """Read the configuration into flags; why that cannot be done, None where it is."""
+    attributes = mlir.attributes_of(node.raw)
+    given: dict[str, mlir.RawAttribute] = {}
+    for key in ("backend_config", "mhlo.backend_config"):
+        if key in attributes and str(attributes[key]).startswith("{"):
+            given.update(mlir.entries_of(attributes[key]))
+    if set(given) != set(signature.flags):
+        return Code.NAME_IN_DOUBT("configuration")
+    for key, (flag, meanings) in signature.flags.items():
+        letter = chr(mlir.integer_of(given[key]))
+        if letter not in meanings:
+            return Code.NAME_IN_DOUBT(key)
+        flags[flag] = meanings[letter]
+    return None
+
+
+# --- factors of matrices and triangular systems, column by column: Cholesky, LU with partial pivoting, QR ---
+
+
+COUNTER = "i32"
+
+
+def flat(build: Builder, value: Value, rank: int) -> Value:
+    """A value whose last `rank` dims are those of one matrix or vector, its batch dims as one, if there are any."""
+    split = len(value.static_shape) - rank
+    sizes, own = value.static_shape[:split], value.static_shape[split:]
+    return build.reshape(value, (*((prod(sizes),) if sizes else ()), *own))
+
+
+def transposed(build: Builder, matrices: Value) -> Value:
+    """The transposed matrices."""
+    *batch, row, column = range(len(matrices.static_shape))
+    return build.transpose(matrices, [*batch, column, row])
+
+
+def steps(build: Builder, count: int, carried: Sequence[Value], step: Callable[..., Any], **given: Any) -> list[Value]:
+    """What is carried after so many steps, each a function of its number and of what is carried."""
+    if count == 1:
+        return traced(build, step, build.constant(0, (), COUNTER), *carried, **given)
+
+    def body(inner: Builder, number: Value, values: tuple[Value, ...], _: tuple[Value, ...]) -> Sequence[Value]:
+        return traced(inner, step, number, *values, **given)
+
+    return StructuredLoop(count, COUNTER).emit_while(build, carried, (), body) if count else list(carried)
+
+
+def places(count: int) -> Array:
+    """The numbers of rows or columns."""
+    return lax.iota(jnp.int32, count)
+
+
+def part(x: Array, number: Array, axis: int = -1) -> Array:
+    """What stands at a place along an axis, without that axis: a column of a matrix, an element of a vector."""
+    starts = [jnp.int32(0)] * x.ndim
+    starts[axis] = number
+    sizes = list(x.shape)
+    sizes[axis] = 1
+    return lax.squeeze(lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False), (axis,))
+
+
+def outer(left: Array, right: Array) -> Array:
+    """The products of the elements of two vectors: rows are the first one's."""
+    return left[..., :, None] * right[..., None, :]
+
+
+rules = RuleList()
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.CHOLESKY},
+    numbers={Numbers.BOUNDED},
+    form="column by column: a root, a division, an outer product",
+)
+def cholesky_to_columns(op: MatrixLowering) -> Sequence[Value]:
+    """Compute the factor column by column, each taken from what stands right of it.
+
+        for k:  l[i] = a[i, k] / sqrt(a[k, k]);  a[i, j] -= l[i] * l[j]  for j > k;  a[:, k] = l
+
+    Equal up to rounding: both are the exact factor of a matrix that differs from the given one by at most about
+    n * eps of its norm (Higham, theorem 10.3). Only the triangle that is asked for is read; the other one is given back
+    as it was, as LAPACK does, and is zero in `stablehlo.cholesky`, as XLA gives it. `info` is the number of the first
+    pivot that is not above zero (NaN is not), 0 where there is none. Then LAPACK leaves the rest unfinished, and here
+    that is NaN: JAX replaces all of both by NaN. Costs n steps over the matrix.
+    """
+    build, node, lower = op.build, op.node, op.facts.flags["lower"]
+    given = flat(build, node.operand(0), 2)
+    a = given if lower else transposed(build, given)
+    info = build.constant(0, given.static_shape[:-2], COUNTER)
+    a, info = steps(build, given.static_shape[-1], [a, info], _cholesky_column)
+    a = a if lower else transposed(build, a)
+    if node.name == CHOLESKY:
+        found = traced(build, _alone, a, info, lower=lower)
+    else:
+        found = [*traced(build, _beside, a, given, lower=lower), info]
+    return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
+
+
+def _beside(factor: Array, other: Array | float, *, lower: bool) -> Array:
+    rows, columns = places(factor.shape[-1])[:, None], places(factor.shape[-1])
+    return jnp.where(rows >= columns if lower else rows <= columns, factor, other)
+
+
+def _alone(factor: Array, info: Array, *, lower: bool) -> Array:
+    return jnp.where((info != 0)[..., None, None], jnp.nan, _beside(factor, 0.0, lower=lower))
+
+
+def _cholesky_column(k: Array, a: Array, info: Array) -> tuple[Array, Array]:
+    """One column of the factor, and what is left right of it."""
+    numbers, column = places(a.shape[-1]), part(a, k)
+    pivot = part(column, k)
+    root = jnp.sqrt(pivot)[..., None]
+    factor = jnp.where(numbers == k, root, jnp.where(numbers > k, column / root, 0.0))
+    a = jnp.where(numbers > k, a - outer(factor, factor), a)
+    a = jnp.where(numbers == k, factor[..., None], a)
+    return a, jnp.where(pivot > 0.0, info, jnp.where(info == 0, k + 1, info))
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.TRIANGULAR_SOLVE},
+    numbers={Numbers.BOUNDED},
+    form="row by row: a division, an outer product taken from the rows that are left",
+)
+def triangular_solve_to_rows(op: MatrixLowering) -> Sequence[Value]:
+    """Solve op(A) X = B for lower triangular op(A) from the first row on, for upper from the last.
+
+        for k:  x[k] = b[k] / a[k, k];  b[i] -= a[i, k] * x[k]  for the rows i that are left
+
+    Equal up to rounding: both are the exact solution for a matrix each of whose elements differs by at most about n *
+    eps of itself (Higham, theorem 8.5). X op(A) = B is the transposed system. The other triangle is not read, nor is
+    the diagonal where it is ones. A zero on it gives infinities and NaN, as everywhere. Costs n steps over B.
+    """
+    flags, build = op.facts.flags, op.build
+    a, b = (flat(build, operand, 2) for operand in op.node.operands)
+    lower, is_turned = flags["lower"], flags["transposed"]
+    if not flags["left"]:
+        b, is_turned = transposed(build, b), not is_turned
+    if is_turned:
+        a, lower = transposed(build, a), not lower
+    _, x = steps(build, a.static_shape[-1], [a, b], _row, is_lower=lower, is_unit=flags["unit"])
+    return [build.reshape(x if flags["left"] else transposed(build, x), op.node.result(0).static_shape)]
+
+
+def _row(number: Array, a: Array, b: Array, *, is_lower: bool, is_unit: bool) -> tuple[Array, Array]:
+    k = number if is_lower else a.shape[-1] - 1 - number
+    rows, column, row = places(a.shape[-1])[:, None], part(a, k), part(b, k, -2)
+    if not is_unit:
+        row = row / part(column, k)[..., None]
+    b = jnp.where(rows > k if is_lower else rows < k, b - outer(column, row), b)
+    return a, jnp.where(rows == k, row[..., None, :], b)
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.LU},
+    numbers={Numbers.BOUNDED},
+    form="column by column: a pivot, two rows exchanged, an outer product",
+)
+def lu_to_columns(op: MatrixLowering) -> Sequence[Value]:
+    """Eliminate column by column, each by the first of its largest elements.
+
+        for k:  p = the first i >= k of the largest |a[i, k]|;  exchange rows k and p
+                l[i] = a[i, k] / a[k, k];  a[i, j] -= l[i] * a[k, j]  for i, j > k
+
+    Equal up to rounding: both are exact for a matrix that differs by at most about n * eps of |L| |U| (Higham, theorem
+    9.3), with the same pivots but where two candidates are as near as that. Pivots count from 1. A column of zeros is
+    left as it is and `info` is the number of the first one, 0 where there is none. Which row NaN or infinity in a
+    column makes the pivot, LAPACK does not say. Costs min(m, n) steps over the matrix.
+    """
+    node, build = op.node, op.build
+    a = flat(build, node.operand(0), 2)
+    *batch, m, n = a.static_shape
+    pivots, info = (build.constant(0, (*batch, *own), COUNTER) for own in ((min(m, n),), ()))
+    found = steps(build, min(m, n), [a, pivots, info], _lu_column)
+    return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
+
+
+def _lu_column(k: Array, a: Array, pivots: Array, info: Array) -> tuple[Array, Array, Array]:
+    """One column of L and one row of U, and what is left right of and below them."""
+    rows, columns = places(a.shape[-2])[:, None], places(a.shape[-1])
+    pivot = _first_largest(k, part(a, k))
+    # Row k and the pivot's are exchanged.
+    is_pivot = rows == pivot[..., None, None]
+    row = jnp.sum(jnp.where(is_pivot, a, 0.0), -2)
+    a = jnp.where(is_pivot, part(a, k, -2)[..., None, :], a)
+    a = jnp.where(rows == k, row[..., None, :], a)
+    divisor, column = part(row, k), part(a, k)
+    is_zero = divisor == 0.0
+    factors = jnp.where(is_zero[..., None], column, column / divisor[..., None])
+    left = jnp.where(columns > k, a - outer(factors, row), a)
+    a = jnp.where(rows > k, jnp.where(columns == k, factors[..., None], left), a)
+    pivots = jnp.where(places(pivots.shape[-1]) == k, (pivot + 1)[..., None], pivots)
+    return a, pivots, jnp.where(is_zero, jnp.where(info == 0, k + 1, info), info)
+
+
+def _first_largest(k: Array, column: Array) -> Array:
+    """Of each column the first place from k on of its largest magnitude; k where that is NaN."""
+    rows, none = places(column.shape[-1]), column.shape[-1]
+    sizes = jnp.where(rows >= k, jnp.abs(column), -1.0)
+    first = jnp.min(jnp.where(sizes == jnp.max(sizes, -1)[..., None], rows, none), -1)
+    return jnp.where(first == none, k, first)
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.QR},
+    numbers={Numbers.BOUNDED},
+    form="column by column: a reflection that makes what stands below the diagonal zero",
+)
+def qr_to_reflections(op: MatrixLowering) -> Sequence[Value]:
+    """Reflect column by column, each onto its diagonal element.
+
+        for k:  beta = -sign(a[k, k]) * |a[k:, k]|;  tau = (beta - a[k, k]) / beta;  v = a[k:, k] / (a[k, k] - beta)
+                v[k] = 1;  a -= tau * v (v' a)  right of column k;  a[k, k] = beta, and v stands below it
+
+    Equal up to rounding, with LAPACK's signs: beta's is the opposite of a[k, k]'s, tau is 0 and the column stays where
+    nothing stands below the diagonal. Both are exact for a matrix whose columns differ by at most about m n * eps of
+    their norms (Higham, theorem 19.4). Norms are of what is divided by its largest element, so their squares do not
+    overflow; LAPACK's further scaling of columns near the smallest normal number is left out. Costs min(m, n) steps.
+    """
+    node, build = op.node, op.build
+    a = flat(build, node.operand(0), 2)
+    *batch, m, n = a.static_shape
+    taus = build.float_splat(0.0, (*batch, min(m, n)), a.element_type)
+    found = steps(build, min(m, n), [a, taus], _reflection)
+    return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
+
+
+def _reflection(k: Array, a: Array, taus: Array) -> tuple[Array, Array]:
+    rows, columns, column = places(a.shape[-2]), places(a.shape[-1]), part(a, k)
+    is_below, alpha = rows > k, part(column, k)
+    beta, is_done = _mirrored(alpha, jnp.where(is_below, column, 0.0))
+    tau = jnp.where(is_done, 0.0, (beta - alpha) / beta)
+    scaled = jnp.where(is_done[..., None], column, column / (alpha - beta)[..., None])
+    vector = jnp.where(is_below, scaled, _one_at(k, column))
+    right = jnp.where(columns > k, _reflected(vector, tau, a), a)
+    beta = jnp.where(is_done, alpha, beta)[..., None]
+    own = jnp.where(rows == k, beta, jnp.where(is_below, scaled, column))
+    a = jnp.where(columns == k, own[..., None], right)
+    return a, jnp.where(places(taus.shape[-1]) == k, tau[..., None], taus)
+
+
+def _one_at(k: Array, column: Array) -> Array:
+    """1 at a place, 0 elsewhere."""
+    return jnp.where(places(column.shape[-1]) == k, 1.0, column.dtype.type(0))
+
+
+def _mirrored(alpha: Array, below: Array) -> tuple[Array, Array]:
+    """-sign(alpha) times the norm of alpha and what stands below it, and whether nothing stands there."""
+    largest = jnp.max(jnp.abs(below), -1)
+    size = jnp.maximum(largest, jnp.abs(alpha))
+    size = jnp.where(size == 0.0, 1.0, size)
+    scaled, first = below / size[..., None], alpha / size
+    norm = size * jnp.sqrt(jnp.sum(scaled * scaled, -1) + first * first)
+    is_negative = (alpha < 0.0) | (1.0 / alpha < 0.0)  # -0 is, too
+    return jnp.where(is_negative, norm, -norm), largest == 0.0
+
+
+def _reflected(vector: Array, tau: Array, a: Array) -> Array:
+    """a - tau * v (v' a)."""
+    products = jnp.sum(vector[..., None] * a, -2)
+    return a - outer(vector, tau[..., None] * products)
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.ORTHOGONAL},
+    numbers={Numbers.BOUNDED},
+    form="the reflections applied to the identity, the last one first",
+)
+def reflections_to_q(op: MatrixLowering) -> Sequence[Value]:
+    """Multiply the reflections out.
+
+        q = 1 on the diagonal;  for k from the last to 0:  v = (0, ..., 1, a[k+1:, k]);  q -= tau[k] * v (v' q)
+
+    Equal up to rounding: both differ from the product of the exact reflections by at most about m n * eps (Higham,
+    lemma 19.3). What stands on and above the diagonal is not read. Costs as many steps over the matrix as there are
+    reflections.
+    """
+    node, build = op.node, op.build
+    a, taus = flat(build, node.operand(0), 2), flat(build, node.operand(1), 1)
+    count = taus.static_shape[-1]
+    [q] = traced(build, _ones, a)
+    return [build.reshape(steps(build, count, [a, taus, q], _applied)[2], node.result(0).static_shape)]
+
+
+def _ones(a: Array) -> Array:
+    diagonal = places(a.shape[-2])[:, None] == places(a.shape[-1])
+    return jnp.broadcast_to(jnp.where(diagonal, 1.0, a.dtype.type(0)), a.shape)
+
+
+def _applied(number: Array, a: Array, taus: Array, q: Array) -> tuple[Array, Array, Array]:
+    k = taus.shape[-1] - 1 - number
+    column = part(a, k)
+    vector = jnp.where(places(column.shape[-1]) > k, column, _one_at(k, column))
+    return a, taus, _reflected(vector, part(taus, k), q)
+
+
+# --- the kind ---
+
+
+class LinearAlgebraKind(Kind):
+    """Factorizations of matrices, and solves."""
+
+    name = op = LINEAR_ALGEBRA
+    ops = frozenset({CUSTOM_CALL, CHOLESKY, TRIANGULAR_SOLVE})
+    stage = Stage.FLATTENED
+    domains = MatrixFacts.domains
+    families = (rules,)
+
+    def concerns(self, options: Options) -> bool:
+        """Where an op is refused, or a legal form is asked for."""
+        return options.legalize or super().concerns(options)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; None where the target takes it and a legal form was not asked for either."""
+        if node.name == CUSTOM_CALL and not is_lapack(mlir.call_target(node.raw)):
+            return None
+        is_refused = context.target.refusal(node.name, dtypes_on(node)) is not None
+        if not is_refused and not (node.name == CUSTOM_CALL and context.options.legalize):
+            return None
+        label = f"{node.name} @{mlir.call_target(node.raw)}" if node.name == CUSTOM_CALL else node.name
+        if not node.is_static:
+            return Subject(self, node, label, (), nothing)
+        is_bounded = context.options.float_mode == "reassociate"
+        facts = matrix_facts(node, Numbers.BOUNDED if is_bounded else Numbers.EXACT)
+
+        return Subject(self, node, label, (Candidate(facts),), as_it_stands(context, node))
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """By names: element types come later, and so do loops, which are unrolled in this stage."""
+        return refused_by_name(target, graph, [node for node in built if node.name != WHILE])
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        if not subject.candidates:
+            return super().left(context, subject, refused)
+        facts = subject.candidates[0].facts
+        assert isinstance(facts, MatrixFacts)
+        if facts.routine is Routine.UNKNOWN:
+            return facts.why or super().left(context, subject, refused)
+        allowed = replace(facts, numbers=Numbers.BOUNDED)
+        if facts.numbers is Numbers.EXACT and any(
+            not rule.misses(allowed) for rule in context.registry.rules(LINEAR_ALGEBRA)
+        ):
+            return Code.OTHER_ROUNDINGS()
+        return super().left(context, subject, refused)

@@ -1,1 +1,0 @@
-"""Tensors of more dims than a target takes: their kind and its rules."""

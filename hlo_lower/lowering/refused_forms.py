@@ -1,0 +1,162 @@
+"""Constants, comparisons and functions of floats in a form that a target refuses: a kind, and its rules."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from hlo_lower.base.registry import FactsByName, RuleList
+from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.sort.key_columns import ordered
+from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.traced import on_each
+from hlo_lower.lowering.options import Options
+from hlo_lower.ops.names import CASE, COMPARE, CONSTANT, IF, NEGATE, WHILE
+from hlo_lower.ops.quirks import QUIRKS
+from hlo_lower.ops.quirks.floats import (
+    FORM,
+    INFINITE,
+    ODD_BELOW_ZERO,
+    POWER_BELOW_ZERO,
+    TOTAL_ORDER,
+    is_start_alone,
+    source_of,
+)
+from hlo_lower.ops.refused_forms import RefusedForm, refused_form, refuses_forms
+
+
+@dataclass(frozen=True)
+class FormFacts(FactsByName):
+    """The facts of one such op: its form."""
+
+    found: RefusedForm
+
+
+rules = RuleList()
+
+
+@rules.lowers(FORM, found={RefusedForm.of(INFINITE)}, form="bitcast_convert of the constant's bits")
+def infinite_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
+    """Write a constant as the integers of its bits.
+
+        %c = stablehlo.constant dense<0xFF800000> : tensor<f32>   ->   bitcast_convert of constant dense<-8388608> : i32
+
+    Equal: a bitcast keeps every bit. A constant of one number stays one.
+    """
+    build, result = op.build, op.node.result()
+    values = op.node.constant()
+    assert values is not None
+    width = result.element.bits
+    bits = np.ascontiguousarray(values).view(f"i{width // 8}")
+    if bits.size and (bits == bits.reshape(-1)[0]).all():
+        scalar = build.constant(int(bits.reshape(-1)[0]), (), f"i{width}")
+        return [build.broadcast(build.bitcast(scalar, result.element_type), result.static_shape)]
+    return [build.bitcast(build.constant_array(bits, f"i{width}"), result.element_type)]
+
+
+@rules.lowers(FORM, found={RefusedForm.of(TOTAL_ORDER)}, form="compare the bits, those of negative numbers turned")
+def total_order_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
+    """Compare floats in IEEE 754's total order as integers.
+
+        %r = stablehlo.compare LT, %x, %y, TOTALORDER   ->   compare LT, key(%x), key(%y), SIGNED
+
+    Equal: `key` is the integer of the bits, with all bits but the sign flipped where that is set, and these integers
+    are in the total order: NaN with a sign, -Inf, ..., -0.0, 0.0, ..., Inf, NaN. Two are equal where all bits are.
+    """
+    build = op.build
+    left, right = (ordered(build, value) for value in op.node.operands)
+    return [build.compare(left, comparison_direction(op.node), right)]
+
+
+@rules.lowers(FORM, found={RefusedForm.of(ODD_BELOW_ZERO)}, form="the same of |x|, with x's sign")
+def odd_function_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
+    """Take an odd function of the magnitude, and give it the sign back.
+
+        %r = stablehlo.sine %x   ->   m = |x|;  s = sine(m);  r = s == m ? x : (x < m ? -s : s)
+
+    Equal: sine and tangent are odd. A number below zero is below its magnitude. Zeros of both signs, and what is so
+    small that the function is the number itself, come back as they are (XLA's tangent of a subnormal is 0 on a CPU);
+    infinities and NaN give NaN. No constant is needed, so that shapes may be dynamic.
+    """
+    build, [x] = op.build, op.node.operands
+    size = build.abs(x)
+    found = build.clone(op.node, [size], [x.raw.type]).result()
+    turned = build.select(build.compare(x, "LT", size), build.elementwise(NEGATE, found), found)
+    return [build.select(build.compare(found, "EQ", size), x, turned)]
+
+
+@rules.lowers(FORM, found={RefusedForm.of(POWER_BELOW_ZERO)}, form="|x| ^ y, its sign by whether y is odd")
+def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
+    """Take the power of the magnitude, and say the rest by what y is.
+
+        p = y == 0 or |x| == 1 ? 1 : |x| ^ y
+        r = y odd and x signed ? -p : p;   NaN where x < 0 is finite and y not whole
+
+    Equal, as IEEE 754 has it for `pow`: x^y is |x|^y for even y and its negative for odd y, zeros and infinities
+    included; x^0 and 1^y are 1, of NaN, too, and (-1)^inf is 1. Of a whole y, y - 2 floor(y / 2) is exact, and 1 where
+    it is odd (of others it may be rounded to 1); an infinite one is whole and leaves NaN. -0 is told by 1 / x. Of a
+    constant y that is even and not 0 the power of |x| is all.
+
+    Of subnormals that holds where comparisons tell them from 0, as the specification has it; XLA's on a CPU do not.
+    """
+    (x, y), build = op.node.operands, op.build
+    size = build.abs(x)
+    power = build.clone(op.node, [size, y], [x.raw.type]).result()
+    return [power] if _is_even(y) else on_each(build, _with_sign, x, y, size, power)
+
+
+def _with_sign(x: Array, y: Array, size: Array, power: Array) -> Array:
+    """x ^ y from |x| ^ y."""
+    power = jnp.where((y == 0.0) | (size == 1.0), 1.0, power)
+    is_whole, half = jnp.floor(y) == y, jnp.floor(y * 0.5)
+    is_odd, is_below = is_whole & (y - (half + half) == 1.0), x < 0.0
+    power = jnp.where(is_odd & (is_below | (1.0 / x < 0.0)), -power, power)
+    return jnp.where(is_below & ((x - x == 0.0) & ~is_whole), jnp.nan, power)
+
+
+def _is_even(y: Value) -> bool:
+    """Whether an exponent is a constant of even numbers, none of them 0."""
+    numbers = source_of(y).constant()
+    if numbers is None:
+        return False
+    wide = numbers.astype(np.float64)
+    return bool((np.isfinite(wide) & (wide != 0) & (np.mod(wide, 2) == 0)).all())
+
+
+AROUND = ("func.func", WHILE, IF, CASE)
+"""Ops whose regions hold ordinary ops; bodies of others are taken as they are."""
+
+
+class RefusedFormKind(Kind):
+    """Ops in a form that the target refuses."""
+
+    name = op = FORM
+    ops = frozenset(op for quirk in QUIRKS if quirk.is_cured_by(FORM) for op in quirk.ops)
+    stage = Stage.TYPES
+    domains = FormFacts.domains
+    families = (rules,)
+    owned = frozenset({"value", "comparison_direction", "compare_type", "result_accuracy"})
+
+    def concerns(self, options: Options) -> bool:
+        return refuses_forms(options.target, self.name)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; without any form where its shape is dynamic and constants of it are needed.
+
+        None of another form, where reductions begin, and of a constant or comparison within a body.
+        """
+        parent = node.parent
+        is_within = parent is not None and parent.name not in AROUND and node.name in (CONSTANT, COMPARE)
+        if is_within or is_start_alone(node):
+            return None
+        found = refused_form(context.graph, context.target, node, self.name)
+        if found is None:
+            return None
+        if not node.is_static and found is not ODD_BELOW_ZERO:
+            return Subject(self, node, node.name, (), nothing)
+        return Subject(
+            self, node, node.name, [Candidate(FormFacts(RefusedForm.of(found)))], as_it_stands(context, node)
+        )

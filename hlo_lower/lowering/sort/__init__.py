@@ -1,1 +1,0 @@
-"""`stablehlo.sort` and `top_k`: their kinds and their rules."""

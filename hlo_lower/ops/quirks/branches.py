@@ -1,0 +1,140 @@
+"""Branches that a consumer computes wrongly or rejects: by where they stand, what they read, how many there are."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Block, Function, Graph, Node, Value
+from hlo_lower.ops.names import CASE, CONSTANT, CONVERT, IF, WHILE
+from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module
+
+AROUND = (CASE, IF, WHILE)
+
+
+def _is_inner(graph: Graph, node: Node, seen: set[str] | None = None) -> bool:
+    """Whether a branch stands within a loop or a branch, or in a function that is called from one."""
+    around = node.parent
+    while around is not None and around.name != "func.func":
+        if around.name in AROUND:
+            return True
+        around = around.parent
+    seen = set() if seen is None else seen
+    if around is None or (name := Function(around).name) in seen:
+        return False
+    seen.add(name)
+    return any(_is_inner(graph, call, seen) for call in graph.calls_of(name))
+
+
+def read_once(graph: Graph) -> None:
+    """Let each branch of a `case` begin with a copy of each value from around it that it reads twice or more, in place.
+
+        case (%i) { return add(%x, %x) }   ->   case (%i) { %y = convert %x; return add(%y, %y) }
+
+    Equal: a conversion to the type that is there already changes nothing. Constants of a branch count as from around
+    it, equal ones as one.
+    """
+    with mlir.active(graph.context):
+        cases = [raw for raw in mlir.walked(graph.module.operation) if raw.name == CASE]  # constants are erased
+        for block in (block for raw in cases for block in Node(raw).blocks):
+            for values in _taken_twice(block):
+                _read_once(block, values)
+    graph.forget()
+
+
+def _taken_twice(block: Block) -> list[list[Value]]:
+    """The values from around a block that its own ops, those in regions of them left out, take more than once.
+
+    Equal constants stand in one list.
+    """
+    nodes = list(block.nodes)
+    own = {value for node in nodes if node.name != CONSTANT for value in node.results}
+    count = Counter(value for node in nodes for value in node.operands if value not in own)
+    alike: dict[object, list[Value]] = {}
+    for value in count:
+        node = value.node
+        is_constant = node is not None and node.name == CONSTANT
+        alike.setdefault(node.raw.attributes["value"] if node is not None and is_constant else value, []).append(value)
+    return [values for values in alike.values() if sum(count[value] for value in values) > 1]
+
+
+def _read_once(block: Block, values: Sequence[Value]) -> None:
+    first = next(iter(block.nodes))
+    build = Builder(mlir.insert_before(first.raw), first.raw.location)
+    made = values[0].node
+    given = values[0]
+    if made is not None and made.name == CONSTANT:
+        given = build.clone(made, [], [given.raw.type]).result()
+    copy = build.op(CONVERT, [given], [given.raw.type])
+    taken = {value.raw for value in values}
+    for node in list(block.nodes):
+        if node != copy:
+            for raw in mlir.walked(node.raw):
+                for number, operand in enumerate(raw.operands):
+                    if operand in taken:
+                        raw.operands[number] = copy.result().raw
+    for value in values:
+        if (node := value.node) is not None and node.name == CONSTANT and not value.is_used:
+            node.raw.erase()
+
+
+F = "tensor<4xf32>"
+INNER = Quirk(
+    "case within a loop or branch",
+    (CASE, IF),
+    {"litert": "it mixes up what the branches read"},
+    "all its branches, and a `select` that chooses",
+    module(
+        f"%i: tensor<i32>, %x: {F}",
+        F,
+        '%r = "stablehlo.case"(%i) ({',
+        f'  %s = "stablehlo.case"(%i) ({{ stablehlo.return %x : {F} }}, {{',
+        f"    %a = stablehlo.add %x, %x : {F}",
+        f"    stablehlo.return %a : {F}",
+        f"  }}) : (tensor<i32>) -> {F}",
+        f"  stablehlo.return %s : {F}",
+        f"}}, {{ stablehlo.return %x : {F} }}) : (tensor<i32>) -> {F}",
+    ),
+    _is_inner,
+    (Rules("control flow", ("branches_to_selects",)),),
+    is_anywhere=True,
+)
+
+MANY = Quirk(
+    "case of three branches",
+    (CASE,),
+    {"litert": "the interpreter does not prepare it: its branches take other values than it is given"},
+    "one `case` of two after the other",
+    module(
+        f"%i: tensor<i32>, %x: {F}",
+        F,
+        f'%r = "stablehlo.case"(%i) ({{ stablehlo.return %x : {F} }}, {{',
+        f"  %a = stablehlo.add %x, %x : {F}",
+        f"  stablehlo.return %a : {F}",
+        "}, {",
+        f"  %b = stablehlo.negate %x : {F}",
+        f"  stablehlo.return %b : {F}",
+        f"}}) : (tensor<i32>) -> {F}",
+    ),
+    lambda _graph, node: len(node.blocks) > 2,
+    (Rules("control flow", ("case_to_pairs",)),),
+    is_anywhere=True,
+)
+
+TWICE = Quirk(
+    "case reading a value twice",
+    (CASE,),
+    {"coreml": "its converter names the arguments of a branch by what it reads, and then has one name twice"},
+    "a copy of it, which the branch reads",
+    module(
+        f"%i: tensor<i32>, %x: {F}",
+        F,
+        '%r = "stablehlo.case"(%i) ({',
+        f"  %a = stablehlo.add %x, %x : {F}",
+        f"  stablehlo.return %a : {F}",
+        f"}}, {{ stablehlo.return %x : {F} }}) : (tensor<i32>) -> {F}",
+    ),
+    lambda _graph, node: any(map(_taken_twice, node.blocks)),
+    (Rewrite("read-once", "copies what a branch reads twice", read_once),),
+    is_anywhere=True,
+)

@@ -1,0 +1,146 @@
+"""Constants, comparisons and functions of floats that a consumer takes, but not of every number."""
+
+import numpy as np
+
+from hlo_lower.base.element_types import WIDE_FLOATS
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ops import names
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
+from hlo_lower.ops.spec import LAYOUT
+
+FORM = "op in a form"
+"""The kind of op under which rules for these forms are registered."""
+
+REDUCING = (names.REDUCE, names.REDUCE_WINDOW)
+"""Ops that begin with a constant."""
+
+ENDS = {names.MAXIMUM: np.less, names.MINIMUM: np.greater}
+"""Folds that begin with an infinity of their own: that below, or above, all numbers."""
+
+
+def _is_of_floats(value: Value) -> bool:
+    return value.is_tensor and value.element_type in WIDE_FLOATS
+
+
+def is_infinite(node: Node) -> bool:
+    """Whether a constant has an infinity among its numbers."""
+    numbers = node.constant() if _is_of_floats(node.result()) else None
+    return numbers is not None and bool(np.isinf(numbers).any())
+
+
+def is_start_alone(node: Node) -> bool:
+    """Whether a constant is what reductions begin with, and nothing else."""
+    return node.name == names.CONSTANT and all(user.name in REDUCING for user in node.result().users)
+
+
+def _is_known_by_start(fold: Node, start: Node) -> bool:
+    if len(fold.results) > 1:
+        return True
+    returned, numbers = fold.blocks[0].terminator.operand(0).node, start.constant()
+    below = None if returned is None else ENDS.get(returned.name)
+    return below is not None and numbers is not None and bool(below(numbers, 0).all())
+
+
+def _is_refused_constant(_graph: Graph, node: Node) -> bool:
+    """Whether an infinite constant is more than the start of reductions that a consumer knows by it.
+
+    A consumer knows a maximum or a minimum by what it begins with, and one of several results (the place of a maximum)
+    as a whole.
+    """
+    known = is_start_alone(node) and all(_is_known_by_start(user, node) for user in node.result().users)
+    return is_infinite(node) and not known
+
+
+@over_each(*REDUCING)
+def give_own_starts(_graph: Graph, node: Node) -> None:
+    """Give reductions that begin with an infinite constant one of their own, where other ops use it, too.
+
+    A consumer knows a maximum by the constant that it begins with, and writes no number of it down; so such a constant
+    is left as it is.
+    """
+    for number, value in enumerate(node.operands):
+        made = value.node
+        if made is None or made.name != names.CONSTANT or not is_infinite(made):
+            continue
+        if any(user.name not in REDUCING for user in value.users):
+            own = Builder.before(node).clone(made, [], [value.raw.type])
+            node.raw.operands[number] = own.result().raw
+
+
+WITHOUT_SIGN = frozenset({names.ABS, names.EXPONENTIAL, names.LOGISTIC})
+MOVES = LAYOUT | {names.SLICE}
+"""Ops whose results are numbers of their operand."""
+
+
+def source_of(value: Value) -> Value:
+    """What is moved from place to place to be a value."""
+    while value.node is not None and value.node.name in MOVES:
+        value = value.node.operand(0)
+    return value
+
+
+def _has_no_sign(value: Value) -> bool:
+    """Whether no float among these has a sign, as far as the op that makes them says."""
+    made, numbers = source_of(value).node, source_of(value).constant()
+    if numbers is not None:
+        return not bool(np.signbit(numbers).any())
+    return made is not None and made.name in WITHOUT_SIGN
+
+
+def _may_be_below_zero(_graph: Graph, node: Node) -> bool:
+    return node.operand(0).element_type in WIDE_FLOATS and not _has_no_sign(node.operand(0))
+
+
+V = "tensor<4xf32>"
+
+INFINITE = Quirk(
+    "constant Inf",
+    (names.CONSTANT,),
+    {"litert": "its writer puts down the largest float"},
+    "a `bitcast_convert` of its bits; a maximum or minimum begins with an infinity still",
+    module("", V, f"%r = stablehlo.constant dense<0x7F800000> : {V}"),
+    _is_refused_constant,
+    (
+        Rewrite("own-starts", "gives each reduction an infinite start of its own", give_own_starts, Place.BEFORE_TYPES),
+        Rules(FORM, ("infinite_to_bits",)),
+    ),
+    is_anywhere=True,
+)
+
+TOTAL_ORDER = Quirk(
+    "compare TOTALORDER",
+    (names.COMPARE,),
+    {"litert": "it has no kernel"},
+    "a comparison of the bits",
+    module(
+        f"%x: {V}, %y: {V}",
+        "tensor<4xi1>",
+        f"%r = stablehlo.compare LT, %x, %y, TOTALORDER : ({V}, {V}) -> tensor<4xi1>",
+    ),
+    lambda _graph, node: _is_of_floats(node.operand(0)) and "TOTALORDER" in str(node.attribute("compare_type")),
+    (Rules(FORM, ("total_order_to_bits",)),),
+    is_anywhere=True,
+)
+
+ODD_BELOW_ZERO = Quirk(
+    "sine or tangent below 0",
+    (names.SINE, names.TAN, "chlo.tan"),
+    {"iree": "of -1e-10 its sine is 6e-8"},
+    "that of the magnitude, with the sign",
+    module(f"%x: {V}", V, f"%r = stablehlo.sine %x : {V}"),
+    _may_be_below_zero,
+    (Rules(FORM, ("odd_function_to_magnitude",)),),
+    is_anywhere=True,
+)
+
+POWER_BELOW_ZERO = Quirk(
+    "power below 0",
+    (names.POWER,),
+    {"iree": "it is exp(y log x): NaN of a base below 0, of 0^0 and of 1^inf"},
+    "that of the magnitude, the sign by whether the exponent is odd",
+    module(f"%x: {V}, %y: {V}", V, f"%r = stablehlo.power %x, %y : {V}"),
+    _may_be_below_zero,
+    (Rules(FORM, ("power_to_magnitude",)),),
+    is_anywhere=True,
+)

@@ -1,0 +1,127 @@
+"""Pads, gathers and reverses in forms that few consumers have."""
+
+from hlo_lower.base.element_types import type_range
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ops import names
+from hlo_lower.ops.quirks.quirk import Quirk, Rules, module
+from hlo_lower.ops.spec import RESHAPING
+
+KEEPING = RESHAPING | {names.CONVERT}
+"""Ops of one operand that a consumer computes where that is a constant."""
+
+Place = tuple[str, int]
+"""("position", k) or ("window", d), d a dim of the operand."""
+
+
+def comes_of(value: Value, name: str) -> bool:
+    """Whether a value is made by an op of this name, or is that in another shape."""
+    node = value.node
+    while node is not None and node.name in KEEPING:
+        node = node.operand(0).node
+    return node is not None and node.name == name
+
+
+def row_order(node: Node) -> list[Place] | None:
+    """The dims of the result of a gather of whole rows as `numpy.take` has them, those that are indexed left out.
+
+    The positions stand where the axis stood; of several axes, which are the first ones, in front. Core ML's converter
+    gives this order, whatever `offset_dims` say. None of a gather of others than whole rows.
+    """
+    numbers, shape = mlir.gather_dimension_numbers(node.raw), node.operand(0).static_shape
+    window, rank = node.integers("slice_sizes"), len(node.operand(1).static_shape)
+    batches, indexed = len(numbers.operand_batching_dims), numbers.start_index_map
+    leading = tuple(range(batches))
+    if (numbers.operand_batching_dims, numbers.start_indices_batching_dims) != (leading, leading):
+        return None
+    one = {*leading, *indexed}
+    if not indexed or any(window[d] != (1 if d in one else size) for d, size in enumerate(shape)):
+        return None
+    if len(indexed) > 1 and max(indexed) >= batches + len(indexed):
+        return None
+    windows: list[Place] = [("window", d) for d in range(len(shape)) if d not in one]
+    at = batches + (indexed[0] - batches if len(indexed) == 1 else 0)
+    positions: list[Place] = [("position", k) for k in range(rank - (numbers.index_vector_dim < rank))]
+    before = at - batches
+    return [*positions[:batches], *windows[:before], *positions[batches:], *windows[before:]]
+
+
+def _is_out_of_order(_graph: Graph, node: Node) -> bool:
+    """Whether a gather has its index vectors elsewhere than last or, of whole rows, its windows in another order."""
+    numbers, indices = mlir.gather_dimension_numbers(node.raw), node.operand(1)
+    is_plain = type_range(indices.element_type) is not None and "quant" not in str(node.operand(0).raw.type)
+    if not is_plain or any(node.integers("slice_sizes")[d] == 0 for d in numbers.collapsed_slice_dims):
+        return False
+    if numbers.index_vector_dim != len(indices.static_shape) - 1:
+        return True
+    order = row_order(node)
+    if order is None:
+        return False
+    is_dropped = set(numbers.start_index_map) <= set(numbers.collapsed_slice_dims)
+    offsets = tuple(k for k, (what, _) in enumerate(order) if what == "window")
+    return not is_dropped or numbers.offset_dims != offsets
+
+
+def _is_reversed_apart(_graph: Graph, node: Node) -> bool:
+    dims = sorted(node.integers("dimensions"))
+    return bool(dims) and dims[-1] - dims[0] >= len(dims)
+
+
+PADDED = "(tensor<3xf32>, tensor<f32>) -> tensor<5xf32>"
+
+SPREAD = Quirk(
+    "pad between elements",
+    (names.PAD,),
+    {"coreml": "it is not converted"},
+    "`concatenate` and `slice`",
+    module(
+        "%x: tensor<3xf32>",
+        "tensor<5xf32>",
+        "%v = stablehlo.constant dense<0.0> : tensor<f32>",
+        f"%r = stablehlo.pad %x, %v, low = [0], high = [0], interior = [1] : {PADDED}",
+    ),
+    lambda _graph, node: any(node.integers("interior_padding")),
+    (Rules("op", ("pad_to_concatenate",)),),
+)
+
+COMPUTED_PADDING = Quirk(
+    "pad with a computed value",
+    (names.PAD,),
+    {"coreml": "it is not converted"},
+    "`concatenate` and `slice`",
+    module(
+        "%x: tensor<3xf32>, %v: tensor<f32>",
+        "tensor<5xf32>",
+        f"%r = stablehlo.pad %x, %v, low = [1], high = [1], interior = [0] : {PADDED}",
+    ),
+    lambda _graph, node: not comes_of(node.operand(1), names.CONSTANT),
+    (Rules("op", ("pad_to_concatenate",)),),
+)
+
+ORDERED_WINDOWS = Quirk(
+    "gather with windows elsewhere",
+    (names.GATHER,),
+    {"coreml": "it does not look where the shape fits, and refuses others"},
+    "`gather` as `numpy.take`, transposed",
+    module(
+        "%x: tensor<4x4xf32>, %i: tensor<4x1xi32>",
+        "tensor<4x4xf32>",
+        '%r = "stablehlo.gather"(%x, %i) <{slice_sizes = array<i64: 1, 4>, dimension_numbers = #stablehlo.gather<',
+        "  offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>}>",
+        "  : (tensor<4x4xf32>, tensor<4x1xi32>) -> tensor<4x4xf32>",
+    ),
+    _is_out_of_order,
+    (Rules(names.GATHER, ("gather_to_ordered_gather",)),),
+)
+
+REVERSED_APART = Quirk(
+    "reverse of dims apart",
+    (names.REVERSE,),
+    {"litert": "it is not converted"},
+    "a reverse of each",
+    module(
+        "%x: tensor<2x3x4xf32>", "tensor<2x3x4xf32>", "%r = stablehlo.reverse %x, dims = [0, 2] : tensor<2x3x4xf32>"
+    ),
+    _is_reversed_apart,
+    (Rules(names.REVERSE, ("reverse_to_reverses",)),),
+)

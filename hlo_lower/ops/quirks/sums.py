@@ -1,0 +1,278 @@
+"""Products, convolutions and reductions in forms that few consumers have."""
+
+from collections.abc import Callable
+from math import prod
+
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Function, Graph, Node, Value
+from hlo_lower.ops import names
+from hlo_lower.ops.axes.reduction import is_neutral, is_one_op
+from hlo_lower.ops.names import CONSTANT, REDUCE
+from hlo_lower.ops.quirks.moves import comes_of
+from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module
+from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
+
+CALL = "func.call"
+
+# --- products ---
+
+
+def summed_over(node: Node) -> int:
+    """How many products each element of a `dot_general` is the sum of."""
+    contracted: list[int] = list(mlir.dot_dimension_numbers(node.raw).lhs_contracting_dimensions)
+    return prod(node.operand(0).static_shape[d] for d in contracted)
+
+
+def _has_contracted_apart(_graph: Graph, node: Node) -> bool:
+    """Whether the contracting dims of a `dot_general` are in another order on its right side."""
+    numbers = mlir.dot_dimension_numbers(node.raw)
+    pairs = sorted(zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions, strict=True))
+    return [d for _, d in pairs] != sorted(d for _, d in pairs)
+
+
+EMPTY_SUM = Quirk(
+    "dot_general that sums nothing",
+    (names.DOT_GENERAL,),
+    {"iree": "its compiler divides by zero", "litert": "it is not converted"},
+    "zeros",
+    module(
+        "%x: tensor<2x0xf32>, %y: tensor<0x3xf32>",
+        "tensor<2x3xf32>",
+        "%r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]",
+        "  : (tensor<2x0xf32>, tensor<0x3xf32>) -> tensor<2x3xf32>",
+    ),
+    lambda _graph, node: summed_over(node) == 0,
+    (Rules("op", ("dot_to_zeros",)),),
+)
+
+CONTRACTED_APART = Quirk(
+    "dot_general with contracting dims in another order",
+    (names.DOT_GENERAL,),
+    {"litert": "wrong numbers"},
+    "a transposed right operand",
+    module(
+        "%x: tensor<3x4x5xf32>, %y: tensor<5x4x2xf32>",
+        "tensor<3x2xf32>",
+        "%r = stablehlo.dot_general %x, %y, contracting_dims = [1, 2] x [1, 0]",
+        "  : (tensor<3x4x5xf32>, tensor<5x4x2xf32>) -> tensor<3x2xf32>",
+    ),
+    _has_contracted_apart,
+    (Rules("op", ("dot_to_ordered_dot",)),),
+)
+
+# --- convolutions ---
+
+
+def _has(name: str, than: int) -> Callable[[Graph, Node], bool]:
+    return lambda _graph, node: any(number > than for number in node.integers(name, ()))
+
+
+def _convolution(operand: str, kernel: str, result: str, window: str = "", groups: tuple[int, int] = (1, 1)) -> str:
+    """A convolution over the dims between the first and the last one of its operand."""
+    spatial = [str(k) for k in range(operand.count("x") - 2)]
+    dims = (
+        f"[{', '.join(['b', *spatial, 'f'])}]x[{', '.join([*spatial, 'i', 'o'])}]->[{', '.join(['b', *spatial, 'f'])}]"
+    )
+    return module(
+        f"%x: tensor<{operand}>, %k: tensor<{kernel}>",
+        f"tensor<{result}>",
+        f"%r = stablehlo.convolution(%x, %k) dim_numbers = {dims}, window = {{{window}}}",
+        f"  {{batch_group_count = {groups[0]} : i64, feature_group_count = {groups[1]} : i64}}",
+        f"  : (tensor<{operand}>, tensor<{kernel}>) -> tensor<{result}>",
+    )
+
+
+def _is_dilated_by_computed_kernel(graph: Graph, node: Node) -> bool:
+    return _has("rhs_dilation", 1)(graph, node) and not comes_of(node.operand(1), names.CONSTANT)
+
+
+REVERSED_KERNEL = Quirk(
+    "convolution by a reversed kernel",
+    (names.CONVOLUTION,),
+    {"litert": "wrong numbers", "coreml": "it does not look"},
+    "`reverse` of the kernel",
+    _convolution("1x5x2xf32", "2x2x3xf32", "1x4x3xf32", "reverse = [true]"),
+    _has("window_reversal", 0),
+    (Rules("op", ("reversed_kernel_to_reverse",)),),
+)
+
+BATCH_GROUPS = Quirk(
+    "convolution in batch groups",
+    (names.CONVOLUTION,),
+    {"litert": "it is not converted", "coreml": "it is not converted"},
+    "groups of features",
+    _convolution("2x5x2xf32", "2x2x4xf32", "1x4x4xf32", groups=(2, 1)),
+    lambda _graph, node: node.integer("batch_group_count") > 1,
+    (Rules("op", ("batch_groups_to_feature_groups",)),),
+)
+
+FEATURE_GROUPS = Quirk(
+    "convolution of 3 dims in feature groups",
+    (names.CONVOLUTION,),
+    {"litert": "it ends in a segmentation fault"},
+    "a convolution for each group, 64 at most",
+    _convolution("1x3x3x3x4xf32", "2x2x2x2x2xf32", "1x2x2x2x2xf32", groups=(1, 2)),
+    lambda _graph, node: node.integer("feature_group_count") > 1 and len(node.operand(0).static_shape) == 5,
+    (Rules("op", ("feature_groups_to_convolutions",)),),
+)
+
+DILATED_OPERAND = Quirk(
+    "convolution of a dilated operand",  # a transposed one
+    (names.CONVOLUTION,),
+    {"litert": "some it computes wrongly, others it refuses", "coreml": "it is not converted"},
+    "zeros between the elements",
+    _convolution("1x5x2xf32", "2x2x3xf32", "1x8x3xf32", "lhs_dilate = [2]"),
+    _has("lhs_dilation", 1),
+    (Rules("op", ("dilated_operand_to_spread",)),),
+)
+
+DILATED_KERNEL = Quirk(
+    "convolution by a computed dilated kernel",  # an atrous one
+    (names.CONVOLUTION,),
+    {"coreml": "it is not converted"},
+    "further rows of the batch",
+    _convolution("1x5x2xf32", "2x2x3xf32", "1x3x3xf32", "rhs_dilate = [2]"),
+    _is_dilated_by_computed_kernel,
+    (Rules("op", ("dilated_kernel_to_batches",)),),
+)
+
+# --- reductions ---
+
+NUMBERS = (names.ADD, names.MAXIMUM, names.MINIMUM, names.MULTIPLY)
+TRUTHS = (names.AND, names.MAXIMUM, names.MINIMUM, names.OR)
+"""The operations by which numbers and truths are taken to be reduced."""
+
+
+def _is_any_fold(_graph: Graph, node: Node) -> bool:
+    """Whether a reduction is more than one operation of numbers, and not the place of a maximum or minimum."""
+    [body, *_] = node.blocks
+    element = node.operand(0).element_type
+    if len(node.results) == 1:
+        first = next(iter(body.nodes))
+        return not is_one_op(body) or first.name not in (TRUTHS if element == "i1" else NUMBERS)
+    is_place = len(node.results) == 2 and comes_of(node.operand(1), names.IOTA)
+    return not (is_place and any(inner.name == names.COMPARE for inner in body.nodes))
+
+
+def _starts_from_number(_graph: Graph, node: Node) -> bool:
+    """Whether a maximum or minimum starts from another number than the least or greatest one."""
+    first = next(iter(node.blocks[0].nodes))
+    if len(node.results) > 1 or not is_one_op(node.blocks[0]) or first.name not in (names.MAXIMUM, names.MINIMUM):
+        return False
+    return not is_neutral(node.operand(1), first.name.removeprefix("stablehlo."))
+
+
+def reduce_one_number(graph: Graph) -> None:
+    """Let a reduction of that form read the first of the numbers, spread again, in place.
+
+        reduce(exp(dense<c>))   ->   reduce(broadcast_in_dim(exp(dense<c>)[0]))
+
+    Equal: elementwise ops make one number of constants of one number each.
+    """
+    is_one = _OneNumber(graph)
+    with mlir.active(graph.context):
+        for raw in mlir.walked(graph.module.operation):
+            if raw.name == REDUCE and (values := _computed_alike(is_one, node := Node(raw))):
+                for number, value in enumerate(values):
+                    raw.operands[number] = _spread(Builder.before(node), value).raw
+    graph.forget()
+
+
+def _computed_alike(is_one: "_OneNumber", node: Node) -> tuple[Value, ...]:
+    """What a reduction of two elements or more reads, if each operand is of one number and one is computed; else ()."""
+    values = node.operands[: len(node.results)]
+    if not node.is_static or prod(values[0].static_shape[d] for d in node.integers("dimensions")) < 2:
+        return ()
+    return tuple(values) if any(map(_is_computed, values)) and all(map(is_one, values)) else ()
+
+
+def _is_computed(value: Value) -> bool:
+    while value.node is not None and value.node.name in RESHAPING:
+        value = value.node.operand(0)
+    return value.node is None or value.node.name != CONSTANT
+
+
+class _OneNumber:
+    """Whether a value has one number everywhere, as elementwise ops of such constants have, through calls."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[Value, bool] = {}
+
+    def __call__(self, value: Value) -> bool:
+        if value not in self._known:
+            self._known[value] = False
+            self._known[value] = self._found(value)
+        return self._known[value]
+
+    def _found(self, value: Value) -> bool:
+        node = value.node
+        if node is None:
+            owner = value.block.owner if value.block is not None else None
+            if owner is None or owner.name != "func.func" or Function(owner).is_public:
+                return False
+            calls = self._graph.calls_of(Function(owner).name)
+            return bool(calls) and all(self(call.operand(value.number)) for call in calls)
+        if node.name == CONSTANT:
+            return mlir.is_splat(node.raw)
+        if node.name == CALL and (callee := self._graph.functions[node.callee]).has_body:
+            return self(callee.body.terminator.operand(value.number))
+        return (node.name in ELEMENTWISE or node.name in RESHAPING) and all(map(self, node.operands))
+
+
+def _spread(build: Builder, value: Value) -> Value:
+    shape = value.static_shape
+    first = build.slice(value, [0] * len(shape), [min(1, size) for size in shape])
+    return build.broadcast(build.reshape(first, ()), shape) if all(shape) else value
+
+
+def _reduction(op: str, start: str, element: str, *lines: str, of: str = "%x") -> str:
+    """A reduction of rows by one op, or by what `lines` compute of %a and %b."""
+    x, s = f"tensor<4x32x{element}>", f"tensor<4x{element}>"
+    return module(
+        f"%x: {x}",
+        s,
+        *lines,
+        f"%i = stablehlo.constant dense<{start}> : tensor<{element}>",
+        f"%r = stablehlo.reduce({of} init: %i) applies stablehlo.{op} across dimensions = [1]",
+        f"  : ({x}, tensor<{element}>) -> {s}",
+    )
+
+
+FOLD = Quirk(
+    "reduce of any region",
+    (REDUCE, names.REDUCE_WINDOW),
+    {"litert": "it is not converted"},
+    "slices, or halves",
+    _reduction("xor", "0", "i32"),
+    _is_any_fold,
+    (Rules("op", ("reduce_to_slices", "reduce_to_halves", "reduce_to_float_halves")),),
+)
+
+FOLD_START = Quirk(
+    "reduce to a maximum from a number",
+    (REDUCE,),
+    {"litert": "it reduces from the identity of an operation only"},
+    "the same from the least number, and a maximum",
+    _reduction("maximum", "0.5", "f32"),
+    _starts_from_number,
+    (Rules("op", ("reduce_to_reduce_and_start",)),),
+)
+
+ONE_NUMBER = Quirk(
+    "reduce of one number computed",
+    (REDUCE,),
+    # It computes what makes the operand within the reduction. Where no tensor is left to read then, it combines one
+    # number for each vector of elements, not for each element: a sum of 32 times exp(0.5) is 2 exp(0.5) there.
+    {"iree": "it adds the number once for 16 elements"},
+    "the same of the first of these numbers, spread again",
+    _reduction(
+        *("add", "0.0", "f32", "%c = stablehlo.constant dense<0.5> : tensor<4x32xf32>"),
+        "%e = stablehlo.exponential %c : tensor<4x32xf32>",
+        of="%e",
+    ),
+    lambda graph, node: bool(_computed_alike(_OneNumber(graph), node)),
+    (Rewrite("reduce-one", "spreads the one number that a reduction reads", reduce_one_number),),
+    is_reported=False,
+)

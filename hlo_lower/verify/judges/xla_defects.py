@@ -1,0 +1,464 @@
+"""What XLA's CPU compiler dies of, computes wrongly, or leaves out (jaxlib 0.10.2).
+
+Nothing of it can be caught or seen in a result, so it is read off a module before that is compiled; what is left out is
+written so that it is not.
+"""
+
+from collections.abc import Hashable
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.base.element_types import element_type
+from hlo_lower.ir import mlir
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import CONTROL, RESHAPING, WITH_BODY, Role, named, spec_of
+from hlo_lower.verify.align.appended_ops import OpsBeside
+from hlo_lower.verify.read.meanings import DIVISIONS, Array, settled
+from hlo_lower.verify.read.program import (
+    Program,
+    ValueId,
+    callee_of,
+    inlined_operations,
+    ops_within,
+    position_of,
+    scatters_of,
+    terminator,
+)
+
+# --- what XLA dies of ---
+#
+# Where XLA's CPU compiler ends the process (`Check failed`, SIGABRT) instead of refusing a module (jaxlib 0.10.2).
+#
+# It does so on control flow within the computation that an op applies to elements: a while loop, a case of three
+# branches and more, and what it expands into loops or calls (a scatter of several updates, a select_and_scatter, a
+# Cholesky decomposition, a triangular solve, an FFT, a product of matrices). It takes `if` there, a case of two
+# branches, sorts and reductions. It also dies of a function without a body, of a call back into Python, an address in
+# the process that traced the module, and of a known integer divided by a known zero (SIGFPE). What is fed from or to a
+# host it waits for without end. Nothing can be caught, so this is read off the module before anything is compiled; it
+# says so of a few that XLA's simplifier would have saved, too (a loop of one iteration, a result that is not used).
+
+_APPLIES = WITH_BODY - named(role=Role.DEVICES)
+"""Ops that apply their regions to elements."""
+
+_ABORTS = named(role=Role.MATRIX) | {names.WHILE, names.SELECT_AND_SCATTER, names.FFT}
+_PRODUCTS = frozenset({names.DOT, names.DOT_GENERAL, names.EINSUM})
+_TAKEN_BRANCHES = 2
+
+_WAITS = frozenset({names.INFEED, names.OUTFEED, names.SEND, names.RECV})
+
+MAX_INLINED = 2e5
+"""Operations, calls inlined, up to which a module is compiled: XLA takes hours for more, and all memory for many."""
+
+
+def why_xla_aborts(module: mlir.RawModule) -> str:
+    """Why XLA must not compile a module, "" if nothing is known that it dies of."""
+    ops, _ = mlir.named(module.operation, {"func.func", names.CUSTOM_CALL, *_APPLIES, *_WAITS, *DIVISIONS})
+    functions = {mlir.symbol_name(op.attributes["sym_name"]): op for op in ops if op.name == "func.func"}
+    if any(map(mlir.calls_python, ops)):
+        return "the module calls back into the Python process that traced it (pure_callback, debug.print)"
+    if waiting := [op for op in ops if op.name in _WAITS]:
+        return f"{waiting[0].name} waits for a host that is not there"
+    known: dict[mlir.RawValue, Array | None] = {}
+    if any(_divides_by_zero(op, known) for op in ops if op.name in DIVISIONS):
+        return "it ends the process where a constant is divided by a constant 0"
+    without = [name for name, function in functions.items() if not len(function.regions[0].blocks)]
+    if without:
+        return f"@{without[0]} has no body"
+    inlined = inlined_operations(module)
+    if inlined > MAX_INLINED:
+        return f"it inlines the module's calls, which are {inlined:.2g} operations"
+    entered: set[str] = set()
+    for op in (op for op in ops if op.name in _APPLIES):
+        found = _found_within(op, functions, entered)
+        if found:
+            return f"its CPU compiler aborts on control flow in a region ({found} in {op.name})"
+    return ""
+
+
+def dies_of_fusion(module: mlir.RawModule) -> bool:
+    """Whether XLA's newer emitter may die (SIGSEGV) of a module: it fuses `and` and `or` of signed integers with what
+    narrows them (`or(convert a, convert b)`, jaxlib 0.10.2); its older one takes the same module.
+
+    Calls are inlined and barriers removed before, so that the two need not stand beside each other.
+    """
+    found, _ = mlir.named(module.operation, (names.AND, names.OR, names.CONVERT))
+    bits = [(op.name, _signed_bits(op.results[0]), _signed_bits(op.operands[0])) for op in found]
+    narrows = any(name == names.CONVERT and 1 < made < given for name, made, given in bits)
+    return narrows and any(name != names.CONVERT and made > 1 for name, made, _ in bits)
+
+
+def _signed_bits(value: mlir.RawValue) -> int:
+    """Bits of a signed integer; 0 of any other element."""
+    declared = element_type(mlir.tensor_element_name(value.type))
+    return 0 if declared.is_unsigned else declared.integer_bits
+
+
+def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation], entered: set[str]) -> str:
+    """The op in an op's regions, or in a function that they call, that XLA dies of, or ""."""
+    pending = [op]
+    while pending:
+        for inner in mlir.walked(pending.pop())[1:]:
+            if _is_control_flow(inner):
+                return inner.name
+            name = callee_of(inner)
+            if name in functions and name not in entered:
+                entered.add(name)
+                pending.append(functions[name])
+    return ""
+
+
+def _divides_by_zero(op: mlir.RawOperation, known: dict[mlir.RawValue, Array | None]) -> bool:
+    """Whether integers that are known are divided by a 0 that is known."""
+    if not element_type(mlir.tensor_element_name(op.results[0].type)).is_integer:
+        return False
+    divisor = settled(op.operands[1], known, _made)
+    return divisor is not None and not divisor.all() and settled(op.operands[0], known, _made) is not None
+
+
+def _made(value: mlir.RawValue) -> tuple[mlir.RawOperation, list[mlir.RawValue]] | None:
+    maker = mlir.producer(value)
+    return (maker, list(maker.operands)) if maker and len(maker.results) == 1 and not len(maker.regions) else None
+
+
+def _is_control_flow(op: mlir.RawOperation) -> bool:
+    if op.name == names.CASE:
+        return len(op.regions) > _TAKEN_BRANCHES
+    if op.name in _PRODUCTS:
+        return bool(mlir.tensor_shape(op.results[0].type))
+    if op.name == names.SCATTER:
+        window = mlir.scatter_dimension_numbers(op).update_window_dims
+        updates = mlir.tensor_shape(op.operands[len(op.results) + 1].type)
+        return prod(2 if size is None else size for d, size in enumerate(updates) if d not in window) > 1
+    return op.name in _ABORTS
+
+
+# --- scatters that XLA computes wrongly ---
+#
+# Known errors of XLA's CPU scatter (trap 46): where it is no judge, and where it must not even be run.
+#
+# jaxlib 0.10.2. Some are worse than a wrong result. A scatter by indices of a type that is too narrow for its dim may
+# corrupt the heap of the process that runs it, and so does a variadic one with the same value as two operands (`free():
+# invalid next size`), whether the two are one SSA value, equal constants or equal broadcasts, an `optimization_barrier`
+# in between or not. Level one passes each operand as its own argument and is safe; a whole module that may hold such a
+# scatter is not run.
+
+
+_SAME_ELEMENTS = frozenset({names.BROADCAST_IN_DIM, names.RESHAPE, names.OPTIMIZATION_BARRIER})
+"""Ops that are seen through: of two equal values they make two equal values."""
+
+_MAX_DEPTH = 12
+
+
+def why_xla_errs(module: mlir.RawModule) -> list[str]:
+    """For each scatter of a module why XLA is no judge of it, "" if no error of it is known."""
+    scatters = scatters_of(module)
+    shared = (
+        _with_shared_operands(module)
+        if any(len(scatter.results) > 1 for scatter in scatters)
+        else set[mlir.RawOperation]()
+    )
+    several = "corrupts memory where two operands are the same value (openxla/xla#29362)"
+    return [_why_it_errs(scatter) or (several if scatter in shared else "") for scatter in scatters]
+
+
+def why_xla_errs_in(module: mlir.RawModule) -> str:
+    """The first of these reasons, or one of the module's comparisons."""
+    compared = (op.operands[0].type for op in mlir.named(module.operation, (names.COMPARE,))[0])
+    if any(mlir.tensor_element_name(kind) == "i2" for kind in compared):
+        return "finds no negative i2 equal to a constant"
+    return next(filter(None, why_xla_errs(module)), "")
+
+
+def why_no_judge(module: mlir.RawModule) -> str:
+    """Why XLA is no judge of a module, with the scatter, "" where no error is known."""
+    known = zip(scatters_of(module), why_xla_errs(module), strict=True)
+    told = (f"XLA is no judge of {position_of(op, n)}: it {why}" for n, (op, why) in enumerate(known, start=1) if why)
+    return next(told, "")
+
+
+def _why_it_errs(scatter: mlir.RawOperation) -> str:
+    """Why XLA is no judge of a scatter, wherever it stands."""
+    numbers = mlir.scatter_dimension_numbers(scatter)
+    arity = len(scatter.results)
+    values = list(scatter.operands)
+    operand, indices, updates = (mlir.read_tensor_type(values[i].type) for i in (0, arity, arity + 1))
+    if operand is None or indices is None or updates is None:
+        return "its types are not tensors"
+    window = set(numbers.update_window_dims)
+    positions = prod(size or 0 for d, size in enumerate(updates.shape) if d not in window)
+    if not len(numbers.scattered_dims_to_operand_dims) and positions > 1:
+        return "applies several updates at an empty index vector once or not at all (openxla/xla#48716)"
+    index = element_type(indices.element_name)
+    if 2 <= index.integer_bits <= 16 and any((size or 0) > index.most for size in operand.shape):
+        return "builds its bounds in a narrow index type (openxla/xla#48718)"
+    region = scatter.regions[0].blocks[0].arguments
+    if any(mlir.tensor_element_name(region[i].type) != mlir.tensor_element_name(values[i].type) for i in range(arity)):
+        return "returns the narrow type of a promoting region"
+    for value in terminator(scatter.regions[0].blocks[0]).operands:
+        is_constant = not mlir.is_block_argument(value) and value.owner.name == names.CONSTANT
+        if is_constant and mlir.tensor_element_name(value.type) == "i2":
+            return "writes a negative i2 constant over its neighbours in the byte"
+    return ""
+
+
+def _with_shared_operands(module: mlir.RawModule) -> set[mlir.RawOperation]:
+    """The scatters two operands of which are, or may become by inlining and merging of equal ops, the same value."""
+    program, found = Program(module), set[mlir.RawOperation]()
+    for op in ops_within([op for body in program.entries.values() for op in body.ops]):
+        if op.name == names.SCATTER:
+            keys = [(program.types[v], _key(program, v, 0)) for v in op.inputs[: len(op.results)]]
+            if len(set(keys)) < len(keys):
+                found.add(op.raw)
+    return found
+
+
+def _key(program: Program, value: ValueId, depth: int) -> Hashable:
+    """The same for two values that are computed alike from the same values."""
+    op = program.makers[value]
+    if op is None:
+        return value
+    place = op.results.index(value)
+    if op.name == names.CONSTANT:
+        return ("constant", _content(op.raw))
+    if op.name in _SAME_ELEMENTS:
+        return _key(program, op.inputs[place if len(op.results) > 1 else 0], depth)
+    if depth > _MAX_DEPTH or op.bodies:
+        return value
+    return (op.name, place, op.attributes, *(_key(program, v, depth + 1) for v in op.inputs))
+
+
+def _content(constant: mlir.RawOperation) -> bytes:
+    """The elements of a constant, one if they are all the same; nothing where they cannot be read."""
+    value = mlir.constant_value(constant)
+    if value is None or not value.size:
+        return b""
+    first = value.reshape(-1)[:1]
+    return first.tobytes() if not any(value.strides) else value.tobytes()
+
+
+# --- what XLA leaves out ---
+#
+# What XLA's CPU compiler leaves out of an op, written so that it does not.
+#
+# jaxlib 0.10.2. Its simplifier takes a reduction over dims of one element for a reshape, whatever it starts from; and a
+# convolution of floats in groups of features, by a kernel as large as what it lies on, is computed as if the window was
+# not reversed. Where 0.0 is added it gives the other operand, at each level of optimization, and so keeps a sign that
+# -0.0 + 0.0 loses; not where the 0.0 stands behind a barrier. The same of x - -0.0. A version without the start, the
+# reversal or the sum would be equal to what is run of the one that has it.
+#
+# A sum that reduces one element from 0.0 becomes a reshape: how often the start comes in is the implementation's
+# (StableHLO, `reduce`), so the sign of a zero is not said. Reductions that promote their elements XLA does not compile.
+# Without its simplifier the compiler dies on a scatter into a scalar, which is one into an array of one element.
+#
+# Numbers that XLA converts by way of a type in between it rounds twice: an f64 to bf16 and f16 through f32, integers to
+# bf16 through f32, to f8E5M2 through f16. What is cut off is gathered in one bit before (rounded to odd), so that they
+# are rounded once.
+
+
+TWICE = {
+    "f64": ("f16", "bf16", "f4E2M1FN"),
+    "f32": ("f4E2M1FN",),
+    **{f"{sign}{bits}": ("bf16", "f8E5M2", "f8E5M2FNUZ") for sign in ("i", "ui") for bits in (16, 32, 64)},
+}
+"""Types that XLA converts to others by way of a third one that is no exact one."""
+
+GUARDS = 3
+"""Bits behind a type's own that tell on which side of a tie a number lies; the last of them is set if others were."""
+
+INTEGER_GUARDS = 12
+"""Bits of a large integer that an f64 may not hold."""
+
+ADDING = (names.ADD, names.SUBTRACT)
+
+SPREADING = RESHAPING | {names.CONVERT}
+
+STRAIGHT = CONTROL | {"func.func"}
+"""What holds ops that are run once each; regions of others are for each element, and take no barrier."""
+
+
+def write_out_omitted(module: mlir.RawModule) -> None:
+    """Reduce dims of one element by a map of the region or a reshape, reverse kernels in front of convolutions, hide
+    zeros that are added, scatter into arrays instead of scalars, and round once, in place."""
+    for op in mlir.named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]:
+        if op.name == names.CONVOLUTION:
+            _reverse_kernel(op)
+        elif op.name == names.CONVERT:
+            _round_once(op)
+        elif op.name == names.SCATTER:
+            _spread(op)
+        elif op.name in ADDING:
+            _hide_zeros(op)
+        elif _is_of_one(op):
+            if len(op.results) > 1 or not _changes_nothing(op.operands[1], op.regions[0].blocks[0]):
+                _map(op)
+            else:
+                op.results[0].replace_all_uses_with(OpsBeside(op).op("reshape", [op.operands[0]], op.results[0].type))
+                op.erase()
+
+
+def _reverse_kernel(convolution: mlir.RawOperation) -> None:
+    """Equal: that is what a reversed window means."""
+    given = convolution.attributes
+    turned = list(given["window_reversal"]) if "window_reversal" in given else []
+    dims = [dims[1] for dims, is_turned in zip(mlir.convolution_spatial_dimensions(convolution), turned, strict=False)
+            if is_turned]  # fmt: skip
+    if dims:
+        kernel = convolution.operands[1]
+        convolution.operands[1] = OpsBeside(convolution).op(
+            "reverse", [kernel], kernel.type, dimensions=mlir.dense_i64(dims)
+        )
+        del given["window_reversal"]
+
+
+def _hide_zeros(add: mlir.RawOperation) -> None:
+    """Equal: a barrier gives what it takes."""
+    if add.parent is None or add.parent.name not in STRAIGHT:
+        return
+    for place, value in enumerate(list(add.operands)):
+        if _is_float_zero(value):
+            add.operands[place] = OpsBeside(add).op("optimization_barrier", [value], value.type)
+
+
+def _round_once(convert: mlir.RawOperation) -> None:
+    """Equal: with its guards a number lies on the same side of the middle of the same two narrow ones."""
+    value = convert.operands[0]
+    source, made = (mlir.tensor_element_name(v.type) for v in (value, convert.results[0]))
+    if made not in TWICE.get(source, ()) or convert.parent is None or convert.parent.name not in STRAIGHT:
+        return
+    if not mlir.is_static(value.type) or 0 in mlir.static_shape(value.type):
+        return
+    beside = OpsBeside(convert)
+    if element_type(source).is_integer:
+        wide = mlir.tensor_type(mlir.tensor_shape(value.type), "f64")
+        value, source = beside.op("convert", [_with_guard(beside, value, source)], wide), "f64"
+    bits = mlir.tensor_type(mlir.tensor_shape(value.type), element_type(source).unsigned)
+    cut = element_type(source).mantissa - element_type(made).mantissa - GUARDS
+    guarded = _gathered(beside, beside.op("bitcast_convert", [value], bits), cut)
+    convert.operands[0] = beside.op("bitcast_convert", [guarded], value.type)
+
+
+def _with_guard(beside: OpsBeside, value: mlir.RawValue, element: str) -> mlir.RawValue:
+    """An integer that an f64 holds and that becomes the same narrow float: a large one without its last bits."""
+    if not element.endswith("64"):
+        return value
+    scalar, dtype = mlir.tensor_type([], element), mlir.dtype_of(element)
+    low, high = (
+        beside.constant(np.asarray(v).astype(dtype), scalar) for v in (-(1 << 52) * (element == "i64"), 1 << 52)
+    )
+    clamped = beside.op("clamp", [low, value, high], value.type)
+    is_small = beside.compare("EQ", [value, clamped])
+    return beside.op("select", [is_small, value, _gathered(beside, value, INTEGER_GUARDS)], value.type)
+
+
+def _gathered(beside: OpsBeside, value: mlir.RawValue, count: int) -> mlir.RawValue:
+    """An integer whose last bits are cleared, the first of them set if one was."""
+    dtype = mlir.dtype_of(mlir.tensor_element_name(value.type))
+    mask = (1 << count) - 1
+
+    def everywhere(number: int) -> mlir.RawValue:
+        return beside.constant(np.asarray(number).astype(dtype), value.type)
+
+    rest = beside.op("and", [value, everywhere(mask)], value.type)
+    is_some = beside.compare("NE", [rest, everywhere(0)])
+    bit = beside.op("select", [is_some, everywhere(1 << (count - 1)), everywhere(0)], value.type)
+    whole = beside.op("and", [value, everywhere(~mask)], value.type)
+    return beside.op("or", [whole, bit], value.type)
+
+
+def _spread(scatter: mlir.RawOperation) -> None:
+    """Equal: the one element of an array takes what the scalar takes."""
+    if any(mlir.tensor_shape(result.type) for result in scatter.results):
+        return
+    before, behind = OpsBeside(scatter), OpsBeside(scatter, is_behind=True)
+    *_, updates = scatter.operands
+    for place, value in enumerate(list(scatter.operands)):
+        if place != len(scatter.results):
+            scatter.operands[place] = before.reshape(value, [*mlir.static_shape(value.type), 1])
+    window = len(mlir.tensor_shape(updates.type))
+    vector = mlir.ScatterNumbers.of(scatter).index_vector_dim
+    numbers = f"#stablehlo.scatter<update_window_dims = [{window}], index_vector_dim = {vector}>"
+    scatter.attributes["scatter_dimension_numbers"] = mlir.parse_attribute(numbers)
+    for result in scatter.results:
+        mlir.set_type(result, mlir.tensor_type([1], mlir.tensor_element(result.type)))
+        scalar = behind.reshape(result, [])
+        result.replace_all_uses_with(scalar)
+        scalar.owner.operands[0] = result
+
+
+def _is_float_zero(value: mlir.RawValue) -> bool:
+    """Whether a value is 0.0 everywhere, a constant that may be spread."""
+    maker = mlir.producer(value)
+    while maker is not None and maker.name in SPREADING:
+        maker = mlir.producer(maker.operands[0])
+    if maker is None or maker.name != names.CONSTANT:
+        return False
+    is_complex = element_type(mlir.tensor_element_name(value.type)).is_complex
+    number = mlir.constant_value(maker, is_complex=True) if is_complex or mlir.is_splat(maker) else None
+    return number is not None and number.dtype.kind in "fcV" and not number.any()
+
+
+def _is_of_one(reduce: mlir.RawOperation) -> bool:
+    """Whether a reduction goes over dims of one element, and does not promote them."""
+    count, block = len(reduce.results), reduce.regions[0].blocks[0]
+    read = [mlir.read_tensor_type(value.type) for value in (*reduce.operands, *reduce.results)]
+    types = [one for one in read if one is not None and one.is_static]
+    dims = mlir.integers_of(reduce.attributes["dimensions"])
+    if len(types) < 3 * count or not dims or any(types[0].shape[d] != 1 for d in dims):
+        return False
+    inside = [mlir.tensor_element_name(argument.type) for argument in block.arguments]
+    return inside[:count] == inside[count:] and all(t.element_name == inside[k % count] for k, t in enumerate(types))
+
+
+def _changes_nothing(start: mlir.RawValue, block: mlir.RawBlock) -> bool:
+    """Whether a start is a constant that the operation of a region gives the other operand for, zeros of any sign.
+
+    XLA's simplifier takes x + 0.0 for x wherever it stands.
+    """
+    maker, operations = mlir.producer(start), list(block.operations)
+    number: NDArray[Any] | None = None
+    if maker is not None and maker.name == names.CONSTANT:
+        number = mlir.constant_value(maker, is_complex=True)
+    if number is None or len(operations) != 2:
+        return False
+    if number.dtype.kind == "V":  # a float of ml_dtypes
+        number = number.astype(np.float64)
+    name, low, high = operations[0].operation.name, -np.inf, np.inf
+    if number.dtype.kind in "iu":
+        bounds = np.iinfo(number.dtype)
+        low, high = bounds.min, bounds.max
+    elif number.dtype.kind == "b":
+        low, high = 0, 1
+    wanted = {"0": 0, "1": 1, "-1": -1 if low < 0 else high, "least": low, "greatest": high}
+    spec = spec_of(name)
+    return spec is not None and spec.identity in wanted and bool((number == wanted[spec.identity]).all())
+
+
+def _map(reduce: mlir.RawOperation) -> None:
+    """Equal: of one element the region is run once, on the start and it. A map has one result: each gets one."""
+    count, block, where = len(reduce.results), reduce.regions[0].blocks[0], reduce.location
+    *inner, last = (operation.operation for operation in block.operations)
+    values: list[mlir.RawValue] = []
+    for number, value in enumerate(reduce.operands):
+        made = reduce.results[number % count].type
+        if number < count:
+            values.append(OpsBeside(reduce).op("reshape", [value], made))
+        else:
+            values.append(OpsBeside(reduce).broadcast(value, made))
+    values = values[count:] + values[:count]
+    for result, returned in zip(reduce.results, last.operands, strict=True):
+        dims = {"dimensions": mlir.dense_i64(range(len(mlir.tensor_shape(result.type))))}
+        at = mlir.insert_before(reduce)
+        new = mlir.create_operation(
+            names.MAP, values, [result.type], dims, regions=1, location=where, insertion_point=at
+        )
+        body = mlir.append_block(new, 0, [argument.type for argument in block.arguments], where)
+        known = dict(zip(block.arguments, body.arguments, strict=True))
+        for raw in inner:
+            known.update(zip(raw.results, mlir.clone_into(raw, body, known).results, strict=True))
+        end = mlir.insert_at_end(body)
+        mlir.create_operation(names.RETURN, [known.get(returned, returned)], [], location=where, insertion_point=end)
+        result.replace_all_uses_with(new.results[0])
+    reduce.erase()

@@ -1,0 +1,18 @@
+"""Equality at one symbolic position: what two modules compute is the same, whatever the sizes.
+
+An output is asked for one element, at a position of variables. Each op has a law that says of which elements of its
+operands an element of its result is made (`pull`), so nothing is unrolled and the size of a tensor does not matter.
+Integers and truths are exact bit-vectors, floats are their bits with one function symbol an operation and a few named
+laws; what combines over positions (reduce, dot_general, scatter, counted loops) is a fold, and two folds are the same
+where what they combine is the same.
+
+    derive(before_text, after_text, seconds=4.0) -> Derivation      "derived" with its laws, or "open" with the reason
+
+`terms` and `floats` hold elements, `positions` the arithmetic of places, `moving`, `elementwise`, `folding`, `loops`
+and `congruence` the laws, `prover` the evaluation and its questions to z3, `laws` their names.
+"""
+
+from hlo_lower.verify.pull.derive import Derivation, derive
+from hlo_lower.verify.pull.laws import LAWS, Law
+
+__all__ = ["LAWS", "Derivation", "Law", "derive"]

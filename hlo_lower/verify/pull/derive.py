@@ -1,0 +1,144 @@
+"""Derive that two modules are equal, at one symbolic position of each output."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from time import perf_counter
+from types import MappingProxyType
+from typing import Literal
+
+from hlo_lower.ir import mlir
+from hlo_lower.ops.spec import ELEMENTWISE
+from hlo_lower.verify.proof.beyond import Beyond
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull import congruence, elementwise, folding, loops, moving
+from hlo_lower.verify.pull.prover import At, Prover, Pull
+from hlo_lower.verify.read.program import Program, TooLargeError
+
+PULLS: Mapping[str, Callable[[At], Pull]] = {
+    **dict.fromkeys(sorted(ELEMENTWISE), elementwise.elementwise),
+    "stablehlo.select": elementwise.select,
+    "stablehlo.iota": elementwise.iota,
+    "stablehlo.constant": elementwise.constant,
+    "stablehlo.bitcast_convert": elementwise.bitcast_convert,
+    "stablehlo.optimization_barrier": elementwise.barrier,
+    "stablehlo.reshape": moving.reshape,
+    "stablehlo.broadcast_in_dim": moving.broadcast_in_dim,
+    "stablehlo.transpose": moving.transpose,
+    "stablehlo.slice": moving.slice_,
+    "stablehlo.reverse": moving.reverse,
+    "stablehlo.concatenate": moving.concatenate,
+    "stablehlo.pad": moving.pad,
+    "stablehlo.dynamic_slice": moving.dynamic_slice,
+    "stablehlo.dynamic_update_slice": moving.dynamic_update_slice,
+    "stablehlo.gather": moving.gather,
+    "stablehlo.reduce": folding.reduce,
+    "stablehlo.dot_general": folding.dot_general,
+    "stablehlo.scatter": folding.scatter,
+    "stablehlo.map": congruence.map_,
+    "stablehlo.custom_call": congruence.custom_call,
+    "stablehlo.while": loops.while_,
+    "stablehlo.case": loops.branches,
+    "stablehlo.if": loops.branches,
+}
+"""The law of each op; any other op is a function of its operands."""
+
+CHAINS = (1, 32)
+"""Steps of a fold that are written out: first so few that loops and scatters are folds on both sides, then more."""
+
+NOTHING: Mapping[int, tuple[int, int]] = MappingProxyType({})
+
+_ONE_AT_A_TIME = Lock()
+"""z3's terms live in one context, which two threads must not use at once."""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What was found.
+
+    Attributes:
+      status: "derived": the modules are equal for all inputs; "open": that was not found.
+      laws: names of the laws that it rests on, beside the definitions of the ops.
+      reason: why it is open.
+      questions: how many were put to z3.
+      seconds: what it took.
+    """
+
+    status: Literal["derived", "open"]
+    laws: tuple[str, ...] = ()
+    reason: str = ""
+    questions: int = 0
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        """Whether it is derived."""
+        return self.status == "derived"
+
+
+def derive(
+    before: str,
+    after: str,
+    *,
+    seconds: float = 4.0,
+    oob: Literal["xla", "spec"] = "xla",
+    within: Mapping[int, tuple[int, int]] = NOTHING,
+) -> Derivation:
+    """Derive that two modules compute the same for all arguments.
+
+    Args:
+      before, after: texts of two modules with a function @main of one signature, of static shapes.
+      seconds: for each of two attempts.
+      oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
+      within: the least and the greatest value of arguments that are single integers, by place.
+    """
+    start = perf_counter()
+    with _ONE_AT_A_TIME:
+        context = mlir.shared_context(len(before) + len(after))
+        try:
+            programs = Program(mlir.parse_module(before, context)), Program(mlir.parse_module(after, context))
+        except TooLargeError as error:
+            return Derivation("open", reason=str(error))
+        found = Derivation("open")
+        for chain in CHAINS:
+            prover = Prover(programs, _law, seconds=seconds, oob=oob, chain=chain)
+            for place, ends in within.items():
+                prover.bound_argument(place, *ends)
+            reason = _open(prover)
+            found = Derivation(
+                "open" if reason else "derived",
+                tuple(sorted(prover.used)),
+                reason,
+                prover.questions,
+                perf_counter() - start,
+            )
+            if found or not any(word in reason for word in ("fold", "reduce", "while", "loop", "time")):
+                break
+    return found
+
+
+def _law(at: At) -> Pull:
+    return PULLS.get(at.op.name, congruence.same_function)(at)
+
+
+def _open(prover: Prover) -> str:
+    """Why the outputs were not shown to be equal; "" where they were."""
+    try:
+        ends = [program.entries["main"].returned for program in prover.programs]
+        for first, second in zip(*ends, strict=True):
+            types = [prover.type_of(side, value) for side, value in enumerate((first, second))]
+            if types[0] != types[1]:
+                return "results of different types"
+            if 0 in types[0][0]:
+                continue
+            place = prover.positions.place("p", types[0][0])
+            terms = [prover.element(side, value, place) for side, value in enumerate((first, second))]
+            found = prover.same_results(terms[0], terms[1], types[0][1])
+            if found is None:
+                return "the solver takes too long"
+            if not found:
+                return prover.told_apart(terms)
+    except Beyond as reason:
+        return str(reason)
+    except (z3.Z3Exception, RecursionError) as error:
+        return f"{type(error).__name__}: {str(error)[:80]}"
+    return ""

@@ -1,0 +1,155 @@
+"""Laws of ops that compute each element from the elements at the same place, and of those that make values."""
+
+import hashlib
+
+import numpy as np
+
+from hlo_lower.base.element_types import ElementType
+from hlo_lower.ir import mlir
+from hlo_lower.verify.proof.beyond import Beyond
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.floats import half, is_finite
+from hlo_lower.verify.pull.prover import At, Pull
+from hlo_lower.verify.pull.terms import (
+    IEEE,
+    Term,
+    applied,
+    chosen,
+    element_of,
+    is_truth,
+    literal,
+    number,
+    sort_of,
+)
+
+TABLED = 128
+"""Elements of a constant up to which each is looked at."""
+
+
+def _word(at: At, attribute: str) -> str:
+    attributes = at.op.raw.attributes
+    return mlir.enum_value(attributes[attribute]) if attribute in attributes else ""
+
+
+def elementwise(at: At) -> Pull:
+    """result[p] = f(operand[p], ...); an operand of rank 0 stands for itself everywhere."""
+    name, element, attributes = at.op.short_name, at.element, at.op.raw.attributes
+    args: list[Term] = []
+    for k in range(len(at.op.inputs)):
+        args.append((yield at.operand(k, None if at.operand_type(k)[0] else ())))
+    first = at.operand_type(0)[1]
+    if name == "compare":
+        return at.numbers.compare(_word(at, "comparison_direction"), args[0], args[1], first, _word(at, "compare_type"))
+    if name == "convert":
+        return at.numbers.convert(args[0], first, element)
+    if name == "clamp":
+        return at.numbers.clamp(args[0], args[1], args[2], element)
+    if name in ("real", "imag"):
+        return half(args[0], int(name == "imag")) if first.is_complex else _real_part(at, name, args[0])
+    if name == "complex":
+        return z3.Concat(args[1], args[0])
+    if name == "is_finite" and first.name in IEEE:
+        return is_finite(args[0], first)
+    told = [name]
+    if name == "reduce_precision":
+        told += [str(attributes["exponent_bits"]), str(attributes["mantissa_bits"])]
+    if "result_accuracy" in attributes and "DEFAULT" not in str(attributes["result_accuracy"]):
+        told.append(str(attributes["result_accuracy"]))
+    if len(told) > 1 or element != first or at.op.name.startswith("chlo."):
+        return applied(f"{' '.join(told)} {first.name} {element.name}", args, sort_of(element))
+    return at.numbers.compute(name, args, element)
+
+
+def _real_part(at: At, name: str, term: Term) -> Term:
+    return term if name == "real" else number(0, at.element.bits)
+
+
+def select(at: At) -> Pull:
+    """result[p] = predicate[p] ? on_true[p] : on_false[p]; only what may be taken is asked for."""
+    test = z3.simplify((yield at.operand(0, None if at.operand_type(0)[0] else ())))
+    if not z3.is_true(test) and not z3.is_false(test):
+        yes = yield at.operand(1)
+        return chosen(test, yes, (yield at.operand(2)))
+    return (yield at.operand(1 if z3.is_true(test) else 2))
+
+
+def barrier(at: At) -> Pull:
+    """result = operand."""
+    return (yield at.operand(at.result))
+
+
+def iota(at: At) -> Pull:
+    """result[p] = p[iota_dimension], as a number of the element type."""
+    yield from ()
+    term, element = at.place[mlir.integer_of(at.op.raw.attributes["iota_dimension"])], at.element
+    if element.is_complex:
+        return applied(f"iota {element.name}", [term], sort_of(element))
+    return at.numbers.convert(term, element_of("i32"), element)
+
+
+def constant(at: At) -> Pull:
+    """result[p] = value[p]: looked at one by one where they are few or an arithmetic row, else by their bytes."""
+    yield from ()
+    value = mlir.constant_value(at.op.raw, is_complex=True)
+    if value is None:
+        raise Beyond(f"a constant of type {at.element.name}")
+    return table(at, np.asarray(value))
+
+
+def table(at: At, value: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]") -> Term:
+    """An element of an array at the place that is asked for."""
+    element = at.element
+    if value.size == 0:
+        return literal(0, element)
+    if value.size == 1 or not any(s for s, n in zip(value.strides, value.shape, strict=True) if n > 1):
+        return literal(value.flat[0], element)
+    where = at.positions.linear(at.place, value.shape)
+    if z3.is_bv_value(where) and where.as_long() < value.size:
+        return literal(value.flat[where.as_long()], element)
+    flat = np.ascontiguousarray(value).reshape(-1)
+    as_bytes = flat.view(np.uint8).reshape(flat.size, -1)
+    if (as_bytes == as_bytes[0]).all():
+        return literal(flat[0], element)
+    if flat.size <= TABLED:
+        found = literal(flat[-1], element)
+        for k in range(flat.size - 2, -1, -1):
+            found = chosen(where == number(k), literal(flat[k], element), found)
+        return found
+    return _row(at, flat, where, element) or applied(
+        f"table {element.name} {hashlib.sha256(as_bytes.tobytes()).hexdigest()}", [where], sort_of(element)
+    )
+
+
+def _row(
+    at: At, flat: "np.ndarray[tuple[int], np.dtype[np.generic]]", where: Term, element: ElementType
+) -> Term | None:
+    """An arithmetic row of integers: an iota that was folded."""
+    if not element.is_integer or is_truth(element):
+        return None
+    numbers = flat.astype(object)
+    step = numbers[1] - numbers[0]
+    if any(numbers[1:] - numbers[:-1] != step):
+        return None
+    return at.numbers.convert(where, element_of("i32"), element) * number(step, element.bits) + literal(
+        flat[0], element
+    )
+
+
+def bitcast_convert(at: At) -> Pull:
+    """The same bits: as they are, as parts of wider elements, or put together from narrower ones, lowest bits first."""
+    (shape, first), element = at.operand_type(0), at.element
+    if is_truth(first) or is_truth(element) or first.is_complex or element.is_complex:
+        raise Beyond("bits of truths or complex numbers")
+    if first.bits == element.bits:
+        return (yield at.operand(0))
+    if first.bits > element.bits:
+        whole, parts = (yield at.operand(0, at.place[:-1])), first.bits // element.bits
+        pieces = [z3.Extract(element.bits * (k + 1) - 1, element.bits * k, whole) for k in range(parts)]
+        found = pieces[-1]
+        for k in range(parts - 2, -1, -1):
+            found = chosen(z3.simplify(at.place[-1] == number(k)), pieces[k], found)
+        return found
+    terms: list[Term] = []
+    for k in range(shape[-1]):
+        terms.append((yield at.operand(0, [*at.place, number(k)])))
+    return z3.Concat(*terms[::-1])

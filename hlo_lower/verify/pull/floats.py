@@ -1,0 +1,436 @@
+"""Arithmetic of elements: integers exactly, floats by one symbol an operation and the float laws.
+
+`Arithmetic.compute` takes the terms of an op's operands at one position; `compare` and `convert` are ops with types of
+their own. A float whose bits are IEEE 754's is compared, negated and made absolute exactly.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo_lower.base.element_types import HALF_FLOATS, ElementType
+from hlo_lower.ops.spec import OPS
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.terms import (
+    COMMUTING,
+    IEEE,
+    Term,
+    applied,
+    chosen,
+    element_of,
+    is_truth,
+    literal,
+    number,
+    resized,
+    sort_of,
+    value_of,
+)
+
+F32 = element_of("f32")
+
+_FOLDED: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+}
+_PARTWISE = frozenset({"add", "subtract", "negate"})
+_MIRRORED = {"GT": "LT", "GE": "LE"}
+
+
+def is_nan(term: Term, element: ElementType) -> Term:
+    """Whether a float of IEEE 754 is NaN."""
+    exponent = z3.Extract(element.bits - 2, element.mantissa, term)
+    return z3.And(exponent == number(-1, element.exponent), z3.Extract(element.mantissa - 1, 0, term) != 0)
+
+
+def is_finite(term: Term, element: ElementType) -> Term:
+    """Whether a float of IEEE 754 is neither NaN nor infinite."""
+    return z3.Extract(element.bits - 2, element.mantissa, term) != number(-1, element.exponent)
+
+
+class Arithmetic:
+    """Computes with terms.
+
+    Args:
+      use: told the name of each law that is used.
+      know: told what holds of a symbol that is applied to variables, whatever these are.
+    """
+
+    def __init__(self, use: Callable[[str], None], know: Callable[[Term, Term], None]) -> None:
+        self._use, self._know = use, know
+        self._odd: dict[tuple[str, str], None] = {}
+        self._negated: dict[int, tuple[Term, Term]] = {}
+        self._absolute: dict[int, tuple[Term, Term]] = {}
+
+    # --- any op on elements ---
+
+    def compute(self, name: str, args: Sequence[Term], element: ElementType) -> Term:
+        """An elementwise op whose operands and result are of one type; `name` may hold attributes behind a space."""
+        if is_truth(element):
+            found = _of_truths(name, args)
+        elif element.is_integer:
+            found = _of_integers(name, args, element)
+        elif element.is_complex:
+            found = self._of_complex(name, args, element)
+        else:
+            return self.float(name, args, element)
+        return self.symbol(name, args, element) if found is None else found
+
+    def symbol(self, name: str, args: Sequence[Term], element: ElementType) -> Term:
+        """An op of which nothing is known but that it is a function."""
+        return applied(f"{name} {element.name}", [z3.simplify(arg) for arg in args], sort_of(element))
+
+    def clamp(self, low: Term, value: Term, high: Term, element: ElementType) -> Term:
+        """min(max(value, low), high)."""
+        return self.compute("minimum", [self.compute("maximum", [value, low], element), high], element)
+
+    def _of_complex(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        if name not in _PARTWISE:
+            return None
+        self._use("complex parts")
+        part = element_of(element.part)
+        parts = [self.compute(name, [half(arg, k) for arg in args], part) for k in (0, 1)]
+        return z3.Concat(parts[1], parts[0])
+
+    # --- floats ---
+
+    @staticmethod
+    def one_nan(term: Term, element: ElementType) -> Term:
+        """A float of IEEE 754 with one NaN for all of them."""
+        quiet = ((1 << element.exponent + 1) - 1) << (element.mantissa - 1)
+        return z3.If(is_nan(term, element), number(quiet, element.bits), term)
+
+    def negate(self, term: Term, element: ElementType) -> Term:
+        """-x, exactly; --x is x."""
+        term = z3.simplify(term)
+        known = self._negated.get(term.get_id())
+        if known is not None:
+            self._use("signs")
+            return known[1]
+        if z3.is_app_of(term, z3.Z3_OP_ITE) and any(z3.is_bv_value(term.arg(side)) for side in (1, 2)):
+            return chosen(term.arg(0), self.negate(term.arg(1), element), self.negate(term.arg(2), element))
+        found = z3.simplify(term ^ number(1 << (element.bits - 1), element.bits))
+        if not z3.is_bv_value(found):
+            self._negated[found.get_id()] = found, term
+        return found
+
+    def absolute(self, term: Term, element: ElementType) -> Term:
+        """|x|, exactly; of -x the same."""
+        term = self._unsigned(z3.simplify(term))
+        if term.get_id() in self._absolute:
+            return term
+        found = z3.simplify(term & number((1 << (element.bits - 1)) - 1, element.bits))
+        self._absolute[found.get_id()] = found, term
+        return found
+
+    def _unsigned(self, term: Term) -> Term:
+        known = self._negated.get(term.get_id())
+        return term if known is None else known[1]
+
+    def float(self, name: str, args: Sequence[Term], element: ElementType) -> Term:
+        """An op on floats of one type."""
+        args = [z3.simplify(arg) for arg in args]
+        if element.name in IEEE and name == "negate":
+            return self.negate(args[0], element)
+        if element.name in IEEE and name == "abs":
+            return self.absolute(args[0], element)
+        if element.name in HALF_FLOATS:
+            self._use("half floats")
+            return self.narrow(self.float(name, [self.widen(arg, element) for arg in args], F32), element)
+        if element.name not in IEEE:
+            return self.symbol(name, args, element)
+        laws = (
+            self._folded,
+            self._difference,
+            self._parity,
+            self._signs,
+            self._neutral,
+            self._power_of_two,
+            self._choice,
+        )
+        for law in laws:
+            found = law(name, args, element)
+            if found is not None:
+                return found
+        if name in COMMUTING:
+            args = sorted(args, key=lambda term: term.get_id())
+        return self.symbol(name, args, element)
+
+    def _folded(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        compute, values = _FOLDED.get(name), [value_of(arg, element) for arg in args]
+        if compute is None or any(value is None for value in values):
+            return None
+        self._use("constants")
+        with np.errstate(all="ignore"):
+            return literal(compute(*values), element)
+
+    def _difference(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        if name != "subtract":
+            return None
+        self._use("difference")
+        return self.float("add", [args[0], self.negate(args[1], element)], element)
+
+    def _parity(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        """Odd and even functions as functions of |x|: f(-x) = -f(x), f(0) = 0, or f(-x) = f(x)."""
+        spec = OPS.get(f"stablehlo.{name}") or OPS.get(f"chlo.{name}")
+        exponent = value_of(args[1], element) if name == "power" else None
+        is_even = exponent is not None and np.isfinite(exponent) and exponent % 2 == 0
+        if not is_even and (spec is None or not spec.keeps):
+            return None
+        bare = self.absolute(args[0], element)
+        if bare.eq(args[0]):
+            return None
+        if is_even or (spec is not None and spec.keeps == "even"):
+            self._use("even")
+            return self.float(name, [bare, *args[1:]], element)
+        self._use("odd")
+        found = self.symbol(name, [bare], element)
+        if (name, element.name) not in self._odd:
+            self._odd[name, element.name] = None
+            x = z3.Const(f"x of {element.name}", sort_of(element))
+            of_x = self.symbol(name, [x], element)
+            self._know(of_x, z3.Implies(x == 0, of_x == 0))
+            self._know(of_x, z3.Implies(is_nan(x, element), is_nan(of_x, element)))
+        sign = z3.Extract(element.bits - 1, element.bits - 1, args[0])
+        return z3.If(sign == 1, self.negate(found, element), found)
+
+    def _signs(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        if name not in ("multiply", "divide"):
+            return None
+        bare = [self._without_sign(arg, element) for arg in args]
+        turned = sum(not a.eq(b) for a, b in zip(args, bare, strict=True))
+        if not turned:
+            return None
+        self._use("signs")
+        found = self.float(name, bare, element)
+        return self.negate(found, element) if turned % 2 else found
+
+    def _without_sign(self, term: Term, element: ElementType) -> Term:
+        """x of -x, and |c| of a constant."""
+        value = value_of(term, element)
+        if value is not None and np.signbit(value) and not np.isnan(value):
+            return literal(-value, element)
+        return self._unsigned(term)
+
+    def _neutral(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        neutral = {"add": -0.0, "multiply": 1.0, "divide": 1.0, "maximum": -np.inf, "minimum": np.inf}.get(name)
+        if neutral is None:
+            return None
+        for term, other in ((args[1], args[0]), (args[0], args[1]))[: 1 if name == "divide" else 2]:
+            value = value_of(term, element)
+            if value is not None and value == neutral and np.signbit(value) == np.signbit(neutral):
+                self._use("neutral")
+                return other
+        return None
+
+    def _power_of_two(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        value = value_of(args[1], element) if name == "divide" else None
+        if value is None or value == 0 or not np.isfinite(value):
+            return None
+        fraction, exponent = np.frexp(value)
+        if abs(fraction) != 0.5 or not -100 < exponent < 100:
+            return None
+        self._use("power of two")
+        return self.float("multiply", [args[0], literal(element.dtype.type(1) / value, element)], element)  # pyright: ignore
+
+    def _choice(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        if name not in COMMUTING:
+            return None
+        for k, term in enumerate(args):
+            if z3.is_app_of(term, z3.Z3_OP_ITE) and any(z3.is_bv_value(term.arg(side)) for side in (1, 2)):
+                self._use("choice inside")
+                sides = [self.float(name, [*args[:k], term.arg(j), *args[k + 1 :]], element) for j in (1, 2)]
+                return chosen(term.arg(0), *sides)
+        return None
+
+    # --- between floats ---
+
+    def widen(self, term: Term, element: ElementType) -> Term:
+        """f16 or bf16 as f32, exactly."""
+        term = z3.simplify(term)
+        value, negated = value_of(term, element), self._negated.get(term.get_id())
+        if value is not None:
+            return literal(np.float32(value), F32)
+        if negated is not None:
+            return self.negate(self.widen(negated[1], element), F32)
+        if element.name == "bf16":
+            return z3.Concat(term, number(0, 16))
+        return applied("widen f16", [term], sort_of(F32))
+
+    def narrow(self, term: Term, element: ElementType) -> Term:
+        """f32 rounded to f16 or bf16; what was widened is what it was."""
+        term = z3.simplify(term)
+        if element.name == "f16" and term.decl().name().startswith("widen f16:"):
+            self._use("round trip")
+            return term.arg(0)
+        if element.name == "bf16" and z3.is_app_of(term, z3.Z3_OP_CONCAT):
+            last = term.arg(term.num_args() - 1)
+            if z3.is_bv_value(last) and last.size() >= 16 and last.as_long() % (1 << 16) == 0:
+                self._use("round trip")
+                return z3.simplify(z3.Extract(31, 16, term))
+        if z3.is_app_of(term, z3.Z3_OP_ITE):
+            return chosen(term.arg(0), self.narrow(term.arg(1), element), self.narrow(term.arg(2), element))
+        negated = self._negated.get(term.get_id())
+        if negated is not None:
+            self._use("signs")
+            return self.negate(self.narrow(negated[1], element), element)
+        value = value_of(term, F32)
+        if value is not None and element.dtype is not None:
+            with np.errstate(all="ignore"):
+                return literal(np.asarray(value).astype(element.dtype), element)
+        return applied(f"narrow {element.name}", [term], sort_of(element))
+
+    def convert(self, term: Term, source: ElementType, target: ElementType) -> Term:
+        """An element in another type."""
+        if source == target:
+            return term
+        if source.is_complex or target.is_complex:
+            return self._convert_complex(term, source, target)
+        if is_truth(target):
+            zero = number(0, source.bits)
+            return z3.Not(self.compare("EQ", term, zero, source)) if source.is_float else term != zero
+        if is_truth(source):
+            one = number(1, target.bits) if target.is_integer else literal(1, target)
+            return chosen(term, one, number(0, target.bits))
+        if source.is_integer and target.is_integer:
+            return resized(term, target.bits, is_signed=source.is_signed)
+        if source.is_integer:
+            return self._float_of(z3.simplify(term), source, target)
+        if not target.is_float:
+            return applied(f"convert {source.name} {target.name}", [z3.simplify(term)], sort_of(target))
+        return self._refloat(z3.simplify(term), source, target)
+
+    def _convert_complex(self, term: Term, source: ElementType, target: ElementType) -> Term:
+        self._use("complex parts")
+        part = element_of(target.part)
+        if not target.is_complex:
+            return self.convert(half(term, 0), element_of(source.part), target)
+        if not source.is_complex:
+            return z3.Concat(number(0, part.bits), self.convert(term, source, part))
+        parts = [self.convert(half(term, k), element_of(source.part), part) for k in (0, 1)]
+        return z3.Concat(parts[1], parts[0])
+
+    def _float_of(self, term: Term, source: ElementType, target: ElementType) -> Term:
+        """An integer as a float: by its value, so that its width does not matter."""
+        symbol = "integer of 65 bits"
+        if z3.is_bv_value(term) and target.dtype is not None:
+            value = term.as_signed_long() if source.is_signed else term.as_long()
+            if abs(value) < 1 << (53 if target.name in ("f32", "f64") else 24):  # rounded once
+                return literal(np.float64(value), target)
+        wide = z3.simplify(resized(term, 65, is_signed=source.is_signed))
+        if target.name in HALF_FLOATS and source.bits <= 16:  # exact in f32, so it is rounded once
+            return self.narrow(applied(f"{symbol} f32", [wide], sort_of(F32)), target)
+        return applied(f"{symbol} {target.name}", [wide], sort_of(target))
+
+    def _refloat(self, term: Term, source: ElementType, target: ElementType) -> Term:
+        if source.name in HALF_FLOATS and target == F32:
+            return self.widen(term, source)
+        if source == F32 and target.name in HALF_FLOATS:
+            return self.narrow(term, target)
+        value = value_of(term, source)
+        if value is not None and target.dtype is not None and source.name in IEEE and target.name in IEEE:
+            with np.errstate(all="ignore"):
+                return literal(np.asarray(value).astype(target.dtype), target)
+        back = f"convert {target.name} {source.name}:"
+        if source.holds(target) and term.decl().name().startswith(back):
+            self._use("round trip")
+            return term.arg(0)
+        return applied(f"convert {source.name} {target.name}", [term], sort_of(target))
+
+    # --- comparisons ---
+
+    def compare(self, direction: str, a: Term, b: Term, element: ElementType, kind: str = "") -> Term:
+        """The result of `compare`."""
+        if direction in _MIRRORED:
+            return self.compare(_MIRRORED[direction], b, a, element, kind)
+        if direction == "NE":
+            return z3.Not(self.compare("EQ", a, b, element, kind))
+        if is_truth(element):
+            return {"EQ": a == b, "LT": z3.And(z3.Not(a), b), "LE": z3.Or(z3.Not(a), b)}[direction]
+        if element.is_integer:
+            if direction == "EQ":
+                return a == b
+            if element.is_unsigned:
+                return z3.ULT(a, b) if direction == "LT" else z3.ULE(a, b)
+            return a < b if direction == "LT" else a <= b
+        if element.is_complex and direction == "EQ":
+            self._use("complex parts")
+            part = element_of(element.part)
+            return z3.And([self.compare("EQ", half(a, k), half(b, k), part) for k in (0, 1)])
+        if element.name not in IEEE or kind == "TOTALORDER":
+            return applied(f"compare {element.name} {direction} {kind}", [a, b], z3.BoolSort())
+        halves = self._as_halves(z3.simplify(a), z3.simplify(b)) if element == F32 else None
+        if halves is not None:
+            self._use("round trip")
+            return self.compare(direction, *halves, element_of("f16"))
+        numbers = z3.And(z3.Not(is_nan(a, element)), z3.Not(is_nan(b, element)))
+        x, y = _ordered(a, element), _ordered(b, element)
+        return z3.And(numbers, {"EQ": x == y, "LT": x < y, "LE": x <= y}[direction])
+
+    @staticmethod
+    def _as_halves(a: Term, b: Term) -> tuple[Term, Term] | None:
+        """Two numbers of f32 as f16, of which at least one was widened and both are such numbers."""
+        found: list[Term] = []
+        for term in (a, b):
+            value = value_of(term, F32)
+            if term.decl().name().startswith("widen f16:"):
+                found.append(term.arg(0))
+            elif value is not None and np.float32(np.float16(value)) == value:
+                found.append(literal(np.float16(value), element_of("f16")))
+        is_widened = any(not z3.is_bv_value(term) for term in (a, b))
+        return (found[0], found[1]) if len(found) == 2 and is_widened else None
+
+
+def half(term: Term, which: int) -> Term:
+    """The real part (0) or the imaginary part (1) of a complex number."""
+    bits = term.size() // 2
+    return z3.simplify(z3.Extract(bits * (which + 1) - 1, bits * which, term))
+
+
+def _ordered(term: Term, element: ElementType) -> Term:
+    """A number of which signed comparison is that of the floats: both zeros are 0."""
+    magnitude = term & number((1 << (element.bits - 1)) - 1, element.bits)
+    return z3.If(z3.Extract(element.bits - 1, element.bits - 1, term) == 1, -magnitude, magnitude)
+
+
+def _of_truths(name: str, args: Sequence[Term]) -> Term | None:
+    if name in ("and", "multiply", "minimum"):
+        return z3.And(*args)
+    if name in ("or", "add", "maximum"):
+        return z3.Or(*args)
+    if name in ("xor", "subtract"):
+        return z3.Xor(*args)
+    return z3.Not(args[0]) if name == "not" else None
+
+
+def _of_integers(name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+    """An op on integers that wrap around; None of one that is a symbol."""
+    bits, is_signed = element.bits, element.is_signed
+    x, y = args[0], args[-1]
+    zero, ones = number(0, bits), number(-1, bits)
+
+    def less(a: Term, b: Term) -> Term:
+        return a < b if is_signed else z3.ULT(a, b)
+
+    table: dict[str, Callable[[], Term]] = {
+        "add": lambda: x + y,
+        "subtract": lambda: x - y,
+        "multiply": lambda: x * y,
+        "and": lambda: x & y,
+        "or": lambda: x | y,
+        "xor": lambda: x ^ y,
+        "not": lambda: ~x,
+        "negate": lambda: -x,
+        "divide": lambda: z3.If(y == 0, ones, x / y if is_signed else z3.UDiv(x, y)),
+        "remainder": lambda: z3.If(y == 0, x, z3.SRem(x, y) if is_signed else z3.URem(x, y)),
+        "maximum": lambda: z3.If(less(x, y), y, x),
+        "minimum": lambda: z3.If(less(x, y), x, y),
+        "abs": lambda: z3.If(less(x, zero), -x, x),
+        "sign": lambda: z3.If(x == 0, zero, z3.If(less(x, zero), ones, number(1, bits))),
+        "shift_left": lambda: z3.If(z3.ULT(y, bits), x << y, zero),
+        "shift_right_logical": lambda: z3.If(z3.ULT(y, bits), z3.LShR(x, y), zero),
+        "shift_right_arithmetic": lambda: x >> y,
+    }
+    return table[name]() if name in table else None

@@ -1,0 +1,325 @@
+"""Laws of what combines elements: reduce, dot_general and scatter are folds over bound positions."""
+
+from collections.abc import Callable, Generator, Sequence
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from hlo_lower.base.element_types import HALF_FLOATS, ElementType
+from hlo_lower.ir import mlir
+from hlo_lower.ops.spec import COMBINING
+from hlo_lower.verify.proof.beyond import Beyond
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.congruence import body_on_variables, scalars
+from hlo_lower.verify.pull.floats import F32
+from hlo_lower.verify.pull.moving import index_at, integers
+from hlo_lower.verify.pull.prover import Ask, At, Pull
+from hlo_lower.verify.pull.terms import (
+    POSITION,
+    Term,
+    chosen,
+    element_of,
+    is_truth,
+    number,
+    sort_of,
+    symbols_of,
+)
+from hlo_lower.verify.read.program import Body
+
+Terms: TypeAlias = Generator[Ask, Term, list[Term]]
+Step: TypeAlias = Callable[[At, Term, list[Term]], Terms]
+"""What a step of a fold makes of what the steps before it made, given its number."""
+
+
+def combiner(at: At, body: Body) -> str:
+    """The op of a body that combines its two arguments by it, in either order; "" of another body."""
+    if len(body.returned) != 1 or len(body.ops) != 1 or len(body.arguments) != 2:
+        return ""
+    [op] = body.ops
+    is_plain = op.results == body.returned and sorted(op.inputs) == sorted(body.arguments)
+    return op.short_name if is_plain and op.name in COMBINING else ""
+
+
+def _check_types(at: At, body: Body, elements: Sequence[str]) -> None:
+    """Refuse a body that computes in other types than the operands have."""
+    if [at.type(value)[1].name for value in body.arguments] != [*elements, *elements]:
+        raise Beyond("a body in a wider type")
+
+
+def reduce(at: At) -> Pull:
+    """A fold over the positions of the reduced dims, in row-major order."""
+    op, count = at.op, len(at.op.results)
+    shape = at.operand_type(0)[0]
+    dims, kept = integers(at, "dimensions"), iter(at.place)
+    outer = [None if d in dims else next(kept) for d in range(len(shape))]
+    sizes, body = {d: shape[d] for d in dims if shape[d] != 1}, op.bodies[0]
+    elements = [at.type(value)[1] for value in op.inputs[:count]]
+    _check_types(at, body, [element.name for element in elements])
+    first: list[Term] = []
+    for value in op.inputs[count:]:
+        first.append((yield at.value(value, ())))
+    total = prod(shape[d] for d in dims)
+    if total == 0:
+        return first[at.result]
+
+    def place(along: dict[int, Term]) -> list[Term]:
+        return [along.get(d, number(0)) if term is None else term for d, term in enumerate(outer)]
+
+    single, element = combiner(at, body), at.element
+    if total == 1 or (total <= 2 * at.prover.chain and _may_be_written_out(single, element, first[0])):
+        for along in product(*(range(size) for size in sizes.values())):
+            here, terms = place(dict(zip(sizes, map(number, along), strict=True))), list[Term]()
+            for value in op.inputs[:count]:
+                terms.append((yield at.value(value, here)))
+            first = yield from scalars(at, body, [*first, *terms])
+        return first[at.result]
+    deep, terms = at.deeper(), list[Term]()
+    bound = [deep.positions.variable(f"k{deep.depth}.{j}", size) for j, size in enumerate(sizes.values())]
+    here = place(dict(zip(sizes, bound, strict=True)))
+    for value in op.inputs[:count]:
+        terms.append((yield deep.value(value, here)))
+    at.use("fold")
+    at.use("order of a fold")
+    key = ("reduce", single, element.name, at.result, tuple(sizes.values()))
+    if single and element.name in HALF_FLOATS:
+        at.use("half floats")
+        terms, first = ([at.numbers.widen(t, element) for t in ts] for ts in (terms, first))
+        found = at.prover.occurrence(at, key, [*terms, *first], bound, sort_of(F32))
+        return at.numbers.narrow(found, element)
+    if (single, element.name) == ("maximum", "i32") and at.prover.same([(terms[0] < first[0], z3.BoolVal(False))]):
+        first = [lowest()]
+        found = at.prover.occurrence(at, key, [*terms, *first], bound, sort_of(element))
+        _know_if_greatest(at, found, terms[0], bound, total)
+        return found
+    variables, steps = ([], []) if single else (yield from body_on_variables(deep, body, "fold"))
+    return at.prover.occurrence(at, key, [*terms, *first, *steps], [*bound, *variables], sort_of(element))
+
+
+def _may_be_written_out(single: str, element: ElementType, first: Term) -> bool:
+    """Whether the order of a reduce does not matter, nor how often its initial value is taken."""
+    if not single or not element.is_integer:
+        return False
+    if single in ("and", "or", "maximum", "minimum") or is_truth(element):
+        return single != "xor"
+    neutral = {"add": 0, "xor": 0, "multiply": 1}[single]
+    return z3.is_bv_value(first) and first.as_long() == neutral
+
+
+def dot_general(at: At) -> Pull:
+    """A fold of the products over the positions of the contracted dims."""
+    numbers, element = mlir.dot_dimension_numbers(at.op.raw), at.element
+    batching = [list(map(int, d)) for d in (numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions)]
+    contracting = [list(map(int, d)) for d in (numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions)]
+    types = [at.operand_type(k) for k in (0, 1)]
+    sizes = [types[0][0][d] for d in contracting[0]]
+    if 0 in sizes:
+        return number(0, element.bits) if not is_truth(element) else z3.BoolVal(False)
+
+    def places(along: Sequence[Term]) -> list[list[Term]]:
+        rest, found = iter(at.place[len(batching[0]) :]), list[list[Term]]()
+        for (shape, _), batch, contracted in zip(types, batching, contracting, strict=True):
+            place: list[Term] = []
+            for d in range(len(shape)):
+                if d in batch:
+                    place.append(at.place[batch.index(d)])
+                else:
+                    place.append(along[contracted.index(d)] if d in contracted else next(rest))
+            found.append(place)
+        return found
+
+    if element.is_integer and not is_truth(element) and prod(sizes) <= 2 * at.prover.chain:
+        total = number(0, element.bits)
+        for along in product(*map(range, sizes)):
+            terms: list[Term] = []
+            for k, place in enumerate(places(list(map(number, along)))):
+                terms.append(at.numbers.convert((yield at.operand(k, place)), types[k][1], element))
+            total = total + terms[0] * terms[1]
+        return total
+    deep, terms = at.deeper(), list[Term]()
+    bound = deep.positions.place(f"k{deep.depth}.", sizes)
+    names: list[str] = []
+    for k, place in enumerate(places(bound)):
+        term, its = (yield deep.operand(k, place)), types[k][1]
+        if its.name in HALF_FLOATS:
+            at.use("half floats")
+            term, its = at.numbers.widen(term, its), F32
+        terms.append(z3.simplify(term))
+        names.append(its.name)
+    at.use("fold")
+    told = {a: str(t) for a, t in mlir.attributes_of(at.op.raw).items() if a in ("precision_config", "algorithm")}
+    told = {a: t for a, t in told.items() if "HIGH" in t or a == "algorithm"}
+    if names[0] == names[1] and not told:
+        at.use("commutes")
+        terms.sort(key=lambda term: sorted(_held(term)))
+    wide = F32 if element.name in HALF_FLOATS else element
+    key = ("dot_general", tuple(sorted(names)), tuple(n for n in sizes if n != 1), str(sorted(told.items())), wide.name)
+    varying = [term for term in bound if not z3.is_bv_value(term)]
+    found = at.prover.occurrence(at, key, terms, varying, sort_of(wide))
+    return at.numbers.narrow(found, element) if wide is not element else found
+
+
+def _held(term: Term) -> list[str]:
+    constants, functions = symbols_of([term])
+    return [name for name in functions | constants.keys() if name.startswith(("argument ", "#"))]
+
+
+def scatter(at: At) -> Pull:
+    """A fold over the windows in row-major order: each combines its element where its window covers p.
+
+    Under "xla" a window that reaches out is left out as a whole, under "spec" only its elements outside are.
+    """
+    op, count = at.op, len(at.op.results)
+    numbers = mlir.ScatterNumbers.of(op.raw)
+    updates = op.inputs[count + 1 :]
+    shape = at.operand_type(0)[0]
+    sizes, body = at.type(updates[0])[0], op.bodies[0]
+    _check_types(at, body, [at.type(value)[1].name for value in op.results])
+    if [at.type(value)[1] for value in updates] != [at.type(value)[1] for value in op.results]:
+        raise Beyond("a scatter whose updates are of another type")
+    outer = [d for d in range(len(sizes)) if d not in numbers.update_window_dims]
+    given: dict[int, Term] = {}  # the scatter dims whose position is that of a batching dim of the operand
+    for dim, axis in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
+        given[axis - (numbers.index_vector_dim < axis)] = at.place[dim]
+    free = [i for i in range(len(outer)) if i not in given and sizes[outer[i]] != 1]
+    if 0 in sizes:
+        return (yield at.operand(at.result))
+
+    def window(here: At, step: Term) -> Terms:
+        """Whether the window of a step covers p, and its elements there."""
+        parts = here.positions.split(step, [sizes[outer[i]] for i in free]) if free else []
+        moving = dict(zip(free, parts, strict=True))
+        batch = [given[i] if i in given else moving.get(i, number(0)) for i in range(len(outer))]
+        tests, place, windows = list[Term](), [number(0)] * len(sizes), iter(numbers.update_window_dims)
+        for dim, size in enumerate(shape):
+            extent, own = 1, None
+            if dim not in numbers.inserted_window_dims and dim not in numbers.input_batching_dims:
+                own = next(windows)
+                extent = sizes[own]
+            offset = at.place[dim]
+            if dim in numbers.scatter_dims_to_operand_dims:
+                component = numbers.scatter_dims_to_operand_dims.index(dim)
+                ask, its = index_at(here, count, batch, numbers.index_vector_dim, component)
+                bits = max(its.bits, POSITION) + 1
+                extend = z3.SignExt if its.is_signed else z3.ZeroExt
+                start = extend(bits - its.bits, (yield ask))
+                if here.prover.oob == "xla":
+                    tests.append(z3.ULE(start, number(size - extent, bits)) if size >= extent else z3.BoolVal(False))
+                away = z3.ZeroExt(bits - POSITION, offset) - start
+                tests.append(z3.ULT(away, number(extent, bits)))
+                offset = z3.simplify(z3.Extract(POSITION - 1, 0, away))
+            elif dim not in numbers.input_batching_dims and extent < size:
+                tests.append(z3.ULT(offset, number(extent)))
+            if own is not None:
+                place[own] = number(0) if extent == 1 else offset
+        for i, dim in enumerate(outer):
+            place[dim] = batch[i]
+        test = z3.simplify(z3.And(*tests)) if tests else z3.BoolVal(True)
+        found: list[Term] = [test]
+        for value in updates:
+            found.append((yield here.value(value, place)))
+        return found
+
+    def step(here: At, which: Term, so_far: list[Term]) -> Terms:
+        test, *new = yield from window(here, which)
+        combined = yield from scalars(here, body, [*so_far, *new])
+        return [chosen(test, c, a) for a, c in zip(so_far, combined, strict=True)]
+
+    first: list[Term] = []
+    for k in range(count):
+        first.append((yield at.operand(k)))
+    at.use("order of a fold")
+    return (yield from fold(at, prod(sizes[outer[i]] for i in free), first, step))[at.result]
+
+
+# --- folds ---
+
+
+def fold(at: At, total: int, first: list[Term], step: Step) -> Terms:
+    """What `total` steps make of some elements: written out where they are few; else the same as a fold that begins
+    alike and whose steps are equal."""
+    if total <= at.prover.chain:
+        for which in range(total):
+            first = [z3.simplify(term) for term in (yield from step(at, number(which), first))]
+        return first
+    deep = at.deeper()
+    which = deep.positions.variable(f"i{deep.depth}.", total)
+    so_far = [z3.Const(f"so far {deep.depth}.{k} {t.sort()}", t.sort()) for k, t in enumerate(first)]
+    after = [z3.simplify(term) for term in (yield from step(deep, which, so_far))]
+    moving = [k for k, (a, t) in enumerate(zip(so_far, after, strict=True)) if not t.eq(a)]
+    if len(first) == 1 and moving:
+        found = _last_writer(deep, total, first[0], which, so_far[0], after[0])
+        if found is not None:
+            return [found]
+    at.use("fold")
+    results: list[Term] = []
+    for k, begin in enumerate(first):
+        others = {a.decl().name() for j, a in enumerate(so_far) if j != k}
+        if k not in moving:
+            results.append(begin)
+        elif not others & symbols_of([after[k]])[0].keys():
+            results.append(
+                at.prover.occurrence(at, ("fold", total), [begin, after[k]], [which, so_far[k]], begin.sort())
+            )
+        else:
+            terms = [*first, *after]
+            results.append(at.prover.occurrence(at, ("fold", total, k), terms, [which, *so_far], begin.sort()))
+    return results
+
+
+def _know_if_greatest(at: At, last: Term, term: Term, bound: list[Term], total: int) -> None:
+    """Note what a maximum of `test ? k : -1` over the positions k of one dim is."""
+    term = z3.simplify(term)
+    if len(bound) != 1 or not z3.is_app_of(term, z3.Z3_OP_ITE):
+        return
+    test, yes, no = term.children()
+    if no.eq(bound[0]):
+        test, yes, no = z3.simplify(z3.Not(test)), no, yes
+    if yes.eq(bound[0]) and z3.is_bv_value(no) and no.as_signed_long() == -1:
+        at.prover.know_greatest(last, bound[0], test, total, _candidates(test, bound[0], total))
+
+
+def _last_writer(at: At, total: int, first: Term, which: Term, so_far: Term, after: Term) -> Term | None:
+    """What a fold gives that assigns; None of one that does not.
+
+    The last step that writes is the greatest of all steps' numbers, -1 for one that does not write.
+    """
+    if not z3.is_app_of(after, z3.Z3_OP_ITE):
+        return None
+    test, yes, no = after.children()
+    if yes.eq(so_far):
+        test, yes, no = z3.simplify(z3.Not(test)), no, yes
+    if not no.eq(so_far) or so_far.decl().name() in symbols_of([test, yes])[0]:
+        return None
+    at.use("last writer")
+    told = z3.simplify(z3.If(test, which, number(-1)))
+    last = at.prover.occurrence(
+        at, ("reduce", "maximum", "i32", 0, (total,)), [told, lowest()], [which], sort_of(element_of("i32"))
+    )
+    at.prover.know_greatest(last, which, test, total, _candidates(test, which, total))
+    return chosen(z3.simplify(last >= 0), z3.simplify(z3.substitute(yes, (which, last))), first)
+
+
+def lowest() -> Term:
+    """The least number of i32."""
+    return number(-(1 << 31))
+
+
+def _candidates(test: Term, which: Term, total: int) -> list[Term]:
+    """Steps that may write: a position divided by what the step's number is multiplied by, the last one at most."""
+    factors, places = {1}, dict[str, Term]()
+    pending, done = [test], set[int]()
+    while pending:
+        term = pending.pop()
+        if term.get_id() in done:
+            continue
+        done.add(term.get_id())
+        children = term.children()
+        if z3.is_app_of(term, z3.Z3_OP_BMUL) and any(c.eq(which) for c in children):
+            known = [abs(c.as_signed_long()) for c in children if z3.is_bv_value(c)]
+            factors |= {factor for factor in known if 0 < factor < 1 << 30}
+        is_variable = z3.is_app_of(term, z3.Z3_OP_UNINTERPRETED) and not children and not term.eq(which)
+        if is_variable and z3.is_bv(term) and term.size() == POSITION:
+            places[term.decl().name()] = term
+        pending += children
+    steps = [z3.simplify(z3.UDiv(place, number(f))) for place in places.values() for f in sorted(factors)]
+    return [chosen(z3.ULT(step, total), step, number(total - 1)) for step in steps]

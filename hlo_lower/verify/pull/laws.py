@@ -1,0 +1,55 @@
+"""The laws by name: what a derivation rests on, beside the definition of each op."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["floats", "folds", "congruence"]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law that is more than the definition of an op.
+
+    Attributes:
+      name: as a verdict names it.
+      kind: what it is about.
+      says: one sentence.
+      holds: "exactly" (by IEEE 754 or by the specification, NaN bits aside), or "by definition" where it says how the
+        consumers that we know compute, which the specification leaves open.
+    """
+
+    name: str
+    kind: Kind
+    says: str
+    holds: Literal["exactly", "by definition"] = "exactly"
+
+
+_LAWS = (
+    Law("commutes", "floats", "a + b = b + a; so do multiply, maximum, minimum, and the factors of a dot_general"),
+    Law("constants", "floats", "add, subtract, multiply and divide of two constants give the nearest number"),
+    Law("neutral", "floats", "x * 1 = x / 1 = x + -0 = x - 0 = max(x, -inf) = min(x, inf) = x"),
+    Law("difference", "floats", "x - y = x + (-y)"),
+    Law("power of two", "floats", "x / 2^k = x * 2^-k where both are normal numbers"),
+    Law("signs", "floats", "(-x) * y = -(x * y); (-x) / y = x / (-y) = -(x / y); --x = x; |-x| = |x|"),
+    Law("odd", "floats", "f(-x) = -f(x), f(0) = 0, f(NaN) = NaN where f is odd, as sine is", "by definition"),
+    Law("even", "floats", "f(-x) = f(x) where f is even: cosine, x^c for an even c", "by definition"),
+    Law("round trip", "floats", "a number that a wider type holds comes back from it as it was"),
+    Law(
+        "half floats",
+        "floats",
+        "f16 and bf16 are computed in f32 and rounded, which is exact for + - * / and the root; "
+        "reduce and dot_general keep their sums in f32",
+        "by definition",
+    ),
+    Law("one NaN", "floats", "a result that is NaN is equal to any NaN"),
+    Law("complex parts", "floats", "sums, differences, negation and equality of complex numbers are those of parts"),
+    Law("choice inside", "floats", "x + (c ? y : k) = c ? x + y : x + k; so for multiply, maximum, minimum"),
+    Law("fold", "folds", "two folds are equal that begin alike and whose steps are equal at every position"),
+    Law("order of a fold", "folds", "reduce, dot_general and scatter combine in row-major order", "by definition"),
+    Law("counted loop", "folds", "a loop from a to b by 1 whose body writes each position from itself is a fold"),
+    Law("last writer", "folds", "a fold that assigns gives what its last step that writes there writes"),
+    Law("same function", "congruence", "an op gives the same result for the same operands, attributes and bodies"),
+)
+
+LAWS = {law.name: law for law in _LAWS}
+"""The laws, by name."""

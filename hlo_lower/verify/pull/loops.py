@@ -1,0 +1,102 @@
+"""Laws of control flow: branches are choices, counted loops folds, other loops functions of what goes in."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from hlo_lower.ir import mlir
+from hlo_lower.verify.proof.beyond import Beyond
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.congruence import same_function
+from hlo_lower.verify.pull.folding import Terms, fold
+from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Pull
+from hlo_lower.verify.pull.terms import Place, Term, chosen, element_of, number
+from hlo_lower.verify.read.program import ValueId
+
+
+def branches(at: At) -> Pull:
+    """The result of the branch that is taken: of `case` the last one for an index that is no branch's."""
+    test, bodies = z3.simplify((yield at.operand(0, ()))), at.op.bodies
+    is_if = at.op.short_name == "if"
+    tests = [test] if is_if else [z3.simplify(test == number(k, test.size())) for k in range(len(bodies) - 1)]
+    found: Term = None
+    for k in reversed(range(len(bodies))):
+        test = tests[k] if k < len(tests) else None
+        if test is not None and z3.is_false(test):
+            continue
+        term = yield at.inside(bodies[k], {}, bodies[k].returned[at.result], at.place)
+        found = term if found is None or test is None else chosen(test, term, found)
+    return found
+
+
+@dataclass(frozen=True)
+class Count:
+    """How a loop counts: its counter's place among what it carries, its first value, and how often it runs."""
+
+    place: int
+    begin: Term
+    total: int
+
+
+def counted(at: At) -> Generator[Ask, Term, Count]:
+    """How a loop counts.
+
+    Raises:
+      Beyond: it does not count by 1 from one number to another that are known.
+    """
+    cond, body = at.op.bodies
+    program = at.prover.programs[at.frame.side]
+    test = program.makers[cond.returned[0]]
+    if test is None or test.short_name != "compare" or test.inputs[0] not in cond.arguments:
+        raise Beyond("a loop that does not count")
+    if mlir.enum_value(test.raw.attributes["comparison_direction"]) != "LT":
+        raise Beyond("a loop that does not count")
+    place = cond.arguments.index(test.inputs[0])
+    element = at.operand_type(place)[1]
+    begin = z3.simplify((yield at.operand(place, ())))
+    end = z3.simplify((yield at.inside(cond, {}, test.inputs[1], ())))
+    counter = z3.BitVec(f"counter {element.bits}", element.bits)
+    after = yield at.inside(body, {body.arguments[place]: lambda _: counter}, body.returned[place], ())
+    step = z3.simplify(after - counter)
+    if not (z3.is_bv_value(begin) and z3.is_bv_value(end) and z3.is_bv_value(step) and step.as_long() == 1):
+        raise Beyond("a loop that does not count by 1 between known numbers")
+    first, last = ((t.as_signed_long() if element.is_signed else t.as_long()) for t in (begin, end))
+    if last - first >= 1 << 31:
+        raise Beyond("a loop of 2^31 rounds")
+    return Count(place, begin, max(last - first, 0))
+
+
+def while_(at: At) -> Pull:
+    """A counted loop is a fold where a position is written from itself alone; any other loop is a function."""
+    try:
+        return (yield from _as_fold(at))
+    except Beyond as reason:
+        if "time" in str(reason):
+            raise
+        return (yield from same_function(at))
+
+
+def _as_fold(at: At) -> Pull:
+    count = yield from counted(at)
+    body, bits = at.op.bodies[1], count.begin.size()
+    if at.result == count.place:
+        return count.begin + number(count.total, bits)
+    first = yield at.operand(at.result)
+    if count.total == 0 or body.returned[at.result] == body.arguments[at.result]:
+        return first
+    at.use("counted loop")
+
+    def step(here: At, which: Term, so_far: list[Term]) -> Terms:
+        carried = here.prover.carried(so_far[0], at.place)
+
+        def itself(place: Place) -> Term:
+            return so_far[0] if here.prover.same(list(zip(at.place, place, strict=True))) else carried(place)
+
+        def counter(_: Place) -> Term:
+            return count.begin + here.numbers.convert(which, element_of("i32"), element_of(f"i{bits}"))
+
+        bound: dict[ValueId, Bound] = {body.arguments[count.place]: counter, body.arguments[at.result]: itself}
+        frame = Frame(here.frame.side, body, bound, here.frame)
+        after = yield Ask(frame, here.depth, body.returned[at.result], at.place)
+        return [here.prover.of_itself(after, so_far[0])]
+
+    return (yield from fold(at, count.total, [first], step))[0]

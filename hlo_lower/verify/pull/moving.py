@@ -1,0 +1,157 @@
+"""Laws of ops that move elements: result[p] is an element of an operand at a place that p says."""
+
+from collections.abc import Generator, Sequence
+
+from hlo_lower.base.element_types import ElementType
+from hlo_lower.ir import mlir
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.prover import Ask, At, Pull, clamped
+from hlo_lower.verify.pull.terms import Term, chosen, number
+
+
+def integers(at: At, attribute: str) -> tuple[int, ...]:
+    """An attribute of integers."""
+    return mlir.integers_of(at.op.raw.attributes[attribute])
+
+
+def chosen_of(test: Term, yes: Ask, no: Ask) -> Pull:
+    """`yes` where the test holds, else `no`; only what may be taken is asked for."""
+    test = z3.simplify(test)
+    if z3.is_true(test) or z3.is_false(test):
+        return (yield yes if z3.is_true(test) else no)
+    first = yield yes
+    return chosen(test, first, (yield no))
+
+
+def reshape(at: At) -> Pull:
+    """The element with the same row-major number."""
+    shape = at.shape
+    to = at.operand_type(0)[0]
+    return (yield at.operand(0, [number(0)] * len(to) if 0 in shape else at.positions.reshaped(at.place, shape, to)))
+
+
+def broadcast_in_dim(at: At) -> Pull:
+    """operand[p[broadcast_dimensions]], 0 in dims of size 1."""
+    sizes, dims = at.operand_type(0)[0], integers(at, "broadcast_dimensions")
+    place = [number(0) if size == 1 else at.place[dim] for size, dim in zip(sizes, dims, strict=True)]
+    return (yield at.operand(0, place))
+
+
+def transpose(at: At) -> Pull:
+    """Dim d of the result is dim permutation[d] of the operand."""
+    place = list(at.place)
+    for dim, source in enumerate(integers(at, "permutation")):
+        place[source] = at.place[dim]
+    return (yield at.operand(0, place))
+
+
+def slice_(at: At) -> Pull:
+    """operand[start + p * stride]."""
+    starts, strides = integers(at, "start_indices"), integers(at, "strides")
+    place = [number(a) + term * number(s) for term, a, s in zip(at.place, starts, strides, strict=True)]
+    return (yield at.operand(0, place))
+
+
+def reverse(at: At) -> Pull:
+    """operand[size - 1 - p] in the reversed dims."""
+    turned = integers(at, "dimensions")
+    place = [number(n - 1) - t if d in turned else t for d, (t, n) in enumerate(zip(at.place, at.shape, strict=True))]
+    return (yield at.operand(0, place))
+
+
+def concatenate(at: At) -> Pull:
+    """The operand in whose part p lies, counted from its begin."""
+    dim = mlir.integer_of(at.op.raw.attributes["dimension"])
+    end, parts = 0, list[tuple[int, int, int]]()
+    for k in range(len(at.op.inputs)):
+        size = at.operand_type(k)[0][dim]
+        if size:
+            parts.append((k, end, size))
+        end += size
+    found: Term = None
+    for k, begin, size in reversed(parts):
+        test = None if found is None else z3.simplify(z3.ULT(at.place[dim], number(begin + size)))
+        if test is not None and z3.is_false(test):
+            continue
+        place = list(at.place)
+        place[dim] = number(0) if size == 1 else at.place[dim] - number(begin)
+        term = yield at.operand(k, place)
+        found = term if test is None else chosen(test, term, found)
+    return found
+
+
+def pad(at: At) -> Pull:
+    """operand[(p - low) / (interior + 1)] where that divides and lies inside, else the padding value."""
+    shape = at.operand_type(0)[0]
+    lows, inners = integers(at, "edge_padding_low"), integers(at, "interior_padding")
+    if 0 in shape:
+        return (yield at.operand(1, ()))
+    tests, place = list[Term](), list[Term]()
+    for term, size, low, inner in zip(at.place, shape, lows, inners, strict=True):
+        moved = term - number(low)
+        if inner:
+            step = number(inner + 1)
+            tests += [z3.URem(moved, step) == 0, z3.ULE(moved, number((size - 1) * (inner + 1)))]
+            moved = z3.UDiv(moved, step)
+        tests.append(z3.ULT(moved, number(size)))
+        place.append(number(0) if size == 1 else moved)
+    return (yield from chosen_of(z3.And(tests), at.operand(0, place), at.operand(1, ())))
+
+
+def _starts(at: At, first: int, room: Sequence[int]) -> Generator[Ask, Term, list[Term]]:
+    found: list[Term] = []
+    for k, most in enumerate(room):
+        start = number(0)
+        if most:
+            start = clamped((yield at.operand(first + k, ())), at.operand_type(first + k)[1], most)
+        found.append(start)
+    return found
+
+
+def dynamic_slice(at: At) -> Pull:
+    """operand[clamp(0, start, size - slice size) + p]."""
+    sizes = integers(at, "slice_sizes")
+    room = [n - m for n, m in zip(at.operand_type(0)[0], sizes, strict=True)]
+    starts = yield from _starts(at, 1, room)
+    return (yield at.operand(0, [a + t for a, t in zip(starts, at.place, strict=True)]))
+
+
+def dynamic_update_slice(at: At) -> Pull:
+    """update[p - start] where that lies inside the update, else operand[p]; starts are clamped."""
+    shape, sizes = at.operand_type(0)[0], at.operand_type(1)[0]
+    if 0 in sizes:
+        return (yield at.operand(0))
+    starts = yield from _starts(at, 2, [n - m for n, m in zip(shape, sizes, strict=True)])
+    offsets = [z3.simplify(t - a) for t, a in zip(at.place, starts, strict=True)]
+    tests = [z3.ULT(t, number(m)) for t, m, n in zip(offsets, sizes, shape, strict=True) if m < n]
+    place = [number(0) if m == 1 else t for t, m in zip(offsets, sizes, strict=True)]
+    return (yield from chosen_of(z3.And(tests), at.operand(1, place), at.operand(0)))
+
+
+def index_at(at: At, operand: int, batch: Sequence[Term], vector: int, component: int) -> tuple[Ask, ElementType]:
+    """A component of the index vector of a position, and its type."""
+    shape, element = at.operand_type(operand)
+    place = [*batch] if vector == len(shape) else [*batch[:vector], number(component), *batch[vector:]]
+    return at.operand(operand, place), element
+
+
+def gather(at: At) -> Pull:
+    """operand[start index of the position + offset]; starts are clamped so that the slice lies inside."""
+    numbers = mlir.gather_dimension_numbers(at.op.raw)
+    sizes, shape = integers(at, "slice_sizes"), at.operand_type(0)[0]
+    batch = [t for d, t in enumerate(at.place) if d not in numbers.offset_dims]
+    offsets = iter([at.place[d] for d in numbers.offset_dims])
+    place: list[Term] = []
+    for dim, size in enumerate(shape):
+        term = number(0)
+        if dim in numbers.operand_batching_dims:
+            axis = numbers.start_indices_batching_dims[numbers.operand_batching_dims.index(dim)]
+            term = batch[axis - (numbers.index_vector_dim < axis)]
+        elif dim not in numbers.collapsed_slice_dims:
+            term = next(offsets)
+        if dim in numbers.start_index_map and size > sizes[dim]:
+            component = numbers.start_index_map.index(dim)
+            ask, element = index_at(at, 1, batch, numbers.index_vector_dim, component)
+            term = term + clamped((yield ask), element, size - sizes[dim])
+        place.append(term)
+    return (yield at.operand(0, place))

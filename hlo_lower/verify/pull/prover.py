@@ -1,0 +1,517 @@
+"""The evaluation of both modules at symbolic positions, and the questions that it puts to z3.
+
+A law is a generator: it yields the elements of operands that it wants (`Ask`) and returns its own. So no chain of ops
+is too long for Python's stack, and what is not wanted is not computed.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, TypeAlias
+
+from hlo_lower.base.element_types import ElementType
+from hlo_lower.verify.proof.beyond import Beyond
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.floats import Arithmetic, half
+from hlo_lower.verify.pull.positions import Positions
+from hlo_lower.verify.pull.terms import (
+    COMMUTING,
+    IEEE,
+    POSITION,
+    Place,
+    Term,
+    applications_in,
+    applied,
+    element_of,
+    number,
+    sort_of,
+    symbols_of,
+)
+from hlo_lower.verify.read.program import Body, Op, Program, ValueId
+
+FACT_ROUNDS = 4
+"""How often what is known of symbols is followed to further symbols."""
+
+QUESTION_SECONDS = 2.0
+"""Time for one question whether two folds are the same; the outputs get all that is left."""
+
+CARRIED = "carried "
+"""How the symbols of what loops carry begin."""
+
+Bound: TypeAlias = Callable[[Place], Term]
+"""What an argument of a body is: its element at a position."""
+
+
+@dataclass(eq=False)
+class Frame:
+    """A body that is looked into, or a function.
+
+    Attributes:
+      side: 0 for the first module, 1 for the second.
+      body: the body; None for the functions.
+      bound: what its arguments are.
+      outer: the frame of what stands around it.
+      known: the elements that were asked for.
+    """
+
+    side: int
+    body: Body | None = None
+    bound: Mapping[ValueId, Bound] = field(default_factory=dict[ValueId, Bound])
+    outer: "Frame | None" = None
+    known: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A wish for an element: of a value, seen from a frame, at a place, below `depth` bound positions."""
+
+    frame: Frame
+    depth: int
+    value: ValueId
+    place: Place
+
+
+Pull: TypeAlias = Generator[Ask, Term, Term]
+"""A law at work."""
+
+
+class At:
+    """An op whose result is asked for at a place: what a law is given.
+
+    Attributes:
+      prover, frame, depth: of the question.
+      op: the op.
+      result: which of its results.
+      place: the position in it.
+    """
+
+    __slots__ = ("depth", "frame", "op", "place", "prover", "result")
+
+    def __init__(self, prover: "Prover", frame: Frame, depth: int, op: Op, result: int, place: Place) -> None:
+        self.prover, self.frame, self.depth = prover, frame, depth
+        self.op, self.result, self.place = op, result, place
+
+    @property
+    def numbers(self) -> Arithmetic:
+        """The arithmetic of elements."""
+        return self.prover.numbers
+
+    @property
+    def positions(self) -> Positions:
+        """The arithmetic of positions."""
+        return self.prover.positions
+
+    def type(self, value: ValueId) -> tuple[tuple[int, ...], ElementType]:
+        """The shape and element type of a value.
+
+        Raises:
+          Beyond: it is no tensor of static shape, or too large.
+        """
+        return self.prover.type_of(self.frame.side, value)
+
+    def operand_type(self, number_: int) -> tuple[tuple[int, ...], ElementType]:
+        """The shape and element type of an operand."""
+        return self.type(self.op.inputs[number_])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result that is asked for."""
+        return self.type(self.op.results[self.result])[0]
+
+    @property
+    def element(self) -> ElementType:
+        """Its element type."""
+        return self.type(self.op.results[self.result])[1]
+
+    def operand(self, number_: int, place: Place | None = None) -> Ask:
+        """An element of an operand; by default at the place that is asked for."""
+        return self.value(self.op.inputs[number_], self.place if place is None else place)
+
+    def value(self, value: ValueId, place: Place) -> Ask:
+        """An element of any value that the op sees."""
+        return Ask(self.frame, self.depth, value, place)
+
+    def deeper(self) -> "At":
+        """The same below one more bound position."""
+        return At(self.prover, self.frame, self.depth + 1, self.op, self.result, self.place)
+
+    def inside(self, body: Body, bound: Mapping[ValueId, Bound], value: ValueId, place: Place) -> Ask:
+        """An element of a value of one of its bodies, given what the body's arguments are."""
+        return Ask(Frame(self.frame.side, body, bound, self.frame), self.depth, value, place)
+
+    def bound_place(self, name: str, shape: Sequence[int]) -> tuple[list[Term], list[Term]]:
+        """A place of variables that are bound at this depth, and those of them that vary."""
+        place = self.positions.place(f"{name}{self.depth}.", shape)
+        return place, [term for term in place if not z3.is_bv_value(term)]
+
+    def use(self, law: str) -> None:
+        """Note that a law is used."""
+        self.prover.used[law] = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A law at work, and where to keep what it finds."""
+
+    law: Pull
+    known: dict[tuple[Any, ...], Any]
+    key: tuple[Any, ...]
+    place: Place
+
+
+@dataclass(frozen=True)
+class Greatest:
+    """The greatest number below `total` of which a test holds, -1 if there is none, as a symbol of `formals`."""
+
+    formals: list[Term]
+    which: Term
+    test: Term
+    total: int
+
+    def fact(self, last: Term, step: Term) -> Term:
+        """That it is not less than another number of which the test holds."""
+        changed = [(self.which, step), *zip(self.formals, last.children(), strict=True)]
+        return z3.Implies(z3.And(z3.ULT(step, self.total), z3.substitute(self.test, *changed)), last >= step)
+
+
+@dataclass(slots=True)
+class _Occurrence:
+    terms: list[Term]
+    bound: list[Term]
+    result: Term
+    side: int
+
+
+class Prover:
+    """Both modules, what was asked of them, and the folds and functions that were met.
+
+    Args:
+      programs: the modules.
+      pull: the law of an op.
+      seconds: for everything, from now on.
+      oob: what a scatter does with windows that reach out: drop them ("xla"), or their outside elements ("spec").
+      chain: steps of a fold up to which it is written out.
+    """
+
+    def __init__(
+        self,
+        programs: tuple[Program, Program],
+        pull: Callable[[At], Pull],
+        *,
+        seconds: float,
+        oob: str,
+        chain: int,
+    ) -> None:
+        self.programs, self._pull = programs, pull
+        self.oob, self.chain = oob, chain
+        self.until = monotonic() + seconds
+        self.used: dict[str, None] = {}
+        self.numbers, self.positions = Arithmetic(lambda law: self.used.setdefault(law), self.know), Positions()
+        self.facts: dict[str, list[tuple[list[Term], Term]]] = {}
+        self.greatest: dict[str, Greatest] = {}
+        self.questions = 0
+        self.origin: dict[str, str] = {}
+        self._roots = (Frame(0), Frame(1))
+        self._arguments = [
+            {value: place for body in program.entries.values() for place, value in enumerate(body.arguments)}
+            for program in programs
+        ]
+        self._types: list[dict[ValueId, tuple[tuple[int, ...], ElementType]]] = [{}, {}]
+        self._met: dict[tuple[Any, ...], list[_Occurrence]] = {}
+        self._same: dict[tuple[int, int], bool | None] = {}
+        self._kept: list[Term] = []
+
+    def type_of(self, side: int, value: ValueId) -> tuple[tuple[int, ...], ElementType]:
+        """The shape and element type of a value.
+
+        Raises:
+          Beyond: it is no tensor of static shape, or too large.
+        """
+        found = self._types[side].get(value)
+        if found is None:
+            tensor = self.programs[side].type_of(value)
+            if tensor is None or not tensor.is_static:
+                raise Beyond(f"a value of type {str(self.programs[side].types[value])[:60]}")
+            shape = tuple(int(size or 0) for size in tensor.shape)
+            count = 1
+            for size in shape:
+                count *= size
+            if count >= 1 << (POSITION - 1):
+                raise Beyond("a tensor of 2^31 elements")
+            found = self._types[side][value] = shape, element_of(tensor.element_name)
+        return found
+
+    def bound_argument(self, place: int, least: int, most: int) -> None:
+        """Take it that an argument, a single integer, lies between two numbers."""
+        shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
+        if not shape and element.is_integer and element.bits > 1:
+            term = applied(f"argument {place}", (), sort_of(element))
+            low, high = number(least, element.bits), number(most, element.bits)
+            inside = (
+                z3.And(z3.ULE(low, term), z3.ULE(term, high))
+                if element.is_unsigned
+                else z3.And(low <= term, term <= high)
+            )
+            self.know(term, inside)
+
+    # --- elements ---
+
+    def element(self, side: int, value: ValueId, place: Place) -> Term:
+        """The element of a value of a function at a place.
+
+        Raises:
+          Beyond: what makes it has no law, or no time is left.
+        """
+        return self.pulled(Ask(self._roots[side], 0, value, place))
+
+    def pulled(self, ask: Ask) -> Term:
+        """The element that is asked for."""
+        stack: list[_Begun] = []
+        current: Ask | None = ask
+        answer: Term = None
+        error: Beyond | None = None
+        while True:
+            if current is not None:
+                try:
+                    begun = self._begun(current)
+                except Beyond as reason:
+                    error, begun = reason, None
+                if isinstance(begun, _Begun):
+                    stack.append(begun)
+                    answer = None
+                else:
+                    answer = begun
+            if not stack:
+                if error is not None:
+                    raise error
+                return answer
+            law, known, key, place = stack[-1].law, stack[-1].known, stack[-1].key, stack[-1].place
+            try:
+                current = law.throw(error) if error is not None else law.send(answer)
+                error = None
+            except StopIteration as end:
+                stack.pop()
+                current, error, answer = None, None, z3.simplify(end.value)
+                known[key] = answer, place
+            except Beyond as reason:
+                stack.pop()
+                current, error = None, reason
+                known[key] = reason, place
+
+    def _begun(self, ask: Ask) -> Any:
+        """An element that is known, or the law that finds it, with where to keep what it finds."""
+        frame, program = ask.frame, self.programs[ask.frame.side]
+        home = program.homes[ask.value]
+        while frame.body is not None and frame.body is not home:
+            assert frame.outer is not None
+            frame = frame.outer
+        place = [z3.simplify(term) for term in ask.place]
+        if ask.value in frame.bound:
+            return z3.simplify(frame.bound[ask.value](place))
+        key = (ask.value, *(term.get_id() for term in place))
+        if key in frame.known:
+            found = frame.known[key][0]
+            if isinstance(found, Beyond):
+                raise found
+            return found
+        if monotonic() > self.until:
+            raise Beyond("no time is left")
+        op = program.makers[ask.value]
+        if op is None:
+            number_ = self._arguments[frame.side].get(ask.value)
+            if number_ is None:
+                raise Beyond("an argument of a body")
+            term = applied(f"argument {number_}", place, sort_of(self.type_of(frame.side, ask.value)[1]))
+            frame.known[key] = term, place
+            return term
+        at = At(self, frame, ask.depth, op, op.results.index(ask.value), place)
+        return _Begun(self._pull(at), frame.known, key, place)
+
+    # --- questions ---
+
+    def same(self, pairs: Sequence[tuple[Term, Term]], seconds: float = QUESTION_SECONDS) -> bool | None:
+        """Whether the terms of each pair are equal for all values; None where it is not found out.
+
+        Raises:
+          Beyond: no time is left.
+        """
+        goals: list[Term] = []
+        for a, b in pairs:
+            if a.sort() != b.sort():
+                return False
+            a, b = z3.simplify(a), z3.simplify(b)
+            if not a.eq(b):
+                goals.append(a != b)
+        if not goals:
+            return True
+        left = self.until - monotonic()
+        if left <= 0:
+            raise Beyond("no time is left")
+        goal = z3.simplify(z3.Or(goals))
+        key = (goal.get_id(), sum(map(len, self.facts.values())))
+        if key not in self._same:
+            self.questions += 1
+            self._kept.append(goal)
+            self._same[key] = self._asked(goal, min(left, seconds))
+        return self._same[key]
+
+    def _asked(self, goal: Term, seconds: float) -> bool | None:
+        solver = z3.Solver()
+        solver.set("timeout", max(1, int(1000 * seconds)))
+        solver.add(goal)
+        pending, told, greatest = [goal], set[int](), list[tuple[Term, Greatest]]()
+        for _ in range(FACT_ROUNDS):
+            applications = [term for term in applications_in(pending) if term.get_id() not in told]
+            pending, before = list[Term](), len(greatest)
+            for term in applications:
+                told.add(term.get_id())
+                self._kept.append(term)
+                pending += self._known_of(term)
+                if found := self.greatest.get(term.decl().name().split(":")[0]):
+                    greatest.append((term, found))
+            for k, (term, its) in enumerate(greatest):
+                others = greatest if k >= before else greatest[before:]
+                pending += [its.fact(term, other) for other, theirs in others if theirs.total == its.total]
+            solver.add(*pending)
+            if not pending:
+                break
+        found = solver.check()
+        return True if found == z3.unsat else False if found == z3.sat else None
+
+    def _known_of(self, term: Term) -> list[Term]:
+        """What is known of the application of a symbol: its range, that it commutes, and the facts of the symbol."""
+        name = term.decl().name()
+        if name in self.positions.ranges:
+            return [self.positions.ranges[name]]
+        symbol, found = name.split(":")[0], list[Term]()
+        if term.num_args() == 2 and symbol.split(" ")[0] in COMMUTING:
+            self.used["commutes"] = None
+            found.append(term == term.decl()(term.arg(1), term.arg(0)))
+        for formals, fact in self.facts.get(symbol, ()):
+            changed = [(a, b) for a, b in zip(formals, term.children(), strict=True) if not a.eq(b)]
+            found.append(z3.substitute(fact, *changed) if changed else fact)
+        return found
+
+    def same_results(self, first: Term, second: Term, element: ElementType) -> bool | None:
+        """Whether two elements that are returned are equal for all inputs; NaN is NaN, whatever its bits are."""
+        if element.is_complex and element.part in IEEE:
+            part = element_of(element.part)
+            pairs = [(self.numbers.one_nan(half(a, k), part)) for k in (0, 1) for a in (first, second)]
+            return self.same([(pairs[0], pairs[1]), (pairs[2], pairs[3])], seconds=1e9)
+        if element.name in IEEE and not first.eq(second):
+            first, second = (self.numbers.one_nan(term, element) for term in (first, second))
+        return self.same([(first, second)], seconds=1e9)
+
+    def told_apart(self, terms: Sequence[Term]) -> str:
+        """What two terms that a model tells apart are made of: the ops that only one of them has."""
+        sides = [{self.origin.get(n, n.split(" ")[0]) for n in symbols_of([term])[1]} - {"argument"} for term in terms]
+        if not sides[0] | sides[1]:
+            return "they differ for some inputs"
+        return f"only the first has {sorted(sides[0] - sides[1])}, only the second {sorted(sides[1] - sides[0])}"
+
+    def know(self, term: Term, fact: Term) -> None:
+        """Note what holds of the application of a symbol to different variables, whatever these are."""
+        self.facts.setdefault(term.decl().name().split(":")[0], []).append((term.children(), z3.simplify(fact)))
+
+    def know_greatest(self, last: Term, which: Term, test: Term, total: int, steps: Sequence[Term]) -> None:
+        """Note that an occurrence is the greatest number of which a test holds, -1 if there is none.
+
+        Args:
+          last: the occurrence.
+          which: the variable of the test that stands for the number.
+          test: the test.
+          total: what the numbers are less than.
+          steps: numbers of which the test may hold.
+        """
+        name = last.decl().name().split(":")[0]
+        if name in self.greatest:
+            return
+        found = self.greatest[name] = Greatest(last.children(), which, test, total)
+        self.know(last, z3.And(last >= -1, last < total))
+        self.know(last, z3.Implies(last >= 0, z3.substitute(test, (which, last))))
+        for step in steps:
+            self.know(last, found.fact(last, step))
+
+    def occurrence(
+        self, at: At, kind: tuple[Any, ...], terms: Sequence[Term], bound: Sequence[Term], sort: Any
+    ) -> Term:
+        """What is made of terms over bound variables by something that is a function of them.
+
+        It is the result of an earlier one of the same kind whose terms are equal, for all values of the variables; else
+        a new symbol, of the variables that are not bound.
+        """
+        terms = [z3.simplify(term) for term in terms]
+        constants, functions = symbols_of(terms)
+        if any(name.startswith(CARRIED) for name in functions):
+            raise Beyond("a fold of what a loop carries")
+        # What is equal most often holds the same arguments and occurrences: others are not asked about.
+        held = frozenset(n for n in functions | constants.keys() if n.startswith(("argument ", "#")))
+        met = self._met.setdefault((kind, str(sort), held), [])
+        for one in met:
+            moved = self._renamed(one, bound, terms)
+            if moved is not None and all(a.eq(b) for a, b in zip(terms, moved, strict=True)):
+                return one.result
+        for one in reversed(met):
+            moved = self._renamed(one, bound, terms) if one.side != at.frame.side else None
+            if moved is not None and self.same(list(zip(terms, moved, strict=True))):
+                return one.result
+        name = f"#{len(self.origin)}"
+        self.origin[name] = str(kind[0])
+        taken = {term.decl().name() for term in bound}
+        free = sorted(n for n in constants if not n.startswith(("argument ", "#")) and n not in taken)
+        result = applied(name, [constants[n] for n in free], sort)
+        met.append(_Occurrence(terms, list(bound), result, at.frame.side))
+        return result
+
+    def carried(self, so_far: Term, place: Place) -> Bound:
+        """A symbol for what a loop carries at any place; at one place it is the element that is followed."""
+        name = f"{CARRIED}{len(self.origin)}"
+        self.origin[name] = "while"
+        formals = [z3.BitVec(f"dim {dim}", POSITION) for dim in range(len(place))]
+        is_here = z3.And(*(a == b for a, b in zip(formals, place, strict=True)))
+        self.know(
+            applied(name, formals, so_far.sort()), z3.Implies(is_here, applied(name, formals, so_far.sort()) == so_far)
+        )
+        return lambda other: applied(name, other, so_far.sort())
+
+    def of_itself(self, after: Term, so_far: Term) -> Term:
+        """What a step of a loop makes of an element, where it depends on no other element of what is carried.
+
+        Raises:
+          Beyond: it was not shown that it does not.
+        """
+        after = z3.simplify(after)
+        carried = [term for term in applications_in([after]) if term.decl().name().startswith(CARRIED)]
+        if not carried:
+            return after
+        alone = z3.simplify(z3.substitute(after, *((term, so_far) for term in carried)))
+        if not self.same([(after, alone)]):
+            raise Beyond("a loop that writes a position from others")
+        return alone
+
+    @staticmethod
+    def _renamed(one: _Occurrence, bound: Sequence[Term], like: Sequence[Term]) -> list[Term] | None:
+        """The terms of an occurrence over other bound variables; None where these do not fit."""
+        if len(one.terms) != len(like) or len(one.bound) != len(bound):
+            return None
+        if any(a.sort() != b.sort() for a, b in zip(one.bound, bound, strict=True)):
+            return None
+        changed = [(a, b) for a, b in zip(one.bound, bound, strict=True) if not a.eq(b)]
+        return [z3.simplify(z3.substitute(t, *changed)) for t in one.terms] if changed else one.terms
+
+
+def clamped(term: Term, element: ElementType, most: int) -> Term:
+    """A start index of any integer type as a position in [0, most]."""
+    if most == 0:
+        return number(0)
+    bits = max(element.bits, POSITION)
+    wide = term
+    if element.bits < bits:
+        extend = z3.SignExt if element.is_signed else z3.ZeroExt
+        wide = extend(bits - element.bits, term)
+    top, zero = number(most, bits), number(0, bits)
+    if element.is_unsigned and element.bits >= POSITION:
+        found = z3.If(z3.UGT(wide, top), top, wide)
+    else:
+        found = z3.If(wide < 0, zero, z3.If(wide > top, top, wide))
+    return z3.simplify(found if bits == POSITION else z3.Extract(POSITION - 1, 0, found))

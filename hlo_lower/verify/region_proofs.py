@@ -1,0 +1,83 @@
+"""Regions that are derived to be equal, without a run: as they stand, or with producers of their inputs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from hlo_lower.verify.align.align import Region
+from hlo_lower.verify.align.corrections import widened
+from hlo_lower.verify.align.loops import values_of
+from hlo_lower.verify.align.piece import Pieces
+from hlo_lower.verify.judges.judge import Terms
+from hlo_lower.verify.proof import is_installed
+from hlo_lower.verify.pull import Derivation, derive
+from hlo_lower.verify.run import CannotRunError
+
+SECONDS = 2.0
+"""For each of two attempts to derive a region as it stands."""
+
+WIDER = ((1, True), (1, True), (2, True), (4, True), (1, False), (4, False), (32, False))
+"""Widenings that are tried: how many steps of producers, and whether only those of integers."""
+
+TOTAL_SECONDS = 4.0
+"""For a region with all that is tried of it."""
+
+VAIN_SECONDS = 12.0
+"""Spent on regions that were not derived, after which no further one is tried: they are judged by runs."""
+
+
+_Key: TypeAlias = tuple[str, str, tuple[tuple[int, tuple[int, int]], ...]]
+
+
+@dataclass
+class RegionProofs:
+    """Derives regions, each pair of pieces once.
+
+    Attributes:
+      terms: how regions are judged.
+      pieces_of: the pieces of a region, or why it has none.
+    """
+
+    terms: Terms
+    pieces_of: Callable[[Region], Pieces | CannotRunError]
+    _known: dict[_Key, Derivation] = field(default_factory=dict[_Key, Derivation])
+    _vain: float = 0.0
+
+    @property
+    def may_derive(self) -> bool:
+        """Whether regions can be derived: z3 is there, and what they compute is what has to be equal."""
+        return not self.terms.is_strict and is_installed()
+
+    def derived(self, region: Region) -> tuple[Region, Derivation] | None:
+        """The region, or it with producers of its inputs, and its derivation; None where none is found."""
+        if not self.may_derive or (self._vain > VAIN_SECONDS and self._key(region) not in self._known):
+            return None
+        found, spent, wide = self.derivation(region), 0.0, region
+        for steps, integers_only in WIDER:
+            if found is None or found:
+                break
+            spent += found.seconds
+            wider = widened(wide, steps, integers_only=integers_only) if spent < TOTAL_SECONDS else None
+            if wider is not None:
+                wide, found = wider, self.derivation(wider)
+        return (wide, found) if found else None
+
+    def derivation(self, region: Region) -> Derivation | None:
+        """Whether the pieces of a region are equal for all inputs that they get; None where it has none."""
+        key = self._key(region)
+        if key is None:
+            return None
+        if key not in self._known:
+            first, second, within = key
+            found = derive(first, second, oob=self.terms.oob, within=dict(within), seconds=SECONDS)
+            self._known[key] = found
+            self._vain += 0.0 if found else found.seconds
+        return self._known[key]
+
+    def _key(self, region: Region) -> _Key | None:
+        """Both pieces, and the ends of the integers that the turns of a loop say, which ascend; None without pieces."""
+        pieces, known = self.pieces_of(region), values_of(region)
+        if isinstance(pieces, CannotRunError):
+            return None
+        values = ((k, known.get(n)) for k, n in enumerate(region.inputs))
+        return pieces.first, pieces.second, tuple((k, (met[0], met[-1])) for k, met in values if met)

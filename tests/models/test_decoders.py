@@ -1,0 +1,278 @@
+"""The decoders of models: llama's numbers and masks, and that other ways to write its cache are the same decoder."""
+
+import dataclasses
+import re
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from model_runs import QUICKLY, assert_close, jitted, model, target_of, text_of
+
+llama, ragged, index_copy, scan, sharded = (
+    model(f"{name}.py") for name in ("llama", "ragged_decode", "index_copy", "scan_layers", "sharded_decode")
+)
+TINY = llama.Config(
+    layers=2, hidden=16, heads=4, kv_heads=2, head_dim=4, ffn=16, vocab=32, max_length=10, batch=3, prompt=4
+)
+TOKENS = np.random.default_rng(0).integers(0, TINY.vocab, (TINY.batch, 8))
+
+
+@cache
+def params():
+    """Weights, made once."""
+    return jax.jit(llama.init_params, static_argnums=0, compiler_options=QUICKLY)(TINY, jax.random.key(0))
+
+
+def prefill(caches, tokens, start):
+    """Logits and caches after a piece of a prompt."""
+    return jitted(llama.prefill, TINY)(params(), caches, jnp.asarray(tokens), jnp.int32(start))
+
+
+def decode(caches, token, position):
+    """Logits and caches after one more token."""
+    return jitted(llama.decode, TINY)(params(), caches, jnp.asarray(token), jnp.int32(position))
+
+
+@cache
+def first_piece(start):
+    """Logits and caches after the first half of a prompt."""
+    return prefill(llama.init_cache(TINY), TOKENS[:, :4], start)
+
+
+@pytest.mark.sweep
+def test_prefill_then_decode_is_a_longer_prefill():
+    """A prompt of four tokens and four decode steps predict what one prompt of eight tokens predicts."""
+    logits, caches = first_piece(0)
+    steps = [logits]
+    for position in range(4, 8):
+        logits, caches = decode(caches, TOKENS[:, position], position)
+        steps.append(logits[:, None])
+    assert_close((jnp.concatenate(steps, axis=1), caches), prefill(llama.init_cache(TINY), TOKENS, 0))
+
+
+def test_a_prompt_may_come_in_pieces_and_does_not_see_later_tokens():
+    """A second piece continues at its start; another last token changes the last prediction and no earlier one."""
+    (_, caches), (whole, _) = first_piece(0), prefill(llama.init_cache(TINY), TOKENS, 0)
+    assert_close(prefill(caches, TOKENS[:, 4:], 4)[0], whole[:, 4:])
+    other = TOKENS.copy()
+    other[:, -1] = (other[:, -1] + 1) % TINY.vocab
+    after, _ = prefill(llama.init_cache(TINY), other, 0)
+    np.testing.assert_array_equal(whole[:, :-1], after[:, :-1])
+    assert not np.allclose(whole[:, -1], after[:, -1])
+
+
+def test_a_decode_step_sees_only_the_written_part_of_the_cache():
+    """What stands in the cache behind the position has no influence, and what stands before it has."""
+    _, caches = first_piece(0)
+    later = jax.tree.map(lambda c: c.at[:, :, 5:].set(1e3), caches)
+    earlier = jax.tree.map(lambda c: c.at[:, :, 3].add(1.0), caches)
+    step = [decode(c, TOKENS[:, 4], 4)[0] for c in (caches, later, earlier)]
+    np.testing.assert_array_equal(step[0], step[1])
+    assert not np.allclose(step[0], step[2])
+
+
+def test_a_tied_head_is_the_transposed_embedding():
+    """With a tied head there is no head weight, and the logits are those of a head that equals the embedding."""
+    tied, x = dataclasses.replace(TINY, tied_head=True), params()["embedding"][:3]
+    expected = llama.logits_of({**params(), "head": params()["embedding"].T}, x, TINY)
+    assert_close(llama.logits_of(params(), x, tied), expected, 1e-5, 1e-5)
+    assert "head" not in llama.param_specs(tied)
+
+
+def test_grouped_heads_share_a_key_head():
+    """Attention over kv_heads is attention over heads whose keys and values are repeated within each group."""
+    generator = np.random.default_rng(0)
+    q, k, v = (generator.normal(size=s).astype(np.float32) for s in ((2, 4, 3, 8), (2, 2, 6, 8), (2, 2, 6, 8)))
+    positions = jnp.array([1, 2, 3])
+    attend = jax.jit(llama.attend, compiler_options=QUICKLY)
+    repeated = attend(q, np.repeat(k, 2, axis=1), np.repeat(v, 2, axis=1), positions)
+    assert_close(attend(q, k, v, positions), repeated, 1e-5, 1e-6)
+
+
+def test_rotary_scores_depend_on_the_distance_alone():
+    """Rotated queries and keys have equal products at equal distances, whatever the position."""
+    q, k = (jax.random.normal(jax.random.key(i), (1, 1, 1, TINY.head_dim)) for i in (0, 1))
+
+    def score(query_at, key_at):
+        return jnp.vdot(
+            *(llama.rotate(x, *llama.rotary(jnp.array([at]), TINY)) for x, at in ((q, query_at), (k, key_at)))
+        )
+
+    np.testing.assert_allclose(score(3, 1), score(9, 7), rtol=1e-4)
+    assert not np.allclose(score(3, 1), score(9, 6))
+
+
+@pytest.mark.parametrize("function", ["decode", "prefill"])
+def test_an_export_holds_two_scatters_per_layer(function):
+    """Each layer writes its keys and its values; each names its layer; the caches are given away, nothing else."""
+    text = text_of(f"llama.py:{function}", layers=3)
+    assert text.count('"stablehlo.scatter"(') == 2 * 3
+    assert text.count("tf.aliasing_output") == 2 * 3
+    assert all(f"jit({function})/layer_{i}" in text for i in range(3))
+    assert "select" in text.split('"stablehlo.scatter"(')[0]  # the negative-index normalisation
+
+
+def stacked(layers):
+    """Layers as one tree of arrays."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *layers)
+
+
+@cache
+def two_steps():
+    """What llama makes of four tokens from position 1 on and one more: logits, and the caches."""
+    logits, caches = first_piece(1)
+    return logits, *decode(caches, TOKENS[:, 4], 5)
+
+
+@pytest.mark.parametrize("form", ["slices", pytest.param("carry", marks=pytest.mark.sweep)])
+def test_a_scan_over_layers_is_the_unrolled_decoder(form):
+    """Prefill and decode predict and write what llama's do, with weights and caches stacked."""
+    weights, caches = {**params(), "layers": stacked(params()["layers"])}, stacked(llama.init_cache(TINY))
+    prefill, decode = (jitted(getattr(scan, f"{step}_{form}"), TINY) for step in ("prefill", "decode"))
+    logits, caches = prefill(weights, caches, TOKENS[:, :4], jnp.int32(1))
+    logits_next, caches = decode(weights, caches, TOKENS[:, 4], jnp.int32(5))
+    expected, expected_next, expected_caches = two_steps()
+    assert_close((logits, logits_next), (expected, expected_next))
+    assert_close(caches, stacked(expected_caches), atol=1e-5)
+    as_made = jax.eval_shape(stacked, llama.param_specs(TINY)["layers"])
+    told = jax.tree.map(lambda s: (s.shape, s.dtype), [scan.param_specs(TINY)["layers"], as_made])
+    assert told[0] == told[1]
+    assert scan.cache_specs(TINY)["k"].shape == caches["k"].shape
+
+
+def test_index_copy_is_the_same_decoder():
+    """With consecutive positions, of 64 bits, the steps predict and write what llama's do."""
+    with jax.enable_x64(True):
+        caches = llama.init_cache(TINY)
+        logits, caches = jitted(index_copy.prefill, TINY)(params(), caches, TOKENS[:, :4], np.arange(1, 5))
+        logits_next, caches = jitted(index_copy.decode, TINY)(params(), caches, TOKENS[:, 4:5], np.array([5]))
+    expected, expected_next, expected_caches = two_steps()
+    assert_close((logits, logits_next), (expected, expected_next))
+    assert_close(caches, expected_caches, atol=1e-5)
+
+
+def test_a_position_means_what_it_says():
+    """Rows go to any positions in any order; a negative one is not counted from the end but dropped, as one too far."""
+    generator = np.random.default_rng(0)
+    cache = generator.normal(size=(2, 2, 7, 3)).astype(np.float32)
+    rows = generator.normal(size=(2, 2, 5, 3)).astype(np.float32)
+    expected = cache.copy()
+    expected[:, :, 4], expected[:, :, 0] = rows[:, :, 0], rows[:, :, 2]
+    with jax.enable_x64(True):
+        actual = index_copy.index_copy(jnp.asarray(cache), jnp.array([4, -1, 0, 7, 2**32]), rows)
+    np.testing.assert_array_equal(expected, actual)
+
+
+@pytest.mark.parametrize(("function", "count"), [("decode", 1), ("prefill", 4)])
+def test_the_argument_itself_indexes_the_cache(function, count):
+    """A scatter's indices are the int64 argument in another shape: not converted, not shifted, not clamped; no float
+    of the model becomes 64 bits wide, and exporting leaves JAX as it was."""
+    text = text_of(f"index_copy.py:{function}", layers=1, prompt=4)
+    [argument] = re.findall(rf"(%arg\d+): tensor<{count}xi64> loc\(\"cache_position\"", text)
+    indices = re.findall(r'"stablehlo.scatter"\(%\w+, (%\w+), ', text)
+    assert len(indices) == 2
+    for value in indices:
+        reshaped = rf"{value} = stablehlo.(broadcast_in_dim|reshape) {argument}[, ].*-> tensor<{count}x1xi64>"
+        assert re.search(reshaped, text)
+    assert "f64" not in re.sub(r" loc\(.*", "", text)
+    assert jnp.arange(1).dtype == jnp.int32
+
+
+FORMS = ("decode_vmap_slice", "decode_vmap_set", "decode_rows")
+
+
+@cache
+def ragged_steps():
+    """Caches full of numbers, a token and a position of each sequence, and llama's steps for each sequence alone."""
+    generator = np.random.default_rng(1)
+    caches = jax.tree.map(lambda s: jnp.asarray(generator.normal(size=s.shape), s.dtype), llama.cache_specs(TINY))
+    tokens, positions = jnp.array([5, 9, 31]), jnp.array([0, 3, 6])
+    step = jitted(llama.decode, dataclasses.replace(TINY, batch=1))
+    alone = [jax.tree.map(lambda cache, i=i: cache[i : i + 1], caches) for i in range(3)]
+    return caches, tokens, positions, [step(params(), alone[i], tokens[i : i + 1], positions[i]) for i in range(3)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_ragged_step_is_a_step_of_each_sequence_alone(form):
+    """Logits and caches are those of each sequence at its own position; what stands behind that has no influence on
+    it, and what stands before it has."""
+    caches, tokens, positions, alone = ragged_steps()
+    step = jitted(getattr(ragged, form), TINY)
+    logits, written = step(params(), caches, tokens, positions)
+    for i, (expected, expected_caches) in enumerate(alone):
+        assert_close(logits[i], expected[0])
+        assert_close([cache[i] for cache in jax.tree.leaves(written)], [c[0] for c in jax.tree.leaves(expected_caches)])
+    later, _ = step(params(), jax.tree.map(lambda c: c.at[1, :, 4:].set(1e3), caches), tokens, positions)
+    earlier, _ = step(params(), jax.tree.map(lambda c: c.at[1, :, 2].add(1.0), caches), tokens, positions)
+    np.testing.assert_array_equal(logits, later)
+    np.testing.assert_array_equal(logits[::2], earlier[::2])
+    assert not np.allclose(logits[1], earlier[1])
+
+
+@pytest.mark.parametrize(
+    ("write", "landing"),
+    [
+        ("write_vmap_slice", [2, 6, 6, 0, 6]),
+        ("write_vmap_set", [2, 6, None, None, 6]),
+        ("write_rows", [2, 6, None, None, 6]),
+    ],
+)
+def test_where_a_row_lands(write, landing):
+    """A negative position counts from the end; one still outside goes to the nearest row or is dropped, by form."""
+    generator = np.random.default_rng(0)
+    cache, rows = (generator.normal(size=shape).astype(np.float32) for shape in ((5, 2, 7, 3), (5, 2, 3)))
+    expected = cache.copy()
+    for i, row in enumerate(landing):
+        if row is not None:
+            expected[i, :, row] = rows[i]
+    actual = getattr(ragged, write)(jnp.asarray(cache), rows, jnp.array([2, 6, 7, -8, -1]))
+    np.testing.assert_array_equal(expected, actual)
+
+
+def test_a_vmapped_write_has_batching_dims():
+    """Both vmapped forms export batching dims; the form with arange exports an index column in their place."""
+    batched = [form for form in FORMS if "input_batching_dims" in text_of(f"ragged_decode.py:{form}", layers=1)]
+    assert batched == ["decode_vmap_slice", "decode_vmap_set"]
+
+
+UNSHARDED = {
+    "decode": "llama.py:decode",
+    "decode_rows": "ragged_decode.py:decode_vmap_set",
+    "prefill": "llama.py:prefill",
+}
+
+
+@pytest.mark.parametrize("function", UNSHARDED)
+def test_an_export_is_for_devices_that_need_not_be_there(function):
+    """It is for eight devices whatever this machine has, and holds its caches in their places four times a layer. But
+    for places it is the export of the decoder that it is made of."""
+    texts = []
+    for spread, axes in (("heads", '[{}, {"model"}, {}, {}]'), ("batch", '[{"model"}, {}, {}, {}]')):
+        export = target_of(f"sharded_decode.py:{function}", spread=spread).export()
+        texts.append(text := export.mlir_module())
+        assert export.nr_devices == 8
+        assert "mhlo.num_partitions = 8" in text
+        assert 'sdy.mesh @mesh = <["model"=8]>' in text
+        assert text.count(f"sdy.sharding = #sdy.sharding<@mesh, {axes}>") == 2
+        assert len(re.findall(rf"sdy\.sharding_constraint %\S+ <@mesh, {re.escape(axes)}>", text)) == 4
+        assert text.count('"stablehlo.scatter"(') == 2
+    texts.append(target_of(UNSHARDED[function], layers=1, heads=8, kv_heads=8, batch=8).export().mlir_module())
+    ops = [[op for op in re.findall(r"(?:stablehlo|chlo)\.[\w.]+", text) if "mesh" not in op] for text in texts]
+    assert ops[0] == ops[2]
+
+
+def test_devices_are_only_a_number_and_specs_are_placed():
+    """Over the heads, weights are split; over the batch, they are whole and the tokens are split."""
+    more = target_of("sharded_decode.py:decode", devices=32, kv_heads=32, heads=32, ffn=64).export()
+    assert more.nr_devices == 32
+
+    def split(spread):
+        config = sharded.Config(layers=1, heads=8, kv_heads=8, batch=8, spread=spread)
+        params, caches, tokens, _ = sharded.decode_args(config)
+        leaves = jax.tree.leaves(params["layers"])
+        return sum(any(leaf.sharding.spec) for leaf in leaves), tokens.sharding.spec, caches[0]["k"].sharding.spec
+
+    assert split("heads") == (7, jax.P(), jax.P(None, "model"))
+    assert split("batch") == (0, jax.P("model"), jax.P("model"))

@@ -1,0 +1,146 @@
+"""Terms of a prover as numbers: what its laws say of an element, computed by definitions of its own."""
+
+from itertools import product
+
+import numpy as np
+
+from hlo_lower.base.element_types import element_type
+
+z3 = __import__("z3")
+
+FUNCTIONS = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "exponential": np.exp,
+    "sine": np.sin,
+    "cosine": np.cos,
+    "tanh": np.tanh,
+    "sqrt": np.sqrt,
+    "power": np.power,
+    "floor": np.floor,
+}
+
+
+def bits_of(value, bits):
+    """A NumPy number as its bits."""
+    return int.from_bytes(np.asarray(value).tobytes(), "little") & ((1 << bits) - 1)
+
+
+class Evaluated:
+    """Evaluates terms of a prover.
+
+    Args:
+      prover: whose occurrences are looked up.
+      arguments: the arrays that the module is given.
+    """
+
+    def __init__(self, prover, arguments):
+        self.arguments = arguments
+        self.occurrences = {}
+        for (kind, _, _), met in prover._met.items():
+            for one in met:
+                self.occurrences[one.result.decl().name().split(":")[0]] = (kind, one)
+        self.sizes = {name: int(fact.arg(1).as_long()) if z3.is_app_of(fact, z3.Z3_OP_ULT) else None
+                      for name, fact in prover.positions.ranges.items()}  # fmt: skip
+
+    def __call__(self, term, env):
+        """A numeral or truth of z3; `env` holds numerals of constants by name."""
+        known = {}
+        stack = [term]
+        while stack:
+            t = stack[-1]
+            if t.get_id() in known:
+                stack.pop()
+                continue
+            missing = [c for c in t.children() if c.get_id() not in known]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            args = [known[c.get_id()][1] for c in t.children()]
+            known[t.get_id()] = t, self.applied(t, args, env)
+        return known[term.get_id()][1]
+
+    def applied(self, t, args, env):
+        """A term whose operands are evaluated."""
+        if t.decl().kind() != z3.Z3_OP_UNINTERPRETED:
+            return z3.simplify(t.decl()(*args)) if args else t
+        name = t.decl().name().split(":")[0]
+        if name in env:
+            return env[name]
+        if name.startswith("argument "):
+            array, at = self.arguments[int(name.split()[1])], tuple(a.as_long() for a in args)
+            is_inside = all(k < n for k, n in zip(at, array.shape, strict=True))  # else it is not chosen
+            value = array[at] if is_inside else array.dtype.type(0)
+            return z3.BoolVal(bool(value)) if array.dtype == bool else z3.BitVecVal(bits_of(value, t.size()), t.size())
+        if name in self.occurrences:
+            return self.folded(*self.occurrences[name], t, args, env)
+        return self.function(name, t, args)
+
+    def function(self, name, t, args):
+        """A float op by NumPy."""
+        op, *types = name.split()
+        values = []
+        if op == "widen":
+            [value] = args
+            return z3.BitVecVal(bits_of(np.uint16(value.as_long()).view(np.float16).astype(np.float32), 32), 32)
+        if op == "integer":
+            value = np.asarray(args[0].as_signed_long(), object).astype(element_type(types[-1]).dtype)
+            return z3.BitVecVal(bits_of(value, t.size()), t.size())
+        source = element_type({"narrow": "f32"}.get(op, types[0]))
+        for arg in args:
+            values.append(np.frombuffer(arg.as_long().to_bytes(source.bits // 8, "little"), source.dtype)[0])
+        with np.errstate(all="ignore"):
+            if op in ("narrow", "convert"):
+                target = element_type(types[-1])
+                return z3.BitVecVal(bits_of(np.asarray(values[0]).astype(target.dtype), t.size()), t.size())
+            return z3.BitVecVal(bits_of(FUNCTIONS[op](*values).astype(source.dtype), t.size()), t.size())
+
+    def folded(self, kind, one, t, args, env):
+        """A fold, step by step in row-major order."""
+        env = {**env, **{c.decl().name(): a for c, a in zip(one.result.children(), args, strict=True)}}
+        places = [b for b in one.bound if b.decl().name() in self.sizes]
+        others = [b for b in one.bound if b.decl().name() not in self.sizes]
+        rows = product(*(range(self.sizes[b.decl().name()]) for b in places))
+        if kind[0] == "fold":
+            assert len(one.terms) == 2, "one accumulator"
+            so_far, (carried,) = self(one.terms[0], env), others
+            for row in rows:
+                here = dict(zip([b.decl().name() for b in places], [z3.BitVecVal(n, 32) for n in row], strict=True))
+                so_far = self(one.terms[1], {**env, **here, carried.decl().name(): so_far})
+            return so_far
+        if kind[0] == "reduce":
+            single, so_far = kind[1], self(one.terms[1], env)
+            for row in rows:
+                here = dict(zip([b.decl().name() for b in places], [z3.BitVecVal(n, 32) for n in row], strict=True))
+                so_far = self.combined(single, kind[2], so_far, self(one.terms[0], {**env, **here}))
+            return so_far
+        if kind[0] == "dot_general":
+            total, types = 0, [element_type(name) for name in kind[1]]
+            for row in rows:
+                here = dict(zip([b.decl().name() for b in places], [z3.BitVecVal(n, 32) for n in row], strict=True))
+                a, b = (
+                    np.frombuffer(self(x, {**env, **here}).as_long().to_bytes(its.bits // 8, "little"), its.dtype)[0]
+                    for x, its in zip(one.terms, types, strict=True)
+                )
+                total = total + a.astype(element_type(kind[4]).dtype) * b.astype(element_type(kind[4]).dtype)
+            return z3.BitVecVal(bits_of(total, t.size()), t.size())
+        raise AssertionError(f"no evaluation of {kind}")
+
+    @staticmethod
+    def combined(op, element, a, b):
+        """Two elements, combined by an op."""
+        declared = element_type(element)
+        if declared.bits == 1:
+            return z3.simplify({"and": z3.And, "or": z3.Or, "maximum": z3.Or, "minimum": z3.And}[op](a, b))
+        if declared.is_integer:
+            x, y = (declared.wrapped(v.as_long()) for v in (a, b))
+            found = {"add": x + y, "multiply": x * y, "maximum": max(x, y), "minimum": min(x, y), "and": x & y,
+                     "or": x | y, "xor": x ^ y}[op]  # fmt: skip
+            return z3.BitVecVal(found, declared.bits)
+        dtype = np.float32 if declared.bits <= 32 else np.float64
+        x, y = (np.frombuffer(v.as_long().to_bytes(np.dtype(dtype).itemsize, "little"), dtype)[0] for v in (a, b))
+        return z3.BitVecVal(bits_of(FUNCTIONS[op](x, y), a.size()), a.size())

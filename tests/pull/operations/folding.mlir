@@ -1,0 +1,21 @@
+func.func public @main(%x: tensor<3x4xi8>, %y: tensor<4x2xi8>, %b: tensor<3x4xi1>, %f: tensor<3x4xf32>, %g: tensor<3x4x2xf32>, %h: tensor<3x40xi32>) -> (tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>) {
+  %z = stablehlo.constant dense<0> : tensor<i8>
+  %m = stablehlo.constant dense<-128> : tensor<i8>
+  %o = stablehlo.constant dense<false> : tensor<i1>
+  %fz = stablehlo.constant dense<0.0> : tensor<f32>
+  %lo = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %iz = stablehlo.constant dense<-7> : tensor<i32>
+  %sum = stablehlo.constant dense<0> : tensor<i32>
+  %ones = stablehlo.constant dense<-1> : tensor<i32>
+  %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x4xi8>, tensor<i8>) -> tensor<3xi8>
+  %1 = stablehlo.reduce(%x init: %m) applies stablehlo.maximum across dimensions = [0, 1] : (tensor<3x4xi8>, tensor<i8>) -> tensor<i8>
+  %2 = stablehlo.reduce(%b init: %o) applies stablehlo.or across dimensions = [0] : (tensor<3x4xi1>, tensor<i1>) -> tensor<4xi1>
+  %3 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<3x4xi8>, tensor<4x2xi8>) -> tensor<3x2xi32>
+  %4 = stablehlo.reduce(%f init: %fz) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>
+  %5 = stablehlo.reduce(%f init: %lo) applies stablehlo.maximum across dimensions = [0, 1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<f32>
+  %6 = stablehlo.dot_general %f, %g, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<3x4xf32>, tensor<3x4x2xf32>) -> tensor<3x2xf32>
+  %7 = stablehlo.reduce(%h init: %iz) applies stablehlo.maximum across dimensions = [1] : (tensor<3x40xi32>, tensor<i32>) -> tensor<3xi32>
+  %8 = stablehlo.reduce(%h init: %ones) applies stablehlo.and across dimensions = [0, 1] : (tensor<3x40xi32>, tensor<i32>) -> tensor<i32>
+  %9 = stablehlo.reduce(%h init: %sum) applies stablehlo.add across dimensions = [1] : (tensor<3x40xi32>, tensor<i32>) -> tensor<3xi32>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9 : tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>
+}

@@ -1,0 +1,88 @@
+"""Each float law that holds exactly is held against IEEE 754: every f16 with every f16 of a grid, and drawn f32."""
+
+import numpy as np
+import pytest
+
+from hlo_lower.verify.pull import LAWS
+
+EVERY_F16 = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16).view(np.float16)
+GRID_F16 = EVERY_F16[::1031]
+RNG = np.random.default_rng(0)
+DRAWN_F32 = np.concatenate(
+    [RNG.integers(0, 1 << 32, 40_000, np.uint64).astype(np.uint32).view(np.float32),
+     np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-45, -1e-45, 3.4e38], np.float32)]
+)  # fmt: skip
+
+
+def pairs():
+    """Operands, of each type."""
+    yield np.repeat(EVERY_F16, len(GRID_F16)), np.tile(GRID_F16, len(EVERY_F16))
+    yield DRAWN_F32, RNG.permutation(DRAWN_F32)
+
+
+def maximum(a, b):
+    """As StableHLO has it: -0 is below 0."""
+    return np.where((a == b) & (a == 0), np.where(np.signbit(a), b, a), np.maximum(a, b))
+
+
+def _choice(x, y):
+    return [(np.add(x, np.where(y > 0, y, x.dtype.type(2))), np.where(y > 0, x + y, x + x.dtype.type(2)))]
+
+
+def _wide(x):
+    return [(x, x.astype(np.float64).astype(x.dtype)), (x, x.astype(np.float32).astype(x.dtype))]
+
+
+SIDES = {
+    "commutes": lambda x, y: [(x + y, y + x), (x * y, y * x), (maximum(x, y), maximum(y, x))],
+    "constants": lambda x, y: [(x + y, (x.astype(np.float64) + y.astype(np.float64)).astype(x.dtype))],
+    "neutral": lambda x, y: [(x * x.dtype.type(1), x), (x / x.dtype.type(1), x), (x + x.dtype.type(-0.0), x),
+                             (x - x.dtype.type(0), x), (maximum(x, x.dtype.type(-np.inf)), x)],
+    "difference": lambda x, y: [(x - y, x + (-y))],
+    "power of two": lambda x, y: [(x / x.dtype.type(c), x * x.dtype.type(1 / c)) for c in (2, 0.25, -8, 0.5)],
+    "signs": lambda x, y: [((-x) * y, -(x * y)), (x / (-y), -(x / y)), (np.negative(-x), x), (np.abs(-x), np.abs(x))],
+    "round trip": lambda x, y: _wide(x),
+    "choice inside": _choice,
+}  # fmt: skip
+"""Both sides of each law."""
+
+BY_TERMS = {"one NaN", "complex parts"}
+"""Laws of which nothing is computed: what they say of terms is tested by `test_laws.py`."""
+
+
+def differing(sides):
+    """How many elements differ, NaN bits aside."""
+    one, other = sides
+    assert one.dtype == other.dtype
+    unsigned = f"u{one.dtype.itemsize}"
+    return int(np.sum((one.view(unsigned) != other.view(unsigned)) & ~(np.isnan(one) & np.isnan(other))))
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_a_law_holds_bit_for_bit(name):
+    """Both sides are the same numbers."""
+    with np.errstate(all="ignore"):
+        for x, y in pairs():
+            assert [differing(sides) for sides in SIDES[name](x, y)] == [0] * len(SIDES[name](x, y))
+
+
+def test_every_law_that_holds_exactly_is_held_against_ieee():
+    """A new law of floats has its sides here."""
+    assert {law.name for law in LAWS.values() if (law.kind, law.holds) == ("floats", "exactly")} == {*SIDES, *BY_TERMS}
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [
+        lambda x, y: (x + x.dtype.type(0), x),
+        lambda x, y: (np.maximum(x, x.dtype.type(-1e4)), x),
+        lambda x, y: (x - y, y - x),
+        lambda x, y: (x / x.dtype.type(3), x * x.dtype.type(1 / 3)),
+        lambda x, y: (x * x.dtype.type(0), x.dtype.type(0) * np.ones_like(x)),
+        lambda x, y: ((x + y) + y, x + (y + y)),
+    ],
+)
+def test_what_is_no_law_is_seen(sides):
+    """The comparison fails for what looks like a law."""
+    with np.errstate(all="ignore"):
+        assert all(differing(sides(x, y)) for x, y in pairs())

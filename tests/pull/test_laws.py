@@ -1,0 +1,153 @@
+"""Each law of an op says of an element what XLA computes: its terms, evaluated at random places of small tensors."""
+
+import inspect
+import re
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("z3")
+
+from evaluated import Evaluated, bits_of, z3
+
+from hlo_lower.ir import mlir
+from hlo_lower.testing.fuzz.case import case_of_seed
+from hlo_lower.testing.fuzz.case_arguments import arguments_of
+from hlo_lower.testing.fuzz.module_text import module_text
+from hlo_lower.verify.pull import congruence, elementwise, floats, folding, loops, moving, prover
+from hlo_lower.verify.pull.derive import PULLS, _law
+from hlo_lower.verify.pull.prover import Prover
+from hlo_lower.verify.read.program import Program
+from hlo_lower.verify.run import Executable, read_signature
+
+SEEDS = (1, 2, 3, 5, 6, 7)
+
+DRAWS = 8
+PLACES = 24
+"""Places of a result that are looked at."""
+
+FOLDER = Path(__file__).parent / "operations"
+MODULES = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.mlir"))}
+
+
+def drawn(aval, rng):
+    """An array in which the ends of the type, 0 and small numbers are frequent."""
+    if aval.dtype == np.bool_:
+        return rng.integers(0, 2, aval.shape).astype(bool)
+    if aval.dtype.kind not in "iu":
+        return (rng.integers(-8, 9, aval.shape) / 4).astype(aval.dtype)
+    info = np.iinfo(aval.dtype)
+    ends = rng.choice(np.array([info.min, info.max, 0, 1, 2, 7], aval.dtype), aval.shape)
+    small = rng.integers(-3 if info.min else 0, 6, aval.shape)
+    return np.where(rng.random(aval.shape) < 0.3, ends, small).astype(aval.dtype)
+
+
+def wrong_elements(text, chain, given=(), rounding="unfused", law=_law):
+    """The elements of which the laws say something else than XLA computes, on drawn arguments or the given ones."""
+    program = Program(mlir.parse_module(text))
+    prover = Prover((program, program), law, seconds=60, oob="xla", chain=chain)
+    terms = []
+    for value in program.entries["main"].returned:
+        terms.append(prover.element(0, value, prover.positions.place("p", prover.type_of(0, value)[0])))
+    executable, avals = Executable(text, rounding), read_signature(program.raw).arguments
+    found, rng = [], np.random.default_rng(0)
+    for inputs in given or [[drawn(aval, rng) for aval in avals] for _ in range(DRAWS)]:
+        evaluated = Evaluated(prover, inputs)
+        for number, (expected, term) in enumerate(zip(executable.run(inputs), terms, strict=True)):
+            places = list(np.ndindex(*expected.shape))
+            for at in [places[k] for k in rng.permutation(len(places))[:PLACES]]:
+                dims = enumerate(zip(at, expected.shape, strict=True))
+                value = evaluated(term, {f"p{d} of {n}": z3.BitVecVal(k, 32) for d, (k, n) in dims})
+                known = z3.is_true(value) if expected.dtype == bool else value.as_long()
+                here = expected[at]
+                wanted = bool(here) if expected.dtype == bool else bits_of(here, value.size())
+                if known != wanted and here == here:
+                    found.append((number, at, here, known))
+    return found
+
+
+@pytest.mark.parametrize(("name", "chain"), [*((name, 1) for name in MODULES), ("folding", 32)])
+def test_a_law_says_what_xla_computes(name, chain):
+    """At every place of the results, the folds as folds and written out."""
+    rounding = "unfused" if name.startswith("floats") else "quick"
+    assert wrong_elements(MODULES[name], chain, rounding=rounding) == []
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(6, 200))])
+def test_a_scatter_is_what_xla_computes(seed):
+    """Scatters of every form of dimension numbers, with indices around every edge."""
+    case = case_of_seed(seed)
+    if len(case.operands) > 1 or case.converted:
+        pytest.skip("several accumulators, or a body in a wider type")
+    assert wrong_elements(module_text([case]), 1, [arguments_of(case, 0).all]) == []
+
+
+def test_each_law_is_tested():
+    """Each op of the table stands in one of the modules; of elementwise ops those that are more than a symbol."""
+    named = set(re.findall(r"(?:stablehlo|chlo)\.\w+", " ".join(MODULES.values()))) | {"stablehlo.scatter"}
+    symbols = {op for op, law in PULLS.items() if law is elementwise.elementwise}
+    assert {op for op in PULLS if op not in named | symbols} == set()
+
+
+BROKEN = {
+    "moving": [
+        (moving, "at.positions.reshaped(at.place, shape, to)", "[number(0)] * len(to)"),
+        (moving, "number(a) + term * number(s)", "number(a) + term"),
+        (moving, "number(n - 1) - t", "number(n) - t"),
+        (moving, 'enumerate(integers(at, "permutation"))', 'enumerate(integers(at, "permutation")[::-1])'),
+        (moving, "number(0) if size == 1 else at.place[dim] for", "number(0) for"),
+        (moving, "at.place[dim] - number(begin)", "at.place[dim]"),
+        (moving, "z3.URem(moved, step) == 0, ", ""),
+        (moving, "moved = term - number(low)", "moved = term + number(low)"),
+    ],
+    "slices": [(moving, "room = [n - m for", "room = [n for"), (moving, "t - a) for t, a", "t) for t, a")],
+    "gathering": [
+        (moving, "element, size - sizes[dim])", "element, size)"),
+        (moving, "batch[axis - (numbers.index_vector_dim < axis)]", "batch[0]"),
+    ],
+    "bits": [
+        (elementwise, "terms[::-1]", "terms"),
+        (elementwise, "found = pieces[-1]", "found = pieces[0]"),
+        (elementwise, "(yield at.operand(0, at.place[:-1]))", "(yield at.operand(0, [number(0)]))"),
+    ],
+    "floats": [
+        (elementwise, "return chosen(test, yes, (yield at.operand(2)))", "return yes"),
+        (floats, 'return self.float("add", [args[0], self.negate(args[1], element)], element)', "return args[0]"),
+        (floats, "z3.Extract(element.bits - 1, element.bits - 1, term) == 1", "z3.BoolVal(False)"),
+    ],
+    "folding": [
+        (folding, "iter(at.place[len(batching[0]) :])", "iter(at.place)"),
+        (folding, "for d in dims if shape[d] != 1}", "for d in dims[:1] if shape[d] != 1}"),
+    ],
+    "control": [
+        (loops, "reversed(range(len(bodies)))", "range(len(bodies))"),
+        (loops, "return count.begin + here.numbers", "return count.begin + number(1) + here.numbers"),
+        (congruence, "zip(body.arguments, args, strict=True)}", "zip(body.arguments, args[::-1], strict=True)}"),
+    ],
+}  # fmt: skip
+"""Laws broken in one place, by the module that shows it."""
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "old", "new"), [(k, *what) for k, whats in BROKEN.items() for what in whats]
+)
+def test_a_broken_law_is_seen(name, module, old, new, monkeypatch):
+    """What it says of an element is not what XLA computes, or it says nothing that can be computed."""
+    source = inspect.getsource(module)
+    assert source.count(old) == 1, source.count(old)
+    fake = types.ModuleType(module.__name__)
+    exec(compile(source.replace(old, new), module.__file__, "exec"), fake.__dict__)
+    monkeypatch.setattr(prover, "Arithmetic", getattr(fake, "Arithmetic", prover.Arithmetic))
+    for user in (folding, loops):
+        for own in (user.__dict__.keys() & fake.__dict__.keys()) - {"__name__", "__file__", "__spec__", "__doc__"}:
+            if getattr(fake.__dict__[own], "__module__", "") == module.__name__ and user is not module:
+                monkeypatch.setattr(user, own, fake.__dict__[own])
+
+    def law(at):
+        real = PULLS.get(at.op.name, congruence.same_function)
+        return getattr(fake, real.__name__, real)(at) if real.__module__ == module.__name__ else real(at)
+
+    rounding = "unfused" if name.startswith("floats") else "quick"
+    assert wrong_elements(MODULES[name], 1, rounding=rounding, law=law) != []

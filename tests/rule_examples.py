@@ -1,0 +1,153 @@
+"""The examples of the rules: each file of tests/golden is a small module, named after the rule that has to lower it.
+
+`RULE.mlir`, or `RULE-variant.mlir` for one more; those of scatters stand in the folder itself, others in `kinds`. The
+first line gives the options of `hl.lower` ("// options: oob=spec prefer=mask;few_windows=2"), with a target of TARGETS
+or a built-in one; the CHECK lines, which the package filecheck reads, say what comes out.
+
+    python tests/rule_examples.py      write what is generated from them: lowering/built_ops.txt and docs/rules.md
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import hlo_lower as hl
+from hlo_lower.base.installed import WITHOUT
+from hlo_lower.lowering.engine import engine
+from hlo_lower.lowering.kinds import BUILT_OPS_FILE
+from hlo_lower.lowering.plain.older_op import OlderOp
+from hlo_lower.lowering.single_ops.plain_op import PlainOp
+from hlo_lower.ops.quirks import QUIRKS
+from hlo_lower.ops.targets.costs import COSTS
+
+GOLDEN = Path(__file__).parent / "golden"
+RULES_PAGE = Path(__file__).parents[1] / "docs" / "rules.md"
+
+OP_FORMS = [q.word for q in QUIRKS if any(map(q.is_cured_by, ("op", "stablehlo.gather", "stablehlo.reverse")))]
+SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
+SIGNED = {f"stablehlo.{op}": ["i1", "i32", "f32"] for op in ("add", "minimum", "and", "xor", "subtract")}
+NO_PAIRS = COSTS.with_entry("rank_pair", 1e9)
+CONTROL = ("while", "case", "if", "map", "optimization_barrier", "custom_call")
+
+
+def target(name: str, *refused: str, **more: Any) -> hl.Target:
+    """A target that refuses scatters and these ops."""
+    return hl.Target(name, refused={**SCATTER, **{f"stablehlo.{op}": "none" for op in refused}}, **more)
+
+
+TARGETS = {
+    "no_control": target("no_control", *CONTROL),
+    "no_if": target("no_if", "if"),
+    "few_branches": target("few_branches", refused_forms=["case of three branches"]),
+    "in_bounds": target("in_bounds", gather="in_bounds"),
+    "no_gather": target("no_gather", "gather"),
+    "no_reverse": target("no_reverse", "reverse"),
+    "no_sort": target("no_sort", "sort"),
+    "no_pairs": target("no_pairs", "sort", costs=NO_PAIRS),
+    "short_text": target("short_text", "sort", costs=NO_PAIRS.with_entry("few_stages", 1).with_entry("few_windows", 1)),
+    "plain": target("plain", legalize=True),
+    "signed_only": target("signed_only", op_dtypes=SIGNED),
+    "real_only": target("real_only", refused_dtypes={"complex<f32>": "none"}),
+    "only_xor": target("only_xor", op_dtypes={"stablehlo.and": ["i1"]}),
+    "no_matrices": target("no_matrices", "custom_call", "cholesky", "triangular_solve"),
+    "finite": target("finite", refused_forms=["constant Inf", "compare TOTALORDER"]),
+    "positive": target("positive", refused_forms=["sine or tangent below 0", "power below 0"]),
+    "no_forms": target("no_forms", refused_forms=OP_FORMS),
+    "few_dims": target("few_dims", max_rank={"*": 4}),
+    "takes_square": target("takes_square", legalize=True, composites=["chlo.square"]),
+} | {f"no_{op}": target("npu", op) for op in (kind.value.partition(".")[2] for kind in (*PlainOp, *OlderOp))}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A small module and how it is lowered.
+
+    Attributes:
+      path: its file.
+    """
+
+    path: Path
+
+    @property
+    def rule(self) -> str:
+        """The rule that has to lower it."""
+        return self.path.stem.partition("-")[0]
+
+    @property
+    def told(self) -> dict[str, str]:
+        """The options as they are written."""
+        head, mark, told = self.path.read_text().partition("\n")[0].partition("options:")
+        assert (head, mark) == ("// ", "options:"), self.path
+        return dict(pair.split("=", 1) for pair in told.split())
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keywords of `hl.lower`."""
+        found: dict[str, Any] = self.told
+        name = found.get("target", "stablehlo")
+        found["target"] = TARGETS.get(name, name)
+        if "prefer" in found:
+            found["prefer"] = found["prefer"].split(";")
+        if "trust_flags" in found:
+            found["trust_flags"] = found["trust_flags"] == "True"
+        return found
+
+    @cached_property
+    def _lowered(self) -> tuple[hl.Lowered, set[str]]:
+        built, keep = set[str](), engine.keep_attributes
+
+        def noting(node: Any, values: Any, build: Any, *args: Any, **kwargs: Any) -> Any:
+            values = keep(node, values, build, *args, **kwargs)
+            is_inlined = node.name == "stablehlo.sort"  # whose comparator becomes ops of whole tensors
+            own = {inner.name for block in node.blocks for inner in block.nodes if not is_inlined}
+            built.update({made.name for made in build.built} - own - {"stablehlo.return"})
+            return values
+
+        with mock.patch.object(engine, "keep_attributes", noting):
+            return hl.lower(self.path, **self.options), built
+
+    @property
+    def lowered(self) -> hl.Lowered:
+        """What it is lowered to, once in a process."""
+        return self._lowered[0]
+
+    @property
+    def built(self) -> set[str]:
+        """The names of the ops that rules built, but for those of the op's own region."""
+        return self._lowered[1]
+
+
+SCATTERS = [Example(path) for path in sorted(GOLDEN.glob("*.mlir")) if not path.stem.startswith("refused_")]
+EXAMPLES = [*SCATTERS, *(Example(path) for path in sorted(GOLDEN.glob("kinds/*.mlir")))]
+"""All examples, those of scatters first."""
+
+
+def examples_of(rule: str) -> list[Example]:
+    """The examples of a rule, the plain one first ("mask" before "mask-in_parts")."""
+    return sorted((example for example in EXAMPLES if example.rule == rule), key=lambda example: example.path.stem)
+
+
+def built_ops() -> Mapping[str, set[str]]:
+    """For each rule the ops that it builds in its examples."""
+    rules = sorted({example.rule for example in EXAMPLES})
+    return {rule: set[str]().union(*(example.built for example in examples_of(rule))) for rule in rules}
+
+
+def write_tables() -> None:
+    """Write the ops that rules build, and the table of rules with them."""
+    told = {rule: " ".join(op.removeprefix("stablehlo.") for op in sorted(ops)) for rule, ops in built_ops().items()}
+    BUILT_OPS_FILE.write_text("".join(f"{rule}: {ops}".strip() + "\n" for rule, ops in told.items()))
+    command = [sys.executable, "-m", "hlo_lower", "rules", "--format", "markdown"]
+    table = subprocess.run(command, env={**os.environ, WITHOUT: "1"}, capture_output=True, text=True, check=True).stdout
+    head, mark, rest = RULES_PAGE.read_text().partition("\n<!-- rules")
+    RULES_PAGE.write_text(f"{head}{mark}{rest.partition(chr(10))[0]}\n{table}")
+
+
+if __name__ == "__main__":
+    write_tables()
