@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from threading import Lock
 from time import perf_counter
 from typing import Any, Literal
 
@@ -23,9 +22,6 @@ Array = NDArray[Any]
 
 _ROUNDINGS: tuple[Rounding, ...] = ("quick", "unfused")
 """How a difference is run: as XLA compiles, and without its simplifier, which makes 0 of 0 * NaN."""
-
-_ONE_AT_A_TIME = Lock()
-"""z3's terms live in one context, which two threads must not use at once."""
 
 
 def prove_equal(
@@ -57,9 +53,8 @@ def prove_equal(
     Raises:
       InputError: z3 is not installed, or a text does not parse.
     """
-    solver.require()
     start = perf_counter()
-    with _ONE_AT_A_TIME:
+    with solver.alone():
         try:
             found = _proved(before_text, after_text, timeout_s, oob, trust_flags=trust_flags)
         except Beyond as reason:

@@ -3,8 +3,11 @@
 Everything of z3 is `Any` here: its stubs leave most of it unknown.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 from hlo_lower.base.errors import InputError
@@ -28,6 +31,23 @@ class _Lazy:
 
 
 z3: Any = _Lazy()
+
+
+_ONE_AT_A_TIME = Lock()
+"""z3's terms live in one context, which two threads must not use at once."""
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Keep other threads out of z3, but for one thing, which they cannot help.
+
+    A term that is part of a cycle is freed by Python's collector, in whatever thread that runs. z3 has to be told: else
+    the process ends with SIGSEGV where another thread frees a term while z3 solves.
+    """
+    require()
+    with _ONE_AT_A_TIME:
+        z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
+        yield
 
 
 def is_installed() -> bool:

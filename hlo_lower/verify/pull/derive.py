@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from time import perf_counter
 from types import MappingProxyType
 from typing import Literal
@@ -10,7 +9,7 @@ from typing import Literal
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.proof.solver import alone, z3
 from hlo_lower.verify.pull import congruence, elementwise, folding, loops, moving
 from hlo_lower.verify.pull.prover import At, Prover, Pull
 from hlo_lower.verify.read.program import Program, TooLargeError
@@ -47,9 +46,6 @@ CHAINS = (1, 32)
 """Steps of a fold that are written out: first so few that loops and scatters are folds on both sides, then more."""
 
 NOTHING: Mapping[int, tuple[int, int]] = MappingProxyType({})
-
-_ONE_AT_A_TIME = Lock()
-"""z3's terms live in one context, which two threads must not use at once."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ def derive(
       within: the least and the greatest value of arguments that are single integers, by place.
     """
     start = perf_counter()
-    with _ONE_AT_A_TIME:
+    with alone():
         context = mlir.shared_context(len(before) + len(after))
         try:
             programs = Program(mlir.parse_module(before, context)), Program(mlir.parse_module(after, context))

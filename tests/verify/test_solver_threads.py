@@ -1,0 +1,46 @@
+"""z3 and threads: a term may be freed by another thread than the one that solves."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("z3")
+
+SCRIPT = """
+import gc, threading, time
+from hlo_lower.verify.proof.solver import alone, z3
+
+def free():
+    while not done:
+        gc.collect()
+        time.sleep(0.002)
+
+done = False
+other = threading.Thread(target=free)
+other.start()
+with alone():
+    x, y = z3.BitVecs("x y", 32)
+    for k in range(30):
+        for j in range(20):
+            cycle = [x * y + 20 * k + j, z3.Solver()]
+            cycle.append(cycle)
+        asked = z3.Solver()
+        asked.set("timeout", 50)
+        asked.add(x * y == 12345677 + k, z3.ULT(x, 1 << 16), z3.ULT(y, 1 << 16), x > 3, y > 3)
+        asked.check()
+done = True
+other.join()
+"""
+
+
+def test_another_thread_may_free_a_term():
+    """Cycles of terms are collected in one thread while another one solves; without `alone` this ends with SIGSEGV."""
+    assert subprocess.run([sys.executable, "-c", SCRIPT], check=False).returncode == 0
+
+
+@pytest.mark.sweep
+def test_alone_is_what_prevents_the_crash():
+    """The same without it ends badly in one of five tries."""
+    text = SCRIPT.replace("with alone():", "if True:")
+    assert any(subprocess.run([sys.executable, "-c", text], check=False).returncode for _ in range(5))
