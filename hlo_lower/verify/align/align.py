@@ -18,11 +18,12 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Literal, NamedTuple, TypeAlias
 
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import CONTROL
+from hlo_lower.verify.align.looks import Looks, behind_conversions, has_float_conversions, is_widening, loose_type
 from hlo_lower.verify.read.numbering import Number, Table
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, ops_within
 
@@ -131,9 +132,13 @@ class Side:
                         entered.add(user)
                         heapq.heappush(waiting, (user.order, user))
 
+    def own_numbers(self, op: Op) -> list[Number]:
+        """The numbers of an operation's results by what it reads, whatever is assumed of them."""
+        return self.table.results(self.program, op, self.numbers, self.depth, self._effects.get(op), self._true)
+
     def _renumber(self, op: Op) -> list[ValueId]:
         """Number an operation's results anew; those whose number changes."""
-        own = self.table.results(self.program, op, self.numbers, self.depth, self._effects.get(op), self._true)
+        own = self.own_numbers(op)
         changed: list[ValueId] = []
         for value, number in zip(op.results, own, strict=True):
             number = self.assumed.get(value, number)
@@ -184,6 +189,10 @@ class BodyPair:
         """Whether the other module has a value of the same number, or it stands around the body."""
         return self.other(side).has(side.numbers[value]) or not side.is_own(value)
 
+
+_How: TypeAlias = Literal["look", "readers", "guess"]
+"""How a counterpart is found: by its look; by ops that read it, as they read what is equal beside it; or by some of
+them."""
 
 Dropped = frozenset[tuple[ValueId, ValueId]]
 """Assumptions that turned out wrong."""
@@ -253,16 +262,18 @@ class Aligner:
 
     def _assume(self, pair: BodyPair) -> None:
         """Assume equalities until everything that is returned matches: sure ones first, one guess at a time."""
-        index = _Readers(pair.second)
-        while self._swept(pair, index, is_sure=True) or self._swept(pair, index, is_sure=False):
+        index = _Readers(pair)
+        while any(self._swept(pair, index, how) for how in index.ways):
             pass
         for place, (x, y) in enumerate(zip(pair.first.roots, pair.second.roots, strict=False)):
             if pair.first.numbers[x] != pair.second.numbers[y]:
                 self._equate(pair, x, y, _root_name(pair, place))
+        pair.assumptions = [each for each in pair.assumptions if each.root or not _follows(pair, each)]
 
-    def _swept(self, pair: BodyPair, index: "_Readers", *, is_sure: bool) -> bool:
+    def _swept(self, pair: BodyPair, index: "_Readers", how: "_How") -> bool:
         """Go through the first body once and assume what is told; of guesses the first one only."""
         found = False
+        index.look()
         for op in pair.first.live:
             if op.results and all(pair.second.has(pair.first.numbers[r]) for r in op.results):
                 continue
@@ -272,10 +283,10 @@ class Aligner:
             for x in op.results:
                 if pair.second.has(pair.first.numbers[x]):
                     continue
-                counterpart = self._counterpart(pair, index, x, is_sure=is_sure)
+                counterpart = self._counterpart(pair, index, x, how)
                 if counterpart is not None and self._equate(pair, x, *counterpart):
                     found = True
-                    if not is_sure:
+                    if how == "guess":
                         return True
         return found
 
@@ -301,9 +312,7 @@ class Aligner:
                 return True
         return False
 
-    def _counterpart(
-        self, pair: BodyPair, index: "_Readers", x: ValueId, *, is_sure: bool
-    ) -> tuple[ValueId, str] | None:
+    def _counterpart(self, pair: BodyPair, index: "_Readers", x: ValueId, how: "_How") -> tuple[ValueId, str] | None:
         """The value of the second body that is to be taken as equal to one of the first, and its name as a root."""
         forced = self._forced.get(x)
         if forced is not None and pair.second.is_own(forced) and self._may_be(pair, x, forced):
@@ -312,10 +321,13 @@ class Aligner:
         for place in pair.first.root_places.get(x, ()):
             if place < len(roots) and self._may_be(pair, x, roots[place]):
                 return roots[place], _root_name(pair, place)
+        if how == "look":
+            return next(((y, "") for y in index.that_look_like(x) if self._may_be(pair, x, y)), None)
         for user in pair.first.users.get(x, ()):
-            for other, place in index.alike(pair, user, x):
-                y = other.inputs[place]
-                if self._may_be(pair, x, y) and _agree(pair, user, other, place) == (2 if is_sure else 1):
+            for other, place in index.alike(user, x):
+                y = index.read(other, place, x)
+                wanted = 2 if how == "readers" else 1
+                if y is not None and self._may_be(pair, x, y) and index.agree(user, other, place) == wanted:
                     return y, ""
         return None
 
@@ -346,6 +358,17 @@ class Aligner:
         return True
 
 
+def _follows(pair: BodyPair, assumption: Assumption) -> bool:
+    """Whether two values are equal without being assumed to be, as all that they are computed from is by now."""
+    found: list[Number] = []
+    for side, value in ((pair.first, assumption.first), (pair.second, assumption.second)):
+        op = side.program.makers[value]
+        if op is None or not side.is_own(value):
+            return False
+        found.append(side.own_numbers(op)[op.results.index(value)])
+    return found[0] == found[1]
+
+
 def _root_name(pair: BodyPair, place: int) -> str:
     count = len(pair.first.body.returned)
     return f"result {place}" if place < count else f"operand of effect {place - count}"
@@ -367,37 +390,71 @@ def _is_alike(first: Side, op: Op, second: Side, other: Op) -> bool:
     )
 
 
-def _agree(pair: BodyPair, user: Op, other: Op, place: int) -> int:
-    """How well two readers agree beside the operand at a place: 2 sure, 1 perhaps, 0 not at all."""
-    rest = [
-        pair.first.numbers[a] == pair.second.numbers[b]
-        for i, (a, b) in enumerate(zip(user.inputs, other.inputs, strict=True))
-        if i != place
-    ]
-    if all(rest):
-        return 2 if rest else 1
-    return 1 if any(rest) else 0
-
-
 class _Readers:
-    """The operations of the second body, by what they are, to be found by what is read alike."""
+    """The ops of the second body, by what they are, to be found by what is read alike.
 
-    def __init__(self, side: Side) -> None:
+    Where a body converts floats to floats, both bodies are looked at through these conversions.
+    """
+
+    def __init__(self, pair: BodyPair) -> None:
+        self._pair = pair
+        sides = (pair.first, pair.second)
+        self._is_loose = any(has_float_conversions(side.program, side.body) for side in sides)
+        self._looks = [Looks(s.program, s.live, s.numbers, s.table) for s in sides] if self._is_loose else []
+        self._seen = (-1, -1)
         self._ops: dict[Hashable, list[Op]] = defaultdict(list)
-        for op in side.live:
-            self._ops[_kind(side, op)].append(op)
+        for op in pair.second.live:
+            self._ops[self._kind(pair.second, op)].append(op)
 
-    def alike(self, pair: BodyPair, user: Op, value: ValueId) -> Iterator[tuple[Op, int]]:
-        """Operations of the same kind that the first body has not, with each place at which the value is read."""
-        for other in self._ops.get(_kind(pair.first, user), ()):
-            if any(not pair.first.has(pair.second.numbers[r]) for r in other.results):
+    @property
+    def ways(self) -> "tuple[_How, ...]":
+        """How counterparts are found, the surest way first."""
+        return ("look", "readers", "guess") if self._is_loose else ("readers", "guess")
+
+    def look(self) -> None:
+        """Look at both bodies with what is assumed by now."""
+        state = len(self._pair.assumptions), len(self._pair.within)
+        if state == self._seen:
+            return
+        self._seen = state
+        matched: dict[Hashable, Hashable] = {}
+        for looks, side in zip(self._looks, (self._pair.first, self._pair.second), strict=False):
+            looks.look(partial(self._pair.is_matched, side), matched)
+
+    def alike(self, user: Op, value: ValueId) -> Iterator[tuple[Op, int]]:
+        """Ops of the same kind that the first body has not, with each place at which the value is read."""
+        for other in self._ops.get(self._kind(self._pair.first, user), ()):
+            if any(not self._pair.first.has(self._pair.second.numbers[r]) for r in other.results):
                 for place, read in enumerate(user.inputs):
                     if read == value:
                         yield other, place
 
+    def read(self, other: Op, place: int, like: ValueId) -> ValueId | None:
+        """What an op of the second body reads at a place, as a value of the type of one of the first body."""
+        program = self._pair.second.program
+        value = other.inputs[place]
+        return behind_conversions(program, value, self._pair.first.program.types[like]) if self._is_loose else value
 
-def _kind(side: Side, op: Op) -> Hashable:
-    return op.name, op.attributes, len(op.inputs), tuple(side.program.types[r] for r in op.results)
+    def agree(self, user: Op, other: Op, place: int) -> int:
+        """How well two readers agree beside the operand at a place: 2 sure, 1 perhaps, 0 not at all."""
+        first, second = self._pair.first, self._pair.second
+        rest = [
+            first.numbers[a] == second.numbers[b] or (self._is_loose and self._looks[0].of(a) == self._looks[1].of(b))
+            for i, (a, b) in enumerate(zip(user.inputs, other.inputs, strict=True))
+            if i != place
+        ]
+        if all(rest):
+            return 2 if rest else 1
+        return 1 if any(rest) else 0
+
+    def that_look_like(self, value: ValueId) -> Sequence[ValueId]:
+        """The values of the second body that look like one of the first, of the same type, in order."""
+        key = self._looks[0].of(value), self._pair.first.program.types[value]
+        return self._looks[1].values.get(key, ())
+
+    def _kind(self, side: Side, op: Op) -> Hashable:
+        types = (loose_type(side.program, r) if self._is_loose else side.program.types[r] for r in op.results)
+        return op.name, op.attributes, len(op.inputs), tuple(types)
 
 
 # --- regions ---
@@ -483,13 +540,21 @@ def regions_of(pairs: Iterable[BodyPair]) -> list[Region]:
     found: list[Region] = []
     for pair in pairs:
         groups: list[tuple[list[Assumption], set[Op]]] = []
+        opened = _conversions(pair)
         for assumption in pair.assumptions:
-            ops = {op for op in Region(pair, (assumption,), frozenset()).first if op.inputs}
+            inner = Region(pair, (assumption,), opened).first
+            ops = {op for op in inner if op.inputs and not {pair.first.numbers.get(r) for r in op.results} & opened}
             joined = [group for group in groups if group[1] & ops]
             merged = ([a for group in joined for a in group[0]] + [assumption], ops.union(*(g[1] for g in joined)))
             groups = [*(group for group in groups if group not in joined), merged]
-        found.extend(Region(pair, tuple(outputs), frozenset()) for outputs, _ in groups)
+        found.extend(Region(pair, tuple(outputs), opened) for outputs, _ in groups)
     return found
+
+
+def _conversions(pair: BodyPair) -> frozenset[Number]:
+    """The numbers of narrow floats in a wider type: a piece computes them, so that it knows what they are."""
+    sides = (pair.first, pair.second)
+    return frozenset(s.numbers[op.results[0]] for s in sides for op in s.live if is_widening(s.program, op))
 
 
 # --- counterparts ---

@@ -3,7 +3,7 @@
 Everything of z3 is `Any` here: its stubs leave most of it unknown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -38,7 +38,7 @@ _ONE_AT_A_TIME = Lock()
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def alone() -> Generator[None]:
     """Keep other threads out of z3, but for one thing, which they cannot help.
 
     A term that is part of a cycle is freed by Python's collector, in whatever thread that runs. z3 has to be told: else

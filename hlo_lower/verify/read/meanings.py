@@ -154,13 +154,13 @@ def folded(raw: mlir.RawOperation, known: Sequence[Array | None]) -> Array | Non
       raw: the operation.
       known: the values of its operands.
     """
-    fold = _FOLDS.get(raw.name)
+    operands = [value for value in known if value is not None]
+    fold = _FOLDS.get(raw.name) if len(operands) == len(known) else None
     tensor = mlir.read_tensor_type(raw.results[0].type) if fold is not None and len(raw.results) == 1 else None
     if fold is None or tensor is None or not tensor.is_static:
         return None
-    operands = [value for value in known if value is not None]
     dtype = mlir.dtype_of(tensor.element_name)
-    if dtype is None or len(operands) < len(known):
+    if dtype is None:
         return None
     shape = tuple(int(size or 0) for size in tensor.shape)
     if prod(shape) > MAX_ELEMENTS and not _stays_splat(raw, operands):
