@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 
 from hlo_lower.base.element_types import element_type
+from hlo_lower.verify.pull import folding
 
 z3 = __import__("z3")
 
@@ -112,8 +113,9 @@ class Evaluated:
                 here = dict(zip([b.decl().name() for b in places], [z3.BitVecVal(n, 32) for n in row], strict=True))
                 so_far = self(one.terms[1], {**env, **here, carried.decl().name(): so_far})
             return so_far
-        if kind[0] == "reduce":
-            single, so_far = kind[1], self(one.terms[1], env)
+        if kind[0] in ("reduce", "combined"):
+            single = kind[1]
+            so_far = self(one.terms[1], env) if kind[0] == "reduce" else folding.neutral(single, element_type(kind[2]))
             for row in rows:
                 here = dict(zip([b.decl().name() for b in places], [z3.BitVecVal(n, 32) for n in row], strict=True))
                 so_far = self.combined(single, kind[2], so_far, self(one.terms[0], {**env, **here}))

@@ -61,6 +61,50 @@ def scatter(body, indices="%i"):
 }}"""
 
 
+def summed(filler="-0.0", count=8):
+    """`scatter(ADD)` as a sum at each place, of the updates that go there and of fillers."""
+    return f"""func.func public @main(
+  %x: tensor<1048576xf32>, %i: tensor<8x1xi32>, %u: tensor<8xf32>
+) -> tensor<1048576xf32> {{
+  %f = stablehlo.constant dense<{filler}> : tensor<f32>
+  %j = stablehlo.slice %i [0:{count}, 0:1] : (tensor<8x1xi32>) -> tensor<{count}x1xi32>
+  %k = stablehlo.reshape %j : (tensor<{count}x1xi32>) -> tensor<{count}xi32>
+  %v = stablehlo.slice %u [0:{count}] : (tensor<8xf32>) -> tensor<{count}xf32>
+  %where = stablehlo.broadcast_in_dim %k, dims = [1] : (tensor<{count}xi32>) -> tensor<1048576x{count}xi32>
+  %here = stablehlo.iota dim = 0 : tensor<1048576x{count}xi32>
+  %is = stablehlo.compare EQ, %where, %here : (tensor<1048576x{count}xi32>, tensor<1048576x{count}xi32>)
+    -> tensor<1048576x{count}xi1>
+  %all = stablehlo.broadcast_in_dim %v, dims = [1] : (tensor<{count}xf32>) -> tensor<1048576x{count}xf32>
+  %none = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<1048576x{count}xf32>
+  %those = stablehlo.select %is, %all, %none : tensor<1048576x{count}xi1>, tensor<1048576x{count}xf32>
+  %s = stablehlo.reduce(%those init: %f) applies stablehlo.add across dimensions = [1]
+    : (tensor<1048576x{count}xf32>, tensor<f32>) -> tensor<1048576xf32>
+  %r = stablehlo.add %x, %s : tensor<1048576xf32>
+  return %r : tensor<1048576xf32>
+}}"""
+
+
+IN_ORDER = """func.func public @main(%x: tensor<1024x512xf32>) -> tensor<1024xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %count = stablehlo.constant dense<512> : tensor<i32>
+  %none = stablehlo.constant dense<0.0> : tensor<1024xf32>
+  %w:2 = stablehlo.while(%k = %zero, %v = %none) : tensor<i32>, tensor<1024xf32>
+    cond {
+      %c = stablehlo.compare LT, %k, %count, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %next = stablehlo.add %k, %one : tensor<i32>
+      %part = stablehlo.dynamic_slice %x, %zero, %k, sizes = [1024, 1]
+        : (tensor<1024x512xf32>, tensor<i32>, tensor<i32>) -> tensor<1024x1xf32>
+      %row = stablehlo.reshape %part : (tensor<1024x1xf32>) -> tensor<1024xf32>
+      %t = stablehlo.add %v, %row : tensor<1024xf32>
+      stablehlo.return %next, %t : tensor<i32>, tensor<1024xf32>
+    }
+  return %w#1 : tensor<1024xf32>
+}"""
+"""The sum of each row, in order."""
+
 ASSIGN, ADD = (
     "stablehlo.return %d : tensor<f32>",
     "%s = stablehlo.add %c, %d : tensor<f32>\nstablehlo.return %s : tensor<f32>",
@@ -87,6 +131,7 @@ EQUAL = {
         unary(SUM.format("%x", 1, "1024x512"), shape="1024x512xf32", result="1024xf32"),
         unary(TURN, SUM.format("%t", 0, "512x1024"), shape="1024x512xf32", result="1024xf32"),
     ),
+    "a scatter as a sum": (scatter(ADD), summed()),
     "a reverse of a reverse": (
         unary("%r = stablehlo.optimization_barrier %x : T"),
         unary("%t = stablehlo.reverse %x, dims = [0] : T", "%r = stablehlo.reverse %t, dims = [0] : T"),
@@ -103,6 +148,12 @@ DIFFERENT = {
     "a division by three": (unary(THREE, DIVIDED), unary(THIRD, MULTIPLIED)),
     "clamped indices": (scatter(ADD), scatter(ADD, "%low")),
     "the last writer and a sum": (scatter(ASSIGN), scatter(ADD)),
+    "zeros among what is summed": (scatter(ADD), summed("0.0")),
+    "a summand less": (scatter(ADD), summed(count=7)),
+    "a sum in order and one in any order": (
+        IN_ORDER,
+        unary(SUM.format("%x", 1, "1024x512"), shape="1024x512xf32", result="1024xf32"),
+    ),
     "a sum along the other dim": (
         unary(SUM.format("%x", 1, "1024x1024"), shape="1024x1024xf32", result="1024xf32"),
         unary(SUM.format("%x", 0, "1024x1024"), shape="1024x1024xf32", result="1024xf32"),

@@ -42,8 +42,9 @@ PULLS: Mapping[str, Callable[[At], Pull]] = {
 }
 """The law of each op; any other op is a function of its operands."""
 
-CHAINS = (1, 32)
-"""Steps of a fold that are written out: first so few that loops and scatters are folds on both sides, then more."""
+ATTEMPTS = ((1, False), (32, False), (1, True))
+"""Steps of a fold that are written out, and whether what is combined is so in any order: first so few steps that loops
+and scatters are folds on both sides, then more, then sums as such."""
 
 NOTHING: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
@@ -95,8 +96,8 @@ def derive(
         except TooLargeError as error:
             return Derivation("open", reason=str(error))
         found = Derivation("open")
-        for chain in CHAINS:
-            prover = Prover(programs, _law, seconds=seconds, oob=oob, chain=chain)
+        for chain, any_order in ATTEMPTS:
+            prover = Prover(programs, _law, seconds=seconds, oob=oob, chain=chain, any_order=any_order)
             for place, ends in within.items():
                 prover.bound_argument(place, *ends)
             reason = _open(prover)

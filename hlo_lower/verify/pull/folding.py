@@ -5,6 +5,8 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
+import numpy as np
+
 from hlo_lower.base.element_types import HALF_FLOATS, ElementType
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import COMBINING
@@ -15,11 +17,13 @@ from hlo_lower.verify.pull.floats import F32
 from hlo_lower.verify.pull.moving import index_at, integers
 from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.terms import (
+    IEEE,
     POSITION,
     Term,
     chosen,
     element_of,
     is_truth,
+    literal,
     number,
     sort_of,
     symbols_of,
@@ -74,13 +78,15 @@ def reduce(at: At) -> Pull:
             first = yield from scalars(at, body, [*first, *terms])
         return first[at.result]
     deep, terms = at.deeper(), list[Term]()
-    bound = [deep.positions.variable(f"k{deep.depth}.{j}", size) for j, size in enumerate(sizes.values())]
+    bound = _places(deep, list(sizes.values()))
     here = place(dict(zip(sizes, bound, strict=True)))
     for value in op.inputs[:count]:
         terms.append((yield deep.value(value, here)))
     at.use("fold")
     at.use("order of a fold")
     key = ("reduce", single, element.name, at.result, tuple(sizes.values()))
+    if at.prover.any_order and neutral(single, element) is not None:
+        return at.numbers.compute(single, [first[0], _combined(deep, single, terms[0], [*sizes.values()])], element)
     if single and element.name in HALF_FLOATS:
         at.use("half floats")
         terms, first = ([at.numbers.widen(t, element) for t in ts] for ts in (terms, first))
@@ -103,6 +109,39 @@ def _may_be_written_out(single: str, element: ElementType, first: Term) -> bool:
         return single != "xor"
     neutral = {"add": 0, "xor": 0, "multiply": 1}[single]
     return z3.is_bv_value(first) and first.as_long() == neutral
+
+
+def neutral(single: str, element: ElementType) -> Term | None:
+    """What a combining op leaves any element as it is with; None of half floats, whose steps round, and where unknown.
+
+    -0 of float sums: 0 makes 0 of -0.
+    """
+    if single not in _NEUTRAL or element.is_complex or element.name in HALF_FLOATS:
+        return None
+    if is_truth(element):
+        return z3.BoolVal(single in ("and", "minimum", "multiply"))
+    if element.name in IEEE:
+        return literal(_NEUTRAL[single], element) if isinstance(_NEUTRAL[single], float) else None
+    if not element.is_integer:
+        return None
+    told = {**_NEUTRAL, "add": 0, "multiply": 1, "maximum": element.least, "minimum": element.most}
+    return number(int(told[single]), element.bits)
+
+
+_NEUTRAL = {"add": -0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf, "and": -1, "or": 0, "xor": 0}
+
+
+def _combined(at: At, single: str, term: Term, sizes: Sequence[int]) -> Term:
+    """The elements of a term at all places `k` of dims of some sizes, combined in whatever order the consumer takes."""
+    bound = [variable for variable in _places(at, sizes) if not z3.is_bv_value(variable)]
+    at.use("fold")
+    at.use("any order")
+    key = ("combined", single, at.element.name, tuple(size for size in sizes if size != 1))
+    return at.prover.occurrence(at, key, [term], bound, sort_of(at.element))
+
+
+def _places(at: At, sizes: Sequence[int]) -> list[Term]:
+    return [at.positions.variable(f"k{at.depth}.{j}", size) for j, size in enumerate(sizes)]
 
 
 def dot_general(at: At) -> Pull:
@@ -184,9 +223,8 @@ def scatter(at: At) -> Pull:
     if 0 in sizes:
         return (yield at.operand(at.result))
 
-    def window(here: At, step: Term) -> Terms:
+    def window(here: At, parts: Sequence[Term]) -> Terms:
         """Whether the window of a step covers p, and its elements there."""
-        parts = here.positions.split(step, [sizes[outer[i]] for i in free]) if free else []
         moving = dict(zip(free, parts, strict=True))
         batch = [given[i] if i in given else moving.get(i, number(0)) for i in range(len(outer))]
         tests, place, windows = list[Term](), [number(0)] * len(sizes), iter(numbers.update_window_dims)
@@ -219,16 +257,25 @@ def scatter(at: At) -> Pull:
             found.append((yield here.value(value, place)))
         return found
 
+    steps = [sizes[outer[i]] for i in free]
+    single = combiner(at, body)
+    unit = neutral(single, at.element) if at.prover.any_order and free else None
+    if unit is not None:
+        deep = at.deeper()
+        test, new = yield from window(deep, _places(deep, steps))
+        found = _combined(deep, single, chosen(test, new, unit), steps)
+        return at.numbers.compute(single, [(yield at.operand(0)), found], at.element)
+
     def step(here: At, which: Term, so_far: list[Term]) -> Terms:
-        test, *new = yield from window(here, which)
+        test, *new = yield from window(here, here.positions.split(which, steps) if free else [])
         combined = yield from scalars(here, body, [*so_far, *new])
         return [chosen(test, c, a) for a, c in zip(so_far, combined, strict=True)]
 
-    first: list[Term] = []
+    begin: list[Term] = []
     for k in range(count):
-        first.append((yield at.operand(k)))
+        begin.append((yield at.operand(k)))
     at.use("order of a fold")
-    return (yield from fold(at, prod(sizes[outer[i]] for i in free), first, step))[at.result]
+    return (yield from fold(at, prod(steps), begin, step))[at.result]
 
 
 # --- folds ---

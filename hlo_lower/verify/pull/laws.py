@@ -46,6 +46,12 @@ _LAWS = (
     Law("choice inside", "floats", "x + (c ? y : k) = c ? x + y : x + k; so for multiply, maximum, minimum"),
     Law("fold", "folds", "two folds are equal that begin alike and whose steps are equal at every position"),
     Law("order of a fold", "folds", "reduce, dot_general and scatter combine in row-major order", "by definition"),
+    Law(
+        "any order",
+        "folds",
+        "a scatter or a reduce may combine its elements in any order, which the specification leaves open",
+        "by definition",
+    ),
     Law("counted loop", "folds", "a loop from a to b by 1 whose body writes each position from itself is a fold"),
     Law("last writer", "folds", "a fold that assigns gives what its last step that writes there writes"),
     Law("same function", "congruence", "an op gives the same result for the same operands, attributes and bodies"),

@@ -191,6 +191,7 @@ class Prover:
       seconds: for everything, from now on.
       oob: what a scatter does with windows that reach out: drop them ("xla"), or their outside elements ("spec").
       chain: steps of a fold up to which it is written out.
+      any_order: whether a scatter and a reduce combine in any order; else in row-major order.
     """
 
     def __init__(
@@ -201,9 +202,10 @@ class Prover:
         seconds: float,
         oob: str,
         chain: int,
+        any_order: bool = False,
     ) -> None:
         self.programs, self._pull = programs, pull
-        self.oob, self.chain = oob, chain
+        self.oob, self.chain, self.any_order = oob, chain, any_order
         self.until = monotonic() + seconds
         self.used: dict[str, None] = {}
         self.numbers, self.positions = Arithmetic(lambda law: self.used.setdefault(law), self.know), Positions()
