@@ -117,3 +117,29 @@ def test_only_a_sort_that_stands_for_one_that_is_not_stable_is_taken_as_stable()
         assert "is_stable = false" not in text
         assert is_turned == ("stablehlo.reverse" in text)
         assert not make_stable(first, second)
+
+
+def test_a_nan_that_a_comparator_no_longer_makes_positive(judged_by_runs):
+    """A total order puts a NaN first that has a sign, and last one without."""
+    kind = "tensor<24xf32>"
+
+    def text(chosen):
+        return f"""func.func public @main(%x: tensor<24xi32>, %y: {kind}) -> (tensor<24xi32>, {kind}) {{
+  %s:2 = "stablehlo.sort"(%x, %y) <{{dimension = 0 : i64, is_stable = true}}> ({{
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<f32>, %d: tensor<f32>):
+    %nan = stablehlo.constant dense<0x7FC00000> : tensor<f32>
+    %is = stablehlo.compare NE, %c, %c, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %e = stablehlo.select %is, {chosen}, %c : tensor<i1>, tensor<f32>
+    %f = stablehlo.compare LT, %e, %d, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %less = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %alike = stablehlo.compare EQ, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %g = stablehlo.and %alike, %f : tensor<i1>
+    %r = stablehlo.or %less, %g : tensor<i1>
+    stablehlo.return %r : tensor<i1>
+  }}) : (tensor<24xi32>, {kind}) -> (tensor<24xi32>, {kind})
+  return %s#0, %s#1 : tensor<24xi32>, {kind}
+}}"""
+
+    assert hl.verify(text("%nan"), text("%c")).exit_code == 1
+    turned = text("%nan").replace("select %is, %nan, %c", "select %is, %c, %c")
+    assert hl.verify(text("%c"), turned).exit_code == 0

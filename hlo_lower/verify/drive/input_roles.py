@@ -176,14 +176,14 @@ def other_integers(
 
 
 def with_special_values(rng: np.random.Generator, array: Array) -> Array:
-    """The same array with NaN, infinities and signed zeros in half of its places or more, each as often as the others.
+    """The same array with NaN, infinities and zeros of both signs in half of its places or more, each as often as others.
 
-    Real floats only; types without infinities have NaN for them. No subnormal numbers: XLA's arithmetic on CPU flushes
-    them to zero.
+    Real floats only; types without infinities have NaN for them. A NaN has a sign, too: a total order puts the negative
+    one first. No subnormal numbers: XLA's arithmetic on CPU flushes them to zero.
     """
     if not is_inexact(array) or array.dtype.kind == "c":
         return array
-    special = rng.permutation(np.asarray([np.nan, np.inf, -np.inf, 0.0, -0.0])).astype(array.dtype)
+    special = rng.permutation(np.asarray([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0])).astype(array.dtype)
     chosen = rng.permutation(array.size)[: max((array.size + 1) // 2, special.size)]  # of a few all places
     changed = array.copy().reshape(-1)
     changed[chosen] = special[np.arange(chosen.size) % special.size]
