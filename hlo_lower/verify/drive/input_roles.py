@@ -176,7 +176,7 @@ def other_integers(
 
 
 def with_special_values(rng: np.random.Generator, array: Array) -> Array:
-    """The same array with NaN, infinities and zeros of both signs in half of its places or more, each as often as others.
+    """The same array with NaN, infinities and zeros, of both signs, in half of its places or more, each equally often.
 
     Real floats only; types without infinities have NaN for them. A NaN has a sign, too: a total order puts the negative
     one first. No subnormal numbers: XLA's arithmetic on CPU flushes them to zero.
