@@ -1,14 +1,19 @@
 """Regions that are derived to be equal, without a run: as they stand, or with producers of their inputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.align.corrections import widened
 from hlo_lower.verify.align.loops import values_of
 from hlo_lower.verify.align.piece import Pieces
-from hlo_lower.verify.judges.judge import Terms
+from hlo_lower.verify.bounds.compare import is_inexact
+from hlo_lower.verify.drive.driven_runs import Run
+from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.proof import is_installed
 from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.run import CannotRunError
@@ -26,7 +31,31 @@ VAIN_SECONDS = 12.0
 """Spent on regions that were not derived, after which no further one is tried: they are judged by runs."""
 
 
+Array = NDArray[Any]
+
 _Key: TypeAlias = tuple[str, str, tuple[tuple[int, tuple[int, int]], ...]]
+
+
+@dataclass(frozen=True)
+class SolverRuns:
+    """A run with inputs of a model, and others behind it.
+
+    Attributes:
+      inputs: an array for each input of the region.
+      others: what is run then.
+    """
+
+    inputs: tuple[Array, ...]
+    others: AimedRuns | None
+
+    def next(self, case: Any) -> Iterator[Run]:
+        """The runs, told what the watched values were."""
+        is_special = any(
+            is_inexact(array) and not np.isfinite(array.astype(np.complex128)).all() for array in self.inputs
+        )
+        yield Run("inputs of a model", list(self.inputs), is_special)
+        if self.others is not None:
+            yield from self.others.next(case)
 
 
 @dataclass
@@ -61,6 +90,12 @@ class RegionProofs:
             if wider is not None:
                 wide, found = wider, self.derivation(wider)
         return (wide, found) if found else None
+
+    def runs_of_models(self, region: Region, others: AimedRuns | None) -> AimedRuns | None:
+        """A run with inputs that tell the outputs of a region apart as far as the solver sees, then others."""
+        is_asked = self.may_derive and (self._vain <= VAIN_SECONDS or self._key(region) in self._known)
+        found = self.derivation(region) if is_asked else None
+        return SolverRuns(found.inputs, others) if found is not None and found.inputs else others
 
     def derivation(self, region: Region) -> Derivation | None:
         """Whether the pieces of a region are equal for all inputs that they get; None where it has none."""

@@ -458,7 +458,8 @@ class RegionJudge:
             self._judged[key] = Judgement(judges=THEIR_PARTS)
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
-            found = judge(region, pieces, self._terms, self._interpreter, more=sought, stop_at_first=is_wide)
+            more = self._proofs.runs_of_models(region, sought)
+            found = judge(region, pieces, self._terms, self._interpreter, more=more, stop_at_first=is_wide)
             self._judged[key] = self._proved(region, pieces, found) if self._terms.prove else found
         return self._judged[key]
 

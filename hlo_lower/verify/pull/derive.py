@@ -4,13 +4,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import alone, z3
 from hlo_lower.verify.pull import congruence, elementwise, folding, loops, moving
+from hlo_lower.verify.pull.models import inputs_of
 from hlo_lower.verify.pull.prover import At, Prover, Pull
 from hlo_lower.verify.read.program import Program, TooLargeError
 
@@ -59,6 +62,8 @@ class Derivation:
       reason: why it is open.
       questions: how many were put to z3.
       seconds: what it took.
+      inputs: of an open one arguments for which the terms of an output differ, where all that is uninterpreted, as
+        functions on floats are, is what a model says. They need not differ when they are run.
     """
 
     status: Literal["derived", "open"]
@@ -66,6 +71,7 @@ class Derivation:
     reason: str = ""
     questions: int = 0
     seconds: float = 0.0
+    inputs: tuple[NDArray[Any], ...] = ()
 
     def __bool__(self) -> bool:
         """Whether it is derived."""
@@ -107,10 +113,20 @@ def derive(
                 reason,
                 prover.questions,
                 perf_counter() - start,
+                found.inputs or (_inputs(prover) if reason else ()),
             )
             if found or not any(word in reason for word in ("fold", "reduce", "while", "loop", "time")):
                 break
     return found
+
+
+def _inputs(prover: Prover) -> tuple[NDArray[Any], ...]:
+    """The arguments by which the last question was answered."""
+    try:
+        types = [prover.type_of(0, value) for value in prover.programs[0].entries["main"].arguments]
+    except Beyond:  # an argument that nothing reads
+        return ()
+    return () if prover.model is None else inputs_of(prover.model, types)
 
 
 def _law(at: At) -> Pull:

@@ -192,6 +192,9 @@ class Prover:
       oob: what a scatter does with windows that reach out: drop them ("xla"), or their outside elements ("spec").
       chain: steps of a fold up to which it is written out.
       any_order: whether a scatter and a reduce combine in any order; else in row-major order.
+
+    Attributes:
+      model: what tells apart the terms that were asked about last; None where nothing does.
     """
 
     def __init__(
@@ -212,6 +215,7 @@ class Prover:
         self.facts: dict[str, list[tuple[list[Term], Term]]] = {}
         self.greatest: dict[str, Greatest] = {}
         self.questions = 0
+        self.model: Any = None
         self.origin: dict[str, str] = {}
         self._roots = (Frame(0), Frame(1))
         self._arguments = [
@@ -378,6 +382,7 @@ class Prover:
             if not pending:
                 break
         found = solver.check()
+        self.model = solver.model() if found == z3.sat else None
         return True if found == z3.unsat else False if found == z3.sat else None
 
     def _known_of(self, term: Term) -> list[Term]:
