@@ -28,7 +28,9 @@ TOTAL_SECONDS = 4.0
 """For a region with all that is tried of it."""
 
 VAIN_SECONDS = 12.0
-"""Spent on regions that were not derived, after which no further one is tried: they are judged by runs."""
+"""Spent on regions that were not derived; then further ones are tried as they stand, for `HURRIED_SECONDS` each."""
+
+HURRIED_SECONDS = 0.3
 
 
 Array = NDArray[Any]
@@ -77,13 +79,17 @@ class RegionProofs:
         """Whether regions can be derived: z3 is there, and what they compute is what has to be equal."""
         return not self.terms.is_strict and is_installed()
 
+    @property
+    def _is_hurried(self) -> bool:
+        return self._vain > VAIN_SECONDS
+
     def derived(self, region: Region) -> tuple[Region, Derivation] | None:
         """The region, or it with producers of its inputs, and its derivation; None where none is found."""
-        if not self.may_derive or (self._vain > VAIN_SECONDS and self._key(region) not in self._known):
+        if not self.may_derive:
             return None
         found, spent, wide = self.derivation(region), 0.0, region
         for steps, integers_only in WIDER:
-            if found is None or found:
+            if found is None or found or self._is_hurried:
                 break
             spent += found.seconds
             wider = widened(wide, steps, integers_only=integers_only) if spent < TOTAL_SECONDS else None
@@ -93,8 +99,7 @@ class RegionProofs:
 
     def runs_of_models(self, region: Region, others: AimedRuns | None) -> AimedRuns | None:
         """A run with inputs that tell the outputs of a region apart as far as the solver sees, then others."""
-        is_asked = self.may_derive and (self._vain <= VAIN_SECONDS or self._key(region) in self._known)
-        found = self.derivation(region) if is_asked else None
+        found = self.derivation(region) if self.may_derive else None
         return SolverRuns(found.inputs, others) if found is not None and found.inputs else others
 
     def derivation(self, region: Region) -> Derivation | None:
@@ -104,7 +109,8 @@ class RegionProofs:
             return None
         if key not in self._known:
             first, second, within = key
-            found = derive(first, second, oob=self.terms.oob, within=dict(within), seconds=SECONDS)
+            seconds = HURRIED_SECONDS if self._is_hurried else SECONDS
+            found = derive(first, second, oob=self.terms.oob, within=dict(within), seconds=seconds)
             self._known[key] = found
             self._vain += 0.0 if found else found.seconds
         return self._known[key]

@@ -132,6 +132,11 @@ class Side:
                         entered.add(user)
                         heapq.heappush(waiting, (user.order, user))
 
+    def keep(self, value: ValueId) -> None:
+        """Leave a value the number that it has, whatever is assumed before it: another one has that, too."""
+        if self.may_take_another(value):
+            self.assumed[value] = self.numbers[value]
+
     def own_numbers(self, op: Op) -> list[Number]:
         """The numbers of an operation's results by what it reads, whatever is assumed of them."""
         return self.table.results(self.program, op, self.numbers, self.depth, self._effects.get(op), self._true)
@@ -190,9 +195,9 @@ class BodyPair:
         return self.other(side).has(side.numbers[value]) or not side.is_own(value)
 
 
-_How: TypeAlias = Literal["look", "readers", "guess"]
-"""How a counterpart is found: by its look; by ops that read it, as they read what is equal beside it; or by some of
-them."""
+_How: TypeAlias = Literal["look", "readers", "several", "guess"]
+"""How a counterpart is found: by its look; as the only value that is read beside what is equal; as the first of several
+such; or as one that is read beside some that is equal, and by chance alone."""
 
 Dropped = frozenset[tuple[ValueId, ValueId]]
 """Assumptions that turned out wrong."""
@@ -271,7 +276,7 @@ class Aligner:
         pair.assumptions = [each for each in pair.assumptions if each.root or not _follows(pair, each)]
 
     def _swept(self, pair: BodyPair, index: "_Readers", how: "_How") -> bool:
-        """Go through the first body once and assume what is told; of guesses the first one only."""
+        """Go through the first body once and assume what is told; of what is not sure the first one only."""
         found = False
         index.look()
         for op in pair.first.live:
@@ -323,13 +328,15 @@ class Aligner:
                 return roots[place], _root_name(pair, place)
         if how == "look":
             return next(((y, "") for y in index.that_look_like(x) if self._may_be(pair, x, y)), None)
+        wanted, found = 1 if how == "guess" else 2, dict[ValueId, None]()
         for user in pair.first.users.get(x, ()):
             for other, place in index.alike(user, x):
                 y = index.read(other, place, x)
-                wanted = 2 if how == "readers" else 1
                 if y is not None and self._may_be(pair, x, y) and index.agree(user, other, place) == wanted:
-                    return y, ""
-        return None
+                    found[y] = None
+        if not found or (how == "readers" and len(found) > 1):
+            return None
+        return next(iter(found)), ""
 
     def _may_be(self, pair: BodyPair, x: ValueId, y: ValueId) -> bool:
         first, second = pair.first, pair.second
@@ -353,8 +360,10 @@ class Aligner:
         first_may, second_may = first.may_take_another(x), second.may_take_another(y)
         if second_may and not (first_may and first.has(theirs)):
             second.assume(y, mine)
+            first.keep(x)
         elif first_may:
             first.assume(x, theirs)
+            second.keep(y)
         return True
 
 
@@ -409,7 +418,7 @@ class _Readers:
     @property
     def ways(self) -> "tuple[_How, ...]":
         """How counterparts are found, the surest way first."""
-        return ("look", "readers", "guess") if self._is_loose else ("readers", "guess")
+        return ("look", "readers", "several", "guess") if self._is_loose else ("readers", "several", "guess")
 
     def look(self) -> None:
         """Look at both bodies with what is assumed by now."""
