@@ -31,6 +31,9 @@ Interval: TypeAlias = tuple[Number, Number]
 DEEP = 6
 """Operations behind a branch that are looked at again under what its condition says."""
 
+MOST_UNDER = 200
+"""Operations that are looked at under what choices say, for one value: choices within choices are many ways."""
+
 SLACK = 2.0**-6
 """What rounding moves a float by at most, of itself: of types of one byte, too."""
 
@@ -60,6 +63,7 @@ class Ranges:
 
     def __post_init__(self) -> None:
         self._known: dict[ValueId, Interval] = {}
+        self._under_left = 0
         self._tables = Tables(self.program, self._integer)
         body = self.program.entries["main"]
         self._roots: dict[ValueId, frozenset[ValueId]] = {}
@@ -231,6 +235,7 @@ class Ranges:
         maker = self.program.makers[value]
         if maker is None:
             return self._of_argument(value)
+        self._under_left = MOST_UNDER
         return self._by_law(maker, value, [self._known[v] for v in maker.inputs], {})
 
     def _type(self, value: ValueId) -> Interval:
@@ -439,7 +444,9 @@ class Ranges:
         if value in facts:
             return facts[value]
         maker = self.program.makers[value]
-        if maker is None or not deep or len(maker.results) != 1 or maker.name not in _BY_PLACE:
+        self._under_left -= 1
+        is_told = maker is not None and deep > 0 and self._under_left > 0
+        if maker is None or not is_told or len(maker.results) != 1 or maker.name not in _BY_PLACE:
             return self.of(value)
         if maker.name == names.BROADCAST_IN_DIM and not _keeps_places(maker):
             return self.of(value)
