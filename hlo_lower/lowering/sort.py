@@ -180,18 +180,15 @@ def gathered(build: Builder, column: Value, order: Value) -> Value:
     (a, n, c), shape = column.static_shape, order.static_shape
     flat = order
     if c > 1:
-        flat = _times_plus(build, flat, c, build.iota(shape, 2, "i32"))
+        added = build.iota(shape, 2, "i32")
+        product = build.multiply(flat, build.constant(c, flat.static_shape, flat.element_type))
+        flat = build.add(product, added)
     if a > 1:
         base = build.multiply(build.iota(shape, 0, "i32"), build.constant(n * c, shape, "i32"))
         flat = build.add(flat, base)
     count = order.static_shape[0] * order.static_shape[1] * order.static_shape[2]
     rows = build.gather_rows(build.reshape(column, (a * n * c,)), build.reshape(flat, (count, 1)), 0)
     return build.reshape(rows, shape)
-
-
-def _times_plus(build: Builder, value: Value, factor: int, added: Value) -> Value:
-    product = build.multiply(value, build.constant(factor, value.static_shape, value.element_type))
-    return build.add(product, added)
 
 
 def chosen(build: Builder, hit: Value, column: Value) -> Value:

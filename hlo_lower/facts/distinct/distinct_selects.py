@@ -123,7 +123,4 @@ def _width(ranges: Ranges) -> int:
     return sum(high - low + 1 for low, high in ranges)
 
 
-CHOSEN: Mapping[str, Rule] = {
-    SELECT: _select,
-    REMAINDER: _remainder,
-}
+CHOSEN: Mapping[str, Rule] = {SELECT: _select, REMAINDER: _remainder}

@@ -14,16 +14,7 @@ import numpy as np
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.forms.affine_constants import of_constant
-from hlo_lower.facts.forms.linear import (
-    Element,
-    Linear,
-    Normalized,
-    Position,
-    Start,
-    Symbol,
-    origin,
-    positions,
-)
+from hlo_lower.facts.forms.linear import Element, Linear, Normalized, Position, Start, Symbol, origin, positions
 from hlo_lower.facts.forms.places import Entry, moved
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis, is_tracked
 from hlo_lower.facts.ranges.interval import wrapped_number

@@ -219,8 +219,7 @@ class IndexAnalysis(Provider[Site, Interval]):
         branches = self._under(on_true, subject, when_true), self._under(on_false, subject, when_false)
         # Where the predicate leaves no value for a branch, the branch is not taken.
         condition = condition.between(
-            pick(when_false.lo > when_false.hi, 1, condition.lo),
-            pick(when_true.lo > when_true.hi, 0, condition.hi),
+            pick(when_false.lo > when_false.hi, 1, condition.lo), pick(when_true.lo > when_true.hi, 0, condition.hi)
         )
         return choose(node, condition, *branches)
 

@@ -9,7 +9,7 @@ from hlo_lower.facts.ranges.loop_ranges import keeps_within, uniform, within
 from hlo_lower.facts.values.evidence import Evidence, merge
 from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site
-from hlo_lower.ir.view import Node, Value
+from hlo_lower.ir.view import Node
 from hlo_lower.ops.names import ADD, REDUCE
 
 
@@ -42,7 +42,13 @@ def reduction_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
         return None
     if operand.element_type == "i1":
         return None
-    terms = _folded_at_once(node, operand)
+    # How many elements go into one element of the result.
+    sizes = operand.static_shape
+    if node.name == REDUCE:
+        sizes = tuple(sizes[d] for d in node.integers("dimensions"))
+    else:
+        sizes = node.integers("window_dimensions")
+    terms = prod(sizes)
     low, high = folded.hull()
     low, high = min(terms * low, 0), max(terms * high, 0)
     allowed = type_range(operand.element_type)
@@ -51,13 +57,3 @@ def reduction_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     if allowed is None or not within((low, high), allowed):
         return None
     return uniform(like, (low, high)).because(Evidence.at(node, Code.SUMMED(terms, low, high), why))
-
-
-def _folded_at_once(node: Node, operand: Value) -> int:
-    """How many elements go into one element of the result."""
-    sizes = operand.static_shape
-    if node.name == REDUCE:
-        sizes = tuple(sizes[d] for d in node.integers("dimensions"))
-    else:
-        sizes = node.integers("window_dimensions")
-    return prod(sizes)

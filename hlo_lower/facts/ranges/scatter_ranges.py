@@ -61,18 +61,14 @@ def scatter_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
         return uniform(like, hull).because(Evidence.at(node, Code.SCATTERED(*hull), why))
     if classify_region(block).combiners[number] is not Combiner.ADD:
         return None
-    terms = _windows(node)
+    # How many windows a scatter writes; of one batch where its operand has batching dims.
+    numbers, indices = mlir.ScatterNumbers.of(node.raw), node.operand(len(node.results)).static_shape
+    apart = (numbers.index_vector_dim, *numbers.scatter_indices_batching_dims)
+    terms = prod(size for d, size in enumerate(indices) if d not in apart)
     hull = low + min(terms * least, 0), high + max(terms * most, 0)
     if not within(hull, type_range(value.element_type) or (0, 0)):
         return None
     return uniform(like, hull).because(Evidence.at(node, Code.ADDED(terms, *hull), why))
-
-
-def _windows(node: Node) -> int:
-    """How many windows a scatter writes; of one batch where its operand has batching dims."""
-    numbers, indices = mlir.ScatterNumbers.of(node.raw), node.operand(len(node.results)).static_shape
-    apart = (numbers.index_vector_dim, *numbers.scatter_indices_batching_dims)
-    return prod(size for d, size in enumerate(indices) if d not in apart)
 
 
 _APPLIED: Mapping[Combiner, Callable[[Any, Any], Any]] = {

@@ -229,11 +229,7 @@ def _strategy_of_one(solved: ConstantMap | None) -> Strategy:
 
 
 def _layout(
-    scatter: CanonicalScatter,
-    affine: AffineAnalysis,
-    interval: Interval,
-    region: RegionFacts,
-    in_bounds: InBounds,
+    scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interval, region: RegionFacts, in_bounds: InBounds
 ) -> Layout:
     if scatter.positions <= 1 or in_bounds is InBounds.NEVER or scatter.is_empty:
         return single(scatter)

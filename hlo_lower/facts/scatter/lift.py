@@ -107,11 +107,7 @@ class _Lifter:
 
 
 def _map(
-    build: Builder,
-    graph: Graph,
-    region: Block,
-    inputs: Sequence[Value],
-    captured: Mapping[Value, Value],
+    build: Builder, graph: Graph, region: Block, inputs: Sequence[Value], captured: Mapping[Value, Value]
 ) -> list[Value]:
     """One `stablehlo.map` per result, its region a copy of what computes that result, with what it calls inside.
 

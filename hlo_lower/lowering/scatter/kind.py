@@ -62,13 +62,7 @@ from hlo_lower.ops.subset import Tile
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.ops.targets.target import Target
 
-FAMILIES = (
-    one_window.rules,
-    many_windows.rules,
-    constant.rules,
-    numbered_rows.rules,
-    safe_scatter.rules,
-)
+FAMILIES = (one_window.rules, many_windows.rules, constant.rules, numbered_rows.rules, safe_scatter.rules)
 """The rules of `stablehlo.scatter`: each canonical form is a function under the facts that it is for."""
 
 OWNED = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})

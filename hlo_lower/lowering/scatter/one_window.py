@@ -440,11 +440,7 @@ def _by_select(op: ScatterLowering) -> Sequence[Value]:
 over_all = partial(rules.lowers, SCATTER, subset=Full, in_bounds={InBounds.ALWAYS})
 
 
-@rules.lowers(
-    SCATTER,
-    subset=Empty,
-    form="the operand, converted if the region promotes",
-)
+@rules.lowers(SCATTER, subset=Empty, form="the operand, converted if the region promotes")
 def scatter_to_operand(op: ScatterLowering) -> Sequence[Value]:
     """Replace a scatter that writes nothing by its operand.
 

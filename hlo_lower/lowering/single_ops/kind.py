@@ -26,14 +26,7 @@ class PlainOpKind(Kind):
     ops = frozenset(op.value for op in PlainOp)
     stage = Stage.LOWERED
     domains = PlainFacts.domains
-    families = (
-        arithmetic.rules,
-        reductions.rules,
-        products.rules,
-        fft.rules,
-        random_bits.rules,
-        gather.plain_rules,
-    )
+    families = (arithmetic.rules, reductions.rules, products.rules, fft.rules, random_bits.rules, gather.plain_rules)
 
     def concerns(self, options: Options) -> bool:
         return refuses_forms(options.target, self.name) or super().concerns(options)

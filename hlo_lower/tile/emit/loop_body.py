@@ -28,12 +28,7 @@ class LoopBody:
         self._inside = set(loop.nodes)
 
     def build(
-        self,
-        build: Builder,
-        start: int | Value,
-        size: int,
-        carried: tuple[Value, ...],
-        given: tuple[Value, ...],
+        self, build: Builder, start: int | Value, size: int, carried: tuple[Value, ...], given: tuple[Value, ...]
     ) -> Sequence[Value]:
         """One tile (a `TileBuilder`)."""
         tile = _Tile(self, build, Bindings({ITERATOR: start}), Steps(ITERATOR, self.labels.steps, size))

@@ -127,11 +127,4 @@ def _select(node: Node, operands: Sequence[Interval]) -> Interval:
     return choose(node, operands[0], operands[1], operands[2])
 
 
-BOOLEANS: Mapping[str, Transfer] = {
-    COMPARE: _compare,
-    AND: _and,
-    OR: either,
-    XOR: _xor,
-    NOT: _not,
-    SELECT: _select,
-}
+BOOLEANS: Mapping[str, Transfer] = {COMPARE: _compare, AND: _and, OR: either, XOR: _xor, NOT: _not, SELECT: _select}
