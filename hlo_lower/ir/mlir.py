@@ -374,21 +374,6 @@ def parse_type(text: str) -> RawType:
     return cast(Any, ir.Type).parse(text)
 
 
-def move_to_end(operation: RawOperation, block: RawBlock) -> None:
-    """Move an operation to the end of another block."""
-    block.append(operation)
-
-
-def move_before(operation: RawOperation, other: RawOperation) -> None:
-    """Move an operation to right before another."""
-    operation.move_before(other)
-
-
-def move_after(operation: RawOperation, other: RawOperation) -> None:
-    """Move an operation to right behind another."""
-    operation.move_after(other)
-
-
 def insert_at_begin(block: RawBlock) -> Any:
     """The insertion point at the beginning of a block."""
     return cast(Any, ir.InsertionPoint).at_block_begin(block)
@@ -1025,11 +1010,6 @@ def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     """The entries of a dictionary attribute by name."""
     dictionary = cast(Any, ir.DictAttr)(attribute)
     return {str(named.name): named.attr for named in (dictionary[i] for i in range(len(dictionary)))}
-
-
-def entries_in(attribute: RawAttribute) -> list[RawAttribute]:
-    """The entries of an array attribute, in order."""
-    return list(attribute)
 
 
 def set_type(value: RawValue, raw_type: RawType) -> None:

@@ -36,6 +36,7 @@ SHARDY = "sdy.sharding"
 GSPMD = "mhlo.sharding"
 FRONTEND = "mhlo.frontend_attributes"
 SHARDY_IN_HLO = "xla.sdy.sharding"
+SHARDINGS = frozenset({SHARDY, GSPMD, FRONTEND})
 
 _PER_VALUE = "#sdy.sharding_per_value<["
 _OPENING, _CLOSING = "<[{(", ">]})"

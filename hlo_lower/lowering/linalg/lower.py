@@ -372,7 +372,7 @@ def _fence(node: Node, types: _Types) -> None:
     for result in node.results:
         if (plain := types.signless(result)) is not None:
             cast = before.op(CAST, [result], [plain])
-            mlir.move_after(cast.raw, node.raw)
+            cast.raw.move_after(node.raw)
             _put_behind(result, cast)
     for argument in _arguments(node):
         if (plain := types.signless(argument)) is not None:

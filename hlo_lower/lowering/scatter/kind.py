@@ -43,17 +43,7 @@ from hlo_lower.facts.values.value_numbering import Computed
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.kind import (
-    Candidate,
-    Context,
-    Kept,
-    Kind,
-    Refused,
-    ScatterLowering,
-    Stage,
-    Subject,
-    nothing,
-)
+from hlo_lower.lowering.engine.kind import Candidate, Context, Kept, Kind, Refused, ScatterLowering, Stage, Subject
 from hlo_lower.lowering.scatter import constant, dynamic_shape, many_windows, numbered_rows, one_window, safe_scatter
 from hlo_lower.lowering.scatter.dynamic_shape import DynamicScatterLowering
 from hlo_lower.lowering.scatter.one_window import READING
@@ -270,7 +260,7 @@ def _without_forms(kind: Kind, context: Context, node: Node, reason: Cause, erro
         node=node,
         label=SCATTER,
         candidates=(),
-        given=nothing,
+        given=lambda _facts, _build: None,
         number=number,
         describe=lambda: record,
         decided=Refused(error, reason),

@@ -28,7 +28,7 @@ def found_at(graph: Graph, terms: Terms, node: Node) -> Found | None:
     entries = {} if raw is None else mlir.entries_of(raw)
     if op is None or "operands" not in entries:
         return None
-    roles = [mlir.symbol_name(entry) for entry in mlir.entries_in(entries["operands"])]
+    roles = [mlir.symbol_name(entry) for entry in entries["operands"]]
     if len(roles) != len(node.operands) or len(set(roles)) != len(roles):
         return None
     attributes = {a.name: _read(a.type, a.several, entries[a.name]) for a in op.attributes if a.name in entries}

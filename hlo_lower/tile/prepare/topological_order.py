@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 from hlo_lower.facts.memory.dataflow import used_by
-from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Node
 from hlo_lower.ops.purity import Functional
 
@@ -31,4 +30,4 @@ def put_in_order(block: Block, is_function: Functional) -> None:
                 pending.pop()
                 done[current] = None
     for node in done:
-        mlir.move_before(node.raw, terminator.raw)
+        node.raw.move_before(terminator.raw)
