@@ -14,7 +14,7 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import Change
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
-from hlo_lower.facts.ranges.transfer.booleans import comparison_of
+from hlo_lower.facts.ranges.transfer import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value

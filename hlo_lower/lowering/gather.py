@@ -13,9 +13,8 @@ from math import prod
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
-from hlo_lower.facts.gather.canonical import CanonicalGather, read_gather
+from hlo_lower.facts.gather.canonical import CanonicalGather, gathered_in_order, read_gather
 from hlo_lower.facts.gather.facts import GatherFacts, GatherStrategy, TakenGather, gather_facts
-from hlo_lower.facts.gather.window_order import gathered_in_order
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder

@@ -76,7 +76,7 @@ class Lowered:
 
     def _repr_html_(self) -> str:
         """For notebooks: the line of the repr, the table of the scatters, the memory, and the notes."""
-        from hlo_lower.facts.memory.memory_curve import curves_of
+        from hlo_lower.facts.memory.liveness import curves_of
 
         return notebook_html(f"Lowered {self._told()}", self.records, self.notes, curves_of(self.graph))
 

@@ -8,7 +8,7 @@ import numpy as np
 from jax import Array
 
 from hlo_lower.base.registry import FactsByName, RuleList
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.facts.sort.key_columns import ordered
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject

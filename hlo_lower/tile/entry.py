@@ -3,7 +3,7 @@
 from hlo_lower.base.arguments import silent
 from hlo_lower.base.errors import InputError
 from hlo_lower.facts.memory.dataflow import Dataflow
-from hlo_lower.facts.memory.memory_curve import curves_of
+from hlo_lower.facts.memory.liveness import curves_of
 from hlo_lower.ir.binding import is_symbolic
 from hlo_lower.ir.reader import Source, read
 from hlo_lower.ir.view import Graph

@@ -13,7 +13,7 @@ from hlo_lower.base.drawing.picture import Look
 from hlo_lower.base.memory import memory_svg
 from hlo_lower.cli.plan_page import plan_page
 from hlo_lower.facts.memory.dataflow import Dataflow
-from hlo_lower.facts.memory.memory_curve import curves_of
+from hlo_lower.facts.memory.liveness import curves_of
 from hlo_lower.ir.reader import read
 from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.ops.axes.cut import Steps

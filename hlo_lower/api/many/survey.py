@@ -95,7 +95,7 @@ def survey(
     options, known = options or Options(), registry_of(registry)
     if options.bind:
         graph = bind(graph, dict(options.bind))
-    from hlo_lower.facts.memory.memory_curve import curves_of  # what only classifies does not import it
+    from hlo_lower.facts.memory.liveness import curves_of  # what only classifies does not import it
 
     with lowering():
         found = _trial(graph, options, known, measure=curves_of, with_texts=with_texts)

@@ -13,12 +13,11 @@ from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.errors import InputError, NotLoweredError
 from hlo_lower.base.registry import Choice, CompositeLoweringRegistry, Facts, Rule, RuleList
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
-from hlo_lower.facts.scatter.arrange import Arrangement
 from hlo_lower.facts.scatter.canonical import CanonicalScatter
 from hlo_lower.facts.scatter.facts import ScatterFacts, Strategy
 from hlo_lower.facts.scatter.flat import FlatScatter, flatten
-from hlo_lower.facts.scatter.spread_dims import is_partitioned
-from hlo_lower.facts.scatter.unreduced import unreduced_scatters
+from hlo_lower.facts.scatter.layout import Arrangement
+from hlo_lower.facts.scatter.shardings import is_partitioned, unreduced_scatters
 from hlo_lower.facts.values.value_numbering import ValueNumbering
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder

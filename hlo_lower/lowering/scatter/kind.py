@@ -13,6 +13,7 @@ from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.facts.scatter.classify import classify
+from hlo_lower.facts.scatter.combine import constant_dims
 from hlo_lower.facts.scatter.describe import ScatterPlace, describe, describe_dynamic, describe_refused, of_equivalent
 from hlo_lower.facts.scatter.dynamic import (
     DYNAMIC_SCATTER,
@@ -32,11 +33,9 @@ from hlo_lower.facts.scatter.facts import (
     Unique,
     Windows,
 )
+from hlo_lower.facts.scatter.layout import unfolded
 from hlo_lower.facts.scatter.record import ScatterRecord
-from hlo_lower.facts.scatter.spread_dims import spread_dims
-from hlo_lower.facts.scatter.unfold import unfolded
-from hlo_lower.facts.scatter.uniform_updates import constant_dims
-from hlo_lower.facts.scatter.unreduced import mesh_of
+from hlo_lower.facts.scatter.shardings import mesh_of, spread_dims
 from hlo_lower.facts.values.region import ASSIGNING, Combiner, refuse_side_effects
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.value_numbering import Computed

@@ -23,8 +23,8 @@ from math import prod
 from typing import Any
 
 from hlo_lower.base.registry import DoesNotApply, RuleList, When
-from hlo_lower.facts.scatter.arrange import Part
 from hlo_lower.facts.scatter.facts import Drops, InBounds, Offsets, Parts
+from hlo_lower.facts.scatter.layout import Part
 from hlo_lower.facts.scatter.lift import lift
 from hlo_lower.facts.values.region import ASSIGNING, Combiner
 from hlo_lower.ir.builder import Builder

@@ -6,7 +6,7 @@ from math import pi, sqrt
 import numpy as np
 
 from hlo_lower.base.causes import Code
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import (
     Product,
