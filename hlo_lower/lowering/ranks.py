@@ -18,7 +18,7 @@ from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import ANOTHER_ORDER, Elements, elements_of
 from hlo_lower.lowering.single_ops.products import matrices
 from hlo_lower.ops import names
-from hlo_lower.ops.axes.reduction import ELEMENTWISE
+from hlo_lower.ops.axes.op_axes import ELEMENTWISE
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL, RETURN
 from hlo_lower.ops.targets.target import Target
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.ops.axes.cut import Boundary, OpAxes
-from hlo_lower.ops.axes.reduction import ELEMENTWISE
-from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.ops.axes.cut import Boundary, OpAxes, SubsetRules
+from hlo_lower.ops.axes.op_axes import ELEMENTWISE
 from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, IOTA, REDUCE, RESHAPE, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.spec import CONSTANTS, CONTROL

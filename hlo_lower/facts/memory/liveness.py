@@ -12,7 +12,7 @@ from itertools import accumulate
 from hlo_lower.base.memory import LoopSpan, MemoryCurve
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.ops.names import WHILE
 
 

@@ -7,9 +7,8 @@ from hlo_lower.facts.memory.dataflow import is_of_integers, size_of, type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.ops.axes.dynamic_tile import clamped_start
-from hlo_lower.ops.axes.indexing import clamped_position
-from hlo_lower.ops.axes.reduction import ELEMENTWISE
+from hlo_lower.ops.axes.op_axes import ELEMENTWISE, clamped_position
+from hlo_lower.ops.axes.parts import clamped_start
 from hlo_lower.ops.cleanup import erase_built
 from hlo_lower.ops.names import BROADCAST_IN_DIM, DOT_GENERAL, DYNAMIC_SLICE, GATHER, SLICE
 from hlo_lower.ops.spec import PICKS
