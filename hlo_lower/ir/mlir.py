@@ -1228,6 +1228,15 @@ def walked(operation: RawOperation) -> list[RawOperation]:
     return found
 
 
+def taken_by(operation: RawOperation) -> list[RawValue]:
+    """What an operation takes: its operands, and what its regions take from around it; a value may come twice."""
+    if not len(operation.regions):
+        return list(operation.operands)
+    inside = walked(operation)
+    own = {value for op in inside for value in defined_by(op)}
+    return [value for op in inside for value in op.operands if op is operation or value not in own]
+
+
 def defined_by(operation: RawOperation) -> list[RawValue]:
     """The results of an operation, and the arguments of its blocks."""
     return [*operation.results, *_arguments(operation)]

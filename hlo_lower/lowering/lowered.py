@@ -8,9 +8,8 @@ from typing import Any
 import jax.export
 
 from hlo_lower.base.arguments import shown
-from hlo_lower.base.change import Change
+from hlo_lower.base.change import Change, RefusedOps
 from hlo_lower.base.errors import InputError
-from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir.reader import copied, read
 from hlo_lower.ir.view import Graph

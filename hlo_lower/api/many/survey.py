@@ -5,11 +5,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from hlo_lower.base.change import Change, Outcome
+from hlo_lower.base.change import Change, Outcome, RefusedOps, with_remedies
 from hlo_lower.base.contained.status_board import lowering
 from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.base.memory import MemoryCurve
-from hlo_lower.base.refusals import RefusedOps, with_remedies
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir.binding import bind

@@ -5,6 +5,7 @@ from a start, in a batching dim at the coordinate that the position has there, i
 clamped so that the window lies inside (StableHLO specification, section gather).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -156,10 +157,10 @@ def gathered_in_order(build: Builder, gather: CanonicalGather) -> Value:
     order = row_order(gather.node)
     if order is None:
         [result] = gather.node.results
-        return _gather(build, gather, indices, (numbers.offset_dims, numbers.collapsed_slice_dims), result.static_shape)
+        return _gather(build, gather, indices, numbers.offset_dims, numbers.collapsed_slice_dims, result.static_shape)
     sizes = [gather.positions[k] if what == "position" else gather.shape[k] for what, k in order]
     offsets = tuple(k for k, (what, _) in enumerate(order) if what == "window")
-    found = _gather(build, gather, indices, (offsets, tuple(sorted(numbers.start_index_map))), sizes)
+    found = _gather(build, gather, indices, offsets, sorted(numbers.start_index_map), sizes)
     ordered = sorted(order)  # positions in front
     moved = build.transpose(found, [order.index(place) for place in ordered])
     return gather.result_of(build, build.reshape(moved, (gather.count, *gather.window)))
@@ -169,18 +170,13 @@ def _gather(
     build: Builder,
     gather: CanonicalGather,
     indices: Value,
-    offsets_and_collapsed: tuple[tuple[int, ...], tuple[int, ...]],
-    shape: "list[int] | tuple[int, ...]",
+    offsets: Sequence[int],
+    collapsed: Sequence[int],
+    shape: Sequence[int],
 ) -> Value:
-    numbers, (offsets, collapsed) = gather.numbers, offsets_and_collapsed
-    vector = numbers.index_vector_dim
+    numbers, vector = gather.numbers, gather.numbers.index_vector_dim
     batched = [d - (d > vector) for d in numbers.start_indices_batching_dims]
     told = f"offset_dims = {list(offsets)}, collapsed_slice_dims = {list(collapsed)}, "
     told += f"operand_batching_dims = {list(numbers.operand_batching_dims)}, start_indices_batching_dims = {batched}, "
     told += f"start_index_map = {list(numbers.start_index_map)}, index_vector_dim = {len(gather.positions)}"
-    attributes = {
-        "dimension_numbers": mlir.parse_attribute(f"#stablehlo.gather<{told}>"),
-        "slice_sizes": mlir.dense_i64(gather.window),
-    }
-    result = mlir.tensor_type(shape, mlir.tensor_element(gather.operand.raw.type))
-    return build.op(gather.node.name, [gather.operand, indices], [result], attributes).results[0]
+    return build.gather(gather.operand, indices, told, gather.window, shape)

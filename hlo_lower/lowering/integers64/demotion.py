@@ -186,7 +186,7 @@ def with_original_signature(module_text: str, demotion: Demotion) -> str:
     if not demotion.arguments and not demotion.results:
         return module_text
     function = graph.functions[demotion.entry]
-    inner = _free_name(graph)
+    inner = graph.free_name(INNER)
     with mlir.active(graph.context):
         outer = _declared(function, demotion)
         raw = function.node.raw
@@ -198,11 +198,6 @@ def with_original_signature(module_text: str, demotion: Demotion) -> str:
         raw.attributes["sym_visibility"] = mlir.parse_attribute('"private"')
         _fill(outer, function, inner, demotion)
     return to_text(graph)
-
-
-def _free_name(graph: Graph) -> str:
-    names = (INNER, *(f"{INNER}_{i}" for i in range(len(graph.functions))))
-    return next(name for name in names if name not in graph.functions)
 
 
 def _types(values: list[Value], changed: tuple[DemotedValue, ...]) -> list[mlir.RawType]:

@@ -92,7 +92,7 @@ def written_out(
     top = Builder(mlir.insert_at_end(graph.module.body), node.raw.location)
     types = [", ".join(str(value.raw.type) for value in values) for values in (operands, node.results)]
     signature = {
-        "sym_name": mlir.parse_attribute(f'"{_free_name(graph)}"'),
+        "sym_name": mlir.parse_attribute(f'"{graph.free_name(ALONE)}"'),
         "sym_visibility": mlir.parse_attribute('"private"'),
         "function_type": mlir.parse_attribute(f"({types[0]}) -> ({types[1]})"),
     }
@@ -112,11 +112,6 @@ def written_out(
         raise DoesNotApply(f"jaxlib cannot write it out: {error}") from None
     finally:
         function.raw.erase()
-
-
-def _free_name(graph: Graph) -> str:
-    names = (ALONE, *(f"{ALONE}_{number}" for number in range(len(graph.functions))))
-    return next(name for name in names if name not in graph.functions)
 
 
 class ChloKind(LegalizedKind):

@@ -11,6 +11,7 @@ import numpy as np
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.reader import read
+from hlo_lower.ir.regions import captured_values
 from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.integers64.demotion import (
@@ -236,12 +237,7 @@ def _is_cast(node: Node, carriers: Mapping[str, Carrier]) -> bool:
 
 def _captures(node: Node, carriers: Mapping[str, Carrier]) -> bool:
     """Whether a node's region takes a value that would change from outside of it."""
-    if not node.has_regions:
-        return False
-    inner = mlir.walked(node.raw)
-    own = {value for op in inner for value in mlir.defined_by(op)}
-    taken = (Value(value) for op in inner[1:] for value in op.operands if value not in own)
-    return any(value.is_tensor and value.element_type in carriers for value in taken)
+    return any(value.is_tensor and value.element_type in carriers for value in captured_values(*node.blocks))
 
 
 def _is_within(node: Node, others: Collection[Node]) -> bool:

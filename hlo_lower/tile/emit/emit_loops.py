@@ -14,7 +14,7 @@ from hlo_lower.ops.names import CONSTANT, DYNAMIC_SLICE, REDUCE, WHILE
 from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.tile.emit.loop_body import LoopBody
 from hlo_lower.tile.emit.phases import Loop, LoopPlan, reads_tile
-from hlo_lower.tile.prepare.topological_order import put_in_order
+from hlo_lower.tile.prepare.loop_carries import put_in_order
 
 
 @dataclass(frozen=True)
