@@ -11,9 +11,9 @@ from every_cause import CANONICALIZED, CASES, causes_of, told_of
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.change import RefusedOps
 from hlo_lower.base.english import told
 from hlo_lower.base.memory import LoopSpan, MemoryCurve
-from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.json_report import VERSION, render_json
 from hlo_lower.report.module import ModuleReport

@@ -12,7 +12,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
-from hlo_lower.facts.scatter.spread_dims import spread_dims
+from hlo_lower.facts.scatter.shardings import spread_dims
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable

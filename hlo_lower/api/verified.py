@@ -11,8 +11,7 @@ from hlo_lower.base.arguments import known_names, parted
 from hlo_lower.base.change import Outcome
 from hlo_lower.base.errors import DifferenceError
 from hlo_lower.base.registry import CompositeLoweringRegistry
-from hlo_lower.facts.scatter.application_order import apply
-from hlo_lower.facts.scatter.predicates import Claims, broken
+from hlo_lower.facts.scatter.predicates import Claims, apply, broken
 from hlo_lower.ir import mlir
 from hlo_lower.ir.binding import bind as _bind
 from hlo_lower.ir.binding import is_symbolic, open_sizes

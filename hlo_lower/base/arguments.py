@@ -84,10 +84,7 @@ def function(name: str, value: T, next_step: str) -> T:
     if callable(value):
         return value
     raise InputError(
-        name,
-        f"{shown(value)} is not a function",
-        facts=f"it is of type {type(value).__name__}",
-        next_step=next_step,
+        name, f"{shown(value)} is not a function", facts=f"it is of type {type(value).__name__}", next_step=next_step
     )
 
 

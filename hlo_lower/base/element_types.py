@@ -146,13 +146,7 @@ def _integer(bits: int, *, is_signed: bool, name: str = "") -> ElementType:
 
 
 def _float(
-    name: str,
-    numpy: str,
-    exponent: int,
-    mantissa: int,
-    *,
-    most: float | None = None,
-    smallest: float | None = None,
+    name: str, numpy: str, exponent: int, mantissa: int, *, most: float | None = None, smallest: float | None = None
 ) -> ElementType:
     """A float whose sign, exponent and mantissa are laid out as IEEE 754 does; what differs from it is given."""
     bias = (1 << exponent - 1) - 1

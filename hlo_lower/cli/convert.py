@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered") -> None:
     """Say how many scatters were kept for want of a lowering, and what else the target refuses of the module."""
-    from hlo_lower.base.refusals import SCATTER
+    from hlo_lower.base.change import SCATTER
     from hlo_lower.report.headline import refused_lines
 
     if lowered.unsupported:

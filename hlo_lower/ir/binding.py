@@ -52,10 +52,7 @@ def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
 
 
 def _with_sizes(
-    exported: jax.export.Exported,
-    module: mlir.RawModule,
-    sizes: Mapping[str, int],
-    specification: Specification | None,
+    exported: jax.export.Exported, module: mlir.RawModule, sizes: Mapping[str, int], specification: Specification | None
 ) -> jax.export.Exported:
     """An `Exported` with the sizes in its signature; names that are left open keep the constraints that they have."""
     constraints = () if specification is None else specification.constraints

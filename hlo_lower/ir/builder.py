@@ -220,7 +220,7 @@ class Builder:
         numbers = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], start_index_map = [{axis}]"
         numbers += ", index_vector_dim = 1"
         found = [count if d == axis else n for d, n in enumerate(shape)]
-        return self._gather(value, rows, numbers, [1 if d == axis else n for d, n in enumerate(shape)], found)
+        return self.gather(value, rows, numbers, [1 if d == axis else n for d, n in enumerate(shape)], found)
 
     def gather_window(self, value: Value, start: Value, dims: Sequence[int]) -> Value:
         """The window at a start [len(dims)] in these dims, of extent 1 there, which are left out; all of the others."""
@@ -228,9 +228,10 @@ class Builder:
         numbers = f"offset_dims = {list(range(len(others)))}, collapsed_slice_dims = {list(dims)}, "
         numbers += f"start_index_map = {list(dims)}, index_vector_dim = 0"
         sizes = [1 if d in dims else n for d, n in enumerate(shape)]
-        return self._gather(value, start, numbers, sizes, [shape[d] for d in others])
+        return self.gather(value, start, numbers, sizes, [shape[d] for d in others])
 
-    def _gather(self, value: Value, indices: Value, numbers: str, sizes: Sequence[int], shape: Sequence[int]) -> Value:
+    def gather(self, value: Value, indices: Value, numbers: str, sizes: Sequence[int], shape: Sequence[int]) -> Value:
+        """Windows of these sizes, by dimension numbers as they are printed, as a value of a shape."""
         attributes = {
             "dimension_numbers": mlir.parse_attribute(f"#stablehlo.gather<{numbers}>"),
             "slice_sizes": mlir.dense_i64(sizes),

@@ -374,21 +374,6 @@ def parse_type(text: str) -> RawType:
     return cast(Any, ir.Type).parse(text)
 
 
-def move_to_end(operation: RawOperation, block: RawBlock) -> None:
-    """Move an operation to the end of another block."""
-    block.append(operation)
-
-
-def move_before(operation: RawOperation, other: RawOperation) -> None:
-    """Move an operation to right before another."""
-    operation.move_before(other)
-
-
-def move_after(operation: RawOperation, other: RawOperation) -> None:
-    """Move an operation to right behind another."""
-    operation.move_after(other)
-
-
 def insert_at_begin(block: RawBlock) -> Any:
     """The insertion point at the beginning of a block."""
     return cast(Any, ir.InsertionPoint).at_block_begin(block)
@@ -1027,11 +1012,6 @@ def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     return {str(named.name): named.attr for named in (dictionary[i] for i in range(len(dictionary)))}
 
 
-def entries_in(attribute: RawAttribute) -> list[RawAttribute]:
-    """The entries of an array attribute, in order."""
-    return list(attribute)
-
-
 def set_type(value: RawValue, raw_type: RawType) -> None:
     """Give a value another type; whoever uses it sees the new one."""
     value.set_type(raw_type)
@@ -1246,6 +1226,15 @@ def walked(operation: RawOperation) -> list[RawOperation]:
             blocks = (block for region in current.regions for block in region.blocks)
             pending += reversed([inner.operation for block in blocks for inner in block.operations])
     return found
+
+
+def taken_by(operation: RawOperation) -> list[RawValue]:
+    """What an operation takes: its operands, and what its regions take from around it; a value may come twice."""
+    if not len(operation.regions):
+        return list(operation.operands)
+    inside = walked(operation)
+    own = {value for op in inside for value in defined_by(op)}
+    return [value for op in inside for value in op.operands if op is operation or value not in own]
 
 
 def defined_by(operation: RawOperation) -> list[RawValue]:

@@ -33,6 +33,11 @@ def captured_values(*blocks: Block) -> list[Value]:
     return list(captured)
 
 
+def used_by(node: Node) -> list[Value]:
+    """The values that a node takes: its operands, and what its regions take from around it; one may come twice."""
+    return [Value(raw) for raw in mlir.taken_by(node.raw)]
+
+
 T = TypeVar("T", bound=Hashable)
 
 

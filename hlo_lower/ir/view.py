@@ -374,6 +374,11 @@ class Graph:
         """All nodes that a function stands for, as read: `func.call` and `stablehlo.composite`."""
         return self._index.callers
 
+    def free_name(self, name: str) -> str:
+        """A name that no function has: this one, or one with a number behind it."""
+        names = (name, *(f"{name}_{number}" for number in range(len(self.functions))))
+        return next(one for one in names if one not in self.functions)
+
     def has_other_reference(self, function: str) -> bool:
         """Whether something besides `func.call` may name a function (a composite, a custom call)."""
         return function in self._index.references

@@ -14,24 +14,12 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import Change
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
-from hlo_lower.facts.ranges.transfer.booleans import comparison_of
+from hlo_lower.facts.ranges.transfer import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.lowering.engine.kind import (
-    Candidate,
-    Context,
-    Decision,
-    Kind,
-    OpLowering,
-    Refused,
-    Stage,
-    Subject,
-    as_it_stands,
-    nothing,
-)
+from hlo_lower.lowering.engine.kind import Context, Decision, Kind, OpLowering, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name, refused_of
-from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.plain.custom_call import NOTES
 from hlo_lower.lowering.single_ops.reductions import on_tensors
 from hlo_lower.ops import names
@@ -39,7 +27,7 @@ from hlo_lower.ops.knowledge import LOGIC, NUMPY
 from hlo_lower.ops.names import CASE, CUSTOM_CALL, IF, MAP, OPTIMIZATION_BARRIER, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.quirks.branches import MANY
-from hlo_lower.ops.refused_forms import refused_form, refuses_forms
+from hlo_lower.ops.refused_forms import refused_form
 from hlo_lower.ops.targets.target import Target
 
 # --- integer and boolean scalars that follow from constants, in wrapping arithmetic of the op's own type ---
@@ -486,9 +474,6 @@ class ControlKind(Kind):
     domains = ControlFacts.domains
     families = (rules,)
 
-    def concerns(self, options: Options) -> bool:
-        return super().concerns(options) or refuses_forms(options.target, self.name)
-
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; None where the target takes it, or it stands in one that is lowered first."""
         if not _is_refused(context, node) or _is_within_refused(context, node):
@@ -496,13 +481,11 @@ class ControlKind(Kind):
         if node.name in (CUSTOM_CALL, CONSTRAINT) and not _is_note(context, node):
             return None
         if node.name == MAP and not node.result().is_static:
-            return Subject(self, node, node.name, (), nothing)
+            return self.subject(context, node)
         facts = _facts(context, node)
         is_many = refused_form(context.graph, context.target, node, CONTROL) is MANY
         ways = (Way.ONE, Way.ALL) if node.name == IF or is_many else (Way.ALL,)
-        candidates = [Candidate(replace(facts, way=way)) for way in ways]
-
-        return Subject(self, node, _label(node), candidates, as_it_stands(context, node))
+        return self.subject(context, node, *(replace(facts, way=way) for way in ways), label=_label(node))
 
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) if node.name in (CUSTOM_CALL, CONSTRAINT) else OWNED

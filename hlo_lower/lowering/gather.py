@@ -13,31 +13,20 @@ from math import prod
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
-from hlo_lower.facts.gather.canonical import CanonicalGather, read_gather
+from hlo_lower.facts.gather.canonical import CanonicalGather, gathered_in_order, read_gather
 from hlo_lower.facts.gather.facts import GatherFacts, GatherStrategy, TakenGather, gather_facts
-from hlo_lower.facts.gather.window_order import gathered_in_order
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.extents import Extent, broadcast_like, extent_of, scalar, vector
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.engine.kind import (
-    Candidate,
-    Context,
-    Kind,
-    OpLowering,
-    Refused,
-    Stage,
-    Subject,
-    as_it_stands,
-    nothing,
-)
+from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.loops import StructuredLoop, Values
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
 from hlo_lower.ops.names import ADD, GATHER, OR
-from hlo_lower.ops.refused_forms import refused_form, refuses_forms
+from hlo_lower.ops.refused_forms import refused_form
 
 rules = RuleList()
 in_its_place = partial(rules.lowers, GATHER, taken={TakenGather.NOT})
@@ -53,7 +42,7 @@ class GatherKind(Kind):
     owned = frozenset({"dimension_numbers", "slice_sizes", "indices_are_sorted"})
 
     def concerns(self, options: Options) -> bool:
-        return bool(options.target.gather) or refuses_forms(options.target, self.name) or super().concerns(options)
+        return bool(options.target.gather) or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where it has no canonical one, None where it then needs none."""
@@ -62,7 +51,7 @@ class GatherKind(Kind):
             return None
         found = read_gather(node)
         if found is None:
-            return None if takes is TakenGather.WHOLE else Subject(self, node, GATHER, (), nothing)
+            return None if takes is TakenGather.WHOLE else self.subject(context, node)
         facts = gather_facts(found, context.analysis, takes=takes, costs=context.target.costs_there)
         otherwise = replace(facts, taken=TakenGather.NOT)
         strategies = [Candidate(otherwise.with_strategy(strategy), own="strategy") for strategy in facts.strategies]
@@ -362,8 +351,7 @@ class DynamicGatherKind(GatherKind):
     def read(self, context: Context, node: Node) -> Subject | None:
         if node.is_static:
             return None
-        candidates = (Candidate(DynamicGatherFacts(taken_by(context, node))),)
-        return Subject(self, node, GATHER, candidates, as_it_stands(context, node))
+        return self.subject(context, node, DynamicGatherFacts(taken_by(context, node)))
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         return Code.ONLY_CLAMPED()

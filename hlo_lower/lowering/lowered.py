@@ -8,9 +8,8 @@ from typing import Any
 import jax.export
 
 from hlo_lower.base.arguments import shown
-from hlo_lower.base.change import Change
+from hlo_lower.base.change import Change, RefusedOps
 from hlo_lower.base.errors import InputError
-from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir.reader import copied, read
 from hlo_lower.ir.view import Graph
@@ -76,7 +75,7 @@ class Lowered:
 
     def _repr_html_(self) -> str:
         """For notebooks: the line of the repr, the table of the scatters, the memory, and the notes."""
-        from hlo_lower.facts.memory.memory_curve import curves_of
+        from hlo_lower.facts.memory.liveness import curves_of
 
         return notebook_html(f"Lowered {self._told()}", self.records, self.notes, curves_of(self.graph))
 

@@ -14,22 +14,11 @@ from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.kind import (
-    Candidate,
-    Context,
-    Kind,
-    OpLowering,
-    Refused,
-    Stage,
-    Subject,
-    as_it_stands,
-    nothing,
-)
+from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
 from hlo_lower.lowering.engine.traced import traced
 from hlo_lower.lowering.loops import StructuredLoop
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.plain.chlo import CARRIED
 from hlo_lower.lowering.single_ops.plain_op import Numbers
 from hlo_lower.ops.names import CHOLESKY, CUSTOM_CALL, TRIANGULAR_SOLVE, WHILE
 from hlo_lower.ops.targets.target import Target
@@ -186,7 +175,7 @@ def _why_unknown(node: Node, letter: str, signature: _Signature) -> Cause | None
         ranks = [batch + {"m": 2, "v": 1, "s": 0}[kind] for kind in kinds]
         if [len(value.static_shape) for value in values] != ranks:
             return Code.NAME_IN_DOUBT("signature")
-        known = [mlir.dense_integers(one) for one in mlir.entries_in(attributes[key])] if key in attributes else None
+        known = [mlir.dense_integers(one) for one in attributes[key]] if key in attributes else None
         if known != [_layout(kind, rank) for kind, rank in zip(kinds, ranks, strict=True)]:
             return Code.NAME_IN_DOUBT(key)
     floats = [v.element_type for v in (*node.operands, *node.results) if not v.element.is_integer]
@@ -510,6 +499,7 @@ class LinearAlgebraKind(Kind):
     stage = Stage.FLATTENED
     domains = MatrixFacts.domains
     families = (rules,)
+    owned = None
 
     def concerns(self, options: Options) -> bool:
         """Where an op is refused, or a legal form is asked for."""
@@ -524,14 +514,10 @@ class LinearAlgebraKind(Kind):
             return None
         label = f"{node.name} @{mlir.call_target(node.raw)}" if node.name == CUSTOM_CALL else node.name
         if not node.is_static:
-            return Subject(self, node, label, (), nothing)
+            return self.subject(context, node, label=label)
         is_bounded = context.options.float_mode == "reassociate"
         facts = matrix_facts(node, Numbers.BOUNDED if is_bounded else Numbers.EXACT)
-
-        return Subject(self, node, label, (Candidate(facts),), as_it_stands(context, node))
-
-    def owns(self, node: Node) -> frozenset[str]:
-        return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
+        return self.subject(context, node, facts, label=label)
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """By names: element types come later, and so do loops, which are unrolled in this stage."""

@@ -13,12 +13,12 @@ from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import ANOTHER_ORDER, Elements, elements_of
 from hlo_lower.lowering.single_ops.products import matrices
 from hlo_lower.ops import names
-from hlo_lower.ops.axes.reduction import ELEMENTWISE
+from hlo_lower.ops.axes.op_axes import ELEMENTWISE
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL, RETURN
 from hlo_lower.ops.targets.target import Target
 
@@ -308,9 +308,9 @@ class RankKind(Kind):
         if not has_refused_rank(context.target, node):
             return None
         if not node.is_static:
-            return Subject(self, node, node.name, (), nothing)
+            return self.subject(context, node)
         facts = RankFacts(BY_NAME[node.name], reassociated=context.options.float_mode == "reassociate")
-        return Subject(self, node, node.name, [Candidate(facts)], as_it_stands(context, node))
+        return self.subject(context, node, facts)
 
 
 def join_reshapes(graph: Graph) -> None:

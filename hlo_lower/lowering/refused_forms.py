@@ -8,10 +8,10 @@ import numpy as np
 from jax import Array
 
 from hlo_lower.base.registry import FactsByName, RuleList
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.facts.sort.key_columns import ordered
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.lowering.options import Options
 from hlo_lower.ops.names import CASE, COMPARE, CONSTANT, IF, NEGATE, WHILE
@@ -156,7 +156,5 @@ class RefusedFormKind(Kind):
         if found is None:
             return None
         if not node.is_static and found is not ODD_BELOW_ZERO:
-            return Subject(self, node, node.name, (), nothing)
-        return Subject(
-            self, node, node.name, [Candidate(FormFacts(RefusedForm.of(found)))], as_it_stands(context, node)
-        )
+            return self.subject(context, node)
+        return self.subject(context, node, FormFacts(RefusedForm.of(found)))

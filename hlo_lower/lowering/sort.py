@@ -16,7 +16,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, Refused, Stage, Subject, nothing
+from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.loops import StructuredLoop, Values
 from hlo_lower.ops.names import ADD, BITCAST_CONVERT, GATHER, MAXIMUM, MINIMUM, SLICE, SORT, XOR
@@ -43,7 +43,7 @@ class SortKind(Kind):
             return None
         found = read_sort(node)
         if isinstance(found, Cause):
-            return Subject(self, node, SORT, (), nothing)
+            return self.subject(context, node)
         in_bits = takes_bits(target, (key.value.element_type for key in found.keys))
         facts = sort_strategies(found, target.costs, _gathered(target, node), in_bits=in_bits)
         readers = () if found.readers == (node,) else found.readers
@@ -58,7 +58,7 @@ class SortKind(Kind):
         )
 
     def owns(self, node: Node) -> frozenset[str]:
-        return frozenset({"start_indices", "limit_indices", "strides"}) if node.name == SLICE else self.owned
+        return frozenset({"start_indices", "limit_indices", "strides"}) if node.name == SLICE else super().owns(node)
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         found = read_sort(subject.node)
@@ -180,18 +180,15 @@ def gathered(build: Builder, column: Value, order: Value) -> Value:
     (a, n, c), shape = column.static_shape, order.static_shape
     flat = order
     if c > 1:
-        flat = _times_plus(build, flat, c, build.iota(shape, 2, "i32"))
+        added = build.iota(shape, 2, "i32")
+        product = build.multiply(flat, build.constant(c, flat.static_shape, flat.element_type))
+        flat = build.add(product, added)
     if a > 1:
         base = build.multiply(build.iota(shape, 0, "i32"), build.constant(n * c, shape, "i32"))
         flat = build.add(flat, base)
     count = order.static_shape[0] * order.static_shape[1] * order.static_shape[2]
     rows = build.gather_rows(build.reshape(column, (a * n * c,)), build.reshape(flat, (count, 1)), 0)
     return build.reshape(rows, shape)
-
-
-def _times_plus(build: Builder, value: Value, factor: int, added: Value) -> Value:
-    product = build.multiply(value, build.constant(factor, value.static_shape, value.element_type))
-    return build.add(product, added)
 
 
 def chosen(build: Builder, hit: Value, column: Value) -> Value:

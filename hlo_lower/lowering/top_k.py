@@ -12,7 +12,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.engine import run_stage
-from hlo_lower.lowering.engine.kind import Candidate, Context, Subject, as_it_stands
+from hlo_lower.lowering.engine.kind import Context, Subject
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
 from hlo_lower.lowering.plain.chlo import ChloFacts, ChloKind, TakenChlo
 from hlo_lower.lowering.plain.composite import CompositeKind, composite_facts
@@ -38,7 +38,7 @@ class TopKCompositeKind(CompositeKind):
             return None
         self.called.add(node.body_name)
         facts = composite_facts(context.graph, node, whole=())
-        return Subject(self, node, f'{self.op} "{TOP_K}"', (Candidate(facts),), as_it_stands(context, node))
+        return self.subject(context, node, facts, label=f'{self.op} "{TOP_K}"')
 
 
 class TopKKind(ChloKind):
@@ -55,8 +55,7 @@ class TopKKind(ChloKind):
         is_within = context.graph.function_of(node).name in self._within
         if not is_within and not becomes_sort(context.target, node):
             return None
-        facts = ChloFacts(TakenChlo.WRITTEN_OUT, TOP_K)
-        return Subject(self, node, TOP_K, (Candidate(facts),), as_it_stands(context, node))
+        return self.subject(context, node, ChloFacts(TakenChlo.WRITTEN_OUT, TOP_K))
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """Sorts are what is lowered next."""

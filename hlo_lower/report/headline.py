@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from hlo_lower.base import english
 from hlo_lower.base.causes import Cause
+from hlo_lower.base.change import SCATTER, RefusedOps
 from hlo_lower.base.english import told_kind
-from hlo_lower.base.refusals import SCATTER, RefusedOps
 from hlo_lower.base.short_forms import NOT_MEASURED, plural, printable, seconds
 from hlo_lower.report.module import ModuleReport, Totals
 from hlo_lower.report.place import EXPORT_LOCATIONS

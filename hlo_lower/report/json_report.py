@@ -11,8 +11,7 @@ from dataclasses import asdict, fields
 from typing import Any, TypeVar, cast
 
 from hlo_lower.base.causes import Cause
-from hlo_lower.base.change import Change
-from hlo_lower.base.refusals import RefusedOps
+from hlo_lower.base.change import Change, RefusedOps
 from hlo_lower.facts.scatter.record import Rejection, ScatterRecord
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
 from hlo_lower.report.row import rule_name

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.base.change import Change
+from hlo_lower.base.change import Change, RefusedOps, summed
 from hlo_lower.base.english import told_kind
 from hlo_lower.base.memory import MemoryCurve
-from hlo_lower.base.refusals import RefusedOps, summed
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.place import is_unlocated
 

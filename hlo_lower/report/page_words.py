@@ -10,10 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from hlo_lower.base.causes import Cause
-from hlo_lower.base.change import Change
+from hlo_lower.base.change import Change, RefusedOps
 from hlo_lower.base.english import told, told_kind
 from hlo_lower.base.memory import ESTIMATE, memory_svg
-from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.base.short_forms import printable
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.explain import why

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from hlo_lower.base.arguments import one_of, texts, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.facts.memory.dataflow import Dataflow
-from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ir.view import Value
 from hlo_lower.ops.axes.cut import Boundary
 from hlo_lower.tile.emit.emit_loops import Sizes
 from hlo_lower.tile.emit.phases import cut
@@ -65,13 +65,14 @@ def choice_by_hand(program: Dataflow, hand: ByHand) -> CostedPlan:
 
 
 def _seed(program: Dataflow, hand: ByHand) -> Value:
-    nodes = [node for node in program.nodes if node.results and _is_at(program.graph, node, hand.op)]
+    nodes = [node for node in program.nodes if node.results and fnmatchcase(str(program.graph.location(node)), hand.op)]
     where = f"{program.graph.name}, {hand.op}"
     if not nodes:
+        example = str(program.graph.location(program.nodes[-1])) if program.nodes else "llama.py:88"
         raise InputError(
             where,
             "no op of the entry point is there",
-            facts=f"places are as in {_example(program)}",
+            facts=f"places are as in {example}",
             next_step="hlo-lower report shows places; * and ? stand for letters",
         )
     node = max(nodes, key=lambda node: program.size[node.result()])
@@ -87,11 +88,3 @@ def _seed(program: Dataflow, hand: ByHand) -> Value:
             next_step=f"write --sizes {dims[0]}={hand.size}" if dims else "name another op",
         )
     return node.result()
-
-
-def _is_at(graph: Graph, node: Node, pattern: str) -> bool:
-    return fnmatchcase(str(graph.location(node)), pattern)
-
-
-def _example(program: Dataflow) -> str:
-    return str(program.graph.location(program.nodes[-1])) if program.nodes else "llama.py:88"

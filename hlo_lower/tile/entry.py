@@ -3,13 +3,13 @@
 from hlo_lower.base.arguments import silent
 from hlo_lower.base.errors import InputError
 from hlo_lower.facts.memory.dataflow import Dataflow
-from hlo_lower.facts.memory.memory_curve import curves_of
+from hlo_lower.facts.memory.liveness import curves_of
 from hlo_lower.ir.binding import is_symbolic
 from hlo_lower.ir.reader import Source, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_bytecode, to_text
-from hlo_lower.ops.axes.all_rules import default_subset_rules
-from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.ops.axes.cut import SubsetRules
+from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.by_hand import ByHand, choice_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
 from hlo_lower.tile.emit.emit_loops import emit

@@ -22,7 +22,7 @@ from hlo_lower.base.short_forms import plural, printable
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.view import Value
 from hlo_lower.ops.axes.cut import Steps
-from hlo_lower.ops.axes.tensor_subset import StridedRange, TensorSubset
+from hlo_lower.ops.axes.parts import StridedRange, TensorSubset
 from hlo_lower.tile.emit.emit_loops import is_made_inside, read_around
 from hlo_lower.tile.emit.phases import Loop, LoopPlan
 

@@ -15,8 +15,7 @@ from hlo_lower.ir.reader import read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_bytecode, to_text
 from hlo_lower.lowering.engine.nested_slices import NestedSlices
-from hlo_lower.ops.axes.cut import Boundary
-from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.ops.axes.cut import Boundary, SubsetRules
 from hlo_lower.tile.emit.emit_loops import emit
 from hlo_lower.tile.find.choose import LARGE, NARROW, SLIGHT, CostedPlan, choices, within
 from hlo_lower.tile.find.measure import known, measured

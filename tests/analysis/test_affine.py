@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from hlo_lower.base.causes import Code
-from hlo_lower.facts.forms.affine import AffineAnalysis
-from hlo_lower.facts.forms.affine_constants import fitted
+from hlo_lower.facts.forms.affine import AffineAnalysis, fitted
 from hlo_lower.facts.forms.linear import Element, Linear, Normalized, Position, positions
 from hlo_lower.facts.forms.places import Entry
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis

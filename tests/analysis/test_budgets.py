@@ -12,8 +12,7 @@ import slow_modules as slow
 
 import hlo_lower as hl
 from hlo_lower.facts.forms import affine
-from hlo_lower.facts.forms.affine import AffineAnalysis
-from hlo_lower.facts.forms.affine_constants import fitted
+from hlo_lower.facts.forms.affine import AffineAnalysis, fitted
 from hlo_lower.facts.forms.linear import Linear, Position
 from hlo_lower.facts.forms.places import Entry
 from hlo_lower.facts.ranges import index_facts
@@ -185,7 +184,7 @@ def test_a_splat_is_fitted_at_any_shape(value):
 
 def test_long_constants_are_fitted_in_parts(monkeypatch):
     """An even table is recognised part by part, and one that is uneven in its middle is not."""
-    monkeypatch.setattr("hlo_lower.facts.forms.affine_constants.MAX_PART", 7)
+    monkeypatch.setattr("hlo_lower.facts.forms.affine.MAX_PART", 7)
     values = 5 + 3 * np.arange(40).reshape(8, 5)
     assert fitted(values) == (5, (15, 3))
     values[4, 2] += 1

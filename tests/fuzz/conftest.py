@@ -3,7 +3,7 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.ops.axes.dynamic_tile import DynamicTile
+from hlo_lower.ops.axes.parts import DynamicTile
 from hlo_lower.testing.fuzz.case import ARGUMENT_SETS
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.module_text import module_text

@@ -11,7 +11,7 @@ from random_graphs import program, tiled
 
 import hlo_lower as hl
 from hlo_lower.lowering.linalg import loops
-from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.verify.run import Executable
 
 LOOP = """\

@@ -9,7 +9,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.loops import TiledLoop
 from hlo_lower.ops.axes.cut import Steps
-from hlo_lower.ops.axes.materialize import Bindings, materialize, yield_to
+from hlo_lower.ops.axes.parts import Bindings, materialize, yield_to
 from hlo_lower.verify.run import Executable
 
 COUNT = 7

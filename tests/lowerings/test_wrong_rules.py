@@ -13,9 +13,9 @@ from index_programs import Program, case_of
 import hlo_lower as hl
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.scatter import classify, constant_map
-from hlo_lower.facts.scatter.arrange import Arrangement
+from hlo_lower.facts.scatter.layout import Arrangement
 from hlo_lower.lowering.scatter import constant, many_windows, one_window
-from hlo_lower.ops.axes.dynamic_tile import ShiftedTile
+from hlo_lower.ops.axes.parts import ShiftedTile
 from hlo_lower.verify.judges.definitions import combine_of, scatter
 from hlo_lower.verify.run import Executable
 

@@ -8,7 +8,7 @@ from op_pieces import are_same, attacks
 from random_graphs import are_equal, program, tiled
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
-from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.verify import Assumed, regions, verify
 from hlo_lower.verify.parts import are_equal_by_parts, by_parts
 from hlo_lower.verify.parts.place_laws import each

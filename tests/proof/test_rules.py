@@ -110,7 +110,7 @@ def test_what_is_unknown_is_listed_and_not_proved(capsys):
 
 def test_a_refuted_rule_is_shown_as_a_module(capsys, monkeypatch):
     """The exit code is 1, and the counterexample is a module with its indices and updates."""
-    from hlo_lower.facts.scatter.arrange import Arrangement
+    from hlo_lower.facts.scatter.layout import Arrangement
 
     monkeypatch.setattr(Arrangement, "first_of", lambda self, build, run, last: last)
     assert main(["prove", "wrapped_rows", "--shapes", "4", "--format", "json"]) == EXIT_DIFFERS

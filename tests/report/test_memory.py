@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import hlo_lower as hl
 from hlo_lower.base.memory import LoopSpan, MemoryCurve, memory_lines, memory_svg
-from hlo_lower.facts.memory.memory_curve import MOST_OPS, curves_of
+from hlo_lower.facts.memory.liveness import MOST_OPS, curves_of
 from hlo_lower.ir.reader import read
 from hlo_lower.report.html import render_html
 from hlo_lower.report.json_report import render_json

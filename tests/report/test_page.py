@@ -8,9 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from hlo_lower.base.causes import Code
-from hlo_lower.base.change import Change, Outcome
+from hlo_lower.base.change import Change, Outcome, RefusedOps
 from hlo_lower.base.english import told
-from hlo_lower.base.refusals import RefusedOps
 from hlo_lower.facts.scatter.record import Written
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord
 from hlo_lower.report.html import render_html

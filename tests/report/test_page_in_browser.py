@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from hlo_lower.base.causes import Code
-from hlo_lower.base.refusals import RefusedOps
+from hlo_lower.base.change import RefusedOps
 from hlo_lower.facts.scatter.record import Fact
 from hlo_lower.report.html import render_html
 from hlo_lower.report.json_report import render_json

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
-from hlo_lower.base.refusals import RefusedOps
+from hlo_lower.base.change import RefusedOps
 from hlo_lower.facts.scatter.record import Written
 from hlo_lower.report.explain import explain
 from hlo_lower.report.json_report import render_json, report_data

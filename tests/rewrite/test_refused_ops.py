@@ -6,7 +6,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.api.many.survey import survey
-from hlo_lower.base.refusals import summed
+from hlo_lower.base.change import summed
 from hlo_lower.cli import main
 
 MODULE = """module @m {

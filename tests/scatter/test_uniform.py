@@ -2,7 +2,7 @@
 
 import pytest
 
-from hlo_lower.facts.scatter.uniform_updates import constant_dims
+from hlo_lower.facts.scatter.combine import constant_dims
 from hlo_lower.ir.reader import read
 
 

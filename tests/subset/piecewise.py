@@ -9,8 +9,7 @@ from op_cases import OpCase
 import hlo_lower as hl
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.cut import OpAxes
-from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.ops.axes.cut import OpAxes, SubsetRules
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import Loop, LoopPlan
 from hlo_lower.tile.find.labels import Core, Labels

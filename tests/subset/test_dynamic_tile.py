@@ -7,7 +7,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.dynamic_tile import DynamicTile
+from hlo_lower.ops.axes.parts import DynamicTile
 from hlo_lower.ops.subset import BatchedTile, Empty, Full, Point, Rows, Subset, Tile
 from hlo_lower.verify.run import Executable
 

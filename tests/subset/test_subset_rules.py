@@ -7,12 +7,9 @@ from piecewise import differing
 
 import hlo_lower as hl
 from hlo_lower.base.errors import InputError, RegistryError
-from hlo_lower.ops.axes import halo
-from hlo_lower.ops.axes.all_rules import default_subset_rules
-from hlo_lower.ops.axes.cut import THREADED, AxisLink, Boundary
-from hlo_lower.ops.axes.indexing import is_countable
-from hlo_lower.ops.axes.reduction import ELEMENTWISE
-from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.ops.axes import op_axes
+from hlo_lower.ops.axes.cut import THREADED, AxisLink, Boundary, SubsetRules
+from hlo_lower.ops.axes.op_axes import ELEMENTWISE, default_subset_rules, is_countable
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -175,6 +172,6 @@ def test_extents_that_an_index_type_counts(element, extent, is_right):
 @pytest.mark.parametrize("name", ["convolution_strided", "reduce_window_padded"])
 def test_a_halo_that_is_off_by_one_is_seen(name, monkeypatch):
     """Windows that are read one position too late give something else."""
-    right = halo._moved
-    monkeypatch.setattr(halo, "_moved", lambda build, start, factor, by: right(build, start, factor, by + 1))
+    right = op_axes._moved
+    monkeypatch.setattr(op_axes, "_moved", lambda build, start, factor, by: right(build, start, factor, by + 1))
     assert differing(BY_NAME[name], default_subset_rules())

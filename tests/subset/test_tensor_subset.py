@@ -6,8 +6,7 @@ import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.materialize import Bindings, accumulate, materialize, yield_to
-from hlo_lower.ops.axes.tensor_subset import Offset, StridedRange, TensorSubset
+from hlo_lower.ops.axes.parts import Bindings, Offset, StridedRange, TensorSubset, accumulate, materialize, yield_to
 from hlo_lower.ops.subset import Subset
 from hlo_lower.verify.run import Executable
 

@@ -11,8 +11,7 @@ import numpy as np
 import hlo_lower as hl
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.cut import Boundary
-from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.ops.axes.cut import Boundary, SubsetRules
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import LoopPlan, cut
 from hlo_lower.tile.find.labels import FUSES, core_of, label

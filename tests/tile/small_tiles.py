@@ -6,7 +6,7 @@ import hlo_lower as hl
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.facts.memory.liveness import liveness
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.emit.emit_loops import emit
 from hlo_lower.tile.prepare.normalize import prepare

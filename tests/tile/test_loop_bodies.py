@@ -11,9 +11,8 @@ from hlo_lower.facts.memory.dataflow import ENTERED, Dataflow
 from hlo_lower.facts.memory.liveness import liveness, programs_at_peak
 from hlo_lower.ir import mlir
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.ops.axes.cut import AxisLink, Boundary
-from hlo_lower.ops.axes.indexing import gather_piece
+from hlo_lower.ops.axes.op_axes import default_subset_rules, gather_piece
 from hlo_lower.ops.purity import FUNCTIONS
 from hlo_lower.testing import arguments_of, case_of_seed, module_text, reference
 from hlo_lower.testing.fuzz.sensitivity import overhangs

@@ -13,11 +13,11 @@ from hlo_lower.base.drawing.picture import Look
 from hlo_lower.base.memory import memory_svg
 from hlo_lower.cli.plan_page import plan_page
 from hlo_lower.facts.memory.dataflow import Dataflow
-from hlo_lower.facts.memory.memory_curve import curves_of
+from hlo_lower.facts.memory.liveness import curves_of
 from hlo_lower.ir.reader import read
-from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.ops.axes.cut import Steps
-from hlo_lower.ops.axes.tensor_subset import TensorSubset
+from hlo_lower.ops.axes.op_axes import default_subset_rules
+from hlo_lower.ops.axes.parts import TensorSubset
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.loop_picture import LoopPart, drawn_step
 from hlo_lower.tile.tiled_module import Tiled, TiledLoopRecord, records

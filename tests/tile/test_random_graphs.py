@@ -24,7 +24,7 @@ from random_graphs import (
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.ir.mlir import ScatterNumbers
-from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.verify.judges.definitions import scatter as scatter_in_numpy
 from hlo_lower.verify.run import Executable
 

@@ -11,7 +11,7 @@ import hlo_lower as hl
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.facts.memory.liveness import liveness
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.find import scan_stacks
 from hlo_lower.tile.prepare import rematerialization
 from hlo_lower.tile.prepare.rematerialization import levels, recompute

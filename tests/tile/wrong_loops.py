@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from hlo_lower.lowering import loops
-from hlo_lower.ops.axes.all_rules import default_subset_rules
-from hlo_lower.ops.axes.cut import THREADED, AxisLink
-from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.ops.axes.cut import THREADED, AxisLink, SubsetRules
+from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.emit import emit_loops, loop_body
 
 

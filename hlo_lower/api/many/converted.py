@@ -69,7 +69,7 @@ def converted(
 
 def _for_a_page(source: Source, name: str, lowered: Lowered) -> dict[str, Any]:
     """What is told on a page alone: the text of what was built, and the memory before and after."""
-    from hlo_lower.facts.memory.memory_curve import curves_of
+    from hlo_lower.facts.memory.liveness import curves_of
 
     text = print_module(lowered.graph.module, locations=True, longest=LONGEST)
     built = built_texts(text, lowered.records)

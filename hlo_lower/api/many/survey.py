@@ -5,11 +5,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from hlo_lower.base.change import Change, Outcome
+from hlo_lower.base.change import Change, Outcome, RefusedOps, with_remedies
 from hlo_lower.base.contained.status_board import lowering
 from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.base.memory import MemoryCurve
-from hlo_lower.base.refusals import RefusedOps, with_remedies
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir.binding import bind
@@ -95,7 +94,7 @@ def survey(
     options, known = options or Options(), registry_of(registry)
     if options.bind:
         graph = bind(graph, dict(options.bind))
-    from hlo_lower.facts.memory.memory_curve import curves_of  # what only classifies does not import it
+    from hlo_lower.facts.memory.liveness import curves_of  # what only classifies does not import it
 
     with lowering():
         found = _trial(graph, options, known, measure=curves_of, with_texts=with_texts)

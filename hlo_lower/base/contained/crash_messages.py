@@ -23,12 +23,7 @@ def died_reading(module: str, size: int, code: int) -> InputError:
 def died_working(module: str, code: int) -> InputError:
     """The error for a module that was read, and of which the process that worked on it died."""
     facts = "SIGKILL often means that the memory was used up" if code == -signal.SIGKILL else ""
-    return InputError(
-        module,
-        f"the process that worked on it died: {ending(code)}",
-        facts=facts,
-        next_step=REPORT,
-    )
+    return InputError(module, f"the process that worked on it died: {ending(code)}", facts=facts, next_step=REPORT)
 
 
 def too_late(module: str, size: int) -> InputError:

@@ -240,14 +240,7 @@ def _span(cells: tuple[int, int], size: int, pixels: int) -> tuple[float, float]
 
 MOST_ROWS, MOST_COLUMNS = 8, 32
 
-MARKS = {
-    Look.READ: "=",
-    Look.HELD: "~",
-    Look.WRITTEN: "#",
-    Look.ADDED: "+",
-    Look.AGAIN: "%",
-    Look.OUTSIDE: "o",
-}
+MARKS = {Look.READ: "=", Look.HELD: "~", Look.WRITTEN: "#", Look.ADDED: "+", Look.AGAIN: "%", Look.OUTSIDE: "o"}
 LEGEND = {Look.WRITTEN: "# written", Look.AGAIN: "% may be written again", Look.OUTSIDE: "o outside, dropped"}
 
 

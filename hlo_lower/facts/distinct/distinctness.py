@@ -1,10 +1,9 @@
 """Whether elements of an index tensor differ from one position to the next, and whether they go up.
 
 The walk goes from an element at a symbolic place to what holds it, as `affine` does: ops that move elements change the
-place, calls are looked through with their own arguments. Where the element is a linear form, `along.of_form` tells; for
-what makes distinct elements otherwise there is a rule each: in `reordered` (sort, top_k, gather, scatter, running sums)
-in `mapped` (arithmetic), in `chosen` (choices, remainders). What no rule speaks of is unknown. The flags of an op are
-claims, and are not looked at.
+place, calls are looked through with their own arguments. Where the element is a linear form, `of_form` tells; for
+what makes distinct elements otherwise there is a rule each (`distinct_rules`). What no rule speaks of is unknown. The
+flags of an op are claims, and are not looked at.
 """
 
 from collections.abc import Mapping
@@ -28,9 +27,7 @@ from hlo_lower.facts.distinct.axis_facts import (
     of_form,
     one_of,
 )
-from hlo_lower.facts.distinct.distinct_arithmetic import MAPPED
-from hlo_lower.facts.distinct.distinct_reorderings import REORDERED
-from hlo_lower.facts.distinct.distinct_selects import CHOSEN
+from hlo_lower.facts.distinct.distinct_rules import CHOSEN, MAPPED, REORDERED
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.forms.linear import Linear, Position, positions
 from hlo_lower.facts.forms.places import moved

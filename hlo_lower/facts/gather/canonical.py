@@ -5,6 +5,7 @@ from a start, in a batching dim at the coordinate that the position has there, i
 clamped so that the window lies inside (StableHLO specification, section gather).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -14,6 +15,7 @@ from hlo_lower.base.element_types import type_range
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops.quirks.moves import row_order
 
 WIDE = 1 << 31
 """From this number of elements on places do not fit i32."""
@@ -141,3 +143,40 @@ def read_gather(node: Node) -> CanonicalGather | None:
     shape = node.operand(1).static_shape
     positions = tuple(size for d, size in enumerate(shape) if d != numbers.index_vector_dim)
     return CanonicalGather(node, numbers, node.integers("slice_sizes"), positions)
+
+
+# --- a gather whose positions and windows stand where those of `numpy.take` do, and what moves its result ---
+
+
+def gathered_in_order(build: Builder, gather: CanonicalGather) -> Value:
+    """The gather by one that is in order, its result moved; of others than whole rows by one with its vectors last."""
+    numbers, rank = gather.numbers, len(gather.indices.static_shape)
+    vector = numbers.index_vector_dim
+    indices = build.transpose(gather.indices, [*(d for d in range(rank) if d != vector), *[vector][: rank - vector]])
+    indices = build.reshape(indices, (*gather.positions, len(numbers.start_index_map)))
+    order = row_order(gather.node)
+    if order is None:
+        [result] = gather.node.results
+        return _gather(build, gather, indices, numbers.offset_dims, numbers.collapsed_slice_dims, result.static_shape)
+    sizes = [gather.positions[k] if what == "position" else gather.shape[k] for what, k in order]
+    offsets = tuple(k for k, (what, _) in enumerate(order) if what == "window")
+    found = _gather(build, gather, indices, offsets, sorted(numbers.start_index_map), sizes)
+    ordered = sorted(order)  # positions in front
+    moved = build.transpose(found, [order.index(place) for place in ordered])
+    return gather.result_of(build, build.reshape(moved, (gather.count, *gather.window)))
+
+
+def _gather(
+    build: Builder,
+    gather: CanonicalGather,
+    indices: Value,
+    offsets: Sequence[int],
+    collapsed: Sequence[int],
+    shape: Sequence[int],
+) -> Value:
+    numbers, vector = gather.numbers, gather.numbers.index_vector_dim
+    batched = [d - (d > vector) for d in numbers.start_indices_batching_dims]
+    told = f"offset_dims = {list(offsets)}, collapsed_slice_dims = {list(collapsed)}, "
+    told += f"operand_batching_dims = {list(numbers.operand_batching_dims)}, start_indices_batching_dims = {batched}, "
+    told += f"start_index_map = {list(numbers.start_index_map)}, index_vector_dim = {len(gather.positions)}"
+    return build.gather(gather.operand, indices, told, gather.window, shape)

@@ -7,10 +7,10 @@ from math import prod
 import numpy as np
 
 from hlo_lower.ir import mlir
+from hlo_lower.ir.regions import used_by
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.ops.axes.cut import Boundary, OpAxes
-from hlo_lower.ops.axes.reduction import ELEMENTWISE
-from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.ops.axes.cut import Boundary, OpAxes, SubsetRules
+from hlo_lower.ops.axes.op_axes import ELEMENTWISE
 from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, IOTA, REDUCE, RESHAPE, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.spec import CONSTANTS, CONTROL
@@ -55,15 +55,6 @@ def blocks_of(block: Block) -> Iterator[Block]:
     for node in block.nodes:
         for inner in node.blocks if node.name in WITH_BODIES else ():
             yield from blocks_of(inner)
-
-
-def used_by(node: Node) -> list[Value]:
-    """The values that a node takes: its operands, and what its regions take from around it."""
-    if not node.has_regions:
-        return list(node.operands)
-    inside = mlir.walked(node.raw)
-    own = {value for raw in inside for value in mlir.defined_by(raw)}
-    return [Value(value) for raw in inside for value in raw.operands if raw is node.raw or value not in own]
 
 
 def cheap_values(nodes: Sequence[Node]) -> set[Value]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.causes import Code
 from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.facts.ranges.interval import Interval
-from hlo_lower.facts.ranges.transfer.booleans import comparison_of
+from hlo_lower.facts.ranges.transfer import comparison_of, spread
 from hlo_lower.facts.values.budget import FOLLOWED
 from hlo_lower.facts.values.evidence import Evidence
 from hlo_lower.facts.values.provider import Ranges
@@ -78,14 +78,7 @@ def _known_floats(ranges: Ranges, site: Site, left: int, found: Known) -> NDArra
             return None if values is None else np.asarray(values, np.float64)
         case names.BROADCAST_IN_DIM:
             operand = known(0)
-            if operand is None:
-                return None
-            dims = node.integers("broadcast_dimensions")
-            order = sorted(range(len(dims)), key=lambda i: dims[i])
-            sizes = [1] * len(shape)
-            for i, dim in enumerate(dims):
-                sizes[dim] = operand.shape[i]
-            return np.broadcast_to(operand.transpose(order).reshape(sizes), shape)
+            return None if operand is None else np.broadcast_to(spread(node, operand), shape)
         case names.RESHAPE:
             operand = known(0)
             return None if operand is None else operand.reshape(shape)

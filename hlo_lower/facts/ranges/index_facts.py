@@ -13,14 +13,11 @@ import numpy as np
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.floats import compared_floats
+from hlo_lower.facts.ranges.folds import reduction_range, running_bounds, scatter_range
 from hlo_lower.facts.ranges.interval import Interval, greater, lesser, pick
 from hlo_lower.facts.ranges.loop_ranges import loop_range, uniform
 from hlo_lower.facts.ranges.predicate_refinement import refined_by, subjects
-from hlo_lower.facts.ranges.reduction_ranges import reduction_range
-from hlo_lower.facts.ranges.running_sums import running_bounds
-from hlo_lower.facts.ranges.scatter_ranges import scatter_range
-from hlo_lower.facts.ranges.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER
-from hlo_lower.facts.ranges.transfer.booleans import choose
+from hlo_lower.facts.ranges.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose
 from hlo_lower.facts.values.budget import RANGES, Budget
 from hlo_lower.facts.values.evidence import Evidence, merge, plain_name, source_of
 from hlo_lower.facts.values.provider import Provider
@@ -179,16 +176,12 @@ class IndexAnalysis(Provider[Site, Interval]):
         operand, value = node.operand(0), site.value
         if not operand.is_static or 0 in operand.static_shape or not is_tracked(value):
             return None
+        like = Interval.of_type(value.static_shape, value.element_type)
         if value.number == 1:
-            last = operand.static_shape[-1] - 1
-            known = Interval.of_type(value.static_shape, value.element_type)
-            zero = np.zeros_like(known.lo)
-            return known.between(zero, zero + last).because(Evidence.at(node, Code.TOP_K_INDICES(last + 1)))
+            count = operand.static_shape[-1]
+            return uniform(like, (0, count - 1)).because(Evidence.at(node, Code.TOP_K_INDICES(count)))
         known = self.of(site.to(operand))
-        low, high = known.hull()
-        known = Interval.of_type(value.static_shape, value.element_type)
-        zero = np.zeros_like(known.lo)
-        return known.between(zero + low, zero + high).because(Evidence.at(node, Code.TOP_K(), merge((known.evidence,))))
+        return uniform(like, known.hull()).because(Evidence.at(node, Code.TOP_K(), merge((known.evidence,))))
 
     # --- negative-index normalisation ---
 
@@ -219,8 +212,7 @@ class IndexAnalysis(Provider[Site, Interval]):
         branches = self._under(on_true, subject, when_true), self._under(on_false, subject, when_false)
         # Where the predicate leaves no value for a branch, the branch is not taken.
         condition = condition.between(
-            pick(when_false.lo > when_false.hi, 1, condition.lo),
-            pick(when_true.lo > when_true.hi, 0, condition.hi),
+            pick(when_false.lo > when_false.hi, 1, condition.lo), pick(when_true.lo > when_true.hi, 0, condition.hi)
         )
         return choose(node, condition, *branches)
 

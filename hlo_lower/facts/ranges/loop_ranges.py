@@ -17,7 +17,7 @@ import numpy as np
 from hlo_lower.base.causes import Code
 from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.interval import Interval
-from hlo_lower.facts.ranges.transfer.booleans import MIRRORED, comparison_direction
+from hlo_lower.facts.ranges.transfer import MIRRORED, comparison_direction
 from hlo_lower.facts.values.evidence import Evidence, merge
 from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site

@@ -7,7 +7,7 @@ nothing is told, the interval stays what it is.
 import numpy as np
 
 from hlo_lower.facts.ranges.interval import Interval, greater, lesser, pick
-from hlo_lower.facts.ranges.transfer.booleans import MIRRORED, comparison_direction
+from hlo_lower.facts.ranges.transfer import MIRRORED, comparison_direction
 from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node, Value

@@ -178,7 +178,7 @@ def _sorted(
         axes = tuple(axis for axis in left if axis in column.moves)
         if not axes:
             continue
-        is_last = all(_is_last(column, other, left) for other in by_dim)
+        is_last = all(other.dim <= column.dim or not set(left) & set(other.moves) for other in by_dim)
         if not is_last and left[: len(axes)] != axes:
             return False, ()
         found = facts.of(Entries(Site(scatter.indices), column.place, left if is_last else axes))
@@ -189,11 +189,6 @@ def _sorted(
             return True, tuple(evidence)
         left = left[len(axes) :]
     return True, tuple(evidence)
-
-
-def _is_last(column: _IndexComponent, other: _IndexComponent, left: tuple[Position, ...]) -> bool:
-    """Whether another column does not come behind this one, or does not move."""
-    return other.dim <= column.dim or not set(left) & set(other.moves)
 
 
 def _permutation(

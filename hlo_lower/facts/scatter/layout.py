@@ -15,21 +15,26 @@ A run is a claim about index columns: `v[p] = v[0] + p` modulo 2^width of the in
 as long as `D + S` is at most 2^(width-1) (trap 41). For unsigned types nothing may wrap around at all.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 
 import numpy as np
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.facts.forms.affine import AffineAnalysis
-from hlo_lower.facts.forms.affine_constants import fitted
+from hlo_lower.facts.forms.affine import AffineAnalysis, fitted
 from hlo_lower.facts.forms.linear import Element, Linear, Normalized, Position, Symbol, positions
 from hlo_lower.facts.forms.places import Entry
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.ranges.interval import Interval
 from hlo_lower.facts.scatter.canonical import CanonicalScatter, index_columns, index_place
 from hlo_lower.facts.values.evidence import Evidence
+from hlo_lower.facts.values.region import classify_region
 from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Value
+from hlo_lower.ops.names import RESHAPE
 
 
 @dataclass(frozen=True)
@@ -307,3 +312,153 @@ def form_of(form: Linear, *, moved_up: int | None = None) -> Cause:
     based = placed is None and not all(moving.values())
     steps = sorted((s.dim, c) for s, c in form.terms.items() if isinstance(s, Position))
     return Code.FORM(placed, based, tuple(steps), form.constant, moved_up)
+
+
+# --- positions that were flattened before the scatter, seen as several dims again: the pages of a chunk ---
+#
+# A serving stack writes whole pages into a flat pool by `slots = (table[:, None] * block +
+# arange(block)).reshape(-1)`. Along the one scatter dim that is left nothing moves evenly, but along the dims before
+# the reshape it does: over the block there is a run, so a page is one window. A scatter takes its positions in row-
+# major order whatever dims they are counted in, so the scatter of unfolded positions is the same scatter.
+
+
+MAX_LOOKED_AT = 64
+"""Producers of the indices that are looked at for a reshape."""
+
+
+def unfolded(scatter: CanonicalScatter, analysis: IndexAnalysis) -> CanonicalScatter:
+    """The scatter with its positions counted in the dims that leave the fewest windows; most often as it is.
+
+    Args:
+      scatter: the scatter.
+      analysis: the ranges of the module's integers.
+    """
+    if len(scatter.scatter_shape) != 1 or scatter.batching or not scatter.index_dims or scatter.is_empty:
+        return scatter  # a batching dim counts the scatter dim as it is
+    choices = list(dict.fromkeys(_shapes(scatter.indices, scatter.positions)))
+    interval = analysis.of(Site(scatter.indices)) if choices else None
+    if interval is None or interval.is_constant:
+        return scatter
+    assigns = not classify_region(scatter.region).reads_current
+    found, fewest = scatter, lay_out(scatter, AffineAnalysis(analysis), interval, assigns=assigns).positions
+    for shape in choices:
+        other = replace(scatter, unfolded=shape)
+        # An analysis of its own: positions of another size are the same symbols to it.
+        layout = lay_out(other, AffineAnalysis(analysis), interval, assigns=assigns)
+        if layout.runs and layout.positions < fewest:
+            found, fewest = other, layout.positions
+    return found
+
+
+def _shapes(value: Value, count: int) -> Iterator[tuple[int, ...]]:
+    """The shapes of several dims that the indices, or what they are computed from, had before a reshape."""
+    pending, seen = [value], {value}
+    while pending and len(seen) < MAX_LOOKED_AT:
+        node = pending.pop().node
+        if node is None:
+            continue
+        for operand in node.operands:
+            if operand in seen or not operand.is_tensor or not operand.is_static:
+                continue
+            seen.add(operand)
+            shape = tuple(size for size in operand.static_shape if size != 1)
+            if node.name == RESHAPE and len(shape) > 1 and prod(shape) == count:
+                yield shape
+            elif prod(shape) >= count:
+                pending.append(operand)
+
+
+# --- materialize a scatter under its layout ---
+#
+# Materialize a scatter under its layout: starts and updates of the kept positions, the runs merged into the window.
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the windows of a kept position; a wrapped run has two.
+
+    Attributes:
+      by_last_row: the runs that are placed by their last row, not by their first.
+    """
+
+    by_last_row: tuple[RunOfRows, ...]
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A scatter with its layout.
+
+    Attributes:
+      scatter: the scatter in canonical form.
+      layout: what its scatter dims do.
+    """
+
+    scatter: CanonicalScatter
+    layout: Layout
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The windows of each kept position, in the order in which they are written.
+
+        Negative rows come before the others, so the part that begins at the first row comes first (trap 39).
+        """
+        wrapped = self.layout.wrapped
+        choices = product(*((False, True) for _ in wrapped))
+        return tuple(Part(tuple(r for r, second in zip(wrapped, c, strict=True) if second)) for c in choices)
+
+    def indices(self, build: Builder, part: Part) -> Value:
+        """The index vectors of the first rows, [kept..., K], in the start type.
+
+        Of a run that is part of `part.by_last_row` it is the vector of the last row: `first_of` goes back from there.
+        """
+        scatter, layout = self.scatter, self.layout
+        value = scatter.canonical_indices(build)
+        first = [0] * (len(scatter.scatter_shape) + 1)
+        limit = [*scatter.scatter_shape, len(scatter.index_dims)]
+        for run in layout.runs:
+            at_end = run.is_reversed or run in part.by_last_row
+            first[run.scatter_dim] = run.size - 1 if at_end else 0
+            limit[run.scatter_dim] = first[run.scatter_dim] + 1
+        for n in layout.repeated:
+            limit[n] = 1
+        value = build.slice(value, first, limit)
+        return build.reshape(value, (*layout.kept_shape, len(scatter.index_dims)))
+
+    def first_of(self, build: Builder, run: RunOfRows, last: Value) -> Value:
+        """The first row of a run from its last one; far out of bounds it stays out of bounds, and nothing overflows.
+
+        A last row in [0, D + S - 2] is needed exactly; one below or above puts all rows out of bounds.
+        """
+        extent, element = self.scatter.operand_shape[run.operand_dim], last.element_type
+        low = build.constant(-1, last.static_shape, element)
+        high = build.constant(extent + run.size - 1, last.static_shape, element)
+        kept = build.clamp(low, last, high)
+        return build.subtract(kept, build.constant(run.size - 1, last.static_shape, element))
+
+    def updates(self, build: Builder) -> list[Value]:
+        """The updates in the region's types, [kept..., W0, ..., W(R-1)] with the runs in the window.
+
+        One transpose at most, from the updates as given: a second one would keep compilers from seeing that, more often
+        than not, both together change nothing.
+        """
+        types = self.scatter.region_types
+        return [self._arranged(build, build.convert(v, t)) for v, t in zip(self.scatter.updates, types, strict=True)]
+
+    def _arranged(self, build: Builder, value: Value) -> Value:
+        scatter, layout = self.scatter, self.layout
+        m = len(scatter.scatter_shape)
+        value, permutation = scatter.unfold(build, value)
+        scatter_dims, window_dims = permutation[:m], permutation[m:]
+        first, limit = [0] * len(value.static_shape), list(value.static_shape)
+        for n in layout.repeated:
+            first[scatter_dims[n]] = limit[scatter_dims[n]] - 1
+        value = build.slice(value, first, limit)
+        value = build.reverse(value, [scatter_dims[run.scatter_dim] for run in layout.runs if run.is_reversed])
+        merged = {run.operand_dim: scatter_dims[run.scatter_dim] for run in layout.runs}
+        taken = {*(scatter_dims[n] for n in layout.kept), *merged.values()}
+        idle = [d for d in scatter_dims if d not in taken]
+        place = dict(zip(scatter.window_dims, window_dims, strict=True))
+        order = [*idle, *(scatter_dims[n] for n in layout.kept)]
+        for dim in range(scatter.rank):
+            order += [dims[dim] for dims in (merged, place) if dim in dims]
+        return build.reshape(build.transpose(value, order), (*layout.kept_shape, *layout.window))

@@ -9,12 +9,11 @@ elementwise", StableHLO spec, map).
 
 from collections.abc import Mapping, Sequence
 
-from hlo_lower.facts.values.region import read_by
 from hlo_lower.facts.values.sources import is_identity
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.extents import broadcast_like
-from hlo_lower.ir.regions import captured_values
+from hlo_lower.ir.regions import captured_values, used_by
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.ops.names import BITCAST_CONVERT, CONSTANT, MAP
 from hlo_lower.ops.spec import ELEMENTWISE
@@ -107,11 +106,7 @@ class _Lifter:
 
 
 def _map(
-    build: Builder,
-    graph: Graph,
-    region: Block,
-    inputs: Sequence[Value],
-    captured: Mapping[Value, Value],
+    build: Builder, graph: Graph, region: Block, inputs: Sequence[Value], captured: Mapping[Value, Value]
 ) -> list[Value]:
     """One `stablehlo.map` per result, its region a copy of what computes that result, with what it calls inside.
 
@@ -142,7 +137,7 @@ def _needed(region: Block, returned: Value) -> tuple[list[Node], set[Value]]:
     for node in reversed(list(region.nodes)[:-1]):
         if read.intersection(node.results):
             nodes.append(node)
-            read.update(read_by(node))
+            read.update(used_by(node))
     return nodes[::-1], read
 
 

@@ -9,11 +9,10 @@ from math import log2, prod
 
 from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.facts.scatter.canonical import CanonicalScatter
-from hlo_lower.facts.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMS, is_float_extreme
+from hlo_lower.facts.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMS, constant_dims, is_float_extreme, is_uniform
 from hlo_lower.facts.scatter.facts import Order, Strategy, Unique
 from hlo_lower.facts.scatter.flat import FlatScatter
 from hlo_lower.facts.scatter.layout import Layout
-from hlo_lower.facts.scatter.uniform_updates import constant_dims, is_uniform
 from hlo_lower.facts.values.region import ASSIGNING, Combiner, RegionFacts
 from hlo_lower.ops.subset import Subset
 from hlo_lower.ops.targets.costs import CostTable

@@ -7,8 +7,7 @@ from math import prod
 
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import WIDE_FLOATS, type_range
-from hlo_lower.facts.sort.comparator import SortKey, sort_keys
-from hlo_lower.facts.sort.float_keys import ELEMENTWISE, cone_of
+from hlo_lower.facts.sort.comparator import ELEMENTWISE, SortKey, cone_of, sort_keys
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops.names import IOTA, SLICE

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort
-from hlo_lower.facts.sort.comparator import SortKey
-from hlo_lower.facts.sort.float_keys import made_canonical
+from hlo_lower.facts.sort.comparator import SortKey, made_canonical
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value

@@ -12,6 +12,7 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.facts.scatter.dimension_numbers import NotCanonicalError
 from hlo_lower.facts.values.sources import seen_through
 from hlo_lower.ir import mlir
+from hlo_lower.ir.regions import used_by
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.ops.names import CUSTOM_CALL, RNG, SUBTRACT
 from hlo_lower.ops.spec import COMBINING, Role, named
@@ -127,7 +128,7 @@ def _dependencies(value: Value, block: Block) -> set[int]:
             continue
         node = current.node
         if node is not None and _is_within(node, block):
-            pending.extend(read_by(node))
+            pending.extend(used_by(node))
     return found
 
 
@@ -139,15 +140,6 @@ def _is_within(node: Node, block: Block) -> bool:
             return True
         current = current.parent
     return False
-
-
-def read_by(node: Node) -> list[Value]:
-    """What a node reads: its operands, and whatever the nodes in its regions read."""
-    inputs = list(node.operands)
-    for block in node.blocks if node.has_regions else ():
-        for inner in block.nodes:
-            inputs.extend(read_by(inner))
-    return inputs
 
 
 _EFFECTS = named(role=Role.HOST) | {RNG}

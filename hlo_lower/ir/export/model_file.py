@@ -165,9 +165,7 @@ def target_of(
     args = _of_config(fields["args"], config, where)
     if not isinstance(args, (tuple, list)):
         raise InputError(
-            where=where,
-            what=f'"args" is a {type(args).__name__}, not a tuple',
-            next_step='write "args": (ARG,)',
+            where=where, what=f'"args" is a {type(args).__name__}, not a tuple', next_step='write "args": (ARG,)'
         )
     return ExportTarget(
         spec=spec,

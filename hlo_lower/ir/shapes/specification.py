@@ -49,7 +49,7 @@ class Specification:
         found: dict[str, None] = {}
         for dims in self.dims:
             for dim in dims or ():
-                found.update(dict.fromkeys(_names(dim)))
+                found.update(dict.fromkeys((dim,) if is_place(dim) else symbols_of(dim)))
         return tuple(found)
 
     @property
@@ -79,10 +79,6 @@ class Specification:
             for n, dims in enumerate(self.dims)
             if dims is not None and any(not dim.isdigit() for dim in dims)
         ]
-
-
-def _names(dim: str) -> tuple[str, ...]:
-    return (dim,) if is_place(dim) else symbols_of(dim)
 
 
 def is_place(dim: str) -> bool:

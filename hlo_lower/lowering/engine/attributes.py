@@ -25,17 +25,15 @@ from typing import Any
 
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Change, Outcome
-from hlo_lower.facts.scatter.spread_dims import is_partitioned
+from hlo_lower.facts.scatter.shardings import FRONTEND, GSPMD, SHARDY, is_partitioned
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.ops.targets.target import Target
 
-SHARDY = "sdy.sharding"
-GSPMD = "mhlo.sharding"
-FRONTEND = "mhlo.frontend_attributes"
 SHARDY_IN_HLO = "xla.sdy.sharding"
+SHARDINGS = frozenset({SHARDY, GSPMD, FRONTEND})
 
 _PER_VALUE = "#sdy.sharding_per_value<["
 _OPENING, _CLOSING = "<[{(", ">]})"

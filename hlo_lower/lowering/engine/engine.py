@@ -428,11 +428,7 @@ def recipe_of(node: Node, decision: Chosen, built: Sequence[Node], values: Seque
 
 def _takes_only(top: mlir.RawOperation, known: set[mlir.RawValue]) -> bool:
     """Whether an op takes nothing from around it but these values, and names no function."""
-    walked = mlir.walked(top)
-    inside = {value for op in walked for value in mlir.defined_by(op)}
-    return all(value in known or value in inside for op in walked for value in op.operands) and not any(
-        Node(op).body_name for op in walked
-    )
+    return known.issuperset(mlir.taken_by(top)) and not any(Node(op).body_name for op in mlir.walked(top))
 
 
 def _where(location: mlir.RawLocation, own: Sequence[mlir.RawLocation]) -> tuple[int, ...]:

@@ -13,18 +13,20 @@ from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.errors import InputError, NotLoweredError
 from hlo_lower.base.registry import Choice, CompositeLoweringRegistry, Facts, Rule, RuleList
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
-from hlo_lower.facts.scatter.arrange import Arrangement
 from hlo_lower.facts.scatter.canonical import CanonicalScatter
 from hlo_lower.facts.scatter.facts import ScatterFacts, Strategy
 from hlo_lower.facts.scatter.flat import FlatScatter, flatten
-from hlo_lower.facts.scatter.spread_dims import is_partitioned
-from hlo_lower.facts.scatter.unreduced import unreduced_scatters
+from hlo_lower.facts.scatter.layout import Arrangement
+from hlo_lower.facts.scatter.shardings import is_partitioned, unreduced_scatters
 from hlo_lower.facts.values.value_numbering import ValueNumbering
+from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
+from hlo_lower.lowering.engine.attributes import SHARDINGS
 from hlo_lower.lowering.engine.legality import Refusal, refused_of
 from hlo_lower.lowering.options import Options
 from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops.refused_forms import refuses_forms
 from hlo_lower.ops.targets.costs import CostTable
 from hlo_lower.ops.targets.target import Target
 
@@ -311,16 +313,6 @@ class Subject:
         return tuple(self.readers) or (self.node,)
 
 
-def nothing(_facts: Facts, _build: Builder) -> object:
-    """What a rule is given of an op that has no form."""
-    return None
-
-
-def as_it_stands(context: Context, node: Node) -> Callable[[Facts, Builder], object]:
-    """What a rule is given of an op that has no canonical form."""
-    return lambda facts, build: OpLowering(node, facts, context.graph, build)
-
-
 class Kind(ABC):
     """A kind of op.
 
@@ -331,7 +323,8 @@ class Kind(ABC):
       stage: when they are looked at.
       domains: the facts that rules constrain.
       families: its rules.
-      owned: names of the attributes that make it what it is; others go over to what replaces it.
+      owned: names of the attributes that make it what it is; others go over to what replaces it. None where only
+        shardings go over.
     """
 
     name: ClassVar[str]
@@ -340,20 +333,30 @@ class Kind(ABC):
     stage: ClassVar[Stage]
     domains: ClassVar[Mapping[str, Iterable[Enum]]]
     families: ClassVar[Sequence[RuleList]]
-    owned: ClassVar[frozenset[str]] = frozenset()
+    owned: ClassVar[frozenset[str] | None] = frozenset()
 
     @abstractmethod
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of an op; None where it is none of the kind, or needs nothing."""
 
+    def subject(self, context: Context, node: Node, *facts: Facts, label: str = "", told: str = "") -> Subject:
+        """An op that has no canonical form, by the facts of each form in which it can be lowered; there may be none."""
+        candidates = [Candidate(known) for known in facts]
+
+        def given(known: Any, build: Builder) -> object:
+            return OpLowering(node, known, context.graph, build)
+
+        return Subject(self, node, label or node.name, candidates, given, told)
+
     def concerns(self, options: Options) -> bool:
-        """Whether there is an op of the kind that the target does not take as it is."""
+        """Whether there is an op of the kind that the target does not take as it is, or not in each form."""
         target = options.target
-        return target.restricts_dtypes or any(target.refuses_op(op) is not None for op in self.ops or (self.op,))
+        refused = (target.refuses_op(op) is not None for op in self.ops or (self.op,))
+        return target.restricts_dtypes or refuses_forms(target, self.name) or any(refused)
 
     def owns(self, node: Node) -> frozenset[str]:
         """The attributes of an op that do not go over to what replaces it."""
-        return self.owned
+        return frozenset(mlir.attributes_of(node.raw)) - SHARDINGS if self.owned is None else self.owned
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """What the target refuses of what a rule built."""

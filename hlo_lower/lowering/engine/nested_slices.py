@@ -15,7 +15,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.axes.dynamic_tile import clamped_position, clamped_start
+from hlo_lower.ops.axes.parts import clamped_position, clamped_start
 from hlo_lower.ops.purity import PLACEMENT_NOTES
 from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 

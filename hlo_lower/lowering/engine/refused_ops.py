@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.base.refusals import BY_TARGET, SCATTER, RefusedOps
+from hlo_lower.base.change import BY_TARGET, SCATTER, RefusedOps
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node

@@ -42,7 +42,7 @@ def why_not_testable(node: Node) -> str:
     if node.name in SUMMED:
         return _why_no_sum(node)
     if node.name in PRODUCTS:
-        count = _products(node)
+        count = prod(node.operand(1).static_shape)
         return "" if count <= MOST_PRODUCTS else f"it sums {count} products"
     return "" if node.name in _TESTS or node.name in _CLOSED else "there is no test of this op"
 
@@ -252,10 +252,6 @@ def _digits(build: Builder, value: Value, bits: int) -> list[Value]:
 # --- sums of products ---------------------------------------------------------------------------------------------
 
 
-def _products(node: Node) -> int:
-    return prod(node.operand(1).static_shape)
-
-
 def _sum_of_products(build: Builder, node: Node) -> Value:
     """The sum of the magnitudes of all products is below 2^30, rounded in f32.
 
@@ -333,7 +329,7 @@ class _Threading:
         found = self._tests.get(block, [])
         for node in list(block.nodes):
             if node.name == "func.call":
-                found += [_called(node)] if self._gives(node.callee) else []
+                found += [_replaced(node, node.operands).results[-1]] if self._gives(node.callee) else []
             elif node.name == WHILE:
                 inner = self._held(node.blocks[1])
                 found += [_carried(node, inner)] if inner else []
@@ -371,10 +367,6 @@ def _replaced(node: Node, operands: Sequence[Value]) -> Node:
         before.raw.replace_all_uses_with(after.raw)
     node.raw.erase()
     return fresh
-
-
-def _called(node: Node) -> Value:
-    return _replaced(node, node.operands).results[-1]
 
 
 def _carried(node: Node, held: Sequence[Value]) -> Value:
@@ -477,7 +469,8 @@ class RunTimeChecks:
             elif node is not None and (node.name in ORDERED | WITHIN or _is_nothing(node)):
                 pending += node.operands
             elif node is not None:
-                tested = _folded(node)
+                parent = node.parent
+                tested = parent if parent is not None and parent.name in FOLDING else node
                 reason = why_not_testable(tested) or self._why_out_of_reach(tested)
                 if reason:
                     return {}, reason
@@ -509,8 +502,3 @@ class RunTimeChecks:
 def _is_nothing(node: Node) -> bool:
     """Whether a node converts to the type that is there already, and so goes."""
     return node.name == CONVERT and node.operand(0).element_type == node.result().element_type
-
-
-def _folded(node: Node) -> Node:
-    parent = node.parent
-    return parent if parent is not None and parent.name in FOLDING else node

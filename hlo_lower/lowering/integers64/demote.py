@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,10 +11,10 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.integers64.checks import RunTimeChecks, give_result, with_result
 from hlo_lower.lowering.integers64.demand import Demand, bounds_after, function_arguments, is_wide
-from hlo_lower.lowering.integers64.demotion import NARROWER, DemotedValue, Demotion
-from hlo_lower.lowering.types.storage import retype, retyped, with_avals
+from hlo_lower.lowering.integers64.demotion import NARROWER, After, DemotedValue, Demotion
+from hlo_lower.lowering.types.storage import erase_same, recode, retype, with_avals
 from hlo_lower.ops.cleanup import erase, erase_uncalled
-from hlo_lower.ops.names import CONSTANT, CONVERT, CUSTOM_CALL
+from hlo_lower.ops.names import CONSTANT, CUSTOM_CALL
 
 
 @dataclass
@@ -90,10 +89,7 @@ def demote_i64(graph: Graph, *, checked: bool = False) -> Demotion:
         retype(graph, NARROWER)
         for node, outcome in demand.decided.items():
             _decide(node, outcome)
-        for node in wide.nodes:
-            if node.name == CONVERT and node.operand(0).raw.type == node.result().raw.type:
-                node.result().raw.replace_all_uses_with(node.operand(0).raw)
-                node.raw.erase()
+        erase_same(wide.nodes)
         if checks is not None:
             give_result(graph, checks.tested)
         uncalled = {name for node in demand.decided for name in erase(graph, node)}
@@ -132,9 +128,7 @@ def _planned(graph: Graph, wide: _Wide) -> tuple[Demotion, Demand]:
 
 
 def _told(what: str, number: int, value: Value) -> DemotedValue:
-    name = mlir.value_name(value.raw) if what == "argument" else ""
-    before = value.element_type
-    return DemotedValue(number, f"{what} {number}" + (f" ({name})" if name else ""), before, NARROWER[before])
+    return DemotedValue.of(what, number, value, After(NARROWER[value.element_type]))
 
 
 def _assumed_arguments(graph: Graph) -> Iterator[str]:
@@ -173,9 +167,4 @@ def _narrow_constant(node: Node, *, nearest: bool) -> None:
     result = node.result()
     values = node.constant()
     assert values is not None
-    low, high = bounds_after(result)
-    dtype: Any = mlir.dtype_of(NARROWER[result.element_type])
-    if mlir.is_splat(node.raw):
-        values = values.reshape(-1)[:1]
-    narrowed = np.clip(values, low, high).astype(dtype) if nearest else values.astype(dtype)
-    node.raw.attributes["value"] = mlir.dense_attribute(narrowed, retyped(result.raw.type, NARROWER))
+    recode(node, np.clip(values, *bounds_after(result)) if nearest else values, NARROWER)

@@ -1,8 +1,8 @@
 """What making 64-bit integers 32 bits wide rests on, and the check of arguments against it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,14 @@ Array = NDArray[Any]
 
 NARROWER = {"i64": "i32", "ui64": "ui32"}
 """The element types that go, and what they become."""
+
+
+class After(NamedTuple):
+    """What a value becomes: its element type, the op that takes it there, and whether it is a pair then."""
+
+    element: str
+    cast: str = CONVERT
+    is_pair: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,12 @@ class DemotedValue:
     cast: str = CONVERT
     is_pair: bool = False
 
+    @classmethod
+    def of(cls, what: str, number: int, value: Value, after: After) -> "DemotedValue":
+        """The "argument" or "result" of a number, before it changes."""
+        name = mlir.value_name(value.raw) if what == "argument" else ""
+        return cls(number, f"{what} {number}" + (f" ({name})" if name else ""), value.element_type, *after)
+
 
 @dataclass(frozen=True)
 class Demotion:
@@ -61,8 +75,27 @@ class Demotion:
     arguments: tuple[DemotedValue, ...]
     results: tuple[DemotedValue, ...]
     values: int
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
     tested: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, graph: Graph, nodes: Iterable[Node], becomes: Mapping[str, After]) -> "Demotion":
+        """What changes of a module, before it does.
+
+        Args:
+          graph: the module.
+          nodes: its ops, all that have a result of a type that goes among them.
+          becomes: for each type that goes what it becomes.
+        """
+        main = graph.main
+
+        def changed(what: str, values: Sequence[Value]) -> tuple[DemotedValue, ...]:
+            those = [(i, v, becomes[v.element_type]) for i, v in enumerate(values) if _is_among(v, becomes)]
+            return tuple(DemotedValue.of(what, *told) for told in those)
+
+        arguments, results = changed("argument", main.body.arguments), changed("result", main.body.terminator.operands)
+        count = sum(_is_among(value, becomes) for node in nodes for value in node.results)
+        return cls(main.name, arguments, results, count + len(arguments))
 
     @property
     def is_needed(self) -> bool:
@@ -75,6 +108,10 @@ class Demotion:
             return "no 64-bit integers"
         signature = f"{len(self.arguments)} arguments and {len(self.results)} results"
         return f"{self.values} tensors of 64-bit integers made 32 bits wide, {signature} of @{self.entry} among them"
+
+
+def _is_among(value: Value, becomes: Collection[str]) -> bool:
+    return value.is_tensor and value.element_type in becomes
 
 
 def narrow_arguments(arguments: Sequence[Array], demotion: Demotion, where: str = "") -> list[Array]:
@@ -149,7 +186,7 @@ def with_original_signature(module_text: str, demotion: Demotion) -> str:
     if not demotion.arguments and not demotion.results:
         return module_text
     function = graph.functions[demotion.entry]
-    inner = _free_name(graph)
+    inner = graph.free_name(INNER)
     with mlir.active(graph.context):
         outer = _declared(function, demotion)
         raw = function.node.raw
@@ -161,11 +198,6 @@ def with_original_signature(module_text: str, demotion: Demotion) -> str:
         raw.attributes["sym_visibility"] = mlir.parse_attribute('"private"')
         _fill(outer, function, inner, demotion)
     return to_text(graph)
-
-
-def _free_name(graph: Graph) -> str:
-    names = (INNER, *(f"{INNER}_{i}" for i in range(len(graph.functions))))
-    return next(name for name in names if name not in graph.functions)
 
 
 def _types(values: list[Value], changed: tuple[DemotedValue, ...]) -> list[mlir.RawType]:

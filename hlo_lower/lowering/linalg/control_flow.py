@@ -101,7 +101,7 @@ def _branches(node: Node) -> None:
     if not others:
         *inner, terminator = last.nodes
         for moved in inner:
-            mlir.move_before(moved.raw, node.raw)
+            moved.raw.move_before(node.raw)
         replace_all(node.results, terminator.operands)
         node.raw.erase()
         return

@@ -179,7 +179,7 @@ def move_nodes(block: Block, to: Block) -> tuple[Value, ...]:
     """Move the nodes of a block to the end of another and drop its terminator; what that returned."""
     *nodes, terminator = block.nodes
     for node in nodes:
-        mlir.move_to_end(node.raw, to.raw)
+        to.raw.append(node.raw)
     returned = terminator.operands
     terminator.raw.erase()
     return returned

@@ -22,7 +22,7 @@ from math import prod
 from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.attributes import remove_foreign
 from hlo_lower.lowering.linalg.control_flow import CONTROL, DYNAMIC, lower_control, lower_dynamic, mark_counted
 from hlo_lower.lowering.linalg.loops import (
@@ -372,18 +372,14 @@ def _fence(node: Node, types: _Types) -> None:
     for result in node.results:
         if (plain := types.signless(result)) is not None:
             cast = before.op(CAST, [result], [plain])
-            mlir.move_after(cast.raw, node.raw)
+            cast.raw.move_after(node.raw)
             _put_behind(result, cast)
     for argument in _arguments(node):
         if (plain := types.signless(argument)) is not None:
             block = argument.block
             assert block is not None
-            cast = _beginning(block, node).op(CAST, [argument], [plain])
+            cast = Builder(mlir.insert_at_begin(block.raw), node.raw.location).op(CAST, [argument], [plain])
             _put_behind(argument, cast)
-
-
-def _beginning(block: Block, node: Node) -> Builder:
-    return Builder(mlir.insert_at_begin(block.raw), node.raw.location)
 
 
 def _put_behind(value: Value, cast: Node) -> None:

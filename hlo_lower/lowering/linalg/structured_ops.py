@@ -28,7 +28,7 @@ _TERM = re.compile(r"d(\d+)(?: \* (\d+))?")
 
 def read_maps(attribute: mlir.RawAttribute) -> tuple[IndexMap, ...] | None:
     """The maps of an array of them; None where an index is another kind of expression."""
-    maps = [_read(str(one)) for one in mlir.entries_in(attribute)]
+    maps = [_read(str(one)) for one in attribute]
     return None if None in maps else tuple(one for one in maps if one is not None)
 
 

@@ -12,8 +12,7 @@ from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.lowering.engine.attributes import FRONTEND, GSPMD, SHARDY
-from hlo_lower.lowering.engine.kind import Candidate, Context, OpLowering, Subject, as_it_stands
+from hlo_lower.lowering.engine.kind import Context, OpLowering, Subject
 from hlo_lower.lowering.plain.composite import LegalizedKind
 from hlo_lower.lowering.sort import TOP_K, becomes_sort
 
@@ -93,7 +92,7 @@ def written_out(
     top = Builder(mlir.insert_at_end(graph.module.body), node.raw.location)
     types = [", ".join(str(value.raw.type) for value in values) for values in (operands, node.results)]
     signature = {
-        "sym_name": mlir.parse_attribute(f'"{_free_name(graph)}"'),
+        "sym_name": mlir.parse_attribute(f'"{graph.free_name(ALONE)}"'),
         "sym_visibility": mlir.parse_attribute('"private"'),
         "function_type": mlir.parse_attribute(f"({types[0]}) -> ({types[1]})"),
     }
@@ -115,28 +114,17 @@ def written_out(
         function.raw.erase()
 
 
-def _free_name(graph: Graph) -> str:
-    names = (ALONE, *(f"{ALONE}_{number}" for number in range(len(graph.functions))))
-    return next(name for name in names if name not in graph.functions)
-
-
-CARRIED = (SHARDY, GSPMD, FRONTEND)
-
-
 class ChloKind(LegalizedKind):
     """`chlo` operations."""
 
     name = op = CHLO
     domains = ChloFacts.domains
     families = (rules,)
+    owned = None
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; None where it is looked at after scatters, as a sort."""
         if node.name == TOP_K and becomes_sort(context.target, node):
             return None
         taken = TakenChlo.WHOLE if node.name in context.target.composites else TakenChlo.WRITTEN_OUT
-
-        return Subject(self, node, node.name, (Candidate(ChloFacts(taken, node.name)),), as_it_stands(context, node))
-
-    def owns(self, node: Node) -> frozenset[str]:
-        return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
+        return self.subject(context, node, ChloFacts(taken, node.name))

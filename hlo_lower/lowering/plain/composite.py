@@ -21,7 +21,6 @@ from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.lowering.engine.kind import (
-    Candidate,
     Chosen,
     Context,
     Decision,
@@ -31,7 +30,6 @@ from hlo_lower.lowering.engine.kind import (
     Refused,
     Stage,
     Subject,
-    as_it_stands,
     values_of,
 )
 from hlo_lower.lowering.engine.legality import Refusal, refused_by_name
@@ -270,8 +268,7 @@ class CompositeKind(LegalizedKind):
 
     def read(self, context: Context, node: Node) -> Subject | None:
         facts = composite_facts(context.graph, node, whole=context.target.composites)
-
-        return Subject(self, node, f'{COMPOSITE} "{facts.full_name}"', (Candidate(facts),), as_it_stands(context, node))
+        return self.subject(context, node, facts, label=f'{COMPOSITE} "{facts.full_name}"')
 
     def became(self, chosen: Chosen) -> Cause:
         assert isinstance(chosen.facts, CompositeFacts)

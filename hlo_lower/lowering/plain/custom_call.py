@@ -15,10 +15,10 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.kind import Candidate, Context, OpLowering, Refused, Subject, as_it_stands
+from hlo_lower.lowering.engine.kind import Context, OpLowering, Refused, Subject
 from hlo_lower.lowering.engine.legality import Refusal
 from hlo_lower.lowering.matrices import is_lapack
-from hlo_lower.lowering.plain.chlo import CARRIED, TakenChlo, written_out
+from hlo_lower.lowering.plain.chlo import TakenChlo, written_out
 from hlo_lower.lowering.plain.composite import LegalizedKind
 from hlo_lower.lowering.sort import becomes_sort
 from hlo_lower.ops.names import CUSTOM_CALL
@@ -159,6 +159,7 @@ class CustomCallKind(LegalizedKind):
     name = op = CUSTOM_CALL
     domains = CustomCallFacts.domains
     families = (rules,)
+    owned = None
 
     def read(self, context: Context, node: Node) -> Subject | None:
         name = mlir.call_target(node.raw)
@@ -167,15 +168,11 @@ class CustomCallKind(LegalizedKind):
         facts = custom_call_facts(node, whole=context.target.composites)
         if name == TOP_K and facts.meaning is Meaning.KNOWN and becomes_sort(context.target, node):
             facts = replace(facts, taken=TakenChlo.WHOLE)  # as chlo.top_k, it is a sort after the scatters
-
-        return Subject(self, node, f"{CUSTOM_CALL} @{name}", (Candidate(facts),), as_it_stands(context, node))
+        return self.subject(context, node, facts, label=f"{CUSTOM_CALL} @{name}")
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """The `chlo` operation that it is, is taken whole or looked at next."""
         return super().refusal(target, graph, [node for node in built if node.name not in KNOWN.values()])
-
-    def owns(self, node: Node) -> frozenset[str]:
-        return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         facts = subject.candidates[0].facts

@@ -7,10 +7,10 @@ from enum import Enum
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.engine.legality import Refusal, refused_by_name
 from hlo_lower.lowering.options import Options
-from hlo_lower.lowering.plain.chlo import CARRIED, written_out
+from hlo_lower.lowering.plain.chlo import written_out
 from hlo_lower.ops import names
 from hlo_lower.ops.targets.target import Target
 
@@ -80,6 +80,7 @@ class OlderOpKind(Kind):
     stage = Stage.FLATTENED
     domains = OlderFacts.domains
     families = (rules,)
+    owned = None
 
     def concerns(self, options: Options) -> bool:
         """Where an op is refused, or a legal form is asked for."""
@@ -90,12 +91,8 @@ class OlderOpKind(Kind):
         if context.target.refusal(node.name) is None and not context.options.legalize:
             return None
         if not node.is_static:
-            return Subject(self, node, node.name, (), nothing)
-        facts = OlderFacts(OlderOp(node.name))
-        return Subject(self, node, node.name, (Candidate(facts),), as_it_stands(context, node))
-
-    def owns(self, node: Node) -> frozenset[str]:
-        return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
+            return self.subject(context, node)
+        return self.subject(context, node, OlderFacts(OlderOp(node.name)))
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """By names: what it became is looked at next."""

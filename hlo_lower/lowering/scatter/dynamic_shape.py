@@ -195,11 +195,7 @@ WRITING = frozenset(Combiner) - {Combiner.NO_OP}
 lowers = partial(rules.lowers, DYNAMIC_SCATTER, combiner=WRITING)
 
 
-@rules.lowers(
-    DYNAMIC_SCATTER,
-    combiner={Combiner.NO_OP},
-    form="the operand",
-)
+@rules.lowers(DYNAMIC_SCATTER, combiner={Combiner.NO_OP}, form="the operand")
 def scatter_to_dynamic_shape_operand(op: DynamicScatterLowering) -> Sequence[Value]:
     """Lower a scatter that writes nothing, or the current value: each result is its operand, promoted if the region is.
 

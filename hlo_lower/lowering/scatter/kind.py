@@ -13,6 +13,7 @@ from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.facts.scatter.classify import classify
+from hlo_lower.facts.scatter.combine import constant_dims
 from hlo_lower.facts.scatter.describe import ScatterPlace, describe, describe_dynamic, describe_refused, of_equivalent
 from hlo_lower.facts.scatter.dynamic import (
     DYNAMIC_SCATTER,
@@ -32,28 +33,16 @@ from hlo_lower.facts.scatter.facts import (
     Unique,
     Windows,
 )
+from hlo_lower.facts.scatter.layout import unfolded
 from hlo_lower.facts.scatter.record import ScatterRecord
-from hlo_lower.facts.scatter.spread_dims import spread_dims
-from hlo_lower.facts.scatter.unfold import unfolded
-from hlo_lower.facts.scatter.uniform_updates import constant_dims
-from hlo_lower.facts.scatter.unreduced import mesh_of
+from hlo_lower.facts.scatter.shardings import mesh_of, spread_dims
 from hlo_lower.facts.values.region import ASSIGNING, Combiner, refuse_side_effects
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.value_numbering import Computed
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.kind import (
-    Candidate,
-    Context,
-    Kept,
-    Kind,
-    Refused,
-    ScatterLowering,
-    Stage,
-    Subject,
-    nothing,
-)
+from hlo_lower.lowering.engine.kind import Candidate, Context, Kept, Kind, Refused, ScatterLowering, Stage, Subject
 from hlo_lower.lowering.scatter import constant, dynamic_shape, many_windows, numbered_rows, one_window, safe_scatter
 from hlo_lower.lowering.scatter.dynamic_shape import DynamicScatterLowering
 from hlo_lower.lowering.scatter.one_window import READING
@@ -62,13 +51,7 @@ from hlo_lower.ops.subset import Tile
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.ops.targets.target import Target
 
-FAMILIES = (
-    one_window.rules,
-    many_windows.rules,
-    constant.rules,
-    numbered_rows.rules,
-    safe_scatter.rules,
-)
+FAMILIES = (one_window.rules, many_windows.rules, constant.rules, numbered_rows.rules, safe_scatter.rules)
 """The rules of `stablehlo.scatter`: each canonical form is a function under the facts that it is for."""
 
 OWNED = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
@@ -276,7 +259,7 @@ def _without_forms(kind: Kind, context: Context, node: Node, reason: Cause, erro
         node=node,
         label=SCATTER,
         candidates=(),
-        given=nothing,
+        given=lambda _facts, _build: None,
         number=number,
         describe=lambda: record,
         decided=Refused(error, reason),

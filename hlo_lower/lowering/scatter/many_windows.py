@@ -53,9 +53,7 @@ WRITTEN = frozenset(Subset) - {Subset.EMPTY}
 
 
 @rules.lowers(
-    SCATTER,
-    subset=WRITTEN,
-    form="while over the windows: dynamic_slice, region, guard, dynamic_update_slice",
+    SCATTER, subset=WRITTEN, form="while over the windows: dynamic_slice, region, guard, dynamic_update_slice"
 )
 def scatter_to_while(op: ScatterLowering) -> Sequence[Value]:
     """Lower any scatter of static shape, window by window.

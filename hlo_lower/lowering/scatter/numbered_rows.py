@@ -422,7 +422,7 @@ def _total(build: Builder, combiner: Combiner, mask: Value, updates: Value) -> V
     numbers = build.select(build.and_(wide, is_number), values, nothings)
     total = reduce_along(build, numbers, nothing, 2, OPS[combiner])
     is_nan = build.broadcast(build.compare(updates, "NE", updates), shape, [0, 2, 3])
-    nan = build.broadcast(_number(build, np.nan, updates.element_type), total.static_shape)
+    nan = build.broadcast(build.constant_array(np.asarray(np.nan), updates.element_type), total.static_shape)
     return build.select(_any(build, build.and_(wide, is_nan)), nan, total)
 
 
@@ -532,10 +532,6 @@ def _put_together(finite: Array, above: Array, below: Array) -> Array:
     # Where nothing is added, not even 0.0 is: -0.0 + 0.0 is 0.0.
     total = jnp.where(above > 0.0, finite + jnp.inf, finite)
     return jnp.where(below > 0.0, total + -jnp.inf, total)
-
-
-def _number(build: Builder, value: float, element: str) -> Value:
-    return build.constant_array(np.asarray(value), element)
 
 
 # --- updates applied in rounds, to each row its next one: a row's order is kept, and the rows go side by side ---

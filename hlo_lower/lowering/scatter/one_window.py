@@ -10,7 +10,7 @@ size, the new value is `region(c, u)`, and
   bounds that is what was read, at the place where it was read, the start clamped into the tensor. The select is as
   large as the update, never as the buffer, so a buffer that is written in place stays in place (trap 31);
 - in a masked dim, out of which elements are dropped, the tile is moved into the tensor and only the elements that it
-  covered are changed (`hlo_lower.ops.axes.dynamic_tile.ShiftedTile`).
+  covered are changed (`hlo_lower.ops.axes.parts.ShiftedTile`).
 
 A run that wraps is written in two parts, the negative rows first (trap 39). Where it does not wrap, both parts are the
 same window: assigned twice it is what it was after the first time, and combined it would count twice, so then the
@@ -23,14 +23,14 @@ from math import prod
 from typing import Any
 
 from hlo_lower.base.registry import DoesNotApply, RuleList, When
-from hlo_lower.facts.scatter.arrange import Part
 from hlo_lower.facts.scatter.facts import Drops, InBounds, Offsets, Parts
+from hlo_lower.facts.scatter.layout import Part
 from hlo_lower.facts.scatter.lift import lift
 from hlo_lower.facts.values.region import ASSIGNING, Combiner
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.kind import ScatterLowering
-from hlo_lower.ops.axes.dynamic_tile import DynamicTile
+from hlo_lower.ops.axes.parts import DynamicTile
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.subset import Empty, Full, Rows, Subset, Tile
 
@@ -440,11 +440,7 @@ def _by_select(op: ScatterLowering) -> Sequence[Value]:
 over_all = partial(rules.lowers, SCATTER, subset=Full, in_bounds={InBounds.ALWAYS})
 
 
-@rules.lowers(
-    SCATTER,
-    subset=Empty,
-    form="the operand, converted if the region promotes",
-)
+@rules.lowers(SCATTER, subset=Empty, form="the operand, converted if the region promotes")
 def scatter_to_operand(op: ScatterLowering) -> Sequence[Value]:
     """Replace a scatter that writes nothing by its operand.
 

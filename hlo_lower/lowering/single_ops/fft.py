@@ -92,11 +92,13 @@ def _to_real(real: Array, imag: Array, *, lengths: Sequence[int]) -> Array:
 def _transformed(x: Parts, length: int, *, is_inverse: bool) -> Parts:
     if length == 1:
         return x
-    rows = _short_factor(length)
+    rows = next((p for p in range(min(length, MOST_DENSE), 1, -1) if length % p == 0), 0)
     if not rows:
         return _by_chirp(x, length, is_inverse=is_inverse)
     if rows == length:
-        return _multiplied(x, _roots(np.outer(np.arange(length), np.arange(length)), length, is_inverse=is_inverse))
+        matrix = _roots(np.outer(np.arange(length), np.arange(length)), length, is_inverse=is_inverse)
+        (a, b), (c, s) = x, matrix
+        return _dot(a, c) - _dot(b, s), _dot(a, s) + _dot(b, c)
     batch, columns = x[0].shape[:-1], length // rows
     # j = rows-index * columns + columns-index; first over the rows-index, which becomes the faster one of k.
     split = tuple(jnp.swapaxes(part.reshape((*batch, rows, columns)), -1, -2) for part in x)
@@ -166,11 +168,6 @@ def _roots(powers: NDArray[Any], length: int, *, is_inverse: bool) -> Roots:
     return cosines, sines if is_inverse else 0.0 - sines
 
 
-def _multiplied(x: Parts, matrix: Roots) -> Parts:
-    (a, b), (c, s) = x, matrix
-    return _dot(a, c) - _dot(b, s), _dot(a, s) + _dot(b, c)
-
-
 def _times(x: Parts, by: Roots) -> Parts:
     """Each number times one of the roots along the last dims."""
     (a, b), (c, s) = x, (_constant(part, x[0]) for part in by)
@@ -202,8 +199,3 @@ def _circle(powers: NDArray[Any], length: int) -> Roots:
     angles = 2.0 * np.pi * (powers % length) / length
     cosines, sines = (np.where(np.abs(part) < 1e-15, 0.0, part) for part in (np.cos(angles), np.sin(angles)))
     return cosines, sines
-
-
-def _short_factor(length: int) -> int:
-    """The largest factor of a length that is short; 0 where it has none."""
-    return next((p for p in range(min(length, MOST_DENSE), 1, -1) if length % p == 0), 0)

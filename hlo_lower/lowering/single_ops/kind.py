@@ -7,15 +7,14 @@ from hlo_lower.base.registry import Rule
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering import gather
-from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, Refused, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.kind import Context, Kind, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
-from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops import arithmetic, fft, products, random_bits, reductions
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp, Whole, elements_of
 from hlo_lower.lowering.types.element_type import is_of_parts
 from hlo_lower.ops.quirks.quirk import Quirk
 from hlo_lower.ops.quirks.sums import summed_over
-from hlo_lower.ops.refused_forms import RefusedForm, refused_form, refuses_forms
+from hlo_lower.ops.refused_forms import RefusedForm, refused_form
 from hlo_lower.ops.targets.target import Target
 
 
@@ -26,17 +25,16 @@ class PlainOpKind(Kind):
     ops = frozenset(op.value for op in PlainOp)
     stage = Stage.LOWERED
     domains = PlainFacts.domains
-    families = (
-        arithmetic.rules,
-        reductions.rules,
-        products.rules,
-        fft.rules,
-        random_bits.rules,
-        gather.plain_rules,
+    families = (arithmetic.rules, reductions.rules, products.rules, fft.rules, random_bits.rules, gather.plain_rules)
+    owned = frozenset(
+        (
+            *("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions"),
+            *("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy"),
+            *("dot_dimension_numbers", "precision_config", "algorithm", "fft_type", "fft_length"),
+            *("edge_padding_low", "edge_padding_high", "interior_padding", "dimension_numbers", "feature_group_count"),
+            *("batch_group_count", "lhs_dilation", "rhs_dilation", "window_reversal", "rng_algorithm"),
+        )
     )
-
-    def concerns(self, options: Options) -> bool:
-        return refuses_forms(options.target, self.name) or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None where the target takes it.
@@ -53,15 +51,12 @@ class PlainOpKind(Kind):
         if is_of_parts(context.target, node) and node.name != PlainOp.FFT.value:
             return None
         if not node.is_static:
-            return Subject(self, node, node.name, (), nothing)
-        return Subject(self, node, node.name, [Candidate(_facts(context, node, form))], as_it_stands(context, node))
+            return self.subject(context, node)
+        return self.subject(context, node, _facts(context, node, form))
 
     def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All but shifts: where the target has none, they are lowered next, and those rules build none."""
         return [node for node in built if node.name not in SHIFTS]
-
-    def owns(self, node: Node) -> frozenset[str]:
-        return OWNED
 
     def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
         """The rules for ops of its name."""
@@ -77,17 +72,6 @@ class PlainOpKind(Kind):
 
 SHIFTS = frozenset(op.value for op in (PlainOp.SHIFT_LEFT, PlainOp.SHIFT_RIGHT, PlainOp.SHIFT_RIGHT_LOGICAL))
 WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
-
-OWNED = frozenset(
-    (
-        *("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions"),
-        *("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy"),
-        *("dot_dimension_numbers", "precision_config", "algorithm", "fft_type", "fft_length"),
-        *("edge_padding_low", "edge_padding_high", "interior_padding", "dimension_numbers", "feature_group_count"),
-        *("batch_group_count", "lhs_dilation", "rhs_dilation", "window_reversal", "rng_algorithm"),
-    )
-)
-"""Attributes that make an op what it is."""
 
 
 def _facts(context: Context, node: Node, form: Quirk | None) -> PlainFacts:

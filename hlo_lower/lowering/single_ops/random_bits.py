@@ -33,9 +33,7 @@ rules = RuleList()
 
 
 @rules.lowers(
-    PLAIN,
-    named={PlainOp.RNG_BIT_GENERATOR},
-    form="counters, encrypted by 20 rounds of Threefry or 10 of Philox",
+    PLAIN, named={PlainOp.RNG_BIT_GENERATOR}, form="counters, encrypted by 20 rounds of Threefry or 10 of Philox"
 )
 def random_bits_to_rounds(op: PlainLowering) -> Sequence[Value]:
     """Count from the state's counter on, and encrypt each count.

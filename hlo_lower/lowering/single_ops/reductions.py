@@ -23,7 +23,7 @@ from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.engine.kind import OpLowering
 from hlo_lower.lowering.engine.traced import traced
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp, Whole
-from hlo_lower.ops.axes.reduction import is_neutral, is_one_op
+from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import BROADCAST_IN_DIM, MAXIMUM, MINIMUM
 from hlo_lower.ops.quirks.sums import FOLD, FOLD_START
 from hlo_lower.ops.refused_forms import RefusedForm

@@ -9,11 +9,10 @@ import numpy as np
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
-from hlo_lower.lowering.options import Options
 from hlo_lower.ops.names import REVERSE
-from hlo_lower.ops.refused_forms import refused_form, refuses_forms
+from hlo_lower.ops.refused_forms import refused_form
 
 
 class Axes(Enum):
@@ -115,19 +114,13 @@ class ReverseKind(Kind):
     families = (rules,)
     owned = frozenset({"dimensions"})
 
-    def concerns(self, options: Options) -> bool:
-        return refuses_forms(options.target, self.name) or super().concerns(options)
-
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None where the target takes it."""
         is_taken = context.target.refusal(REVERSE, dtypes_on(node)) is None
         if is_taken and refused_form(context.graph, context.target, node, self.name) is None:
             return None
         if not node.operand(0).is_static:
-            return Subject(self, node, REVERSE, (), nothing)
+            return self.subject(context, node)
         facts = reverse_facts(node, few=context.target.costs.few_windows)
-        candidates = [Candidate(replace(facts, axes=Axes.APART))] if is_taken else [Candidate(facts)]
-        if facts.axes is Axes.LONG and facts.slices <= MOST_SLICES:
-            candidates.append(Candidate(facts.as_short()))
-
-        return Subject(self, node, REVERSE, candidates, as_it_stands(context, node))
+        short = (facts.as_short(),) if facts.axes is Axes.LONG and facts.slices <= MOST_SLICES else ()
+        return self.subject(context, node, replace(facts, axes=Axes.APART) if is_taken else facts, *short)

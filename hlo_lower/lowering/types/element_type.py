@@ -9,10 +9,8 @@ from typing import ClassVar
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import COMPLEX
 from hlo_lower.base.registry import FactsByName, Rule, RuleList
-from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.engine.attributes import FRONTEND, GSPMD, SHARDY
-from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering, Refused, Stage, Subject, as_it_stands
+from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import PART_OPS, dtypes_on
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import PlainOp
@@ -150,7 +148,6 @@ def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
 # --- ops of any name on element types that the target refuses for them, where it takes the op on other ones ---
 
 
-CARRIED_OVER = frozenset({SHARDY, GSPMD, FRONTEND})
 WITH_BODIES = WITH_BODY & TABLE.keys()
 """Ops whose body is lowered with them."""
 
@@ -173,6 +170,7 @@ class ElementTypeKind(Kind):
     op = "stablehlo."
     stage = Stage.TYPES
     domains = ElementTypeFacts.domains
+    owned = None
     forms: ClassVar[frozenset[Form]]
 
     def concerns(self, options: Options) -> bool:
@@ -191,18 +189,14 @@ class ElementTypeKind(Kind):
             return None
         reassociated = context.options.float_mode == "reassociate"
         facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
-        candidates = [Candidate(replace(known, reassociated=reassociated)) for known in facts]
-        if (candidates[0].facts["carried"] if candidates else Form.WIDER) not in self.forms:
+        known = [replace(known, reassociated=reassociated) for known in facts]
+        if (known[0].carried if known else Form.WIDER) not in self.forms:
             return None
-        told = f"element types {', '.join(refused)}"
-        return Subject(self, node, node.name, candidates, as_it_stands(context, node), told=told)
+        return self.subject(context, node, *known, told=f"element types {', '.join(refused)}")
 
     def carried(self, refused: list[str]) -> list[str]:
         """Those of the refused types of an op that are carried now."""
         return refused
-
-    def owns(self, node: Node) -> frozenset[str]:
-        return frozenset(mlir.attributes_of(node.raw)) - CARRIED_OVER
 
     def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All but casts of types that it has no room for, which are gone in the end."""

@@ -1,6 +1,6 @@
 """A module in which one element type stands for another: values, blocks, signatures and the signature in JAX."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,16 @@ import numpy as np
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.reader import read
+from hlo_lower.ir.regions import captured_values
 from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.lowering.engine.legality import dtypes_on
-from hlo_lower.lowering.integers64.demotion import SIGNATURE_ATTRIBUTES, DemotedValue, Demotion, with_original_signature
+from hlo_lower.lowering.integers64.demotion import (
+    SIGNATURE_ATTRIBUTES,
+    After,
+    DemotedValue,
+    Demotion,
+    with_original_signature,
+)
 from hlo_lower.lowering.types.carried.carrier import MARK, PAIRED, Carrier, Form
 from hlo_lower.lowering.types.carried.pairs import realize
 from hlo_lower.lowering.types.element_type import storage_of
@@ -76,6 +83,24 @@ def retype(graph: Graph, becomes: ElementTypes, kept: Collection[Value] = (), in
             mlir.set_signature(function.node.raw)
         else:
             mlir.set_declared_signature(function.node.raw, lambda raw_type: retyped(raw_type, becomes))
+
+
+def recode(node: Node, values: np.ndarray[Any, Any], becomes: ElementTypes) -> None:
+    """Give a constant these numbers, or the nearest ones of the type that its own becomes."""
+    dtype = _dtype(becomes[node.result().element_type])
+    if mlir.is_splat(node.raw):
+        values = values.reshape(-1)[:1]
+    with np.errstate(all="ignore"):
+        given = values.astype(dtype)
+    node.raw.attributes["value"] = mlir.dense_attribute(given, retyped(node.result().raw.type, becomes))
+
+
+def erase_same(nodes: Iterable[Node]) -> None:
+    """Erase those of the nodes that convert to the type that is there already."""
+    for node in nodes:
+        if node.name == CONVERT and node.operand(0).raw.type == node.result().raw.type:
+            node.result().raw.replace_all_uses_with(node.operand(0).raw)
+            node.raw.erase()
 
 
 def with_avals(graph: Graph, becomes: ElementTypes) -> jax.export.Exported | None:
@@ -145,7 +170,7 @@ def store(graph: Graph, target: Target) -> Demotion | None:
     casts = [node for node in casts if not _is_within(node, outer)]
     if any(node.name in NAMING or _captures(node, carriers) for node in blocked) or _is_sharded(graph, carriers):
         return None
-    told = _told(graph, carriers)
+    told = Demotion.of(graph, nodes, {before: _after(carrier) for before, carrier in carriers.items()})
     with mlir.active(graph.context):
         kept: set[Value] = set()
         for node in blocked:
@@ -159,6 +184,10 @@ def store(graph: Graph, target: Target) -> Demotion | None:
     realize(graph)
     graph.exported = with_avals(graph, becomes)
     return told
+
+
+def _after(carrier: Carrier) -> After:
+    return After(carrier.after, carrier.cast, carrier.form is Form.PARTS)
 
 
 def _printed(carrier: Carrier) -> str:
@@ -208,12 +237,7 @@ def _is_cast(node: Node, carriers: Mapping[str, Carrier]) -> bool:
 
 def _captures(node: Node, carriers: Mapping[str, Carrier]) -> bool:
     """Whether a node's region takes a value that would change from outside of it."""
-    if not node.has_regions:
-        return False
-    inner = mlir.walked(node.raw)
-    own = {value for op in inner for value in mlir.defined_by(op)}
-    taken = (Value(value) for op in inner[1:] for value in op.operands if value not in own)
-    return any(_is(value, carriers) for value in taken)
+    return any(value.is_tensor and value.element_type in carriers for value in captured_values(*node.blocks))
 
 
 def _is_within(node: Node, others: Collection[Node]) -> bool:
@@ -247,27 +271,6 @@ def _set_apart(node: Node, carriers: Mapping[str, Carrier], kept: set[Value]) ->
             kept.add(value)
             going.append(back)
     return going
-
-
-def _told(graph: Graph, carriers: Mapping[str, Carrier]) -> Demotion:
-    """What changes, before it does."""
-    main = graph.main
-    arguments = tuple(_of("argument", i, v, carriers) for i, v in enumerate(main.body.arguments) if _is(v, carriers))
-    returned = enumerate(main.body.terminator.operands)
-    results = tuple(_of("result", i, v, carriers) for i, v in returned if _is(v, carriers))
-    count = sum(_is(value, carriers) for node in _nodes(graph) for value in node.results)
-    return Demotion(main.name, arguments, results, count + len(arguments), ())
-
-
-def _is(value: Value, carriers: Mapping[str, Carrier]) -> bool:
-    return value.is_tensor and value.element_type in carriers
-
-
-def _of(what: str, number: int, value: Value, carriers: Mapping[str, Carrier]) -> DemotedValue:
-    name = mlir.value_name(value.raw) if what == "argument" else ""
-    carrier = carriers[value.element_type]
-    told = f"{what} {number}" + (f" ({name})" if name else "")
-    return DemotedValue(number, told, carrier.before, carrier.after, carrier.cast, carrier.form is Form.PARTS)
 
 
 def stored_lines(storage: Demotion) -> Iterator[str]:
@@ -310,5 +313,5 @@ def _changed(
         carrier = storage_of(target, one.element_type) if one.is_tensor and other.is_tensor else None
         if carrier is None or (carrier.after, carrier.shape_of(one.shape)) != (other.element_type, other.shape):
             return None
-        found.append(_of(what, number, one, {carrier.before: carrier}))
+        found.append(DemotedValue.of(what, number, one, _after(carrier)))
     return tuple(found)

@@ -6,7 +6,7 @@ from math import pi, sqrt
 import numpy as np
 
 from hlo_lower.base.causes import Code
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import (
     Product,
@@ -291,10 +291,7 @@ WAY = LAYOUT | short(PICKS) | {"convert", "add", "multiply", "composite"}
 """What may stand between a projection and its gate."""
 
 
-@matchers.finds(
-    "swiglu",
-    at=(LOGISTIC, EXPONENTIAL, "func.call stablehlo.multiply", "func.call stablehlo.divide"),
-)
+@matchers.finds("swiglu", at=(LOGISTIC, EXPONENTIAL, "func.call stablehlo.multiply", "func.call stablehlo.divide"))
 def swiglu(anchor: Term) -> Found:
     """A silu, written out or called, times another projection."""
     if anchor.op in ("multiply", "divide"):

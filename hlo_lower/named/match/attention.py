@@ -150,7 +150,10 @@ def _pattern(mask: Mask, term: Term, row_dim: int, key_dim: int) -> int | None:
         if seen is None:
             return None
         if window is None:
-            window = _window(rows, keys, seen[-1])
+            # How many positions the last query sees where it does not see all up to itself: the window; else 0.
+            last = seen[-1]
+            count = int(last.sum())
+            window = 0 if count == min(rows, keys) else count or None
             if window is None:
                 return None
         expected = (k <= q) & (k > q - window) if window else k <= q
@@ -164,12 +167,6 @@ def _seen(mask: Mask, found: "np.ndarray") -> "np.ndarray | None":  # pyright: i
         return ~found if mask.hides else found
     values = found.astype(np.float64)
     return values == 0 if bool(np.all((values == 0) | (values <= LOW))) else None
-
-
-def _window(rows: int, keys: int, last: "np.ndarray") -> int | None:  # pyright: ignore[reportMissingTypeArgument]
-    """How many positions the last query sees where it does not see all up to itself: the window; else 0."""
-    count = int(last.sum())
-    return 0 if count == min(rows, keys) else count or None
 
 
 OPERANDS = ("query", "key", "value")

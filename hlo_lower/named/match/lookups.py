@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlo_lower.base.element_types import element_type
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.axis_atoms import View, are_same
 from hlo_lower.named.match.matches import AttributeValue, Found, Match, matchers

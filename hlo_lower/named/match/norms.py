@@ -343,10 +343,7 @@ class Normalized:
         return self.channel or self.over
 
 
-@matchers.finds(
-    *("layer_norm", "rms_norm", "l2_norm", "group_norm", "batch_norm"),
-    at=(RSQRT, SQRT, POWER),
-)
+@matchers.finds(*("layer_norm", "rms_norm", "l2_norm", "group_norm", "batch_norm"), at=(RSQRT, SQRT, POWER))
 def norm(anchor: Term) -> Found:
     """What a root divides, and what follows."""
     if not anchor.shape or anchor.scalar is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_lower.facts.ranges.transfer.booleans import comparison_of
+from hlo_lower.facts.ranges.transfer import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.terms import ARITHMETIC, LOGIC, Term
 

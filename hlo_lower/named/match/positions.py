@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlo_lower.base.element_types import element_type, type_range
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import plus
 from hlo_lower.named.match.axis_atoms import LAYOUT, View, are_same

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlo_lower.base.causes import Code
 from hlo_lower.base.element_types import element_type, type_range
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction, comparison_of
+from hlo_lower.facts.ranges.transfer import comparison_direction, comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.named.match.axis_atoms import View

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlo_lower.base.causes import Code
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.named.match.arithmetic import uncast
 from hlo_lower.named.match.axis_atoms import LAYOUT, Axis, View, are_same, leaves
 from hlo_lower.named.match.matches import AttributeValue, Found, Match, NearMiss, matchers

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower.base.element_types import element_type
-from hlo_lower.facts.ranges.transfer.booleans import comparison_of
+from hlo_lower.facts.ranges.transfer import comparison_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
 from hlo_lower.ops import knowledge, names

@@ -14,9 +14,12 @@ with their inverses, a mask that is added and the predicate that it stands for.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeAlias
 
-from hlo_lower.base.causes import Cause
+import numpy as np
+
+from hlo_lower.base.causes import Cause, Code
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
@@ -130,3 +133,61 @@ def _function(found: Found, adapted: Adapted, operands: Sequence[Value], name: s
     types = [value.type for value in results]
     mlir.set_signature(function)
     return types
+
+
+# --- adapters of norms: the sizes of the last axes in the place of axes, and channels last ---
+
+
+def normalized_shape(found: Found, entry: NamedOp) -> Adapted | Cause:
+    """A norm over the last axes; `normalized_shape` has their sizes, and weight and bias those axes alone.
+
+    A weight with axes of one before these is reshaped; `weight = "none"` is one without the operand.
+    """
+    x = found.operands["x"].static_shape
+    axes = found.attributes["axes"]
+    if not isinstance(axes, tuple) or axes != tuple(range(len(x) - len(axes), len(x))):
+        return Code.NAMED_OP_LACKS("a norm over the last axes")
+    sizes = x[len(x) - len(axes) :]
+    long = tuple(size for size in sizes if size != 1)
+    shapes = {role: value.static_shape for role, value in found.operands.items()}
+    for role, shape in shapes.items():
+        if role != "x" and (prod(shape) != prod(sizes) or tuple(s for s in shape if s != 1) != long):
+            return Code.NAMED_OP_LACKS("weights of the axes of the norm")
+    weights = {role: shape for role, shape in shapes.items() if role != "x"}
+    there = {role: reshaped(sizes) for role in weights}
+    back = {role: reshaped(shape) for role, shape in weights.items()}
+    return by_roles(found, entry, there, back, attributes={"axes": tuple(sizes)})
+
+
+def reshaped(shape: Sequence[int]) -> OneValue:
+    """What gives a value this shape."""
+    return lambda build, value: build.reshape(value, shape)
+
+
+def channels_last(found: Found, entry: NamedOp) -> Adapted | Cause:
+    """A group norm whose channels are the last axis: what has them elsewhere is transposed, and back behind it."""
+    axis = found.attributes["channel_axis"]
+    shape = found.operands["x"].static_shape
+    if not isinstance(axis, int) or not 0 <= axis < len(shape):
+        return Code.NAMED_OP_LACKS("an axis of channels")
+    there = [d for d in range(len(shape)) if d != axis] + [axis]
+    back = [int(d) for d in np.argsort(there)]
+    shapes = {role: value.static_shape for role, value in found.operands.items()}
+    channels = shape[axis]
+    if any(role != "x" and prod(size) != channels for role, size in shapes.items()):
+        return Code.NAMED_OP_LACKS("a weight for each channel")
+    weights = {role: size for role, size in shapes.items() if role != "x"}
+    return by_roles(
+        found,
+        entry,
+        {"x": transposed(there), **{role: reshaped([channels]) for role in weights}},
+        {"x": transposed(back), **{role: reshaped(size) for role, size in weights.items()}},
+        handed=transposed(there),
+        taken=transposed(back),
+        attributes={"channel_axis": len(shape) - 1},
+    )
+
+
+def transposed(order: Sequence[int]) -> OneValue:
+    """What gives the axes of a value this order."""
+    return lambda build, value: build.transpose(value, order)

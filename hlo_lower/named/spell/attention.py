@@ -62,7 +62,7 @@ def attention(found: Found, entry: NamedOp) -> Adapted | Cause:
     if lack := _lack(found, entry, layout, roles):
         return Code.NAMED_OP_LACKS(lack)
     moves = [
-        Move.of(layout, axes, [_ours(axis, own) for axis in wanted.axes], shape)
+        Move.of(layout, axes, ["".join(own[letter] for letter in axis) for axis in wanted.axes], shape)
         for axes, wanted, own, shape in zip(
             (*layout.operands[:3], layout.result),
             (*there[:3], there[4]),
@@ -77,10 +77,6 @@ def attention(found: Found, entry: NamedOp) -> Adapted | Cause:
         return Code.NAMED_OP_LACKS("a single mask")
     mask = mask_there(found, layout, roles, there, masks)
     return mask if isinstance(mask, Cause) else _adapted(found, moves, mask)
-
-
-def _ours(axis: str, roles: dict[str, str]) -> str:
-    return "".join(roles[letter] for letter in axis)
 
 
 def _roles(layout: Layout, there: Sequence[AxisLetters], *, is_causal: bool) -> dict[str, str] | None:

@@ -7,17 +7,123 @@ within one that it does not take comes to stand beside it, and is looked at next
 from dataclasses import dataclass
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.named.match.terms import Terms
-from hlo_lower.named.spell.acceptance import adapted_by, found_at, spelled_attributes
-from hlo_lower.named.spell.adapters import Adapted, replace
+from hlo_lower.named.spell.adapters import (
+    Adapted,
+    Adapter,
+    Attribute,
+    Found,
+    by_roles,
+    channels_last,
+    normalized_shape,
+    replace,
+)
+from hlo_lower.named.spell.attention import attention
 from hlo_lower.named.spell.other_names import OtherNames, as_it_was
 from hlo_lower.named.take_out.outline import inline_graph, write_out
 from hlo_lower.ops.cleanup import erase_uncalled
 from hlo_lower.ops.names import COMPOSITE
+from hlo_lower.ops.targets.named_op import NamedOp, SpelledAttribute
 from hlo_lower.ops.targets.target import Target
-from hlo_lower.ops.vocabulary import PREFIX
+from hlo_lower.ops.vocabulary import BY_NAME, PREFIX
+
+ADAPTER_OF: dict[str, Adapter] = {
+    "": by_roles,
+    "attention": attention,
+    "normalized_shape": normalized_shape,
+    "channels_last": channels_last,
+}
+"""The adapters by their names in a target file."""
+
+
+def found_at(graph: Graph, terms: Terms, node: Node) -> Found | None:
+    """A composite of ours, read; None where it has no name of ours, or lacks what the vocabulary asks for."""
+    name = mlir.symbol_name(node.raw.attributes["name"]).removeprefix(PREFIX)
+    op = BY_NAME.get(name)
+    raw = node.attribute("composite_attributes")
+    entries = {} if raw is None else mlir.entries_of(raw)
+    if op is None or "operands" not in entries:
+        return None
+    roles = [mlir.symbol_name(entry) for entry in entries["operands"]]
+    if len(roles) != len(node.operands) or len(set(roles)) != len(roles):
+        return None
+    attributes = {a.name: _read(a.type, a.several, entries[a.name]) for a in op.attributes if a.name in entries}
+    attributes.update({a.name: a.default for a in op.attributes if a.name not in entries and a.default is not None})
+    return Found(graph, terms, node, name, dict(zip(roles, node.operands, strict=True)), attributes)
+
+
+def adapted_by(found: Found, entry: NamedOp) -> Adapted | Cause:
+    """What stands for a composite where the target takes it by an entry, else why it does not."""
+    lack = _lack(found, entry)
+    return Code.NAMED_OP_LACKS(lack) if lack else ADAPTER_OF[entry.adapter](found, entry)
+
+
+def _lack(found: Found, entry: NamedOp) -> str:
+    if len(found.node.results) != 1:
+        return "a single result"
+    if not all(value.is_static for value in (*found.node.operands, *found.node.results)):
+        return "static shapes"
+    for name, values in entry.where.items():
+        if found.attributes.get(name) not in values:
+            return f"{name} = {' or '.join(map(str, values))}"
+    needed = {role for role in entry.operands if not role.startswith("[")}
+    extra = set(found.operands) - set(entry.roles) - ({"causal_mask"} if entry.adapter == "attention" else set())
+    if extra or needed - set(found.operands):
+        return f"the operands {', '.join(entry.operands)}"
+    for role, value in found.operands.items():
+        is_mask = entry.adapter == "attention" and role in ("mask", "causal_mask")
+        is_positions = value.element.is_integer and role == "positions"
+        if entry.dtypes is not None and value.element_type not in entry.dtypes and not is_mask and not is_positions:
+            return f"element types {', '.join(sorted(entry.dtypes))}"
+    rank = len(found.node.operands[0].static_shape)
+    if entry.ranks is not None and not entry.adapter and rank not in entry.ranks:
+        return f"rank {' or '.join(map(str, sorted(entry.ranks)))}"
+    return ""
+
+
+def spelled_attributes(entry: NamedOp, attributes: dict[str, Attribute]) -> mlir.RawAttribute:
+    """The attributes of the target's composite."""
+    told: dict[str, str] = {}
+    for name, spelled in entry.attributes.items():
+        value = spelled.value if spelled.value is not None else attributes.get(spelled.of)
+        if value is None or (spelled.omit is not None and value == spelled.omit):
+            continue
+        told[name] = _text(spelled, spelled.words.get(str(value).lower(), value) if spelled.words else value)
+    return mlir.parse_attribute("{" + ", ".join(f"{name} = {told[name]}" for name in sorted(told)) + "}")
+
+
+def _text(spelled: SpelledAttribute, value: Attribute) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, tuple):
+        return f"dense<{list(value)}> : tensor<{len(value)}xi64>"
+    if isinstance(value, float) or element_type(spelled.type).is_float:
+        kind = spelled.type or "f32"
+        return f"{float(value):.17e} : {kind}"
+    return f"{value} : {spelled.type or 'i64'}"
+
+
+def _read(kind: type, several: bool, raw: mlir.RawAttribute) -> Attribute:
+    if several:
+        return mlir.integers_of(raw)
+    if kind is bool:
+        return str(raw) == "true"
+    if kind is str:
+        return mlir.symbol_name(raw)
+    return mlir.float_of(raw) if kind is float else mlir.integer_of(raw)
+
+
+# --- a module with composites of ours, as a target takes it ---
+#
+# A module with composites of ours, as a target takes it: its own composites, and plain ops for what it does not take.
+#
+# The largest first: what lies within a composite that the target takes is written out in its decomposition, and what
+# lies within one that it does not take comes to stand beside it, and is looked at next.
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class Outliner:
                 copy = mlir.clone_into(operation, block, instead)
                 instead.update(zip(operation.results, copy.results, strict=True))
                 continue
-            mlir.move_to_end(operation, block)
+            block.append(operation)
             for inner in mlir.walked(operation):
                 for number, operand in enumerate(inner.operands):
                     if operand in instead:
@@ -154,7 +154,7 @@ def _move_behind(after: Sequence[RawOperation], composite: RawOperation) -> None
     """Move what takes something of the composite, and stood before its end, behind it."""
     last = composite
     for operation in after:
-        mlir.move_after(operation, last)
+        operation.move_after(last)
         last = operation
 
 

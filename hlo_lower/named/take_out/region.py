@@ -230,7 +230,7 @@ def _nearest(match: Match, given: Sequence[RawValue], results: Sequence[RawValue
         producer = mlir.producer(value)
         if producer is None or not order.holds(producer):
             continue
-        pending += _taken(producer)
+        pending += mlir.taken_by(producer)
     return [next(iter(hit)) if len(hit) == 1 else value for hit, value in zip(hits, given, strict=True)]
 
 
@@ -249,24 +249,8 @@ def _between(
         if name in covered:
             continue
         covered[name] = producer
-        pending += [operand for operand in _taken(producer) if operand not in given]
+        pending += [operand for operand in mlir.taken_by(producer) if operand not in given]
     return covered
-
-
-def _taken(operation: RawOperation) -> list[RawValue]:
-    """What an op takes, its regions included; what stands in them is not taken."""
-    if not len(operation.regions):
-        return list(operation.operands)
-    inner = mlir.walked(operation)
-    own = set(inner)
-    found = list(operation.operands)
-    for op in inner[1:]:
-        for value in op.operands:
-            producer = mlir.producer(value)
-            owner = value.owner.owner.operation if producer is None else None
-            if (producer is not None and producer not in own) or (owner is not None and owner not in own):
-                found.append(value)
-    return found
 
 
 def _rim(
@@ -278,7 +262,7 @@ def _rim(
     """
     taken: dict[RawValue, list[RawOperation]] = {}
     for operation in covered.values():
-        for value in _taken(operation):
+        for value in mlir.taken_by(operation):
             taken.setdefault(value, []).append(operation)
     found: list[RawValue] = []
     for role, value in zip(match.inputs, inputs, strict=True):
@@ -359,7 +343,7 @@ def _dependent(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | 
     for operation in between:
         if name_of(operation) in held:
             continue
-        if any(value in tainted for value in _taken(operation)):
+        if any(value in tainted for value in mlir.taken_by(operation)):
             after.append(operation)
             tainted.update(operation.results)
     return None if any(value in tainted for value in region.inputs) else tuple(after)

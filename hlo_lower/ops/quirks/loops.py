@@ -8,6 +8,7 @@ from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Change, Outcome
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.regions import captured_values, used_by
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.ops.names import CONSTANT, GATHER, WHILE
 from hlo_lower.ops.purity import Functional
@@ -46,23 +47,13 @@ class MadeOf:
                 found = [None if read is None else _union(given[number] for number in read) for read in inner]
                 made.update(zip(node.results, found, strict=True))
             else:
-                made.update(dict.fromkeys(node.results, _union(of(value) for value in all_read(node))))
+                made.update(dict.fromkeys(node.results, _union(of(value) for value in used_by(node))))
         return tuple(of(value) for value in block.terminator.operands)
 
     def _by_function(self, function: Function) -> tuple[Numbers, ...]:
         if function.name not in self._called:
             self._called[function.name] = self.by(function.body)
         return self._called[function.name]
-
-
-def all_read(node: Node) -> list[Value]:
-    """What a node reads, from around its regions too."""
-    if not node.has_regions:
-        return list(node.operands)
-    walked = [Node(raw) for raw in mlir.walked(node.raw)]
-    own = {value for inner in walked for value in inner.results}
-    own |= {argument for inner in walked if inner.has_regions for block in inner.blocks for argument in block.arguments}
-    return [value for inner in walked for value in inner.operands if value not in own]
 
 
 def _union(parts: Iterable[Numbers]) -> Numbers:
@@ -258,7 +249,7 @@ def _is_call(block: Block) -> bool:
 
 def _closed(node: Node) -> Node:
     """A loop whose regions take nothing from around them."""
-    taken = _taken(node)
+    taken = captured_values(*node.blocks)
     carried = [v for v in taken if v.node is None or v.node.name != CONSTANT]
     for block in node.blocks:
         first = next(iter(block.nodes))
@@ -291,14 +282,6 @@ def _closed(node: Node) -> Node:
         before.raw.replace_all_uses_with(after.raw)
     node.raw.erase()
     return fresh
-
-
-def _taken(node: Node) -> list[Value]:
-    """The values that the regions of a node take from around it."""
-    inside = mlir.walked(node.raw)
-    own = {value for raw in inside for value in mlir.defined_by(raw)} - set(node.raw.results)
-    taken = (value for raw in inside[1:] for value in raw.operands if value not in own)
-    return [Value(raw) for raw in dict.fromkeys(taken)]
 
 
 def _is_read(block: Block, value: Value) -> bool:

@@ -9,13 +9,12 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops import TiledLoop
 from hlo_lower.ops.axes.cut import THREADED
-from hlo_lower.ops.axes.reduction import combiner_of
-from hlo_lower.ops.axes.windows import clamped_starts
+from hlo_lower.ops.axes.op_axes import clamped_starts, combiner_of
 from hlo_lower.ops.names import CONSTANT, DYNAMIC_SLICE, REDUCE, WHILE
 from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.tile.emit.loop_body import LoopBody
 from hlo_lower.tile.emit.phases import Loop, LoopPlan, reads_tile
-from hlo_lower.tile.prepare.topological_order import put_in_order
+from hlo_lower.tile.prepare.loop_carries import put_in_order
 
 
 @dataclass(frozen=True)

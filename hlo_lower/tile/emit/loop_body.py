@@ -7,7 +7,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops import TiledLoop, rounded
 from hlo_lower.ops.axes.cut import THREADED, AxisLink, Cut, OpAxes, Steps
-from hlo_lower.ops.axes.materialize import Bindings, accumulate, materialize, yield_to
+from hlo_lower.ops.axes.parts import Bindings, accumulate, materialize, yield_to
 from hlo_lower.tile.emit.phases import Loop, reads_tile
 from hlo_lower.tile.find.labels import Labels
 
@@ -28,12 +28,7 @@ class LoopBody:
         self._inside = set(loop.nodes)
 
     def build(
-        self,
-        build: Builder,
-        start: int | Value,
-        size: int,
-        carried: tuple[Value, ...],
-        given: tuple[Value, ...],
+        self, build: Builder, start: int | Value, size: int, carried: tuple[Value, ...], given: tuple[Value, ...]
     ) -> Sequence[Value]:
         """One tile (a `TileBuilder`)."""
         tile = _Tile(self, build, Bindings({ITERATOR: start}), Steps(ITERATOR, self.labels.steps, size))

@@ -8,7 +8,7 @@ from hlo_lower.facts.memory.liveness import liveness, programs_at_peak
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops import rounded
 from hlo_lower.ops.axes.cut import THREADED, Boundary
-from hlo_lower.ops.axes.indexing import counted_dim
+from hlo_lower.ops.axes.op_axes import counted_dim
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.spec import PRODUCTS
 from hlo_lower.tile.emit.emit_loops import Sizes

@@ -1,13 +1,16 @@
 """What a loop carries: values that it no longer needs go, and values that cost nothing are made in its body."""
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from hlo_lower.facts.memory.dataflow import cheap_values, size_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.regions import used_by
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.linalg.loops import move_nodes, replace_all
 from hlo_lower.ops.names import RETURN, WHILE
+from hlo_lower.ops.purity import Functional
 
 
 def change_carried(loop: Node, dropped: Collection[int], added: Sequence[Value]) -> Node:
@@ -84,3 +87,32 @@ def _made_of(values: list[Value], cheap: set[Value]) -> tuple[set[Node], list[Va
             nodes[value.node] = None
             pending += value.node.operands
     return set(nodes), list(leaves)
+
+
+# --- put the nodes of a block into an order in which each stands behind what it takes; else they stay as they stand ---
+
+
+def put_in_order(block: Block, is_function: Functional) -> None:
+    """Order a block: nodes in the order in which they stand, each right behind what it needs where that stood later.
+
+    Nodes that are not known to be functions of their operands keep their order among each other.
+    """
+    *nodes, terminator = block.nodes
+    maker = {value: node for node in nodes for value in node.results}
+    needs = {node: [maker[v] for v in used_by(node) if v in maker] for node in nodes}
+    ordered = [node for node in nodes if not is_function(node)]
+    for before, after in pairwise(ordered):
+        needs[after].append(before)
+    done: dict[Node, None] = {}
+    for node in nodes:
+        pending = [node]
+        while pending:
+            current = pending[-1]
+            missing = [need for need in needs[current] if need not in done]
+            if missing:
+                pending += missing[:1]
+            else:
+                pending.pop()
+                done[current] = None
+    for node in done:
+        node.raw.move_before(terminator.raw)

@@ -119,10 +119,7 @@ def _batch(dot: Node) -> None:
     batched = Factor(large.value, (*large.batch, *front), large.summed)
     repeated = size_of(small.value) * prod(extents)
     attributes = mlir.dot_attributes(
-        dot.raw,
-        (range(inner), batched.batch),
-        (range(inner, len(shape)), batched.summed),
-        is_turned=small is second,
+        dot.raw, (range(inner), batched.batch), (range(inner, len(shape)), batched.summed), is_turned=small is second
     )
     if attributes is None or batched.copied(is_first=False) + MUCH * repeated > copied(first, second):
         return

@@ -17,9 +17,10 @@ made afterwards, and only as far as memory asks for it.
 
 from dataclasses import dataclass, field
 
-from hlo_lower.facts.memory.dataflow import blocks_of, size_of, type_of, used_by
+from hlo_lower.facts.memory.dataflow import blocks_of, size_of, type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.regions import used_by
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.loops import read_counted
 from hlo_lower.ops.cleanup import erase
@@ -35,9 +36,8 @@ from hlo_lower.tile.find.scan_stacks import (
     steps_of_counter,
     trips_of,
 )
-from hlo_lower.tile.prepare.loop_carries import change_carried, is_kept, sink_cheap
+from hlo_lower.tile.prepare.loop_carries import change_carried, is_kept, put_in_order, sink_cheap
 from hlo_lower.tile.prepare.normalize import REPEATED, repeat_cheap
-from hlo_lower.tile.prepare.topological_order import put_in_order
 
 LEAST = 1 << 16
 """Bytes from which a stack is worth the trouble."""

@@ -7,9 +7,8 @@ from hlo_lower.facts.memory.dataflow import is_of_integers, size_of, type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.ops.axes.dynamic_tile import clamped_start
-from hlo_lower.ops.axes.indexing import clamped_position
-from hlo_lower.ops.axes.reduction import ELEMENTWISE
+from hlo_lower.ops.axes.op_axes import ELEMENTWISE, clamped_position
+from hlo_lower.ops.axes.parts import clamped_start
 from hlo_lower.ops.cleanup import erase_built
 from hlo_lower.ops.names import BROADCAST_IN_DIM, DOT_GENERAL, DYNAMIC_SLICE, GATHER, SLICE
 from hlo_lower.ops.spec import PICKS
@@ -199,10 +198,10 @@ def in_place(build: Builder, pick: Node, value: Value, dims: Dims) -> Value | No
     count, place = pick.result().static_shape[row], dims.index(row)
     numbers = mlir.gather_dimension_numbers(pick.raw)
     others = [d for d in range(len(dims)) if d != place]
-    attribute = _numbers(others, [place], [place], numbers.index_vector_dim)
+    told = _numbers(others, [place], [place], numbers.index_vector_dim)
     sizes = [1 if d == place else n for d, n in enumerate(value.static_shape)]
     shape = [count if d == place else n for d, n in enumerate(value.static_shape)]
-    return _gather(build, pick, value, pick.operand(1), shape, attribute, sizes)
+    return build.gather(value, pick.operand(1), told, sizes, shape)
 
 
 def _sliced(build: Builder, pick: Node, value: Value, dims: Dims) -> Value:
@@ -257,13 +256,14 @@ def of_some_dims(build: Builder, pick: Node, value: Value, dims: Sequence[int]) 
         return None
     places = tuple(r for r in range(len(shape)) if r not in offset.values() or any(offset.get(d) == r for d in dims))
     order = {d: k for k, d in enumerate(dims)}
-    attribute = _numbers(
+    told = _numbers(
         [places.index(offset[d]) for d in dims if d in offset],
         [order[d] for d in numbers.collapsed_slice_dims if d in order],
         [order[d] for d in numbers.start_index_map if d in order],
         numbers.index_vector_dim,
     )
-    return _gather(build, pick, value, indices, [shape[r] for r in places], attribute, sizes), places
+    # The flag of sorted indices is not kept: of some columns it need not be true.
+    return build.gather(value, indices, told, sizes, [shape[r] for r in places]), places
 
 
 def _columns(build: Builder, indices: Value, columns: Sequence[int], count: int, vector: int) -> Value | None:
@@ -278,22 +278,6 @@ def _columns(build: Builder, indices: Value, columns: Sequence[int], count: int,
     return build.slice(indices, starts, limits)
 
 
-def _numbers(offset: Sequence[int], collapsed: Sequence[int], counted: Sequence[int], vector: int) -> mlir.RawAttribute:
-    told = f"offset_dims = {list(offset)}, collapsed_slice_dims = {list(collapsed)}"
-    told += f", start_index_map = {list(counted)}, index_vector_dim = {vector}"
-    return mlir.parse_attribute(f"#stablehlo.gather<{told}>")
-
-
-def _gather(
-    build: Builder,
-    pick: Node,
-    value: Value,
-    indices: Value,
-    shape: Sequence[int],
-    numbers: mlir.RawAttribute,
-    sizes: Sequence[int],
-) -> Value:
-    """The flag of sorted indices is not kept: of some columns it need not be true."""
-    attributes = {"dimension_numbers": numbers, "slice_sizes": mlir.dense_i64(sizes)}
-    raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
-    return build.op(GATHER, [value, indices], [raw_type], attributes).result()
+def _numbers(offset: Sequence[int], collapsed: Sequence[int], counted: Sequence[int], vector: int) -> str:
+    told = f"offset_dims = {list(offset)}, collapsed_slice_dims = {list(collapsed)}, "
+    return f"{told}start_index_map = {list(counted)}, index_vector_dim = {vector}"

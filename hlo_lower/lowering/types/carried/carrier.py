@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partialmethod
 
 import numpy as np
 
@@ -11,19 +12,7 @@ from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
-from hlo_lower.ops.names import (
-    ADD,
-    AND,
-    BITCAST_CONVERT,
-    CONSTANT,
-    CONVERT,
-    DIVIDE,
-    MAXIMUM,
-    MINIMUM,
-    MULTIPLY,
-    SUBTRACT,
-    XOR,
-)
+from hlo_lower.ops.names import ADD, BITCAST_CONVERT, CONSTANT, CONVERT, DIVIDE, MAXIMUM, MULTIPLY, SUBTRACT, XOR
 
 WIDER = {
     "i1": ("i32", "i64"),
@@ -233,37 +222,8 @@ class Carrying:
         """An elementwise op of two values, or of one and a number."""
         return self.build.elementwise(op, left, self.number(right, left) if isinstance(right, int) else right)
 
-    def add(self, left: Value, right: Value | int) -> Value:
-        """The sum of two values, or of one and a number."""
-        return self.do(ADD, left, right)
-
-    def subtract(self, left: Value, right: Value | int) -> Value:
-        """The difference, as `add`."""
-        return self.do(SUBTRACT, left, right)
-
-    def multiply(self, left: Value, right: Value | int) -> Value:
-        """The product, as `add`."""
-        return self.do(MULTIPLY, left, right)
-
-    def divide(self, left: Value, right: Value | int) -> Value:
-        """The quotient, as `add`."""
-        return self.do(DIVIDE, left, right)
-
-    def and_(self, left: Value, right: Value | int) -> Value:
-        """The bits that both have, as `add`."""
-        return self.do(AND, left, right)
-
-    def xor(self, left: Value, right: Value | int) -> Value:
-        """The bits that one alone has, as `add`."""
-        return self.do(XOR, left, right)
-
-    def maximum(self, left: Value, right: Value | int) -> Value:
-        """The greater of both, as `add`."""
-        return self.do(MAXIMUM, left, right)
-
-    def minimum(self, left: Value, right: Value | int) -> Value:
-        """The lesser of both, as `add`."""
-        return self.do(MINIMUM, left, right)
+    add, subtract, multiply = partialmethod(do, ADD), partialmethod(do, SUBTRACT), partialmethod(do, MULTIPLY)
+    divide, xor, maximum = partialmethod(do, DIVIDE), partialmethod(do, XOR), partialmethod(do, MAXIMUM)
 
     def holds(self, left: Value, direction: str, right: Value | int) -> Value:
         """A comparison of two values, or of one with a number."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Graph, Node, Value

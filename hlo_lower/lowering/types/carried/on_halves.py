@@ -6,7 +6,7 @@ import numpy as np
 
 from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
-from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.types.carried.carrier import MARK, Carrying, Form

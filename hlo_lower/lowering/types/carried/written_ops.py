@@ -142,11 +142,7 @@ def count_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Val
     return c.do("subtract", counted, element_type(carrier.after).bits - element_type(carrier.before).bits)
 
 
-ON_SIGNED: Mapping[str, Written] = {
-    DIVIDE: unsigned_divide,
-    REMAINDER: unsigned_remainder,
-    SIGN: is_other_than_zero,
-}
+ON_SIGNED: Mapping[str, Written] = {DIVIDE: unsigned_divide, REMAINDER: unsigned_remainder, SIGN: is_other_than_zero}
 """Unsigned integers in signed ones."""
 
 ON_WIDER: Mapping[str, Written] = {

@@ -1,11 +1,11 @@
-"""A tile at runtime offsets: defined once, then materialized, yielded to, checked or shifted into the tensor.
+"""Parts of tensors as values, tiles at runtime offsets, and the ops by which a part is read or written.
 
-All starts of a tile have one integer type that holds every size of the tensor and its negative (`i32` or `i64`), so
-the bounds below are built without overflow (traps 6, 7, 9).
+A part says where it lies, and nothing of how it is read or written. Its kind is in the vocabulary of the classifier
+(`hlo_lower.ops.subset`). It reads as `[i:+128, :] of 2048x32000`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -13,6 +13,99 @@ import numpy as np
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
+from hlo_lower.ops.subset import Subset
+
+
+@dataclass(frozen=True)
+class Offset:
+    """`constant + scale * iterator`: a start that is known now, or in an iteration of a loop.
+
+    Attributes:
+      constant: in positions.
+      iterator: the name of what counts, or "".
+      scale: positions for one step of it; 0 where there is none.
+    """
+
+    constant: int = 0
+    iterator: str = ""
+    scale: int = 0
+
+    def __str__(self) -> str:
+        if not self.scale:
+            return str(self.constant)
+        term = self.iterator if self.scale == 1 else f"{self.scale}*{self.iterator}"
+        return f"{term}+{self.constant}" if self.constant else term
+
+
+@dataclass(frozen=True)
+class StridedRange:
+    """Positions start, start + stride, ..., `size` of them, all inside of the axis."""
+
+    start: Offset
+    size: int
+    stride: int = 1
+
+    def __str__(self) -> str:
+        tail = f":{self.stride}" if self.stride != 1 else ""
+        return str(self.start) if self.size == 1 and not tail else f"{self.start}:+{self.size}{tail}"
+
+
+def whole(size: int) -> StridedRange:
+    """All of an axis."""
+    return StridedRange(Offset(), size)
+
+
+@dataclass(frozen=True)
+class TensorSubset:
+    """A part of a tensor.
+
+    Attributes:
+      shape: of the tensor.
+      axes: the part of each axis.
+    """
+
+    shape: tuple[int, ...]
+    axes: tuple[StridedRange, ...]
+
+    def __post_init__(self) -> None:
+        assert len(self.shape) == len(self.axes), (self.shape, self.axes)
+
+    @classmethod
+    def full(cls, shape: Sequence[int]) -> "TensorSubset":
+        """All of a tensor."""
+        return cls(tuple(shape), tuple(whole(size) for size in shape))
+
+    def along(self, dim: int, axis: StridedRange) -> "TensorSubset":
+        """The same with another part of one axis."""
+        return TensorSubset(self.shape, (*self.axes[:dim], axis, *self.axes[dim + 1 :]))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape of the part."""
+        return tuple(axis.size for axis in self.axes)
+
+    def is_whole(self, dim: int) -> bool:
+        """Whether it is all of an axis, in order."""
+        return self.axes[dim] == whole(self.shape[dim])
+
+    @property
+    def kind(self) -> Subset:
+        """What a classifier calls it."""
+        if 0 in self.sizes:
+            return Subset.EMPTY
+        if all(map(self.is_whole, range(len(self.shape)))):
+            return Subset.FULL
+        return Subset.POINT if set(self.sizes) == {1} else Subset.TILE
+
+    def __str__(self) -> str:
+        axes = [":" if self.is_whole(dim) else str(axis) for dim, axis in enumerate(self.axes)]
+        return f"[{', '.join(axes)}] of {'x'.join(map(str, self.shape)) or 'scalar'}"
+
+
+# --- a tile at runtime offsets: defined once, then materialized, yielded to, checked or shifted into the tensor ---
+#
+# All starts of a tile have one integer type that holds every size of the tensor and its negative (`i32` or `i64`), so
+# the bounds below are built without overflow (traps 6, 7, 9).
 
 
 def clamped_start(build: Builder, start: Value, last: int) -> Value:
@@ -177,3 +270,86 @@ class ShiftedTile:
             here = build.broadcast(build.and_(low, high), shape, (dim,))
             covered = here if covered is None else build.and_(covered, here)
         return covered
+
+
+# --- materialize a part of a tensor, and yield a value to it: a part says where, this file says by which ops ---
+#
+#     static run      slice
+#     runtime run     dynamic_slice     dynamic_update_slice
+#
+# The starts of ranges lie inside (`StridedRange`), so that `dynamic_slice` and `dynamic_update_slice` never clamp.
+
+
+INDEX = "i32"
+
+
+@dataclass
+class Bindings:
+    """What the names in parts stand for where code is built.
+
+    Attributes:
+      iterators: the name of an iterator to its value, known now or at run time (a scalar of `INDEX`).
+    """
+
+    iterators: Mapping[str, int | Value] = field(default_factory=dict[str, "int | Value"])
+    _built: dict[Offset, Value] = field(default_factory=dict[Offset, Value])
+
+    def known(self, offset: Offset) -> int | None:
+        """Where an offset is, if that is known now."""
+        step = self.iterators[offset.iterator] if offset.scale else 0
+        return None if isinstance(step, Value) else offset.constant + offset.scale * step
+
+    def start(self, build: Builder, offset: Offset) -> Value:
+        """An offset as a scalar; each is built once."""
+        if offset not in self._built:
+            self._built[offset] = self._start(build, offset)
+        return self._built[offset]
+
+    def _start(self, build: Builder, offset: Offset) -> Value:
+        known = self.known(offset)
+        if known is not None:
+            return build.constant(known, (), INDEX)
+        step = self.iterators[offset.iterator]
+        assert isinstance(step, Value)
+        if offset.scale != 1:
+            step = build.multiply(step, build.constant(offset.scale, (), INDEX))
+        if offset.constant:
+            step = build.add(step, build.constant(offset.constant, (), INDEX))
+        return step
+
+
+def materialize(build: Builder, tensor: Value, part: TensorSubset, bound: Bindings) -> Value:
+    """The elements of a part, as a tensor of the part's sizes."""
+    if part.kind is Subset.FULL:
+        return tensor
+    starts = [bound.known(axis.start) for axis in part.axes]
+    found = [start for start in starts if start is not None]
+    if len(found) == len(starts):
+        limits = [s + (axis.size - 1) * axis.stride + 1 for s, axis in zip(found, part.axes, strict=True)]
+        return build.slice(tensor, found, limits, [axis.stride for axis in part.axes])
+    return _tile(build, part, bound).materialize(build, tensor)
+
+
+def yield_to(build: Builder, tensor: Value, part: TensorSubset, value: Value, bound: Bindings) -> Value:
+    """The tensor with the value written to a part of it."""
+    return _tile(build, part, bound).yield_to(build, tensor, value)
+
+
+def accumulate(
+    build: Builder, tensor: Value, part: TensorSubset, value: Value, bound: Bindings, combiner: str
+) -> Value:
+    """The tensor with the value combined into a part of it: `tensor[part] = combiner(tensor[part], value)`.
+
+    Args:
+      build: where.
+      tensor, part, value: what is read and written.
+      bound: what the names in the part stand for.
+      combiner: an elementwise op ("add", "maximum").
+    """
+    old = materialize(build, tensor, part, bound)
+    return yield_to(build, tensor, part, build.elementwise(combiner, old, value), bound)
+
+
+def _tile(build: Builder, part: TensorSubset, bound: Bindings) -> DynamicTile:
+    assert all(axis.stride == 1 for axis in part.axes), "a run at a runtime start, or that is written, with a stride"
+    return DynamicTile(part.shape, tuple(bound.start(build, axis.start) for axis in part.axes), part.sizes)
