@@ -38,6 +38,7 @@ class Side:
     Attributes:
       numbers: of all values that are visible, those around the body included.
       assumed: the number that is assumed for a value, in the place of its own.
+      kept: the own number of a value that another one was assumed to have.
       live: the operations that matter.
       count: how many values of the body have a number.
     """
@@ -48,6 +49,7 @@ class Side:
     numbers: dict[ValueId, Number]
     table: Table
     assumed: dict[ValueId, Number] = field(default_factory=dict[ValueId, Number])
+    kept: dict[ValueId, Number] = field(default_factory=dict[ValueId, Number])
     live: list[Op] = field(default_factory=list[Op])
     count: "Counter[Number]" = field(default_factory=lambda: Counter[Number]())
     users: dict[ValueId, list[Op]] = field(default_factory=dict[ValueId, list[Op]])
@@ -82,7 +84,12 @@ class Side:
 
     def may_take_another(self, value: ValueId) -> bool:
         """Whether a value may be given a number that is not its own: an operation of the body makes it."""
-        return self.program.makers[value] is not None and self.is_own(value) and value not in self.assumed
+        return (
+            self.program.makers[value] is not None
+            and self.is_own(value)
+            and value not in self.assumed
+            and value not in self.kept
+        )
 
     @cached_property
     def value_of(self) -> dict[Number, ValueId]:
@@ -135,7 +142,7 @@ class Side:
     def keep(self, value: ValueId) -> None:
         """Leave a value the number that it has, whatever is assumed before it: another one has that, too."""
         if self.may_take_another(value):
-            self.assumed[value] = self.numbers[value]
+            self.kept[value] = self.numbers[value]
 
     def own_numbers(self, op: Op) -> list[Number]:
         """The numbers of an operation's results by what it reads, whatever is assumed of them."""
@@ -146,7 +153,7 @@ class Side:
         own = self.own_numbers(op)
         changed: list[ValueId] = []
         for value, number in zip(op.results, own, strict=True):
-            number = self.assumed.get(value, number)
+            number = self.assumed.get(value, self.kept.get(value, number))
             before = self.numbers.get(value)
             if before != number:
                 if not self._is_chosen(op):
