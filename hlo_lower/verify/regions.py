@@ -439,7 +439,7 @@ class RegionJudge:
         inputs = self._arguments(wide, judged.failures[0])
         failed = [wide.outputs[k] for k in sorted(judged.outputs)]
         found = replace(verdict, status="differs", difference=judged.difference, runs=judged.runs, inputs=inputs)
-        if self._terms.is_strict and wide.pair.around is not None:
+        if wide.pair.around is not None:
             return replace(found, status="not judged", reason=f"what a loop carries may differ: {judged.difference}")
         if self._terms.is_strict and not _begins_at_arguments(wide):
             return replace(found, status="not judged", reason=f"what it reads is not entered: {judged.difference}")

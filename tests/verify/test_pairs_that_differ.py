@@ -1,5 +1,7 @@
 """Pairs of modules that differ where it is easily overlooked: none of them may be told equal."""
 
+import itertools
+
 import pytest
 
 from hlo_lower.verify import Assumed, verify
@@ -55,6 +57,27 @@ def unknown_twice(returned):
     wrapper = f"func.func private @w(%a: {F}) -> {F} {{\n%r = call @e(%a) : ({F}) -> {F}\nreturn %r : {F}\n}}\n"
     body = f"%a = {call}\n%b = {call}"
     return function(body, returned=f"%a, {returned}", kinds=f"{F}, {F}") + wrapper + f"func.func private @e({F}) -> {F}"
+
+
+def called(returned, count=2, *, in_loop=False):
+    """Calls of a function without a body, or of a loop that holds such calls, and which of them a module returns."""
+    one = f"func.call @e(%x) : ({F}) -> {F}"
+    if in_loop:
+        i32, i1 = "tensor<i32>", "tensor<i1>"
+        one = f"""stablehlo.while(%k = %zero, %v = %x) : {i32}, {F}
+cond {{
+  %c = stablehlo.compare LT, %k, %two : ({i32}, {i32}) -> {i1}
+  stablehlo.return %c : {i1}
+}} do {{
+  %next = stablehlo.add %k, %one : {i32}
+  %w = func.call @e(%v) : ({F}) -> {F}
+  stablehlo.return %next, %w : {i32}, {F}
+}}"""
+    numbers = [f"%{n} = stablehlo.constant dense<{k}> : tensor<i32>" for k, n in enumerate(("zero", "one", "two"))]
+    calls = [f"%r{k}{':2' if in_loop else ''} = {one}" for k in range(count)]
+    results = [f"%r{k}{'#1' if in_loop else ''}" for k in returned]
+    body = function("\n".join(numbers + calls), returned=", ".join(results), kinds=", ".join([F] * len(results)))
+    return f"{body}func.func private @e({F}) -> {F}"
 
 
 def placed(mesh, count="mhlo.num_partitions = 8 : i32", sharding='{sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}'):
@@ -361,6 +384,18 @@ def test_the_same_module_is_told_equal_to_itself(name):
     before, after = PAIRS[name]
     assert verify(before, before, level="regions").ok
     assert verify(after, after, level="regions").ok
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+@pytest.mark.parametrize(("count", "width"), [(2, 1), (2, 2), (3, 2)])
+def test_what_one_call_with_effects_gives_is_not_what_another_one_gives(count, width, in_loop):
+    kept = list(itertools.product(range(count), repeat=width))
+    wrong = []
+    for first, second in itertools.product(kept, kept):
+        one, other = called(first, count, in_loop=in_loop), called(second, count, in_loop=in_loop)
+        if verify(one, other).ok and first != second:
+            wrong.append((first, second))
+    assert wrong == []
 
 
 def test_a_whole_module_whose_second_version_xla_gets_wrong_is_not_run():

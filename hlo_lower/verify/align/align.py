@@ -83,9 +83,11 @@ class Side:
         return self.program.homes[value] is self.body
 
     def may_take_another(self, value: ValueId) -> bool:
-        """Whether a value may be given a number that is not its own: an operation of the body makes it."""
+        """Whether a value may be given another's number: an operation of the body, without effects, makes it."""
+        maker = self.program.makers[value]
         return (
-            self.program.makers[value] is not None
+            maker is not None
+            and not maker.has_effects
             and self.is_own(value)
             and value not in self.assumed
             and value not in self.kept
@@ -355,6 +357,7 @@ class Aligner:
             and first.numbers[x] != second.numbers[y]
             and x not in first.assumed
             and y not in second.assumed
+            and (first.may_take_another(x) or second.may_take_another(y))
         )
 
     def _equate(self, pair: BodyPair, x: ValueId, y: ValueId, root: str) -> bool:
@@ -515,7 +518,10 @@ class Region:
         self.inputs = list(ordered)
 
     def _behind(self, side: Side, starts: list[ValueId], own: set[ValueId]) -> tuple[list[Op], list[Number]]:
-        """The operations behind some values, back to what is matched and not opened; and what that is."""
+        """The operations behind some values, back to what is matched and not opened; and what that is.
+
+        What an operation with effects gives is one of its inputs: no two of them give the same.
+        """
         known = self.pair.first.table.known
         found: set[Op] = set()
         reached: dict[Number, None] = {}
@@ -525,7 +531,7 @@ class Region:
             number, maker = side.numbers[value], side.program.makers[value]
             is_needed = not self.pair.is_matched(side, value) or (value in own and not self._is_given(side, value))
             is_inside = number in known or number in self.opened or (side.is_own(value) and is_needed)
-            if maker is None or not is_inside:
+            if maker is None or maker.has_effects or not is_inside:
                 reached[number] = None
             elif maker not in found:
                 found.add(maker)

@@ -68,9 +68,9 @@ def widened(region: Region, steps: int, *, integers_only: bool, across: bool = F
 
 
 def enclosing(region: Region) -> Region | None:
-    """The operations around a region's bodies as a region; None at a function's own body."""
-    if region.pair.around is None:
-        return None
+    """The operations around a region's bodies as a region; None at a function's own body, or one with effects."""
+    if region.pair.around is None or region.pair.around[1].has_effects:
+        return None  # what an operation with effects gives is an input of the region around it: nothing would be judged
     outer, op, other = region.pair.around
     outputs: list[Assumption] = []
     for x, y in zip(op.results, other.results, strict=True):
@@ -209,7 +209,9 @@ class Sought:
                 there = np.asarray(watched[slot])
                 if there.dtype.kind not in "iu" or tried.dtype.kind not in "iu":
                     break
-                missing = np.asarray(np.asarray(target, object) - np.asarray(there, object))  # of scalars it is an int
+                missing = np.asarray(
+                    np.asarray(target).astype(object) - np.asarray(there).astype(object)
+                )  # of scalars it is an int
                 if not np.any(missing):
                     break
                 if missing.size == tried.size:
