@@ -10,11 +10,15 @@ To ask for many, filter: `named(role=Role.MOVES)`, or `{op.name for op in OPS.va
 add it to the line of its kind; `tests/ops/test_spec.py` compares the list with jaxlib's ops.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from math import inf
 from typing import Any
+
+import numpy as np
+
+from hlo_lower.base.element_types import ElementType
 
 
 class Role(Enum):
@@ -243,3 +247,36 @@ WITH_BODY = frozenset(name for name, op in OPS.items() if op.has_bodies and op.r
 
 NEVER_ROUNDED = named(rounds=Rounds.NEVER)
 """Ops that make no float that is rounded."""
+
+
+def identity_of(name: str, element: ElementType) -> float | None:
+    """The number that an associative and commutative op gives the other operand for; None where there is none.
+
+    Of float sums it is -0.0: 0.0 + -0.0 is 0.0.
+    """
+    spec = OPS.get(name)
+    word = "" if spec is None else spec.identity
+    if element.integer_range is not None:
+        least, most = element.integer_range
+        return {"0": 0, "1": 1, "-1": -1 if least < 0 else most, "least": least, "greatest": most}.get(word)
+    return {"0": -0.0, "1": 1.0, "least": -inf, "greatest": inf}.get(word)
+
+
+# --- comparisons ---
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+"""What `compare` computes, by its direction."""
+
+MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+"""The direction of a comparison of exchanged operands."""
+
+OPPOSITE = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
+"""The direction that holds of integers where a comparison does not."""

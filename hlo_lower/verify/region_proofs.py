@@ -6,11 +6,12 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
+from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.align.corrections import widened
 from hlo_lower.verify.align.loops import values_of
-from hlo_lower.verify.align.piece import Pieces
-from hlo_lower.verify.bounds.compare import is_inexact
+from hlo_lower.verify.align.piece import Pieces, types_of
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.proof import is_installed
@@ -98,10 +99,11 @@ class RegionProofs:
 
         Of integers only: floats of a model are subnormal or huge, and XLA flushes such ones, or sums them in its order.
         """
-        found = self.derivation(region) if self.may_derive else None
-        if found is None or not found.inputs or any(is_inexact(array) for array in found.inputs):
+        types = [mlir.read_tensor_type(raw_type) for raw_type in types_of(region)]
+        if not self.may_derive or not all(t is not None and element_type(t.element_name).is_integer for t in types):
             return others
-        return SolverRuns(found.inputs, others)
+        found = self.derivation(region)
+        return SolverRuns(found.inputs, others) if found is not None and found.inputs else others
 
     def derivation(self, region: Region) -> Derivation | None:
         """Whether the pieces of a region are equal for all inputs that they get; None where it has none."""

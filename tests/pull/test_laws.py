@@ -132,7 +132,7 @@ BROKEN = {
         (folding, "for d in dims if shape[d] != 1}", "for d in dims[:1] if shape[d] != 1}"),
     ],
     "folding in any order": [
-        (folding, "(single, [first[0], _combined(", '("add", [first[0], _combined('),
+        (folding, "(single, [first[0], found]", "(\"add\", [first[0], found]"),
         (folding, "chosen(test, new, unit)", "new"),
         (folding, "[(yield at.operand(0)), found]", "[unit, found]"),
     ],

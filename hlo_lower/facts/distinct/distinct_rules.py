@@ -26,7 +26,7 @@ from hlo_lower.facts.distinct.axis_facts import (
 from hlo_lower.facts.forms.linear import Linear, Normalized, Position, positions
 from hlo_lower.facts.forms.places import Entry, Place, moved, origin_of
 from hlo_lower.facts.ranges.folds import running_sum
-from hlo_lower.facts.ranges.transfer import MIRRORED, comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.facts.sort.comparator import sort_order
 from hlo_lower.facts.values.budget import FOLLOWED, MAX_POSITIONS
 from hlo_lower.facts.values.evidence import Evidence, merge
@@ -35,6 +35,7 @@ from hlo_lower.facts.values.sources import Same
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.ops import names
+from hlo_lower.ops.spec import MIRRORED
 
 Hull = tuple[int, int]
 
@@ -266,7 +267,7 @@ def _kept_of_negative(queries: DistinctQueries, predicate: Site, on_true: Site, 
     direction = comparison_direction(node)
     x, bound = map(predicate.to, node.operands)
     if queries.hull(x) == (0, 0):
-        x, bound, direction = bound, x, MIRRORED.get(direction, direction)
+        x, bound, direction = bound, x, MIRRORED[direction]
     kept = {"LT": on_false, "GE": on_true}.get(direction)
     return x if queries.hull(bound) == (0, 0) and kept == x else None
 

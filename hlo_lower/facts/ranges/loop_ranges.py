@@ -17,12 +17,13 @@ import numpy as np
 from hlo_lower.base.causes import Code
 from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.ranges.interval import Interval
-from hlo_lower.facts.ranges.transfer import MIRRORED, comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.facts.values.evidence import Evidence, merge
 from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Carried
 from hlo_lower.ops.names import ADD, AND, COMPARE, CONVERT, SUBTRACT
+from hlo_lower.ops.spec import MIRRORED
 
 MAX_NESTED = 2
 """How many assumptions a proof may rest on: a counter within a counter."""
@@ -167,7 +168,7 @@ def _where_true(ranges: Ranges, origin: Carried, hull: Hull) -> Hull:
             direction = comparison_direction(node)
             left, right = node.operands
             if right == argument:
-                direction, left, right = MIRRORED.get(direction, direction), right, left
+                direction, left, right = MIRRORED[direction], right, left
             if right == argument:
                 continue
             limit = ranges.of(origin.initial.to(right)).hull()

@@ -7,11 +7,12 @@ nothing is told, the interval stays what it is.
 import numpy as np
 
 from hlo_lower.facts.ranges.interval import Interval, greater, lesser, pick
-from hlo_lower.facts.ranges.transfer import MIRRORED, comparison_direction
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.facts.values.provider import Ranges
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops import names
+from hlo_lower.ops.spec import MIRRORED
 
 MAX_DEPTH = 8
 """Nested predicates that are looked into."""
@@ -81,7 +82,7 @@ def _compared(ranges: Ranges, node: Node, truth: bool, subject: Site, known: Int
         if right != subject.value:
             return known
         left, right = right, left
-        direction = MIRRORED.get(direction, direction)
+        direction = MIRRORED[direction]
     limit = ranges.of(subject.to(right))
     if not truth:
         direction = _NEGATED[direction]

@@ -16,7 +16,7 @@ from hlo_lower.facts.values.evidence import Evidence, merge, plain_name
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import OPS
+from hlo_lower.ops.spec import COMPARISONS, OPS
 
 Transfer = Callable[[Node, Sequence[Interval]], Interval | None]
 
@@ -52,20 +52,6 @@ def compare_outcome(direction: str, a: Interval, b: Interval) -> tuple[Any, Any]
     return (~may, ~sure) if direction in ("GE", "GT", "NE") else (sure, may)
 
 
-MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
-"""The direction of a comparison whose operands change places; the others stay."""
-
-
-_COMPARED: Mapping[str, Callable[..., Any]] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
-}
-
-
 def comparison_direction(node: Node) -> str:
     """The direction of a `stablehlo.compare`: EQ, NE, GE, GT, LE or LT."""
     return mlir.enum_value(node.attribute("comparison_direction"))
@@ -73,7 +59,7 @@ def comparison_direction(node: Node) -> str:
 
 def comparison_of(node: Node) -> Callable[..., Any]:
     """What a `stablehlo.compare` computes, of arrays; of floats as compare_type FLOAT, which is IEEE 754's."""
-    return _COMPARED[comparison_direction(node)]
+    return COMPARISONS[comparison_direction(node)]
 
 
 def _compare(node: Node, operands: Sequence[Interval]) -> Interval:

@@ -9,7 +9,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import Role, named
+from hlo_lower.ops.spec import Role, identity_of, named
 
 OPS = {combiner: name.removeprefix("stablehlo.") for name, combiner in COMMUTATIVE.items()} | {Combiner.SUB: "add"}
 """The op that combines updates with each other: (c - a) - b = c - (a + b)."""
@@ -57,13 +57,11 @@ def identity(build: Builder, combiner: Combiner, element: str) -> Value:
     if declared.is_complex:
         part = identity(build, combiner, declared.part)
         return build.complex([part, part])
-    if declared.integer_range is not None:
-        low, high = declared.integer_range
-        ones = -1 if low < 0 else high
-        number = {Combiner.MUL: 1, Combiner.MIN: high, Combiner.MAX: low, Combiner.AND: ones}.get(combiner, 0)
-        return build.constant(number, (), element)
-    known = {Combiner.MUL: 1.0, Combiner.MIN: np.inf, Combiner.MAX: -np.inf, Combiner.SUB: 0.0}
-    return build.constant_array(np.asarray(known.get(combiner, -0.0)), element)
+    number = 0.0 if combiner is Combiner.SUB else identity_of(f"stablehlo.{OPS[combiner]}", declared)
+    assert number is not None
+    if declared.is_integer:
+        return build.constant(int(number), (), element)
+    return build.constant_array(np.asarray(number), element)
 
 
 # --- whether all updates are the same: then the order of the writes does not matter, and neither does their number ---

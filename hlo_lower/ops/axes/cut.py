@@ -161,13 +161,7 @@ class SubsetRules:
         Raises:
           RegistryError: one of them has a rule.
         """
-
-        def register(rule: AxesRule) -> AxesRule:
-            for name in names:
-                _add(self.by_axes, name, rule)
-            return rule
-
-        return register
+        return lambda rule: _added(self.by_axes, names, rule)
 
     def piece(self, *names: str) -> Callable[[PieceRule], PieceRule]:
         """Register how pieces of ops are built.
@@ -175,13 +169,7 @@ class SubsetRules:
         Raises:
           RegistryError: one of them has a rule.
         """
-
-        def register(rule: PieceRule) -> PieceRule:
-            for name in names:
-                _add(self.by_piece, name, rule)
-            return rule
-
-        return register
+        return lambda rule: _added(self.by_piece, names, rule)
 
     def of(self, node: Node) -> OpAxes | Boundary:
         """The axes of an op, or why it has none."""
@@ -206,10 +194,12 @@ class SubsetRules:
         return SubsetRules(dict(self.by_axes), dict(self.by_piece))
 
 
-def _add(rules: dict[str, AnyRule], name: str, rule: AnyRule) -> None:
-    if name in rules:
-        raise RegistryError(f"{name} has a subset rule: {rules[name].__qualname__}, and {rule.__qualname__}")
-    rules[name] = rule
+def _added(rules: dict[str, AnyRule], names: Sequence[str], rule: AnyRule) -> AnyRule:
+    for name in names:
+        if name in rules:
+            raise RegistryError(f"{name} has a subset rule: {rules[name].__qualname__}, and {rule.__qualname__}")
+        rules[name] = rule
+    return rule
 
 
 subset_rules = SubsetRules()

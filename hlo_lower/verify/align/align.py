@@ -562,7 +562,7 @@ def regions_of(pairs: Iterable[BodyPair]) -> list[Region]:
     found: list[Region] = []
     for pair in pairs:
         groups: list[tuple[list[Assumption], set[Op]]] = []
-        opened = _conversions(pair)
+        opened = _widenings(pair)
         for assumption in pair.assumptions:
             inner = Region(pair, (assumption,), opened).first
             ops = {op for op in inner if op.inputs and not {pair.first.numbers.get(r) for r in op.results} & opened}
@@ -573,7 +573,7 @@ def regions_of(pairs: Iterable[BodyPair]) -> list[Region]:
     return found
 
 
-def _conversions(pair: BodyPair) -> frozenset[Number]:
+def _widenings(pair: BodyPair) -> frozenset[Number]:
     """The numbers of narrow floats in a wider type: a piece computes them, so that it knows what they are."""
     sides = (pair.first, pair.second)
     return frozenset(s.numbers[op.results[0]] for s in sides for op in s.live if is_widening(s.program, op))

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import LAYOUT, PICKS, spec_of
+from hlo_lower.ops.spec import LAYOUT, MIRRORED, OPPOSITE, PICKS, spec_of
 from hlo_lower.verify.align.loops import along_at, counter_at
 from hlo_lower.verify.align.piece import module_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.drive.sample_sizes import computed
-from hlo_lower.verify.read.meanings import DIVISIONS, MIRRORED, MOVES, OPPOSITE
+from hlo_lower.verify.read.meanings import DIVISIONS, MOVES
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import Executable
 

@@ -20,7 +20,8 @@ from hlo_lower.ir.shapes.expressions import evaluate
 from hlo_lower.ir.shapes.given_sizes import SizesError
 from hlo_lower.ir.shapes.specification import Specification, specification_of
 from hlo_lower.ops import names
-from hlo_lower.verify.read.meanings import COMPARISONS, INTEGERS
+from hlo_lower.ops.spec import COMPARISONS
+from hlo_lower.verify.read.meanings import INTEGERS
 from hlo_lower.verify.read.program import Op, Program, ValueId, location_of, ops_within
 
 Array = NDArray[Any]

@@ -15,8 +15,8 @@ from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.mlir import GatherNumbers, ScatterNumbers
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import Rounds, named
-from hlo_lower.verify.read.meanings import COMPARISONS, DIVISIONS, INTEGERS
+from hlo_lower.ops.spec import COMPARISONS, Rounds, named
+from hlo_lower.verify.read.meanings import DIVISIONS, INTEGERS
 from hlo_lower.verify.read.partitions import is_note
 
 # --- scatter ---

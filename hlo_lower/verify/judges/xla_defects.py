@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.base.element_types import element_type
+from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, RESHAPING, WITH_BODY, Role, named, spec_of
+from hlo_lower.ops.spec import CONTROL, RESHAPING, WITH_BODY, Role, identity_of, named
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.read.meanings import DIVISIONS, Array, settled
 from hlo_lower.verify.read.program import (
@@ -423,17 +423,10 @@ def _changes_nothing(start: mlir.RawValue, block: mlir.RawBlock) -> bool:
         number = mlir.constant_value(maker, is_complex=True)
     if number is None or len(operations) != 2:
         return False
+    wanted = identity_of(operations[0].operation.name, element_type_of(number.dtype))
     if number.dtype.kind == "V":  # a float of ml_dtypes
         number = number.astype(np.float64)
-    name, low, high = operations[0].operation.name, -np.inf, np.inf
-    if number.dtype.kind in "iu":
-        bounds = np.iinfo(number.dtype)
-        low, high = bounds.min, bounds.max
-    elif number.dtype.kind == "b":
-        low, high = 0, 1
-    wanted = {"0": 0, "1": 1, "-1": -1 if low < 0 else high, "least": low, "greatest": high}
-    spec = spec_of(name)
-    return spec is not None and spec.identity in wanted and bool((number == wanted[spec.identity]).all())
+    return wanted is not None and bool((number == wanted).all())
 
 
 def _map(reduce: mlir.RawOperation) -> None:

@@ -5,11 +5,9 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
-import numpy as np
-
 from hlo_lower.base.element_types import HALF_FLOATS, ElementType
 from hlo_lower.ir import mlir
-from hlo_lower.ops.spec import COMBINING
+from hlo_lower.ops.spec import COMBINING, identity_of
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.pull.congruence import body_on_variables, scalars
@@ -78,15 +76,16 @@ def reduce(at: At) -> Pull:
             first = yield from scalars(at, body, [*first, *terms])
         return first[at.result]
     deep, terms = at.deeper(), list[Term]()
-    bound = _places(deep, list(sizes.values()))
-    here = place(dict(zip(sizes, bound, strict=True)))
+    along, bound = deep.bound_place("k", list(sizes.values()))
+    here = place(dict(zip(sizes, along, strict=True)))
     for value in op.inputs[:count]:
         terms.append((yield deep.value(value, here)))
     at.use("fold")
     at.use("order of a fold")
     key = ("reduce", single, element.name, at.result, tuple(sizes.values()))
     if at.prover.any_order and neutral(single, element) is not None:
-        return at.numbers.compute(single, [first[0], _combined(deep, single, terms[0], [*sizes.values()])], element)
+        found = _combined(deep, single, terms[0], bound, [*sizes.values()])
+        return at.numbers.compute(single, [first[0], found], element)
     if single and element.name in HALF_FLOATS:
         at.use("half floats")
         terms, first = ([at.numbers.widen(t, element) for t in ts] for ts in (terms, first))
@@ -107,41 +106,24 @@ def _may_be_written_out(single: str, element: ElementType, first: Term) -> bool:
         return False
     if single in ("and", "or", "maximum", "minimum") or is_truth(element):
         return single != "xor"
-    neutral = {"add": 0, "xor": 0, "multiply": 1}[single]
-    return z3.is_bv_value(first) and first.as_long() == neutral
+    unit = neutral(single, element)
+    return unit is not None and first.eq(unit)
 
 
 def neutral(single: str, element: ElementType) -> Term | None:
-    """What a combining op leaves any element as it is with; None of half floats, whose steps round, and where unknown.
-
-    -0 of float sums: 0 makes 0 of -0.
-    """
-    if single not in _NEUTRAL or element.is_complex or element.name in HALF_FLOATS:
+    """What a combining op gives the other operand for; None of half floats, whose steps round, and where unknown."""
+    if element.is_complex or element.name in HALF_FLOATS or not (element.is_integer or element.name in IEEE):
         return None
-    if is_truth(element):
-        return z3.BoolVal(single in ("and", "minimum", "multiply"))
-    if element.name in IEEE:
-        return literal(_NEUTRAL[single], element) if isinstance(_NEUTRAL[single], float) else None
-    if not element.is_integer:
-        return None
-    told = {**_NEUTRAL, "add": 0, "multiply": 1, "maximum": element.least, "minimum": element.most}
-    return number(int(told[single]), element.bits)
+    found = identity_of(f"stablehlo.{single}", element)
+    return None if found is None else literal(found, element)
 
 
-_NEUTRAL = {"add": -0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf, "and": -1, "or": 0, "xor": 0}
-
-
-def _combined(at: At, single: str, term: Term, sizes: Sequence[int]) -> Term:
-    """The elements of a term at all places `k` of dims of some sizes, combined in whatever order the consumer takes."""
-    bound = [variable for variable in _places(at, sizes) if not z3.is_bv_value(variable)]
+def _combined(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int]) -> Term:
+    """The elements of a term at all places of dims of some sizes, combined in whatever order the consumer takes."""
     at.use("fold")
     at.use("any order")
     key = ("combined", single, at.element.name, tuple(size for size in sizes if size != 1))
     return at.prover.occurrence(at, key, [term], bound, sort_of(at.element))
-
-
-def _places(at: At, sizes: Sequence[int]) -> list[Term]:
-    return [at.positions.variable(f"k{at.depth}.{j}", size) for j, size in enumerate(sizes)]
 
 
 def dot_general(at: At) -> Pull:
@@ -175,9 +157,9 @@ def dot_general(at: At) -> Pull:
             total = total + terms[0] * terms[1]
         return total
     deep, terms = at.deeper(), list[Term]()
-    bound = deep.positions.place(f"k{deep.depth}.", sizes)
+    along, bound = deep.bound_place("k", sizes)
     names: list[str] = []
-    for k, place in enumerate(places(bound)):
+    for k, place in enumerate(places(along)):
         term, its = (yield deep.operand(k, place)), types[k][1]
         if its.name in HALF_FLOATS:
             at.use("half floats")
@@ -192,8 +174,7 @@ def dot_general(at: At) -> Pull:
         terms.sort(key=lambda term: sorted(_held(term)))
     wide = F32 if element.name in HALF_FLOATS else element
     key = ("dot_general", tuple(sorted(names)), tuple(n for n in sizes if n != 1), str(sorted(told.items())), wide.name)
-    varying = [term for term in bound if not z3.is_bv_value(term)]
-    found = at.prover.occurrence(at, key, terms, varying, sort_of(wide))
+    found = at.prover.occurrence(at, key, terms, bound, sort_of(wide))
     return at.numbers.narrow(found, element) if wide is not element else found
 
 
@@ -262,8 +243,9 @@ def scatter(at: At) -> Pull:
     unit = neutral(single, at.element) if at.prover.any_order and free else None
     if unit is not None:
         deep = at.deeper()
-        test, new = yield from window(deep, _places(deep, steps))
-        found = _combined(deep, single, chosen(test, new, unit), steps)
+        parts, bound = deep.bound_place("k", steps)
+        test, new = yield from window(deep, parts)
+        found = _combined(deep, single, chosen(test, new, unit), bound, steps)
         return at.numbers.compute(single, [(yield at.operand(0)), found], at.element)
 
     def step(here: At, which: Term, so_far: list[Term]) -> Terms:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
+from hlo_lower.ops.spec import COMPARISONS
 
 Array = NDArray[Any]
 
@@ -61,23 +62,6 @@ MOVES: Mapping[str, Move] = {
     names.TRANSPOSE: _transpose,
 }
 """Ops that move elements to places that the module fixes, on arrays of whatever elements: numbers, or terms."""
-
-
-COMPARISONS: Mapping[str, Callable[[Array, Array], Any]] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
-}
-"""By the direction."""
-
-MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
-"""The direction of a comparison of exchanged operands."""
-
-OPPOSITE = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
-"""The direction that holds of integers where a comparison does not."""
 
 
 def _quotient(a: Array, b: Array) -> Array:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import COMBINING
-from hlo_lower.verify.read.meanings import MIRRORED, folded, identity
+from hlo_lower.ops.spec import COMBINING, MIRRORED
+from hlo_lower.verify.read.meanings import folded, identity
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 
 Number = int
