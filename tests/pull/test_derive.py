@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("z3")
 
-from hlo_lower.verify.pull import derive
+from hlo_lower.verify.pull import derive, terms
 
 TILE = """func.func public @main(%x: tensor<SIZExf32>) -> tensor<SIZExf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -182,3 +182,10 @@ def test_what_differs_is_not(name):
     found = derive(*DIFFERENT[name])
     assert found.status == "open"
     assert found.reason
+
+
+def test_terms_that_are_too_large_are_not_derived(monkeypatch):
+    """Before z3 is asked the terms are walked through, which takes as long as they are large."""
+    monkeypatch.setattr(terms, "MOST_PARTS", 2)
+    found = derive(scatter("stablehlo.return %d : tensor<f32>"), scatter("stablehlo.return %c : tensor<f32>"))
+    assert found.reason == "a term of more than 2 parts"

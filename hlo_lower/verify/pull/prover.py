@@ -363,9 +363,9 @@ class Prover:
 
     def _asked(self, goal: Term, seconds: float) -> bool | None:
         solver = z3.Solver()
-        solver.set("timeout", max(1, int(1000 * seconds)))
         solver.add(goal)
         pending, told, greatest = [goal], set[int](), list[tuple[Term, Greatest]]()
+        self.model, until = None, monotonic() + seconds
         for _ in range(FACT_ROUNDS):
             applications = [term for term in applications_in(pending) if term.get_id() not in told]
             pending, before = list[Term](), len(greatest)
@@ -376,11 +376,14 @@ class Prover:
                 if found := self.greatest.get(term.decl().name().split(":")[0]):
                     greatest.append((term, found))
             for k, (term, its) in enumerate(greatest):
+                if monotonic() > until:
+                    return None
                 others = greatest if k >= before else greatest[before:]
                 pending += [its.fact(term, other) for other, theirs in others if theirs.total == its.total]
             solver.add(*pending)
             if not pending:
                 break
+        solver.set("timeout", max(1, int(1000 * (until - monotonic()))))
         found = solver.check()
         self.model = solver.model() if found == z3.sat else None
         return True if found == z3.unsat else False if found == z3.sat else None

@@ -98,13 +98,23 @@ def chosen(test: Term, yes: Term, no: Term) -> Term:
     return no if z3.is_false(test) else z3.If(test, yes, no)
 
 
+MOST_PARTS = 100_000
+"""Parts of terms that are walked through; it takes a second."""
+
+
 def applications_in(terms: Iterable[Term]) -> list[Term]:
-    """The applications of function symbols within some terms, and the constants, each once."""
+    """The applications of function symbols within some terms, and the constants, each once.
+
+    Raises:
+      Beyond: the terms have more than `MOST_PARTS` parts.
+    """
     pending, done, found = list(terms), set[int](), list[Term]()
     while pending:
         term = pending.pop()
         if term.get_id() not in done:
             done.add(term.get_id())
+            if len(done) > MOST_PARTS:
+                raise Beyond(f"a term of more than {MOST_PARTS:,} parts")
             if term.decl().kind() == z3.Z3_OP_UNINTERPRETED:
                 found.append(term)
             pending += term.children()
