@@ -109,6 +109,7 @@ ASSIGN, ADD = (
     "stablehlo.return %d : tensor<f32>",
     "%s = stablehlo.add %c, %d : tensor<f32>\nstablehlo.return %s : tensor<f32>",
 )
+MAXIMUM = ADD.replace("add", "maximum")
 TURNED = "%s = stablehlo.add %d, %c : tensor<f32>\nstablehlo.return %s : tensor<f32>"
 TANH = unary("%r = stablehlo.tanh %x : T")
 TWO, THREE = ("%c = stablehlo.constant dense<2.0> : T", "%c = stablehlo.constant dense<3.0> : T")
@@ -117,6 +118,154 @@ SUBNORMAL = "%c = stablehlo.constant dense<1.0e-38> : T"
 DIVIDED, MULTIPLIED = "%r = stablehlo.divide %x, %c : T", "%r = stablehlo.multiply %x, %c : T"
 SUM = "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%r = stablehlo.reduce({} init: %z) applies stablehlo.add across dimensions = [{}] : (tensor<{}xf32>, tensor<f32>) -> tensor<1024xf32>"  # noqa: E501
 TURN = "%t = stablehlo.transpose %x, dims = [1, 0] : (tensor<1024x512xf32>) -> tensor<512x1024xf32>"
+
+
+def sized(body):
+    """`scatter` into 64 numbers."""
+    return scatter(body).replace("1048576", "64")
+
+
+def masked_maximum(nan="%nan", any_="%any"):
+    """A scatter by maximum as a maximum over the updates that go to a place, of which NaN are looked for apart."""
+    t, b = "tensor<64x8xf32>", "tensor<64x8xi1>"
+    return f"""func.func public @main(%x: tensor<64xf32>, %i: tensor<8x1xi32>, %u: tensor<8xf32>) -> tensor<64xf32> {{
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %quiet = stablehlo.constant dense<0x7FC00000> : tensor<64xf32>
+  %no = stablehlo.constant dense<false> : tensor<i1>
+  %never = stablehlo.constant dense<false> : tensor<64xi1>
+  %i1 = stablehlo.reshape %i : (tensor<8x1xi32>) -> tensor<8xi32>
+  %where = stablehlo.broadcast_in_dim %i1, dims = [1] : (tensor<8xi32>) -> tensor<64x8xi32>
+  %here = stablehlo.iota dim = 0 : tensor<64x8xi32>
+  %hit = stablehlo.compare EQ, %where, %here : (tensor<64x8xi32>, tensor<64x8xi32>) -> {b}
+  %v = stablehlo.broadcast_in_dim %u, dims = [1] : (tensor<8xf32>) -> {t}
+  %is = stablehlo.compare NE, %v, %v : ({t}, {t}) -> {b}
+  %isnt = stablehlo.not %is : {b}
+  %bad = stablehlo.and %hit, %is : {b}
+  %good = stablehlo.and %hit, %isnt : {b}
+  %fill = stablehlo.broadcast_in_dim %low, dims = [] : (tensor<f32>) -> {t}
+  %w = stablehlo.select %good, %v, %fill : {b}, {t}
+  %most = stablehlo.reduce(%w init: %low) applies stablehlo.maximum across dimensions = [1] : ({t}, tensor<f32>) -> tensor<64xf32>
+  %nan = stablehlo.reduce(%bad init: %no) applies stablehlo.or across dimensions = [1] : ({b}, tensor<i1>) -> tensor<64xi1>
+  %any = stablehlo.reduce(%hit init: %no) applies stablehlo.or across dimensions = [1] : ({b}, tensor<i1>) -> tensor<64xi1>
+  %all = stablehlo.select {nan}, %quiet, %most : tensor<64xi1>, tensor<64xf32>
+  %more = stablehlo.maximum %x, %all : tensor<64xf32>
+  %r = stablehlo.select {any_}, %more, %x : tensor<64xi1>, tensor<64xf32>
+  return %r : tensor<64xf32>
+}}"""  # noqa: E501
+
+
+def one_by_one(guarded=range(8), order=range(8)):
+    """`scatter(ADD)`, a slice at a time: what reaches out is not written."""
+    x, one = "tensor<1048576xf32>", "tensor<1xf32>"
+    lines = [
+        "%low = stablehlo.constant dense<0> : tensor<i32>",
+        "%high = stablehlo.constant dense<1048575> : tensor<i32>",
+    ]
+    before = "%x"
+    for k in order:
+        lines += [
+            f"%a{k} = stablehlo.slice %i [{k}:{k + 1}, 0:1] : (tensor<8x1xi32>) -> tensor<1x1xi32>",
+            f"%i{k} = stablehlo.reshape %a{k} : (tensor<1x1xi32>) -> tensor<i32>",
+            f"%u{k} = stablehlo.slice %u [{k}:{k + 1}] : (tensor<8xf32>) -> {one}",
+            f"%c{k} = stablehlo.clamp %low, %i{k}, %high : tensor<i32>",
+            f"%ok{k} = stablehlo.compare EQ, %i{k}, %c{k} : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+            f"%old{k} = stablehlo.dynamic_slice {before}, %c{k}, sizes = [1] : ({x}, tensor<i32>) -> {one}",
+            f"%sum{k} = stablehlo.add %old{k}, %u{k} : {one}",
+            f"%new{k} = stablehlo.select %ok{k}, %sum{k}, %{'old' if k in guarded else 'sum'}{k} : tensor<i1>, {one}",
+            f"%x{k} = stablehlo.dynamic_update_slice {before}, %new{k}, %c{k} : ({x}, {one}, tensor<i32>) -> {x}",
+        ]
+        before = f"%x{k}"
+    body = "\n".join(lines)
+    main = f"func.func public @main(%x: {x}, %i: tensor<8x1xi32>, %u: tensor<8xf32>) -> {x}"
+    return f"{main} {{\n{body}\nreturn {before} : {x}\n}}"
+
+
+def masked_halves(filler="-0.0"):
+    """A scatter that adds bf16, of which what reaches out goes to row 0 as a filler."""
+    t = "tensor<64xbf16>"
+    return f"""func.func public @main(%x: {t}, %i: tensor<8x1xi32>, %u: tensor<8xbf16>) -> {t} {{
+  %most = stablehlo.constant dense<63> : tensor<8x1xi32>
+  %zero = stablehlo.constant dense<0> : tensor<8x1xi32>
+  %f = stablehlo.constant dense<{filler}> : tensor<8xbf16>
+  %ok = stablehlo.compare LE, %i, %most, UNSIGNED : (tensor<8x1xi32>, tensor<8x1xi32>) -> tensor<8x1xi1>
+  %at = stablehlo.select %ok, %i, %zero : tensor<8x1xi1>, tensor<8x1xi32>
+  %is = stablehlo.reshape %ok : (tensor<8x1xi1>) -> tensor<8xi1>
+  %v = stablehlo.select %is, %u, %f : tensor<8xi1>, tensor<8xbf16>
+  %r = "stablehlo.scatter"(%x, %at, %v) <{{scatter_dimension_numbers = #stablehlo.scatter<{NUMBERS}>}}> ({{
+  ^bb0(%c: tensor<bf16>, %d: tensor<bf16>):
+    {ADD.replace("f32", "bf16")}
+  }}) : ({t}, tensor<8x1xi32>, tensor<8xbf16>) -> {t}
+  return %r : {t}
+}}"""
+
+
+def flat_rows(size=64):
+    """Rows of two heads, written where their indices say, as rows of one matrix."""
+    return f"""func.func public @main(
+  %x: tensor<2x64xf32>, %i: tensor<8x1xi32>, %u: tensor<2x8xf32>
+) -> tensor<2x64xf32> {{
+  %flat = stablehlo.reshape %x : (tensor<2x64xf32>) -> tensor<128xf32>
+  %low = stablehlo.constant dense<-1> : tensor<8x2xi32>
+  %high = stablehlo.constant dense<64> : tensor<8x2xi32>
+  %out = stablehlo.constant dense<128> : tensor<8x2xi32>
+  %size = stablehlo.constant dense<{size}> : tensor<8x2xi32>
+  %j = stablehlo.broadcast_in_dim %i, dims = [0, 1] : (tensor<8x1xi32>) -> tensor<8x2xi32>
+  %a = stablehlo.compare GT, %j, %low : (tensor<8x2xi32>, tensor<8x2xi32>) -> tensor<8x2xi1>
+  %b = stablehlo.compare LT, %j, %high : (tensor<8x2xi32>, tensor<8x2xi32>) -> tensor<8x2xi1>
+  %ok = stablehlo.and %a, %b : tensor<8x2xi1>
+  %head = stablehlo.iota dim = 1 : tensor<8x2xi32>
+  %begin = stablehlo.multiply %head, %size : tensor<8x2xi32>
+  %row = stablehlo.add %j, %begin : tensor<8x2xi32>
+  %at = stablehlo.select %ok, %row, %out : tensor<8x2xi1>, tensor<8x2xi32>
+  %at1 = stablehlo.reshape %at : (tensor<8x2xi32>) -> tensor<16x1xi32>
+  %t = stablehlo.transpose %u, dims = [1, 0] : (tensor<2x8xf32>) -> tensor<8x2xf32>
+  %v = stablehlo.reshape %t : (tensor<8x2xf32>) -> tensor<16xf32>
+  %r = "stablehlo.scatter"(%flat, %at1, %v) <{{scatter_dimension_numbers = #stablehlo.scatter<{NUMBERS}>}}> ({{
+  ^bb0(%c: tensor<f32>, %d: tensor<f32>):
+    stablehlo.return %d : tensor<f32>
+  }}) : (tensor<128xf32>, tensor<16x1xi32>, tensor<16xf32>) -> tensor<128xf32>
+  %back = stablehlo.reshape %r : (tensor<128xf32>) -> tensor<2x64xf32>
+  return %back : tensor<2x64xf32>
+}}"""
+
+
+ROWS = """func.func public @main(%x: tensor<2x64xf32>, %i: tensor<8x1xi32>, %u: tensor<2x8xf32>) -> tensor<2x64xf32> {
+  %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0],
+    inserted_window_dims = [1], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>}> ({
+  ^bb0(%c: tensor<f32>, %d: tensor<f32>):
+    stablehlo.return %d : tensor<f32>
+  }) : (tensor<2x64xf32>, tensor<8x1xi32>, tensor<2x8xf32>) -> tensor<2x64xf32>
+  return %r : tensor<2x64xf32>
+}"""
+
+
+def running_sum(*steps):
+    """The sums of the first 1, 2, ..., 24 numbers, in steps that add what stands so far before."""
+    lines = ["%zero = stablehlo.constant dense<0> : tensor<i32>"]
+    before = "%x"
+    for k in steps:
+        lines += [
+            f"%s{k} = stablehlo.slice {before} [0:{24 - k}] : (T) -> tensor<{24 - k}xi32>",
+            f"%p{k} = stablehlo.pad %s{k}, %zero, low = [{k}], high = [0], interior = [0]"
+            f" : (tensor<{24 - k}xi32>, tensor<i32>) -> T",
+            f"%x{k} = stablehlo.add {before}, %p{k} : T",
+        ]
+        before = f"%x{k}"
+    lines[-1] = lines[-1].replace(before, "%r", 1)
+    return unary(*lines, shape="24xi32")
+
+
+WINDOWS = unary(
+    "%zero = stablehlo.constant dense<0> : tensor<i32>",
+    """%r = "stablehlo.reduce_window"(%x, %zero) <{
+    window_dimensions = array<i64: 24>, padding = dense<[[23, 0]]> : tensor<1x2xi64>}> ({
+  ^bb0(%c: tensor<i32>, %d: tensor<i32>):
+    %e = stablehlo.add %c, %d : tensor<i32>
+    stablehlo.return %e : tensor<i32>
+  }) : (T, tensor<i32>) -> T""",
+    shape="24xi32",
+)
+
 
 EQUAL = {
     "tiles that cover it": (TANH, tiled(64, 16384, 16384)),
@@ -136,6 +285,12 @@ EQUAL = {
         unary("%r = stablehlo.optimization_barrier %x : T"),
         unary("%t = stablehlo.reverse %x, dims = [0] : T", "%r = stablehlo.reverse %t, dims = [0] : T"),
     ),
+    "a maximum of updates with NaN among them": (sized(MAXIMUM), masked_maximum()),
+    "windows that are added one by one": (scatter(ADD), one_by_one()),
+    "fillers among halves": (sized(ADD).replace("f32", "bf16"), masked_halves()),
+    "rows of heads in one matrix": (ROWS, flat_rows()),
+    "a running sum": (WINDOWS, running_sum(1, 2, 4, 8, 16)),
+    "a square": (unary("%r = chlo.square %x : T -> T"), unary("%r = stablehlo.multiply %x, %x : T")),
 }  # fmt: skip
 
 DIFFERENT = {
@@ -166,13 +321,20 @@ DIFFERENT = {
         unary("%r = stablehlo.optimization_barrier %x : T"),
         unary("%c = stablehlo.constant dense<0.0> : T", "%r = stablehlo.add %x, %c : T"),
     ),
+    "a maximum that loses NaN": (sized(MAXIMUM), masked_maximum(nan="%never")),
+    "a maximum of none that is written": (sized(MAXIMUM), masked_maximum(any_="%nan")),
+    "a window that reaches out and is added": (scatter(ADD), one_by_one(guarded=(0, 1, 2, 3, 5, 6, 7))),
+    "windows that are added in another order": (scatter(ADD), one_by_one(order=(0, 1, 3, 2, 4, 5, 6, 7))),
+    "fillers among halves that lose a sign": (sized(ADD).replace("f32", "bf16"), masked_halves("0.0")),
+    "rows of heads that overlap": (ROWS, flat_rows(63)),
+    "a running sum without its last step": (WINDOWS, running_sum(1, 2, 4, 8)),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_what_is_equal_is_derived(name):
     """Whatever the size."""
-    found = derive(*EQUAL[name])
+    found = derive(*EQUAL[name], seconds=30)  # where other processes run, too
     assert found, found.reason
 
 

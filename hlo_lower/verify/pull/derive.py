@@ -13,6 +13,7 @@ from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import alone, z3
 from hlo_lower.verify.pull import congruence, elementwise, folding, loops, moving
+from hlo_lower.verify.pull.laws import LAWS
 from hlo_lower.verify.pull.models import inputs_of
 from hlo_lower.verify.pull.prover import At, Prover, Pull
 from hlo_lower.verify.read.program import Program, TooLargeError
@@ -35,6 +36,7 @@ PULLS: Mapping[str, Callable[[At], Pull]] = {
     "stablehlo.dynamic_update_slice": moving.dynamic_update_slice,
     "stablehlo.gather": moving.gather,
     "stablehlo.reduce": folding.reduce,
+    "stablehlo.reduce_window": folding.reduce_window,
     "stablehlo.dot_general": folding.dot_general,
     "stablehlo.scatter": folding.scatter,
     "stablehlo.map": congruence.map_,
@@ -48,6 +50,9 @@ PULLS: Mapping[str, Callable[[At], Pull]] = {
 ATTEMPTS = ((1, False), (32, False), (1, True))
 """Steps of a fold that are written out, and whether what is combined is so in any order: first so few steps that loops
 and scatters are folds on both sides, then more, then sums as such."""
+
+FOLDING = {law.name for law in LAWS.values() if law.kind == "folds"}
+"""Laws that say another thing where other steps are written out."""
 
 NOTHING: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
@@ -115,7 +120,7 @@ def derive(
                 perf_counter() - start,
                 found.inputs or (_inputs(prover) if reason else ()),
             )
-            if found or not any(word in reason for word in ("fold", "reduce", "while", "loop", "time")):
+            if found or not (prover.used.keys() & FOLDING or any(word in reason for word in ("while", "loop", "time"))):
                 break
     return found
 
@@ -145,7 +150,7 @@ def _open(prover: Prover) -> str:
                 continue
             place = prover.positions.place("p", types[0][0])
             terms = [prover.element(side, value, place) for side, value in enumerate((first, second))]
-            found = prover.same_results(terms[0], terms[1], types[0][1])
+            found = prover.same_results(terms[0], terms[1], types[0][1], place, types[0][0])
             if found is None:
                 return "the solver takes too long"
             if not found:

@@ -9,6 +9,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.pull.floats import half, is_finite
+from hlo_lower.verify.pull.moving import chosen_of
 from hlo_lower.verify.pull.prover import At, Pull
 from hlo_lower.verify.pull.terms import (
     IEEE,
@@ -50,6 +51,8 @@ def elementwise(at: At) -> Pull:
         return z3.Concat(args[1], args[0])
     if name == "is_finite" and first.name in IEEE:
         return is_finite(args[0], first)
+    if name == "square" and not element.is_complex:
+        return at.numbers.compute("multiply", [args[0], args[0]], element)
     told = [name]
     if name == "reduce_precision":
         told += [str(attributes["exponent_bits"]), str(attributes["mantissa_bits"])]
@@ -66,11 +69,8 @@ def _real_part(at: At, name: str, term: Term) -> Term:
 
 def select(at: At) -> Pull:
     """result[p] = predicate[p] ? on_true[p] : on_false[p]; only what may be taken is asked for."""
-    test = z3.simplify((yield at.operand(0, None if at.operand_type(0)[0] else ())))
-    if not z3.is_true(test) and not z3.is_false(test):
-        yes = yield at.operand(1)
-        return chosen(test, yes, (yield at.operand(2)))
-    return (yield at.operand(1 if z3.is_true(test) else 2))
+    test = yield at.operand(0, None if at.operand_type(0)[0] else ())
+    return (yield from chosen_of(at, test, at.operand(1), at.operand(2)))
 
 
 def barrier(at: At) -> Pull:

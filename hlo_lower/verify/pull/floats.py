@@ -255,6 +255,8 @@ class Arithmetic:
             return literal(np.float32(value), F32)
         if negated is not None:
             return self.negate(self.widen(negated[1], element), F32)
+        if z3.is_app_of(term, z3.Z3_OP_ITE) and any(z3.is_bv_value(term.arg(side)) for side in (1, 2)):
+            return chosen(term.arg(0), self.widen(term.arg(1), element), self.widen(term.arg(2), element))
         if element.name == "bf16":
             return z3.Concat(term, number(0, 16))
         return applied("widen f16", [term], sort_of(F32))

@@ -5,14 +5,16 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
+import numpy as np
+
 from hlo_lower.base.element_types import HALF_FLOATS, ElementType
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import COMBINING, identity_of
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import z3
-from hlo_lower.verify.pull.congruence import body_on_variables, scalars
-from hlo_lower.verify.pull.floats import F32
-from hlo_lower.verify.pull.moving import index_at, integers
+from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
+from hlo_lower.verify.pull.floats import F32, is_nan
+from hlo_lower.verify.pull.moving import chosen_of, index_at, integers
 from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.terms import (
     IEEE,
@@ -25,6 +27,7 @@ from hlo_lower.verify.pull.terms import (
     number,
     sort_of,
     symbols_of,
+    value_of,
 )
 from hlo_lower.verify.read.program import Body
 
@@ -50,42 +53,88 @@ def _check_types(at: At, body: Body, elements: Sequence[str]) -> None:
 
 def reduce(at: At) -> Pull:
     """A fold over the positions of the reduced dims, in row-major order."""
-    op, count = at.op, len(at.op.results)
-    shape = at.operand_type(0)[0]
+    values, shape = at.op.inputs[: len(at.op.results)], at.operand_type(0)[0]
     dims, kept = integers(at, "dimensions"), iter(at.place)
     outer = [None if d in dims else next(kept) for d in range(len(shape))]
-    sizes, body = {d: shape[d] for d in dims if shape[d] != 1}, op.bodies[0]
-    elements = [at.type(value)[1] for value in op.inputs[:count]]
-    _check_types(at, body, [element.name for element in elements])
+
+    def elements(here: At, along: Sequence[Term]) -> Terms:
+        inner = dict(zip(dims, along, strict=True))
+        place = [inner[d] if term is None else term for d, term in enumerate(outer)]
+        found: list[Term] = []
+        for value in values:
+            found.append((yield here.value(value, place)))
+        return found
+
+    return (yield from _folded(at, [shape[d] for d in dims], elements))
+
+
+def reduce_window(at: At) -> Pull:
+    """A fold over the positions of a window, in row-major order; what lies outside the operand is the initial value.
+
+    XLA leaves out what lies outside: where that is not the same by the body and the initial value, the op is a function
+    of its operands and nothing more.
+    """
+    count, shape = len(at.op.results), at.operand_type(0)[0]
+    ones, attributes = (1,) * len(shape), at.op.raw.attributes
+    names = ("window_strides", "window_dilations", "base_dilations")
+    strides, steps, holes = (integers(at, name) if name in attributes else ones for name in names)
+    edges = mlir.dense_integers(attributes["padding"]) if "padding" in attributes else (0,) * (2 * len(shape))
+    lows, single = edges[::2], combiner(at, at.op.bodies[0])
+    if any(edges) or max(holes, default=1) > 1:
+        first = yield at.value(at.op.inputs[count], ())
+        if not _may_be_repeated(single, at.element, first):
+            return (yield from same_function(at))
+
+    def elements(here: At, along: Sequence[Term]) -> Terms:
+        tests, place = list[Term](), list[Term]()
+        for d, (at_, inner) in enumerate(zip(at.place, along, strict=True)):
+            moved = at_ * number(strides[d]) + inner * number(steps[d]) - number(lows[d])
+            if holes[d] > 1:
+                tests += [z3.URem(moved, number(holes[d])) == 0, z3.ULE(moved, number((shape[d] - 1) * holes[d]))]
+                moved = z3.UDiv(moved, number(holes[d]))
+            tests.append(z3.ULT(moved, number(shape[d])))
+            place.append(number(0) if shape[d] == 1 else moved)
+        found: list[Term] = []
+        for value, outside in zip(at.op.inputs[:count], at.op.inputs[count:], strict=True):
+            asks = here.value(value, place), here.value(outside, ())
+            found.append((yield from chosen_of(here, z3.And(tests), *asks)))
+        return found
+
+    sizes = integers(at, "window_dimensions")
+    return (yield from _folded(at, sizes if 0 not in shape else [*sizes, 0], elements))
+
+
+def _folded(at: At, sizes: Sequence[int], elements: Callable[[At, Sequence[Term]], Terms]) -> Pull:
+    """The elements at all places of dims of some sizes, folded by the body of an op in row-major order.
+
+    Args:
+      at: where.
+      sizes: the sizes of the dims.
+      elements: the elements of all operands at a place of these dims.
+    """
+    op, count, body, element = at.op, len(at.op.results), at.op.bodies[0], at.element
+    types = [at.type(value)[1].name for value in op.inputs[:count]]
+    _check_types(at, body, types)
     first: list[Term] = []
     for value in op.inputs[count:]:
         first.append((yield at.value(value, ())))
-    total = prod(shape[d] for d in dims)
+    single, total = combiner(at, body), prod(sizes)
     if total == 0:
         return first[at.result]
-
-    def place(along: dict[int, Term]) -> list[Term]:
-        return [along.get(d, number(0)) if term is None else term for d, term in enumerate(outer)]
-
-    single, element = combiner(at, body), at.element
     if total == 1 or (total <= 2 * at.prover.chain and _may_be_written_out(single, element, first[0])):
-        for along in product(*(range(size) for size in sizes.values())):
-            here, terms = place(dict(zip(sizes, map(number, along), strict=True))), list[Term]()
-            for value in op.inputs[:count]:
-                terms.append((yield at.value(value, here)))
+        for along in product(*map(range, sizes)):
+            terms = yield from elements(at, list(map(number, along)))
             first = yield from scalars(at, body, [*first, *terms])
         return first[at.result]
-    deep, terms = at.deeper(), list[Term]()
-    along, bound = deep.bound_place("k", list(sizes.values()))
-    here = place(dict(zip(sizes, along, strict=True)))
-    for value in op.inputs[:count]:
-        terms.append((yield deep.value(value, here)))
+    deep = at.deeper()
+    along, bound = deep.bound_place("k", sizes)
+    terms = yield from elements(deep, along)
     at.use("fold")
-    at.use("order of a fold")
-    key = ("reduce", single, element.name, at.result, tuple(sizes.values()))
-    if at.prover.any_order and neutral(single, element) is not None:
-        found = _combined(deep, single, terms[0], bound, [*sizes.values()])
+    if (at.prover.any_order or is_truth(element)) and neutral(single, element) is not None:
+        found = _combined(deep, single, terms[0], bound, sizes)
         return at.numbers.compute(single, [first[0], found], element)
+    at.use("order of a fold")
+    key = ("reduce", single, element.name, at.result, tuple(n for n in sizes if n != 1))
     if single and element.name in HALF_FLOATS:
         at.use("half floats")
         terms, first = ([at.numbers.widen(t, element) for t in ts] for ts in (terms, first))
@@ -98,6 +147,16 @@ def reduce(at: At) -> Pull:
         return found
     variables, steps = ([], []) if single else (yield from body_on_variables(deep, body, "fold"))
     return at.prover.occurrence(at, key, [*terms, *first, *steps], [*bound, *variables], sort_of(element))
+
+
+def _may_be_repeated(single: str, element: ElementType, first: Term) -> bool:
+    """Whether a fold that begins with an element gives the same if it meets this element again."""
+    if single in ("and", "or", "maximum", "minimum"):
+        return True
+    unit = identity_of(f"stablehlo.{single}", element)
+    if unit is None or element.is_complex:
+        return False
+    return first.eq(literal(unit, element)) or (element.is_float and value_of(first, element) == unit)
 
 
 def _may_be_written_out(single: str, element: ElementType, first: Term) -> bool:
@@ -119,11 +178,57 @@ def neutral(single: str, element: ElementType) -> Term | None:
 
 
 def _combined(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int]) -> Term:
-    """The elements of a term at all places of dims of some sizes, combined in whatever order the consumer takes."""
+    """The elements of a term at all places of dims of some sizes, combined in whatever order the consumer takes.
+
+    What is combined only where a test holds is the neutral element where the test holds nowhere. A maximum or minimum
+    of floats is NaN where one of them is, else that of the others.
+    """
+    element, unit, total, term = at.element, neutral(single, at.element), prod(sizes), z3.simplify(term)
+    assert unit is not None
     at.use("fold")
-    at.use("any order")
-    key = ("combined", single, at.element.name, tuple(size for size in sizes if size != 1))
-    return at.prover.occurrence(at, key, [term], bound, sort_of(at.element))
+    if total <= 2 * at.prover.chain:
+        found = unit
+        for along in product(*(range(n) for n in sizes if n != 1)):
+            here = z3.simplify(z3.substitute(term, *zip(bound, map(number, along), strict=True)))
+            found = at.numbers.compute(single, [found, here], element)
+        return found
+    if is_truth(element) and single != "xor" and len(bound) == 1:
+        is_or = z3.is_false(unit)
+        found = _exists(at, bound[0], z3.simplify(term if is_or else z3.Not(term)), total)
+        return found if is_or else z3.simplify(z3.Not(found))
+    if not element.is_integer:
+        at.use("any order")
+    if element.is_float and single in ("maximum", "minimum") and len(bound) == 1:
+        its_nan = is_nan(term, element)
+        if not at.prover.same([(its_nan, z3.BoolVal(False))]):
+            at.use("NaN of an extreme")
+            rest = _combined(at, single, chosen(z3.simplify(its_nan), unit, term), bound, sizes)
+            return chosen(_exists(at, bound[0], z3.simplify(its_nan), total), literal(np.nan, element), rest)
+    key = ("combined", single, element.name, tuple(size for size in sizes if size != 1))
+    found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
+    if z3.is_app_of(term, z3.Z3_OP_ITE) and len(bound) == 1:
+        test, yes, no = term.children()
+        if yes.eq(unit):
+            test, no = z3.simplify(z3.Not(test)), yes
+        if no.eq(unit):
+            return chosen(_exists(at, bound[0], test, total), found, unit)
+    return found
+
+
+def _exists(at: At, which: Term, test: Term, total: int) -> Term:
+    """Whether a test holds for one number below `total`."""
+    if z3.is_true(test) or z3.is_false(test):
+        return test
+    return z3.simplify(_greatest(at, which, test, total) >= 0)
+
+
+def _greatest(at: At, which: Term, test: Term, total: int) -> Term:
+    """The greatest number below `total` for which a test holds, -1 where there is none."""
+    told = z3.simplify(z3.If(test, which, number(-1)))
+    key = ("reduce", "maximum", "i32", 0, (total,))
+    last = at.prover.occurrence(at, key, [told, lowest()], [which], sort_of(element_of("i32")))
+    at.prover.know_greatest(last, which, test, total, _candidates(test, which, total))
+    return last
 
 
 def dot_general(at: At) -> Pull:
@@ -218,14 +323,18 @@ def scatter(at: At) -> Pull:
             if dim in numbers.scatter_dims_to_operand_dims:
                 component = numbers.scatter_dims_to_operand_dims.index(dim)
                 ask, its = index_at(here, count, batch, numbers.index_vector_dim, component)
-                bits = max(its.bits, POSITION) + 1
+                bits = max(its.bits, POSITION) + (extent > 1)
                 extend = z3.SignExt if its.is_signed else z3.ZeroExt
-                start = extend(bits - its.bits, (yield ask))
-                if here.prover.oob == "xla":
-                    tests.append(z3.ULE(start, number(size - extent, bits)) if size >= extent else z3.BoolVal(False))
-                away = z3.ZeroExt(bits - POSITION, offset) - start
-                tests.append(z3.ULT(away, number(extent, bits)))
-                offset = z3.simplify(z3.Extract(POSITION - 1, 0, away))
+                start, offset = extend(bits - its.bits, (yield ask)), z3.ZeroExt(bits - POSITION, offset)
+                if extent == 1:  # a position is less than the size; one that is taken under a test may be any number
+                    tests.append(start == offset)
+                    tests.append(z3.ULT(at.place[dim], number(size)))
+                else:
+                    if here.prover.oob == "xla":
+                        inside = z3.ULE(start, number(size - extent, bits)) if size >= extent else z3.BoolVal(False)
+                        tests.append(inside)
+                    tests.append(z3.ULT(offset - start, number(extent, bits)))
+                offset = z3.simplify(z3.Extract(POSITION - 1, 0, offset - start))
             elif dim not in numbers.input_batching_dims and extent < size:
                 tests.append(z3.ULT(offset, number(extent)))
             if own is not None:
@@ -251,7 +360,7 @@ def scatter(at: At) -> Pull:
     def step(here: At, which: Term, so_far: list[Term]) -> Terms:
         test, *new = yield from window(here, here.positions.split(which, steps) if free else [])
         combined = yield from scalars(here, body, [*so_far, *new])
-        return [chosen(test, c, a) for a, c in zip(so_far, combined, strict=True)]
+        return [here.prover.chosen(here, test, c, a) for a, c in zip(so_far, combined, strict=True)]
 
     begin: list[Term] = []
     for k in range(count):
@@ -320,11 +429,7 @@ def _last_writer(at: At, total: int, first: Term, which: Term, so_far: Term, aft
     if not no.eq(so_far) or so_far.decl().name() in symbols_of([test, yes])[0]:
         return None
     at.use("last writer")
-    told = z3.simplify(z3.If(test, which, number(-1)))
-    last = at.prover.occurrence(
-        at, ("reduce", "maximum", "i32", 0, (total,)), [told, lowest()], [which], sort_of(element_of("i32"))
-    )
-    at.prover.know_greatest(last, which, test, total, _candidates(test, which, total))
+    last = _greatest(at, which, test, total)
     return chosen(z3.simplify(last >= 0), z3.simplify(z3.substitute(yes, (which, last))), first)
 
 

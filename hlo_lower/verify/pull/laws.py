@@ -52,6 +52,11 @@ _LAWS = (
         "a scatter or a reduce may combine its elements in any order, which the specification leaves open",
         "by definition",
     ),
+    Law(
+        "NaN of an extreme",
+        "folds",
+        "a maximum or minimum of many floats is NaN where one of them is, else that of the others",
+    ),
     Law("counted loop", "folds", "a loop from a to b by 1 whose body writes each position from itself is a fold"),
     Law("last writer", "folds", "a fold that assigns gives what its last step that writes there writes"),
     Law("same function", "congruence", "an op gives the same result for the same operands, attributes and bodies"),

@@ -14,13 +14,20 @@ def integers(at: At, attribute: str) -> tuple[int, ...]:
     return mlir.integers_of(at.op.raw.attributes[attribute])
 
 
-def chosen_of(test: Term, yes: Ask, no: Ask) -> Pull:
-    """`yes` where the test holds, else `no`; only what may be taken is asked for."""
+def chosen_of(at: At, test: Term, yes: Ask, no: Ask, where: Sequence[tuple[Term, Term]] = ()) -> Pull:
+    """`yes` where the test holds, else `no`; only what may be taken is asked for.
+
+    Args:
+      at: where.
+      test: the test.
+      yes, no: the elements.
+      where: terms that are equal where the test holds: of each pair the second one is written for the first.
+    """
     test = z3.simplify(test)
     if z3.is_true(test) or z3.is_false(test):
         return (yield yes if z3.is_true(test) else no)
-    first = yield yes
-    return chosen(test, first, (yield no))
+    first = z3.substitute((yield yes), *where)
+    return at.prover.chosen(at, test, first, (yield no))
 
 
 def reshape(at: At) -> Pull:
@@ -95,7 +102,7 @@ def pad(at: At) -> Pull:
             moved = z3.UDiv(moved, step)
         tests.append(z3.ULT(moved, number(size)))
         place.append(number(0) if size == 1 else moved)
-    return (yield from chosen_of(z3.And(tests), at.operand(0, place), at.operand(1, ())))
+    return (yield from chosen_of(at, z3.And(tests), at.operand(0, place), at.operand(1, ())))
 
 
 def _starts(at: At, first: int, room: Sequence[int]) -> Generator[Ask, Term, list[Term]]:
@@ -123,9 +130,11 @@ def dynamic_update_slice(at: At) -> Pull:
         return (yield at.operand(0))
     starts = yield from _starts(at, 2, [n - m for n, m in zip(shape, sizes, strict=True)])
     offsets = [z3.simplify(t - a) for t, a in zip(at.place, starts, strict=True)]
-    tests = [z3.ULT(t, number(m)) for t, m, n in zip(offsets, sizes, shape, strict=True) if m < n]
+    within = zip(at.place, starts, offsets, sizes, shape, strict=True)
+    tests = [t == a if m == 1 else z3.ULT(o, number(m)) for t, a, o, m, n in within if m < n]
     place = [number(0) if m == 1 else t for t, m in zip(offsets, sizes, strict=True)]
-    return (yield from chosen_of(z3.And(tests), at.operand(1, place), at.operand(0)))
+    where = [(a, t) for a, t, m in zip(starts, at.place, sizes, strict=True) if m == 1 and not z3.is_bv_value(a)]
+    return (yield from chosen_of(at, z3.And(tests), at.operand(1, place), at.operand(0), where))
 
 
 def index_at(at: At, operand: int, batch: Sequence[Term], vector: int, component: int) -> tuple[Ask, ElementType]:

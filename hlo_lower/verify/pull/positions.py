@@ -11,6 +11,7 @@ class Positions:
 
     def __init__(self) -> None:
         self.ranges: dict[str, Term] = {}
+        self.sizes: dict[str, int] = {}
         self._made: dict[int, tuple[Term, list[tuple[Term, int]]]] = {}
 
     def variable(self, name: str, size: int) -> Term:
@@ -18,7 +19,8 @@ class Positions:
         if size == 1:
             return number(0)
         found = z3.BitVec(f"{name} of {size}", POSITION)
-        self.ranges[str(found.decl().name())] = z3.ULT(found, number(size))
+        name = str(found.decl().name())
+        self.ranges[name], self.sizes[name] = z3.ULT(found, number(size)), size
         return found
 
     def place(self, name: str, shape: Sequence[int]) -> list[Term]:

@@ -4,8 +4,10 @@ A law is a generator: it yields the elements of operands that it wants (`Ask`) a
 is too long for Python's stack, and what is not wanted is not computed.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
+from math import inf, prod
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -22,12 +24,19 @@ from hlo_lower.verify.pull.terms import (
     Term,
     applications_in,
     applied,
+    chosen,
     element_of,
     number,
     sort_of,
     symbols_of,
 )
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId
+
+TEST_SECONDS = 0.5
+"""Time for one question whether two tests are the same."""
+
+FEW_PLACES = 64
+"""Places of a result that are asked about one by one, where no answer is found at any place."""
 
 FACT_ROUNDS = 4
 """How often what is known of symbols is followed to further symbols."""
@@ -168,6 +177,27 @@ class Greatest:
     test: Term
     total: int
 
+    def facts(self, last: Term, other: Term, total: int, places: Iterable[tuple[Term, int]]) -> Iterator[Term]:
+        """What another such number below `total` says of it: that number where the totals are the same; where one total
+        is m times the other, also the number of which it is a quotient by m, with a place below m as the remainder.
+
+        Args:
+          last: this one.
+          other: the other one.
+          total: what the other one is less than.
+          places: variables and their sizes.
+        """
+        if total == self.total:
+            yield self.fact(last, other)
+        elif total % self.total == 0:
+            yield self.fact(last, z3.UDiv(other, number(total // self.total)))
+            yield self.fact(last, z3.URem(other, number(self.total)))
+        elif self.total % total == 0:
+            times = self.total // total
+            for place in (term for term, size in places if size == times):
+                yield self.fact(last, other * number(times) + place)
+                yield self.fact(last, place * number(total) + other)
+
     def fact(self, last: Term, step: Term) -> Term:
         """That it is not less than another number of which the test holds."""
         changed = [(self.which, step), *zip(self.formals, last.children(), strict=True)]
@@ -225,6 +255,7 @@ class Prover:
         self._types: list[dict[ValueId, tuple[tuple[int, ...], ElementType]]] = [{}, {}]
         self._met: dict[tuple[Any, ...], list[_Occurrence]] = {}
         self._same: dict[tuple[int, int], bool | None] = {}
+        self._tests: dict[tuple[frozenset[str], frozenset[str]], list[tuple[Term, int]]] = {}
         self._kept: list[Term] = []
 
     def type_of(self, side: int, value: ValueId) -> tuple[tuple[int, ...], ElementType]:
@@ -366,8 +397,11 @@ class Prover:
         solver.add(goal)
         pending, told, greatest = [goal], set[int](), list[tuple[Term, Greatest]]()
         self.model, until = None, monotonic() + seconds
+        places: list[tuple[Term, int]] = []
         for _ in range(FACT_ROUNDS):
             applications = [term for term in applications_in(pending) if term.get_id() not in told]
+            sized = ((term, self.positions.sizes.get(term.decl().name())) for term in applications)
+            places += [(term, size) for term, size in sized if size]
             pending, before = list[Term](), len(greatest)
             for term in applications:
                 told.add(term.get_id())
@@ -379,7 +413,7 @@ class Prover:
                 if monotonic() > until:
                     return None
                 others = greatest if k >= before else greatest[before:]
-                pending += [its.fact(term, other) for other, theirs in others if theirs.total == its.total]
+                pending += [f for other, theirs in others for f in its.facts(term, other, theirs.total, places)]
             solver.add(*pending)
             if not pending:
                 break
@@ -402,15 +436,32 @@ class Prover:
             found.append(z3.substitute(fact, *changed) if changed else fact)
         return found
 
-    def same_results(self, first: Term, second: Term, element: ElementType) -> bool | None:
-        """Whether two elements that are returned are equal for all inputs; NaN is NaN, whatever its bits are."""
+    def same_results(
+        self, first: Term, second: Term, element: ElementType, place: Place, shape: Sequence[int]
+    ) -> bool | None:
+        """Whether two elements that are returned are equal for all inputs; NaN is NaN, whatever its bits are.
+
+        Where that is not found out at any place of a shape and the shape has few, it is asked at each.
+        """
+        is_small = prod(shape) <= FEW_PLACES
+        found = self._same_results(first, second, element, (self.until - monotonic()) / 2 if is_small else inf)
+        if found is not None or not is_small:
+            return found
+        for here in product(*map(range, shape)):
+            given = list(zip(place, map(number, here), strict=True))
+            mine, theirs = (z3.simplify(z3.substitute(term, *given)) for term in (first, second))
+            if not self._same_results(mine, theirs, element, inf):
+                return None
+        return True
+
+    def _same_results(self, first: Term, second: Term, element: ElementType, seconds: float) -> bool | None:
         if element.is_complex and element.part in IEEE:
             part = element_of(element.part)
             pairs = [(self.numbers.one_nan(half(a, k), part)) for k in (0, 1) for a in (first, second)]
-            return self.same([(pairs[0], pairs[1]), (pairs[2], pairs[3])], seconds=1e9)
+            return self.same([(pairs[0], pairs[1]), (pairs[2], pairs[3])], seconds)
         if element.name in IEEE and not first.eq(second):
             first, second = (self.numbers.one_nan(term, element) for term in (first, second))
-        return self.same([(first, second)], seconds=1e9)
+        return self.same([(first, second)], seconds)
 
     def told_apart(self, terms: Sequence[Term]) -> str:
         """What two terms that a model tells apart are made of: the ops that only one of them has."""
@@ -472,6 +523,23 @@ class Prover:
         result = applied(name, [constants[n] for n in free], sort)
         met.append(_Occurrence(terms, list(bound), result, at.frame.side))
         return result
+
+    def chosen(self, at: At, test: Term, yes: Term, no: Term) -> Term:
+        """`yes` where a test holds, else `no`; a test is written as an equal one of the other module."""
+        while z3.is_app_of(yes, z3.Z3_OP_ITE) and (yes.arg(1).eq(no) or yes.arg(2).eq(no)):
+            is_first = yes.arg(2).eq(no)
+            inner, yes = yes.arg(0), yes.arg(1 if is_first else 2)
+            test = z3.simplify(z3.And(test, inner if is_first else z3.Not(inner)))
+        if yes.eq(no) or z3.is_true(test) or z3.is_false(test):
+            return chosen(test, yes, no)
+        constants, functions = symbols_of([test])
+        if functions:
+            met = self._tests.setdefault((frozenset(constants), frozenset(functions)), [])
+            for one, side in met:
+                if one.eq(test) or (side != at.frame.side and self.same([(one, test)], TEST_SECONDS)):
+                    return chosen(one, yes, no)
+            met.append((test, at.frame.side))
+        return chosen(test, yes, no)
 
     def carried(self, so_far: Term, place: Place) -> Bound:
         """A symbol for what a loop carries at any place; at one place it is the element that is followed."""

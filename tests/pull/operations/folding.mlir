@@ -1,4 +1,4 @@
-func.func public @main(%x: tensor<3x4xi8>, %y: tensor<4x2xi8>, %b: tensor<3x4xi1>, %f: tensor<3x4xf32>, %g: tensor<3x4x2xf32>, %h: tensor<3x40xi32>, %at: tensor<2x3x1xi32>, %u: tensor<2x3xi32>) -> (tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>, tensor<5xi32>) {
+func.func public @main(%x: tensor<3x4xi8>, %y: tensor<4x2xi8>, %b: tensor<3x4xi1>, %f: tensor<3x4xf32>, %g: tensor<3x4x2xf32>, %h: tensor<3x40xi32>, %at: tensor<6x1xi32>, %u: tensor<6xi32>, %t: tensor<2x40xi1>) -> (tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>, tensor<5xi32>, tensor<2xi1>, tensor<2xi1>) {
   %z = stablehlo.constant dense<0> : tensor<i8>
   %m = stablehlo.constant dense<-128> : tensor<i8>
   %o = stablehlo.constant dense<false> : tensor<i1>
@@ -19,10 +19,13 @@ func.func public @main(%x: tensor<3x4xi8>, %y: tensor<4x2xi8>, %b: tensor<3x4xi1
   %9 = stablehlo.reduce(%h init: %sum) applies stablehlo.add across dimensions = [1] : (tensor<3x40xi32>, tensor<i32>) -> tensor<3xi32>
   %base = stablehlo.slice %h [0:1, 0:5] : (tensor<3x40xi32>) -> tensor<1x5xi32>
   %row = stablehlo.reshape %base : (tensor<1x5xi32>) -> tensor<5xi32>
-  %10 = "stablehlo.scatter"(%row, %at, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2>}> ({
+  %10 = "stablehlo.scatter"(%row, %at, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
   ^bb0(%c: tensor<i32>, %d: tensor<i32>):
     %e = stablehlo.add %c, %d : tensor<i32>
     stablehlo.return %e : tensor<i32>
-  }) : (tensor<5xi32>, tensor<2x3x1xi32>, tensor<2x3xi32>) -> tensor<5xi32>
-  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10 : tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>, tensor<5xi32>
+  }) : (tensor<5xi32>, tensor<6x1xi32>, tensor<6xi32>) -> tensor<5xi32>
+  %yes = stablehlo.constant dense<true> : tensor<i1>
+  %11 = stablehlo.reduce(%t init: %o) applies stablehlo.or across dimensions = [1] : (tensor<2x40xi1>, tensor<i1>) -> tensor<2xi1>
+  %12 = stablehlo.reduce(%t init: %yes) applies stablehlo.and across dimensions = [1] : (tensor<2x40xi1>, tensor<i1>) -> tensor<2xi1>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12 : tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>, tensor<5xi32>, tensor<2xi1>, tensor<2xi1>
 }
