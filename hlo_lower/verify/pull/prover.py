@@ -35,6 +35,9 @@ from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 TEST_SECONDS = 0.5
 """Time for one question whether two tests are the same."""
 
+SOON_SECONDS = 0.5
+"""Time for one question about a result that is asked otherwise, too."""
+
 FEW_PLACES = 64
 """Places of a result that are asked about one by one, where no answer is found at any place."""
 
@@ -255,7 +258,7 @@ class Prover:
         self._types: list[dict[ValueId, tuple[tuple[int, ...], ElementType]]] = [{}, {}]
         self._met: dict[tuple[Any, ...], list[_Occurrence]] = {}
         self._same: dict[tuple[int, int], bool | None] = {}
-        self._tests: dict[tuple[frozenset[str], frozenset[str]], list[tuple[Term, int]]] = {}
+        self._tests: dict[frozenset[int], list[tuple[Term, int]]] = {}
         self._kept: list[Term] = []
 
     def type_of(self, side: int, value: ValueId) -> tuple[tuple[int, ...], ElementType]:
@@ -441,18 +444,21 @@ class Prover:
     ) -> bool | None:
         """Whether two elements that are returned are equal for all inputs; NaN is NaN, whatever its bits are.
 
-        Where that is not found out at any place of a shape and the shape has few, it is asked at each.
+        Where that is not found out soon and the shape has few places, it is asked at each of them first.
         """
-        is_small = prod(shape) <= FEW_PLACES
-        found = self._same_results(first, second, element, (self.until - monotonic()) / 2 if is_small else inf)
-        if found is not None or not is_small:
-            return found
-        for here in product(*map(range, shape)):
-            given = list(zip(place, map(number, here), strict=True))
-            mine, theirs = (z3.simplify(z3.substitute(term, *given)) for term in (first, second))
-            if not self._same_results(mine, theirs, element, inf):
-                return None
-        return True
+        if prod(shape) <= FEW_PLACES:
+            found = self._same_results(first, second, element, SOON_SECONDS)
+            if found is not None:
+                return found
+            for here in product(*map(range, shape)):
+                given = list(zip(place, map(number, here), strict=True))
+                mine, theirs = (z3.simplify(z3.substitute(term, *given)) for term in (first, second))
+                found = self._same_results(mine, theirs, element, SOON_SECONDS)
+                if not found:
+                    break
+            if found is not None:
+                return found
+        return self._same_results(first, second, element, inf)
 
     def _same_results(self, first: Term, second: Term, element: ElementType, seconds: float) -> bool | None:
         if element.is_complex and element.part in IEEE:
@@ -532,9 +538,10 @@ class Prover:
             test = z3.simplify(z3.And(test, inner if is_first else z3.Not(inner)))
         if yes.eq(no) or z3.is_true(test) or z3.is_false(test):
             return chosen(test, yes, no)
-        constants, functions = symbols_of([test])
-        if functions:
-            met = self._tests.setdefault((frozenset(constants), frozenset(functions)), [])
+        symbols = applications_in([test])
+        if any(symbol.num_args() for symbol in symbols):
+            self._kept += symbols
+            met = self._tests.setdefault(frozenset(symbol.get_id() for symbol in symbols), [])
             for one, side in met:
                 if one.eq(test) or (side != at.frame.side and self.same([(one, test)], TEST_SECONDS)):
                     return chosen(one, yes, no)
