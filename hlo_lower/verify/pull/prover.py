@@ -257,7 +257,7 @@ class Prover:
         ]
         self._types: list[dict[ValueId, tuple[tuple[int, ...], ElementType]]] = [{}, {}]
         self._met: dict[tuple[Any, ...], list[_Occurrence]] = {}
-        self._same: dict[tuple[int, int], bool | None] = {}
+        self._same: dict[tuple[int, int], tuple[bool | None, float]] = {}
         self._tests: dict[frozenset[int], list[tuple[Term, int]]] = {}
         self._kept: list[Term] = []
 
@@ -389,11 +389,14 @@ class Prover:
             raise Beyond("no time is left")
         goal = z3.simplify(z3.Or(goals))
         key = (goal.get_id(), sum(map(len, self.facts.values())))
-        if key not in self._same:
+        seconds = min(left, seconds)
+        found, spent = self._same.get(key, (None, 0.0))
+        if found is None and seconds > spent:  # what was not found out is asked again where there is more time
             self.questions += 1
             self._kept.append(goal)
-            self._same[key] = self._asked(goal, min(left, seconds))
-        return self._same[key]
+            found = self._asked(goal, seconds)
+            self._same[key] = found, seconds
+        return found
 
     def _asked(self, goal: Term, seconds: float) -> bool | None:
         solver = z3.Solver()
