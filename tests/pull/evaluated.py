@@ -44,8 +44,7 @@ class Evaluated:
         for (kind, _, _), met in prover._met.items():
             for one in met:
                 self.occurrences[one.result.decl().name().split(":")[0]] = (kind, one)
-        self.sizes = {name: int(fact.arg(1).as_long()) if z3.is_app_of(fact, z3.Z3_OP_ULT) else None
-                      for name, fact in prover.positions.ranges.items()}  # fmt: skip
+        self.sizes = prover.positions.sizes
 
     def __call__(self, term, env):
         """A numeral or truth of z3; `env` holds numerals of constants by name."""

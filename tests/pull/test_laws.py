@@ -131,8 +131,8 @@ BROKEN = {
         (moving, 'enumerate(integers(at, "permutation"))', 'enumerate(integers(at, "permutation")[::-1])'),
         (moving, "number(0) if size == 1 else at.place[dim] for", "number(0) for"),
         (moving, "at.place[dim] - number(begin)", "at.place[dim]"),
-        (moving, "z3.URem(moved, step) == 0, ", ""),
-        (moving, "moved = term - number(low)", "moved = term + number(low)"),
+        (moving, "z3.URem(term, number(step)) == 0, ", ""),
+        (moving, "term - number(low) for", "term + number(low) for"),
     ],
     "slices": [
         (moving, "room = [n - m for", "room = [n for"),
@@ -159,10 +159,10 @@ BROKEN = {
         (folding, "inner[d] if term is None else term", "number(0) if term is None else term"),
     ],
     "windows": [
-        (folding, "at_ * number(strides[d])", "at_"),
-        (folding, "inner * number(steps[d])", "inner"),
-        (folding, " - number(lows[d])", ""),
-        (folding, "z3.URem(moved, number(holes[d])) == 0, ", ""),
+        (folding, "outer * number(a)", "outer"),
+        (folding, "inner * number(b)", "inner"),
+        (folding, " - number(low) for", " for"),
+        (folding, "undilated(moved, shape, holes)", "undilated(moved, shape, (1,) * len(shape))"),
         (folding, "asks = here.value(value, place), here.value(outside, ())", "asks = (here.value(value, place),) * 2"),
     ],
     "folding in any order": [

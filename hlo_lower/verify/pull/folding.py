@@ -14,7 +14,7 @@ from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
 from hlo_lower.verify.pull.floats import F32, is_nan
-from hlo_lower.verify.pull.moving import chosen_of, index_at, integers
+from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilated
 from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.terms import (
     IEEE,
@@ -86,18 +86,13 @@ def reduce_window(at: At) -> Pull:
             return (yield from same_function(at))
 
     def elements(here: At, along: Sequence[Term]) -> Terms:
-        tests, place = list[Term](), list[Term]()
-        for d, (at_, inner) in enumerate(zip(at.place, along, strict=True)):
-            moved = at_ * number(strides[d]) + inner * number(steps[d]) - number(lows[d])
-            if holes[d] > 1:
-                tests += [z3.URem(moved, number(holes[d])) == 0, z3.ULE(moved, number((shape[d] - 1) * holes[d]))]
-                moved = z3.UDiv(moved, number(holes[d]))
-            tests.append(z3.ULT(moved, number(shape[d])))
-            place.append(number(0) if shape[d] == 1 else moved)
+        dims = zip(at.place, strides, along, steps, lows, strict=True)
+        moved = [outer * number(a) + inner * number(b) - number(low) for outer, a, inner, b, low in dims]
+        test, place = undilated(moved, shape, holes)
         found: list[Term] = []
         for value, outside in zip(at.op.inputs[:count], at.op.inputs[count:], strict=True):
             asks = here.value(value, place), here.value(outside, ())
-            found.append((yield from chosen_of(here, z3.And(tests), *asks)))
+            found.append((yield from chosen_of(here, test, *asks)))
         return found
 
     sizes = integers(at, "window_dimensions")

@@ -4,9 +4,10 @@ from collections.abc import Generator, Sequence
 
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.ir import mlir
+from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.pull.prover import Ask, At, Pull, clamped
-from hlo_lower.verify.pull.terms import Term, chosen, number
+from hlo_lower.verify.pull.terms import POSITION, Term, chosen, number
 
 
 def integers(at: At, attribute: str) -> tuple[int, ...]:
@@ -93,16 +94,28 @@ def pad(at: At) -> Pull:
     lows, inners = integers(at, "edge_padding_low"), integers(at, "interior_padding")
     if 0 in shape:
         return (yield at.operand(1, ()))
-    tests, place = list[Term](), list[Term]()
-    for term, size, low, inner in zip(at.place, shape, lows, inners, strict=True):
-        moved = term - number(low)
-        if inner:
-            step = number(inner + 1)
-            tests += [z3.URem(moved, step) == 0, z3.ULE(moved, number((size - 1) * (inner + 1)))]
-            moved = z3.UDiv(moved, step)
-        tests.append(z3.ULT(moved, number(size)))
-        place.append(number(0) if size == 1 else moved)
-    return (yield from chosen_of(at, z3.And(tests), at.operand(0, place), at.operand(1, ())))
+    moved = [term - number(low) for term, low in zip(at.place, lows, strict=True)]
+    test, place = undilated(moved, shape, [inner + 1 for inner in inners])
+    return (yield from chosen_of(at, test, at.operand(0, place), at.operand(1, ())))
+
+
+def undilated(place: Sequence[Term], shape: Sequence[int], steps: Sequence[int]) -> tuple[Term, list[Term]]:
+    """Whether an element of an operand stands at a place of it spread out by some steps, and at which place of it.
+
+    Raises:
+      Beyond: spread out it has 2^31 positions or more in a dim.
+    """
+    tests, found = list[Term](), list[Term]()
+    for term, size, step in zip(place, shape, steps, strict=True):
+        if step > 1:
+            last = (size - 1) * step
+            if last >= 1 << (POSITION - 1):
+                raise Beyond("a dim of 2^31 positions")
+            tests += [z3.URem(term, number(step)) == 0, z3.ULE(term, number(last))]
+            term = z3.UDiv(term, number(step))
+        tests.append(z3.ULT(term, number(size)))
+        found.append(number(0) if size == 1 else term)
+    return z3.And(tests), found
 
 
 def _starts(at: At, first: int, room: Sequence[int]) -> Generator[Ask, Term, list[Term]]:

@@ -10,7 +10,6 @@ class Positions:
     """The variables of a derivation, each with its range, and the row-major numbers that were made of places."""
 
     def __init__(self) -> None:
-        self.ranges: dict[str, Term] = {}
         self.sizes: dict[str, int] = {}
         self._made: dict[int, tuple[Term, list[tuple[Term, int]]]] = {}
 
@@ -19,8 +18,7 @@ class Positions:
         if size == 1:
             return number(0)
         found = z3.BitVec(f"{name} of {size}", POSITION)
-        name = str(found.decl().name())
-        self.ranges[name], self.sizes[name] = z3.ULT(found, number(size)), size
+        self.sizes[str(found.decl().name())] = size
         return found
 
     def place(self, name: str, shape: Sequence[int]) -> list[Term]:

@@ -32,11 +32,8 @@ from hlo_lower.verify.pull.terms import (
 )
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 
-TEST_SECONDS = 0.5
-"""Time for one question whether two tests are the same."""
-
 SOON_SECONDS = 0.5
-"""Time for one question about a result that is asked otherwise, too."""
+"""Time for one question that may stay open: whether two tests are the same, and what is asked in another way, too."""
 
 FEW_PLACES = 64
 """Places of a result that are asked about one by one, where no answer is found at any place."""
@@ -431,8 +428,8 @@ class Prover:
     def _known_of(self, term: Term) -> list[Term]:
         """What is known of the application of a symbol: its range, that it commutes, and the facts of the symbol."""
         name = term.decl().name()
-        if name in self.positions.ranges:
-            return [self.positions.ranges[name]]
+        if name in self.positions.sizes:
+            return [z3.ULT(term, number(self.positions.sizes[name]))]
         symbol, found = name.split(":")[0], list[Term]()
         if term.num_args() == 2 and symbol.split(" ")[0] in COMMUTING:
             self.used["commutes"] = None
@@ -543,10 +540,9 @@ class Prover:
             return chosen(test, yes, no)
         symbols = applications_in([test])
         if any(symbol.num_args() for symbol in symbols):
-            self._kept += symbols
             met = self._tests.setdefault(frozenset(symbol.get_id() for symbol in symbols), [])
             for one, side in met:
-                if one.eq(test) or (side != at.frame.side and self.same([(one, test)], TEST_SECONDS)):
+                if one.eq(test) or (side != at.frame.side and self.same([(one, test)], SOON_SECONDS)):
                     return chosen(one, yes, no)
             met.append((test, at.frame.side))
         return chosen(test, yes, no)
