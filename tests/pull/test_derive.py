@@ -260,6 +260,23 @@ def running_sum(*steps):
     return unary(*lines, shape="24xi32")
 
 
+FULL_WINDOW = """%r = "stablehlo.reduce_window"(%all, %seven) <{window_dimensions = array<i64: 24>}> ({
+  ^bb0(%c: tensor<i32>, %d: tensor<i32>):
+    %e = stablehlo.BODY %c, %d : tensor<i32>
+    stablehlo.return %e : tensor<i32>
+  }) : (tensor<47xi32>, tensor<i32>) -> T"""
+SEVEN = "%seven = stablehlo.constant dense<7> : tensor<i32>"
+AROUND = "%all = stablehlo.pad %x, %seven, low = [23], high = [0], interior = [0] : (T, tensor<i32>) -> tensor<47xi32>"
+
+
+def of_sevens(body):
+    """Windows that reach out, begun with 7: told so, and over what was padded with 7 before."""
+    reaching = FULL_WINDOW.replace("%all", "%x").replace("47xi32", "24xi32")
+    reaching = reaching.replace("<i64: 24>}", "<i64: 24>, padding = dense<[[23, 0]]> : tensor<1x2xi64>}")
+    pairs = (SEVEN, reaching), (SEVEN, AROUND, FULL_WINDOW)
+    return tuple(unary(*lines, shape="24xi32").replace("BODY", body) for lines in pairs)
+
+
 WINDOWS = unary(
     "%zero = stablehlo.constant dense<0> : tensor<i32>",
     """%r = "stablehlo.reduce_window"(%x, %zero) <{
@@ -294,6 +311,7 @@ EQUAL = {
     "windows that are added one by one": (scatter(ADD), one_by_one()),
     "fillers among halves": (sized(ADD).replace("f32", "bf16"), masked_halves()),
     "rows of heads in one matrix": (ROWS, flat_rows()),
+    "a least number that begins with 7": of_sevens("minimum"),
     "a running sum": (WINDOWS, running_sum(1, 2, 4, 8, 16)),
     "a square": (unary("%r = chlo.square %x : T -> T"), unary("%r = stablehlo.multiply %x, %x : T")),
 }  # fmt: skip
@@ -332,6 +350,7 @@ DIFFERENT = {
     "windows that are added in another order": (scatter(ADD), one_by_one(order=(0, 1, 3, 2, 4, 5, 6, 7))),
     "fillers among halves that lose a sign": (sized(ADD).replace("f32", "bf16"), masked_halves("0.0")),
     "rows of heads that overlap": (ROWS, flat_rows(63)),
+    "a sum that begins with 7, of which XLA leaves out what lies outside": of_sevens("add"),
     "a running sum without its last step": (WINDOWS, running_sum(1, 2, 4, 8)),
 }  # fmt: skip
 
