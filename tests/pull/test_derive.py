@@ -6,9 +6,8 @@ pytest.importorskip("z3")
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.solver import z3
-from hlo_lower.verify.pull import derive, terms
+from hlo_lower.verify.pull import derive, prover, terms
 from hlo_lower.verify.pull.derive import _law
-from hlo_lower.verify.pull.prover import Prover
 from hlo_lower.verify.read.program import Program
 
 TILE = """func.func public @main(%x: tensor<SIZExf32>) -> tensor<SIZExf32> {
@@ -380,9 +379,17 @@ def test_terms_that_are_too_large_are_not_derived(monkeypatch):
 def test_what_was_not_found_out_in_time_is_asked_again_where_there_is_more(monkeypatch):
     """A short question about a result comes before a long one; it is not asked twice for as long."""
     asked = []
-    monkeypatch.setattr(Prover, "_asked", lambda self, goal, seconds: asked.append(seconds) or (seconds > 1 or None))
+    monkeypatch.setattr(
+        prover.Prover, "_asked", lambda self, goal, seconds: asked.append(seconds) or (seconds > 1 or None)
+    )
     program = Program(mlir.parse_module(COSINE))
-    prover = Prover((program, program), _law, seconds=60, oob="xla", chain=1)
+    asking = prover.Prover((program, program), _law, seconds=60, oob="xla", chain=1)
     pairs = [(terms.number(1), z3.BitVec("x", terms.POSITION))]
-    assert [prover.same(pairs, seconds) for seconds in (0.5, 0.5, 5, 5, 0.5)] == [None, None, True, True, True]
+    assert [asking.same(pairs, seconds) for seconds in (0.5, 0.5, 5, 5, 0.5)] == [None, None, True, True, True]
     assert asked == [0.5, 5]
+
+
+def test_tests_that_nobody_had_time_to_compare_stay_two(monkeypatch):
+    """What is not found out is not taken for equal."""
+    monkeypatch.setattr(prover, "SOON_SECONDS", 0.0)
+    assert not derive(*DIFFERENT["fillers among halves that lose a sign"])
