@@ -16,6 +16,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.testing.fuzz.case import case_of_seed
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.module_text import module_text
+from hlo_lower.testing.fuzz.sensitivity import reference
 from hlo_lower.verify.pull import congruence, elementwise, floats, folding, loops, moving, prover
 from hlo_lower.verify.pull.derive import PULLS, _law
 from hlo_lower.verify.pull.prover import Prover
@@ -44,21 +45,21 @@ def drawn(aval, rng):
     return np.where(rng.random(aval.shape) < 0.3, ends, small).astype(aval.dtype)
 
 
-def wrong_elements(text, chain, given=(), rounding="unfused", law=_law, any_order=False):
-    """Yield the elements of which the laws say something else than XLA computes, on drawn arguments or the given ones.
+def wrong_elements(text, chain, given=(), rounding="unfused", law=_law, any_order=False, oob="xla", run=None):
+    """Yield the elements of which the laws say something else than XLA, or `run`, computes on drawn or given arguments.
 
     What is combined in any order may differ in the last bits.
     """
     program = Program(mlir.parse_module(text))
-    prover = Prover((program, program), law, seconds=60, oob="xla", chain=chain, any_order=any_order)
+    prover = Prover((program, program), law, seconds=60, oob=oob, chain=chain, any_order=any_order)
     terms = []
     for value in program.entries["main"].returned:
         terms.append(prover.element(0, value, prover.positions.place("p", prover.type_of(0, value)[0])))
-    executable, avals = Executable(text, rounding), read_signature(program.raw).arguments
+    run, avals = run or Executable(text, rounding).run, read_signature(program.raw).arguments
     rng = np.random.default_rng(0)
     for inputs in given or [[drawn(aval, rng) for aval in avals] for _ in range(DRAWS)]:
         evaluated = Evaluated(prover, inputs)
-        for number, (expected, term) in enumerate(zip(executable.run(inputs), terms, strict=True)):
+        for number, (expected, term) in enumerate(zip(run(inputs), terms, strict=True)):
             places = list(np.ndindex(*expected.shape))
             for at in [places[k] for k in rng.permutation(len(places))[:PLACES]]:
                 dims = enumerate(zip(at, expected.shape, strict=True))
@@ -107,13 +108,16 @@ def test_an_extreme_is_nan_where_one_is(op):
 
 
 @pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(6, 200))])
-def test_a_scatter_is_what_xla_computes(seed):
-    """Scatters of every form of dimension numbers, with indices around every edge."""
+def test_a_scatter_is_what_xla_and_the_specification_compute(seed):
+    """Scatters of every form of dimension numbers, with indices around every edge, under both policies."""
     case = case_of_seed(seed)
     if len(case.operands) > 1 or case.converted:
         pytest.skip("several accumulators, or a body in a wider type")
+    given, text = arguments_of(case, 0), module_text([case])
     for any_order in (False, True):
-        assert list(wrong_elements(module_text([case]), 1, [arguments_of(case, 0).all], any_order=any_order)) == []
+        assert list(wrong_elements(text, 1, [given.all], any_order=any_order)) == []
+        its = {"oob": "spec", "run": lambda _: reference(case, given, "spec")}
+        assert list(wrong_elements(text, 1, [given.all], any_order=any_order, **its)) == []
 
 
 def test_each_law_is_tested():
