@@ -11,16 +11,16 @@ from hashlib import sha256
 
 from hlo_lower.base.processes import Lost, in_processes
 from hlo_lower.ir import mlir
-from hlo_lower.verify.align.align import Aligner, Dropped, Region, regions_of
+from hlo_lower.verify.align.align import Aligner, Plan, Region, regions_of
+from hlo_lower.verify.align.loops import written_out
 from hlo_lower.verify.align.piece import Pieces
 from hlo_lower.verify.judges.devices import at_most
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
 from hlo_lower.verify.module_runs import WholeModules
-from hlo_lower.verify.read.program import Program, ValueId
+from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict, WrongAssumptionError
 
-Forced = tuple[tuple[ValueId, ValueId], ...]
 Settled = RegionVerdict | WrongAssumptionError
 
 
@@ -34,15 +34,12 @@ class Wanted:
     """A region that is to be judged.
 
     Attributes:
-      name: the public function.
-      dropped, forced: how the modules are aligned (`hlo_lower.verify.align.align.Aligner`).
+      plan: how the modules are aligned.
       number: of the region, in the order of `regions_of`.
       digest: of its pieces.
     """
 
-    name: str
-    dropped: Dropped
-    forced: Forced
+    plan: Plan
     number: int
     digest: str
 
@@ -65,43 +62,45 @@ class RegionProcesses:
     jobs: int
     time_limit: float
 
-    def settled(
-        self, name: str, dropped: Dropped, forced: Mapping[ValueId, ValueId], pieces: Mapping[int, Pieces]
-    ) -> Mapping[int, Settled]:
+    def settled(self, plan: Plan, pieces: Mapping[int, Pieces]) -> Mapping[int, Settled]:
         """What became of regions, by number; of those whose process died, or that it did not find, nothing."""
-        works = [Wanted(name, dropped, tuple(forced.items()), k, digest(own)) for k, own in pieces.items()]
+        works = [Wanted(plan, k, digest(own)) for k, own in pieces.items()]
         answers = in_processes(self, works, jobs=self.jobs)
         given = {works[k].number: answer for k, answer in answers if not isinstance(answer, Lost)}
         return {number: answer for number, answer in given.items() if answer is not None}
 
     def __call__(self, wanted: Wanted) -> Settled | None:
         """Judge one, in a process."""
-        judge = _judge(self)
-        region = _regions(self, wanted.name, wanted.dropped, wanted.forced)[wanted.number]
+        judge = _judge(self, wanted.plan.written_out)
+        region = _regions(self, wanted.plan)[wanted.number]
         pieces = judge.pieces(region)
         if not isinstance(pieces, Pieces) or digest(pieces) != wanted.digest:
             return None
         try:
             with at_most(self.time_limit):
-                return judge.settled(wanted.name, region)
+                return judge.settled(wanted.plan.name, region)
         except WrongAssumptionError as wrong:
             return wrong
 
 
+_Loops = tuple[frozenset[int], frozenset[int]]
+
+
 @lru_cache(maxsize=1)
-def _programs(texts: tuple[str, str]) -> tuple[Program, Program]:
+def _programs(texts: tuple[str, str], loops: _Loops) -> tuple[Program, Program]:
     context = mlir.make_context()
-    first, second = (Program(mlir.parse_module(text, context)) for text in texts)
-    return first, second
+    first, second = (mlir.parse_module(text, context) for text in texts)
+    return Program(first, written_out(loops[0])), Program(second, written_out(loops[1]))
 
 
 @lru_cache(maxsize=1)
-def _judge(processes: RegionProcesses) -> RegionJudge:
+def _judge(processes: RegionProcesses, loops: _Loops) -> RegionJudge:
     differ = WholeModules(*processes.whole).differ
-    programs, interpreter = _programs(processes.texts), shared_interpreter()
+    programs, interpreter = _programs(processes.texts, loops), shared_interpreter()
     return RegionJudge(*programs, processes.terms, interpreter, differ, lambda done, total: None)
 
 
 @lru_cache(maxsize=2)
-def _regions(processes: RegionProcesses, name: str, dropped: Dropped, forced: Forced) -> list[Region]:
-    return regions_of(Aligner(*_programs(processes.texts), dropped, dict(forced)).align(name))
+def _regions(processes: RegionProcesses, plan: Plan) -> list[Region]:
+    programs = _programs(processes.texts, plan.written_out)
+    return regions_of(Aligner(*programs, plan.dropped, dict(plan.forced)).align(plan.name))

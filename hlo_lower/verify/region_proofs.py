@@ -6,16 +6,19 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from hlo_lower.base.element_types import element_type
+from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.align.corrections import widened
 from hlo_lower.verify.align.loops import values_of
 from hlo_lower.verify.align.piece import Pieces, types_of
 from hlo_lower.verify.drive.driven_runs import Run
+from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.proof import is_installed
 from hlo_lower.verify.pull import Derivation, derive
+from hlo_lower.verify.read.numbering import Number
+from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import CannotRunError
 
 SECONDS = 2.0
@@ -69,6 +72,7 @@ class RegionProofs:
     terms: Terms
     pieces_of: Callable[[Region], Pieces | CannotRunError]
     _known: dict[_Key, Derivation] = field(default_factory=dict[_Key, Derivation])
+    _ranges: dict[tuple[Program, str], Ranges] = field(default_factory=dict[tuple[Program, str], Ranges])
     _vain: float = 0.0
 
     @property
@@ -119,9 +123,24 @@ class RegionProofs:
         return self._known[key]
 
     def _key(self, region: Region) -> _Key | None:
-        """Both pieces, and the ends of the integers that the turns of a loop say, which ascend; None without pieces."""
+        """Both pieces, and the ends of the integers that they are given, where they are known; None without pieces."""
         pieces, known = self.pieces_of(region), values_of(region)
         if isinstance(pieces, CannotRunError):
             return None
         values = ((k, known.get(n)) for k, n in enumerate(region.inputs))
-        return pieces.first, pieces.second, tuple((k, (met[0], met[-1])) for k, met in values if met)
+        met = {k: (values[0], values[-1]) for k, values in values if values}  # they ascend
+        ends = {k: met.get(k) or self._ends(region, number) for k, number in enumerate(region.inputs)}
+        return pieces.first, pieces.second, tuple((k, told) for k, told in ends.items() if told is not None)
+
+    def _ends(self, region: Region, number: Number) -> tuple[int, int] | None:
+        """Between which numbers integers of an input lie, as what stands before them says; None: any of their type."""
+        side = region.pair.first if number in region.pair.first.value_of else region.pair.second
+        tensor = side.program.type_of(side.value_of[number])
+        everything = None if tensor is None else type_range(tensor.element_name)
+        if everything is None or everything == (0, 1):
+            return None
+        key = side.program, region.pair.where[0]
+        if key not in self._ranges:
+            self._ranges[key] = Ranges(side.program, {}, function=key[1])
+        low, high = self._ranges[key].of(side.value_of[number])
+        return None if (low, high) == everything else (int(low), int(high))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.verify.align.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
+from hlo_lower.verify.align.align import Aligner, BodyPair, Plan, Region, Side, regions_of
 from hlo_lower.verify.align.corrections import (
     Sought,
     begun_at_arguments,
@@ -24,7 +24,7 @@ from hlo_lower.verify.align.corrections import (
     widened,
     with_constants,
 )
-from hlo_lower.verify.align.loops import may_not_end, values_of
+from hlo_lower.verify.align.loops import may_not_end, only_on_one_side, values_of, written_out
 from hlo_lower.verify.align.piece import Pieces, module_of, piece, pieces_of, types_of
 from hlo_lower.verify.drive.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.drive.input_roles import roles_of
@@ -39,7 +39,7 @@ from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.parts import are_equal_by_parts
 from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.read.numbering import Number
-from hlo_lower.verify.read.program import Op, Program, ValueId, location_of, ops_within
+from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
 from hlo_lower.verify.region_proofs import RegionProofs
 from hlo_lower.verify.run import CannotRunError
 
@@ -47,6 +47,9 @@ Array = NDArray[Any]
 
 MAX_ALIGNMENTS = 24
 """How often the modules are aligned anew without the assumptions that turned out wrong."""
+
+WRITTEN_OUT = 20_000
+"""Operations of a module up to which loops are read as their trips."""
 
 STEPS = (1, 1, 2, 4, 8, 32, 256)
 """Steps of producers that are taken in at once, one widening after the other."""
@@ -165,9 +168,7 @@ class WrongAssumptionError(Exception):
 class Elsewhere(Protocol):
     """Judges regions elsewhere, several at a time (`hlo_lower.verify.region_processes`)."""
 
-    def settled(
-        self, name: str, dropped: Dropped, forced: Mapping[ValueId, ValueId], pieces: Mapping[int, Pieces]
-    ) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
+    def settled(self, plan: Plan, pieces: Mapping[int, Pieces]) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
         """What became of the regions of an alignment, by number; of some perhaps nothing."""
         ...
 
@@ -202,6 +203,7 @@ class RegionJudge:
         self._shown: dict[tuple[str, str], bool] = {}
         self._unshown: dict[Region, Unshown] = {}
         self._apart: dict[str, set[tuple[ValueId, ValueId]]] = {}
+        self._written_out = frozenset[int](), frozenset[int]()
         self.pairs: list[BodyPair] = []
         self.promised: list[tuple[Op, tuple[str, ...]]] = []
         self._built: tuple[Region, tuple[Number, ...], Pieces | CannotRunError] | None = None
@@ -228,23 +230,59 @@ class RegionJudge:
                     self._interpreter.start()
                 if any(may_not_end(*side) for region in regions for side in region.sides):
                     start_child()
-                left = [region for region in regions if self._derived(name, region) is None]
+                left = self._left(name, regions)
+                while left and (other := self._without_loops(name, left)) is not None:
+                    regions, left = other
                 forced = {x: y for region in left for x, y in self._same_values(region)}
                 if forced:
                     continue
             try:
-                found = self._all(name, regions, self._elsewhere(name, regions, frozenset(dropped), forced))
+                plan = Plan(name, self._written_out, frozenset(dropped), tuple(forced.items()))
+                found = self._all(name, regions, self._elsewhere(plan, regions))
                 self.promised = [one for region in regions for one in self._unshown_in(region).promised]
                 return found
             except WrongAssumptionError as wrong:
-                dropped.update(wrong.pairs)
+                dropped.update(each for x, y in wrong.pairs for each in self._read_alike(x, y))
                 last = wrong.verdict
         assert last is not None
         return [replace(last, status="not judged", reason=f"more than {MAX_ALIGNMENTS} assumptions were wrong")]
 
-    def _elsewhere(
-        self, name: str, regions: Sequence[Region], dropped: Dropped, forced: Mapping[ValueId, ValueId]
-    ) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
+    def _read_alike(self, x: ValueId, y: ValueId) -> set[tuple[ValueId, ValueId]]:
+        """Two values, and those that were read of the same results: trips of a loop that is written out are alike."""
+        alike = [program.read_of_one_result(value) for program, value in ((self._first, x), (self._second, y))]
+        return {(x, y), *zip(*alike, strict=True)} if len(alike[0]) == len(alike[1]) else {(x, y)}
+
+    def _left(self, name: str, regions: Sequence[Region]) -> list[Region]:
+        """Those of some regions that are not derived."""
+        return [region for region in regions if self._derived(name, region) is None]
+
+    def _without_loops(self, name: str, left: Sequence[Region]) -> tuple[list[Region], list[Region]] | None:
+        """The regions, and those left, where the loops that one version alone has in them are read as their trips.
+
+        None, and the programs as they were, where there are no such loops, or less is derived so.
+        """
+        more = only_on_one_side(left)
+        if not any(more):
+            return None
+        before = self._first, self._second, self._written_out
+        self._written_out = self._written_out[0] | more[0], self._written_out[1] | more[1]
+        try:
+            self._first = Program(self._first.raw, written_out(self._written_out[0]))
+            self._second = Program(self._second.raw, written_out(self._written_out[1]))
+            if max(self._first.op_count, self._second.op_count) <= WRITTEN_OUT:
+                pairs = Aligner(self._first, self._second, frozenset(), {}).align(name)
+                regions = regions_of(pairs)
+                now = self._left(name, regions)
+                if _size(now) < _size(left):
+                    self.pairs = pairs
+                    self._apart.clear()
+                    return regions, now
+        except TooLargeError:
+            pass
+        self._first, self._second, self._written_out = before
+        return None
+
+    def _elsewhere(self, plan: Plan, regions: Sequence[Region]) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
         """What became of regions that were judged elsewhere: the first ones of those that are alike, if several."""
         if self._others is None:
             return {}
@@ -253,7 +291,7 @@ class RegionJudge:
             pieces = self.pieces(region)
             if isinstance(pieces, Pieces) and pieces.first != pieces.second:
                 firsts.setdefault(self._key(region, pieces), (number, pieces))
-        return self._others.settled(name, dropped, forced, dict(firsts.values())) if len(firsts) > 1 else {}
+        return self._others.settled(plan, dict(firsts.values())) if len(firsts) > 1 else {}
 
     def _all(
         self,
@@ -622,6 +660,11 @@ class RegionJudge:
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
             for k, value in enumerate(values)
         ]
+
+
+def _size(regions: Sequence[Region]) -> int:
+    """The operations of the pieces of regions, those within others included."""
+    return sum(len(ops_within(ops)) for region in regions for _, ops in region.sides)
 
 
 def _unless_missed(verdict: RegionVerdict) -> RegionVerdict:

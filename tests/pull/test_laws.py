@@ -151,12 +151,13 @@ BROKEN = {
         (elementwise, "terms[::-1]", "terms"),
         (elementwise, "found = pieces[-1]", "found = pieces[0]"),
         (elementwise, "(yield at.operand(0, at.place[:-1]))", "(yield at.operand(0, [number(0)]))"),
+        (floats, "term ^ magnitude, term)", "-term, term)"),
     ],
     "floats": [
         (elementwise, "at.operand(1), at.operand(2)))", "at.operand(1), at.operand(1)))"),
         (elementwise, '"multiply", [args[0], args[0]]', '"add", [args[0], args[0]]'),
         (floats, 'return self.float("add", [args[0], self.negate(args[1], element)], element)', "return args[0]"),
-        (floats, "z3.Extract(element.bits - 1, element.bits - 1, term) == 1", "z3.BoolVal(False)"),
+        (floats, "z3.Extract(element.bits - 1, element.bits - 1, term) == 1, -", "z3.BoolVal(False), -"),
     ],
     "folding": [
         (folding, "iter(at.place[len(batching[0]) :])", "iter(at.place)"),

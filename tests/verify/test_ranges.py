@@ -311,3 +311,102 @@ def test_the_root_of_a_negative_zero_may_be_divided_by():
         assert ranges.may_be(compare, "less") is expected
     negative_zero = np.full(4, -0.0, np.float32)
     assert Executable(text, "exact").run([negative_zero])[0].all()
+
+
+def turning(rng, element):
+    """A random loop that carries three vectors of integers beside its counter, and returns them."""
+    made, lines, values = f"tensor<3x{element}>", [], ["%a", "%b", "%c"]
+    for k, n in enumerate((0, 1, 5, 100)):
+        lines.append(f"%n{k} = stablehlo.constant dense<{n}> : {made}")
+        values.append(f"%n{k}")
+    for k in range(int(rng.integers(2, 9))):
+        x, y, z = (values[rng.integers(len(values))] for _ in range(3))
+        name = str(rng.choice(["clamp", "remainder", *BINARY["i"]]))
+        operands = (
+            f"{x}, {y}, {z}" if name == "clamp" else f"{x}, %n{rng.integers(1, 4)}" if name[0] == "r" else f"{x}, {y}"
+        )
+        lines.append(f"%v{k} = stablehlo.{name} {operands} : {made}")
+        values.append(f"%v{k}")
+        if rng.random() < 0.4:
+            test = rng.choice(["LT", "LE", "GT", "GE", "EQ", "NE"])
+            lines.append(f"%p{k} = stablehlo.compare {test}, {x}, {y} : ({made}, {made}) -> tensor<3xi1>")
+            lines.append(f"%s{k} = stablehlo.select %p{k}, %v{k}, {z} : tensor<3xi1>, {made}")
+            values.append(f"%s{k}")
+    back = ", ".join(str(values[-1 - rng.integers(min(6, len(values)))]) for _ in range(3))
+    starts = [str(rng.choice(["%x", "%y", "%n0", "%n2"])) for _ in range(3)]
+    bound = int(rng.integers(1, 6))
+    limit = str(rng.choice(["%x", "%n3", "%n1"]))
+    body = "\n".join(lines)
+    kinds = f"tensor<i32>, {made}, {made}, {made}"
+    outside = "\n".join(f"%n{k} = stablehlo.constant dense<{n}> : {made}" for k, n in enumerate((0, 1, 5, 100)))
+    return f"""func.func public @main(%x: {made}, %y: {made}) -> ({made}, {made}, {made}) {{
+{outside}
+%zero = stablehlo.constant dense<0> : tensor<i32>
+%bound = stablehlo.constant dense<{bound}> : tensor<i32>
+%one = stablehlo.constant dense<1> : tensor<i32>
+%r:4 = stablehlo.while(%i = %zero, %a = {starts[0]}, %b = {starts[1]}, %c = {starts[2]}) : {kinds}
+cond {{
+  %no = stablehlo.constant dense<true> : tensor<i1>
+  %few = stablehlo.compare LT, %i, %bound : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %each = stablehlo.compare LE, %a, {limit} : ({made}, {made}) -> tensor<3xi1>
+  %all = stablehlo.reduce(%each init: %no) applies stablehlo.and across dimensions = [0]
+    : (tensor<3xi1>, tensor<i1>) -> tensor<i1>
+  %go = stablehlo.and %few, %all : tensor<i1>
+  stablehlo.return {rng.choice(["%few", "%go"])} : tensor<i1>
+}} do {{
+{body.replace("%n", "%k")}
+%j = stablehlo.add %i, %one : tensor<i32>
+stablehlo.return %j, {back.replace("%n", "%k")} : {kinds}
+}}
+return %r#1, %r#2, %r#3 : {made}, {made}, {made}
+}}"""
+
+
+@pytest.mark.parametrize("element", ["i8", "ui8", "i32"])
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(3, 300))])
+def test_nothing_that_a_loop_carries_leaves_its_interval(element, seed):
+    """Neither after the loop nor, as the next trip begins with it, within."""
+    rng = np.random.default_rng([seed, len(element), ord(element[-1])])
+    text = turning(rng, element)
+    ranges = Ranges(Program(mlir.parse_module(text)), {})
+    body = ranges.program.entries["main"]
+    dtype, run = ranges.program.dtype_of(body.arguments[0]), Executable(text, "quick")
+    for turn in range(12):
+        given = rng.integers(-128, 128, (2, 3)) if turn % 2 else rng.integers(-2, 9, (2, 3))
+        for value, result in zip(body.returned, run.run([row.astype(dtype) for row in given]), strict=True):
+            low, high = ranges.of(value)
+            assert np.all((result >= low) & (result <= high)), f"{result} is not in {low} to {high}\n{text}"
+
+
+PICKED = """func.func public @main(%x: tensor<6xi32>) -> tensor<i32> {
+%z = stablehlo.constant dense<0> : tensor<i32>
+%one = stablehlo.constant dense<1> : tensor<i32>
+%five = stablehlo.constant dense<5> : tensor<i32>
+%r = stablehlo.while(%i = %z) : tensor<i32>
+cond {
+  %a = stablehlo.dynamic_slice %x, %i, sizes = [1] : (tensor<6xi32>, tensor<i32>) -> tensor<1xi32>
+  %s = stablehlo.reshape %a : (tensor<1xi32>) -> tensor<i32>
+  %p = stablehlo.compare NE, %s, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %p : tensor<i1>
+} do {
+  %a = stablehlo.dynamic_slice %x, %i, sizes = [1] : (tensor<6xi32>, tensor<i32>) -> tensor<1xi32>
+  %s = stablehlo.reshape %a : (tensor<1xi32>) -> tensor<i32>
+  %j = NEXT : tensor<i32>
+  stablehlo.return %j : tensor<i32>
+}
+return %r : tensor<i32>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("following", "interval"),
+    [
+        ("stablehlo.clamp %one, %s, %five", (0, 5)),
+        ("stablehlo.minimum %s, %five", (-(2**31), 5)),
+        ("stablehlo.add %i, %one", (-(2**31), 2**31 - 1)),
+    ],
+)
+def test_what_a_loop_carries_is_what_went_in_or_came_out(following, interval):
+    """A clamped number lies in the clamp and where it began; one that grows with each trip may be any."""
+    ranges = Ranges(Program(mlir.parse_module(PICKED.replace("NEXT", following))), {})
+    assert ranges.of(ranges.program.entries["main"].returned[0]) == interval

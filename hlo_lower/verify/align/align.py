@@ -212,6 +212,22 @@ Dropped = frozenset[tuple[ValueId, ValueId]]
 """Assumptions that turned out wrong."""
 
 
+class Plan(NamedTuple):
+    """How a public function of two modules is aligned.
+
+    Attributes:
+      name: the function.
+      written_out: the loops of either module that are read as their trips (`hlo_lower.verify.align.loops`).
+      dropped: equalities that are not to be assumed again.
+      forced: equalities that are assumed before any other.
+    """
+
+    name: str
+    written_out: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+    dropped: Dropped = frozenset()
+    forced: tuple[tuple[ValueId, ValueId], ...] = ()
+
+
 class Aligner:
     """Align the bodies of two programs of one context.
 

@@ -12,7 +12,7 @@ from hlo_lower.ops import names
 from hlo_lower.verify.align.align import BodyPair, Region, Side
 from hlo_lower.verify.read.meanings import settled
 from hlo_lower.verify.read.numbering import Number
-from hlo_lower.verify.read.program import Body, Op, Program, ValueId
+from hlo_lower.verify.read.program import Body, Op, Program, ValueId, ops_within
 
 # --- counters ---
 #
@@ -26,6 +26,9 @@ from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 # is compared.
 
 Array = NDArray[Any]
+
+MOST_TRIPS = 1 << 8
+"""Trips of a loop up to which it is read as its trips."""
 
 _BEFORE_END = {"LT": 0, "LE": 1}
 
@@ -125,6 +128,43 @@ def _scalars(side: Side) -> Callable[[ValueId], int | None]:
         return int(known[()]) if known is not None and known.shape == () and known.dtype.kind in "iu" else None
 
     return scalar
+
+
+def trips_of(program: Program, loop: Op) -> int:
+    """The trips of a loop that counts from a known number to a known number; 0 of any other."""
+    known: Known = {}
+
+    def integer(value: ValueId) -> int | None:
+        found = settled(value, known, program.maker_of_scalar) if _is_integer(program, value) else None
+        return None if found is None else int(found[()])
+
+    counters = (counter_at(program, integer, loop, place) for place in range(len(loop.inputs)))
+    return max((counter.trips for counter in counters if counter is not None), default=0)
+
+
+def written_out(loops: frozenset[int]) -> Callable[[Program, Op], int] | None:
+    """What tells a program the trips of the loops that are read as their trips, by their numbers."""
+    return (
+        (lambda program, op: trips_of(program, op) if program.loop_numbers[op.raw] in loops else 0) if loops else None
+    )
+
+
+def only_on_one_side(regions: Iterable[Region]) -> tuple[frozenset[int], frozenset[int]]:
+    """The loops of either version, by number, that count so many trips as no loop of the other one does.
+
+    Only loops of regions are looked for, and none that is too long to be written out.
+    """
+    found: tuple[set[int], set[int]] = (set(), set())
+    for region in regions:
+        loops = [
+            {op.raw: trips_of(side.program, op) for op in ops_within(ops) if op.name == names.WHILE}
+            for side, ops in region.sides
+        ]
+        for (side, _), own, mine, others in zip(region.sides, found, loops, loops[::-1], strict=True):
+            numbers = side.program.loop_numbers
+            found_here = {raw for raw, trips in mine.items() if 0 < trips <= MOST_TRIPS}
+            own.update(numbers[raw] for raw in found_here if mine[raw] not in others.values())
+    return frozenset(found[0]), frozenset(found[1])
 
 
 def may_not_end(side: Side, ops: Sequence[Op]) -> bool:

@@ -108,7 +108,7 @@ class Inverse:
         """Of arithmetic: one operand after the other, the rest as it is."""
         given = [self._values.get(v) for v in op.inputs]
         dtype = self._values[value].dtype
-        if any(v is None for v in given) or dtype.kind == "c" or not given:
+        if not given or dtype.kind == "c" or any(v is None or v.dtype.kind == "c" for v in given):
             return
         known = [np.asarray(v, np.float64) if element_type_of(dtype).is_inexact else v for v in given if v is not None]
         target = np.asarray(wanted[0], np.float64) if element_type_of(dtype).is_inexact else wanted[0]

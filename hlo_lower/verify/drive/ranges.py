@@ -54,18 +54,20 @@ class Ranges:
       sorts: whether it sorts, or stands in the place of what does: which elements of a tensor are compared with each
         other is the network's matter then, and some always come in one order.
       no_nan: whether runs with NaN are left out, so that what only these have is not asked for.
+      function: the public function whose values are asked for.
     """
 
     program: Program
     counters: Mapping[int, Sequence[float]]
     sorts: bool = False
     no_nan: bool = False
+    function: str = "main"
 
     def __post_init__(self) -> None:
         self._known: dict[ValueId, Interval] = {}
         self._under_left = 0
         self._tables = Tables(self.program, self._integer)
-        body = self.program.entries["main"]
+        body = self.program.entries[self.function]
         self._roots: dict[ValueId, frozenset[ValueId]] = {}
         self._varying = {value for value, maker in enumerate(self.program.makers) if maker is None}
         for op in ops_within(body.ops):
@@ -96,8 +98,9 @@ class Ranges:
         Raises:
           CannotRunError: it is not run.
         """
-        ops = [op for op in self.program.entries["main"].ops if not any(v in self._varying for v in op.reads)]
-        read = {v for op in ops_within(self.program.entries["main"].ops) for v in op.reads}
+        own_ops = self.program.entries[self.function].ops
+        ops = [op for op in own_ops if not any(v in self._varying for v in op.reads)]
+        read = {v for op in ops_within(own_ops) for v in op.reads}
         values = [v for op in ops for v in op.results if v in read and self._dtype(v) is not None]
         if not values:
             return
@@ -248,7 +251,7 @@ class Ranges:
         return tensor is None or not element_type(tensor.element_name).is_integer
 
     def _of_argument(self, value: ValueId) -> Interval:
-        """An argument of the function or of a body: of a loop's counter its values."""
+        """An argument of the function or of a body: of a loop's counter its values; else what went in or came out."""
         body = self.program.homes[value]
         loop = body.owner
         if loop is None or loop.name != names.WHILE or value not in body.arguments:
@@ -264,7 +267,23 @@ class Ranges:
         else:
             trips = max((c.trips for c in counters if c is not None), default=0)
             values = along_at(self.program, self._integer, loop, place, trips + in_condition) if trips else None
-        return (min(values[0], values[-1]), max(values[0], values[-1])) if values else self._type(value)
+        if values:
+            return min(values[0], values[-1]), max(values[0], values[-1])
+        return self._type(value) if self._is_float(value) else self._carried(value, loop, place)
+
+    def _carried(self, value: ValueId, loop: Op, place: int) -> Interval:
+        """Integers that a loop carries: as they went in, or as a body returned them, whatever it was given."""
+        before = set(self._known)
+        found = _joined([self.of(loop.inputs[place]), self.of(loop.bodies[1].returned[place])])
+        for known in self._known.keys() - before:  # it was found where nothing was known of the value
+            if self.program.makers[known] is not None:
+                del self._known[known]
+        condition, body = loop.bodies
+        if self.program.homes[value] is body:  # where the condition holds
+            self._known[value] = found
+            told = self._facts(condition.returned[0], holds=True).get(condition.arguments[place])
+            found = found if told is None else _met([found, told])
+        return found if found[0] <= found[1] else self._type(value)
 
     def _integer(self, value: ValueId) -> int | None:
         low, high = self.of(value)
@@ -335,6 +354,8 @@ class Ranges:
                 return 0, 64
             case "chlo.top_k" if value == op.results[-1]:
                 return 0, max(mlir.static_shape(op.raw.operands[0].type)[-1] - 1, 0)
+            case names.WHILE:
+                return self.of(op.bodies[0].arguments[op.results.index(value)])
             case names.CASE | names.IF if all(
                 self.program.homes[v] is body for body in op.bodies for v in body.returned
             ):

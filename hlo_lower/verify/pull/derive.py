@@ -97,7 +97,7 @@ def derive(
       before, after: texts of two modules with a function @main of one signature, of static shapes.
       seconds: for each of two attempts.
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
-      within: the least and the greatest value of arguments that are single integers, by place.
+      within: the least and the greatest value of arguments of integers, by place.
     """
     start = perf_counter()
     with alone():

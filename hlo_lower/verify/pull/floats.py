@@ -361,8 +361,11 @@ class Arithmetic:
             self._use("complex parts")
             part = element_of(element.part)
             return z3.And([self.compare("EQ", half(a, k), half(b, k), part) for k in (0, 1)])
-        if element.name not in IEEE or kind == "TOTALORDER":
+        if element.name not in IEEE:
             return applied(f"compare {element.name} {direction} {kind}", [a, b], z3.BoolSort())
+        if kind == "TOTALORDER":
+            x, y = _totally_ordered(a, element), _totally_ordered(b, element)
+            return {"EQ": a == b, "LT": x < y, "LE": x <= y}[direction]
         halves = self._as_halves(z3.simplify(a), z3.simplify(b)) if element == F32 else None
         if halves is not None:
             self._use("round trip")
@@ -395,6 +398,12 @@ def _ordered(term: Term, element: ElementType) -> Term:
     """A number of which signed comparison is that of the floats: both zeros are 0."""
     magnitude = term & number((1 << (element.bits - 1)) - 1, element.bits)
     return z3.If(z3.Extract(element.bits - 1, element.bits - 1, term) == 1, -magnitude, magnitude)
+
+
+def _totally_ordered(term: Term, element: ElementType) -> Term:
+    """A number of which signed comparison is the total order: of negative ones all bits but the sign turned."""
+    magnitude = number((1 << (element.bits - 1)) - 1, element.bits)
+    return z3.If(z3.Extract(element.bits - 1, element.bits - 1, term) == 1, term ^ magnitude, term)
 
 
 def _of_truths(name: str, args: Sequence[Term]) -> Term | None:

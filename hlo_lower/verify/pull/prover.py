@@ -279,10 +279,11 @@ class Prover:
         return found
 
     def bound_argument(self, place: int, least: int, most: int) -> None:
-        """Take it that an argument, a single integer, lies between two numbers."""
+        """Take it that the integers of an argument lie between two numbers."""
         shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
-        if not shape and element.is_integer and element.bits > 1:
-            term = applied(f"argument {place}", (), sort_of(element))
+        if element.is_integer and element.bits > 1:
+            dims = [z3.BitVec(f"dim {k} of argument", POSITION) for k in range(len(shape))]
+            term = applied(f"argument {place}", dims, sort_of(element))
             low, high = number(least, element.bits), number(most, element.bits)
             inside = (
                 z3.And(z3.ULE(low, term), z3.ULE(term, high))

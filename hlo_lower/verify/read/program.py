@@ -4,7 +4,7 @@ Nothing of the reader that the converter uses is used here, so that a mistake of
 writer. The raw operations stay at hand: a piece of a module is made by copying them (`hlo_lower.verify.align.piece`).
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, TypeAlias
@@ -125,6 +125,11 @@ class TooLargeError(Exception):
 class Program:
     """A module that is compared.
 
+    Args:
+      raw: the module.
+      trips: how many trips of a loop are read in its place, one behind the other; 0 where it stays a loop. It may ask
+        the program for what stands before the loop. Loops with effects stay.
+
     Attributes:
       raw: the module.
       types: the type of each value.
@@ -133,13 +138,14 @@ class Program:
       entries: the bodies of the public ones.
       op_count: operations read, calls inlined.
       scatter_numbers: of every scatter its number in the order of the text, from 1, as a report counts them.
+      loop_numbers: the same of every `while`.
       has_composites: whether a composite was inlined.
 
     Raises:
       TooLargeError: it has more than `MAX_OPS` operations, or they stand too deep in one another.
     """
 
-    def __init__(self, raw: mlir.RawModule) -> None:
+    def __init__(self, raw: mlir.RawModule, trips: "Callable[[Program, Op], int] | None" = None) -> None:
         self.raw = raw
         self.types: list[mlir.RawType] = []
         self.makers: list[Op | None] = []
@@ -148,8 +154,12 @@ class Program:
         self.has_composites = False
         self.functions = functions_of(raw)
         self._effects: dict[str, bool] = {}
-        scatters, _ = mlir.named(raw.operation, (SCATTER,))
-        self.scatter_numbers = {op: number for number, op in enumerate(scatters, start=1)}
+        self._trips = trips
+        numbered, _ = mlir.named(raw.operation, (SCATTER, WHILE))
+        self.scatter_numbers, self.loop_numbers = (
+            {op: number for number, op in enumerate((op for op in numbered if op.name == name), start=1)}
+            for name in (SCATTER, WHILE)
+        )
         try:
             self.entries = {
                 name: self._body(function.regions[0].blocks[0], {}, (name,), None, {})
@@ -158,6 +168,14 @@ class Program:
             }
         except RecursionError:
             raise TooLargeError(TOO_DEEP) from None
+
+    def read_of_one_result(self, value: ValueId) -> list[ValueId]:
+        """The values that were read of the same result of an operation as this one, in order; it alone of no result."""
+        own = self.makers[value]
+        if own is None:
+            return [value]
+        ops, place = (op for op in self.makers if op is not None and op.raw == own.raw), own.results.index(value)
+        return [op.results[place] for op in dict.fromkeys(ops)]
 
     def type_of(self, value: ValueId) -> mlir.TensorType | None:
         """A value's tensor type; None for a token or a tuple."""
@@ -222,8 +240,30 @@ class Program:
             if raw.name in COPIES and _is_copy(raw):
                 env[raw.results[0]] = env[raw.operands[0]]
                 continue
-            self._op(body, raw, env, stack)
+            if raw.name == WHILE and self._trips is not None:
+                self._loop(body, raw, env, stack, self._trips)
+            else:
+                self._op(body, raw, env, stack)
         return ()
+
+    def _loop(
+        self,
+        body: Body,
+        raw: mlir.RawOperation,
+        env: dict[mlir.RawValue, ValueId],
+        stack: tuple[str, ...],
+        trips: "Callable[[Program, Op], int]",
+    ) -> None:
+        """Read a loop, or so many trips of it in its place."""
+        around = dict(env)  # without what stands in the loop
+        self._op(body, raw, env, stack)
+        count = 0 if body.ops[-1].has_effects else trips(self, body.ops[-1])
+        if count:
+            carried = body.ops.pop().inputs
+            block = raw.regions[1].blocks[0]
+            for _ in range(count):
+                carried = self._fill(body, block, {**around, **dict(zip(block.arguments, carried, strict=True))}, stack)
+            env.update(zip(raw.results, carried, strict=True))
 
     def _inlined(
         self, body: Body, call: mlir.RawOperation, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
@@ -260,12 +300,40 @@ class Program:
         if blocks:
             op.captured = _captures(raw, env)  # before they are read: what is known by now stands around them
             if raw.name == WHILE:
-                kept = {place: inputs[place] for place in _unchanged(blocks[1])}
+                kept = {place: inputs[place] for place in self._unchanged(blocks[1])}
             op.bodies = tuple(self._body(block, env, stack, op, kept) for block in blocks)
         op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
         op.results = tuple(self._value(result, op, body, env) for result in raw.results)
         env.update((raw.results[place], value) for place, value in kept.items())
         body.ops.append(op)
+
+    def _unchanged(self, body: mlir.RawBlock) -> list[int]:
+        """Which arguments of a loop's body it returns in their own places: each iteration reads what went in."""
+        returned = terminator(body).operands
+        return [place for place, value in enumerate(returned) if self._copied(value, ()) == body.arguments[place]]
+
+    def _copied(self, value: mlir.RawValue, stack: tuple[str, ...]) -> mlir.RawValue:
+        """What a value is a copy of; what a function returns as it was given is one, too.
+
+        Args:
+          value: the value.
+          stack: the functions that are looked into.
+        """
+        while not mlir.is_block_argument(value):
+            maker, name = value.owner.operation, callee_of(value.owner.operation)
+            function = self.functions.get(name)
+            if maker.name in COPIES and _is_copy(maker):
+                value = maker.operands[0]
+            elif function is None or not len(function.regions[0].blocks) or name in stack:
+                break
+            else:
+                block = function.regions[0].blocks[0]
+                place = mlir.result_number(value)
+                given = self._copied(terminator(block).operands[place], (*stack, name))
+                if given not in list(block.arguments):
+                    break
+                value = maker.operands[list(block.arguments).index(given)]
+        return value
 
     def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[str, Hashable], ...]:
         """The attributes of an operation, functions that they name by their text."""
@@ -349,22 +417,6 @@ def inlined_operations(module: mlir.RawModule) -> float:
 
 def _is_copy(raw: mlir.RawOperation) -> bool:
     return raw.results[0].type == raw.operands[0].type and not mlir.attributes_of(raw)
-
-
-def _unchanged(body: mlir.RawBlock) -> list[int]:
-    """Which arguments of a loop's body it returns in their own places: what each iteration reads is what went in."""
-    returned = terminator(body).operands
-    return [place for place, value in enumerate(returned) if _copied(value) == body.arguments[place]]
-
-
-def _copied(value: mlir.RawValue) -> mlir.RawValue:
-    """What a value is a copy of."""
-    while not mlir.is_block_argument(value):
-        maker = value.owner.operation
-        if maker.name not in COPIES or not _is_copy(maker):
-            break
-        value = maker.operands[0]
-    return value
 
 
 def is_public(function: mlir.RawOperation) -> bool:

@@ -1,0 +1,129 @@
+"""Loops of one version that are written out in the other one are read as their trips, whatever stands in them."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import hlo_lower as hl
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.loops import trips_of, written_out
+from hlo_lower.verify.read.program import Program
+
+pytest.importorskip("z3")
+
+LINE = """func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %first = stablehlo.constant dense<FIRST> : tensor<i32>
+  %last = stablehlo.constant dense<LAST> : tensor<i32>
+  %step = stablehlo.constant dense<STEP> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %first, %v = %x) : tensor<i32>, tensor<4xf32>
+  cond {
+    %go = stablehlo.compare TEST, %i, %last : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %go : tensor<i1>
+  } do {
+    %next = stablehlo.add %i, %step : tensor<i32>
+    %w = stablehlo.tanh %v : tensor<4xf32>
+    stablehlo.return %next, %w : tensor<i32>, tensor<4xf32>
+  }
+  return %r#1 : tensor<4xf32>
+}"""
+
+
+def while_text(first, last, step, test):
+    """A loop of one counter."""
+    text = LINE
+    for word, value in (("FIRST", first), ("LAST", last), ("STEP", step), ("TEST", test)):
+        text = text.replace(word, str(value))
+    return text
+
+
+def walk(x, trips, *, in_a_loop, last=None):
+    """Each trip writes where the place before points to, in a loop that ends when it meets a zero."""
+
+    def trip(k, x):
+        more = jnp.sin(x[k % 5])
+
+        def follow(state):
+            at, x = state
+            return jnp.argmin(x) + 1, x.at[at].add(more)
+
+        return lax.while_loop(lambda state: x[state[0]] != 0, follow, (jnp.int32(0), x))[1]
+
+    if in_a_loop:
+        return lax.fori_loop(0, trips, trip, x)
+    for k in range(trips):
+        x = trip(k if last is None or k + 1 < trips else last, x)
+    return x
+
+
+def texts(trips, **how):
+    """`walk` in a loop, and written out."""
+    x = jnp.zeros(8)
+    return [
+        jax.jit(lambda x, kw=kw, n=n: walk(x, n, **kw)).lower(x).as_text()
+        for n, kw in ((4, {"in_a_loop": True}), (trips, {"in_a_loop": False, **how}))
+    ]
+
+
+def test_trips_are_derived_one_by_one():
+    """The loop in each trip has no counter, and what is written there is never judged by a run."""
+    for given in (texts(4), texts(4)[::-1]):
+        found = hl.verify(*given, level="regions")
+        assert found.ok
+        assert {region.how for region in found.regions} <= {"derived"}, found
+
+
+@pytest.mark.parametrize("other", [{"trips": 3}, {"trips": 5}, {"trips": 4, "last": 2}])
+def test_another_trip_is_not_equal(other):
+    """A trip less, a trip more, and a last trip that reads another place."""
+    assert not hl.verify(*texts(**other), level="regions").ok
+
+
+@pytest.mark.parametrize(
+    ("loop", "trips"),
+    [
+        ((0, 5, 1, "LT"), 5),
+        ((0, 5, 1, "LE"), 6),
+        ((1, 6, 2, "LT"), 3),
+        ((1, 7, 2, "LE"), 4),
+        ((-3, 1, 1, "LT"), 4),
+        ((5, 5, 1, "LT"), 0),
+        ((5, 0, -1, "GT"), 0),  # it counts down: left as it is
+        ((0, 2147483647, 1, "LE"), 0),  # it does not end
+        ((0, 5, 1, "NE"), 0),
+    ],
+)
+def test_trips_are_as_many_as_the_loop_makes(loop, trips):
+    """Each trip is one tanh; a loop that is none of those that count stays a loop."""
+    module = mlir.parse_module(while_text(*loop))
+    [op] = (op for op in Program(module).entries["main"].ops if op.name == "stablehlo.while")
+    assert trips_of(Program(module), op) == trips
+    ops = [op.short_name for op in Program(module, written_out(frozenset({1}))).entries["main"].ops]
+    assert ops.count("tanh") == trips
+    assert ops.count("while") == (not trips)
+    assert written_out(frozenset()) is None
+
+
+def test_an_argument_that_a_function_gives_back_is_kept():
+    """A body that is a call returns what it was given where the function does, and not where it returns another one."""
+    text = """func.func public @main(%n: tensor<i32>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+      %r:4 = stablehlo.while(%i = %n, %a = %x, %b = %y, %c = %x) : tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+      cond {
+        %go = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %go : tensor<i1>
+      } do {
+        %s:4 = func.call @body(%i, %a, %b, %c) : (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+          -> (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+        stablehlo.return %s#0, %s#1, %s#2, %s#3 : tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+      }
+      return %r#1 : tensor<4xf32>
+    }
+    func.func private @body(%i: tensor<i32>, %a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>)
+        -> (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+      %j = stablehlo.add %i, %i : tensor<i32>
+      return %j, %a, %c, %b : tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+    }"""  # noqa: E501
+    program = Program(mlir.parse_module(text))
+    [loop] = program.entries["main"].ops
+    body = loop.bodies[1]
+    assert [given in loop.inputs for given in body.returned] == [False, True, False, False]
