@@ -5,6 +5,7 @@
 
 import gc
 import os
+from collections import defaultdict
 
 import pytest
 
@@ -17,6 +18,20 @@ QUICK = (
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 
 gc.set_threshold(50_000, 20, 50)  # the collector walks what was imported less often: an eighth of the time
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave to the sweep what `few` leaves out of the cases of a test."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("few") and not item.get_closest_marker("sweep"):
+            cases[item.nodeid.split("[")[0]].append(item)
+    for own in cases.values():
+        (count,) = own[0].get_closest_marker("few").args
+        kept = {round(k * (len(own) - 1) / max(count - 1, 1)) for k in range(count)}
+        for k in set(range(len(own))) - kept:
+            own[k].add_marker(pytest.mark.sweep)
 
 
 @pytest.fixture

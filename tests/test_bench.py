@@ -83,6 +83,7 @@ def test_the_command_draws_the_ratios(tmp_path):
     assert "bincount:" not in done.stdout
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
@@ -130,6 +131,7 @@ def test_a_slow_candidate_has_fewer_rounds_and_a_quick_one_more_calls():
 # --- the suite and its versions -----------------------------------------------------------------------------------
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", SMALL)
 def test_a_class_is_classified_as_it_says(name):
     """Every scatter of a class has its kind, and a donated argument is replaced by a result of its type."""
@@ -269,6 +271,7 @@ def test_what_ends_a_child_is_an_entry(tmp_path):
     assert all(e.timing is None for e in outcome.entries)
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not ON_IREE.installed(), reason="the extra iree is not installed")
 def test_iree_runs_a_class():
     """A donated class is compiled, compared, timed, and its memory is that of its results in place."""

@@ -50,6 +50,7 @@ def failures(docstring):
     return "".join(told)
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_of_a_public_name_runs(name, folder):
     """Each public function and class has an example in its docstring, which gives what it shows."""
@@ -92,6 +93,7 @@ def misnamed(source):
     return found
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize("folder", sorted({path.parent for path in PACKAGE.rglob("*.py")}), ids=lambda path: path.name)
 def test_what_is_documented_is_a_parameter(folder):
     """A parameter that was renamed has its new name in the docstring: whoever calls it by name reads it there."""

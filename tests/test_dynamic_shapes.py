@@ -15,6 +15,7 @@ from hlo_lower.verify.run import Executable
 POLY = Path(__file__).parents[2] / "shared/corpus/modules/jax_poly"
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize(
     ("name", "oob", "combiner"),
     [

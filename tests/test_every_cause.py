@@ -10,6 +10,7 @@ from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.text import render_text
 
 
+@pytest.mark.few(29)
 @pytest.mark.parametrize("name", CASES)
 def test_a_program_reaches_its_codes(name):
     """The codes that a program is there for are in its records."""

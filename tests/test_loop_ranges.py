@@ -62,6 +62,7 @@ def test_what_is_not_verified_either_way_is_refused(exported, monkeypatch):
         hl.lower(exported, target="iree", verify="regions")
 
 
+@pytest.mark.sweep
 def test_a_version_that_differs_is_told_though_a_careful_one_would_not(exported):
     """What computes something else is a defect of ours, and is not hidden behind another version."""
     right = hl.lower(exported, target="iree")

@@ -346,6 +346,7 @@ def module(body, functions, results):
     return f"module {{\n  {HEAD} -> ({', '.join([V] * results)}) {{\n    {body}\n  }}{functions}\n}}"
 
 
+@pytest.mark.few(8)
 @POLICIES
 @pytest.mark.parametrize("name", PLACES)
 def test_a_scatter_in_each_place(name, oob):

@@ -424,6 +424,7 @@ def test_a_module_written_for_one_of_its_devices_is_run_on_all_of_them(exported_
     assert "module: equal in 1 runs, bit for bit on 8 devices" in verdict.lines()
 
 
+@pytest.mark.sweep
 def test_a_wrong_partitioned_module_differs():
     """A second version that writes another row is caught by running it, and its scatter named."""
 

@@ -167,6 +167,7 @@ def check_module(path: Path) -> None:
             known = lowered
 
 
+@pytest.mark.few(10)
 @needs_corpus
 @pytest.mark.parametrize("path", sample(), ids=name)
 def test_a_sample_meets_its_expectation(path):

@@ -53,6 +53,7 @@ def is_right(name, oob, combiner, every):
             assert np.array_equal(executable.run([o, i, u])[0], expected), shapes
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", CASES)
 def test_trap_10_sizes_of_0_at_run_time(name):
     """A module lowered without sizes is right where one of them is 0: no positions, empty windows, an empty operand."""

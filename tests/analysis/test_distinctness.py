@@ -118,6 +118,7 @@ def values(dtype, shape, random_state, kind):
     return np.asarray(drawn).astype(dtype)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_claims_hold_when_the_program_runs(seed):
     """Whatever is claimed of a random program's result, along one dim or both, holds for every input, and its elements

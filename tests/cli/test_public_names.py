@@ -26,6 +26,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         _ = hl.verfy
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("former", "new"), FORMER.items())
 def test_former_names_of_modules_still_work(former, new):
     """Both ways of importing give what the new module has, and a warning that names it."""

@@ -56,6 +56,7 @@ ENDINGS = [
 ]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("text", "result", "message", "cause", "stage"), ENDINGS, ids=[e[0] for e in ENDINGS])
 def test_each_ending_is_an_outcome(fake, text, result, message, cause, stage):
     """Whatever a consumer does to its process is told, with where it happened and what it said."""

@@ -133,6 +133,7 @@ EXPORTS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("function", "counted", "position", "wide"), EXPORTS, ids=lambda v: v if isinstance(v, str) and ":" in v else ""
 )

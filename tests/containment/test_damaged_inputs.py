@@ -25,6 +25,7 @@ WHOLE = {"many_elements"}
 """Extremes that are modules all the same."""
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", sorted(mutations.EXTREMES))
 def test_an_extreme_input(name):
     """Nesting, sizes, names and cuts beyond what a parser expects are errors, one after the other in one process."""

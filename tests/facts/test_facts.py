@@ -36,6 +36,7 @@ def batches():
     return [batch(range(begin, begin + BATCH)) for begin in range(0, 300, BATCH)]
 
 
+@pytest.mark.sweep
 def test_claims_hold_when_the_programs_run(batches):
     """Every claim of 300 programs holds under both policies, with hostile arguments."""
     assert [v for b in batches for v in violations(b.programs, b.ran)] == []
@@ -142,6 +143,7 @@ MUTANTS = (
 """Wrong proofs."""
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "mutant",
     [

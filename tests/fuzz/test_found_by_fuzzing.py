@@ -62,6 +62,7 @@ def test_a_negative_i2_constant_is_not_judged_by_xla():
     assert any("over its neighbours in the byte" in reason for reason in verdict.regions[0].excluded)
 
 
+@pytest.mark.sweep
 def test_a_nan_among_minima_is_kept():
     """XLA's CPU compiler loses a NaN in a reduce by minimum or maximum, so floats are not combined by one."""
     text = """func.func public @main(%o: tensor<140x4xf32>, %w: tensor<8x4xf32>, %i: tensor<8x1xi16>)

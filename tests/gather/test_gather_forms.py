@@ -51,6 +51,7 @@ def check(case, rule, element="f32", index="i32"):
 RULES = ("clamped_gather", "dynamic_slices", "while")
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("case", "rule"),
     [
@@ -70,6 +71,7 @@ def test_rows_by_comparing(case):
     assert rules_of(check(case, "compare_sum")) == {"compare_sum"}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("element", [*DTYPES, "i1"])
 @pytest.mark.parametrize("rule", TARGETS)
 def test_element_types(rule, element):
@@ -77,6 +79,7 @@ def test_element_types(rule, element):
     assert rules_of(check(CASES[0], rule, element)) == {rule}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("index", INDEX_DTYPES)
 @pytest.mark.parametrize("rule", TARGETS)
 @pytest.mark.parametrize("case", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in (4, 5))])

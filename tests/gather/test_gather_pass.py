@@ -72,6 +72,7 @@ def test_where_there_is_no_gather_none_is_left():
     assert {"XLA", "reference"} <= set(region.judges)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("before", "after"), [("dense<5>", "dense<4>"), ("%7", "%5"), ("stablehlo.minimum %6", "stablehlo.maximum %6")]
 )
@@ -161,6 +162,7 @@ GATHERS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("fn", "shapes", "indices", "index"),
     [

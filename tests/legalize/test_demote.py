@@ -223,6 +223,7 @@ def programs():
     yield "mod", lambda i, x: x[i % 16], [(i, cache) for i in far]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("function", "calls"), [p[1:] for p in programs()], ids=[p[0] for p in programs()])
 def test_programs_compute_the_same(same, function, calls):
     """With 64-bit indices in and out of bounds, at the ends of i32, the demoted module gives the same bits."""

@@ -65,6 +65,7 @@ def test_a_sharding_that_a_version_for_two_devices_gains_is_a_difference():
         assert hl.verify(first, second).differs
 
 
+@pytest.mark.sweep
 def test_a_sharding_that_a_version_for_two_devices_loses_is_a_difference():
     """For one device the judge ignores the sharding of an argument, for two it is a promise to the caller."""
     for text, is_equal in ((ONE, True), (TWO, False)):

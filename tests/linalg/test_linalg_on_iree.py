@@ -70,6 +70,7 @@ def same_bits(expected: list[np.ndarray], actual: list[np.ndarray]) -> bool:
 SWEEP = ("in bounds", "far out", "far below", "negative", "rows below", "control, first branch")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "case", [pytest.param(CASES[n], id=n, marks=pytest.mark.sweep if n in SWEEP else []) for n in CASES]
 )

@@ -51,6 +51,7 @@ def check_on_iree(path: Path, *, named: bool) -> None:
     assert found is None or within, str(found)
 
 
+@pytest.mark.sweep
 @needs_corpus
 @pytest.mark.parametrize("named", [True, False], ids=["named", "generic"])
 def test_a_sample_ends_without_stablehlo(named):
@@ -69,6 +70,7 @@ def test_modules_of_dynamic_shape_end_without_stablehlo(named):
         assert "stablehlo" not in text
 
 
+@pytest.mark.few(2)
 @needs_corpus
 @pytest.mark.parametrize("path", sample()[::8], ids=name)
 def test_a_sample_meets_its_expectation_on_iree(path):

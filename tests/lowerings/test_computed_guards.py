@@ -50,6 +50,7 @@ CASES = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("rounding", ["default", "quick"])
 @pytest.mark.parametrize("case", CASES)
 def test_guards_hold_of_what_wrapped_around(case, rounding):

@@ -238,6 +238,7 @@ def assert_same(expected, found, what):
             np.testing.assert_array_equal(np.signbit(b)[real], np.signbit(a)[real], what)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("form", FORMS)
 def test_assignment_of_every_dtype(form, oob):
@@ -246,6 +247,7 @@ def test_assignment_of_every_dtype(form, oob):
     assert check(form, "assign", oob, DTYPES, prefer=(rule,)) == {rule}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("form", "oob"),
     [*((form, "xla") for form in FORMS), ("window", "spec"), ("windows", "spec"), ("whole", "spec")],
@@ -282,6 +284,7 @@ def test_other_combiners(combiner):
     assert check("windows", combiner, "xla", ["f32", "i8", "ui8", "i32"], prefer=("while",)) == {"while"}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("index_type", ["i8", "ui8", "ui32", "i64"])
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 def test_index_types(index_type, oob):

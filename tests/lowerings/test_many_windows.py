@@ -42,6 +42,7 @@ def test_assignment(rule, form, oob):
     assert check(form, "assign", oob, kinds, prefer=prefer) == {rule}
 
 
+@pytest.mark.few(2)
 @named(*CASES)
 @pytest.mark.parametrize("combiner", ["assign", "add", "subtract", "minimum"])
 def test_the_scatter_of_a_consumer(combiner, form, oob):
@@ -51,6 +52,7 @@ def test_the_scatter_of_a_consumer(combiner, form, oob):
     assert used == {"safe_scatter"}
 
 
+@pytest.mark.few(2)
 @named(*CASES)
 @pytest.mark.parametrize("combiner", ["add", "subtract", "multiply"])
 def test_rounds(combiner, form, oob):
@@ -69,6 +71,7 @@ def test_index_types(rule, form, oob, index_type):
     assert check(form, combiner, oob, ["f32"], index_type, prefer=(rule,)) == {rule}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("combiner", ["assign", "maximum", "minimum"])
 @named(("points", "xla"), ("rows", "xla"), ("windows", "spec"), ("two batches", "xla"))
 def test_mask(form, oob, combiner):
@@ -90,6 +93,7 @@ REDUCED = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("combiner", "form", "oob"),
     [
@@ -125,6 +129,7 @@ def near(expected, found, what):
         np.testing.assert_allclose(b, a, rtol=0, atol=allowed, err_msg=what)
 
 
+@pytest.mark.few(3)
 @named(("points", "xla"), ("rows", "xla"), ("windows", "spec"), ("two batches", "xla"))
 @pytest.mark.parametrize("combiner", ["add", "subtract"])
 @pytest.mark.parametrize("rule", ["compare_reduce", "one_hot_dot", "sorted_segments"])
@@ -143,6 +148,7 @@ def test_infinities_multiplied_by_0_are_found(monkeypatch):
         check("rows", "add", "xla", ["f32"], same=near, float_mode="reassociate", prefer=("one_hot_dot",))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("rule", "combiner"),
     [
@@ -181,6 +187,7 @@ def once(form):
             yield rng.permutation(np.arange(-2, 8))[:5, None]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("combiner", ["add", "subtract"])
 @named(("points", "xla"), ("rows", "xla"), ("windows", "xla"), ("windows", "spec"))
 @pytest.mark.parametrize("rule", ["only_writer", "sorted_only_writer"])

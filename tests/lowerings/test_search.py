@@ -13,6 +13,7 @@ from hlo_lower.verify.run import Executable
 ROWS = 7
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("batches", [1, 3])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8, 9])
 def test_the_last_place_whose_key_is_at_most_the_row(n, batches):

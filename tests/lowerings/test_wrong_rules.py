@@ -100,6 +100,7 @@ def difference(name):
     return None
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", CASES)
 def test_the_right_rule_is_right(name):
     """Without a fault each program is lowered by the rule that it is for, and gives what the reference gives."""
@@ -218,6 +219,7 @@ def stride_off_by_one(monkeypatch):
     )
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("name", "fault"),
     [

@@ -92,6 +92,7 @@ def test_every_export_can_be_left_open():
     assert set(ALL) == set(OPEN)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("function", [swept(function) for function in OPEN])
 def test_sizes_can_be_left_open(function):
     """With symbolic shapes the module takes arguments of open sizes and scatters as often as with fixed ones."""
@@ -144,6 +145,7 @@ LOWERED = [  # exports, sizes, what the default run does with them, and the kind
 SCATTERS = [(export, *row) for exports, *row in LOWERED for export in each(exports)]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("function", "sizes", "told", "is_verified"),
     [

@@ -27,6 +27,7 @@ def size_of(heads=6, kv_heads=2, **fields):
     return paged.Config(**sizes | {"tile": 16, "heads": heads, "kv_heads": kv_heads} | fields)
 
 
+@pytest.mark.few(2)
 @BOTH_TYPES
 @pytest.mark.parametrize(
     ("heads", "kv_heads"),
@@ -257,6 +258,7 @@ WRONG = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.sweep), "bfloat16"])
 def test_a_wrong_kernel_is_caught(wrong, dtype, monkeypatch):

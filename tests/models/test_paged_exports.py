@@ -52,6 +52,7 @@ def step_of(name, config=CONFIG):
     return jax.jit(lowered(name, config).exported.call, compiler_options=QUICKLY)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("oob", ["xla", *swept(["spec"])])
 @pytest.mark.parametrize("name", paged.EXPORTS)
 def test_no_scatter_is_left(name, oob):
@@ -133,6 +134,7 @@ STEPS = [  # a step, its config, tables, lengths, starts of prefill, and blocks 
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("step", "fields", "kind", "lengths", "starts", "spare"), STEPS)
 def test_a_lowered_step_is_dense_attention(step, fields, kind, lengths, starts, spare):
     """Decode and prefill without scatters are right to rounding, with padding slots and NaN in all other pages; one
@@ -237,6 +239,7 @@ def on_iree(name, target):
     return lambda *args: run(args)
 
 
+@pytest.mark.sweep
 @ON_IREE
 @pytest.mark.parametrize(
     ("name", "target"),

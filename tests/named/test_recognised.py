@@ -244,6 +244,7 @@ AXES = {  # arguments, and two programs
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("op", AXES)
 def test_attributes_say_which_axis(op):
     """Where sizes are equal, each of two programs is found, computes what its attributes say, and has other ones than

@@ -86,6 +86,7 @@ def test_known_numbers_are_computed_as_xla_does(name):
             np.testing.assert_array_equal(found.astype(expected.dtype), expected, f"{name}, seed {seed}")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", MODULES)
 def test_variables_are_computed_as_xla_does(name):
     """The terms over variables, with numbers in the place of those, are what XLA computes."""

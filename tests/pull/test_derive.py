@@ -354,6 +354,7 @@ DIFFERENT = {
 }  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", EQUAL)
 def test_what_is_equal_is_derived(name):
     """Whatever the size."""
@@ -361,6 +362,7 @@ def test_what_is_equal_is_derived(name):
     assert found, found.reason
 
 
+@pytest.mark.few(15)
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_differs_is_not(name):
     """It stays open, with a reason."""

@@ -87,6 +87,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize(
     ("kind", "how"),
     [(kind.name, how) for kind in KINDS for how in BROKEN if kind is KINDS[0] or how in ("raises", "another type")],
@@ -109,6 +110,7 @@ def test_a_rule_that_does_not_work_is_told_alike_for_every_kind(kind, how):
     assert error.value.exit_code == 3
 
 
+@pytest.mark.few(8)
 @each_kind
 def test_the_next_best_rule_is_taken_for_every_kind(kind):
     """Where a plug-in's rule builds what the target refuses, or says that it does not apply, the module comes out as

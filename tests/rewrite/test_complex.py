@@ -320,6 +320,7 @@ WRONG = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_on_purpose_is_caught(case, monkeypatch):
     """A sign, a conjugate, Inf and NaN, another function: the verification tells each."""

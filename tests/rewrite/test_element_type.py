@@ -276,6 +276,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("how", BROKEN)
 def test_what_is_wrong_differs(how, monkeypatch):
     """Each thing that makes a form exact is needed: without it some op gives other bits."""

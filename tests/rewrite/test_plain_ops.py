@@ -196,6 +196,7 @@ def test_dilated_windows_are_the_same_bits():
     assert_same("reduce_window", lambda v: lax.reduce_window(v, *args, base_dilation=(2, 1), window_dilation=(2, 2)), x)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("combine", [lax.add, lax.mul, lax.bitwise_xor, lax.max], ids=["add", "mul", "xor", "max"])
 @pytest.mark.parametrize("size", [3, 80])
 def test_padding_counts_for_nothing_whatever_windows_start_from(combine, size):

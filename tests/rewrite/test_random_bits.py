@@ -45,6 +45,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize(("shape", "element"), CASES)
 @pytest.mark.parametrize(("algorithm", "size"), [("THREE_FRY", 2), ("PHILOX", 2), ("PHILOX", 3), ("DEFAULT", 3)])
 def test_the_bits_and_the_next_state_are_those_of_xla(algorithm, size, element, shape):
@@ -82,6 +83,7 @@ def test_what_xla_does_not_draw_is_left_and_told(size, element, shape):
     assert any("the state" in note for note in lowered.notes)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("constant", ["THREEFRY_PARITY", "PHILOX_ROUNDS"])
 def test_other_bits_do_not_verify(constant, monkeypatch):
     """A wrong constant of either algorithm is seen."""

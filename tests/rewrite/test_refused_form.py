@@ -40,6 +40,7 @@ def rank(values):
     return [b if b < 1 << (width - 1) else (1 << (width - 1)) - 1 - b for b in bits]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE", "EQ", "NE"])
 @pytest.mark.parametrize("element", DTYPES)
 def test_the_total_order_is_that_of_the_bits(element, direction):

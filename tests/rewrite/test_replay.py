@@ -117,6 +117,7 @@ def told(lowered):
     return lowered.text, located, lowered.records, facts
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("region", [region for region in REGIONS if region != "captured"])
 @pytest.mark.parametrize("shape", SHAPES)

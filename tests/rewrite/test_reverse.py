@@ -47,6 +47,7 @@ def assert_same(source, lowered, values):
     assert expected.tobytes() == found.tobytes()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_choice_of_dims(shape):
     """Short axes become slices, long ones a gather, none stays a reverse; the bits are those of native XLA."""
@@ -61,6 +62,7 @@ def test_every_choice_of_dims(shape):
         assert_same(source, lowered, numbers(shape, "float32"))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_element_type(dtype):
     """Elements are only moved, by both forms."""

@@ -191,6 +191,7 @@ def interpreter():
         yield child
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("form", ["window", "loop"])
 @pytest.mark.parametrize("name", REGIONS)
 def test_a_region_of_pure_ops(name, form, interpreter):

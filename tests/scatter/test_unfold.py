@@ -88,6 +88,7 @@ def test_what_is_no_whole_page_drops_row_by_row(fn, rows):
     assert record.subset == "Filter" or record.why["drops"] == "elements"
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("rule", ["unrolled", "while", "last_writer"])
 @pytest.mark.parametrize("fn", [by_slots, by_at, added, beside, columns_first])

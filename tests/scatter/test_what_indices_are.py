@@ -120,6 +120,7 @@ def differing(text, lowered, seeds):
     return wrong
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "text",
     [SELECT, CASE, CALLS, COORDINATE, through("i32", "i8"), through("i32", "ui16"), through("i64", "i32"), NORMALISED],
@@ -162,6 +163,7 @@ def two_columns(run_first, kind, combine):
 """
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("run_first", [True, False], ids=["run first", "rows first"])
 @pytest.mark.parametrize(
     ("rule", "kind", "combine"),

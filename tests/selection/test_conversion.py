@@ -38,6 +38,7 @@ def test_each_module_is_what_one_conversion_gives(zoo, tmp_path):
     assert found["add/add.mlir"] == hl.lower((zoo / "add" / "add.mlir").read_bytes(), name="zoo/add/add.mlir").text
 
 
+@pytest.mark.sweep
 def test_however_the_work_is_spread_it_is_the_same(zoo, tmp_path):
     """Here, in processes, through an executor."""
     here = rows(hl.convert_modules("zoo", "here", **QUICK))

@@ -53,6 +53,7 @@ def test_bad_modules_are_reports_with_their_reason(zoo):
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep
 def test_however_the_work_is_spread_the_reports_are_the_same(zoo):
     """In this process, in two of its own, in threads, in a pool: every format has the same bytes."""
     spawn = multiprocessing.get_context("spawn")

@@ -148,6 +148,7 @@ def test_a_lowered_exported_is_called_at_any_size(exported, length):
     assert np.array_equal(lowered.exported.call(cache, rows, index), updated(jnp.asarray(cache), rows, index))
 
 
+@pytest.mark.sweep
 def test_verification_knows_the_sizes_that_were_bound(exported):
     """A module that was bound and lowered is verified against the source at the same sizes."""
     lowered = hl.lower(exported, bind={"s": 3, "b": 2})

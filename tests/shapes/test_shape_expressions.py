@@ -347,6 +347,7 @@ def test_a_paged_pool_is_converted_unbound_and_bound(pool):
     )
 
 
+@pytest.mark.sweep
 def test_a_wrong_lowering_of_a_paged_pool_is_found(pool):
     """The verification at sizes that the constraints allow can fail."""
     lowered = hl.lower(pool)

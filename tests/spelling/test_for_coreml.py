@@ -140,6 +140,7 @@ def test_a_mask_with_the_other_sign_is_found(monkeypatch):
     assert not np.allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["layer norm by a root", "rows that see nothing are 0"])
 def test_nothing_else_is_computed(name):
     """The module with the composite is the one without, bit for bit."""

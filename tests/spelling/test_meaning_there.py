@@ -48,6 +48,7 @@ THERE = [("litert", name, attention_there) for name in WRITTEN] + [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("target", "name", "there"), THERE)
 def test_an_attention_is_the_one_that_the_target_computes(target, name, there):
     """Query, key and value stand in their places, and scale, cap and mask do there what they do in the module."""

@@ -126,6 +126,7 @@ LEFT = {
 """What a target gets although it lists no such op: calls, into which it looks, and what stands by an op that stays."""
 
 
+@pytest.mark.few(368)
 @pytest.mark.parametrize("name", ["litert", "coreml", "linalg"])
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.path.stem)
 def test_a_converted_module_holds_what_the_target_takes(example, name):

@@ -67,6 +67,7 @@ def dropped(form, indices, updates, oob):
     return result
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("index", ["i64", "ui64"])
 @pytest.mark.parametrize("form", FORMS)

@@ -58,6 +58,7 @@ def test_a_wrong_loop_is_seen(wrong, monkeypatch):
     assert mismatch(seed, DEFAULT) != ""
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("what", RULES)
 def test_a_wrong_rule_is_seen(what):
     """Each wrong subset rule gives other results in a program that is right without it."""

@@ -168,6 +168,7 @@ def test_the_same_module_is_tiled_to_the_same_text(estimated):
 HEADS = WORKLOADS["attention"].text((4, 64, 8))
 
 
+@pytest.mark.sweep
 def test_a_step_that_is_too_large_is_cut_again(estimated):
     """A head whose scores fit is a tile; else its rows are cut within it at once, which is one plan and not two.
 

@@ -39,6 +39,7 @@ def identity(name, element):
 RULES = ["compare_reduce", "last_writer", "only_writer", "mask"]
 
 
+@pytest.mark.few(17)
 @pytest.mark.parametrize(
     ("combiner", "element"),
     [

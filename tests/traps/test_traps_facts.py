@@ -71,6 +71,7 @@ def test_trap_28_modes_of_jax():
 GATHERS = {"clip": "clip", "fill": "fill", "promise": "promise_in_bounds"}
 
 
+@pytest.mark.few(3)
 @POLICIES
 @pytest.mark.parametrize("mode", GATHERS)
 @pytest.mark.parametrize("window", [1, 2])

@@ -60,6 +60,7 @@ KNOWN_ERRORS = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.usefixtures("judged_by_runs")
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("name", KNOWN_ERRORS)

@@ -124,6 +124,7 @@ def _check_capture(form: str, captured: str, factor: int) -> None:
     assert result.tolist() == expected
 
 
+@pytest.mark.few(3)
 @POLICIES
 @pytest.mark.parametrize(("narrow", "wide"), [("i8", "i32"), ("bf16", "f32")])
 @pytest.mark.parametrize("combiner", ["assign", "add", "subtract"])

@@ -89,6 +89,7 @@ def test_trap_21_untouched_elements(combiner, element):
     points(3, 6, element=element, combiner=combiner).check([1, 1, -1], [6, 7, 8])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("element", "combiner"),
     [

@@ -71,6 +71,7 @@ MET = {
 }
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("name", MET)
 def test_a_constant_met_through_arithmetic_is_reached(name):
     """One version treats one number otherwise, which it computes with first: the two differ."""

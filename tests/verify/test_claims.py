@@ -60,6 +60,7 @@ WRONG = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("claim", WRONG)
 def test_a_wrong_claim_makes_the_verdict_differ(scatter_text, claim):
     """Though both modules compute the same, the claim is told with the number of its scatter, and is the only one."""

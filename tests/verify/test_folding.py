@@ -81,6 +81,7 @@ def test_what_is_folded_is_what_xla_computes(name):
 OF_KIND = {"i8": set(INTEGERS), "ui8": INTEGERS.keys() - {names.ABS, names.SIGN}, "i1": {*COMBINING, names.NOT}}
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, found in OF_KIND.items() for name in sorted(found)])
 def test_meanings_are_those_of_xla(kind, name):
     """On all pairs of bytes and of truth values, with a third operand for a clamp: division by 0 and -1 included."""

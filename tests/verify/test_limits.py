@@ -130,6 +130,7 @@ def test_what_is_late_is_charged_and_then_nothing_dear_is_tried():
             executable(endless, "exact")
 
 
+@pytest.mark.sweep
 def test_a_child_that_was_ended_mistakes_no_module_for_another_one():
     """What an ended process had compiled is compiled anew, under another number."""
     vector = [np.ones(8, np.float32)] * 2

@@ -115,6 +115,7 @@ CLAMPED = """%v = stablehlo.reshape %u : (tensor<f32>) -> tensor<1xf32>
       %q = stablehlo.dynamic_update_slice %x, %v, %i : (tensor<8xf32>, tensor<1xf32>, tensor<i32>) -> tensor<8xf32>"""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("where", RARE)
 def test_what_differs_after_a_million_turns_is_not_called_equal(where):
     """A write that is out of bounds in such a turn alone: the whole loop, of which runs make few turns, is no proof.

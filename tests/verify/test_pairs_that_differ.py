@@ -371,6 +371,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.few(31)
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs_that_differ_are_not_told_equal(name):
     """What tells the two apart is looked at, whichever of them comes first."""
@@ -386,6 +387,7 @@ def test_the_same_module_is_told_equal_to_itself(name):
     assert verify(after, after, level="regions").ok
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("in_loop", [False, True])
 @pytest.mark.parametrize(("count", "width"), [(2, 1), (2, 2), (3, 2)])
 def test_what_one_call_with_effects_gives_is_not_what_another_one_gives(count, width, in_loop):
@@ -493,6 +495,7 @@ def test_what_a_second_version_promises_may_be_true():
     assert verify(added(UNIQUE), added(UNIQUE), level="regions").ok
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("start", ["%a", "%x"])
 def test_what_is_divided_may_be_computed_by_any_number_of_ops(start):
     """Eleven hundred sums in a row, of constants and of an argument, before a division by what is not zero; and
@@ -565,6 +568,7 @@ XLA_MAKES_ONE = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", XLA_MAKES_ONE)
 def test_what_xla_would_simplify_is_not_the_same(name):
     """Each op rounds by itself, whatever a compiler makes of two."""

@@ -44,6 +44,7 @@ def swapped(text: str) -> str:
     return lower(text.replace("stablehlo.subtract %c, %d", "stablehlo.subtract %d, %c"), "xla")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_tools_own_lowering_is_accepted(scatter_text, name, oob):
@@ -56,6 +57,7 @@ def test_the_tools_own_lowering_is_accepted(scatter_text, name, oob):
     assert len(found.judges) >= 2
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "lowered"),
     [

@@ -23,6 +23,7 @@ def converted(*names, kind="64x"):
     return function(body, f"%x: tensor<{kind}{names[0]}>", f"%{len(lines)}", f"tensor<{kind}{names[-1]}>")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "names",
     [
@@ -66,6 +67,7 @@ def product_of_bytes(terms, through=""):
     return function("\n".join(lines), arguments, "%r" if through else "%f", "tensor<2x2xi32>")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("terms", "through", "is_exact"),
     [(64, "f32", True), (1024, "f32", True), (1040, "f32", False), (2048, "f32", False), (64, "f64", True),
@@ -91,6 +93,7 @@ def quotient(divisor, bits, magic, shift):
     return [function(body, f"%x: {kind}", "%r", kind) for body in (first, second)]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("divisor", "bits", "shift"), [(1000003, 32, 40), (643, 32, 40), (7, 32, 34), (10, 16, 18), (1000, 16, 24)]
 )
@@ -138,6 +141,7 @@ def table(rows, columns, changed=(), reading="row"):
     return function("\n".join(lines), "%p: tensor<3x1xi32>", "%r", made)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("reading", ["row", "rows", "element"])
 @pytest.mark.parametrize("changed", [[(1000, 2)], [(1999, 0), (77, 3)], [(k, 1) for k in range(300, 400)]])
 def test_a_table_that_differs_is_read_where_it_does(reading, changed):

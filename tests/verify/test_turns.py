@@ -24,6 +24,7 @@ def triangle(x):
     return lax.fori_loop(1, 4, row, x)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("rows", "is_inside"), [(3, True), (4, False)])
 def test_an_index_between_two_counters_is_known(rows, is_inside):
     """A write without a guard is right in rows 1 to 3 of four, and is not in a row 4, which one more turn meets."""

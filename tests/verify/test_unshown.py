@@ -144,6 +144,7 @@ UNIQUE, SORTED = ["unique_indices"], ["indices_are_sorted"]
 BATCHED = "input_batching_dims = [0], scatter_indices_batching_dims = [{}],"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("form", "flags", "is_ok"),
     [

@@ -1,5 +1,7 @@
 """Where sums may be in another order: what rounding alone decides in every run is not told to be equal."""
 
+import pytest
+
 import hlo_lower as hl
 
 SQUARINGS = 7
@@ -28,6 +30,7 @@ def product(one: str, other: str, dim: int = 1) -> str:
     return f"%r = stablehlo.dot_general {one}, {other}, contracting_dims = [{dim}] x [0] : ({M8}, {M8}) -> {M8}"
 
 
+@pytest.mark.sweep
 def test_a_wrong_product_behind_many_is_seen_on_mild_floats():
     """What is only finite where floats are small is compared there; the right version is the product turned over."""
     before, wrong = powers(product("%m", "%x")), powers(product("%m", "%x", dim=0))

@@ -67,6 +67,7 @@ def wrong(scatter_text, name: str) -> tuple[str, str]:
     }[name]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "regimes"),
     [
@@ -147,6 +148,7 @@ def test_a_scatter_is_equal_to_itself(scatter_text, name):
     assert (verdict.ok, verdict.regions, verdict.summary()) == (True, (), "the same operations")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_right_rewriting_is_accepted_by_two_judges(scatter_text, name):
     """The scatter with updates turned round twice is a region, equal as it stands, with windows where they can lie."""

@@ -115,6 +115,7 @@ KEPT = """func.func @main(%x: tensor<8xTYPE>, %y: tensor<8xTYPE>) -> tensor<8xTY
 """
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["f32", "bf16"])
 @pytest.mark.parametrize("order", ["%m, %s", "%s, %m"])
 def test_a_version_that_does_not_add_zero_is_another(kind, order):

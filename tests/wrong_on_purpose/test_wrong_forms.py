@@ -204,6 +204,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("module", "rule", "fault"), WRONG, ids=[f"{rule}-{fault.__name__}" for _, rule, fault in WRONG]
 )
@@ -224,6 +225,7 @@ WRONG_SCATTERS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("module", "fault"), WRONG_SCATTERS, ids=lambda v: getattr(v, "__name__", ""))
 def test_a_wrong_scatter_of_a_consumer_is_caught(module, fault, monkeypatch):
     """It is accused of what it computes; without the fault neither that nor its rows out of bounds are found."""
@@ -252,6 +254,7 @@ def test_a_consumers_scatter_out_of_bounds_is_found(monkeypatch):
 RIGHT = [(module, rule) for module, rule, _ in WRONG]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("module", "rule"),
     [case for n, case in enumerate(RIGHT) if case not in RIGHT[:n]],

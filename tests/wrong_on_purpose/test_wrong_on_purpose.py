@@ -52,6 +52,7 @@ def right(text: str, oob: str) -> Verdict:
     return hl.verify(text, hl.lower(text, oob=oob), level="regions")
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_lowering_is_caught(name):
     """The scatter alone differs, and the verdict names it."""
@@ -67,6 +68,7 @@ def test_a_wrong_lowering_is_caught(name):
 FIRST = [name if name in ASKED_FOR else pytest.param(name, marks=pytest.mark.sweep) for name in WRONG]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", FIRST)
 def test_the_right_lowering_of_its_module_verifies(name):
     """The built-in rule for the same scatter is not accused."""
@@ -74,6 +76,7 @@ def test_the_right_lowering_of_its_module_verifies(name):
     assert right(case.module.text, case.oob).ok, right(case.module.text, case.oob).lines()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", FIRST)
 def test_the_whole_module_alone(name):
     """The module's own runs catch it too, or the verdict shows why they cannot: which, is told with each."""

@@ -28,6 +28,7 @@ FOUND_BY_THE_MODULE = frozenset(
 """What three runs of the whole module find without the regions."""
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.sweep) if n in REPEATS else n for n in PAIRS])
 def test_a_wrong_second_version_is_caught_by_its_regions(name):
     """What is wrong beside what is computed is told as such; the rest is a region that differs, none is left open."""
