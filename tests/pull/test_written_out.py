@@ -37,11 +37,13 @@ def while_text(first, last, step, test):
     return text
 
 
-def walk(x, trips, *, in_a_loop, last=None):
-    """Each trip writes where the place before points to, in a loop that ends when it meets a zero."""
+def walk(x, trips, *, in_a_loop, last=None, ends=False):
+    """Each trip writes at the least place, or, where it `ends`, goes on in a loop until it meets a zero."""
 
     def trip(k, x):
         more = jnp.sin(x[k % 5])
+        if not ends:
+            return x.at[jnp.argmin(x)].add(more)
 
         def follow(state):
             at, x = state
@@ -61,13 +63,13 @@ def texts(trips, **how):
     x = jnp.zeros(8)
     return [
         jax.jit(lambda x, kw=kw, n=n: walk(x, n, **kw)).lower(x).as_text()
-        for n, kw in ((4, {"in_a_loop": True}), (trips, {"in_a_loop": False, **how}))
+        for n, kw in ((4, {**how, "in_a_loop": True}), (trips, {**how, "in_a_loop": False}))
     ]
 
 
 def test_trips_are_derived_one_by_one():
     """The loop in each trip has no counter, and what is written there is never judged by a run."""
-    for given in (texts(4), texts(4)[::-1]):
+    for given in (texts(4), texts(4, ends=True), texts(4, ends=True)[::-1]):
         found = hl.verify(*given, level="regions")
         assert found.ok
         assert {region.how for region in found.regions} <= {"derived"}, found

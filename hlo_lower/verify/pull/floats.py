@@ -63,6 +63,8 @@ class Arithmetic:
         self._odd: dict[tuple[str, str], None] = {}
         self._negated: dict[int, tuple[Term, Term]] = {}
         self._absolute: dict[int, tuple[Term, Term]] = {}
+        self._inside: dict[tuple[str | int, ...], tuple[Term, list[Term]]] = {}
+        self._among: dict[int, tuple[Term, bool]] = {}
 
     # --- any op on elements ---
 
@@ -239,11 +241,29 @@ class Arithmetic:
         if name not in COMMUTING:
             return None
         for k, term in enumerate(args):
-            if z3.is_app_of(term, z3.Z3_OP_ITE) and any(z3.is_bv_value(term.arg(side)) for side in (1, 2)):
+            if not z3.is_app_of(term, z3.Z3_OP_ITE):
+                continue
+            rest = [*args[:k], *args[k + 1 :]]
+            if any(z3.is_bv_value(term.arg(side)) for side in (1, 2)) or (
+                all(map(z3.is_bv_value, rest)) and self._is_among_constants(term)
+            ):
                 self._use("choice inside")
-                sides = [self.float(name, [*args[:k], term.arg(j), *args[k + 1 :]], element) for j in (1, 2)]
-                return chosen(term.arg(0), *sides)
+                key = name, element.name, k, *(arg.get_id() for arg in args)
+                if key not in self._inside:  # a choice within is met on many ways
+                    sides = [self.float(name, [*args[:k], term.arg(j), *args[k + 1 :]], element) for j in (1, 2)]
+                    self._inside[key] = chosen(term.arg(0), *sides), list(args)
+                return self._inside[key][0]
         return None
+
+    def _is_among_constants(self, term: Term) -> bool:
+        """Whether a term is a constant, or a choice among such terms."""
+        if not z3.is_app_of(term, z3.Z3_OP_ITE):
+            return z3.is_bv_value(term)
+        known = self._among.get(term.get_id())
+        if known is None:
+            found = self._is_among_constants(term.arg(1)) and self._is_among_constants(term.arg(2))
+            known = self._among[term.get_id()] = term, found
+        return known[1]
 
     # --- between floats ---
 
