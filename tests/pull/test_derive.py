@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("z3")
 
+import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.pull import derive, prover, terms
@@ -288,7 +289,19 @@ WINDOWS = unary(
 )
 
 
+def from_zero(*changes, body=ADD):
+    """`sized`, into zeros, and its form as a product of 0 and 1; of this one some words are changed."""
+    zeros = "%o = stablehlo.constant dense<0.0> : tensor<64xf32>\n  %r ="
+    given = sized(body).replace("%r =", zeros, 1).replace('scatter"(%x', 'scatter"(%o')
+    product = hl.lower(given, target="litert", prefer="one_hot_dot").text
+    for old, new in changes:
+        assert old in product, old
+        product = product.replace(old, new)
+    return given, product
+
+
 EQUAL = {
+    "a scatter as a product of 0 and 1": from_zero(),
     "tiles that cover it": (TANH, tiled(64, 16384, 16384)),
     "tiles that overlap": (TANH, tiled(1365, 768, 1024)),
     "an odd function": (
@@ -316,6 +329,9 @@ EQUAL = {
 }  # fmt: skip
 
 DIFFERENT = {
+    "a product of 0 and 1 that is not exact": from_zero((", precision = [HIGHEST, HIGHEST]", "")),
+    "a product of 0 and 1 that loses one infinity": from_zero(("compare LT,", "compare GT,")),
+    "a product of 0 and 1 that loses both": from_zero(("-8388608", "2139095040")),
     "a tile is missing": (TANH, tiled(63, 16384, 16384)),
     "tiles with gaps": (TANH, tiled(1365, 768, 512)),
     "an even function taken for an odd one": (

@@ -37,7 +37,10 @@ SIDES = {
     "commutes": lambda x, y: [(x + y, y + x), (x * y, y * x), (maximum(x, y), maximum(y, x))],
     "constants": lambda x, y: [(x + y, (x.astype(np.float64) + y.astype(np.float64)).astype(x.dtype))],
     "neutral": lambda x, y: [(x * x.dtype.type(1), x), (x / x.dtype.type(1), x), (x + x.dtype.type(-0.0), x),
-                             (x - x.dtype.type(0), x), (maximum(x, x.dtype.type(-np.inf)), x)],
+                             (x - x.dtype.type(0), x), (maximum(x, x.dtype.type(-np.inf)), x),
+                             (x + x.dtype.type(0), np.where(x == 0, x.dtype.type(0), x))],
+    "infinity": lambda x, y: [(x + inf, np.where(np.isnan(x) | (x == -inf), x.dtype.type(np.nan), inf))
+                              for inf in (x.dtype.type(np.inf), x.dtype.type(-np.inf))],
     "difference": lambda x, y: [(x - y, x + (-y))],
     "power of two": lambda x, y: [(x / x.dtype.type(c), x * x.dtype.type(1 / c)) for c in (2, 0.25, -8, 0.5)],
     "signs": lambda x, y: [((-x) * y, -(x * y)), (x / (-y), -(x / y)), (np.negative(-x), x), (np.abs(-x), np.abs(x))],

@@ -15,7 +15,7 @@ from hlo_lower.verify.proof.solver import alone, z3
 from hlo_lower.verify.pull import congruence, elementwise, folding, loops, moving
 from hlo_lower.verify.pull.laws import LAWS
 from hlo_lower.verify.pull.models import inputs_of
-from hlo_lower.verify.pull.prover import At, Prover, Pull
+from hlo_lower.verify.pull.prover import At, Order, Prover, Pull
 from hlo_lower.verify.read.program import Program, TooLargeError
 
 PULLS: Mapping[str, Callable[[At], Pull]] = {
@@ -47,9 +47,9 @@ PULLS: Mapping[str, Callable[[At], Pull]] = {
 }
 """The law of each op; any other op is a function of its operands."""
 
-ATTEMPTS = ((1, False), (32, False), (1, True))
-"""Steps of a fold that are written out, and whether what is combined is so in any order: first so few steps that loops
-and scatters are folds on both sides, then more, then sums as such."""
+ATTEMPTS: tuple[tuple[int, Order], ...] = ((1, "row-major"), (32, "row-major"), (1, "any"), (1, "finite first"))
+"""Steps of a fold that are written out, and the order in which elements are combined: first so few steps that loops and
+scatters are folds on both sides, then more, then sums as such, at last those that a product of 0 and 1 may make."""
 
 FOLDING = {law.name for law in LAWS.values() if law.kind == "folds"}
 """Laws that say another thing where other steps are written out."""
@@ -107,8 +107,10 @@ def derive(
         except TooLargeError as error:
             return Derivation("open", reason=str(error))
         found = Derivation("open")
-        for chain, any_order in ATTEMPTS:
-            prover = Prover(programs, _law, seconds=seconds, oob=oob, chain=chain, any_order=any_order)
+        for chain, order in ATTEMPTS:
+            if order == "finite first" and "dot_general" not in found.reason:
+                break
+            prover = Prover(programs, _law, seconds=seconds, oob=oob, chain=chain, order=order)
             for place, ends in within.items():
                 prover.bound_argument(place, *ends)
             reason = _open(prover)

@@ -56,6 +56,10 @@ class Arithmetic:
     Args:
       use: told the name of each law that is used.
       know: told what holds of a symbol that is applied to variables, whatever these are.
+
+    Attributes:
+      adds_known: whether x + 0 is written as x, and as 0 where x is -0, and x + inf as inf, and as NaN where x is -inf
+        or NaN; else they stay sums.
     """
 
     def __init__(self, use: Callable[[str], None], know: Callable[[Term, Term], None]) -> None:
@@ -65,6 +69,7 @@ class Arithmetic:
         self._absolute: dict[int, tuple[Term, Term]] = {}
         self._inside: dict[tuple[str | int, ...], tuple[Term, list[Term]]] = {}
         self._among: dict[int, tuple[Term, bool]] = {}
+        self.adds_known = False
 
     # --- any op on elements ---
 
@@ -225,6 +230,14 @@ class Arithmetic:
             if value is not None and value == neutral and np.signbit(value) == np.signbit(neutral):
                 self._use("neutral")
                 return other
+            if name == "add" and self.adds_known and value == 0:
+                self._use("neutral")
+                minus = literal(-0.0, element)
+                return z3.simplify(chosen(other == minus, literal(0.0, element), other))
+            if name == "add" and self.adds_known and value is not None and np.isinf(value):
+                self._use("infinity")
+                lost = z3.Or(is_nan(other, element), other == literal(-value, element))
+                return z3.simplify(chosen(lost, literal(np.nan, element), term))
         return None
 
     def _power_of_two(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
@@ -245,7 +258,7 @@ class Arithmetic:
                 continue
             rest = [*args[:k], *args[k + 1 :]]
             if any(z3.is_bv_value(term.arg(side)) for side in (1, 2)) or (
-                all(map(z3.is_bv_value, rest)) and self._is_among_constants(term)
+                all(map(z3.is_bv_value, rest)) and self.is_among_constants(term)
             ):
                 self._use("choice inside")
                 key = name, element.name, k, *(arg.get_id() for arg in args)
@@ -255,13 +268,13 @@ class Arithmetic:
                 return self._inside[key][0]
         return None
 
-    def _is_among_constants(self, term: Term) -> bool:
+    def is_among_constants(self, term: Term) -> bool:
         """Whether a term is a constant, or a choice among such terms."""
         if not z3.is_app_of(term, z3.Z3_OP_ITE):
             return z3.is_bv_value(term)
         known = self._among.get(term.get_id())
         if known is None:
-            found = self._is_among_constants(term.arg(1)) and self._is_among_constants(term.arg(2))
+            found = self.is_among_constants(term.arg(1)) and self.is_among_constants(term.arg(2))
             known = self._among[term.get_id()] = term, found
         return known[1]
 

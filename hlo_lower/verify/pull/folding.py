@@ -13,7 +13,7 @@ from hlo_lower.ops.spec import COMBINING, identity_of
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
-from hlo_lower.verify.pull.floats import F32, is_nan
+from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilated
 from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.terms import (
@@ -126,7 +126,7 @@ def _folded(at: At, sizes: Sequence[int], elements: Callable[[At, Sequence[Term]
     terms = yield from elements(deep, along)
     at.use("fold")
     if (at.prover.any_order or is_truth(element)) and neutral(single, element) is not None:
-        found = _combined(deep, single, terms[0], bound, sizes)
+        found = _combined_or_split(deep, single, terms[0], bound, sizes)
         return at.numbers.compute(single, [first[0], found], element)
     at.use("order of a fold")
     key = ("reduce", single, element.name, at.result, tuple(n for n in sizes if n != 1))
@@ -210,6 +210,56 @@ def _combined(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Seq
     return found
 
 
+def _combined_or_split(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int]) -> Term:
+    """`_combined`; where finite floats come first, of a sum these, and then infinities: NaN is both of them."""
+    is_split = at.prover.is_finite_first and single == "add" and at.element.is_float and len(bound) == 1
+    if not is_split:
+        return _combined(at, single, term, bound, sizes)
+    at.use("finite first")
+    element, unit, its_nan = at.element, literal(-0.0, at.element), is_nan(term, at.element)
+    found = _but_for_zero(at, chosen(is_finite(term, element), term, unit), bound, sizes)
+    for infinity in (literal(np.inf, element), literal(-np.inf, element)):
+        some = _exists(at, bound[0], z3.simplify(z3.Or(its_nan, term == infinity)), prod(sizes))
+        found = chosen(some, at.numbers.compute("add", [found, infinity], element), found)
+    return found
+
+
+def _but_for_zero(at: At, term: Term, bound: Sequence[Term], sizes: Sequence[int]) -> Term:
+    """A sum of finite floats in any order that is known but for the sign of a zero."""
+    element, zeros = at.element, [literal(zero, at.element) for zero in (0.0, -0.0)]
+    told = z3.simplify(chosen(z3.Or([term == zero for zero in zeros]), zeros[1], term))
+    found = _combined(at, "add", told, bound, sizes)
+    sign = at.prover.occurrence(at, ("sign of a zero", element.name, tuple(sizes)), [term], bound, z3.BoolSort())
+    return chosen(z3.Or([found == zero for zero in zeros]), chosen(sign, zeros[1], zeros[0]), found)
+
+
+def _chosen_sum(at: At, terms: Sequence[Term], bound: Sequence[Term], total: int) -> Term | None:
+    """A sum of products of which one factor is 0 or 1 and the other one finite; None of another one.
+
+    Where the other one is 0 or 1, too, nothing is known of the sum but whether it is positive.
+    """
+    element = at.element
+    one, zero = literal(1.0, element), literal(0.0, element)
+
+    def holds(test: Term) -> bool:
+        return bool(at.prover.same([(test, z3.BoolVal(True))]))
+
+    for which, other in (terms, terms[::-1]):
+        if not at.numbers.is_among_constants(which) or not holds(z3.Or(which == one, which == zero)):
+            continue
+        if not holds(is_finite(other, element)):
+            continue
+        at.use("product of 0 and 1")
+        test = z3.simplify(which == one)
+        if holds(z3.Or(other == one, other == zero)):
+            some = _exists(at, bound[0], z3.simplify(z3.And(test, other == one)), total)
+            found = at.prover.occurrence(at, ("positive sum", element.name, total), [which, other], bound, other.sort())
+            at.prover.know(found, z3.And(found > 0, z3.Not(is_nan(found, element))))
+            return chosen(some, found, zero)
+        return _but_for_zero(at, chosen(test, other, literal(-0.0, element)), bound, [total])
+    return None
+
+
 def _exists(at: At, which: Term, test: Term, total: int) -> Term:
     """Whether a test holds for one number below `total`."""
     if z3.is_true(test) or z3.is_false(test):
@@ -267,6 +317,17 @@ def dot_general(at: At) -> Pull:
         terms.append(z3.simplify(term))
         names.append(its.name)
     at.use("fold")
+    is_exact = str(mlir.attributes_of(at.op.raw).get("precision_config")).count("HIGHEST") == len(terms)
+    if (
+        at.prover.is_finite_first
+        and element.name in IEEE
+        and names == [element.name] * 2
+        and is_exact
+        and len(bound) == 1
+    ):
+        found = _chosen_sum(deep, terms, bound, prod(sizes))
+        if found is not None:
+            return found
     told = {a: str(t) for a, t in mlir.attributes_of(at.op.raw).items() if a in ("precision_config", "algorithm")}
     told = {a: t for a, t in told.items() if "HIGH" in t or a == "algorithm"}
     if names[0] == names[1] and not told:
@@ -347,9 +408,9 @@ def scatter(at: At) -> Pull:
     unit = neutral(single, at.element) if at.prover.any_order and free else None
     if unit is not None:
         deep = at.deeper()
-        parts, bound = deep.bound_place("k", steps)
-        test, new = yield from window(deep, parts)
-        found = _combined(deep, single, chosen(test, new, unit), bound, steps)
+        [which], bound = deep.bound_place("k", [prod(steps)])
+        test, new = yield from window(deep, deep.positions.split(which, steps))
+        found = _combined_or_split(deep, single, chosen(test, new, unit), bound, [prod(steps)])
         return at.numbers.compute(single, [(yield at.operand(0)), found], at.element)
 
     def step(here: At, which: Term, so_far: list[Term]) -> Terms:

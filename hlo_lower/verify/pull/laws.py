@@ -27,7 +27,8 @@ class Law:
 _LAWS = (
     Law("commutes", "floats", "a + b = b + a; so do multiply, maximum, minimum, and the factors of a dot_general"),
     Law("constants", "floats", "add, subtract, multiply and divide of two constants give the nearest number"),
-    Law("neutral", "floats", "x * 1 = x / 1 = x + -0 = x - 0 = max(x, -inf) = min(x, inf) = x"),
+    Law("neutral", "floats", "x * 1 = x / 1 = x + -0 = x - 0 = max(x, -inf) = min(x, inf) = x; x + 0 = x, 0 of -0"),
+    Law("infinity", "floats", "x + inf = inf, and NaN where x is NaN or -inf; so of -inf"),
     Law("difference", "floats", "x - y = x + (-y)"),
     Law("power of two", "floats", "x / 2^k = x * 2^-k where both are normal numbers"),
     Law("signs", "floats", "(-x) * y = -(x * y); (-x) / y = x / (-y) = -(x / y); --x = x; |-x| = |x|"),
@@ -50,6 +51,19 @@ _LAWS = (
         "any order",
         "folds",
         "a scatter or a reduce may combine its elements in any order, which the specification leaves open",
+        "by definition",
+    ),
+    Law(
+        "finite first",
+        "folds",
+        "a sum that has any order may add finite floats first, then infinities; NaN counts as both",
+        "by definition",
+    ),
+    Law(
+        "product of 0 and 1",
+        "folds",
+        "a dot_general of numbers that are 0 or 1 with finite ones is the sum of those that meet 1, in any order, "
+        "but for the sign of a zero",
         "by definition",
     ),
     Law(

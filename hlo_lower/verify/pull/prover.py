@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import inf, prod
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.verify.proof.beyond import Beyond
@@ -168,6 +168,9 @@ class _Begun:
     place: Place
 
 
+Order: TypeAlias = Literal["row-major", "any", "finite first"]
+
+
 @dataclass(frozen=True)
 class Greatest:
     """The greatest number below `total` of which a test holds, -1 if there is none, as a symbol of `formals`."""
@@ -221,7 +224,7 @@ class Prover:
       seconds: for everything, from now on.
       oob: what a scatter does with windows that reach out: drop them ("xla"), or their outside elements ("spec").
       chain: steps of a fold up to which it is written out.
-      any_order: whether a scatter and a reduce combine in any order; else in row-major order.
+      order: that in which a scatter and a reduce combine: row-major, any, or any in which finite floats come first.
 
     Attributes:
       model: what tells apart the terms that were asked about last; None where nothing does.
@@ -235,13 +238,15 @@ class Prover:
         seconds: float,
         oob: str,
         chain: int,
-        any_order: bool = False,
+        order: Order = "row-major",
     ) -> None:
         self.programs, self._pull = programs, pull
-        self.oob, self.chain, self.any_order = oob, chain, any_order
+        self.oob, self.chain = oob, chain
+        self.any_order, self.is_finite_first = order != "row-major", order == "finite first"
         self.until = monotonic() + seconds
         self.used: dict[str, None] = {}
         self.numbers, self.positions = Arithmetic(lambda law: self.used.setdefault(law), self.know), Positions()
+        self.numbers.adds_known = self.is_finite_first
         self.facts: dict[str, list[tuple[list[Term], Term]]] = {}
         self.greatest: dict[str, Greatest] = {}
         self.questions = 0
