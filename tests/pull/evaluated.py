@@ -30,6 +30,10 @@ def bits_of(value, bits):
     return int.from_bytes(np.asarray(value).tobytes(), "little") & ((1 << bits) - 1)
 
 
+class NotEvaluatedError(Exception):
+    """What a symbol computes is not defined here."""
+
+
 class Evaluated:
     """Evaluates terms of a prover.
 
@@ -91,6 +95,8 @@ class Evaluated:
             value = np.asarray(args[0].as_signed_long(), object).astype(element_type(types[-1]).dtype)
             return z3.BitVecVal(bits_of(value, t.size()), t.size())
         source = element_type({"narrow": "f32"}.get(op, types[0]))
+        if source.bits < 8 or op not in {*FUNCTIONS, "narrow", "convert"}:
+            raise NotEvaluatedError(name)
         for arg in args:
             values.append(np.frombuffer(arg.as_long().to_bytes(source.bits // 8, "little"), source.dtype)[0])
         with np.errstate(all="ignore"):

@@ -10,18 +10,19 @@ import pytest
 
 pytest.importorskip("z3")
 
-from evaluated import Evaluated, bits_of, z3
+from evaluated import Evaluated, NotEvaluatedError, bits_of, z3
 
 from hlo_lower.ir import mlir
 from hlo_lower.testing.fuzz.case import case_of_seed
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.module_text import module_text
 from hlo_lower.testing.fuzz.sensitivity import reference
+from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.pull import congruence, elementwise, floats, folding, loops, moving, prover
 from hlo_lower.verify.pull.derive import PULLS, _law
 from hlo_lower.verify.pull.prover import Prover
 from hlo_lower.verify.read.program import Program
-from hlo_lower.verify.run import Executable, read_signature
+from hlo_lower.verify.run import CannotRunError, Executable, read_signature
 
 SEEDS = (1, 2, 3, 5, 6, 7)
 
@@ -126,10 +127,13 @@ def test_a_scatter_is_what_xla_and_the_specification_compute(seed):
     if len(case.operands) > 1 or case.converted:
         pytest.skip("several accumulators, or a body in a wider type")
     given, text = arguments_of(case, 0), module_text([case])
-    for order in ("row-major", "any", "finite first"):
-        assert list(wrong_elements(text, 1, [given.all], order=order)) == []
-        its = {"oob": "spec", "run": lambda _: reference(case, given, "spec")}
-        assert list(wrong_elements(text, 1, [given.all], order=order, **its)) == []
+    its = {"oob": "spec", "run": lambda _: reference(case, given, "spec")}
+    try:
+        for order in ("row-major", "any", "finite first"):
+            assert list(wrong_elements(text, 1, [given.all], order=order)) == []
+            assert list(wrong_elements(text, 1, [given.all], order=order, **its)) == []
+    except (Beyond, CannotRunError, NotEvaluatedError) as reason:
+        pytest.skip(f"refused by the law, by XLA, or by the evaluator: {reason}")
 
 
 def test_each_law_is_tested():
