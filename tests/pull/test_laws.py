@@ -162,6 +162,7 @@ BROKEN = {
     "gathering": [
         (moving, "element, size - sizes[dim])", "element, size)"),
         (moving, "batch[axis - (numbers.index_vector_dim < axis)]", "batch[0]"),
+        (moving, "[*at.place[:batch], *at.place[dim:end]]", "at.place[dim : len(indices) + dim]"),
     ],
     "bits": [
         (elementwise, "terms[::-1]", "terms"),

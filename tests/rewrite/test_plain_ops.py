@@ -9,6 +9,7 @@ from jax import lax
 import hlo_lower as hl
 from hlo_lower.lowering.engine import traced
 from hlo_lower.lowering.single_ops import reductions
+from hlo_lower.verify.run import Executable
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float32", "float16", "bfloat16", "float64")
@@ -345,3 +346,26 @@ def test_a_size_that_a_run_says_is_left_and_told():
     """It is no constant."""
     lowered = hl.lower(SET_SIZE.format(size="%n", dim=1), target=target("set_dimension_size"), keep_unsupported=True)
     assert any("a constant, the dim's own" in note for note in lowered.notes)
+
+
+@pytest.mark.parametrize(("dim", "batch"), [(0, 0), (1, 0), (2, 1), (2, 2), (1, 1)])
+@pytest.mark.parametrize("index", ["i32", "ui8"])
+def test_rows_that_torch_selects_are_gathered(dim, batch, index):
+    """An index out of bounds is clamped, also where both operands share dims."""
+    shape, rows = (3, 4, 5), (*(3, 4, 5)[:batch], 2, 6)
+    found = (*shape[:dim], *rows[batch:], *shape[dim + 1 :])
+    of = lambda sizes, element: f"tensor<{'x'.join(map(str, sizes))}x{element}>"  # noqa: E731
+    types = f"({of(shape, 'f32')}, {of(rows, index)}) -> {of(found, 'f32')}"
+    text = f"""func.func public @main(%x: {of(shape, "f32")}, %i: {of(rows, index)}) -> {of(found, "f32")} {{
+      %r = "stablehlo.torch_index_select"(%x, %i) <{{dim = {dim} : i64, batch_dims = {batch} : i64}}> : {types}
+      return %r : {of(found, "f32")}
+    }}"""
+    lowered = hl.lower(text, target=target("torch_index_select")).text
+    assert "torch_index_select" not in lowered
+    x = RNG.standard_normal(shape).astype(np.float32)
+    i = RNG.integers(-3 if index == "i32" else 0, 9, rows).astype("int32" if index == "i32" else "uint8")
+    at = np.clip(i, 0, shape[dim] - 1).reshape(*rows[:batch], *(1,) * (dim - batch), -1, *(1,) * (2 - dim))
+    expected = np.take_along_axis(x, at.astype(int), dim).reshape(found)
+    for module in (text, lowered):
+        assert np.array_equal(Executable(module, "quick").run([x, i])[0], expected)
+    assert hl.verify(text, lowered).ok

@@ -26,6 +26,7 @@ class OlderOp(Enum):
     BROADCAST = names.BROADCAST
     DOT = names.DOT
     SET_DIMENSION_SIZE = names.SET_DIMENSION_SIZE
+    TORCH_INDEX_SELECT = names.TORCH_INDEX_SELECT
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,29 @@ def set_dimension_size_to_operand(op: OlderLowering) -> Sequence[Value]:
     if known is None or int(known) != value.static_shape[op.node.integer("dimension")]:
         raise DoesNotApply("the size that is set is not a constant, the dim's own")
     return [value]
+
+
+@rules.lowers(OLDER, named={OlderOp.TORCH_INDEX_SELECT}, form="gather of slices of one element in that dim")
+def torch_index_select_to_gather(op: OlderLowering) -> Sequence[Value]:
+    """Write it as a gather; the leading dims that both operands share become batching dims.
+
+        %r = torch_index_select %x, %i, dim = d, batch_dims = b
+          ->   gather %x, %i, start_index_map = [d], collapsed_slice_dims = [d], of slices that are 1 there
+
+    Equal: an index out of bounds is clamped by both. Costs nothing.
+    """
+    value, index = op.node.operands
+    dim, batch = op.node.integer("dim"), op.node.integer("batch_dims")
+    shape, found = value.static_shape, op.node.results[0].static_shape
+    rank = len(index.static_shape)
+    offsets = [d for d in range(batch, len(found)) if not dim <= d < dim + rank - batch]
+    numbers = f"offset_dims = {offsets}, collapsed_slice_dims = [{dim}], "
+    if batch:
+        dims = list(range(batch))
+        numbers += f"operand_batching_dims = {dims}, start_indices_batching_dims = {dims}, "
+    numbers += f"start_index_map = [{dim}], index_vector_dim = {rank}"
+    sizes = [1 if d < batch or d == dim else size for d, size in enumerate(shape)]
+    return [op.build.gather(value, index, numbers, sizes, found)]
 
 
 class OlderOpKind(Kind):

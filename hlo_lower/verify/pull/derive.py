@@ -35,6 +35,7 @@ PULLS: Mapping[str, Callable[[At], Pull]] = {
     "stablehlo.dynamic_slice": moving.dynamic_slice,
     "stablehlo.dynamic_update_slice": moving.dynamic_update_slice,
     "stablehlo.gather": moving.gather,
+    "stablehlo.torch_index_select": moving.torch_index_select,
     "stablehlo.reduce": folding.reduce,
     "stablehlo.reduce_window": folding.reduce_window,
     "stablehlo.dot_general": folding.dot_general,

@@ -157,6 +157,17 @@ def index_at(at: At, operand: int, batch: Sequence[Term], vector: int, component
     return at.operand(operand, place), element
 
 
+def torch_index_select(at: At) -> Pull:
+    """operand[..., index[batch, ...], ...]: the dims of the index stand in the place of one; it is clamped."""
+    attributes = at.op.raw.attributes
+    dim, batch = (mlir.integer_of(attributes[name]) for name in ("dim", "batch_dims"))
+    (shape, _), (indices, element) = at.operand_type(0), at.operand_type(1)
+    end = dim + len(indices) - batch
+    index = yield at.operand(1, [*at.place[:batch], *at.place[dim:end]])
+    row = clamped(index, element, shape[dim] - 1) if shape[dim] > 1 else number(0)
+    return (yield at.operand(0, [*at.place[:dim], row, *at.place[end:]]))
+
+
 def gather(at: At) -> Pull:
     """operand[start index of the position + offset]; starts are clamped so that the slice lies inside."""
     numbers = mlir.gather_dimension_numbers(at.op.raw)
