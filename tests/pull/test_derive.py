@@ -289,6 +289,13 @@ WINDOWS = unary(
 )
 
 
+IS_INF = unary("BODY", result="1048576xi1")
+TOLD = "%r = chlo.is_inf %x : tensor<1048576xf32> -> tensor<1048576xi1>"
+MAGNITUDE = """%c = stablehlo.constant dense<0x7F800000> : tensor<1048576xf32>
+%m = stablehlo.abs %x : tensor<1048576xf32>
+%r = stablehlo.compare EQ, %m, %c : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xi1>"""
+
+
 def from_zero(*changes, body=ADD):
     """`sized`, into zeros, and its form as a product of 0 and 1; of this one some words are changed."""
     zeros = "%o = stablehlo.constant dense<0.0> : tensor<64xf32>\n  %r ="
@@ -324,11 +331,13 @@ EQUAL = {
     "fillers among halves": (sized(ADD).replace("f32", "bf16"), masked_halves()),
     "rows of heads in one matrix": (ROWS, flat_rows()),
     "a least number that begins with 7": of_sevens("minimum"),
+    "a test for infinities": (IS_INF.replace("BODY", TOLD), IS_INF.replace("BODY", MAGNITUDE)),
     "a running sum": (WINDOWS, running_sum(1, 2, 4, 8, 16)),
     "a square": (unary("%r = chlo.square %x : T -> T"), unary("%r = stablehlo.multiply %x, %x : T")),
 }  # fmt: skip
 
 DIFFERENT = {
+    "a test for one infinity": (IS_INF.replace("BODY", TOLD.replace("is_inf", "is_pos_inf")), IS_INF.replace("BODY", MAGNITUDE)),
     "a product of 0 and 1 that is not exact": from_zero((", precision = [HIGHEST, HIGHEST]", "")),
     "a product of 0 and 1 that loses one infinity": from_zero(("compare LT,", "compare GT,")),
     "a product of 0 and 1 that loses both": from_zero(("-8388608", "2139095040")),

@@ -23,6 +23,9 @@ from hlo_lower.verify.pull.terms import (
     sort_of,
 )
 
+INFINITIES = {"is_inf": (np.inf, -np.inf), "is_pos_inf": (np.inf,), "is_neg_inf": (-np.inf,)}
+"""The infinities that an op of chlo tells."""
+
 TABLED = 128
 """Elements of a constant up to which each is looked at."""
 
@@ -51,6 +54,8 @@ def elementwise(at: At) -> Pull:
         return z3.Concat(args[1], args[0])
     if name == "is_finite" and first.name in IEEE:
         return is_finite(args[0], first)
+    if name in INFINITIES and first.name in IEEE:
+        return z3.Or([args[0] == literal(value, first) for value in INFINITIES[name]])
     if name == "square" and not element.is_complex:
         return at.numbers.compute("multiply", [args[0], args[0]], element)
     told = [name]

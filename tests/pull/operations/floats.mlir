@@ -1,4 +1,4 @@
-func.func public @main(%a: tensor<6xf32>, %b: tensor<6xf32>, %h: tensor<6xf32>, %c: tensor<6xi1>, %i: tensor<6xi8>) -> (tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf16>, tensor<6xbf16>, tensor<6xf64>, tensor<6xi1>, tensor<6xi32>, tensor<6xf32>, tensor<6xbf16>, tensor<6xf32>, tensor<6xf32>) {
+func.func public @main(%a: tensor<6xf32>, %b: tensor<6xf32>, %h: tensor<6xf32>, %c: tensor<6xi1>, %i: tensor<6xi8>) -> (tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf16>, tensor<6xbf16>, tensor<6xf64>, tensor<6xi1>, tensor<6xi32>, tensor<6xf32>, tensor<6xbf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>) {
   %two = stablehlo.constant dense<-4.0> : tensor<6xf32>
   %ez = stablehlo.constant dense<2.0> : tensor<6xf32>
   %one = stablehlo.constant dense<1.0> : tensor<6xf32>
@@ -32,5 +32,9 @@ func.func public @main(%a: tensor<6xf32>, %b: tensor<6xf32>, %h: tensor<6xf32>, 
   %r27 = stablehlo.convert %i : (tensor<6xi8>) -> tensor<6xbf16>
   %r28 = stablehlo.convert %c : (tensor<6xi1>) -> tensor<6xf32>
   %r29 = chlo.square %a : tensor<6xf32> -> tensor<6xf32>
-  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17, %r18, %r19, %r20, %r21, %r22, %r23, %r24, %r25, %r26, %r27, %r28, %r29 : tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf16>, tensor<6xbf16>, tensor<6xf64>, tensor<6xi1>, tensor<6xi32>, tensor<6xf32>, tensor<6xbf16>, tensor<6xf32>, tensor<6xf32>
+  %ends = stablehlo.constant dense<[0x7F800000, 0xFF800000, 0x7FC00000, 0.0, -1.0, 3.4e38]> : tensor<6xf32>
+  %r30 = chlo.is_inf %ends : tensor<6xf32> -> tensor<6xi1>
+  %r31 = chlo.is_pos_inf %ends : tensor<6xf32> -> tensor<6xi1>
+  %r32 = chlo.is_neg_inf %ends : tensor<6xf32> -> tensor<6xi1>
+  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17, %r18, %r19, %r20, %r21, %r22, %r23, %r24, %r25, %r26, %r27, %r28, %r29, %r30, %r31, %r32 : tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf16>, tensor<6xbf16>, tensor<6xf64>, tensor<6xi1>, tensor<6xi32>, tensor<6xf32>, tensor<6xbf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xi1>, tensor<6xi1>, tensor<6xi1>
 }
