@@ -11,6 +11,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Family(Enum):
@@ -211,6 +212,11 @@ def element_type(name: str) -> ElementType:
 def element_type_of(dtype: np.dtype[Any]) -> ElementType:
     """The declaration of a NumPy dtype's element type; of the family OTHER for strings, objects and the like."""
     return _OF_DTYPES.get(dtype) or ElementType(dtype.name, Family.OTHER, part=dtype.name)
+
+
+def python_integers(array: NDArray[Any] | np.generic) -> NDArray[Any]:
+    """Integers as Python's, which do not wrap; of a NumPy scalar, too, which `np.asarray(scalar, object)` keeps."""
+    return np.asarray(array).astype(object)
 
 
 def type_range(name: str) -> tuple[int, int] | None:

@@ -48,6 +48,9 @@ Array = NDArray[Any]
 MAX_ALIGNMENTS = 24
 """How often the modules are aligned anew without the assumptions that turned out wrong."""
 
+ALIGNMENT_SECONDS = 100.0
+"""After so long they are not aligned anew."""
+
 WRITTEN_OUT = 20_000
 """Operations of a module up to which loops are read as their trips."""
 
@@ -218,7 +221,8 @@ class RegionJudge:
         dropped: set[tuple[ValueId, ValueId]] = set()
         forced: dict[ValueId, ValueId] = {}
         last: RegionVerdict | None = None
-        for number in range(MAX_ALIGNMENTS):
+        until, number = monotonic() + ALIGNMENT_SECONDS, 0
+        while number < MAX_ALIGNMENTS and (last is None or monotonic() < until):
             pairs = Aligner(self._first, self._second, frozenset(dropped), forced).align(name)
             regions = regions_of(pairs)
             self.pairs, self.promised = pairs, []
@@ -234,8 +238,9 @@ class RegionJudge:
                 while left and (other := self._without_loops(name, left)) is not None:
                     regions, left = other
                 forced = {x: y for region in left for x, y in self._same_values(region)}
-                if forced:
-                    continue
+            number += 1
+            if number == 1 and forced:
+                continue
             try:
                 plan = Plan(name, self._written_out, frozenset(dropped), tuple(forced.items()))
                 found = self._all(name, regions, self._elsewhere(plan, regions))
@@ -245,7 +250,8 @@ class RegionJudge:
                 dropped.update(each for x, y in wrong.pairs for each in self._read_alike(x, y))
                 last = wrong.verdict
         assert last is not None
-        return [replace(last, status="not judged", reason=f"more than {MAX_ALIGNMENTS} assumptions were wrong")]
+        reason = f"{number} assumptions in succession were wrong, then no other was tried"
+        return [replace(last, status="not judged", reason=reason)]
 
     def _read_alike(self, x: ValueId, y: ValueId) -> set[tuple[ValueId, ValueId]]:
         """Two values, and those that were read of the same results: trips of a loop that is written out are alike."""

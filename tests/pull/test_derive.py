@@ -337,7 +337,10 @@ EQUAL = {
 }  # fmt: skip
 
 DIFFERENT = {
-    "a test for one infinity": (IS_INF.replace("BODY", TOLD.replace("is_inf", "is_pos_inf")), IS_INF.replace("BODY", MAGNITUDE)),
+    "a test for one infinity": (
+        IS_INF.replace("BODY", TOLD).replace("is_inf", "is_pos_inf"),
+        IS_INF.replace("BODY", MAGNITUDE),
+    ),
     "a product of 0 and 1 that is not exact": from_zero((", precision = [HIGHEST, HIGHEST]", "")),
     "a product of 0 and 1 that loses one infinity": from_zero(("compare LT,", "compare GT,")),
     "a product of 0 and 1 that loses both": from_zero(("-8388608", "2139095040")),

@@ -6,6 +6,7 @@ from two_programs import F8, main
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify import verify
+from hlo_lower.verify.drive import aims
 from hlo_lower.verify.drive.aims import Inverse
 from hlo_lower.verify.drive.outcomes import Outcomes
 from hlo_lower.verify.read.program import Program
@@ -190,3 +191,13 @@ def test_both_sides_of_a_maximum_are_looked_for_in_each_integer_type(element):
     piece = main(f"%a: {kind}, %b: {kind}", f"%r = stablehlo.maximum %a, %b : {kind}", "%r", kind)
     watched = Outcomes.of(piece, {}, [""], only_entered=False, sorts=False, no_nan=False)
     assert {point.outcome for point in watched.points} == {"less", "greater"}
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.int8])
+def test_a_factor_is_undone_in_every_width_also_of_a_single_number(shape, dtype):
+    """x * o modulo the type's size has one x for an odd o; a NumPy scalar does not wrap on the way."""
+    x, o = np.full(shape, 100, dtype)[()], np.full(shape, 77, dtype)[()]
+    with np.errstate(all="ignore"):
+        assert np.all(aims._modular(x * o, o) == x)
+        assert np.all(aims._middle(np.full(shape, 127, dtype)[()], np.full(shape, 125, dtype)[()]) == 126)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.base.element_types import element_type
+from hlo_lower.base.element_types import element_type, python_integers
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Assumption, Region, Side
@@ -209,9 +209,7 @@ class Sought:
                 there = np.asarray(watched[slot])
                 if there.dtype.kind not in "iu" or tried.dtype.kind not in "iu":
                     break
-                missing = np.asarray(
-                    np.asarray(target).astype(object) - np.asarray(there).astype(object)
-                )  # of scalars it is an int
+                missing = np.asarray(python_integers(target) - python_integers(there))  # of scalars it is an int
                 if not np.any(missing):
                     break
                 if missing.size == tried.size:
@@ -220,7 +218,7 @@ class Sought:
                     step = np.full(tried.shape, missing.reshape(-1)[0], object)
                 else:
                     break
-                tried = _cast(np.asarray(tried, object) + step, tried.dtype)
+                tried = _cast(python_integers(tried) + step, tried.dtype)
 
 
 def _targets(target: Array, shape: tuple[int, ...]) -> Iterator[Array]:
@@ -245,7 +243,7 @@ def _cast(values: Any, dtype: np.dtype[Any]) -> Array:
             return np.nan_to_num(np.asarray(array, np.float64)).astype(np.int64).astype(dtype)
     if not array.size:
         return np.zeros(array.shape, dtype)
-    wrapped = np.asarray(np.asarray(array, object) % (1 << 8 * dtype.itemsize), object)
+    wrapped = np.asarray(python_integers(array) % (1 << 8 * dtype.itemsize), object)
     return wrapped.astype(np.uint64).astype(f"u{dtype.itemsize}").view(dtype)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.base.element_types import element_type_of
+from hlo_lower.base.element_types import element_type_of, python_integers
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Region
@@ -328,7 +328,7 @@ def _modular(t: Array, o: Array) -> Array:
     bits = 8 * t.dtype.itemsize
     inverses = {int(v): pow(int(v), -1, 1 << bits) for v in np.unique(o) if int(v) % 2}
     inverse = np.asarray([inverses.get(int(v), 0) for v in o.reshape(-1)], object).reshape(o.shape)
-    exact = np.asarray(np.asarray(t, object) * inverse % (1 << bits)).astype(np.uint64).astype(f"u{t.dtype.itemsize}")
+    exact = np.asarray(python_integers(t) * inverse % (1 << bits)).astype(np.uint64).astype(f"u{t.dtype.itemsize}")
     divided = t // np.where(o == 0, 1, o)
     fits = (o != 0) & (divided * o == t)
     return np.where(fits, divided, exact.view(t.dtype) if t.dtype.kind == "i" else exact.astype(t.dtype))
@@ -568,7 +568,7 @@ def _middle(a: Array, b: Array) -> Array:
     if a.dtype == np.bool_ or a.dtype.kind == "c":
         return a
     if a.dtype.kind in "iu":
-        return np.asarray((np.asarray(a, object) + np.asarray(b, object)) // 2).astype(a.dtype)
+        return np.asarray((python_integers(a) + python_integers(b)) // 2).astype(a.dtype)
     with np.errstate(all="ignore"):
         middle = (a.astype(np.float64) / 2 + b.astype(np.float64) / 2).astype(a.dtype)
     return np.where(np.isfinite(middle.astype(np.float64)), middle, a).astype(a.dtype)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.base.element_types import element_type, type_range
+from hlo_lower.base.element_types import element_type, python_integers, type_range
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import LAYOUT, MIRRORED, OPPOSITE, PICKS, spec_of
@@ -738,7 +738,7 @@ class Tables:
         one, other = self._of(first, DEEPEST), self._of(second, DEEPEST)
         if one is None or other is None:
             return True
-        return bool(np.any(np.sign(np.asarray(one, object) - np.asarray(other, object)) == sign))
+        return bool(np.any(np.sign(python_integers(one) - python_integers(other)) == sign))
 
     def _of(self, value: ValueId, deep: int) -> Table | None:
         if value not in self._known:

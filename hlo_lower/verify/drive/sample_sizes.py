@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import python_integers
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.bind import bind_module, fits, instances
@@ -55,7 +56,7 @@ def outcomes_of_sizes(
             first, second = (computed.of(value) for value in op.inputs)
             if first is None or second is None:
                 continue
-            signs = np.broadcast_to(np.sign(np.asarray(first, object) - np.asarray(second, object)), given.shape)
+            signs = np.broadcast_to(np.sign(python_integers(first) - python_integers(second)), given.shape)
             for outcome, sign in ORDER.items():
                 sizes = ({**usual, symbol: int(n)} for n in given[signs == sign])
                 found.setdefault((op, outcome), []).extend(sizes)
