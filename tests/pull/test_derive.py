@@ -296,9 +296,9 @@ MAGNITUDE = """%c = stablehlo.constant dense<0x7F800000> : tensor<1048576xf32>
 %r = stablehlo.compare EQ, %m, %c : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xi1>"""
 
 
-def from_zero(*changes, body=ADD):
+def from_zero(*changes, body=ADD, zero="0.0"):
     """`sized`, into zeros, and its form as a product of 0 and 1; of this one some words are changed."""
-    zeros = "%o = stablehlo.constant dense<0.0> : tensor<64xf32>\n  %r ="
+    zeros = f"%o = stablehlo.constant dense<{zero}> : tensor<64xf32>\n  %r ="
     given = sized(body).replace("%r =", zeros, 1).replace('scatter"(%x', 'scatter"(%o')
     product = hl.lower(given, target="litert", prefer="one_hot_dot").text
     for old, new in changes:
@@ -307,7 +307,32 @@ def from_zero(*changes, body=ADD):
     return given, product
 
 
+CHOSEN = """func.func public @main(%i: tensor<8x1xi32>, %p: tensor<8xi1>) -> tensor<64xf32> {
+  %o = stablehlo.constant dense<BASE> : tensor<64xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<8xf32>
+  %none = stablehlo.constant dense<-0.0> : tensor<8xf32>
+  %u = stablehlo.select %p, %one, %none : tensor<8xi1>, tensor<8xf32>
+  BODY
+  return %r : tensor<64xf32>
+}"""
+SCATTERED = sized(ADD)[sized(ADD).index("%r =") : sized(ADD).index("return %r")].replace("%x", "%o")
+PRODUCT = """%j = stablehlo.reshape %i : (tensor<8x1xi32>) -> tensor<8xi32>
+  %at = stablehlo.broadcast_in_dim %j, dims = [1] : (tensor<8xi32>) -> tensor<64x8xi32>
+  %here = stablehlo.iota dim = 0 : tensor<64x8xi32>
+  %is = stablehlo.compare EQ, %at, %here : (tensor<64x8xi32>, tensor<64x8xi32>) -> tensor<64x8xi1>
+  %hot = stablehlo.convert %is : (tensor<64x8xi1>) -> tensor<64x8xf32>
+  %s = stablehlo.dot_general %hot, %u, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST]
+    : (tensor<64x8xf32>, tensor<8xf32>) -> tensor<64xf32>
+  %r = stablehlo.add %o, %s : tensor<64xf32>"""
+
+
+def of_chosen(base):
+    """Ones and zeros with a sign, added to a number at each place: as a scatter, and as a product of 0 and 1."""
+    return [CHOSEN.replace("BASE", base).replace("BODY", body) for body in (SCATTERED, PRODUCT)]
+
+
 EQUAL = {
+    "a product of 0 and 1 that is added to zeros": of_chosen("0.0"),
     "a scatter as a product of 0 and 1": from_zero(),
     "tiles that cover it": (TANH, tiled(64, 16384, 16384)),
     "tiles that overlap": (TANH, tiled(1365, 768, 1024)),
@@ -337,10 +362,12 @@ EQUAL = {
 }  # fmt: skip
 
 DIFFERENT = {
+    "a product of 0 and 1 that is added to zeros with a sign": of_chosen("-0.0"),
     "a test for one infinity": (
         IS_INF.replace("BODY", TOLD).replace("is_inf", "is_pos_inf"),
         IS_INF.replace("BODY", MAGNITUDE),
     ),
+    "a product of 0 and 1 into zeros that have a sign": from_zero(zero="-0.0"),
     "a product of 0 and 1 that is not exact": from_zero((", precision = [HIGHEST, HIGHEST]", "")),
     "a product of 0 and 1 that loses one infinity": from_zero(("compare LT,", "compare GT,")),
     "a product of 0 and 1 that loses both": from_zero(("-8388608", "2139095040")),

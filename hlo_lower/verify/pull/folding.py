@@ -217,19 +217,29 @@ def _combined_or_split(at: At, single: str, term: Term, bound: Sequence[Term], s
         return _combined(at, single, term, bound, sizes)
     at.use("finite first")
     element, unit, its_nan = at.element, literal(-0.0, at.element), is_nan(term, at.element)
-    found = _but_for_zero(at, chosen(is_finite(term, element), term, unit), bound, sizes)
+    given = chosen(is_finite(term, element), term, unit)
+    found = _but_for_zero(at, given, bound, sizes, ("sum", given))
     for infinity in (literal(np.inf, element), literal(-np.inf, element)):
         some = _exists(at, bound[0], z3.simplify(z3.Or(its_nan, term == infinity)), prod(sizes))
         found = chosen(some, at.numbers.compute("add", [found, infinity], element), found)
     return found
 
 
-def _but_for_zero(at: At, term: Term, bound: Sequence[Term], sizes: Sequence[int]) -> Term:
-    """A sum of finite floats in any order that is known but for the sign of a zero."""
+def _but_for_zero(
+    at: At, term: Term, bound: Sequence[Term], sizes: Sequence[int], made_by: tuple[str, *tuple[Term, ...]]
+) -> Term:
+    """A sum of finite floats in any order that is known but for the sign of a zero.
+
+    Args:
+      at, term, bound, sizes: what is summed, at which places.
+      made_by: what the sign depends on: the kind of op, as a product adds zeros of either sign, and its terms.
+    """
     element, zeros = at.element, [literal(zero, at.element) for zero in (0.0, -0.0)]
     told = z3.simplify(chosen(z3.Or([term == zero for zero in zeros]), zeros[1], term))
     found = _combined(at, "add", told, bound, sizes)
-    sign = at.prover.occurrence(at, ("sign of a zero", element.name, tuple(sizes)), [term], bound, z3.BoolSort())
+    kind, *terms = made_by
+    key = ("sign of a zero", kind, element.name, tuple(sizes))
+    sign = at.prover.occurrence(at, key, terms, bound, z3.BoolSort())
     return chosen(z3.Or([found == zero for zero in zeros]), chosen(sign, zeros[1], zeros[0]), found)
 
 
@@ -256,7 +266,8 @@ def _chosen_sum(at: At, terms: Sequence[Term], bound: Sequence[Term], total: int
             found = at.prover.occurrence(at, ("positive sum", element.name, total), [which, other], bound, other.sort())
             at.prover.know(found, z3.And(found > 0, z3.Not(is_nan(found, element))))
             return chosen(some, found, zero)
-        return _but_for_zero(at, chosen(test, other, literal(-0.0, element)), bound, [total])
+        given = chosen(test, other, literal(-0.0, element))
+        return _but_for_zero(at, given, bound, [total], ("product", which, other))
     return None
 
 
