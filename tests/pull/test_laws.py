@@ -162,7 +162,7 @@ BROKEN = {
     "gathering": [
         (moving, "element, size - sizes[dim])", "element, size)"),
         (moving, "batch[axis - (numbers.index_vector_dim < axis)]", "batch[0]"),
-        (moving, "[*at.place[:batch], *at.place[dim:end]]", "at.place[dim : len(indices) + dim]"),
+        (moving, "[*at.place[:batch], *at.place[dim:end]]", "[*at.place[:batch], *at.place[dim:end]][::-1]"),
     ],
     "bits": [
         (elementwise, "terms[::-1]", "terms"),
@@ -196,7 +196,7 @@ BROKEN = {
     ],
     "one_hot, finite first": [
         (folding, "z3.simplify(z3.And(test, other == one))", "test"),
-        (folding, "chosen(test, other, literal(-0.0, element)), bound, [total])", "other, bound, [total])"),
+        (folding, "given = chosen(test, other, literal(-0.0, element))", "given = other"),
         (folding, "return chosen(some, found, zero)", "return chosen(some, zero, found)"),
     ],
     "infinities, finite first": [
