@@ -450,3 +450,9 @@ def test_tests_that_nobody_had_time_to_compare_stay_two(monkeypatch):
     """What is not found out is not taken for equal."""
     monkeypatch.setattr(prover, "SOON_SECONDS", 0.0)
     assert not derive(*DIFFERENT["fillers among halves that lose a sign"])
+
+
+@pytest.mark.parametrize(("least", "is_derived"), [(0, True), (-1, False)])
+def test_integers_of_an_argument_lie_where_it_is_said(least, is_derived):
+    """Indices that are not negative need no clamp; each of eight may be the one that is."""
+    assert bool(derive(*DIFFERENT["clamped indices"], within={1: (least, 50)})) == is_derived

@@ -410,3 +410,19 @@ def test_what_a_loop_carries_is_what_went_in_or_came_out(following, interval):
     """A clamped number lies in the clamp and where it began; one that grows with each trip may be any."""
     ranges = Ranges(Program(mlir.parse_module(PICKED.replace("NEXT", following))), {})
     assert ranges.of(ranges.program.entries["main"].returned[0]) == interval
+
+
+LIMITED = PICKED.replace("stablehlo.compare NE, %s, %z", "stablehlo.compare LT, %i, %five")
+
+
+def test_what_the_condition_says_holds_in_the_body_and_not_behind_the_loop():
+    """While it is below 5 a trip begins at 0 to 4; the loop may end with 9."""
+    text = LIMITED.replace("NEXT", "stablehlo.clamp %one, %s, %nine").replace("%r =", f"{NINE}\n%r =")
+    ranges = Ranges(Program(mlir.parse_module(text)), {})
+    body = ranges.program.entries["main"]
+    [loop] = (op for op in body.ops if op.name == "stablehlo.while")
+    assert ranges.of(body.returned[0]) == (0, 9)
+    assert ranges.of(loop.bodies[1].arguments[0]) == (0, 4)
+
+
+NINE = "%nine = stablehlo.constant dense<9> : tensor<i32>"
