@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     """Prove rules and show a table; 1 where a rule is refuted."""
     from hlo_lower.cli.streams import progress
     from hlo_lower.testing.prove.proof_campaign import prove_rules, render_json, render_text, rules_named
-    from hlo_lower.verify.proof import require
+    from hlo_lower.verify.pull.solver import require
 
     require()
     rules = rules_named(args.rules)

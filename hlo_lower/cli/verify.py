@@ -26,7 +26,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--inputs", metavar="X.npz", help="arguments of the module; default: seeded random ones")
     command.add_argument("--seed", metavar="N", type=count, default=0, help="of random arguments; default: 0")
     command.add_argument("--runs", metavar="N", type=count, default=3, help="of the whole module; default: 3")
-    told = "of each region that is not derived seek a proof with every element written out, too"
+    told = "take more time to derive each region, and name inputs that speak against it: exit code 4"
     command.add_argument("--prove", action="store_true", help=told)
     add_accept_runs(command)
     told = "what counts as verified: what holds for all inputs, or also what driven runs show; default: tested"

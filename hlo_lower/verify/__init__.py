@@ -26,7 +26,7 @@ from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
 from hlo_lower.verify.judges.silent_attributes import make_stable
 from hlo_lower.verify.module_runs import WholeModules, verify_module, verify_plain
-from hlo_lower.verify.proof import require
+from hlo_lower.verify.pull.solver import require
 from hlo_lower.verify.read.interface import composite_differences, effect_differences, interface_differences
 from hlo_lower.verify.read.partitions import on_one_device
 from hlo_lower.verify.read.program import TOO_DEEP, Program, TooLargeError

@@ -25,7 +25,7 @@ Inputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 """Arguments of a module, by position or by name."""
 
 PROVE_SECONDS = 10.0
-"""In which a proof of a region is sought."""
+"""For each attempt to derive a region, where a proof is asked for."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Effort:
       level: one of `LEVELS`.
       inputs: arguments of the whole module, by position or by name; None: seeded random ones.
       seed, runs: of the random inputs, 0 or more.
-      prove: whether a proof of each region is sought.
+      prove: whether more time is taken to derive each region; what speaks against it makes it only run.
       accept_runs: whether what was only run counts as verified.
       require: one of `REQUIREMENTS`.
       jobs: how many processes judge regions, 1 or more.

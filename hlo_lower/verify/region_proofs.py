@@ -14,9 +14,10 @@ from hlo_lower.verify.align.loops import values_of
 from hlo_lower.verify.align.piece import Pieces, types_of
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.drive.ranges import Ranges
+from hlo_lower.verify.effort import PROVE_SECONDS
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
-from hlo_lower.verify.proof import is_installed
 from hlo_lower.verify.pull import Derivation, derive
+from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import CannotRunError
@@ -116,8 +117,9 @@ class RegionProofs:
             return None
         if key not in self._known:
             first, second, within = key
-            seconds = HURRIED_SECONDS if self._is_hurried else SECONDS
-            found = derive(first, second, oob=self.terms.oob, within=dict(within), seconds=seconds)
+            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self._is_hurried else SECONDS
+            how: dict[str, Any] = {"oob": self.terms.oob, "trust_flags": self.terms.trust_flags}
+            found = derive(first, second, within=dict(within), seconds=seconds, **how)
             self._known[key] = found
             self._vain += 0.0 if found else found.seconds
         return self._known[key]

@@ -30,14 +30,12 @@ from hlo_lower.verify.drive.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.drive.input_roles import roles_of
 from hlo_lower.verify.drive.outcomes import intervals_of
 from hlo_lower.verify.drive.ranges import Interval
-from hlo_lower.verify.effort import PROVE_SECONDS
 from hlo_lower.verify.judges.devices import patience, piece_executable, start_child
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, unshown_in
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.parts import are_equal_by_parts
-from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
 from hlo_lower.verify.region_proofs import RegionProofs
@@ -89,7 +87,7 @@ RUNS_OF_SMALL = 24
 
 Status = Literal["equal", "differs", "only run", "not judged"]
 Basis = Literal["derived", "tested", "only run", "not judged", "differs"]
-How = Literal["as it stands", "widened", "proved", "derived"]
+How = Literal["as it stands", "widened", "derived"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +99,7 @@ class RegionVerdict:
       first, second: where the operations of the two pieces are.
       scatters: numbers of the scatters of the first module that the first piece holds, of all regions that are alike.
       status: "equal"; "differs"; "only run": no difference was found, which is no proof; "not judged".
-      how: whether the pieces are equal as they stand, with producers of their inputs, by proof, or derived.
+      how: whether the pieces are equal as they stand, with producers of their inputs, or derived.
       producers: operations of the first module that were taken in.
       count: how many regions are alike.
       runs, judges: how many runs, and who compared.
@@ -144,7 +142,7 @@ class RegionVerdict:
         """What the verdict rests on: "derived" holds for all inputs, "tested" for the inputs that were driven."""
         if self.status != "equal":
             return self.status
-        return "derived" if self.how in ("derived", "proved") or self.judges in SHOWN else "tested"
+        return "derived" if self.how == "derived" or self.judges in SHOWN else "tested"
 
     def __repr__(self) -> str:
         what = (
@@ -431,8 +429,6 @@ class RegionJudge:
             return replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
         if judged.judges in SHOWN:
             return found
-        if judged.is_proved:
-            return replace(found, how="proved")
         if not is_aimed or (wide is not narrow and not _moved(narrow, wide, judged)):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
@@ -504,7 +500,9 @@ class RegionJudge:
             is_wide = sought is not None  # of a wide region that differs one run is enough
             more = self._proofs.runs_of_models(region, sought)
             found = judge(region, pieces, self._terms, self._interpreter, more=more, stop_at_first=is_wide)
-            self._judged[key] = self._proved(region, pieces, found) if self._terms.prove else found
+            if self._terms.prove and found.status == "equal":
+                self._doubt(region, found)
+            self._judged[key] = found
         return self._judged[key]
 
     def _unshown_in(self, region: Region) -> Unshown:
@@ -543,25 +541,16 @@ class RegionJudge:
         scatters = tuple(sorted({number for one in found for number in one.scatters}))
         return [replace(found[0], where=name, first=first, second=second, scatters=scatters)]
 
-    def _proved(self, region: Region, pieces: Pieces, judged: Judgement) -> Judgement:
-        """What a proof adds to a judgement: that the pieces are equal for all inputs, or inputs that no run had."""
-        if judged.status != "equal":
-            return judged
-        terms = self._terms
-        how: dict[str, Any] = {"oob": terms.oob, "trust_flags": terms.trust_flags}
-        result = prove_equal(pieces.first, pieces.second, timeout_s=PROVE_SECONDS, **how)
-        if result.status == "proved":
-            judged.is_proved = True
-        elif result.status == "refuted":
-            judged.status, judged.difference = "differs", f"sought by proof: {result.reason}"
-            judged.failures.append(Run("sought by proof", list(result.inputs), True))
-            judged.outputs.update(range(len(region.outputs)))
-        elif result.status == "doubted":
-            judged.doubt, judged.reason = result.inputs, f"z3 finds {result.reason}"
-            if not _begins_at_arguments(region):
-                told = (" ".join(np.array2string(a, threshold=SHORT).split()) for a in result.inputs)
-                judged.reason += f"; what the pieces take is {', '.join(told)}"
-        return judged
+    def _doubt(self, region: Region, judged: Judgement) -> None:
+        """Note the inputs for which the solver has the pieces differ, though no run shows it."""
+        derivation = self._proofs.derivation(region)
+        if derivation is None or derivation or not derivation.inputs:
+            return
+        judged.doubt = derivation.inputs
+        judged.reason = "z3 finds a difference that does not show when it is run"
+        if not _begins_at_arguments(region):
+            told = (" ".join(np.array2string(a, threshold=SHORT).split()) for a in derivation.inputs)
+            judged.reason += f"; what the pieces take is {', '.join(told)}"
 
     def pieces(self, region: Region, seen: Sequence[Number] = ()) -> Pieces | CannotRunError:
         """Both pieces of a region, or why it has none; those of the last region are kept."""
@@ -610,7 +599,6 @@ class RegionJudge:
             tuple(dict.fromkeys(location_of(op.raw) for op in region.second if op.inputs)),
             self._scatters(region),
             status,
-            "proved" if judged.is_proved else "as it stands",
             runs=judged.runs,
             judges=judged.judges,
             windows=(lay.inside, lay.overhanging, lay.outside, lay.most),
@@ -675,7 +663,7 @@ def _size(regions: Sequence[Region]) -> int:
 
 def _unless_missed(verdict: RegionVerdict) -> RegionVerdict:
     """A verdict that says "equal" only where the runs had all that the pieces may come out as."""
-    if verdict.how == "proved" or not verdict.not_exercised:
+    if not verdict.not_exercised:
         return verdict
     first, *more = verdict.not_exercised
     told = f"{first}{f' and {len(more)} more' if more else ''}, in {verdict.runs} runs"

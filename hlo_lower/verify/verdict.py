@@ -230,14 +230,14 @@ def _lines_of(region: RegionVerdict) -> list[str]:
             laws = f" (laws: {', '.join(region.laws)})" if region.laws else ""
             lines = [f"{head}: equal, derived{widened and ' ' + widened}{laws}"]
         else:
-            how = f"proved {widened}".strip() if region.how == "proved" else widened or "as it stands"
+            how = widened or "as it stands"
             lines = [f"{head}: equal {how}, {_counted(region.runs, 'run')}{judged}"]
         if region.scatters and any(region.windows):
             lines.append(f"  windows: {_windows(region.windows)}")
     else:
         lines = [f"{head}: {region.status}: {region.difference or region.reason}", *_counterexample(region)]
     lines.extend(f"  left out: {reason}" for reason in region.excluded)
-    if region.status in ("equal", "only run") and region.how not in ("proved", "derived"):
+    if region.status in ("equal", "only run") and region.how != "derived":
         lines.extend(f"  not exercised: {what}" for what in region.not_exercised)
     return lines
 

@@ -6,9 +6,9 @@ pytest.importorskip("z3")
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
-from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.pull import derive, prover, terms
 from hlo_lower.verify.pull.derive import _law
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.read.program import Program
 
 TILE = """func.func public @main(%x: tensor<SIZExf32>) -> tensor<SIZExf32> {

@@ -9,7 +9,7 @@ pytest.importorskip("z3")
 
 SCRIPT = """
 import gc, threading, time
-from hlo_lower.verify.proof.solver import alone, z3
+from hlo_lower.verify.pull.solver import alone, z3
 
 def free():
     while not done:

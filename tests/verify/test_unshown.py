@@ -99,7 +99,6 @@ def test_an_operation_asks_for_at_least_what_it_stands_for(before, after, is_ok)
     """A CPU computes them alike; each is compared with the one of the same operands, and more is no loss."""
     verdict = hl.verify(before, after, level="regions", prove=True)
     assert verdict.ok is is_ok
-    assert all(region.how != "proved" for region in verdict.regions)
 
 
 def test_what_is_asked_for_is_not_accepted_because_of_runs():
@@ -168,7 +167,7 @@ def test_a_promise_that_was_not_made_is_looked_at(form, flags, is_ok):
     verdict = hl.verify(bare, told, level="regions", prove=True)
     assert (verdict.exit_code == 0) is is_ok
     assert verdict.exit_code == (0 if is_ok else 1)
-    assert all(region.how != "proved" for region in verdict.regions) or is_ok
+
     assert hl.verify(told, bare, level="regions").ok
 
 

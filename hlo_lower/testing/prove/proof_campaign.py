@@ -5,9 +5,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.api.functions import lower
@@ -39,9 +41,9 @@ from hlo_lower.testing.prove.proof_case import ProofCase, concrete
 from hlo_lower.testing.prove.scatters import scatter_cases
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.judges.definitions import ScatterNumbers, combine_of, scatter
-from hlo_lower.verify.proof import prove_equal, require
-from hlo_lower.verify.proof.equal import scatters_into_a_scalar
-from hlo_lower.verify.run import CannotRunError, Executable, Rounding, entry_function
+from hlo_lower.verify.pull import derive
+from hlo_lower.verify.pull.solver import require
+from hlo_lower.verify.run import CannotRunError, Executable, Rounding, entry_function, read_signature
 
 Array = NDArray[Any]
 
@@ -201,14 +203,13 @@ def _try(outcome: RuleOutcome, rule: Rule, case: ProofCase, timeout_s: float) ->
     except HloLowerError as error:
         outcome.unknown.append(Undecided(case.name, f"not lowered: {error.what}"))
         return
-    result = prove_equal(case.text, after, timeout_s=timeout_s, oob=case.oob, trust_flags=case.trust_flags)
-    if result.status == "proved":
+    result = derive(case.text, after, seconds=timeout_s, oob=case.oob, trust_flags=case.trust_flags)
+    if result:
         outcome.proved += 1
-    elif result.status != "refuted":
-        outcome.unknown.append(Undecided(case.name, result.reason))
+    elif (found := refuted(case, after, result.inputs)) is not None:
+        outcome.refuted.append(found)
     else:
-        told = confirmed(case, after, result.inputs)
-        outcome.refuted.append(Refuted(case, after, result.inputs, result.reason, told))
+        outcome.unknown.append(Undecided(case.name, result.reason))
 
 
 def _reason(error: RefinementError) -> str:
@@ -233,7 +234,7 @@ def rule_taken(lowered: Lowered, rule: Rule) -> str:
     return rule.short_name if is_left and rule.short_name.endswith("_to_itself") else ""
 
 
-# --- a counterexample once more, without the prover: XLA runs both modules, NumPy scatters by the specification ---
+# --- counterexamples: without the prover XLA runs both modules, and NumPy scatters by the specification ---
 
 
 Judge = Callable[[ProofCase, tuple[Array, ...], Rounding], list[Array] | None]
@@ -241,28 +242,74 @@ Judge = Callable[[ProofCase, tuple[Array, ...], Rounding], list[Array] | None]
 
 _ROUNDINGS: tuple[Rounding, ...] = ("quick", "unfused")
 
+_DRAWS = 12
+"""Inputs that are tried."""
 
-def confirmed(case: ProofCase, after: str, inputs: tuple[Array, ...]) -> str:
-    """By which runs the two versions differ on arguments: "XLA", "NumPy", both or "nothing"."""
-    judges = (("XLA", _by_xla), ("NumPy", _by_numpy))
-    found = [name for name, judge in judges if any(_differs(judge, case, after, inputs, how) for how in _ROUNDINGS)]
-    return " and ".join(found) or "nothing"
+_SPECIAL = (-0.0, np.nan, np.inf, -np.inf, 0.0, 1.0)
 
 
-def _differs(judge: Judge, case: ProofCase, after: str, inputs: tuple[Array, ...], how: Rounding) -> bool:
-    """Whether the second version gives something else than a judge of the first."""
-    if how == "unfused" and any(scatters_into_a_scalar(text) for text in (case.text, after)):
-        return False
-    try:
-        first, second = judge(case, inputs, how), Executable(after, how).run(inputs)
-    except CannotRunError:
-        return False
-    return first is not None and first_difference(first, second) is not None
+def refuted(case: ProofCase, after: str, model: tuple[Array, ...] = ()) -> Refuted | None:
+    """Arguments on which the two versions differ when they are run; None where none are found.
+
+    Args:
+      case: the case.
+      after: the lowered module.
+      model: arguments that the solver names, if it does. Its floats mean little: others are drawn in their place.
+    """
+    arguments = read_signature(mlir.parse_module(case.text)).arguments
+    rng = np.random.default_rng(0)
+    for number in range(_DRAWS):
+        drawn = tuple(_drawn(a, rng, is_special=number >= _DRAWS // 2) for a in arguments)
+        kept = zip(model, drawn, strict=True) if model else ()
+        inputs = tuple(a if a.dtype.kind in "biu" or number == 0 else b for a, b in kept) or drawn
+        reasons = {name: _difference(judge, case, after, inputs) for name, judge in _JUDGES.items()}
+        told = [name for name, reason in reasons.items() if reason]
+        if told:
+            return Refuted(case, after, inputs, reasons[told[0]], " and ".join(told))
+    return None
+
+
+def _drawn(aval: Any, rng: np.random.Generator, *, is_special: bool) -> Array:
+    """Integers in and around the bounds of small tensors; floats, or what is special among them."""
+    dtype = np.dtype(aval.dtype)
+    if dtype.kind in "biu":
+        low, high = {"b": (0, 2), "u": (0, 5), "i": (-2, 5)}[dtype.kind]
+        return np.asarray(rng.integers(low, high, aval.shape), dtype)
+    return np.asarray(rng.choice(_SPECIAL, aval.shape) if is_special else rng.normal(size=aval.shape) * 10, dtype)
+
+
+def _difference(judge: Judge, case: ProofCase, after: str, inputs: tuple[Array, ...]) -> str:
+    """Where the second version first gives something else than a judge of the first; "" where it does not."""
+    for how in _ROUNDINGS:
+        if how == "unfused" and any(_scatters_into_a_scalar(text) for text in (case.text, after)):
+            continue  # XLA's compiler ends the process on such a one without its simplifier
+        try:
+            first, second = judge(case, inputs, how), _compiled(after, how).run(inputs)
+        except CannotRunError:
+            continue
+        for number, pair in enumerate(zip(first or (), second, strict=False)):
+            if first_difference([pair[0]], [pair[1]]) is not None:
+                return f"result {number}: {pair[0].tolist()} and {pair[1].tolist()}"
+    return ""
+
+
+@lru_cache(maxsize=8)
+def _compiled(text: str, how: Rounding) -> Executable:
+    return Executable(text, how)
+
+
+def _scatters_into_a_scalar(text: str) -> bool:
+    """Whether a module has a scatter whose operand has rank 0."""
+
+    def is_one(operation: mlir.RawOperation) -> bool:
+        return operation.name == SCATTER and not mlir.tensor_shape(operation.results[0].type)
+
+    return mlir.any_operation(mlir.parse_module(text).operation, is_one)
 
 
 def _by_xla(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
     """XLA's results; none under "spec", of which it is no judge."""
-    return None if case.oob == "spec" else Executable(case.text, how).run(inputs)
+    return None if case.oob == "spec" else _compiled(case.text, how).run(inputs)
 
 
 def _by_numpy(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
@@ -279,11 +326,14 @@ def _by_numpy(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list
         mlir.create_operation(end.name, read, [], location=end.location, insertion_point=point)
         end.erase()
         mlir.set_signature(main)
-    indices, *updates = Executable(mlir.print_module(module), how).run(inputs)
+    indices, *updates = _compiled(mlir.print_module(module), how).run(inputs)
     dtypes = [mlir.dtype_of(mlir.tensor_element_name(result.type)) for result in node.results]
     known = [dtype for dtype in dtypes if dtype is not None]
     numbers = ScatterNumbers.of(node)
     return scatter(inputs[:count], indices, updates, numbers, combine_of(node, {}), known, oob=case.oob)
+
+
+_JUDGES: dict[str, Judge] = {"XLA": _by_xla, "NumPy": _by_numpy}
 
 
 # --- the table ---

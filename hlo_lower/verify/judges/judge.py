@@ -114,7 +114,6 @@ class Judgement:
       excluded: judges that were left out of some or all runs, each with the reason.
       failures: runs in which the pieces differ.
       outputs: numbers of the outputs that differ in them.
-      is_proved: whether the pieces were proved to be equal for all inputs.
       seen: distinct values at each place of `Pieces.seen`, over all runs.
       doubt: inputs for which the solver has the pieces differ, though runs of them do not.
       is_late: whether runs took too long.
@@ -131,7 +130,6 @@ class Judgement:
     excluded: tuple[str, ...] = ()
     failures: list[Run] = field(default_factory=list[Run])
     outputs: set[int] = field(default_factory=set[int])
-    is_proved: bool = False
     doubt: tuple[Array, ...] | None = None
     seen: list[set[bytes]] = field(default_factory=list[set[bytes]])
     is_late: bool = False
@@ -145,7 +143,7 @@ class Terms(Assumed):
 
     Attributes:
       seed: of the drawn inputs.
-      prove: whether a proof of each region is sought (`hlo_lower.verify.proof`).
+      prove: whether more time is taken to derive a region, and what speaks against it is told.
       is_strict: whether the regions within a loop have to be equal themselves, also where its results are the same.
     """
 

@@ -4,9 +4,9 @@ from collections.abc import Generator, Sequence
 from typing import Any, TypeAlias
 
 from hlo_lower.ir import mlir
-from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Pull
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Place, Term, applied, sort_of
 from hlo_lower.verify.read.program import Body, ValueId
 

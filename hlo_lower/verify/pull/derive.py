@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import ELEMENTWISE
-from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.solver import alone, z3
-from hlo_lower.verify.pull import congruence, elementwise, folding, loops, moving
+from hlo_lower.verify.pull import congruence, elementwise, folding, loops, moving, sorting
+from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.laws import LAWS
 from hlo_lower.verify.pull.models import inputs_of
 from hlo_lower.verify.pull.prover import At, Order, Prover, Pull
+from hlo_lower.verify.pull.solver import alone, z3
 from hlo_lower.verify.read.program import Program, TooLargeError
 
 PULLS: Mapping[str, Callable[[At], Pull]] = {
@@ -40,6 +40,7 @@ PULLS: Mapping[str, Callable[[At], Pull]] = {
     "stablehlo.reduce_window": folding.reduce_window,
     "stablehlo.dot_general": folding.dot_general,
     "stablehlo.scatter": folding.scatter,
+    "stablehlo.sort": sorting.sort,
     "stablehlo.map": congruence.map_,
     "stablehlo.custom_call": congruence.custom_call,
     "stablehlo.while": loops.while_,
@@ -91,6 +92,7 @@ def derive(
     seconds: float = 4.0,
     oob: Literal["xla", "spec"] = "xla",
     within: Mapping[int, tuple[int, int]] = NOTHING,
+    trust_flags: bool = False,
 ) -> Derivation:
     """Derive that two modules compute the same for all arguments.
 
@@ -99,6 +101,7 @@ def derive(
       seconds: for each of two attempts.
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
+      trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
     """
     start = perf_counter()
     with alone():
@@ -108,10 +111,13 @@ def derive(
         except TooLargeError as error:
             return Derivation("open", reason=str(error))
         found = Derivation("open")
-        for chain, order in ATTEMPTS:
+        attempts = list(ATTEMPTS)
+        while attempts:
+            chain, order = attempts.pop(0)
             if order == "finite first" and "dot_general" not in found.reason:
-                break
-            prover = Prover(programs, _law, seconds=seconds, oob=oob, chain=chain, order=order)
+                continue
+            how: dict[str, Any] = {"oob": oob, "chain": chain, "order": order, "trust_flags": trust_flags}
+            prover = Prover(programs, _law, seconds=seconds, **how)
             for place, ends in within.items():
                 prover.bound_argument(place, *ends)
             reason = _open(prover)
@@ -123,8 +129,11 @@ def derive(
                 perf_counter() - start,
                 found.inputs or (_inputs(prover) if reason else ()),
             )
-            if found or not (prover.used.keys() & FOLDING or any(word in reason for word in ("while", "loop", "time"))):
+            may_say_more = prover.has_closed or prover.used.keys() & FOLDING
+            if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
                 break
+            if prover.has_long_sort and attempts and attempts[0][0] > 1:  # it is not written out
+                attempts.append(attempts.pop(0))
     return found
 
 

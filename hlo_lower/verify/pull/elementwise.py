@@ -6,11 +6,11 @@ import numpy as np
 
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.ir import mlir
-from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import half, is_finite
 from hlo_lower.verify.pull.moving import chosen_of
 from hlo_lower.verify.pull.prover import At, Pull
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
     IEEE,
     Term,

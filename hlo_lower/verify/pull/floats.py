@@ -11,7 +11,7 @@ import numpy as np
 
 from hlo_lower.base.element_types import HALF_FLOATS, ElementType
 from hlo_lower.ops.spec import OPS
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
     COMMUTING,
     IEEE,

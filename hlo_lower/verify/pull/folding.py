@@ -1,7 +1,7 @@
 """Laws of what combines elements: reduce, dot_general and scatter are folds over bound positions."""
 
 from collections.abc import Callable, Generator, Sequence
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from typing import TypeAlias
 
@@ -10,15 +10,16 @@ import numpy as np
 from hlo_lower.base.element_types import HALF_FLOATS, ElementType
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import COMBINING, identity_of
-from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
 from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilated
 from hlo_lower.verify.pull.prover import Ask, At, Pull
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
     IEEE,
     POSITION,
+    Place,
     Term,
     chosen,
     element_of,
@@ -29,7 +30,7 @@ from hlo_lower.verify.pull.terms import (
     symbols_of,
     value_of,
 )
-from hlo_lower.verify.read.program import Body
+from hlo_lower.verify.read.program import Body, ValueId
 
 Terms: TypeAlias = Generator[Ask, Term, list[Term]]
 Step: TypeAlias = Callable[[At, Term, list[Term]], Terms]
@@ -172,13 +173,16 @@ def neutral(single: str, element: ElementType) -> Term | None:
     return None if found is None else literal(found, element)
 
 
-def _combined(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int]) -> Term:
+def combined(
+    at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int], element: ElementType | None = None
+) -> Term:
     """The elements of a term at all places of dims of some sizes, combined in whatever order the consumer takes.
 
     What is combined only where a test holds is the neutral element where the test holds nowhere. A maximum or minimum
     of floats is NaN where one of them is, else that of the others.
     """
-    element, unit, total, term = at.element, neutral(single, at.element), prod(sizes), z3.simplify(term)
+    element = element or at.element
+    unit, total, term = neutral(single, element), prod(sizes), z3.simplify(term)
     assert unit is not None
     at.use("fold")
     if total <= 2 * at.prover.chain:
@@ -197,24 +201,54 @@ def _combined(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Seq
         its_nan = is_nan(term, element)
         if not at.prover.same([(its_nan, z3.BoolVal(False))]):
             at.use("NaN of an extreme")
-            rest = _combined(at, single, chosen(z3.simplify(its_nan), unit, term), bound, sizes)
+            rest = combined(at, single, chosen(z3.simplify(its_nan), unit, term), bound, sizes, element)
             return chosen(_exists(at, bound[0], z3.simplify(its_nan), total), literal(np.nan, element), rest)
     key = ("combined", single, element.name, tuple(size for size in sizes if size != 1))
-    found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
+    test, yes, no = z3.BoolVal(True), term, term
     if z3.is_app_of(term, z3.Z3_OP_ITE) and len(bound) == 1:
         test, yes, no = term.children()
         if yes.eq(unit):
-            test, no = z3.simplify(z3.Not(test)), yes
-        if no.eq(unit):
-            return chosen(_exists(at, bound[0], test, total), found, unit)
-    return found
+            test, yes, no = z3.simplify(z3.Not(test)), no, yes
+    counts = single == "add" and element.is_integer and z3.is_bv_value(yes)
+    if not no.eq(unit) or z3.is_true(test) or counts:
+        return at.prover.occurrence(at, key, [term], bound, sort_of(element))
+    if (one := _of_rank(at, bound[0], test, total)) is not None:
+        its_test, last = one
+        return z3.simplify(chosen(its_test, z3.substitute(yes, (bound[0], last)), unit))
+    found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
+    return chosen(_exists(at, bound[0], test, total), found, unit)
+
+
+def _of_rank(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] | None:
+    """The one number below `total` for which a test may hold that asks for a rank, and whether it does."""
+    parts = [part.children() for part in (test.children() if z3.is_and(test) else [test]) if z3.is_eq(part)]
+    for rank, place in [pair for one, other in parts for pair in ((one, other), (other, one))]:
+        size, own = at.prover.ranks.get(rank.decl().name(), (0, 0))
+        rest = [place, *(term for k, term in enumerate(rank.children()) if k != own)]
+        if size == total and rank.arg(own).eq(which) and not any(_holds(term, which) for term in rest):
+            at.use("ranks")
+            last = of_rank(at, which, rank, place, total)
+            is_there = z3.And(z3.ULT(place, number(total)), z3.substitute(test, (which, last)))
+            return z3.simplify(is_there), last
+    return None
+
+
+def of_rank(at: At, which: Term, rank: Term, place: Term, total: int) -> Term:
+    """The number whose rank is a place: there is one for each place below `total`."""
+    last = greatest(at, which, z3.simplify(rank == place), total)
+    at.prover.know(last, z3.Implies(z3.ULT(place, number(total)), last >= 0))
+    return last
+
+
+def _holds(term: Term, variable: Term) -> bool:
+    return variable.decl().name() in symbols_of([term])[0]
 
 
 def _combined_or_split(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int]) -> Term:
-    """`_combined`; where finite floats come first, of a sum these, and then infinities: NaN is both of them."""
+    """`combined`; where finite floats come first, of a sum these, and then infinities: NaN is both of them."""
     is_split = at.prover.is_finite_first and single == "add" and at.element.is_float and len(bound) == 1
     if not is_split:
-        return _combined(at, single, term, bound, sizes)
+        return combined(at, single, term, bound, sizes)
     at.use("finite first")
     element, unit, its_nan = at.element, literal(-0.0, at.element), is_nan(term, at.element)
     given = chosen(is_finite(term, element), term, unit)
@@ -236,7 +270,7 @@ def _but_for_zero(
     """
     element, zeros = at.element, [literal(zero, at.element) for zero in (0.0, -0.0)]
     told = z3.simplify(chosen(z3.Or([term == zero for zero in zeros]), zeros[1], term))
-    found = _combined(at, "add", told, bound, sizes)
+    found = combined(at, "add", told, bound, sizes)
     kind, *terms = made_by
     key = ("sign of a zero", kind, element.name, tuple(sizes))
     sign = at.prover.occurrence(at, key, terms, bound, z3.BoolSort())
@@ -275,10 +309,10 @@ def _exists(at: At, which: Term, test: Term, total: int) -> Term:
     """Whether a test holds for one number below `total`."""
     if z3.is_true(test) or z3.is_false(test):
         return test
-    return z3.simplify(_greatest(at, which, test, total) >= 0)
+    return z3.simplify(greatest(at, which, test, total) >= 0)
 
 
-def _greatest(at: At, which: Term, test: Term, total: int) -> Term:
+def greatest(at: At, which: Term, test: Term, total: int) -> Term:
     """The greatest number below `total` for which a test holds, -1 where there is none."""
     told = z3.simplify(z3.If(test, which, number(-1)))
     key = ("reduce", "maximum", "i32", 0, (total,))
@@ -315,10 +349,14 @@ def dot_general(at: At) -> Pull:
             terms: list[Term] = []
             for k, place in enumerate(places(list(map(number, along)))):
                 terms.append(at.numbers.convert((yield at.operand(k, place)), types[k][1], element))
-            total = total + terms[0] * terms[1]
+            total = total + _product(*terms)
         return total
     deep, terms = at.deeper(), list[Term]()
     along, bound = deep.bound_place("k", sizes)
+    if element.is_integer and not is_truth(element) and at.prover.any_order:
+        for k, place in enumerate(places(along)):
+            terms.append(at.numbers.convert((yield deep.operand(k, place)), types[k][1], element))
+        return combined(deep, "add", _product(*terms), bound, sizes)
     names: list[str] = []
     for k, place in enumerate(places(along)):
         term, its = (yield deep.operand(k, place)), types[k][1]
@@ -350,6 +388,16 @@ def dot_general(at: At) -> Pull:
     return at.numbers.narrow(found, element) if wide is not element else found
 
 
+def _product(first: Term, second: Term) -> Term:
+    """The product of two integers; where one is a choice between 0 and 1, a choice between 0 and the other."""
+    for one, other in ((first, second), (second, first)):
+        if z3.is_app_of(one, z3.Z3_OP_ITE):
+            test, *ends = one.children()
+            if all(z3.is_bv_value(end) and end.as_long() in (0, 1) for end in ends):
+                return chosen(test, *(other if end.as_long() else end for end in ends))
+    return first * second
+
+
 def _held(term: Term) -> list[str]:
     constants, functions = symbols_of([term])
     return [name for name in functions | constants.keys() if name.startswith(("argument ", "#"))]
@@ -365,16 +413,24 @@ def scatter(at: At) -> Pull:
     updates = op.inputs[count + 1 :]
     shape = at.operand_type(0)[0]
     sizes, body = at.type(updates[0])[0], op.bodies[0]
-    _check_types(at, body, [at.type(value)[1].name for value in op.results])
-    if [at.type(value)[1] for value in updates] != [at.type(value)[1] for value in op.results]:
-        raise Beyond("a scatter whose updates are of another type")
+    wide = [at.type(value)[1] for value in op.results]
+    _check_types(at, body, [its.name for its in wide])
+
+    def operands(here: At, values: Sequence[ValueId], place: Place) -> Terms:
+        """Elements of the operand or of the updates, in the types that the body has."""
+        found: list[Term] = []
+        for value, its in zip(values, wide, strict=True):
+            found.append(here.numbers.convert((yield here.value(value, place)), here.type(value)[1], its))
+        return found
+
+    begin = yield from operands(at, op.inputs[:count], at.place)
     outer = [d for d in range(len(sizes)) if d not in numbers.update_window_dims]
     given: dict[int, Term] = {}  # the scatter dims whose position is that of a batching dim of the operand
     for dim, axis in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
         given[axis - (numbers.index_vector_dim < axis)] = at.place[dim]
     free = [i for i in range(len(outer)) if i not in given and sizes[outer[i]] != 1]
     if 0 in sizes:
-        return (yield at.operand(at.result))
+        return begin[at.result]
 
     def window(here: At, parts: Sequence[Term]) -> Terms:
         """Whether the window of a step covers p, and its elements there."""
@@ -409,10 +465,7 @@ def scatter(at: At) -> Pull:
         for i, dim in enumerate(outer):
             place[dim] = batch[i]
         test = z3.simplify(z3.And(*tests)) if tests else z3.BoolVal(True)
-        found: list[Term] = [test]
-        for value in updates:
-            found.append((yield here.value(value, place)))
-        return found
+        return [test, *(yield from operands(here, updates, place))]
 
     steps = [sizes[outer[i]] for i in free]
     single = combiner(at, body)
@@ -422,16 +475,30 @@ def scatter(at: At) -> Pull:
         [which], bound = deep.bound_place("k", [prod(steps)])
         test, new = yield from window(deep, deep.positions.split(which, steps))
         found = _combined_or_split(deep, single, chosen(test, new, unit), bound, [prod(steps)])
-        return at.numbers.compute(single, [(yield at.operand(0)), found], at.element)
+        return at.numbers.compute(single, [begin[0], found], at.element)
+
+    tests: list[Term] = []
 
     def step(here: At, which: Term, so_far: list[Term]) -> Terms:
         test, *new = yield from window(here, here.positions.split(which, steps) if free else [])
-        combined = yield from scalars(here, body, [*so_far, *new])
-        return [here.prover.chosen(here, test, c, a) for a, c in zip(so_far, combined, strict=True)]
+        tests.append(test)
+        made = yield from scalars(here, body, [*so_far, *new])
+        return [here.prover.chosen(here, test, c, a) for a, c in zip(so_far, made, strict=True)]
 
-    begin: list[Term] = []
-    for k in range(count):
-        begin.append((yield at.operand(k)))
+    is_promised = at.prover.trust_flags and at.frame.side == 0 and at.frame.body is None and free
+    if is_promised and str(op.raw.attributes["unique_indices"]) == "true":
+        at.use("promise")
+        if prod(steps) > at.prover.chain:
+            deep = at.deeper()
+            [which], _ = deep.bound_place("k", [prod(steps)])
+            test, *new = yield from window(deep, deep.positions.split(which, steps))
+            last = greatest(deep, which, test, prod(steps))
+            new = [z3.substitute(term, (which, last)) for term in new]
+            made = yield from scalars(at, body, [*begin, *new])
+            return chosen(z3.simplify(last >= 0), made[at.result], begin[at.result])
+        found = yield from fold(at, prod(steps), begin, step)
+        at.prover.assumptions += [z3.Not(z3.And(pair)) for pair in combinations(tests, 2)]
+        return found[at.result]
     at.use("order of a fold")
     return (yield from fold(at, prod(steps), begin, step))[at.result]
 
@@ -447,7 +514,7 @@ def fold(at: At, total: int, first: list[Term], step: Step) -> Terms:
             first = [z3.simplify(term) for term in (yield from step(at, number(which), first))]
         return first
     deep = at.deeper()
-    which = deep.positions.variable(f"i{deep.depth}.", total)
+    [which], _ = deep.bound_place("k", [total])
     so_far = [z3.Const(f"so far {deep.depth}.{k} {t.sort()}", t.sort()) for k, t in enumerate(first)]
     after = [z3.simplify(term) for term in (yield from step(deep, which, so_far))]
     moving = [k for k, (a, t) in enumerate(zip(so_far, after, strict=True)) if not t.eq(a)]
@@ -496,7 +563,7 @@ def _last_writer(at: At, total: int, first: Term, which: Term, so_far: Term, aft
     if not no.eq(so_far) or so_far.decl().name() in symbols_of([test, yes])[0]:
         return None
     at.use("last writer")
-    last = _greatest(at, which, test, total)
+    last = greatest(at, which, test, total)
     return chosen(z3.simplify(last >= 0), z3.simplify(z3.substitute(yes, (which, last))), first)
 
 

@@ -73,6 +73,14 @@ _LAWS = (
     ),
     Law("counted loop", "folds", "a loop from a to b by 1 whose body writes each position from itself is a fold"),
     Law("last writer", "folds", "a fold that assigns gives what its last step that writes there writes"),
+    Law(
+        "ranks",
+        "folds",
+        "a stable sort by an order gives at k the element that k others come before; a sum over all elements of what "
+        "stands at rank k alone is that",
+    ),
+    Law("promise", "folds", "where flags are trusted, an element is written once at most if `unique_indices` says so"),
+    Law("written out", "folds", "a loop of few rounds is its rounds, each where the condition held so far"),
     Law("same function", "congruence", "an op gives the same result for the same operands, attributes and bodies"),
 )
 

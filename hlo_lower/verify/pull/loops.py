@@ -1,16 +1,20 @@
 """Laws of control flow: branches are choices, counted loops folds, other loops functions of what goes in."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 
 from hlo_lower.ir import mlir
-from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import same_function
 from hlo_lower.verify.pull.folding import Terms, fold
 from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Pull
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Place, Term, chosen, element_of, number
 from hlo_lower.verify.read.program import ValueId
+
+MOST_OPEN_ROUNDS = 16
+"""Rounds that a loop may have or not up to which it is written out."""
 
 
 def branches(at: At) -> Pull:
@@ -66,13 +70,43 @@ def counted(at: At) -> Generator[Ask, Term, Count]:
 
 
 def while_(at: At) -> Pull:
-    """A counted loop is a fold where a position is written from itself alone; any other loop is a function."""
-    try:
-        return (yield from _as_fold(at))
-    except Beyond as reason:
-        if "time" in str(reason):
-            raise
-        return (yield from same_function(at))
+    """A loop of few rounds is written out; a counted one is a fold where a position is written from itself alone; any
+    other is a function."""
+    for law in (_written_out, _as_fold) if at.prover.chain > 1 else (_as_fold,):
+        try:
+            return (yield from law(at))
+        except Beyond as reason:
+            if "time" in str(reason):
+                raise
+    at.prover.has_closed = True
+    return (yield from same_function(at))
+
+
+def _written_out(at: At) -> Pull:
+    """What the rounds give, one after the other, each where the condition held so far."""
+    cond, body = at.op.bodies
+    tests: list[Term] = []
+    values = [at.operand(at.result)]
+    carried: list[Callable[[Place], Ask]] = [partial(at.value, value) for value in at.op.inputs]
+    open_rounds = 0
+    while open_rounds <= MOST_OPEN_ROUNDS and len(tests) <= at.prover.chain:
+        test = z3.simplify(
+            (yield at.inside(cond, dict(zip(cond.arguments, carried, strict=True)), cond.returned[0], ()))
+        )
+        is_known = z3.is_true(test) or z3.is_false(test)
+        ends = z3.is_false(test) or (not is_known and at.prover.same([(z3.And(*tests, test), z3.BoolVal(False))]))
+        if ends:
+            found = yield values[-1]
+            for test, value in zip(reversed(tests), reversed(values[:-1]), strict=True):
+                found = found if z3.is_true(test) else chosen(test, found, (yield value))
+            at.use("written out")
+            return found
+        open_rounds += not is_known
+        frame = Frame(at.frame.side, body, dict(zip(body.arguments, carried, strict=True)), at.frame)
+        carried = [partial(Ask, frame, at.depth, value) for value in body.returned]
+        tests.append(test)
+        values.append(Ask(frame, at.depth, body.returned[at.result], at.place))
+    raise Beyond("a loop of many rounds")
 
 
 def _as_fold(at: At) -> Pull:

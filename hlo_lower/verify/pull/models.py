@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import ElementType
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Term, is_truth
 
 MOST_BYTES = 1 << 28

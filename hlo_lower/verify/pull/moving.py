@@ -4,9 +4,9 @@ from collections.abc import Generator, Sequence
 
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.ir import mlir
-from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.prover import Ask, At, Pull, clamped
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import POSITION, Term, chosen, number
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import POSITION, Place, Term, number
 
 

@@ -12,10 +12,10 @@ from time import monotonic
 from typing import Any, Literal, TypeAlias
 
 from hlo_lower.base.element_types import ElementType
-from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import Arithmetic, half
 from hlo_lower.verify.pull.positions import Positions
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
     COMMUTING,
     IEEE,
@@ -35,6 +35,9 @@ from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 SOON_SECONDS = 0.5
 """Time for one question that may stay open: whether two tests are the same, and what is asked in another way, too."""
 
+WITHOUT_CHOICES = ("simplify", "propagate-values", "cofactor-term-ite", "simplify", "smt")
+"""z3's steps to answer what it does not answer soon: sums in another order are easy once no choice stands in them."""
+
 FEW_PLACES = 64
 """Places of a result that are asked about one by one, where no answer is found at any place."""
 
@@ -47,8 +50,8 @@ QUESTION_SECONDS = 2.0
 CARRIED = "carried "
 """How the symbols of what loops carry begin."""
 
-Bound: TypeAlias = Callable[[Place], Term]
-"""What an argument of a body is: its element at a position."""
+Bound: TypeAlias = "Callable[[Place], Term | Ask]"
+"""What an argument of a body is: its element at a position, or the element of another value that it is."""
 
 
 @dataclass(eq=False)
@@ -225,8 +228,13 @@ class Prover:
       oob: what a scatter does with windows that reach out: drop them ("xla"), or their outside elements ("spec").
       chain: steps of a fold up to which it is written out.
       order: that in which a scatter and a reduce combine: row-major, any, or any in which finite floats come first.
+      trust_flags: whether `unique_indices` of the first module's scatters holds.
 
     Attributes:
+      ranks: symbols of ranks: of how many elements, and which argument is the element's number.
+      assumptions: what is promised of the arguments.
+      has_long_sort: whether a sort was met that is too long to be written out.
+      has_closed: whether a loop or a sort was taken as a function of its operands.
       model: what tells apart the terms that were asked about last; None where nothing does.
     """
 
@@ -239,9 +247,11 @@ class Prover:
         oob: str,
         chain: int,
         order: Order = "row-major",
+        trust_flags: bool = False,
     ) -> None:
         self.programs, self._pull = programs, pull
-        self.oob, self.chain = oob, chain
+        self.oob, self.chain, self.trust_flags = oob, chain, trust_flags
+        self.assumptions: list[Term] = []
         self.any_order, self.is_finite_first = order != "row-major", order == "finite first"
         self.until = monotonic() + seconds
         self.used: dict[str, None] = {}
@@ -249,6 +259,8 @@ class Prover:
         self.numbers.adds_known = self.is_finite_first
         self.facts: dict[str, list[tuple[list[Term], Term]]] = {}
         self.greatest: dict[str, Greatest] = {}
+        self.ranks: dict[str, tuple[int, int]] = {}
+        self.has_closed = self.has_long_sort = False
         self.questions = 0
         self.model: Any = None
         self.origin: dict[str, str] = {}
@@ -350,7 +362,8 @@ class Prover:
             frame = frame.outer
         place = [z3.simplify(term) for term in ask.place]
         if ask.value in frame.bound:
-            return z3.simplify(frame.bound[ask.value](place))
+            found = frame.bound[ask.value](place)
+            return self._begun(found) if isinstance(found, Ask) else z3.simplify(found)
         key = (ask.value, *(term.get_id() for term in place))
         if key in frame.known:
             found = frame.known[key][0]
@@ -391,7 +404,7 @@ class Prover:
         if left <= 0:
             raise Beyond("no time is left")
         goal = z3.simplify(z3.Or(goals))
-        key = (goal.get_id(), sum(map(len, self.facts.values())))
+        key = (goal.get_id(), sum(map(len, self.facts.values())) + len(self.assumptions))
         seconds = min(left, seconds)
         found, spent = self._same.get(key, (None, 0.0))
         if found is None and seconds > spent:  # what was not found out is asked again where there is more time
@@ -403,8 +416,8 @@ class Prover:
 
     def _asked(self, goal: Term, seconds: float) -> bool | None:
         solver = z3.Solver()
-        solver.add(goal)
-        pending, told, greatest = [goal], set[int](), list[tuple[Term, Greatest]]()
+        solver.add(goal, *self.assumptions)
+        pending, told, greatest = [goal, *self.assumptions], set[int](), list[tuple[Term, Greatest]]()
         self.model, until = None, monotonic() + seconds
         places: list[tuple[Term, int]] = []
         for _ in range(FACT_ROUNDS):
@@ -426,9 +439,14 @@ class Prover:
             solver.add(*pending)
             if not pending:
                 break
-        solver.set("timeout", max(1, int(1000 * (until - monotonic()))))
-        found = solver.check()
-        self.model = solver.model() if found == z3.sat else None
+        for share, steps in ((0.4, ()), (0.5, WITHOUT_CHOICES), (1.0, ())):
+            asked = z3.Then(*steps).solver() if steps else solver
+            asked.add(*(solver.assertions() if steps else ()))
+            asked.set("timeout", max(1, int(1000 * share * (until - monotonic()))))
+            found = asked.check()
+            if found != z3.unknown or until - monotonic() < SOON_SECONDS:
+                break
+        self.model = asked.model() if found == z3.sat else None
         return True if found == z3.unsat else False if found == z3.sat else None
 
     def _known_of(self, term: Term) -> list[Term]:

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hlo_lower.base.element_types import ElementType, element_type
-from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.pull.beyond import Beyond
+from hlo_lower.verify.pull.solver import z3
 
 Term: TypeAlias = Any
 Place: TypeAlias = Sequence[Term]

@@ -1,5 +1,0 @@
-func.func public @main(%x: tensor<3x4xi8>, %u: tensor<2x2xi8>, %i: tensor<i8>, %j: tensor<i8>) -> (tensor<2x2xi8>, tensor<3x4xi8>) {
-  %0 = stablehlo.dynamic_slice %x, %i, %j, sizes = [2, 2] : (tensor<3x4xi8>, tensor<i8>, tensor<i8>) -> tensor<2x2xi8>
-  %1 = stablehlo.dynamic_update_slice %x, %u, %i, %j : (tensor<3x4xi8>, tensor<2x2xi8>, tensor<i8>, tensor<i8>) -> tensor<3x4xi8>
-  return %0, %1 : tensor<2x2xi8>, tensor<3x4xi8>
-}

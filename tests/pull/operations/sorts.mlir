@@ -1,0 +1,36 @@
+func.func public @main(%x: tensor<2x5xi8>, %y: tensor<2x5xi8>, %f: tensor<6xf32>, %t: tensor<2xi1>)
+    -> (tensor<2x5xi8>, tensor<2x5xi8>, tensor<6xi32>, tensor<5x2xi8>, tensor<2xi1>, tensor<2x5xi8>) {
+  %s:2 = "stablehlo.sort"(%x, %y) <{dimension = 1 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<i8>, %b: tensor<i8>, %c: tensor<i8>, %d: tensor<i8>):
+    %0 = stablehlo.compare GT, %a, %b, SIGNED : (tensor<i8>, tensor<i8>) -> tensor<i1>
+    stablehlo.return %0 : tensor<i1>
+  }) : (tensor<2x5xi8>, tensor<2x5xi8>) -> (tensor<2x5xi8>, tensor<2x5xi8>)
+  %i = stablehlo.iota dim = 0 : tensor<6xi32>
+  %g:2 = "stablehlo.sort"(%f, %i) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):
+    %0 = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %0 : tensor<i1>
+  }) : (tensor<6xf32>, tensor<6xi32>) -> (tensor<6xf32>, tensor<6xi32>)
+  %r = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x5xi8>) -> tensor<5x2xi8>
+  %u = "stablehlo.sort"(%r) <{dimension = 0 : i64, is_stable = false}> ({
+  ^bb0(%a: tensor<i8>, %b: tensor<i8>):
+    %0 = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i8>, tensor<i8>) -> tensor<i1>
+    stablehlo.return %0 : tensor<i1>
+  }) : (tensor<5x2xi8>) -> tensor<5x2xi8>
+  %v = "stablehlo.sort"(%t) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<i1>, %b: tensor<i1>):
+    %0 = stablehlo.compare LT, %a, %b, UNSIGNED : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    stablehlo.return %0 : tensor<i1>
+  }) : (tensor<2xi1>) -> tensor<2xi1>
+  %one:2 = "stablehlo.sort"(%x, %y) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<i8>, %b: tensor<i8>, %c: tensor<i8>, %d: tensor<i8>):
+    %0 = stablehlo.compare LT, %c, %d, SIGNED : (tensor<i8>, tensor<i8>) -> tensor<i1>
+    %1 = stablehlo.compare EQ, %c, %d, SIGNED : (tensor<i8>, tensor<i8>) -> tensor<i1>
+    %2 = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i8>, tensor<i8>) -> tensor<i1>
+    %3 = stablehlo.and %1, %2 : tensor<i1>
+    %4 = stablehlo.or %0, %3 : tensor<i1>
+    stablehlo.return %4 : tensor<i1>
+  }) : (tensor<2x5xi8>, tensor<2x5xi8>) -> (tensor<2x5xi8>, tensor<2x5xi8>)
+  return %s#0, %s#1, %g#1, %u, %v, %one#0
+    : tensor<2x5xi8>, tensor<2x5xi8>, tensor<6xi32>, tensor<5x2xi8>, tensor<2xi1>, tensor<2x5xi8>
+}

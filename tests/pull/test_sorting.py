@@ -1,0 +1,58 @@
+"""Sorts are derived to be what our rules write for them, and no sort whose order is open or another one is."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+pytest.importorskip("z3")
+
+import hlo_lower as hl
+from hlo_lower.verify.pull import derive
+
+SORT = """func.func public @main(%x: tensor<64xi32>, %y: tensor<64xf32>) -> (tensor<64xi32>, tensor<64xf32>) {
+  %s:2 = "stablehlo.sort"(%x, %y) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<f32>, %d: tensor<f32>):
+    %first = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %first : tensor<i1>
+  }) : (tensor<64xi32>, tensor<64xf32>) -> (tensor<64xi32>, tensor<64xf32>)
+  return %s#0, %s#1 : tensor<64xi32>, tensor<64xf32>
+}"""
+RANKS = hl.lower(SORT, target="coreml").text
+UNSTABLE = "is_stable = false"
+
+
+def test_a_sort_by_counting_is_derived_whatever_the_size():
+    """Each element at its rank: sorts with payload, of floats by their total order, and unstable ones of keys alone."""
+    found = derive(SORT, RANKS, seconds=20)
+    assert found
+    assert "ranks" in found.laws
+    for sort in (jnp.argsort, lambda x: jnp.sort(x.astype(jnp.int32), stable=False)):
+        text = jax.jit(sort).lower(jnp.zeros(64)).as_text()
+        assert derive(text, hl.lower(text, target="coreml").text, seconds=20)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (SORT.replace("is_stable = true", UNSTABLE), RANKS),  # equal keys may come in any order
+        (SORT.replace("LT", "LE"), RANKS),  # no order: an element would come before itself
+        (SORT.replace("LT", "GT"), RANKS),
+        (SORT, RANKS.replace("compare LT", "compare LE", 1)),  # equal keys get the rank of the last of them
+        (SORT, RANKS.replace("compare EQ", "compare GE", 1)),
+    ],
+)
+def test_another_order_is_not_derived(first, second):
+    """Or one that is open."""
+    assert not derive(first, second, seconds=5)
+
+
+def test_floats_without_a_total_order_have_no_ranks():
+    """A NaN has no place among floats that LT compares, so that what a sort gives then is not said."""
+    text = jax.jit(jnp.argsort).lower(jnp.zeros(64)).as_text()
+    lowered = hl.lower(text, target="coreml").text
+    [order] = set(re.findall("compare  *LT, .*TOTALORDER.*", text))
+    plain = text.replace(order, order.replace(", TOTALORDER", ", FLOAT"))
+    assert plain != text
+    assert not derive(plain, lowered, seconds=5)
