@@ -29,7 +29,7 @@ RowAt: TypeAlias = Callable[[At, Term], Terms]
 
 
 def sort(at: At) -> Pull:
-    """The row that p[dimension] rows come before: by ranks, written out if rows are few, else a function of all rows."""
+    """The row that p[dimension] rows stand before: by ranks, written out if few, else a function of all rows."""
     try:
         return (yield from _ordered(at))
     except Beyond as reason:
