@@ -199,11 +199,12 @@ BROKEN = {
     "sorts, any": [
         (sorting, "z3.And(z3.Not(behind), other < own)", "z3.Not(behind)"),
         (sorting, "(inner, theirs, mine)", "(inner, mine, theirs)"),
+        (sorting, '"GT", first[0], second[0]', '"LT", first[0], second[0]'),
         (sorting, "number(1), number(0)), bound", "number(0), number(1)), bound"),
         (folding, "    last = greatest(at, which, z3.simplify(rank == place), total)", "    last = place"),
     ],
     "sorts, written out": [
-        (sorting, "from _before(at, back, front)", "from _before(at, front, back)"),
+        (sorting, "from given.before(at, back, front)", "from given.before(at, front, back)"),
         (sorting, "range(last, 0, -1)", "range(last, 1, -1)"),
         (sorting, "terms[at.result] for terms in rows", "terms[0] for terms in rows"),
     ],

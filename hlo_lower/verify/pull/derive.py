@@ -41,6 +41,7 @@ PULLS: Mapping[str, Callable[[At], Pull]] = {
     "stablehlo.dot_general": folding.dot_general,
     "stablehlo.scatter": folding.scatter,
     "stablehlo.sort": sorting.sort,
+    "chlo.top_k": sorting.top_k,
     "stablehlo.map": congruence.map_,
     "stablehlo.custom_call": congruence.custom_call,
     "stablehlo.while": loops.while_,

@@ -27,6 +27,7 @@ from hlo_lower.verify.pull.terms import (
     chosen,
     element_of,
     number,
+    remainders_in,
     sort_of,
     symbols_of,
 )
@@ -416,7 +417,7 @@ class Prover:
 
     def _asked(self, goal: Term, seconds: float) -> bool | None:
         solver = z3.Solver()
-        solver.add(goal, *self.assumptions)
+        solver.add(goal, *self.assumptions, *remainders_in([goal]))
         pending, told, greatest = [goal, *self.assumptions], set[int](), list[tuple[Term, Greatest]]()
         self.model, until = None, monotonic() + seconds
         places: list[tuple[Term, int]] = []

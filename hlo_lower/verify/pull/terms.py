@@ -102,11 +102,11 @@ MOST_PARTS = 100_000
 """Parts of terms that are walked through; it takes a second."""
 
 
-def applications_in(terms: Iterable[Term]) -> list[Term]:
-    """The applications of function symbols within some terms, and the constants, each once.
+def parts_of(terms: Iterable[Term]) -> list[Term]:
+    """Some terms and all that stands within them, each once.
 
     Raises:
-      Beyond: the terms have more than `MOST_PARTS` parts.
+      Beyond: they have more than `MOST_PARTS` parts.
     """
     pending, done, found = list(terms), set[int](), list[Term]()
     while pending:
@@ -115,9 +115,36 @@ def applications_in(terms: Iterable[Term]) -> list[Term]:
             done.add(term.get_id())
             if len(done) > MOST_PARTS:
                 raise Beyond(f"a term of more than {MOST_PARTS:,} parts")
-            if term.decl().kind() == z3.Z3_OP_UNINTERPRETED:
-                found.append(term)
+            found.append(term)
             pending += term.children()
+    return found
+
+
+def applications_in(terms: Iterable[Term]) -> list[Term]:
+    """The applications of function symbols within some terms, and the constants, each once."""
+    return [term for term in parts_of(terms) if term.decl().kind() == z3.Z3_OP_UNINTERPRETED]
+
+
+def remainders_in(terms: Iterable[Term]) -> list[Term]:
+    """That x rem y = x - (x / y) * y, of those remainders within some terms of which the quotient is there, too."""
+    quotient_of = {
+        z3.Z3_OP_BSREM: z3.Z3_OP_BSDIV,
+        z3.Z3_OP_BUREM: z3.Z3_OP_BUDIV,
+        z3.Z3_OP_BSREM_I: z3.Z3_OP_BSDIV_I,
+        z3.Z3_OP_BUREM_I: z3.Z3_OP_BUDIV_I,
+    }
+    parts = parts_of(terms)
+    quotients = {
+        (term.decl().kind(), *(child.get_id() for child in term.children())): term
+        for term in parts
+        if term.decl().kind() in quotient_of.values()
+    }
+    found: list[Term] = []
+    for term in parts:
+        kind = quotient_of.get(term.decl().kind())
+        quotient = None if kind is None else quotients.get((kind, *(child.get_id() for child in term.children())))
+        if quotient is not None:
+            found.append(term == term.arg(0) - quotient * term.arg(1))
     return found
 
 

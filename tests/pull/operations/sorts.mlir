@@ -1,5 +1,6 @@
 func.func public @main(%x: tensor<2x5xi8>, %y: tensor<2x5xi8>, %f: tensor<6xf32>, %t: tensor<2xi1>)
-    -> (tensor<2x5xi8>, tensor<2x5xi8>, tensor<6xi32>, tensor<5x2xi8>, tensor<2xi1>, tensor<2x5xi8>) {
+    -> (tensor<2x5xi8>, tensor<2x5xi8>, tensor<6xi32>, tensor<5x2xi8>, tensor<2xi1>, tensor<2x5xi8>, tensor<3xf32>, tensor<3xi32>,
+    tensor<2x2xi8>, tensor<2x2xi32>) {
   %s:2 = "stablehlo.sort"(%x, %y) <{dimension = 1 : i64, is_stable = true}> ({
   ^bb0(%a: tensor<i8>, %b: tensor<i8>, %c: tensor<i8>, %d: tensor<i8>):
     %0 = stablehlo.compare GT, %a, %b, SIGNED : (tensor<i8>, tensor<i8>) -> tensor<i1>
@@ -31,6 +32,9 @@ func.func public @main(%x: tensor<2x5xi8>, %y: tensor<2x5xi8>, %f: tensor<6xf32>
     %4 = stablehlo.or %0, %3 : tensor<i1>
     stablehlo.return %4 : tensor<i1>
   }) : (tensor<2x5xi8>, tensor<2x5xi8>) -> (tensor<2x5xi8>, tensor<2x5xi8>)
-  return %s#0, %s#1, %g#1, %u, %v, %one#0
-    : tensor<2x5xi8>, tensor<2x5xi8>, tensor<6xi32>, tensor<5x2xi8>, tensor<2xi1>, tensor<2x5xi8>
+  %k, %at = chlo.top_k(%f, k = 3) : tensor<6xf32> -> (tensor<3xf32>, tensor<3xi32>)
+  %l, %to = chlo.top_k(%x, k = 2) : tensor<2x5xi8> -> (tensor<2x2xi8>, tensor<2x2xi32>)
+  return %s#0, %s#1, %g#1, %u, %v, %one#0, %k, %at, %l, %to
+    : tensor<2x5xi8>, tensor<2x5xi8>, tensor<6xi32>, tensor<5x2xi8>, tensor<2xi1>, tensor<2x5xi8>, tensor<3xf32>,
+      tensor<3xi32>, tensor<2x2xi8>, tensor<2x2xi32>
 }
