@@ -3,6 +3,10 @@
     python scripts/mutants.py --runs 1000 --seed 0 --jobs 2 --out mutants
     python scripts/mutants.py --runs 1000 --seed 0 --jobs 2 --out mutants --resume
     python scripts/mutants.py --rejudge 0,4 --out mutants      # those that verify let pass, with the code as it is now
+    python scripts/mutants.py --runs 5000 --derive --lowered litert,iree --out laws     # of the laws alone
+
+With --lowered the mutants are of what a module becomes for a target, and are compared with the module. With --derive
+the laws alone are on trial: 0 is "derived" and 4 is "open".
 
 Modules are small programs of `mutating/programs.py` and, with --modules, files of a folder. Each mutant has one
 mutation (`mutating/operators.py`); operators take turns. The truth comes from an evaluator in NumPy on inputs aimed at
@@ -18,13 +22,14 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
 from absl import app, flags
 from mutating.campaign import Record, begin, rejudged, report_lines, tried, wrong
 from mutating.making import planned
-from mutating.modules import read_modules
+from mutating.modules import lowered, read_modules
 
 _RUNS = flags.DEFINE_integer("runs", 200, "Mutants to make.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of the first mutant; mutant i has seed + i.", lower_bound=0)
@@ -35,6 +40,8 @@ _MODULES = flags.DEFINE_string("modules", "", "A folder of modules to mutate, to
 _LARGEST = flags.DEFINE_integer("largest", 16_000, "Bytes above which a file of --modules is left out.")
 _ONLY = flags.DEFINE_list("only", [], "Of the small programs only these.")
 _REJUDGE = flags.DEFINE_list("rejudge", [], "Make no mutants; judge again those of these exit codes.")
+_LOWERED = flags.DEFINE_list("lowered", [], "Targets: mutate what the modules become for them.")
+_DERIVE = flags.DEFINE_boolean("derive", False, "Ask whether they are derived to be equal, not `verify`.")
 _SECONDS = flags.DEFINE_float(
     "seconds", 14.0, "Of a processor, to seek a witness for one mutant that verify lets pass."
 )
@@ -58,8 +65,10 @@ def main(argv: Sequence[str]) -> int:
             record = Record(**json.loads(line))
             records[record.seed] = record
     modules = read_modules(_MODULES.value, _LARGEST.value, _ONLY.value)
+    modules, before = lowered(modules, _LOWERED.value) if _LOWERED.value else (modules, {})
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
-    with ProcessPoolExecutor(_JOBS.value, get_context("spawn"), begin, (modules, _SECONDS.value)) as pool:
+    start = partial(begin, derives=_DERIVE.value)
+    with ProcessPoolExecutor(_JOBS.value, get_context("spawn"), start, (modules, before, _SECONDS.value)) as pool:
         if _REJUDGE.value:
             codes = {int(code) for code in _REJUDGE.value}
             tasks = [pool.submit(rejudged, record) for record in records.values() if record.code in codes]

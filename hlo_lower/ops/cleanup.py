@@ -1,14 +1,18 @@
 """Erase what a lowering left dead: pure producers and private functions, and nothing that was dead before."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.ops.purity import PURE_OPS
 
 
-def erase(graph: Graph, node: Node) -> set[str]:
+def erase(graph: Graph, node: Node, tell: Callable[[Node], None] | None = None) -> set[str]:
     """Erase a node that has been replaced, and the pure producers that only it used.
+
+    Args:
+      graph, node: the node, and its module.
+      tell: told of each producer before it goes, and of what stands in it.
 
     Returns:
       The functions of which a call was erased with them, for `erase_uncalled`.
@@ -28,6 +32,9 @@ def erase(graph: Graph, node: Node) -> set[str]:
         inner, taken = _taken(producer)
         called |= inner
         pending |= taken
+        if tell is not None:
+            for op in mlir.walked(producer):
+                tell(Node(op))
         producer.erase()
     return called
 

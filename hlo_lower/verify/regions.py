@@ -64,6 +64,9 @@ ANCHORS = frozenset({names.SCATTER, names.GATHER, names.WHILE, names.SORT, names
 WRITING = (names.WHILE, names.DYNAMIC_UPDATE_SLICE)
 """Operations that write a value part by part."""
 
+RUNS_WITH_A_ROUNDING = 8
+"""Of a wide region so many runs have to be rounded as those of the narrow one that differ, were they drawn alike."""
+
 CUT_BYTES = 1 << 28
 """Bytes of results up to which values are compared to cut a region."""
 
@@ -432,6 +435,14 @@ class RegionJudge:
         if not is_aimed or (wide is not narrow and not _moved(narrow, wide, judged)):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
+        alone = self._judge(narrow)
+        if wide is not narrow and alone.failures and alone.is_rounding and not self._terms.reassociated:
+            share = len(alone.failures) / alone.runs
+            if share * judged.runs < RUNS_WITH_A_ROUNDING:
+                told = (
+                    f"alone the pieces are rounded otherwise in {share:.0%} of the runs, too few for {judged.runs} runs"
+                )
+                return replace(found, status="only run", reason=told)
         return _unless_missed(found)
 
     def _within(

@@ -47,13 +47,17 @@ class Record:
 
 Tried = tuple[Record, tuple[str, str]]
 _modules: dict[str, str] = {}
+_before: dict[str, str] = {}
 _limits: list[float] = []
+_how: dict[str, bool] = {}
 
 
-def begin(modules: Mapping[str, str], seconds: float) -> None:
-    """Tell a process what there is to mutate."""
+def begin(modules: Mapping[str, str], before: Mapping[str, str], seconds: float, *, derives: bool = False) -> None:
+    """Tell a process what there is to mutate, with what mutants are compared where it is something else, and how."""
     _modules.update(modules)
+    _before.update({**modules, **before})
     _limits[:] = [seconds]
+    _how["derives"] = derives
 
 
 def tried(operator: str, seed: int, names: list[str]) -> Tried:
@@ -61,11 +65,11 @@ def tried(operator: str, seed: int, names: list[str]) -> Tried:
     found = made(_modules, operator, seed, names)
     if found is None:
         return Record(seed, operator), ("", "")
-    before = _modules[found.module]
-    record = Record(seed, operator, found.module, f"{found.op}: {found.what}", **judged(before, found.text))
-    truth = _truth(found, before, QUICK)
+    before, unchanged = _before[found.module], _modules[found.module]
+    record = Record(seed, operator, found.module, f"{found.op}: {found.what}", **judged(before, found.text, **_how))
+    truth = _truth(found, unchanged, QUICK)
     if truth.truth == "unknown" and record.code == 0:
-        truth = _truth(found, before, _limits[0])
+        truth = _truth(found, unchanged, _limits[0])
     return _with_truth(record, truth), (before, found.text)
 
 
@@ -86,10 +90,10 @@ def rejudged(record: Record) -> Tried:
     found = mutant(record.module, _modules[record.module], record.operator, record.seed) if record.module else None
     if found is None:
         return record, ("", "")
-    texts = _modules[record.module], found.text
-    record = replace(record, **judged(*texts))
+    texts = _before[record.module], found.text
+    record = replace(record, **judged(*texts, **_how))
     if record.code == 0 and record.truth == "unknown":
-        record = _with_truth(record, _truth(found, texts[0], _limits[0]))
+        record = _with_truth(record, _truth(found, _modules[record.module], _limits[0]))
     return record, texts
 
 

@@ -1,8 +1,9 @@
 """The modules that are mutated."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import hlo_lower as hl
 from hlo_lower.ir import mlir
 from mutating.evaluator import BadInput, Module, Unsupported
 from mutating.inputs import Inputs
@@ -19,6 +20,20 @@ def read_modules(folder: str, largest: int, only: Sequence[str]) -> dict[str, st
             if _runs(text):
                 texts[f"{path.parent.name}.{path.stem}"] = text
     return texts
+
+
+def lowered(modules: Mapping[str, str], targets: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """What modules become for targets and the evaluator can run, and the modules themselves, both by one name."""
+    after, before = dict[str, str](), dict[str, str]()
+    for name, text in modules.items():
+        for target in targets:
+            try:
+                found = hl.lower(text, target=target).text
+            except hl.HloLowerError:
+                continue
+            if _runs(found):
+                after[f"{name}.{target}"], before[f"{name}.{target}"] = found, text
+    return after, before
 
 
 def _runs(text: str) -> bool:

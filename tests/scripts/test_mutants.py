@@ -97,7 +97,7 @@ def test_a_dozen_mutants(by_numpy_alone, monkeypatch):
     """The judge is wrong about none of them."""
     monkeypatch.setattr(campaign, "judged", judging.judge)
     modules = {name: program_text(name) for name in ("relu6", "pads")}
-    campaign.begin(modules, 0.5)
+    campaign.begin(modules, {}, 0.5)
     records = [campaign.tried(*planned)[0] for planned in making.planned(modules, 12, 5)]
     assert [record.line() for record in records if campaign.wrong(record)] == []
     assert "differs" in {record.truth for record in records}

@@ -92,6 +92,7 @@ class Engine:
         self._tried: dict[tuple[Hashable, bool], dict[str, Cause]] = {}
         self.uncalled: set[str] = set()
         self.builds_parts = False
+        self.tell_erased: Callable[[Node], None] | None = None
 
     @cached_property
     def _later(self) -> Later:
@@ -276,7 +277,7 @@ class Engine:
             self.uncalled.add(name)
         for reader in subject.readers:
             reader.raw.erase()
-        self.uncalled |= erase(self._context.graph, subject.node)
+        self.uncalled |= erase(self._context.graph, subject.node, self.tell_erased)
 
     # --- errors ---
 
@@ -469,7 +470,14 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
         return ()
     engine, changes = Engine(context), list[Change | None]()
     places = {subject.node: place for place, subject in enumerate(found)}
-    gone: set[int] = set()  # ops within one that was replaced: what it became may hold copies of them
+    # Ops within one that was replaced, or read by it alone: what it became may hold others of their kind.
+    gone: set[int] = set()
+
+    def note_erased(node: Node) -> None:
+        if node in places:
+            gone.add(places.pop(node))
+
+    engine.tell_erased = note_erased
     with mlir.active(context.graph.context):
         for place, subject in enumerate(found):
             if place in gone:

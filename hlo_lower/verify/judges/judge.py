@@ -114,6 +114,7 @@ class Judgement:
       excluded: judges that were left out of some or all runs, each with the reason.
       failures: runs in which the pieces differ.
       outputs: numbers of the outputs that differ in them.
+      is_rounding: whether no more differs in them than roundings may.
       seen: distinct values at each place of `Pieces.seen`, over all runs.
       doubt: inputs for which the solver has the pieces differ, though runs of them do not.
       is_late: whether runs took too long.
@@ -130,6 +131,7 @@ class Judgement:
     excluded: tuple[str, ...] = ()
     failures: list[Run] = field(default_factory=list[Run])
     outputs: set[int] = field(default_factory=set[int])
+    is_rounding: bool = True
     doubt: tuple[Array, ...] | None = None
     seen: list[set[bytes]] = field(default_factory=list[set[bytes]])
     is_late: bool = False
@@ -376,6 +378,7 @@ class _Case:
             difference = self._compare(name, expected, actual, run, agrees_with_another=number > 0)
             if difference is not None:
                 found.outputs.add(difference.result)
+                found.is_rounding = found.is_rounding and _may_be_rounding(expected, actual)
                 return f"{name} says {difference}"
         known = [share if not _is_all_nan(one) else 1.0 for share, one in zip(self._vague_now, actual, strict=True)]
         self._vague = list(map(min, self._vague, known))
