@@ -11,7 +11,7 @@ SOFTMAX = """func.func public @main(%x: tensor<3x5xbf16>) -> tensor<3x5xbf16> {
 
 
 def test_a_constant_whose_reader_takes_another_type_is_lowered_in_that():
-    """LiteRT refuses infinite constants, and bf16: the first constant is erased with its reader, which gets one of f32."""
+    """LiteRT refuses infinite constants, and bf16: the reader of the first constant gets one of f32."""
     lowered = hl.lower(SOFTMAX, target="litert")
     assert "0xFF80" not in lowered.text
     assert lowered.refused == ()
