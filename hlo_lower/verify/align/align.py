@@ -347,8 +347,9 @@ class Aligner:
         forced = self._forced.get(x)
         if forced is not None and pair.second.is_own(forced) and self._may_be(pair, x, forced):
             return forced, ""
-        roots = pair.second.roots
-        for place in pair.first.root_places.get(x, ()):
+        places = pair.first.root_places.get(x, ())
+        roots = pair.second.roots if places else ()
+        for place in places:
             if place < len(roots) and self._may_be(pair, x, roots[place]):
                 return roots[place], _root_name(pair, place)
         if how == "look":
@@ -437,6 +438,8 @@ class _Readers:
         self._is_loose = any(has_float_conversions(side.program, side.body) for side in sides)
         self._looks = [Looks(s.program, s.live, s.numbers, s.table) for s in sides] if self._is_loose else []
         self._seen = (-1, -1)
+        self._open: dict[Hashable, list[Op]] = {}
+        self._kinds: dict[Op, Hashable] = {}
         self._ops: dict[Hashable, list[Op]] = defaultdict(list)
         for op in pair.second.live:
             self._ops[self._kind(pair.second, op)].append(op)
@@ -452,17 +455,26 @@ class _Readers:
         if state == self._seen:
             return
         self._seen = state
+        self._open.clear()
         matched: dict[Hashable, Hashable] = {}
         for looks, side in zip(self._looks, (self._pair.first, self._pair.second), strict=False):
             looks.look(partial(self._pair.is_matched, side), matched)
 
     def alike(self, user: Op, value: ValueId) -> Iterator[tuple[Op, int]]:
         """Ops of the same kind that the first body has not, with each place at which the value is read."""
-        for other in self._ops.get(self._kind(self._pair.first, user), ()):
-            if any(not self._pair.first.has(self._pair.second.numbers[r]) for r in other.results):
+        kind = self._kind(self._pair.first, user)
+        if kind not in self._open:
+            self._open[kind] = [other for other in self._ops.get(kind, ()) if self._is_open(other)]
+        for other in self._open[kind]:
+            if self._is_open(other):
                 for place, read in enumerate(user.inputs):
                     if read == value:
                         yield other, place
+
+    def _is_open(self, other: Op) -> bool:
+        """Whether the first body has not all that an op of the second one gives."""
+        first, second = self._pair.first, self._pair.second
+        return any(not first.has(second.numbers[r]) for r in other.results)
 
     def read(self, other: Op, place: int, like: ValueId) -> ValueId | None:
         """What an op of the second body reads at a place, as a value of the type of one of the first body."""
@@ -488,8 +500,11 @@ class _Readers:
         return self._looks[1].values.get(key, ())
 
     def _kind(self, side: Side, op: Op) -> Hashable:
-        types = (loose_type(side.program, r) if self._is_loose else side.program.types[r] for r in op.results)
-        return op.name, op.attributes, len(op.inputs), tuple(types)
+        found = self._kinds.get(op)
+        if found is None:
+            types = (loose_type(side.program, r) if self._is_loose else side.program.types[r] for r in op.results)
+            found = self._kinds[op] = op.name, op.attributes, len(op.inputs), tuple(types)
+        return found
 
 
 # --- regions ---
