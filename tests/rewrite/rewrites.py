@@ -1,0 +1,44 @@
+"""What tests of rewrites share: modules as text, what two versions give, and cases for the sweep."""
+
+import numpy as np
+import pytest
+
+from hlo_lower.verify.run import Executable
+
+
+def swept(cases, *now):
+    """Cases of which only these run by default, the others in the sweep."""
+    return [case if case in now else pytest.param(case, marks=pytest.mark.sweep) for case in cases]
+
+
+def main(takes, body, returned):
+    """A module of one function: `main("%x: tensor<4xf32>", "%r = ...", "%r : tensor<4xf32>")`."""
+    gives = returned.partition(" : ")[2]
+    return f"func.func public @main({takes}) -> ({gives}) {{\n  {body}\n  return {returned}\n}}\n"
+
+
+def text_of(module):
+    """The text of a module: of one that is exported, of a lowered one, or itself."""
+    if isinstance(module, str):
+        return module
+    return module.stablehlo if hasattr(module, "stablehlo") else str(module.mlir_module())
+
+
+def results(module, *values, rounding="quick"):
+    """What XLA gives for a module."""
+    return Executable(text_of(module), rounding).run([*values])
+
+
+def bits(array, *, any_nan):
+    """The bits of an array; of NaN, if any is as good as another, those of one."""
+    if any_nan and array.dtype.kind not in "iubc":
+        is_nan = np.isnan(array.astype(np.float64))
+        array = np.where(is_nan, np.full_like(array, np.nan), array)
+    return array.dtype, array.shape, array.tobytes()
+
+
+def assert_same(source, lowered, *values, any_nan=False, rounding="quick"):
+    """Both versions give the same bits."""
+    for pair in zip(*(results(m, *values, rounding=rounding) for m in (source, lowered)), strict=True):
+        expected, found = (bits(array, any_nan=any_nan) for array in pair)
+        assert expected == found, pair
