@@ -5,14 +5,21 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-
-import hlo_lower as hl
+from rewrites import main
+from rule_examples import target
 
 NONE = {"complex<f32>": "none", "complex<f64>": "none"}
-NO_COMPLEX = hl.Target("real_only", refused={"stablehlo.scatter": "lowered"}, refused_dtypes=NONE)
-NO_FFT = hl.Target("real_only", refused={"stablehlo.scatter": "lowered", "stablehlo.fft": "none"}, refused_dtypes=NONE)
+NO_COMPLEX = target("real_only", refused_dtypes=NONE)
+NO_FFT = target("real_only", "fft", refused_dtypes=NONE)
 
 SPECIAL = np.array([0.0, -0.0, 1, -2.25, np.inf, -np.inf, np.nan, 1e-40, 3e38, 1e-20, 0.99999994, 88.7, -7.1], "f4")
+
+
+def of_parts(real, imag, dtype="complex64"):
+    """Complex numbers of two arrays."""
+    found = np.empty(np.shape(real), dtype)
+    found.real, found.imag = real, imag
+    return found
 
 
 def special(count=2000, seed=0, dtype="complex64"):
@@ -20,30 +27,21 @@ def special(count=2000, seed=0, dtype="complex64"):
     rng = np.random.default_rng(seed)
     parts = rng.standard_normal((2, count)) * 10.0 ** rng.uniform(-12, 12, (2, count))
     pairs = np.repeat(SPECIAL, len(SPECIAL)), np.tile(SPECIAL, len(SPECIAL))
-    found = np.empty(len(pairs[0]) + count, dtype)
-    found.real, found.imag = (np.concatenate([a, b]) for a, b in zip(pairs, parts, strict=True))
-    return found
+    return of_parts(*(np.concatenate(own) for own in zip(pairs, parts, strict=True)), dtype)
 
 
-def numbers(rng, shape):
-    """Random numbers, some of them real, zero or special."""
-    found = np.empty(shape, np.complex64)
-    found.real, found.imag = rng.standard_normal((2, *shape)).astype(np.float32)
-    flat = found.reshape(-1)
-    for k in range(0, flat.size, 5):
-        flat[k] = complex(rng.choice(SPECIAL[:4]), rng.choice(SPECIAL[:4]))
-    return found
+def arguments(rng):
+    """Two tensors of random numbers, some of them real or zero, and indices."""
+    found = [of_parts(*rng.standard_normal((2, 4, 4)).astype(np.float32)) for _ in range(2)]
+    for numbers in found:
+        numbers.reshape(-1)[::5] = of_parts(*rng.choice(SPECIAL[:4], (2, 4)))
+    return *found, rng.integers(0, 4, 4).astype(np.int32)
 
 
 def looped(x, y, count):
     """A loop whose number of trips is not known."""
     step = lambda state: (state[0] + 1, state[1] * y - state[1][::-1])  # noqa: E731
     return lax.while_loop(lambda state: state[0] < count, step, (jnp.int32(0), x))[1]
-
-
-def sorted_by_real(x):
-    """An axis in the order of the real parts."""
-    return lax.sort((jnp.real(x), x), dimension=1, num_keys=1)[1]
 
 
 @jax.jit
@@ -88,7 +86,7 @@ OPS = {
     "loop": lambda x, y, i: looped(x, y, i[1]),
     "branch": lambda x, y, i: lax.cond(i[0] > 1, lambda: x * y, lambda: x - y),
     "call": lambda x, y, i: called(x, y),
-    "sort": lambda x, y, i: sorted_by_real(x),
+    "sort": lambda x, y, i: lax.sort((jnp.real(x), x), dimension=1, num_keys=1)[1],
     "barrier": lambda x, y, i: sum(lax.optimization_barrier((x, y))),
 }
 
@@ -109,27 +107,18 @@ def program(rng, length=6):
 
 def exported(function, *given):
     """A function as a module."""
-    return jax.export.export(jax.jit(function, keep_unused=True))(
-        *(jax.ShapeDtypeStruct(v.shape, v.dtype) for v in given)
-    )
+    shapes = (jax.ShapeDtypeStruct(v.shape, v.dtype) for v in given)
+    return jax.export.export(jax.jit(function, keep_unused=True))(*shapes)
 
 
-def arguments(rng):
-    """Two tensors and indices."""
-    return numbers(rng, (4, 4)), numbers(rng, (4, 4)), rng.integers(0, 4, 4).astype(np.int32)
-
-
-def one_op(name, count, operands=1, element="f32", result=None):
+def one_op(name, count, operands=1, element="f32"):
     """A module of one elementwise op of complex numbers."""
     given = f"tensor<{count}xcomplex<{element}>>"
-    gives = f"tensor<{count}x{element}>" if name in ("abs", "real", "imag") else result or given
+    gives = f"tensor<{count}x{element}>" if name in ("abs", "real", "imag") else given
     names = [f"%x{k}" for k in range(operands)]
-    listed = ", ".join(f"{x}: {given}" for x in names)
-    return (
-        f"func.func public @main({listed}) -> {gives} {{\n"
-        f'  %r = "stablehlo.{name}"({", ".join(names)}) : ({", ".join([given] * operands)}) -> {gives}\n'
-        f"  return %r : {gives}\n}}"
-    )
+    types = ", ".join([given] * operands)
+    body = f'%r = "stablehlo.{name}"({", ".join(names)}) : ({types}) -> {gives}'
+    return main(", ".join(f"{x}: {given}" for x in names), body, f"%r : {gives}")
 
 
 def parts(array):

@@ -5,10 +5,13 @@ import pytest
 
 from hlo_lower.verify.run import Executable
 
+slow = pytest.mark.sweep
+
 
 def swept(cases, *now):
-    """Cases of which only these run by default, the others in the sweep."""
-    return [case if case in now else pytest.param(case, marks=pytest.mark.sweep) for case in cases]
+    """Cases, each an argument or a tuple of several, of which only these run by default, the others in the sweep."""
+    several = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*own, marks=() if (own if len(own) > 1 else own[0]) in now else slow) for own in several]
 
 
 def main(takes, body, returned):
