@@ -15,6 +15,7 @@ from rewrites import main
 
 Function = Callable[..., Any]
 F8, I8, L8, B8, INT, F = ("float32", 8), ("int32", 8), ("int64", 8), ("uint8", 8), ("int32",), ("float32",)
+T8 = "tensor<8xf32>"
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,14 @@ def branches(last: Function) -> Function:
     return lambda k, a, b: lax.switch(k, [lax.add, lax.sub, last], a, b)
 
 
-def rare(number: int, op: Function) -> Function:
+def rare(number: int, op: str) -> str:
     """A branch that is taken for one number."""
-    return lambda k, a, b: lax.cond(k == number, op, lax.add, a, b)
+    branch = f"{{ %x = stablehlo.{op} : {T8} stablehlo.return %x : {T8} }}"
+    other = f"{{ %x = stablehlo.add %a, %b : {T8} stablehlo.return %x : {T8} }}"
+    body = f"""%n = stablehlo.constant dense<{number}> : tensor<i32>
+  %is = stablehlo.compare EQ, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %r = "stablehlo.if"(%is) ({branch}, {other}) : (tensor<i1>) -> {T8}"""
+    return main(f"%k: tensor<i32>, %a: {T8}, %b: {T8}", body, f"%r : {T8}")
 
 
 def less(compare: Function) -> Function:
@@ -159,10 +165,10 @@ def less(compare: Function) -> Function:
     return lambda a, b: lax.select(compare(a, b), -a, b)
 
 
-RARE = rare(123456, lax.sub)
+RARE = rare(123456, "subtract %a, %b")
 pair("last_branch", branches(lax.max), branches(lax.min), INT, F8, F8)
-pair("rare_branch", RARE, rare(123456, lambda a, b: b - a), INT, F8, F8)
-pair("branch_for_another_number", RARE, rare(123457, lax.sub), INT, F8, F8)
+PAIRS["rare_branch"] = Pair(RARE, rare(123456, "subtract %b, %a"))
+PAIRS["branch_for_another_number"] = Pair(RARE, rare(123457, "subtract %a, %b"))
 pair("selected_rarely", lax.neg, lambda a: where(a > 1e6, 1e6, -a), F8)
 pair("ties_of_floats", less(lax.lt), less(lax.le), F8, F8)
 pair("ties_of_integers", less(lax.lt), less(lax.le), I8, I8)
@@ -206,7 +212,6 @@ pair("other_start", loop(), loop(start=1), F8, F8)  # with the second iteration
 
 # --- attributes ---
 
-T8 = "tensor<8xf32>"
 ALIAS, DONOR, SHARDED = (
     "{tf.aliasing_output = 0 : i32}",
     "{jax.buffer_donor = true}",
