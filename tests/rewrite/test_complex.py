@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from complex_programs import NO_COMPLEX, NO_FFT, arguments, exported, one_op, parts, program, special
+from complex_programs import NO_COMPLEX, NO_FFT, OPS, arguments, one_op, parts, special
+from random_programs import exported, program
 from rewrites import main, swept
 
 import hlo_lower as hl
@@ -86,21 +87,19 @@ def test_what_is_not_exact_needs_the_float_mode():
     assert (str(one.reason["dtype"]), one.remedy) == ("complex<f32>", "--float-mode reassociate")
 
 
-@pytest.mark.parametrize("seed", swept(range(310), 0, 1, 2))
+@pytest.mark.parametrize("seed", swept(range(310), 1, 15, 19))
 def test_random_programs_are_the_same(seed):
-    """Loops, branches, calls, constants, moves and arithmetic; every tenth of many by the verification, too."""
+    """Loops, branches, calls, constants, moves and arithmetic; many are verified, too."""
     rng = np.random.default_rng(seed)
-    function, names = program(rng)
+    function, names = program(rng, OPS)
     given = arguments(rng)
     source = exported(function, *given)
-    for rounding in ("quick", "unfused"):  # the first one contracts products and sums by what stands beside them
-        runs = [one.run(list(given)) for one in both(source, rounding=rounding)]
-        if only_signs_of_zeros(*runs):  # XLA makes x of 0.0 + x
-            break
-    else:  # XLA contracts within its own product or quotient, and not of parts that it does not fuse
-        for one, other in zip(*runs, strict=True):
+    quick, unfused = ([one.run([*given]) for one in both(source, rounding=how)] for how in ("quick", "unfused"))
+    is_same = [only_signs_of_zeros(*runs) for runs in (quick, unfused)]  # XLA makes x of 0.0 + x
+    if not any(is_same):  # XLA contracts within its own product or quotient, and not of parts that it does not fuse
+        for one, other in zip(*unfused, strict=True):
             assert np.allclose(one, other, rtol=1e-6, atol=1e-30, equal_nan=True), names
-    if seed and seed % 10 == 0:
+    if seed % 5 == 0 and all(is_same):  # it contracts by what stands beside: then the verification sees that
         assert not hl.verify(source, hl.lower(source, target=NO_COMPLEX)).differs
 
 
