@@ -45,3 +45,17 @@ def assert_same(source, lowered, *values, any_nan=False, rounding="quick"):
     for pair in zip(*(results(m, *values, rounding=rounding) for m in (source, lowered)), strict=True):
         expected, found = (bits(array, any_nan=any_nan) for array in pair)
         assert expected == found, pair
+
+
+def fault(owner, name):
+    """A function of monkeypatch that puts a wrong step in place of one, which it is given first."""
+
+    def made(wrong):
+        def put(monkeypatch):
+            right = getattr(owner, name)
+            monkeypatch.setattr(owner, name, lambda *given, **how: wrong(right, *given, **how))
+
+        put.__name__ = wrong.__name__
+        return put
+
+    return made
