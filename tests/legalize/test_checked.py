@@ -174,8 +174,7 @@ def test_where_it_is_true_all_else_is_right(function, draws):
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize("name", ["stablehlo.add", "stablehlo.multiply", "stablehlo.convert"])
-def test_a_wrong_test_is_caught(name, monkeypatch):
+def test_a_wrong_test_is_caught(monkeypatch):
     """Where the test of an op is always true, the plain form is found to differ."""
     with jax.enable_x64(True):
         shape = jax.ShapeDtypeStruct((4,), np.int64)

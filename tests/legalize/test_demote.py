@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from rewrites import main
 
 import hlo_lower as hl
 from hlo_lower.base.errors import InputError, NotLoweredError
@@ -18,12 +19,21 @@ from hlo_lower.lowering.integers64.demotion import narrow_arguments, with_origin
 from hlo_lower.verify.bounds.compare import first_difference
 
 INT32, INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
-SCALARS = "%x: tensor<4xi64>, %y: tensor<4xi64>"
+EXTREMES = np.array([INT32.min, INT32.max, -1, 0], np.int64)
+X, ONE, F = "tensor<4xi64>", "tensor<i64>", "tensor<4xf64>"
 
 
-def module(body, arguments=SCALARS, result="tensor<4xi64>", more=""):
-    """A module whose main returns %r."""
-    return f"func.func public @main({arguments}) -> {result} {{\n{body}\n  return %r : {result}\n}}\n{more}"
+def module(*ops, result=X):
+    """A module of ops on %x and %y, whose main returns %r."""
+    return main(f"%x: {X}, %y: {X}", "\n  ".join(ops), f"%r : {result}")
+
+
+def constant(value, name="c", of=X):
+    """A constant."""
+    return f"%{name} = stablehlo.constant dense<{value}> : {of}"
+
+
+SUM = module(f"%r = stablehlo.add %x, %y : {X}")
 
 
 def demoted(text, name="module.mlir"):
@@ -36,156 +46,127 @@ def demoted(text, name="module.mlir"):
     return after, demotion
 
 
-def operations(demotion):
-    """The assumptions that are not about arguments."""
-    return [told for told in demotion.assumptions if not told.startswith("argument")]
-
-
 @pytest.fixture
 def same(results):
-    """Demote a module and compare with the original on arguments; gives what the demotion rests on."""
+    """Demote a module and compare with the original on arguments; the text, and the assumptions that are not about
+    arguments."""
 
     def check(text, *argument_lists):
         after, demotion = demoted(text)
         wrapped = with_original_signature(after, demotion)
         for arguments in argument_lists:
             assert first_difference(results(text, *arguments), results(wrapped, *arguments)) is None
-        return after, demotion
+        return after, [told for told in demotion.assumptions if not told.startswith("argument")]
 
     return check
 
 
-def test_what_is_shifted_out_of_a_number_that_fits_is_zero(same):
-    """JAX's random bits take the upper half of a counter, which of 32 bits are none."""
-    text = module(
-        "  %i = stablehlo.iota dim = 0 : tensor<4xi64>\n"
-        "  %c = stablehlo.constant dense<32> : tensor<4xi64>\n"
-        "  %h = stablehlo.shift_right_logical %i, %c : tensor<4xi64>\n"
-        "  %r = stablehlo.add %h, %i : tensor<4xi64>"
-    )
-    after, demotion = same(text, [np.zeros(4, np.int64), np.zeros(4, np.int64)])
-    assert "shift_right_logical" not in after
-    assert not any("shift" in told for told in demotion.assumptions)
+COMPARED = f"({X}, {X}) -> tensor<4xi1>"
+NO_ASSUMPTION = [
+    pytest.param(  # JAX's random bits take the upper half of a counter, which of 32 bits are none
+        module(
+            *(f"%i = stablehlo.iota dim = 0 : {X}", constant(32)),
+            *(f"%h = stablehlo.shift_right_logical %i, %c : {X}", f"%r = stablehlo.add %h, %i : {X}"),
+        ),
+        *("", "shift_right_logical"),
+        id="what is shifted out of a number that fits is zero",
+    ),
+    pytest.param(  # the sum wraps around only where it is not selected
+        module(
+            *(constant(0), constant(8, "d"), f"%n = stablehlo.compare LT, %x, %c : {COMPARED}"),
+            *(f"%s = stablehlo.add %x, %d : {X}", f"%r = stablehlo.select %n, %s, %x : tensor<4xi1>, {X}"),
+        ),
+        *("select", "no such text"),
+        id="a negative index is normalised",
+    ),
+    pytest.param(
+        module(
+            *(constant("0x123456789ABCDEF"), f"%m = stablehlo.multiply %x, %c : {X}"),
+            f"%r = stablehlo.convert %m : ({X}) -> tensor<4xi32>",
+            result="tensor<4xi32>",
+        ),
+        *("multiply", "no such text"),
+        id="what is cut off again",
+    ),
+    pytest.param(
+        module(constant(INT64.max), f"%r = stablehlo.minimum %x, %c : {X}"),
+        *("dense<2147483647>", "9223372036854775807"),
+        id="a bound out of range becomes the nearest",
+    ),
+    pytest.param(
+        module(constant(INT64.max), constant(INT64.min, "d"), f"%r = stablehlo.clamp %d, %x, %c : {X}"),
+        *("dense<-2147483648>", "-9223372036854775808"),
+        id="both bounds",
+    ),
+    pytest.param(
+        main(
+            f"%x: {X}",
+            f"{constant(INT64.max, of=ONE)} %r = stablehlo.reduce(%x init: %c) applies stablehlo.minimum "
+            f"across dimensions = [0] : ({X}, {ONE}) -> {ONE}",
+            f"%r : {ONE}",
+        ),
+        *("dense<2147483647>", "9223372036854775807"),
+        id="the start of a minimum becomes the nearest",
+    ),
+]
 
 
-EXTREMES = np.array([INT32.min, INT32.max, -1, 0], np.int64)
+@pytest.mark.parametrize(("text", "holds", "holds_no"), NO_ASSUMPTION)
+def test_what_needs_no_assumption(text, holds, holds_no, same):
+    """Results are the same at the ends of i32, and nothing is assumed but the range of arguments."""
+    count = text.partition(")")[0].count(X)
+    after, assumed = same(text, [EXTREMES] * count, [np.full(4, INT32.max)] * count)
+    assert assumed == []
+    assert holds in after
+    assert holds_no not in after
 
 
-def test_a_negative_index_is_normalised_without_an_assumption(same):
-    """select(i < 0, i + 8, i) needs none: the sum wraps around only where it is not selected."""
-    text = module(
-        "  %c = stablehlo.constant dense<0> : tensor<4xi64>\n"
-        "  %d = stablehlo.constant dense<8> : tensor<4xi64>\n"
-        "  %n = stablehlo.compare LT, %x, %c : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi1>\n"
-        "  %s = stablehlo.add %x, %d : tensor<4xi64>\n"
-        "  %r = stablehlo.select %n, %s, %x : tensor<4xi1>, tensor<4xi64>",
-        "%x: tensor<4xi64>",
-    )
-    _, demotion = same(text, [EXTREMES])
-    assert demotion.assumptions == ("argument 0 of @main: its values are in [-2147483648, 2147483647]",)
+def test_the_start_of_a_minimum_of_nothing_is_refused():
+    """It is what comes out."""
+    with pytest.raises(NotLoweredError, match="9223372036854775807"):
+        demoted(NO_ASSUMPTION[-1].values[0].replace(X, "tensor<0xi64>"))
 
 
 def test_a_sum_that_is_returned_is_assumed_to_fit(same, results):
     """x + y of two arguments may leave i32: that is told with its place, and without the assumption it is wrong."""
-    text = module("  %r = stablehlo.add %x, %y : tensor<4xi64>")
-    after, demotion = same(text, [np.arange(4), np.arange(4) - 9])
-    assert len(operations(demotion)) == 1
-    assert "stablehlo.add at module.mlir:2" in operations(demotion)[0]
+    _, [assumed] = same(SUM, [np.arange(4), np.arange(4) - 9])
+    assert "stablehlo.add at module.mlir:2" in assumed
+    after, demotion = demoted(SUM)
+    assert demotion.assumptions[0] == "argument 0 of @main: its values are in [-2147483648, 2147483647]"
     wrapped = with_original_signature(after, demotion)
-    assert first_difference(results(text, EXTREMES, EXTREMES), results(wrapped, EXTREMES, EXTREMES)) is not None
-
-
-def test_what_is_cut_off_again_needs_no_assumption(same):
-    """A product of which the low 32 bits alone are read is the same whatever it comes to."""
-    text = module(
-        "  %c = stablehlo.constant dense<0x123456789ABCDEF> : tensor<4xi64>\n"
-        "  %m = stablehlo.multiply %x, %c : tensor<4xi64>\n"
-        "  %r = stablehlo.convert %m : (tensor<4xi64>) -> tensor<4xi32>",
-        "%x: tensor<4xi64>",
-        "tensor<4xi32>",
-    )
-    _, demotion = same(text, [EXTREMES])
-    assert operations(demotion) == []
-
-
-@pytest.mark.parametrize(
-    ("body", "outcome"),
-    [
-        ("%r = stablehlo.minimum %x, %c : tensor<4xi64>", "dense<2147483647>"),
-        ("%r = stablehlo.clamp %d, %x, %c : tensor<4xi64>", "dense<-2147483648>"),
-    ],
-)
-def test_a_bound_out_of_range_becomes_the_nearest(same, body, outcome):
-    """A minimum with, or a clamp at, the ends of i64 is one with the ends of i32."""
-    ends = (
-        f"  %c = stablehlo.constant dense<{INT64.max}> : tensor<4xi64>\n"
-        f"  %d = stablehlo.constant dense<{INT64.min}> : tensor<4xi64>\n  "
-    )
-    after, demotion = same(module(ends + body, "%x: tensor<4xi64>"), [EXTREMES])
-    assert outcome in after
-    assert operations(demotion) == []
+    assert first_difference(results(SUM, EXTREMES, EXTREMES), results(wrapped, EXTREMES, EXTREMES)) is not None
 
 
 @pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE", "EQ", "NE"])
 @pytest.mark.parametrize("bound", [INT64.max, INT64.min, 1 << 31, -(1 << 31) - 1])
 def test_a_comparison_with_what_no_argument_reaches_is_decided(same, direction, bound):
     """It becomes its outcome, also for arguments at the ends of i32, where the nearest bound would be equal."""
-    text = module(
-        f"  %c = stablehlo.constant dense<{bound}> : tensor<4xi64>\n"
-        f"  %r = stablehlo.compare {direction}, %x, %c : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi1>",
-        "%x: tensor<4xi64>",
-        "tensor<4xi1>",
-    )
-    after, _ = same(text, [EXTREMES])
+    body = constant(bound), f"%r = stablehlo.compare {direction}, %x, %c : {COMPARED}"
+    after, _ = same(module(*body, result="tensor<4xi1>"), [EXTREMES, EXTREMES])
     assert "compare" not in after
 
 
-def test_the_start_of_a_minimum_becomes_the_nearest(same):
-    """A reduction by minimum that begins with the greatest i64 begins with the greatest i32."""
-    text = module(
-        f"  %c = stablehlo.constant dense<{INT64.max}> : tensor<i64>\n"
-        "  %r = stablehlo.reduce(%x init: %c) applies stablehlo.minimum across dimensions = [0]"
-        " : (tensor<4xi64>, tensor<i64>) -> tensor<i64>",
-        "%x: tensor<4xi64>",
-        "tensor<i64>",
-    )
-    after, demotion = same(text, [EXTREMES], [np.full(4, INT32.max)])
-    assert "dense<2147483647>" in after
-    assert operations(demotion) == []
-    with pytest.raises(NotLoweredError, match="9223372036854775807"):
-        demoted(text.replace("tensor<4xi64>", "tensor<0xi64>"))
-
-
-def after_constant(value, element, body):
-    """A body behind a constant %c of four such elements."""
-    return f"%c = stablehlo.constant dense<{value}> : tensor<4x{element}>\n  {body}"
-
-
-SHIFT_LEFT = "%r = stablehlo.shift_left %x, %c : tensor<4xi64>"
-SHIFT_RIGHT = "%r = stablehlo.shift_right_logical %x, %c : tensor<4xi64>"
-FROM_FLOAT = "%r = stablehlo.convert %c : (tensor<4xf64>) -> tensor<4xi64>"
-BITS = (
-    "%f = stablehlo.bitcast_convert %x : (tensor<4xi64>) -> tensor<4xf64>\n  %r = stablehlo.add %x, %x : tensor<4xi64>"
-)
+BITS = f"%f = stablehlo.bitcast_convert %x : ({X}) -> {F}", f"%r = stablehlo.add %x, %x : {X}"
 
 
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("%r = stablehlo.constant dense<4294967296> : tensor<4xi64>", "the constant 4294967296 does not fit"),
+        ([constant(4294967296, "r")], "the constant 4294967296 does not fit"),
         (BITS, "bits"),
-        ("%r = stablehlo.count_leading_zeros %x : tensor<4xi64>", "zeros"),
-        ("%r = stablehlo.popcnt %x : tensor<4xi64>", "may be negative"),
-        (after_constant(32, "i64", SHIFT_LEFT), "shifts by 32"),
-        ("%r = stablehlo.shift_left %x, %y : tensor<4xi64>", "more than 31"),
-        (after_constant(3, "i64", SHIFT_RIGHT), "the sign"),
-        (after_constant("1.0e10", "f64", FROM_FLOAT), "10000000000"),
-        ("%r = stablehlo.custom_call @my.hash(%x) : (tensor<4xi64>) -> tensor<4xi64>", "@my.hash"),
+        ([f"%r = stablehlo.count_leading_zeros %x : {X}"], "zeros"),
+        ([f"%r = stablehlo.popcnt %x : {X}"], "may be negative"),
+        ([constant(32), f"%r = stablehlo.shift_left %x, %c : {X}"], "shifts by 32"),
+        ([f"%r = stablehlo.shift_left %x, %y : {X}"], "more than 31"),
+        ([constant(3), f"%r = stablehlo.shift_right_logical %x, %c : {X}"], "the sign"),
+        ([constant("1.0e10", of=F), f"%r = stablehlo.convert %c : ({F}) -> {X}"], "10000000000"),
+        ([f"%r = stablehlo.custom_call @my.hash(%x) : ({X}) -> {X}"], "@my.hash"),
     ],
+    ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_what_would_be_wrong_is_refused(body, told):
     """Bits, shifts, constants and unknown calls: an error with the place and the reason, and the module as it was."""
-    graph = read(module(f"  {body}"), "module.mlir", contained=False)
+    graph = read(module(*body), "module.mlir", contained=False)
     before = to_text(graph)
     with pytest.raises(NotLoweredError, match="cannot be made 32 bits wide") as caught:
         demote_i64(graph)
@@ -203,43 +184,39 @@ def test_the_smallest_i64_that_a_fill_returns_is_refused():
         demoted(text)
 
 
-def programs():
-    """Functions of JAX with 64-bit indices, and their arguments."""
-    rng = np.random.default_rng(0)
-    cache, row, rows = (rng.standard_normal(s).astype(np.float32) for s in ((16, 4), (4,), (3, 4)))
-    table = rng.standard_normal((16, 4)).astype(np.float32)
-    far = np.array([-1, 15, 16, -17, INT32.max, INT32.min], np.int64)
-    yield "at_set", lambda c, p, r: c.at[p].set(r), [(cache, p, row) for p in far]
-    yield "index_copy", lambda c, i, r: c.at[i].set(r), [(cache, np.array(i), rows) for i in ([0, 0, 5], [-1, 99, 2])]
-    yield "add", lambda c, i, r: c.at[i].add(r), [(cache, np.array([1, 1, INT32.max]), rows)]
-    yield "embedding", lambda t, i: jnp.take(t, i, axis=0), [(table, far)]
-    yield "update_slice", lambda c, p, r: lax.dynamic_update_slice(c, r, (p, 0)), [(cache, p, rows) for p in far]
-    yield "argmax", lambda x: jnp.argmax(x, axis=0), [(cache,)]
-    yield "argsort", lambda x: jnp.argsort(x[:, 0]), [(cache,)]
-    yield "arange", lambda x: jnp.sum(x * jnp.arange(16)[:, None], axis=0), [(cache,)]
-    yield "loop", lambda n, x: lax.fori_loop(0, 5, lambda i, v: v.at[i].add(v[n]), x), [(np.int64(3), cache)]
-    yield "cond", lambda p, x: lax.cond(p > 3, lambda: x + p, lambda: x), [(np.int64(p), cache) for p in (3, 4)]
-    yield "unsigned", lambda u, x: x[jnp.minimum(u, np.uint64(15))], [(np.uint64(u), cache) for u in (0, 15, 2**32 - 1)]
-    yield "mod", lambda i, x: x[i % 16], [(i, cache) for i in far]
+RNG = np.random.default_rng(0)
+CACHE, ROW, ROWS = (RNG.standard_normal(shape).astype(np.float32) for shape in ((16, 4), (4,), (3, 4)))
+FAR = np.array([-1, 15, 16, -17, INT32.max, INT32.min], np.int64)
+PROGRAMS = {
+    "at_set": (lambda c, p, r: c.at[p].set(r), [(CACHE, p, ROW) for p in FAR]),
+    "index_copy": (lambda c, i, r: c.at[i].set(r), [(CACHE, np.array(i), ROWS) for i in ([0, 0, 5], [-1, 99, 2])]),
+    "add": (lambda c, i, r: c.at[i].add(r), [(CACHE, np.array([1, 1, INT32.max]), ROWS)]),
+    "embedding": (lambda t, i: jnp.take(t, i, axis=0), [(CACHE, FAR)]),
+    "update_slice": (lambda c, p, r: lax.dynamic_update_slice(c, r, (p, 0)), [(CACHE, p, ROWS) for p in FAR]),
+    "argmax": (lambda x: jnp.argmax(x, axis=0), [(CACHE,)]),
+    "argsort": (lambda x: jnp.argsort(x[:, 0]), [(CACHE,)]),
+    "arange": (lambda x: jnp.sum(x * jnp.arange(16)[:, None], axis=0), [(CACHE,)]),
+    "loop": (lambda n, x: lax.fori_loop(0, 5, lambda i, v: v.at[i].add(v[n]), x), [(np.int64(3), CACHE)]),
+    "cond": (lambda p, x: lax.cond(p > 3, lambda: x + p, lambda: x), [(np.int64(p), CACHE) for p in (3, 4)]),
+    "unsigned": (lambda u, x: x[jnp.minimum(u, np.uint64(15))], [(np.uint64(u), CACHE) for u in (0, 15, 2**32 - 1)]),
+    "mod": (lambda i, x: x[i % 16], [(i, CACHE) for i in FAR]),
+}
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize(("function", "calls"), [p[1:] for p in programs()], ids=[p[0] for p in programs()])
-def test_programs_compute_the_same(same, function, calls):
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_compute_the_same(same, name):
     """With 64-bit indices in and out of bounds, at the ends of i32, the demoted module gives the same bits."""
+    function, calls = PROGRAMS[name]
     with jax.enable_x64(True):
         text = jax.jit(function).lower(*calls[0]).as_text()
     same(text, *calls)
 
 
-def test_calls_and_donation_keep_their_places(same):
+def test_calls_and_donation_keep_their_places():
     """Private functions change with their callers, and attributes of arguments stand on the wrapper's arguments."""
-    text = module(
-        "  %r = func.call @double(%x) : (tensor<4xi64>) -> tensor<4xi64>",
-        "%x: tensor<4xi64> {tf.aliasing_output = 0 : i32}",
-        more="func.func private @double(%v: tensor<4xi64>) -> tensor<4xi64> {\n"
-        "  %d = stablehlo.add %v, %v : tensor<4xi64>\n  return %d : tensor<4xi64>\n}\n",
-    )
+    text = main(f"%x: {X} {{tf.aliasing_output = 0 : i32}}", f"%r = func.call @double(%x) : ({X}) -> {X}", f"%r : {X}")
+    text += f"func.func private @double(%v: {X}) -> {X} {{ %d = stablehlo.add %v, %v : {X} return %d : {X} }}"
     after, demotion = demoted(text)
     assert "tf.aliasing_output" in after
     wrapped = with_original_signature(after, demotion)
@@ -250,14 +227,12 @@ def test_calls_and_donation_keep_their_places(same):
 
 def test_arguments_are_checked_and_converted():
     """What fits becomes i32; what does not is an error with the argument's name, the value and its index."""
-    text = module("  %r = stablehlo.add %x, %y : tensor<4xi64>")
-    _, demotion = demoted(text)
+    _, demotion = demoted(SUM)
     narrowed = narrow_arguments([EXTREMES, np.arange(4)], demotion, "step")
     assert [np.int32, np.int32] == [array.dtype for array in narrowed]
     assert EXTREMES.tolist() == narrowed[0].tolist()
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="step: argument 1 holds 2147483648, which does not fit in i32") as caught:
         narrow_arguments([EXTREMES, np.array([0, 1, 1 << 31, 3])], demotion, "step")
-    assert "step: argument 1 holds 2147483648, which does not fit in i32" in str(caught.value)
     assert "at [2]" in str(caught.value)
     with pytest.raises(InputError, match="argument 1 is missing"):
         narrow_arguments([EXTREMES], demotion)
@@ -276,9 +251,24 @@ def test_an_exported_gets_the_new_signature():
     assert 1.0 == float(written[5]) == float(written.sum())
 
 
-def test_a_module_without_them_stays():
+WINDOW = f"""{constant("0.0", of="tensor<f64>")} %r = "stablehlo.reduce_window"(%x, %c) <{{
+    padding = dense<[[3, 0]]> : tensor<1x2xi64>, window_dimensions = array<i64: 4>}}> ({{
+  ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+    %s = stablehlo.add %a, %b : tensor<f64>
+    stablehlo.return %s : tensor<f64>
+  }}) : ({F}, tensor<f64>) -> {F}"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        main("%x: tensor<4xi32>", "%r = stablehlo.add %x, %x : tensor<4xi32>", "%r : tensor<4xi32>"),
+        main(f"%x: {F}", WINDOW, f"%r : {F}"),  # paddings and dimensions are attributes of 64 bits; f64 is no integer
+    ],
+    ids=["of 32 bits", "attributes of 64 bits"],
+)
+def test_a_module_without_them_stays(text):
     """Without 64-bit integers nothing is changed, and the summary says so."""
-    text = module("  %r = stablehlo.add %x, %x : tensor<4xi32>", "%x: tensor<4xi32>", "tensor<4xi32>")
     graph = read(text, contained=False)
     before = to_text(graph)
     demotion = demote_i64(graph)
@@ -287,28 +277,10 @@ def test_a_module_without_them_stays():
     assert demotion.summary() == "no 64-bit integers"
 
 
-def test_attributes_keep_their_integers():
-    """Paddings and dimensions are attributes of 64 bits by the specification, and f64 is no integer."""
-    text = module(
-        "  %0 = stablehlo.constant dense<0.0> : tensor<f64>\n"
-        '  %r = "stablehlo.reduce_window"(%x, %0) <{padding = dense<[[3, 0]]> : tensor<1x2xi64>, '
-        "window_dimensions = array<i64: 4>}> ({\n^bb0(%a: tensor<f64>, %b: tensor<f64>):\n"
-        "  %s = stablehlo.add %a, %b : tensor<f64>\n  stablehlo.return %s : tensor<f64>\n"
-        "}) : (tensor<4xf64>, tensor<f64>) -> tensor<4xf64>",
-        "%x: tensor<4xf64>",
-        "tensor<4xf64>",
-    )
-    graph = read(text, contained=False)
-    assert not demote_i64(graph).is_needed
-
-
 @pytest.mark.parametrize("visibility", ["", "public "])
 def test_an_entry_point_stays_as_visible_as_it_was(visibility):
     """What has no visibility is public, too, as TensorFlow writes it; it is no difference that conversion makes."""
-    text = (
-        f"func.func {visibility}@main(%x: tensor<4xi64>) -> tensor<4xi64> {{\n"
-        "  %r = stablehlo.add %x, %x : tensor<4xi64>\n  return %r : tensor<4xi64>\n}\n"
-    )
+    text = SUM.replace("public ", visibility)
     lowered = hl.lower(text, demote_i64=True)
     assert f"func.func {visibility}@main(" in lowered.text
     assert hl.verify(text, lowered, runs=1).ok

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from rewrites import main
 
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Outcome
@@ -17,47 +18,32 @@ from hlo_lower.verify.bounds.compare import first_difference, first_difference_b
 ERF_UNITS = 4
 """XLA evaluates its own erf in f32 by another polynomial: 3.5 machine epsilons at most on 4,096 points of [-6, 6]."""
 
-CUSTOM = """\
-module @torch {
-  func.func public @main(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x3xf32>, tensor<4x3xi32>) {
-    %0 = stablehlo.custom_call @mhlo.erf(%x) {mhlo.attributes = {}, mhlo.version = 1 : i64}
-      : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %1:2 = stablehlo.custom_call @mhlo.topk(%x)
-      {mhlo.attributes = {k = 3 : i64, largest = true}, mhlo.version = 1 : i64}
-      : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
-    return %0, %1#0, %1#1 : tensor<4x8xf32>, tensor<4x3xf32>, tensor<4x3xi32>
-  }
-}
-"""
-
-SCATTER = """\
-module @decode {
-  func.func public @main(%cache: tensor<8x4xf32>, %row: tensor<4xf32>, %position: tensor<1xi32>) -> tensor<8x4xf32> {
-    %new = "stablehlo.scatter"(%cache, %position, %row) <{
-      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [0],
-        scatter_dims_to_operand_dims = [0]>
-    }> ({
-    ^bb0(%current: tensor<f32>, %update: tensor<f32>):
-      stablehlo.return %update : tensor<f32>
-    }) : (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>
-    return %new : tensor<8x4xf32>
-  }
-}
-"""
+M, V, K = "tensor<4x8xf32>", "tensor<4xf32>", "tensor<4x3xf32>, tensor<4x3xi32>"
+CUSTOM = main(
+    f"%x: {M}",
+    f"""%0 = stablehlo.custom_call @mhlo.erf(%x) {{mhlo.attributes = {{}}, mhlo.version = 1 : i64}} : ({M}) -> {M}
+  %1:2 = stablehlo.custom_call @mhlo.topk(%x) {{
+    mhlo.attributes = {{k = 3 : i64, largest = true}}, mhlo.version = 1 : i64}} : ({M}) -> ({K})""",
+    f"%0, %1#0, %1#1 : {M}, {K}",
+)
+SAYING_NOTHING = 'has_side_effect = false, backend_config = "", called_computations = []'
 
 
 def call(name, attributes="mhlo.attributes = {}, mhlo.version = 1 : i64"):
     """A module with one custom call of one operand."""
-    return (
-        f"func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n"
-        f"  %0 = stablehlo.custom_call @{name}(%x) {{{attributes}}} : (tensor<4xf32>) -> tensor<4xf32>\n"
-        f"  return %0 : tensor<4xf32>\n}}\n"
-    )
+    return main(f"%x: {V}", f"%0 = stablehlo.custom_call @{name}(%x) {{{attributes}}} : ({V}) -> {V}", f"%0 : {V}")
 
 
-@pytest.mark.parametrize("text", [CUSTOM, call("mhlo.tan"), call("mhlo.asin"), call("mhlo.sinh")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(CUSTOM, call("mhlo.tan"), call("mhlo.asin"), call("mhlo.sinh")),
+        call("mhlo.erf", f"mhlo.attributes = {{}}, mhlo.version = 1 : i64, {SAYING_NOTHING}"),
+    ],
+)
 def test_known_custom_calls_become_stablehlo(legalized, text):
-    """Neither the custom call nor a chlo operation is left, and each is told as legalized."""
+    """Neither the custom call nor a chlo operation is left, and each is told as legalized; an empty configuration, no
+    side effect and the default accuracy say nothing."""
     after, changes = legalized(text)
     assert "custom_call" not in after
     assert "chlo." not in after
@@ -93,26 +79,14 @@ def test_trap_52_a_custom_call_that_says_more_than_its_name_is_left(legalized, a
     assert told in str(change)
 
 
-def test_a_custom_call_that_says_nothing_more_is_made_plain(legalized):
-    """An empty configuration, no side effect and the default accuracy say nothing."""
-    told = 'mhlo.attributes = {}, mhlo.version = 1 : i64, has_side_effect = false, backend_config = "", '
-    after, [change] = legalized(call("mhlo.erf", f"{told}called_computations = []"))
-    assert "custom_call" not in after
-    assert change.outcome is Outcome.LEGALIZED
-
-
 def test_what_a_target_takes_whole_is_kept(legalized, results):
     """Of several chlo operations those that the target names stay, under their types and places; the rest is plain."""
-    text = CUSTOM.replace("return", "%2 = chlo.tan %x : tensor<4x8xf32> -> tensor<4x8xf32>\n    return")
-    text = text.replace("return %0 : ", "return %2 : ").replace("return %0,", "return %2,")
+    text = CUSTOM.replace("return %0", f"%2 = chlo.tan %x : {M} -> {M}\n    return %2")
     after, changes = legalized(text, Target("t", legalize=True, composites={"chlo.top_k"}))
     assert after.count("chlo.") == after.count("chlo.top_k") == 1
     assert "custom_call" not in after
-    assert {change.op: change.outcome for change in changes} == {
-        "stablehlo.custom_call @mhlo.erf": Outcome.LEGALIZED,
-        "stablehlo.custom_call @mhlo.topk": Outcome.LEGALIZED,
-        "chlo.tan": Outcome.LEGALIZED,
-    }
+    names = ("stablehlo.custom_call @mhlo.erf", "stablehlo.custom_call @mhlo.topk", "chlo.tan")
+    assert {change.op: change.outcome for change in changes} == dict.fromkeys(names, Outcome.LEGALIZED)
     if jax.__version_info__ < (0, 10):
         return  # it does not run chlo operations
     x = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
@@ -123,8 +97,7 @@ def test_what_a_target_takes_whole_is_kept(legalized, results):
 
 def test_a_kept_operation_is_told_with_its_target(legalized):
     """What is kept says who takes it, and a module of nothing else is not touched."""
-    text = "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
-    text += "  %0 = chlo.erf %x : tensor<4xf32> -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n"
+    text = main(f"%x: {V}", f"%0 = chlo.erf %x : {V} -> {V}", f"%0 : {V}")
     after, changes = legalized(text, Target("npu", legalize=True, composites={"chlo.erf"}))
     assert after == to_text(read(text, contained=False))
     assert [(change.outcome, change.why) for change in changes] == [(Outcome.KEPT, Code.TAKEN_WHOLE("npu"))]
@@ -141,16 +114,20 @@ def test_a_kept_operation_is_told_with_its_target(legalized):
 def test_what_is_not_known_is_left_and_told(legalized, text, told):
     """An unknown custom call, another version of the encoding and a search for the smallest values stay as they are."""
     after, changes = legalized(text)
-    left = [change for change in changes if change.outcome is Outcome.LEFT]
+    [left] = [change for change in changes if change.outcome is Outcome.LEFT]
     assert "custom_call" in after
-    assert len(left) == 1
-    assert told == left[0].why
-    assert "module.mlir" in left[0].where
+    assert told == left.why
+    assert "module.mlir" in left.where
 
 
-def test_notes_on_placement_are_not_told(legalized):
-    """A custom call that only says where a tensor lives is no obstacle, and nothing is said of it."""
-    text = call("Sharding", 'mhlo.sharding = "{replicated}"')
+SCATTER = jax.jit(lambda cache, row, at: cache.at[at].set(row, mode="drop", wrap_negative_indices=False)).lower(
+    *(jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in (((8, 4), "float32"), ((4,), "float32"), ((), "int32")))
+)
+
+
+@pytest.mark.parametrize("text", [call("Sharding", 'mhlo.sharding = "{replicated}"'), SCATTER.as_text()])
+def test_what_is_plain_or_a_note_on_placement_stays(legalized, text):
+    """Neither a scatter nor a custom call that only says where a tensor lives is an obstacle, and nothing is said."""
     after, changes = legalized(text)
     assert changes == ()
     assert to_text(read(text, contained=False)) == after
@@ -159,18 +136,9 @@ def test_notes_on_placement_are_not_told(legalized):
 def test_a_sharding_goes_over(legalized):
     """The sharding of an operation stands on the one that gives its result afterwards, and no mark is left."""
     after, _ = legalized(call("mhlo.erf", 'mhlo.attributes = {}, mhlo.sharding = "{replicated}"'))
-    sharded = [line for line in after.splitlines() if "mhlo.sharding" in line]
-    assert len(sharded) == 1
-    assert "stablehlo.clamp" in sharded[0]
+    [sharded] = [line for line in after.splitlines() if "mhlo.sharding" in line]
+    assert "stablehlo.clamp" in sharded
     assert "hlo_lower.sharded" not in after
-
-
-def test_a_module_without_such_operations_stays(legalize):
-    """No pass runs over what is plain already: the module is the same, byte for byte."""
-    graph = read(SCATTER, contained=False)
-    before = to_text(graph)
-    assert legalize(graph, Target("t", legalize=True)) == ()
-    assert before == to_text(graph)
 
 
 def test_scatters_and_other_functions_keep_their_text(legalize):
@@ -193,10 +161,7 @@ def test_scatters_and_other_functions_keep_their_text(legalize):
 
 def test_dynamic_shapes_leave_no_shape_operation(legalized):
     """The sizes that the pass computes in the shape dialect are made StableHLO, too."""
-    text = (
-        "func.func public @main(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {\n"
-        "  %0 = chlo.erf %x : tensor<?x8xf32> -> tensor<?x8xf32>\n  return %0 : tensor<?x8xf32>\n}\n"
-    )
-    after, _ = legalized(text)
+    x = "tensor<?x8xf32>"
+    after, _ = legalized(main(f"%x: {x}", f"%0 = chlo.erf %x : {x} -> {x}", f"%0 : {x}"))
     assert "chlo." not in after
     assert "shape." not in after

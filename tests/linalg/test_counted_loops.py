@@ -26,14 +26,7 @@ func.func @main(%a: tensor<i32>, %n: tensor<i32>, %f: tensor<f32>) -> (tensor<i3
 }}
 """
 
-COUNTED = {
-    "limit": "",
-    "direction": "LT",
-    "compared": "%i, %m",
-    "step": "1",
-    "added": "%i, %one",
-    "kept": "%m",
-}
+COUNTED = {"limit": "", "direction": "LT", "compared": "%i, %m", "step": "1", "added": "%i, %one", "kept": "%m"}
 
 
 def counted(**changes: str) -> CountedLoop | None:

@@ -2,67 +2,56 @@
 
 import numpy as np
 import pytest
+from rewrites import main
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.verify.run import Executable
 
-SUBTRACT = """({
-  ^bb0(%c: tensor<i32>, %v: tensor<i32>):
-    %s = stablehlo.subtract %v, %c : tensor<i32>
-    stablehlo.return %s : tensor<i32>
-  })"""
+SCALAR = "tensor<i32>"
 
-NO_COMPONENTS = f"""func.func @main(%x: tensor<4xi32>, %i: tensor<2x0xi32>, %u: tensor<2x4xi32>) -> tensor<4xi32> {{
-  %r = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
-      index_vector_dim = 1>}}> {SUBTRACT} : (tensor<4xi32>, tensor<2x0xi32>, tensor<2x4xi32>) -> tensor<4xi32>
-  return %r : tensor<4xi32>
-}}"""
 
-BATCHES_ONLY = f"""func.func @main(%x: tensor<3x4xi32>, %i: tensor<3x0xi32>, %u: tensor<3x4xi32>) -> tensor<3x4xi32> {{
-  %r = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
-      input_batching_dims = [0], scatter_indices_batching_dims = [0], index_vector_dim = 1>}}> {SUBTRACT}
-      : (tensor<3x4xi32>, tensor<3x0xi32>, tensor<3x4xi32>) -> tensor<3x4xi32>
-  return %r : tensor<3x4xi32>
-}}"""
+def scattered(op, x, i, u, numbers):
+    """A scatter of integers by one op, or of updates as they are."""
+    ops, given = (f"%s = stablehlo.{op} %v, %c : {SCALAR}", "%s") if op else ("", "%v")
+    body = f"""%r = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
+    update_window_dims = [1], {numbers}index_vector_dim = 1>}}> ({{
+  ^bb0(%c: {SCALAR}, %v: {SCALAR}):
+    {ops} stablehlo.return {given} : {SCALAR}
+  }}) : ({x}, {i}, {u}) -> {x}"""
+    return main(f"%x: {x}, %i: {i}, %u: {u}", body, f"%r : {x}")
 
-EMPTIED = """func.func @main(%x: tensor<2x3xi32>, %k: tensor<i32>) -> (tensor<2x3xi32>, tensor<1x0xui8>) {
-  %a = stablehlo.slice %x [2:2, 0:3] : (tensor<2x3xi32>) -> tensor<0x3xi32>
-  %b = stablehlo.pad %x, %k, low = [-2, 0], high = [0, 0], interior = [0, 0] : (tensor<2x3xi32>, tensor<i32>)
-      -> tensor<0x3xi32>
-  %r = stablehlo.concatenate %a, %x, %b, dim = 0 : (tensor<0x3xi32>, tensor<2x3xi32>, tensor<0x3xi32>)
-      -> tensor<2x3xi32>
-  %c = stablehlo.slice %x [1:2, 3:3] : (tensor<2x3xi32>) -> tensor<1x0xi32>
-  %d = stablehlo.convert %c : (tensor<1x0xi32>) -> tensor<1x0xui8>
-  return %r, %d : tensor<2x3xi32>, tensor<1x0xui8>
-}"""
 
-ROWS = """func.func @main(%x: tensor<?x4xi32>, %i: tensor<?x1xi32>, %u: tensor<?x4xi32>) -> tensor<?x4xi32> {
-  %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
-      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
-  ^bb0(%c: tensor<i32>, %v: tensor<i32>):
-    stablehlo.return %v : tensor<i32>
-  }) : (tensor<?x4xi32>, tensor<?x1xi32>, tensor<?x4xi32>) -> tensor<?x4xi32>
-  return %r : tensor<?x4xi32>
-}"""
-
-NO_WINDOWS = """func.func @main(%x: tensor<2x3xi32>, %k: tensor<i32>, %w: tensor<5x1x1xf32>, %y: tensor<1x4x1xf32>)
-    -> (tensor<2x0xi32>, tensor<1x0x1xf32>) {
-  %r = "stablehlo.reduce_window"(%x, %k) <{window_dimensions = array<i64: 1, 3>,
-      window_dilations = array<i64: 1, 2>}> ({
-  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
-    %s = stablehlo.add %a, %b : tensor<i32>
-    stablehlo.return %s : tensor<i32>
-  }) : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x0xi32>
-  %c = stablehlo.convolution(%y, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {}
-      {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
-      : (tensor<1x4x1xf32>, tensor<5x1x1xf32>) -> tensor<1x0x1xf32>
-  return %r, %c : tensor<2x0xi32>, tensor<1x0x1xf32>
-}"""
-
+BATCHED = "input_batching_dims = [0], scatter_indices_batching_dims = [0], "
+ROWS = scattered(
+    *("", "tensor<?x4xi32>", "tensor<?x1xi32>", "tensor<?x4xi32>"),
+    "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], ",
+)
+X, E, Y = "tensor<2x3xi32>", "tensor<0x3xi32>", "tensor<1x4x1xf32>"
+EMPTIED = main(
+    f"%x: {X}, %k: {SCALAR}",
+    f"""%a = stablehlo.slice %x [2:2, 0:3] : ({X}) -> {E}
+  %b = stablehlo.pad %x, %k, low = [-2, 0], high = [0, 0], interior = [0, 0] : ({X}, {SCALAR}) -> {E}
+  %r = stablehlo.concatenate %a, %x, %b, dim = 0 : ({E}, {X}, {E}) -> {X}
+  %c = stablehlo.slice %x [1:2, 3:3] : ({X}) -> tensor<1x0xi32>
+  %d = stablehlo.convert %c : (tensor<1x0xi32>) -> tensor<1x0xui8>""",
+    f"%r, %d : {X}, tensor<1x0xui8>",
+)
+NO_WINDOWS = main(
+    f"%x: {X}, %k: {SCALAR}, %w: tensor<5x1x1xf32>, %y: {Y}",
+    f"""%r = "stablehlo.reduce_window"(%x, %k) <{{window_dimensions = array<i64: 1, 3>,
+      window_dilations = array<i64: 1, 2>}}> ({{
+  ^bb0(%a: {SCALAR}, %b: {SCALAR}):
+    %s = stablehlo.add %a, %b : {SCALAR}
+    stablehlo.return %s : {SCALAR}
+  }}) : ({X}, {SCALAR}) -> tensor<2x0xi32>
+  %c = stablehlo.convolution(%y, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {{}}
+      {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : ({Y}, tensor<5x1x1xf32>) -> tensor<1x0x1xf32>""",
+    "%r, %c : tensor<2x0xi32>, tensor<1x0x1xf32>",
+)
 MODULES = {
-    "no components": NO_COMPONENTS,
-    "batches only": BATCHES_ONLY,
+    "no components": scattered("subtract", "tensor<4xi32>", "tensor<2x0xi32>", "tensor<2x4xi32>", ""),
+    "batches only": scattered("subtract", "tensor<3x4xi32>", "tensor<3x0xi32>", "tensor<3x4xi32>", BATCHED),
     "emptied": EMPTIED,
     "no windows": NO_WINDOWS,
 }
@@ -108,7 +97,7 @@ def test_trap_10_sizes_of_0_on_iree():
 
 def test_an_index_vector_of_no_components_is_not_sliced():
     """What is lowered holds no operation on the indices: there is nothing in them."""
-    assert "%arg1" not in hl.lower(NO_COMPONENTS).text.split("{", 2)[2]
+    assert "%arg1" not in hl.lower(MODULES["no components"]).text.split("{", 2)[2]
 
 
 def test_a_pass_that_fails_says_why():

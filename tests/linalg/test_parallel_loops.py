@@ -8,59 +8,48 @@ from iree_runs import compiled, compiler, run_on_iree
 from leaving import left_as_linalg
 from orders import parallel
 from random_graphs import program, tiled
+from rewrites import main
 
 import hlo_lower as hl
 from hlo_lower.lowering.linalg import loops
 from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.verify.run import Executable
 
-LOOP = """\
-func.func public @main(%x: tensor<4x6xi32>, %n: tensor<i32>) -> (tensor<4x6xi32>, tensor<i32>) {
-  %zero = stablehlo.constant dense<0> : tensor<i32>
-  %one = stablehlo.constant dense<1> : tensor<i32>
-  %size = stablehlo.constant dense<SIZE> : tensor<i32>
-  %last = stablehlo.constant dense<LAST> : tensor<i32>
-  %trips = stablehlo.constant dense<TRIPS> : tensor<i32>
-  %none = stablehlo.constant dense<7> : tensor<4x6xi32>
-  %r:3 = stablehlo.while(%t = %zero, %o = %none, %s = %n) : tensor<i32>, tensor<4x6xi32>, tensor<i32>
-  cond {
-    %c = stablehlo.compare LT, %t, %trips : (tensor<i32>, tensor<i32>) -> tensor<i1>
+M, T, N = "tensor<4x6xi32>", "tensor<4x2xi32>", "tensor<i32>"
+
+
+def loop(size="2", last="4", trips="3", source="%x", place="%i", write="%i", sum_="%s", limit="%trips"):
+    """A loop that writes a tile of two columns in each iteration, from what it reads of another."""
+    constants = {"zero": "0", "one": "1", "size": size, "last": last, "trips": trips}
+    body = "".join(f"%{name} = stablehlo.constant dense<{n}> : {N}\n  " for name, n in constants.items())
+    return main(
+        f"%x: {M}, %n: {N}",
+        f"""{body}%none = stablehlo.constant dense<7> : {M}
+  %r:3 = stablehlo.while(%t = %zero, %o = %none, %s = %n) : {N}, {M}, {N} cond {{
+    %c = stablehlo.compare LT, %t, {limit} : ({N}, {N}) -> tensor<i1>
     stablehlo.return %c : tensor<i1>
-  } do {
-    %m = stablehlo.multiply %t, %size : tensor<i32>
-    %i = stablehlo.minimum %m, %last : tensor<i32>
-    %part = stablehlo.dynamic_slice SOURCE, %zero, PLACE, sizes = [4, 2]
-      : (tensor<4x6xi32>, tensor<i32>, tensor<i32>) -> tensor<4x2xi32>
-    %k = stablehlo.broadcast_in_dim %t, dims = [] : (tensor<i32>) -> tensor<4x2xi32>
-    %tile = stablehlo.add %part, %k : tensor<4x2xi32>
-    %new = stablehlo.dynamic_update_slice %o, %tile, %zero, WRITE
-      : (tensor<4x6xi32>, tensor<4x2xi32>, tensor<i32>, tensor<i32>) -> tensor<4x6xi32>
-    %more = stablehlo.add %s, %t : tensor<i32>
-    %next = stablehlo.add %t, %one : tensor<i32>
-    stablehlo.return %next, %new, SUM : tensor<i32>, tensor<4x6xi32>, tensor<i32>
-  }
-  return %r#1, %r#2 : tensor<4x6xi32>, tensor<i32>
-}
-"""
+  }} do {{
+    %m = stablehlo.multiply %t, %size : {N}
+    %i = stablehlo.minimum %m, %last : {N}
+    %part = stablehlo.dynamic_slice {source}, %zero, {place}, sizes = [4, 2] : ({M}, {N}, {N}) -> {T}
+    %k = stablehlo.broadcast_in_dim %t, dims = [] : ({N}) -> {T}
+    %tile = stablehlo.add %part, %k : {T}
+    %new = stablehlo.dynamic_update_slice %o, %tile, %zero, {write} : ({M}, {T}, {N}, {N}) -> {M}
+    %more = stablehlo.add %s, %t : {N}
+    %next = stablehlo.add %t, %one : {N}
+    stablehlo.return %next, %new, {sum_} : {N}, {M}, {N}
+  }}""",
+        f"%r#1, %r#2 : {M}, {N}",
+    )
+
 
 LAST_TILE = np.int32(4)
 
-PLAIN = {"SIZE": "2", "LAST": "4", "TRIPS": "3", "SOURCE": "%x", "PLACE": "%i", "WRITE": "%i", "SUM": "%s"}
-
-
-def loop(**changes):
-    """The loop with some parts replaced."""
-    text = LOOP
-    for name, part in (PLAIN | changes).items():
-        text = text.replace(name, part)
-    return text
-
-
 IN_ANY_ORDER = {
     "tiles": {},
-    "its own tile is read": {"SOURCE": "%o"},
-    "another place of an argument is read": {"PLACE": "%n"},
-    "tiles with rows between them": {"SIZE": "3", "TRIPS": "2"},
+    "its own tile is read": {"source": "%o"},
+    "another place of an argument is read": {"place": "%n"},
+    "tiles with rows between them": {"size": "3", "trips": "2"},
 }
 
 
@@ -71,19 +60,19 @@ def test_iterations_that_do_not_meet_are_parallel(changes):
     assert (report.parallel_loops, report.counted_loops, report.in_order) == (1, 0, ())
     assert text.count("scf.forall (") == text.count("tensor.parallel_insert_slice") == 1
     assert "scf.for " not in text
-    assert f"step ({changes.get('SIZE', '2')})" in text or "arith.muli" in text  # a tile computes with the counter, too
+    assert f"step ({changes.get('size', '2')})" in text or "arith.muli" in text  # a tile computes with the counter, too
 
 
 CARRIES = "carries tensor<{}> from one iteration to the next"
 
 IN_ORDER = {
-    "a sum is carried": ({"SUM": "%more"}, CARRIES.format("i32")),
-    "another tile is read": ({"SOURCE": "%o", "PLACE": "%zero"}, CARRIES.format("4x6xi32")),
-    "tiles meet": ({"SIZE": "1", "TRIPS": "5"}, "writes slices that meet"),
-    "two last tiles meet": ({"SIZE": "3", "TRIPS": "4"}, "writes slices that meet"),
-    "one place": ({"WRITE": "%zero"}, "writes slices that meet"),
-    "a place that data give": ({"WRITE": "%n"}, "writes slices that meet"),
-    "trips that data give": ({"TRIPS": "3", "%t, %trips": "%t, %s"}, "does not count between constants"),
+    "a sum is carried": ({"sum_": "%more"}, CARRIES.format("i32")),
+    "another tile is read": ({"source": "%o", "place": "%zero"}, CARRIES.format("4x6xi32")),
+    "tiles meet": ({"size": "1", "trips": "5"}, "writes slices that meet"),
+    "two last tiles meet": ({"size": "3", "trips": "4"}, "writes slices that meet"),
+    "one place": ({"write": "%zero"}, "writes slices that meet"),
+    "a place that data give": ({"write": "%n"}, "writes slices that meet"),
+    "trips that data give": ({"limit": "%s"}, "does not count between constants"),
 }
 
 
@@ -98,7 +87,7 @@ def test_near_misses_stay_in_order(changes, why):
 
 def test_a_tile_that_is_moved_back_is_computed_behind_the_loop():
     """Two tiles side by side are parallel; the third begins one step earlier and is written over the second."""
-    source = loop(LAST="3")
+    source = loop(last="3")
     text, report = parallel(source)
     assert report.parallel_loops == 1
     assert "[0, 3] [4, 2] [1, 1]" in text.split("in_parallel")[1]
@@ -113,41 +102,22 @@ def results(source, *, is_reversed=False):
     return [a.tolist() for a in run_on_iree(parallel(source, is_reversed=is_reversed)[0], arguments)]
 
 
-def always_apart(monkeypatch):
-    """Slices that meet are taken for such ones that do not."""
-    monkeypatch.setattr(loops, "_are_apart", lambda *_: True)
-
-
-def any_read(monkeypatch):
-    """An iteration may read what it likes of what it writes to."""
-    monkeypatch.setattr(loops, "_places", lambda *_: True)
-
-
-def dropped_last(monkeypatch):
-    """The tile that is moved back is not computed."""
-    monkeypatch.setattr(loops, "_split", lambda *_: None)
-
-
-def unscaled(monkeypatch):
-    """Places are the counter, not its multiple."""
-    monkeypatch.setattr(loops._Places, "_op", lambda places, name, value, number: value)
-
-
 WRONG = {
-    "always_apart": (always_apart, {"LAST": "3"}),
-    "any_read": (any_read, {"SOURCE": "%o", "PLACE": "%n"}),
-    "dropped_last": (dropped_last, {"LAST": "3"}),
-    "unscaled": (unscaled, {}),
+    "slices that meet are taken for such ones that do not": (loops, "_are_apart", lambda *_: True, {"last": "3"}),
+    "any place may be read": (loops, "_places", lambda *_: True, {"source": "%o", "place": "%n"}),
+    "the tile that is moved back is not computed": (loops, "_split", lambda *_: None, {"last": "3"}),
+    "places are the counter itself": (loops._Places, "_op", lambda places, name, value, number: value, {}),
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.sweep) for n in WRONG])
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_loop_is_seen(name, monkeypatch):
     """Each way to get it wrong gives other results on IREE, from the first to the last iteration or back."""
-    wrong, changes = WRONG[name]
+    owner, step, wrong, changes = WRONG[name]
     arguments = [np.arange(24, dtype=np.int32).reshape(4, 6), LAST_TILE]
     expected = [np.asarray(a).tolist() for a in Executable(loop(**changes), "exact").run(arguments)]
-    wrong(monkeypatch)
+    monkeypatch.setattr(owner, step, wrong)
     assert any(results(loop(**changes), is_reversed=back) != expected for back in (False, True))
 
 

@@ -6,6 +6,7 @@ One module per rule holds one scatter for each data type, so that XLA compiles o
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rewrites import main
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
@@ -25,15 +26,9 @@ DTYPES = {
     "i64": np.int64,
     "ui32": np.uint32,
 }
-COMBINERS = {
-    "assign": "stablehlo.return %u : $t",
-    "add": "%s = stablehlo.add %c, %u : $t\n    stablehlo.return %s : $t",
-    "subtract": "%s = stablehlo.subtract %c, %u : $t\n    stablehlo.return %s : $t",
-    "maximum": "%s = stablehlo.maximum %u, %c : $t\n    stablehlo.return %s : $t",
-    "minimum": "%s = stablehlo.minimum %c, %u : $t\n    stablehlo.return %s : $t",
-    "multiply": "%s = stablehlo.multiply %c, %u : $t\n    stablehlo.return %s : $t",
-    "xor": "%s = stablehlo.xor %c, %u : $t\n    stablehlo.return %s : $t",
-}
+OPERANDS = {"maximum": "%u, %c"} | dict.fromkeys(("add", "subtract", "minimum", "multiply", "xor"), "%c, %u")
+COMBINERS = {op: f"%s = stablehlo.{op} {of} : $t stablehlo.return %s : $t" for op, of in OPERANDS.items()}
+COMBINERS["assign"] = "stablehlo.return %u : $t"
 UNORDERED = {"subtract": {"i1"}, "maximum": {"complex<f32>"}, "minimum": {"complex<f32>"}}
 
 # name: operand shape, indices shape, updates shape, dimension numbers, index vector dim
@@ -53,16 +48,8 @@ BATCHED = (
 BATCHED_SHORT = ((18, 6), (18, 1), (18,), BATCHED[3].replace("update_window_dims = [1], ", ""), 1)
 WHOLE = ((6, 4), (2,), (6, 4), "update_window_dims = [0, 1], DIMS = [0, 1]", 0)
 
-FORMS = {
-    "row": ROW,
-    "window": WINDOW,
-    "rows": ROWS,
-    "points": POINTS,
-    "windows": WINDOWS,
-    "batched": BATCHED,
-    "batched short": BATCHED_SHORT,
-    "whole": WHOLE,
-}
+FORMS = {"row": ROW, "window": WINDOW, "rows": ROWS, "points": POINTS, "windows": WINDOWS}
+FORMS |= {"batched": BATCHED, "batched short": BATCHED_SHORT, "whole": WHOLE}
 MORE_FORMS = {
     # Two batching dims in the other order, and four positions for each batch coordinate.
     "two batches": (
@@ -81,17 +68,17 @@ MORE_FORMS = {
 }
 """Forms that `check` knows besides."""
 
-RULES = {
-    "row": ("guarded_dynamic_update_slice", "guarded_updated_slice"),
-    "window": ("guarded_dynamic_update_slice", "guarded_updated_slice"),
-    "whole": ("guarded_dynamic_update_slice", "guarded_updated_slice"),
-    "batched": ("unrolled", "unrolled"),
-    "batched short": ("select_per_batch", "select_per_batch"),
-}
-SPEC_RULES = {
-    "window": ("shifted_dynamic_update_slice", "shifted_updated_slice"),
-    "whole": ("shifted_dynamic_update_slice", "shifted_updated_slice"),
-}
+GUARDED = ("guarded_dynamic_update_slice", "guarded_updated_slice")
+SHIFTED = ("shifted_dynamic_update_slice", "shifted_updated_slice")
+RULES = {"row": GUARDED, "window": GUARDED, "whole": GUARDED}
+RULES |= {"batched": ("unrolled",), "batched short": ("select_per_batch",)}
+SPEC_RULES = RULES | {"window": SHIFTED, "whole": SHIFTED}
+
+
+def rule_of(form, oob, *, is_set):
+    """The rule that sets or updates a form; a loop where no other does."""
+    found = (SPEC_RULES if oob == "spec" else RULES).get(form, ("while",))
+    return found[0] if is_set else found[-1]
 
 
 def typed(shape, element):
@@ -102,11 +89,9 @@ def typed(shape, element):
 def same_along(number, updates, element, kept):
     """Lines that make updates %s of %u the same along all dims but those kept, by its first elements."""
     cut = [size if d in kept else 1 for d, size in enumerate(updates)]
-    sliced = ", ".join(f"0:{size}" for size in cut)
-    big, small = typed(updates, element), typed(cut, element)
-    dims = list(range(len(cut)))
+    big, small, dims = typed(updates, element), typed(cut, element), list(range(len(cut)))
     return (
-        f"%c{number} = stablehlo.slice %u{number} [{sliced}] : ({big}) -> {small}\n"
+        f"%c{number} = stablehlo.slice %u{number} [{', '.join(f'0:{size}' for size in cut)}] : ({big}) -> {small}\n"
         f"%s{number} = stablehlo.broadcast_in_dim %c{number}, dims = {dims} : ({small}) -> {big}"
     )
 
@@ -114,30 +99,23 @@ def same_along(number, updates, element, kept):
 def module_of(form, combiner, dtypes, index_type, producers="", flags="", kept=None):
     """One scatter for each data type, all with the same indices %i; updates differ along the kept dims alone."""
     operand, indices, updates, dims, ivd = (FORMS | MORE_FORMS)[form]
-    dims = dims.replace("DIMS", "scatter_dims_to_operand_dims")
-    arguments, lines, returned = [f"%i: {typed(indices, index_type)}"], [producers], []
-    index = "%j" if producers else "%i"
+    dims = f"{dims.replace('DIMS', 'scatter_dims_to_operand_dims')}, index_vector_dim = {ivd}"
+    index, at, given = "%j" if producers else "%i", typed(indices, index_type), "%u" if kept is None else "%s"
+    arguments, lines, types = [f"%i: {at}"], [producers], []
     for n, element in enumerate(dtypes):
         big, small, scalar = typed(operand, element), typed(updates, element), typed((), element)
         arguments += [f"%o{n}: {big}", f"%u{n}: {small}"]
-        body = COMBINERS[combiner].replace("$t", scalar)
-        if kept is not None:
-            lines.append(same_along(n, updates, element, kept))
-        given = "u" if kept is None else "s"
+        lines += [] if kept is None else [same_along(n, updates, element, kept)]
         lines.append(
-            f"""%r{n} = "stablehlo.scatter"(%o{n}, {index}, %{given}{n}) <{{{flags}scatter_dimension_numbers =
-    #stablehlo.scatter<{dims}, index_vector_dim = {ivd}>}}> ({{
+            f"""%r{n} = "stablehlo.scatter"(%o{n}, {index}, {given}{n}) <{{
+    {flags}scatter_dimension_numbers = #stablehlo.scatter<{dims}>}}> ({{
   ^bb0(%c: {scalar}, %u: {scalar}):
-    {body}
-  }}) : ({big}, {typed(indices, index_type)}, {small}) -> {big}"""
+    {COMBINERS[combiner].replace("$t", scalar)}
+  }}) : ({big}, {at}, {small}) -> {big}"""
         )
-        returned.append((f"%r{n}", big))
-    names, types = zip(*returned, strict=True)
-    return (
-        f"func.func public @main({', '.join(arguments)}) -> ({', '.join(types)}) {{\n"
-        + "\n".join(lines)
-        + f"\n  return {', '.join(names)} : {', '.join(types)}\n}}\n"
-    )
+        types.append(big)
+    names = ", ".join(f"%r{n}" for n in range(len(types)))
+    return main(", ".join(arguments), "\n".join(lines), f"{names} : {', '.join(types)}")
 
 
 def draw(rng, shape, dtype):
@@ -157,7 +135,7 @@ def draw(rng, shape, dtype):
 
 def regimes(shape, index_type):
     """Index values: in range, at the edges, overhanging, negative, far out, all equal, duplicates."""
-    info = np.iinfo(DTYPES.get(index_type, np.uint32 if index_type == "ui32" else None))
+    info = np.iinfo(DTYPES[index_type])
     rng = np.random.default_rng(7)
     yield np.zeros(shape)
     yield np.ones(shape)
@@ -207,9 +185,8 @@ def check(
     )  # fmt: skip
     combine = [combine_of(node.raw, {}) for node in graph.scatters]
     rng = np.random.default_rng(3)
-    index_dtype = {"ui32": np.uint32}.get(index_type) or DTYPES[index_type]
     for values in regimes(indices, index_type) if given is None else given:
-        index = np.asarray(values).astype(index_dtype)
+        index = np.asarray(values).astype(DTYPES[index_type])
         arguments = [index]
         for element in dtypes:
             arguments += [draw(rng, operand, DTYPES[element]), draw(rng, updates, DTYPES[element])]
@@ -243,18 +220,17 @@ def assert_same(expected, found, what):
 @pytest.mark.parametrize("form", FORMS)
 def test_assignment_of_every_dtype(form, oob):
     """An assignment moves bits: every data type comes out as the reference says, in every index regime."""
-    rule = ((SPEC_RULES if oob == "spec" else {}).get(form) or RULES.get(form) or ("while",))[0]
+    rule = rule_of(form, oob, is_set=True)
     assert check(form, "assign", oob, DTYPES, prefer=(rule,)) == {rule}
 
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
-    ("form", "oob"),
-    [*((form, "xla") for form in FORMS), ("window", "spec"), ("windows", "spec"), ("whole", "spec")],
+    ("form", "oob"), [*((form, "xla") for form in FORMS), ("window", "spec"), ("windows", "spec"), ("whole", "spec")]
 )
 def test_addition(form, oob):
     """An addition is made once per update in row-major order, so even float sums with duplicates are equal."""
-    rule = ((SPEC_RULES if oob == "spec" else {}).get(form) or RULES.get(form) or ("while",))[-1]
+    rule = rule_of(form, oob, is_set=False)
     assert check(form, "add", oob, ["f32", "bf16", "i8", "i1", "complex<f32>"], prefer=(rule,)) == {rule}
 
 
@@ -265,11 +241,7 @@ SHORT = "short_operand=4096"
 def test_assignment_to_a_short_operand(form, oob):
     """A select writes what the slice does, of every data type and in every index regime; clamped it needs no guard."""
     assert check(form, "assign", oob, DTYPES, prefer=(SHORT,)) == {"guarded_short_set"}
-    producers = CLAMPED.replace("INDEX", "x".join(map(str, FORMS[form][1]))).replace("dense<3>", "dense<5>")
-    found = check(
-        form, "assign", oob, ["f32", "i8"], producers=producers, effective=lambda i: np.clip(i, 0, 5), prefer=(SHORT,)
-    )
-    assert found == {"short_set"}
+    assert check(form, "assign", oob, ["f32", "i8"], **clamped(form, 0, 5), prefer=(SHORT,)) == {"short_set"}
 
 
 @pytest.mark.parametrize(("form", "rule"), [("window", "guarded_dynamic_update_slice"), ("points", "while")])
@@ -293,9 +265,12 @@ def test_index_types(index_type, oob):
     check("points", "add", oob, ["i32"], index_type)
 
 
-CLAMPED = """  %lo = stablehlo.constant dense<0> : tensor<i32>
-  %hi = stablehlo.constant dense<3> : tensor<i32>
-  %j = stablehlo.clamp %lo, %i, %hi : (tensor<i32>, tensor<INDEXxi32>, tensor<i32>) -> tensor<INDEXxi32>"""
+def clamped(form, low, high):
+    """Ops that clamp the indices of a form, and what they compute."""
+    at = typed(FORMS[form][1], "i32")
+    ends = [f"%{name} = stablehlo.constant dense<{n}> : tensor<i32>" for name, n in (("lo", low), ("hi", high))]
+    ops = [*ends, f"%j = stablehlo.clamp %lo, %i, %hi : (tensor<i32>, {at}, tensor<i32>) -> {at}"]
+    return {"producers": "\n".join(ops), "effective": lambda i: np.clip(i, low, high)}
 
 
 @pytest.mark.parametrize(
@@ -312,16 +287,10 @@ CLAMPED = """  %lo = stablehlo.constant dense<0> : tensor<i32>
 )
 def test_clamped_indices_need_no_guard(form, combiner, high, rule):
     """Indices that a clamp keeps inside are written without a guard, with the same result under both policies."""
-    shape = "x".join(map(str, FORMS[form][1]))
-    producers = CLAMPED.replace("INDEX", shape).replace("dense<3>", f"dense<{high}>")
     for oob in ("xla", "spec"):
-        dtypes, clipped = ["f32", "i8"], lambda i: np.clip(i, 0, high)
-        found = check(form, combiner, oob, dtypes, producers=producers, effective=clipped, prefer=(rule,))
-        assert found == {rule}
+        assert check(form, combiner, oob, ["f32", "i8"], **clamped(form, 0, high), prefer=(rule,)) == {rule}
 
 
 def test_nothing_in_bounds_is_the_operand():
     """Indices that are proved to lie outside leave the operand, whatever they are."""
-    producers = CLAMPED.replace("INDEX", "1").replace("dense<0>", "dense<6>").replace("dense<3>", "dense<9>")
-    found = check("row", "add", "xla", list(DTYPES), producers=producers, effective=lambda i: np.clip(i, 6, 9))
-    assert found == {"operand"}
+    assert check("row", "add", "xla", list(DTYPES), **clamped("row", 6, 9)) == {"operand"}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rewrites import main
 from test_differential import DTYPES, check, draw, regimes
 
 import hlo_lower as hl
@@ -227,28 +228,31 @@ def test_rows_in_the_order_of_an_argsort(width, is_added, form):
 
 # --- several operands ---
 
-TWO = """func.func public @main(%o: tensor<6x2xf32>, %p: tensor<6x2xi32>, %i: tensor<7x1xi32>, %x: tensor<7x2xf32>,
-    %y: tensor<7x2xi32>) -> (tensor<6x2xf32>, tensor<6x2xi32>) {
-  %r:2 = "stablehlo.scatter"(%o, %p, %i, %x, %y) <{scatter_dimension_numbers = #stablehlo.scatter<
-    update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+F, N, INDICES = "tensor<6x2xf32>", "tensor<6x2xi32>", "tensor<7x1xi32>"
+UPDATES = "tensor<7x2xf32>", "tensor<7x2xi32>"
+TYPES = f"({F}, {N}, {INDICES}, {UPDATES[0]}, {UPDATES[1]}) -> ({F}, {N})"
+TWO = main(
+    f"%o: {F}, %p: {N}, %i: {INDICES}, %x: {UPDATES[0]}, %y: {UPDATES[1]}",
+    f"""%r:2 = "stablehlo.scatter"(%o, %p, %i, %x, %y) <{{
+    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
   ^bb0(%a: tensor<f32>, %b: tensor<i32>, %u: tensor<f32>, %v: tensor<i32>):
-    BODY
-  }) : (tensor<6x2xf32>, tensor<6x2xi32>, tensor<7x1xi32>, tensor<7x2xf32>, tensor<7x2xi32>)
-    -> (tensor<6x2xf32>, tensor<6x2xi32>)
-  return %r#0, %r#1 : tensor<6x2xf32>, tensor<6x2xi32>
-}"""
+    BODY : tensor<f32>, tensor<i32>
+  }}) : {TYPES}""",
+    f"%r#0, %r#1 : {F}, {N}",
+)
+
+
+def both(op, function):
+    """A body of one op on each pair, and what it computes."""
+    ops = f"%m = stablehlo.{op} %a, %u : tensor<f32> %n = stablehlo.{op} %b, %v : tensor<i32>"
+    return f"{ops} stablehlo.return %m, %n", lambda c, u: [function(c[0], u[0]), function(c[1], u[1])]
+
+
 BODIES = {
-    "assign": ("stablehlo.return %u, %v : tensor<f32>, tensor<i32>", lambda c, u: u),
-    "maximum": (
-        "%m = stablehlo.maximum %a, %u : tensor<f32>\n    %n = stablehlo.maximum %b, %v : tensor<i32>\n"
-        "    stablehlo.return %m, %n : tensor<f32>, tensor<i32>",
-        lambda c, u: [np.maximum(c[0], u[0]), np.maximum(c[1], u[1])],
-    ),
-    "add": (  # of whole numbers, so that no sum rounds
-        "%m = stablehlo.add %a, %u : tensor<f32>\n    %n = stablehlo.add %b, %v : tensor<i32>\n"
-        "    stablehlo.return %m, %n : tensor<f32>, tensor<i32>",
-        lambda c, u: [c[0] + u[0], c[1] + u[1]],
-    ),
+    "assign": ("stablehlo.return %u, %v", lambda c, u: u),
+    "maximum": both("maximum", np.maximum),
+    "add": both("add", np.add),  # of whole numbers, so that no sum rounds
 }
 
 

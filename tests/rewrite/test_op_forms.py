@@ -6,32 +6,23 @@ import jax
 import numpy as np
 import pytest
 from jax import lax
-from rule_examples import OP_FORMS
+from rewrites import assert_same, results, swept
+from rule_examples import OP_FORMS, target
 
 import hlo_lower as hl
 from hlo_lower.ir.builder import Builder
 from hlo_lower.lowering.single_ops import products, reductions, reverse
 
-NPU = hl.Target(
-    "npu", refused={"stablehlo.scatter": "lowered", "stablehlo.dynamic_gather": "none"}, refused_forms=OP_FORMS
-)
+NPU = target("npu", "dynamic_gather", refused_forms=OP_FORMS)
 
 
-def lowered_of(function, *values, **options):
+def lowered_of(function, *values, npu=NPU, **options):
     """A function's module, and what it becomes; nothing that is refused is left."""
     source = hl.export(function, *values)
-    lowered = hl.lower(source, target=NPU, **options)
+    lowered = hl.lower(source, target=npu, **options)
     assert lowered.changes
     assert not lowered.refused, lowered.notes
     return source, lowered
-
-
-def assert_same(function, *values, **options):
-    """Both give the same bits."""
-    source, lowered = lowered_of(function, *values, **options)
-    for expected, found in zip(*(jax.tree.leaves(e.call(*values)) for e in (source, lowered.exported)), strict=True):
-        expected, found = np.asarray(expected), np.asarray(found)
-        assert (expected.shape, expected.tobytes()) == (found.shape, found.tobytes()), lowered.text
 
 
 def padded(x, value, low, high, interior):
@@ -45,12 +36,7 @@ def padded(x, value, low, high, interior):
     return result
 
 
-def some(count, now):
-    """Numbers of random cases, of which so many are run by default."""
-    return [k if k < now else pytest.param(k, marks=pytest.mark.sweep) for k in range(count)]
-
-
-@pytest.mark.parametrize("seed", some(100, 2))
+@pytest.mark.parametrize("seed", swept(range(100), 0, 1))
 def test_a_pad_is_its_definition(seed):
     """Of any rank, with values between, in front, behind, and elements cut at both ends."""
     rng = np.random.default_rng(seed)
@@ -58,13 +44,11 @@ def test_a_pad_is_its_definition(seed):
     x = rng.standard_normal(rng.integers(1, 5, rank)).astype([np.float32, np.int32][seed % 2])
     low, high = rng.integers(-2, 4, (2, rank))
     interior = rng.integers(0, 3, rank)
-    spread = np.asarray(x.shape) + (np.asarray(x.shape) - 1) * interior
-    high = np.maximum(high, -spread - low)
-    value = np.asarray(7, x.dtype)
+    high = np.maximum(high, -np.asarray(x.shape) - (np.asarray(x.shape) - 1) * interior - low)
     dims = [tuple(map(int, three)) for three in zip(low, high, interior, strict=True)]
+    value = np.asarray(7, x.dtype)
     _, lowered = lowered_of(lambda v, p: lax.pad(v, p, dims), x, value)
-    [found] = jax.tree.leaves(lowered.exported.call(x, value))
-    np.testing.assert_array_equal(found, padded(x, value, low, high, interior))
+    np.testing.assert_array_equal(results(lowered, x, value)[0], padded(x, value, low, high, interior))
 
 
 def random_convolution(seed):
@@ -94,28 +78,25 @@ def random_convolution(seed):
     return lambda a, b: lax.conv_general_dilated(a, b, **options), x.astype(dtype), k.astype(dtype)
 
 
-@pytest.mark.parametrize("seed", some(200, 4))
-def test_a_convolution_is_the_same_sums(seed):
-    """In groups, dilated on either side, with strides and any order of dims; sums of whole numbers are exact."""
+DILATED = target("npu", refused_forms=["convolution by a computed dilated kernel"])
+CONVOLUTIONS = [(NPU, seed) for seed in range(200)] + [(DILATED, seed) for seed in range(60)]
+NOW = [(NPU, seed) for seed in range(4)] + [(DILATED, seed) for seed in (20, 23)]
+
+
+@pytest.mark.parametrize(("npu", "seed"), swept(CONVOLUTIONS, *NOW), ids=str)
+def test_a_convolution_is_the_same_sums(npu, seed):
+    """In groups, dilated on either side, with strides and any order of dims; sums of whole numbers are exact. Also
+    where only dilated kernels are refused."""
     function, x, k = random_convolution(seed)
     if 0 in jax.eval_shape(function, x, k).shape:
         pytest.skip("it has no window")
-    assert_same(function, x, k, float_mode="reassociate")
-
-
-@pytest.mark.parametrize("seed", [20, 23, *(pytest.param(k, marks=pytest.mark.sweep) for k in range(60))])
-def test_a_dilated_kernel_is_written_out_where_the_rest_is_taken(seed):
-    """The operand may be dilated, and its batch in groups, on a target that takes these."""
-    target = hl.Target(
-        "npu", refused={"stablehlo.scatter": "lowered"}, refused_forms=["convolution by a computed dilated kernel"]
-    )
-    function, x, k = random_convolution(seed)
-    if 0 in jax.eval_shape(function, x, k).shape:
-        pytest.skip("it has no window")
-    source = hl.export(function, x, k)
-    lowered = hl.lower(source, target=target, float_mode="reassociate")
-    assert lowered.changes
-    np.testing.assert_array_equal(*(e.call(x, k) for e in (source, lowered.exported)))
+    if npu is NPU:
+        assert_same(*lowered_of(function, x, k, float_mode="reassociate"), x, k)
+    else:
+        source = hl.export(function, x, k)
+        lowered = hl.lower(source, target=npu, float_mode="reassociate")
+        assert lowered.changes
+        np.testing.assert_array_equal(results(source, x, k)[0], results(lowered, x, k)[0])
 
 
 def test_floats_are_convolved_in_another_order_only_where_that_is_allowed():
@@ -128,23 +109,28 @@ def test_floats_are_convolved_in_another_order_only_where_that_is_allowed():
     assert [one.op for one in lowered.refused] == ["stablehlo.convolution"]
 
 
-def test_other_forms_are_the_same_bits():
-    """Products that contract dims in another order, maxima from a number, reductions of any region, reverses."""
-    rng = np.random.default_rng(0)
-    x, y = rng.integers(-9, 9, (3, 4, 5)), rng.integers(-9, 9, (5, 4, 2))
-    assert_same(
-        lambda a, b: lax.dot_general(a, b, (((1, 2), (1, 0)), ((), ()))), x.astype(np.int32), y.astype(np.int32)
-    )
-    assert_same(lambda a: a[:, :0] @ a[:0], np.ones((4, 4), np.float32))
-    z = rng.standard_normal((3, 5)).astype(np.float32)
-    assert_same(lambda a, s: lax.reduce(a, s, lax.max, (1,)), z, np.float32(0.5))
-    assert_same(lambda a: lax.reduce(a, np.int32(3), lax.min, (0,)), (z * 5).astype(np.int32))
-    assert_same(lambda a: lax.reduce(a, np.int32(0), lax.bitwise_xor, (1,)), (z * 5).astype(np.int32))
-    assert_same(lambda a: lax.reduce(a, np.float32(0), lambda p, q: p + q * np.float32(0.5), (1,)), z)
-    assert_same(lambda a: lax.rev(a, (0, 2)), x.astype(np.int32))
+RNG = np.random.default_rng(0)
+Z, W = RNG.standard_normal((3, 5)).astype(np.float32), RNG.integers(-9, 9, (3, 4, 5)).astype(np.int32)
+V = RNG.integers(-9, 9, (5, 4, 2)).astype(np.int32)
+OTHERS = {
+    "contracted in another order": (lambda a, b: lax.dot_general(a, b, (((1, 2), (1, 0)), ((), ()))), W, V),
+    "an empty product": (lambda a: a[:, :0] @ a[:0], np.ones((4, 4), np.float32)),
+    "maxima from a number": (lambda a, s: lax.reduce(a, s, lax.max, (1,)), Z, np.float32(0.5)),
+    "minima from a number": (lambda a: lax.reduce(a, np.int32(3), lax.min, (0,)), W[0]),
+    "xor": (lambda a: lax.reduce(a, np.int32(0), lax.bitwise_xor, (1,)), W[0]),
+    "any region": (lambda a: lax.reduce(a, np.float32(0), lambda p, q: p + q * np.float32(0.5), (1,)), Z),
+    "reversed dims": (lambda a: lax.rev(a, (0, 2)), W),
+}
 
 
-@pytest.mark.parametrize("seed", some(100, 4))
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_forms_are_the_same_bits(name):
+    """Products, reductions and reverses."""
+    function, *values = OTHERS[name]
+    assert_same(*lowered_of(function, *values), *values)
+
+
+@pytest.mark.parametrize("seed", swept(range(100), 0, 1, 2, 3))
 def test_a_gather_is_the_same_in_any_order(seed):
     """Of rows along any axis, of points, in batches, with the windows anywhere in the result."""
     rng = np.random.default_rng(seed)
@@ -162,28 +148,20 @@ def test_a_gather_is_the_same_in_any_order(seed):
     sizes = [1 if d in axes or d < batches else n for d, n in enumerate(shape)]
     x = rng.standard_normal(shape).astype(np.float32)
     i = rng.integers(-1, 5, (*positions, len(axes))).astype(np.int32)
-    function = lambda a, b: lax.gather(a, b, numbers, sizes, mode="clip")  # noqa: E731
-    source = hl.export(function, x, i)
+    source = hl.export(lambda a, b: lax.gather(a, b, numbers, sizes, mode="clip"), x, i)
     lowered = hl.lower(source, target=NPU)
     assert not lowered.refused
-    np.testing.assert_array_equal(*(e.call(x, i) for e in (source, lowered.exported)))
+    assert_same(source, lowered, x, i)
 
 
-FORMS = {
-    "pad": (lambda x: lax.pad(x, np.int32(9), [(1, 0, 1), (0, 0, 0)]), (3, 4)),
-    "interleaved": (lambda x: convolved(x, np.arange(24).reshape(2, 4, 3), rhs_dilation=[2]), (2, 8, 4)),
-    "groups": (lambda x: convolved(x, np.arange(24).reshape(2, 2, 6), batch_group_count=2), (4, 5, 2)),
-    "start": (lambda x: lax.reduce(x, np.int32(3), lax.max, (1,)), (3, 4)),
-    "dims": (lambda x: lax.rev(x, (0, 2)), (2, 3, 4)),
-    "rows": (lambda x: gathered(x), (4, 4)),
-    "dot": (lambda x: lax.dot_general(x, x, (((1, 2), (2, 1)), ((), ()))), (2, 3, 3)),
-}
+# --- wrong on purpose ---
 
 
-def convolved(x, kernel, **options):
+def convolved(kernel, **options):
     """A convolution of integers over one dim; its kernel is no constant."""
-    kernel = (kernel + x.reshape(-1)[0]).astype(np.int32)
-    return lax.conv_general_dilated(x, kernel, [1], [(0, 0)], dimension_numbers=("NWC", "WIO", "NWC"), **options)
+    numbers = {"dimension_numbers": ("NWC", "WIO", "NWC"), **options}
+    own = lambda x: (np.arange(24).reshape(kernel) + x.reshape(-1)[0]).astype(np.int32)  # noqa: E731
+    return lambda x: lax.conv_general_dilated(x, own(x), [1], [(0, 0)], **numbers)
 
 
 def gathered(x):
@@ -212,38 +190,47 @@ def first_dim_alone(own):
     return lambda node, few: replace(own(node, few=few), dims=(0,))
 
 
+def counting_start(_own):
+    """A start that counts."""
+    return lambda b, _, element: b.constant(5, (), element)
+
+
+def not_transposed(_own):
+    """Dims as they stand."""
+    return lambda b, value, order: value
+
+
+PADDED, STARTED = (
+    lambda x: lax.pad(x, np.int32(9), [(1, 0, 1), (0, 0, 0)]),
+    lambda x: lax.reduce(x, np.int32(3), lax.max, (1,)),
+)
+DOT = lambda x: lax.dot_general(x, x, (((1, 2), (2, 1)), ((), ())))  # noqa: E731
 WRONG = {
-    "pad": (products, "slice_along", cut_in_front),
-    "interleaved": (products, "_interleaved", not_interleaved),
-    "groups": (products.Convolution, "on", groups_turned),
-    "start": (reductions, "identity", lambda own: lambda b, _, element: b.constant(5, (), element)),
-    "dims": (reverse, "reverse_facts", first_dim_alone),
-    "rows": (Builder, "transpose", lambda own: lambda b, value, order: value),
-    "dot": (Builder, "transpose", lambda own: lambda b, value, order: value),
+    "pad": (PADDED, (3, 4), products, "slice_along", cut_in_front),
+    "interleaved": (convolved((2, 4, 3), rhs_dilation=[2]), (2, 8, 4), products, "_interleaved", not_interleaved),
+    "groups": (convolved((2, 2, 6), batch_group_count=2), (4, 5, 2), products.Convolution, "on", groups_turned),
+    "start": (STARTED, (3, 4), reductions, "identity", counting_start),
+    "dims": (OTHERS["reversed dims"][0], (2, 3, 4), reverse, "reverse_facts", first_dim_alone),
+    "rows": (gathered, (4, 4), Builder, "transpose", not_transposed),
+    "dot": (DOT, (2, 3, 3), Builder, "transpose", not_transposed),
 }
-"""For each form a step of its rule, and a wrong one: cut in front, not interleaved, a start that counts, a dim left."""
-
-QUICK = ("rows", "dims")
-"""Those that are verified in a quarter of a second each; the others are in the sweep."""
+"""A function of a tensor, its shape, and a step of the rule with a wrong one."""
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.sweep) for n in FORMS])
+@pytest.mark.parametrize("name", swept(WRONG, "rows", "dims"))
 def test_a_wrong_rule_is_found(name, monkeypatch):
     """What a rule gives is verified against the module; with a step done wrongly the verification says so."""
-    function, shape = FORMS[name]
+    function, shape, where, step, wrong = WRONG[name]
     source, lowered = lowered_of(function, np.zeros(shape, np.int32))
     assert hl.verify(source, lowered).ok
-    where, step, wrong = WRONG[name]
     monkeypatch.setattr(where, step, wrong(getattr(where, step)))
     assert not hl.verify(source, hl.lower(source, target=NPU)).ok
 
 
 def test_pads_that_other_rules_build_are_lowered():
     """A window over what has gaps pads between elements."""
-    target = hl.Target("npu", refused={"stablehlo.reduce_window": "none"}, refused_forms=["pad between elements"])
-    function = lambda x: lax.reduce_window(x, np.int32(0), lax.add, (2,), (1,), "VALID", base_dilation=(2,))  # noqa: E731
-    source = hl.export(function, np.arange(5, dtype=np.int32))
-    lowered = hl.lower(source, target=target)
+    npu = target("npu", "reduce_window", refused_forms=["pad between elements"])
+    gaps = lambda x: lax.reduce_window(x, np.int32(0), lax.add, (2,), (1,), "VALID", base_dilation=(2,))  # noqa: E731
+    source, lowered = lowered_of(gaps, np.arange(5, dtype=np.int32), npu=npu)
     assert "stablehlo.pad" not in lowered.text
-    assert not lowered.refused
     assert hl.verify(source, lowered).ok

@@ -1,34 +1,24 @@
 """`rng_bit_generator` in plain ops: the bits that XLA draws on a CPU, and the state that it leaves."""
 
-import jax
 import numpy as np
 import pytest
+from rewrites import assert_same, main, swept
+from rule_examples import target
 
 import hlo_lower as hl
 from hlo_lower.lowering.engine import traced
 from hlo_lower.lowering.single_ops import random_bits
-from hlo_lower.verify.run import exported_from_module
 
-RNG = {"stablehlo.scatter": "lowered", "stablehlo.rng_bit_generator": "none"}
-SHIFTS = {f"stablehlo.shift_{name}": "none" for name in ("left", "right_logical", "right_arithmetic")}
-TARGET = hl.Target("npu", refused=RNG)
+TARGET = target("npu", "rng_bit_generator")
+SHIFTS = ("shift_left", "shift_right_logical", "shift_right_arithmetic")
 SHAPES = [(3, 4), (), (1,), (5,), (3, 5, 7), (2, 1), (17,), (1, 1, 1)]
 
 
 def drawn(algorithm, size, element, shape):
     """A module that draws once."""
     states, kind = f"tensor<{size}xui64>", f"tensor<{'x'.join([*map(str, shape), element])}>"
-    return (
-        f"func.func public @main(%s: {states}) -> ({states}, {kind}) {{\n"
-        f"  %a, %b = stablehlo.rng_bit_generator %s, algorithm = {algorithm} : ({states}) -> ({states}, {kind})\n"
-        f"  return %a, %b : {states}, {kind}\n}}\n"
-    )
-
-
-def run(text, state):
-    """The next state, and what is drawn."""
-    with jax.enable_x64(True):
-        return jax.tree.leaves(jax.jit(exported_from_module(text).call)(state))
+    body = f"%a, %b = stablehlo.rng_bit_generator %s, algorithm = {algorithm} : ({states}) -> ({states}, {kind})"
+    return main(f"%s: {states}", body, f"%a, %b : {states}, {kind}")
 
 
 def states(size):
@@ -37,35 +27,29 @@ def states(size):
     return [np.random.default_rng(0).integers(0, 2**64, size, np.uint64), np.full(size, 2**64 - 1, np.uint64), ends]
 
 
-NOW = {((3, 4), "ui64"), ((3, 4), "ui8"), ((3, 5, 7), "ui32")}
-CASES = [
-    pytest.param(shape, element, marks=[] if (shape, element) in NOW else pytest.mark.sweep)
-    for shape in SHAPES
-    for element in random_bits.DRAWN
-]
+FORMS = [("THREE_FRY", 2), ("PHILOX", 2), ("PHILOX", 3), ("DEFAULT", 3)]
+CASES = [(*form, element, shape) for form in FORMS for shape in SHAPES for element in random_bits.DRAWN]
+NOW = [case for case in CASES if case[2:] in (("ui64", (3, 4)), ("ui8", (3, 4)), ("ui32", (3, 5, 7)))]
 
 
 @pytest.mark.few(9)
-@pytest.mark.parametrize(("shape", "element"), CASES)
-@pytest.mark.parametrize(("algorithm", "size"), [("THREE_FRY", 2), ("PHILOX", 2), ("PHILOX", 3), ("DEFAULT", 3)])
+@pytest.mark.parametrize(("algorithm", "size", "element", "shape"), swept(CASES, *NOW))
 def test_the_bits_and_the_next_state_are_those_of_xla(algorithm, size, element, shape):
     """Also where counters run over the end of a word, and where numbers are left over."""
     text = drawn(algorithm, size, element, shape)
     lowered = hl.lower(text, target=TARGET)
     assert not lowered.refused
     for state in states(size):
-        for expected, found in zip(run(text, state), run(lowered.text, state), strict=True):
-            np.testing.assert_array_equal(found, expected)
+        assert_same(text, lowered, state)
 
 
 def test_shifts_that_it_needs_are_lowered_next():
     """A target without shifts gets them as products and quotients."""
     text = drawn("THREE_FRY", 2, "ui32", (5,))
-    lowered = hl.lower(text, target=hl.Target("npu", refused={**RNG, **SHIFTS}))
+    lowered = hl.lower(text, target=target("npu", "rng_bit_generator", *SHIFTS))
     assert not lowered.refused
     assert "stablehlo.shift" not in lowered.text
-    [state, *_] = states(2)
-    np.testing.assert_array_equal(run(lowered.text, state)[1], run(text, state)[1])
+    assert_same(text, lowered, states(2)[0])
 
 
 @pytest.mark.parametrize(("size", "is_lowered"), [(2, False), (3, True)])

@@ -7,16 +7,17 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
+from rewrites import assert_same, main
+from rule_examples import target
 
 import hlo_lower as hl
 from hlo_lower.lowering.single_ops import reverse
 from hlo_lower.lowering.single_ops.reverse import MOST_SLICES
 
-REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.reverse": "none"}
-TARGET = hl.Target("npu", refused=REFUSED)
-WITHOUT_GATHER = hl.Target("bare", refused={**REFUSED, "stablehlo.gather": "none"})
+TARGET, WITHOUT_GATHER = target("npu", "reverse"), target("bare", "reverse", "gather")
 DTYPES = ("bool", "int8", "uint16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "int4")
 SHAPES = ((), (1,), (5,), (3, 4), (0, 3), (2, 1, 3), (70, 3), (40, 40), (2, 3, 1, 2))
+BOTH_FORMS = (3, 4), (300, 2)
 
 
 def exported(shape, dims, dtype="float32"):
@@ -25,7 +26,7 @@ def exported(shape, dims, dtype="float32"):
         return hl.export(lambda x: jax.lax.rev(x, dims), jnp.zeros(shape, dtype))
 
 
-def numbers(shape, dtype):
+def numbers(shape, dtype="float32"):
     """Different elements, as far as the type has them; NaN with a payload, -0.0 and a subnormal among floats."""
     values = np.arange(np.prod(shape, dtype=int)).reshape(shape) % (7 if dtype == "int4" else 251)
     values = (values % 2 if dtype == "bool" else values).astype(ml_dtypes.int4 if dtype == "int4" else jnp.dtype(dtype))
@@ -34,57 +35,38 @@ def numbers(shape, dtype):
     return values
 
 
-def subsets(rank):
-    """All choices of dims."""
-    return chain.from_iterable(combinations(range(rank), n) for n in range(rank + 1))
-
-
-def assert_same(source, lowered, values):
-    """Both give the same bits."""
-    with jax.enable_x64(True):
-        expected, found = (np.asarray(jax.jit(e.call)(values)) for e in (source, lowered.exported))
-    assert (expected.dtype, expected.shape) == (found.dtype, found.shape)
-    assert expected.tobytes() == found.tobytes()
-
-
 @pytest.mark.few(3)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_choice_of_dims(shape):
     """Short axes become slices, long ones a gather, none stays a reverse; the bits are those of native XLA."""
-    for dims in subsets(len(shape)):
+    rank = len(shape)
+    for dims in chain.from_iterable(combinations(range(rank), n) for n in range(rank + 1)):
         source = exported(shape, dims)
         lowered = hl.lower(source, target=TARGET)
         assert "stablehlo.reverse" not in lowered.text
         moved = sum(shape[d] for d in dims if shape[d] > 1)
-        rule = "reverse_to_slices" if moved <= TARGET.costs.few_windows else "reverse_to_gather"
-        assert [note for note in lowered.notes if note.endswith(f"({rule})")] == list(lowered.notes)
-        assert len(lowered.notes) == 1
-        assert_same(source, lowered, numbers(shape, "float32"))
+        [note] = lowered.notes
+        assert note.endswith("(reverse_to_slices)" if moved <= TARGET.costs.few_windows else "(reverse_to_gather)")
+        assert_same(source, lowered, numbers(shape))
 
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_element_type(dtype):
     """Elements are only moved, by both forms."""
-    for shape in ((3, 4), (300, 2)):
+    for shape in BOTH_FORMS:
         source = exported(shape, (0,), dtype)
         assert_same(source, hl.lower(source, target=TARGET), numbers(shape, dtype))
 
 
-def test_it_is_verified():
-    """The regions are judged equal, and the module."""
-    for shape in ((3, 4), (300, 2)):
-        source = exported(shape, (0, 1))
-        assert hl.verify(source, hl.lower(source, target=TARGET)).ok
-
-
-@pytest.mark.parametrize("shape", [(3, 4), (300, 2)])
+@pytest.mark.parametrize("shape", BOTH_FORMS)
 def test_a_reverse_that_is_lowered_wrongly_does_not_verify(shape, monkeypatch):
-    """One dim forgotten differs."""
+    """The regions are judged equal, and the module; one dim forgotten differs."""
+    source = exported(shape, (0, 1))
+    assert hl.verify(source, hl.lower(source, target=TARGET)).ok
     facts = reverse.reverse_facts
     wrong = lambda node, few: reverse.replace(facts(node, few=few), dims=(0,))  # noqa: E731
     monkeypatch.setattr("hlo_lower.lowering.single_ops.reverse.reverse_facts", wrong)
-    source = exported(shape, (0, 1))
     verdict = hl.verify(source, hl.lower(source, target=TARGET))
     assert not verdict.ok
     assert "differs" in {region.status for region in verdict.regions}
@@ -95,25 +77,20 @@ def test_without_a_gather_long_axes_are_sliced_as_well():
     source = exported((100, 2), (0,))
     lowered = hl.lower(source, target=WITHOUT_GATHER)
     assert "(reverse_to_slices)" in lowered.notes[0]
-    assert_same(source, lowered, numbers((100, 2), "float32"))
+    assert_same(source, lowered, numbers((100, 2)))
     left = hl.lower(exported((MOST_SLICES + 1,), (0,)), target=WITHOUT_GATHER)
     assert "stablehlo.reverse" in left.text
     assert left.notes[0].startswith("left: stablehlo.reverse at ")
     assert left.notes[0].endswith(": emits stablehlo.gather, which bare refuses: none")
 
 
-def test_an_element_type_that_it_is_refused_for():
-    """A target that takes it on some types gets those as they are."""
-    target = hl.Target("npu", op_dtypes={"stablehlo.reverse": ["f32"]})
-    texts = [hl.lower(exported((3,), (0,), dtype), target=target).text for dtype in ("float32", "int8")]
-    assert ["stablehlo.reverse" in text for text in texts] == [True, False]
-
-
 def test_a_target_that_takes_it_gets_the_module_as_it_is():
-    """Nothing is changed or told."""
+    """Nothing is changed or told; one that takes it on some types gets those as they are."""
     lowered = hl.lower(exported((3, 4), (0,)))
-    assert lowered.notes == ()
-    assert lowered.text.count("stablehlo.reverse") == 1
+    assert (lowered.notes, lowered.text.count("stablehlo.reverse")) == ((), 1)
+    some = hl.Target("npu", op_dtypes={"stablehlo.reverse": ["f32"]})
+    texts = [hl.lower(exported((3,), (0,), dtype), target=some).text for dtype in ("float32", "int8")]
+    assert ["stablehlo.reverse" in text for text in texts] == [True, False]
 
 
 def test_a_reverse_of_dynamic_shape_is_left_and_told():
@@ -125,14 +102,14 @@ def test_a_reverse_of_dynamic_shape_is_left_and_told():
     assert "stablehlo.reverse" not in hl.lower(source, target=TARGET, bind={"n": 6}).text
 
 
-def test_a_sharding_goes_over():
+@pytest.mark.parametrize(
+    ("size", "holder"), [(3, "stablehlo.concatenate"), (500, "stablehlo.gather"), (1, "custom_call @Sharding")]
+)
+def test_a_sharding_goes_over(size, holder):
     """It stands on what gives the result afterwards; where that is the operand itself, on a constraint."""
-    text = """func.func public @main(%x: tensor<SIZExf32>) -> tensor<SIZExf32> {
-  %r = stablehlo.reverse %x, dims = [0] {mhlo.sharding = "{replicated}"} : tensor<SIZExf32>
-  return %r : tensor<SIZExf32>
-}
-"""
-    for size, holder in ((3, "stablehlo.concatenate"), (500, "stablehlo.gather"), (1, "custom_call @Sharding")):
-        lowered = hl.lower(text.replace("SIZE", str(size)), target=TARGET).text
-        [line] = [line for line in lowered.splitlines() if "replicated" in line]
-        assert holder in line
+    x = f"tensor<{size}xf32>"
+    text = main(
+        f"%x: {x}", f'%r = stablehlo.reverse %x, dims = [0] {{mhlo.sharding = "{{replicated}}"}} : {x}', f"%r : {x}"
+    )
+    [line] = [line for line in hl.lower(text, target=TARGET).text.splitlines() if "replicated" in line]
+    assert holder in line

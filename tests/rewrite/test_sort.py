@@ -6,19 +6,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rewrites import assert_same as same
+from rewrites import main, swept
+from rule_examples import target
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Outcome
 from hlo_lower.facts.sort.sort_facts import SortStrategy, sort_strategies, stages_of
-from hlo_lower.verify.run import Executable
 
-REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.sort": "none"}
-TARGET = hl.Target("npu", refused=REFUSED)
-BARE = hl.Target("bare", refused={**REFUSED, "stablehlo.gather": "none"})
-WITHOUT_BITS = hl.Target("plain_floats", refused={**REFUSED, "stablehlo.bitcast_convert": "none"})
+TARGET = target("npu", "sort")
+BARE, WITHOUT_BITS = target("bare", "sort", "gather"), target("plain_floats", "sort", "bitcast_convert")
 NETWORKS = (SortStrategy.NETWORK, SortStrategy.LOOPED_NETWORK)
 ROUNDS = (SortStrategy.ROUNDS, SortStrategy.LOOPED_ROUNDS)
+STRATEGIES = (SortStrategy.RANKS, *NETWORKS, *ROUNDS)
 X = "tensor<6xf32>"
 
 
@@ -60,12 +61,10 @@ def exported(function, *arguments):
         return hl.export(function, *arguments)
 
 
-def assert_same(source, lowered, *arguments, rounding="quick"):
+def assert_same(source, lowered, *arguments):
     """Both give the same bits, and nothing is sorted any more."""
     assert "stablehlo.sort" not in lowered.text
-    text = str(source.mlir_module())
-    expected, found = (Executable(module, rounding).run(arguments) for module in (text, lowered.stablehlo))
-    assert [(e.dtype, e.shape, e.tobytes()) for e in expected] == [(f.dtype, f.shape, f.tobytes()) for f in found]
+    same(source, lowered, *arguments)
 
 
 def many_sorts(f32, bf16, f64, i8, ui32, i64, truths, c64):
@@ -85,16 +84,18 @@ def many_sorts(f32, bf16, f64, i8, ui32, i64, truths, c64):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "target"),
-    [
-        (SortStrategy.RANKS, TARGET),
-        (SortStrategy.NETWORK, BARE),
-        (SortStrategy.LOOPED_NETWORK, TARGET),
-        pytest.param(SortStrategy.RANKS, BARE, marks=pytest.mark.sweep),
-        pytest.param(SortStrategy.NETWORK, TARGET, marks=pytest.mark.sweep),
-    ],
+    ("strategy", "npu"),
+    swept(
+        [
+            (s, npu)
+            for s in (SortStrategy.RANKS, *NETWORKS)
+            for npu in (TARGET, BARE)
+            if npu is TARGET or s not in NETWORKS[1:]
+        ],
+        *((SortStrategy.RANKS, TARGET), (SortStrategy.NETWORK, BARE), (SortStrategy.LOOPED_NETWORK, TARGET)),
+    ),
 )
-def test_every_element_type(strategy, target, only):
+def test_every_element_type(strategy, npu, only):
     """Keys are compared as the comparator says, ties stay in order, elements keep their bits; also without a gather."""
     only(strategy)
     shape = (5, 3)
@@ -104,14 +105,12 @@ def test_every_element_type(strategy, target, only):
         np.stack([floats(shape, seed=1), floats(shape, seed=2)], axis=-1).view("complex64")[..., 0],
     )
     source = exported(many_sorts, *arguments)
-    lowered = hl.lower(source, target=target)
+    lowered = hl.lower(source, target=npu)
     assert {re.search(r"\((\w+)\)$", note)[1] for note in lowered.notes} == {f"sort_to_{strategy.value}"}
     assert_same(source, lowered, *arguments)
 
 
-@pytest.mark.parametrize(
-    "strategy", [SortStrategy.RANKS, *ROUNDS, *(pytest.param(s, marks=pytest.mark.sweep) for s in NETWORKS)]
-)
+@pytest.mark.parametrize("strategy", swept(STRATEGIES, SortStrategy.RANKS, *ROUNDS))
 def test_only_the_rows_that_are_read_are_found(strategy, only):
     """Slices of a sort, of `jnp.sort` in a function of its own, and `top_k`: no tensor of the sorted shape is left."""
     only(strategy)
@@ -142,7 +141,7 @@ def test_without_bits_canonical_floats_are_compared_as_they_are():
     x = floats((3, 9))
     source = exported(lambda x: (jnp.sort(x), jnp.argsort(x, axis=0, descending=True)), x)
     assert_same(source, hl.lower(source, target=WITHOUT_BITS), x)
-    left = hl.lower(module_of("compare LT, %a, %b, TOTALORDER"), target=WITHOUT_BITS)
+    left = hl.lower(module_of(), target=WITHOUT_BITS)
     assert "stablehlo.sort" in left.text
     assert "a float is in order by its bits only" in left.notes[0]
 
@@ -171,18 +170,15 @@ def test_merge_exchange_sorts_any_number_of_rows(rows):
     assert (np.diff(values, axis=1) >= 0).all()
 
 
-def module_of(line, dim=0, shape="6", stable="true"):
+def module_of(compared="compare LT, %a, %b, TOTALORDER", dim=0, shape="6", stable="true"):
     """A sort of f32 whose comparator is a line."""
-    kind = f"tensor<{shape}xf32>"
-    return f"""func.func public @main(%x: {kind}) -> {kind} {{
-  %s = "stablehlo.sort"(%x) <{{dimension = {dim} : i64, is_stable = {stable}}}> ({{
+    x = f"tensor<{shape}xf32>"
+    body = f"""%s = "stablehlo.sort"(%x) <{{dimension = {dim} : i64, is_stable = {stable}}}> ({{
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %r = stablehlo.{line} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %r = stablehlo.{compared} : (tensor<f32>, tensor<f32>) -> tensor<i1>
     stablehlo.return %r : tensor<i1>
-  }}) : ({kind}) -> {kind}
-  return %s : {kind}
-}}
-"""
+  }}) : ({x}) -> {x}"""
+    return main(f"%x: {x}", body, f"%s : {x}")
 
 
 @pytest.mark.parametrize(
@@ -190,9 +186,9 @@ def module_of(line, dim=0, shape="6", stable="true"):
     [
         (module_of("compare LT, %a, %b, FLOAT"), Code.COMPARATOR_NOT_READ),
         (module_of("compare LE, %a, %b, TOTALORDER"), Code.COMPARATOR_NOT_READ),
-        (module_of("compare LT, %a, %b, TOTALORDER", shape="?"), Code.NEEDS_SIZES),
-        (module_of("compare LT, %a, %b, TOTALORDER", shape="2000000000"), Code.MORE_THAN_I32),
-        (module_of("compare LT, %a, %b, TOTALORDER").replace("f32", "f8E4M3FN"), Code.KEY_NOT_READ),
+        (module_of(shape="?"), Code.NEEDS_SIZES),
+        (module_of(shape="2000000000"), Code.MORE_THAN_I32),
+        (module_of().replace("f32", "f8E4M3FN"), Code.KEY_NOT_READ),
     ],
 )
 def test_what_is_not_read_is_left_and_told_why(text, why):
@@ -214,12 +210,10 @@ def test_a_target_that_takes_it_gets_the_module_as_it_is():
 
 def test_a_sort_that_names_no_dim_sorts_along_the_last_one():
     """As the specification has it."""
-    text = module_of("compare LT, %a, %b, TOTALORDER", shape="2x5").replace("dimension = 0 : i64, ", "")
+    text = module_of(shape="2x5").replace("dimension = 0 : i64, ", "")
     lowered = hl.lower(text, target=TARGET)
     assert "(sort_to_ranks)" in lowered.notes[0]
-    x = floats((2, 5))
-    expected, found = (Executable(module, "quick").run([x])[0] for module in (text, lowered.text))
-    assert expected.tobytes() == found.tobytes()
+    same(text, lowered, floats((2, 5)))
 
 
 def test_a_row_alone_is_in_order():
@@ -233,28 +227,25 @@ def test_long_axes_are_sorted_in_a_loop_where_there_is_one():
     """The text does not grow with the rows; a target without loops gets the network, however long."""
     lines = {}
     for rows in (200, 5000, 70000):
-        text = module_of("compare LT, %a, %b, TOTALORDER", shape=str(rows))
+        text = module_of(shape=str(rows))
         lines[rows] = hl.lower(text, target=TARGET).text.count("\n")
     assert lines[200] > 300
     assert lines[5000] < lines[70000] < 130
-    flat = hl.Target("flat", refused={**REFUSED, "stablehlo.while": "none"})
-    lowered = hl.lower(module_of("compare LT, %a, %b, TOTALORDER", shape="5000"), target=flat)
+    flat = target("flat", "sort", "while")
+    lowered = hl.lower(module_of(shape="5000"), target=flat)
     assert "(sort_to_network)" in lowered.notes[0]
 
 
 @pytest.mark.parametrize("shape", ["5", pytest.param("40", marks=pytest.mark.sweep)])
 def test_it_is_verified(shape):
     """The region is judged equal by XLA; the interpreter, which knows no total order, is left out."""
-    text = module_of("compare LT, %a, %b, TOTALORDER", shape=shape)
+    text = module_of(shape=shape)
     verdict = hl.verify(text, hl.lower(text, target=TARGET), level="regions")
     assert verdict.ok
     assert [region.judges for region in verdict.regions] == [("XLA",)]
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    [SortStrategy.RANKS, *(pytest.param(s, marks=pytest.mark.sweep) for s in (*NETWORKS, *ROUNDS))],
-)
+@pytest.mark.parametrize("strategy", swept(STRATEGIES, SortStrategy.RANKS))
 def test_ties_in_another_order_do_not_verify(strategy, only, monkeypatch):
     """A wrong lowering on purpose: positions that go down make it unstable."""
     only(strategy)
@@ -269,87 +260,71 @@ def test_ties_in_another_order_do_not_verify(strategy, only, monkeypatch):
 
 def test_a_sharding_of_the_slice_goes_over():
     """Where only slices are replaced, what stood on them stands on what replaces them."""
-    text = module_of("compare LT, %a, %b, TOTALORDER").replace(
-        f"  return %s : {X}",
-        '  %p = stablehlo.slice %s [0:2] {mhlo.sharding = "{replicated}"} : (tensor<6xf32>) -> tensor<2xf32>\n'
-        "  return %p : tensor<2xf32>",
-    )
-    text = text.replace(f") -> {X} {{", ") -> tensor<2xf32> {", 1)
-    lowered = hl.lower(text, target=TARGET).text
+    cut = f'%p = stablehlo.slice %s [0:2] {{mhlo.sharding = "{{replicated}}"}} : ({X}) -> tensor<2xf32>'
+    text = module_of().replace(f"return %s : {X}", f"{cut} return %p : tensor<2xf32>")
+    lowered = hl.lower(text.replace(f"-> ({X}) {{", "-> tensor<2xf32> {", 1), target=TARGET).text
     assert 'mhlo.sharding = "{replicated}"' in lowered
     assert "stablehlo.sort" not in lowered
 
 
 def test_the_forms_are_tried_by_their_costs():
     """Few rows by pairs, many by the network; a few rows read of many in rounds."""
-    rules = {
-        rows: hl.lower(module_of("compare LT, %a, %b, TOTALORDER", shape=str(rows)), target=TARGET).notes[0]
-        for rows in (8, 250)
-    }
+    rules = {rows: hl.lower(module_of(shape=str(rows)), target=TARGET).notes[0] for rows in (8, 250)}
     assert "(sort_to_ranks)" in rules[8]
     assert "(sort_to_network)" in rules[250]
-    encoded = hl.Target("npu", refused=REFUSED, legalize=True)  # until jax 0.10 a top_k is exported as a custom call
+    encoded = target("npu", "sort", legalize=True)  # until jax 0.10 a top_k is exported as a custom call
     top = hl.lower(hl.export(lambda x: jax.lax.top_k(x, 2), jnp.zeros(5000)), target=encoded)
     assert "(sort_to_rounds)" in top.notes[-1]
 
 
-def top_k(k=2, element="f32", returned=("v", "i")):
-    """A chlo.top_k of which some results are returned."""
+def top_k(k=2, element="f32", returned=("v", "i"), *, encoded=False):
+    """A top_k of which some results are returned, as chlo or as older JAX and torch_xla export it."""
     types = {"v": f"tensor<3x{k}x{element}>", "i": f"tensor<3x{k}xi32>"}
-    results = ", ".join(types[name] for name in returned)
-    return f"""func.func public @main(%x: tensor<3x9x{element}>) -> ({results}) {{
-  %v, %i = chlo.top_k(%x, k = {k}) : tensor<3x9x{element}> -> ({types["v"]}, {types["i"]})
-  return {", ".join(f"%{name}" for name in returned)} : {results}
-}}
-"""
+    x, given = f"tensor<3x9x{element}>", f"({types['v']}, {types['i']})"
+    call = f"chlo.top_k(%x, k = {k}) : {x} -> {given}"
+    if encoded:
+        call = f"stablehlo.custom_call @mhlo.topk(%x) {{mhlo.attributes = {{k = {k} : i64}}}} : ({x}) -> {given}"
+    values, kinds = ", ".join(f"%{name}" for name in returned), ", ".join(types[name] for name in returned)
+    return main(f"%x: {x}", f"%v, %i = {call}", f"{values} : {kinds}")
 
 
 @pytest.mark.parametrize("legalize", [False, True])
 def test_a_top_k_is_lowered_where_sorts_are_refused(legalize):
     """Ties, zeros of both signs and NaN of both signs stand as XLA has them; with `legalize` nothing else is told."""
-    lowered = hl.lower(top_k(7), target=hl.Target("npu", refused=REFUSED, legalize=legalize))
+    lowered = hl.lower(top_k(7), target=target("npu", "sort", legalize=legalize))
     assert len(lowered.notes) == 2
     assert "top_k" not in lowered.text
     x = floats((3, 9))
-    for row in (np.roll(x, shift, axis=0) for shift in range(3)):
-        expected, found = (Executable(module, "quick").run([row]) for module in (top_k(7), lowered.text))
-        assert [e.tobytes() for e in expected] == [f.tobytes() for f in found]
+    for shift in range(3):
+        same(top_k(7), lowered, np.roll(x, shift, axis=0))
 
 
 def test_an_encoded_top_k_is_lowered_where_sorts_are_refused():
-    """As older JAX and torch_xla export it: what the target takes whole it becomes, what it refuses is ranks."""
-    types = "(tensor<3x9xf32>) -> (tensor<3x7xf32>, tensor<3x7xi32>)"
-    text = (
-        top_k(7)
-        .replace("chlo.top_k(%x, k = 7) : tensor<3x9xf32>", "X : (tensor<3x9xf32>)")
-        .replace(
-            f"X : {types}", f"stablehlo.custom_call @mhlo.topk(%x) {{mhlo.attributes = {{k = 7 : i64}}}} : {types}"
-        )
-    )
-    lowered = hl.lower(text, target=hl.Target("npu", refused=REFUSED, legalize=True))
+    """What the target takes whole it becomes, what it refuses is ranks."""
+    text = top_k(7, encoded=True)
+    lowered = hl.lower(text, target=target("npu", "sort", legalize=True))
     assert "(sort_to_ranks)" in lowered.notes[-1]
-    x = floats((3, 9))
-    expected, found = (Executable(module, "quick").run([x]) for module in (top_k(7), lowered.text))
-    assert [e.tobytes() for e in expected] == [f.tobytes() for f in found]
-    whole = hl.Target(
-        "npu", refused=REFUSED, ops=["func.func", "func.return"], legalize=True, composites=["chlo.top_k"]
-    )
-    assert "chlo.top_k" in hl.lower(text, target=whole).text
+    same(top_k(7), lowered, floats((3, 9)))
+    whole = {"ops": ["func.func", "func.return"], "composites": ["chlo.top_k"]}
+    assert "chlo.top_k" in hl.lower(text, target=target("npu", "sort", legalize=True, **whole)).text
+
+
+WHOLE = {"composites": ["chlo.top_k"]}
 
 
 @pytest.mark.parametrize(
-    ("text", "more", "is_left"),
+    ("text", "npu", "is_left"),
     [
-        (top_k(), {"composites": ["chlo.top_k"]}, True),
-        (top_k(returned="i"), {"composites": ["chlo.top_k"]}, True),
-        (top_k(returned="v"), {"composites": ["chlo.top_k"]}, False),  # which a converter makes a sort of
-        (top_k(), {"refused": {**REFUSED, "stablehlo.bitcast_convert": "none"}}, True),  # its order is one of bits
-        (top_k(element="i32"), {"refused": {**REFUSED, "stablehlo.bitcast_convert": "none"}}, False),
-        (top_k(), {"refused": {"stablehlo.scatter": "lowered"}}, True),  # sorts are taken
+        (top_k(), target("npu", "sort", **WHOLE), True),
+        (top_k(returned="i"), target("npu", "sort", **WHOLE), True),
+        (top_k(returned="v"), target("npu", "sort", **WHOLE), False),  # which a converter makes a sort of
+        (top_k(), WITHOUT_BITS, True),  # its order is one of bits
+        (top_k(element="i32"), WITHOUT_BITS, False),
+        (top_k(), target("npu"), True),  # sorts are taken
     ],
 )
-def test_a_top_k_that_the_target_takes_stays(text, more, is_left):
+def test_a_top_k_that_the_target_takes_stays(text, npu, is_left):
     """One that it takes whole, unless only values are read; and one that nothing could be made of."""
-    lowered = hl.lower(text, target=hl.Target("npu", **{"refused": REFUSED, **more}))
+    lowered = hl.lower(text, target=npu)
     assert ("chlo.top_k" in lowered.text) is is_left
     assert "stablehlo.sort" not in lowered.text

@@ -1,6 +1,7 @@
 """Second versions that nobody lowered, wrong in one way each: `pytest -k last_row_of_many` runs one of them."""
 
 import pytest
+from rewrites import swept
 from wrong_second_versions import PAIRS
 
 from hlo_lower.verify import Assumed, Effort, verify
@@ -22,14 +23,23 @@ FOUND_BY_THE_MODULE = frozenset(
         *("third_duplicate", "fifth_duplicate", "first_writer_wins", "last_update_lost"),
         *("column_leaks_into_the_next_row", "last_branch", "ties_of_integers"),
         *("one_of_three_results", "results_exchanged", "second_iteration", "an_iteration_short"),
-        *("carried_values_exchanged", "other_start", "decomposition", "rounded", "last_of_many", "order_of_a_sum"),
+        *(
+            "index_above_2_31",
+            "far_index_wraps",
+            "carried_values_exchanged",
+            "other_start",
+            "decomposition",
+            "rounded",
+            "last_of_many",
+            "order_of_a_sum",
+        ),
     }
 )
 """What three runs of the whole module find without the regions."""
 
 
 @pytest.mark.few(11)
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.sweep) if n in REPEATS else n for n in PAIRS])
+@pytest.mark.parametrize("name", swept(PAIRS, *(PAIRS.keys() - REPEATS)))
 def test_a_wrong_second_version_is_caught_by_its_regions(name):
     """What is wrong beside what is computed is told as such; the rest is a region that differs, none is left open."""
     case = PAIRS[name]
@@ -45,8 +55,7 @@ def test_a_wrong_second_version_is_caught_by_its_regions(name):
 @pytest.mark.parametrize("name", PAIRS)
 def test_what_the_module_s_runs_alone_find(name):
     """More than half of the wrong versions pass three runs of the whole module, which is why there are regions."""
-    case = PAIRS[name]
-    module = verify_module(case.before, case.after, Assumed(), Effort())
+    module = verify_module(PAIRS[name].before, PAIRS[name].after, Assumed(), Effort())
     assert (module.status == "differs") == (name in FOUND_BY_THE_MODULE)
 
 

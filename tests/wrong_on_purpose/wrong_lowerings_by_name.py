@@ -56,7 +56,6 @@ WRONG: dict[str, Wrong] = {}
 NO_NAN = "equal: the whole module runs on ordinary numbers"
 NO_OVERHANG = "not run: XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
 NO_PROMOTION = "not run: it returns the narrow type of a promoting region"
-NO_NEGATIVE = "equal: the one index of each of its runs is not negative and in reach of a wrap"
 NO_ROUNDING = "equal: none of its runs adds updates to one element that round otherwise"
 
 
@@ -169,21 +168,26 @@ def spread(op: ScatterLowering, value: Value) -> Value:
     return op.build.broadcast(op.build.reshape(value, ()), op.scatter.operand_shape)
 
 
-def unguarded(op: ScatterLowering) -> ScatterLowering:
-    """The same, believed to be in bounds."""
-    return replace(op, facts=replace(op.facts, guarded_dims=(), masked_dims=()))
-
-
-def guarded(op: ScatterLowering) -> ScatterLowering:
-    """The same, dropped as whole windows."""
+def believed(op: ScatterLowering, *, guarded: bool = False, masked: bool = False) -> ScatterLowering:
+    """The same, with whole windows dropped, or elements, or, in bounds, nothing at all."""
     dims = tuple(sorted({*op.facts.guarded_dims, *op.facts.masked_dims}))
-    return replace(op, facts=replace(op.facts, guarded_dims=dims, masked_dims=()))
+    facts = replace(op.facts, guarded_dims=dims if guarded else (), masked_dims=dims if masked else ())
+    return replace(op, facts=facts)
 
 
-def masked(op: ScatterLowering) -> ScatterLowering:
-    """The same, dropped element by element."""
-    dims = tuple(sorted({*op.facts.guarded_dims, *op.facts.masked_dims}))
-    return replace(op, facts=replace(op.facts, guarded_dims=(), masked_dims=dims))
+def placed(op: ScatterLowering, start_of: Callable[[int], list[Value]]) -> list[Value]:
+    """Every position in turn, where it is said."""
+    current = list(op.scatter.operands)
+    for position in range(op.scatter.positions):
+        current = written(op, current, start_of(position), windows(op, position))
+    return current
+
+
+def row_by_row(op: ScatterLowering, current: Value, step: Callable[[Value, Value, Value], Value]) -> Value:
+    """For a scatter into one dim: a step of where a position lands, the rows so far, and its update."""
+    for position in range(op.scatter.positions):
+        current = step(hits(op, position), current, windows(op, position)[0])
+    return current
 
 
 # --- bounds ---
@@ -192,7 +196,7 @@ def masked(op: ScatterLowering) -> ScatterLowering:
 @wrong(ROW)
 def clamp_for_drop(op: ScatterLowering) -> Sequence[Value]:
     """An out-of-bounds row is written to the nearest place (trap 2)."""
-    return one_window(unguarded(op))
+    return one_window(believed(op))
 
 
 @wrong(ROW)
@@ -205,7 +209,7 @@ def off_by_one(op: ScatterLowering) -> Sequence[Value]:
     )
 
 
-@wrong(ROW, alone=NO_NEGATIVE)
+@wrong(ROW)
 def negative_index_wraps(op: ScatterLowering) -> Sequence[Value]:
     """A negative index counts from the end, as in Python (trap 5)."""
     [start] = components(op, 0)
@@ -228,19 +232,19 @@ def unsigned_read_as_signed(op: ScatterLowering) -> Sequence[Value]:
 @wrong(WINDOW)
 def element_dropped_where_the_window_must_be(op: ScatterLowering) -> Sequence[Value]:
     """The inside part of an overhanging window is written, as the specification has it, where XLA writes nothing."""
-    return one_window(masked(op))
+    return one_window(believed(op, masked=True))
 
 
 @wrong(WINDOW, oob="spec", alone=NO_OVERHANG)
 def window_dropped_where_the_element_must_be(op: ScatterLowering) -> Sequence[Value]:
     """Nothing of an overhanging window is written, as XLA has it, where the specification writes its inside part."""
-    return one_window(guarded(op))
+    return one_window(believed(op, guarded=True))
 
 
 @wrong(ROWS)
 def whole_block_guarded(op: ScatterLowering) -> Sequence[Value]:
     """A run of rows is dropped as a whole where one of them is out of bounds (trap 4)."""
-    return one_window(guarded(op))
+    return one_window(believed(op, guarded=True))
 
 
 @wrong(ROWS)
@@ -271,31 +275,19 @@ def linearised_before_the_check(op: ScatterLowering) -> Sequence[Value]:
 @wrong(PAIRS)
 def index_vector_permuted(op: ScatterLowering) -> Sequence[Value]:
     """The components go to the dims in the opposite order (trap 12)."""
-    current = list(op.scatter.operands)
-    for position in range(op.scatter.positions):
-        current = written(op, current, components(op, position)[::-1], windows(op, position))
-    return current
+    return placed(op, lambda position: components(op, position)[::-1])
 
 
 @wrong(BATCH)
 def per_batch_index_ignored(op: ScatterLowering) -> Sequence[Value]:
     """Every batch coordinate is written at the position of the first."""
-    current = list(op.scatter.operands)
-    _, first = components(op, 0)
-    for position in range(op.scatter.positions):
-        own, _ = components(op, position)
-        current = written(op, current, [own, first], windows(op, position))
-    return current
+    return placed(op, lambda position: [components(op, position)[0], components(op, 0)[1]])
 
 
 @wrong(BATCH)
 def batching_position_from_value(op: ScatterLowering) -> Sequence[Value]:
     """The batch coordinate is read from the index instead of counted (trap 13)."""
-    current = list(op.scatter.operands)
-    for position in range(op.scatter.positions):
-        _, value = components(op, position)
-        current = written(op, current, [value, value], windows(op, position))
-    return current
+    return placed(op, lambda position: [components(op, position)[1]] * 2)
 
 
 # --- duplicates ---
@@ -340,66 +332,68 @@ def arguments_swapped(op: ScatterLowering) -> Sequence[Value]:
 @wrong(POINTS_ADDED, alone=NO_NAN)
 def nan_poisoning_sum(op: ScatterLowering) -> Sequence[Value]:
     """Updates are multiplied by 0 or 1, and 0 times NaN or infinity reaches every other element (trap 19)."""
-    build, current = op.build, op.scatter.operands[0]
-    for position in range(op.scatter.positions):
-        hit = hits(op, position)
-        mask = build.convert(hit, "f32")
-        product = build.elementwise("multiply", mask, spread(op, windows(op, position)[0]))
-        zero = spread(op, build.zero(mlir.tensor_element(current.raw.type)))
-        equal = {
-            "comparison_direction": mlir.parse_attribute("#stablehlo<comparison_direction EQ>"),
-            "compare_type": mlir.parse_attribute("#stablehlo<comparison_type FLOAT>"),
-        }
+    build, [operand] = op.build, op.scatter.operands
+    zero = spread(op, build.zero(mlir.tensor_element(operand.raw.type)))
+    equal = {
+        "comparison_direction": mlir.parse_attribute("#stablehlo<comparison_direction EQ>"),
+        "compare_type": mlir.parse_attribute("#stablehlo<comparison_type FLOAT>"),
+    }
+
+    def step(hit: Value, current: Value, update: Value) -> Value:
+        product = build.elementwise("multiply", build.convert(hit, "f32"), spread(op, update))
         nothing = build.op("stablehlo.compare", [product, zero], [hit.raw.type], equal).results[0]
         nothing = build.elementwise("and", nothing, build.elementwise("not", hit))
-        current = build.select(nothing, current, build.elementwise("add", current, product))
-    return [current]
+        return build.select(nothing, current, build.elementwise("add", current, product))
+
+    return [row_by_row(op, operand, step)]
 
 
 @wrong(POINTS_ADDED, alone=NO_NAN)
 def negative_zero_lost(op: ScatterLowering) -> Sequence[Value]:
     """Elements that nothing is added to have 0 added, and -0 becomes 0 (trap 20)."""
-    build, current = op.build, op.scatter.operands[0]
-    for position in range(op.scatter.positions):
-        zero = spread(op, build.zero(mlir.tensor_element(current.raw.type)))
-        added = build.select(hits(op, position), spread(op, windows(op, position)[0]), zero)
-        current = build.elementwise("add", current, added)
-    return [current]
+    build, [operand] = op.build, op.scatter.operands
+    zero = spread(op, build.zero(mlir.tensor_element(operand.raw.type)))
+
+    def step(hit: Value, current: Value, update: Value) -> Value:
+        return build.elementwise("add", current, build.select(hit, spread(op, update), zero))
+
+    return [row_by_row(op, operand, step)]
 
 
 @wrong(POINTS_MAXIMUM)
 def identity_for_untouched(op: ScatterLowering) -> Sequence[Value]:
     """Elements that no update reaches become the maximum of nothing, minus infinity (trap 21)."""
-    build, current = op.build, op.scatter.operands[0]
-    touched = None
+    build = op.build
+    touched = hits(op, 0)
     for position in range(op.scatter.positions):
-        hit = hits(op, position)
-        proposed = build.elementwise("maximum", current, spread(op, windows(op, position)[0]))
-        current = build.select(hit, proposed, current)
-        touched = hit if touched is None else build.elementwise("or", touched, hit)
+        touched = build.elementwise("or", touched, hits(op, position))
+
+    def step(hit: Value, current: Value, update: Value) -> Value:
+        return build.select(hit, build.elementwise("maximum", current, spread(op, update)), current)
+
+    current = row_by_row(op, op.scatter.operands[0], step)
     kind = mlir.tensor_type(op.scatter.operand_shape, "f32")
     lowest = build.op("stablehlo.constant", [], [kind], {"value": mlir.parse_attribute(f"dense<0xFF800000> : {kind}")})
     return [build.select(touched, current, lowest.results[0])]
 
 
+def summed(op: ScatterLowering, element: str) -> Value:
+    """The sums of rows in an element type."""
+
+    def step(hit: Value, current: Value, update: Value) -> Value:
+        added = op.build.elementwise("add", current, spread(op, op.build.convert(update, element)))
+        return op.build.select(hit, added, current)
+
+    return row_by_row(op, op.build.convert(op.scatter.operands[0], element), step)
+
+
 @wrong(BFLOATS, alone=NO_ROUNDING)
 def wide_accumulation(op: ScatterLowering) -> Sequence[Value]:
     """bfloat16 is summed up in float32 and rounded once, not after each addition (trap 18)."""
-    build = op.build
-    current = build.convert(op.scatter.operands[0], "f32")
-    for position in range(op.scatter.positions):
-        wide = build.convert(windows(op, position)[0], "f32")
-        added = build.elementwise("add", current, spread(op, wide))
-        current = build.select(hits(op, position), added, current)
-    return [build.convert(current, "bf16")]
+    return [op.build.convert(summed(op, "f32"), "bf16")]
 
 
 @wrong(PROMOTED, alone=NO_PROMOTION)
 def promoted_too_late(op: ScatterLowering) -> Sequence[Value]:
     """The region computes in float32, but the sums are made in bfloat16 and converted behind it (trap 24)."""
-    build, current = op.build, op.scatter.operands[0]
-    for position in range(op.scatter.positions):
-        narrow = build.convert(windows(op, position)[0], "bf16")
-        added = build.elementwise("add", current, spread(op, narrow))
-        current = build.select(hits(op, position), added, current)
-    return [build.convert(current, "f32")]
+    return [op.build.convert(summed(op, "bf16"), "f32")]
