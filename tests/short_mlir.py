@@ -110,7 +110,8 @@ class _Writer:
     def assign(self, names: str, text: str) -> None:
         """Write a line that defines something."""
         if constant := re.fullmatch(rf"({NUMBER}|\[.*\]) : (.+)", text):
-            self.written.append(f"{names} = stablehlo.constant dense<{constant[1]}> : {full(constant[2])}")
+            value = "" if constant[1] == "[]" else constant[1]
+            self.written.append(f"{names} = stablehlo.constant dense<{value}> : {full(constant[2])}")
             return self.name(names, [constant[2]])
         if text.startswith('"') and text.endswith("({"):
             self.open.append((names, lambda _: ("", [])))
@@ -147,7 +148,8 @@ class _Writer:
             self.assign(name, f"{number[2]} : {kind}")
             return number[1] + name
 
-        return re.sub(rf"(^|, )({NUMBER})(?=,|$)", named, rest)
+        operands, attributes = re.fullmatch(r"(.*?)((?:, \w+ = | ?[\[{]).*)?", rest).groups()
+        return re.sub(rf"(^|, )({NUMBER})(?=,|$)", named, operands) + (attributes or "")
 
     def region(self, names: str, op: str, rest: str) -> None:
         """Begin an op that has regions; one of a single op is written at once."""
