@@ -1,7 +1,7 @@
 """Update computations of any pure ops: what is lifted to windows, what goes through stablehlo.map, what is refused.
 
-Each region is applied to one window, in a loop to two windows at one place, and at constant places. What is lowered
-runs in StableHLO's interpreter and on XLA; a value by hand decides.
+Each region is applied to one window and, in a loop, to two windows at one place, which is given or a constant. What is
+lowered runs in StableHLO's interpreter and on XLA; a value by hand decides.
 """
 
 import re
@@ -130,10 +130,12 @@ NOT_ON_XLA = {
 
 def module(body, form, result="%n"):
     """A scatter with this region into six numbers: one window of two, or each of them after the other at one place."""
-    numbers, shape = ("window=[0], ivd=0", "1") if form == "window" else ("inserted=[0], ivd=1", "2x1")
+    numbers, shape, start = "window=[0], ivd=0", "1", [START]
+    if "loop" in form:
+        numbers, shape, start = "inserted=[0], ivd=1", "2x1", [[START]] * 2
     lines = f"""%taken = slice %op [2:3]; %captured = reshape %taken -> f32; %four = 4.0 : f32
-        %table = [1.0, 3.0, 9.0, 27.0] : 4xf32; %places = [[1], [1]] : 2x1xi32
-        %r = scatter %op, {"%places" if form == "constants" else "%i"}, %up, {numbers}, to=[0] {{ %c, %u:
+        %table = [1.0, 3.0, 9.0, 27.0] : 4xf32; %at = {start} : {shape}xi32
+        %r = scatter %op, {"%at" if "constant" in form else "%i"}, %up, {numbers}, to=[0] {{ %c, %u:
         {body}
         return {result}
         }}"""
@@ -146,7 +148,7 @@ def by_hand(combine, form):
     result = OPERAND.copy()
     with np.errstate(all="ignore"):
         for k, update in enumerate(UPDATES):
-            at = START + k if form == "window" else START
+            at = START if "loop" in form else START + k
             result[at] = combine(result[at], update)
     return result.tolist()
 
@@ -159,13 +161,13 @@ def interpreter():
 
 
 @pytest.mark.few(22)
-@pytest.mark.parametrize("form", ["window", "loop", "constants"])
+@pytest.mark.parametrize("form", ["window", "loop", "constant window", "constant loop"])
 @pytest.mark.parametrize("name", REGIONS)
 def test_a_region_of_pure_ops(name, form, interpreter):
     """The region is applied to each element, whatever pure ops it has, and is lowered under both policies."""
     body, combine = REGIONS[name]
     text = module(body, form)
-    start = np.asarray([START] if form == "window" else [[START]] * 2, np.int32)
+    start = np.asarray([[START]] * 2 if "loop" in form else [START], np.int32)
     for oob in ("xla", "spec"):
         lowered = hl.lower(text, oob=oob).text
         assert "stablehlo.scatter" not in lowered
