@@ -8,11 +8,12 @@
           return %n
         }''')
 
-A line may give the type of its result after " -> ", or all of its types after " : "; "; " ends a line as well. Without a
+A line may give the type of its result after " -> ", or all of its types after " : "; "; " ends a line as well. With no
 `return`, `%r` is returned. A region follows `if %p {` and `case %k {` (more after `}, {`), `while %i = %a, %j = %b {`
 (its body after `} do {`), and `scatter`, `sort`, `reduce` with `{ %a, %b:`, the names of its arguments. A region of one
-op is `{add}`, one that returns the update is `{assign}`, and a comparator `{LT}`. Any other op with a region is written
-as MLIR has it: `"stablehlo.map"(%a) <{...}> ({`, `^bb0(%b: f32):`, and after its lines `}) : (6xf32) -> 6xf32`.
+op is `{add}`, of another element type `{add f32}`; one that returns the update is `{assign}`, and a comparator `{LT}`.
+Any other op with a region is written as MLIR has it: `"stablehlo.map"(%a) <{...}> ({`, `^bb0(%b: f32):`, and after its
+lines `}) : (6xf32) -> 6xf32`.
 """
 
 import re
@@ -163,8 +164,10 @@ class _Writer:
             return
         operands, inner = re.fullmatch(r"(.*?) ?\{ ?(.*?)[:}]?", rest).groups()
         values = re.findall(VALUE, operands)
-        given, short = [self.types[value] for value in values], re.fullmatch(r"\w+", inner)
+        given, short = [self.types[value] for value in values], re.fullmatch(r"(\w+)( \S+)?", inner)
         scalars = _scalars(op, given)
+        if short and short[2]:
+            scalars = [short[2].strip()] * len(scalars)
         arguments = [f"%_{len(self.written)}_{n}" for n in range(len(scalars))] if short else inner.split(", ")
         self.types.update(zip(arguments, scalars, strict=bool(scalars)))
         attributes = f" <{{{_attributes(op, operands)}}}>" if scalars else ""
@@ -179,7 +182,7 @@ class _Writer:
 
         self.open.append((names, end))
         if short:
-            self.body(inner, arguments)
+            self.body(short[1], arguments)
             self.add("}")
 
     def body(self, combiner: str, arguments: list[str]) -> None:
