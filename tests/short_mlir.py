@@ -218,7 +218,7 @@ def _field(text: str, name: str) -> str:
 def _attributes(op: str, text: str) -> str:
     """The attributes of an op with a region, of `name=value`."""
     if op == "sort":
-        return f"dimension = {_field(text, 'dim') or 0} : i64"
+        return f"dimension = {_field(text, 'dim') or 0} : i64" + ", is_stable = true" * ("is_stable" in text)
     if op == "reduce":
         return f"dimensions = array<i64: {_field(text, 'dims').strip('[]')}>"
     numbers = [f"{name} = {_field(text, key)}" for key, name in NUMBERS.items() if _field(text, key)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from facts_programs import Program
+from short_mlir import function
 
 import hlo_lower
 from hlo_lower.facts.scatter.predicates import Claims, apply, broken
@@ -17,13 +18,7 @@ POLICIES: tuple[Policy, ...] = ("xla", "spec")
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of a program.
-
-    Attributes:
-      program: which.
-      number: of the set of arguments.
-      indices, updates: what it computed.
-    """
+    """One run of a program with a set of arguments: what it computed."""
 
     program: Program
     number: int
@@ -42,25 +37,16 @@ class Violation:
 
 
 def run_programs(programs: Sequence[Program], sets: int) -> list[Ran]:
-    """Compile programs as one module and run it with sets of hostile arguments.
-
-    Args:
-      programs: some that differ in their seeds.
-      sets: how many runs of each.
-    """
-    declared: list[str] = []
-    calls: list[str] = []
-    returned: list[tuple[str, str]] = []
+    """Compile programs that differ in their seeds as one module and run it with so many sets of hostile arguments."""
+    arguments, lines, returned = list[str](), list[str](), list[str]()
     for p in programs:
-        own = [f"%a{p.seed}_{k}" for k in range(len(p.arguments))]
-        declared += [f"{name}: {a.type}" for name, a in zip(own, p.arguments, strict=True)]
-        taken, given = ", ".join(a.type for a in p.arguments), f"({p.indices.type}, {p.updates.type})"
-        calls.append(f"%r{p.seed}:2 = func.call @p{p.seed}({', '.join(own)}) : ({taken}) -> {given}")
-        returned += [(f"%r{p.seed}#0", p.indices.type), (f"%r{p.seed}#1", p.updates.type)]
-    names, types = ", ".join(name for name, _ in returned), ", ".join(kind for _, kind in returned)
-    body = "\n  ".join((*calls, f"return {names} : {types}"))
-    main = f"func.func public @main({', '.join(declared)}) -> ({types}) {{\n  {body}\n}}\n"
-    executable = Executable(main + "\n".join(p.computing() for p in programs), "quick")
+        given, name = p.lines.arguments, f"%r{p.seed}"
+        arguments += [f"%a{p.seed}_{k}: {a.type}" for k, a in enumerate(given)]
+        own = ", ".join(f"%a{p.seed}_{k}" for k in range(len(given)))
+        lines.append(f"{name}:2 = call @p{p.seed}({own}) -> ({p.indices.type}, {p.updates.type})")
+        returned += [f"{name}#0", f"{name}#1"]
+    main = function(", ".join(arguments), "\n".join([*lines, f"return {', '.join(returned)}"]))
+    executable = Executable(main + "".join(p.computing() for p in programs), "quick")
     ran: list[Ran] = []
     for number in range(sets):
         found = executable.run([v for p in programs for v in p.inputs(number)])
@@ -70,7 +56,7 @@ def run_programs(programs: Sequence[Program], sets: int) -> list[Ran]:
 
 def claimed(programs: Sequence[Program], oob: Policy) -> dict[int, Claims]:
     """What is claimed of each program, by its seed."""
-    text = "\n".join(p.scattering() for p in programs)
+    text = "\n".join(p.scattering for p in programs)
     records = hlo_lower.classify(hlo_lower.read(text), oob=oob)
     claims = {int(record.function.removeprefix("p")): record.claims for record in records}
     return {seed: told for seed, told in claims.items() if told is not None}
