@@ -24,18 +24,6 @@ def test_parts_are_readable_and_have_the_classifiers_kinds():
     assert kinds == [Subset.FULL, Subset.TILE, Subset.POINT, Subset.EMPTY]
 
 
-def test_parts_are_readable_and_have_the_classifiers_kinds():
-    """A part prints as its runs, and its kind is a word of the classifier."""
-    whole = TensorSubset.full((2048, 32000))
-    assert str(whole) == "[:, :] of 2048x32000"
-    tile = whole.along(0, StridedRange(Offset(0, "i", 1), 128))
-    assert str(tile) == "[i:+128, :] of 2048x32000"
-    assert str(whole.along(1, StridedRange(Offset(1, "i", 8), 8, 2))) == "[:, 8*i+1:+8:2] of 2048x32000"
-    point, empty = (TensorSubset((3,), (StridedRange(Offset(1), size),)) for size in (1, 0))
-    kinds = [part.kind for part in (whole, tile, point, empty)]
-    assert kinds == [Subset.FULL, Subset.TILE, Subset.POINT, Subset.EMPTY]
-
-
 MODULE = """func.func public @main(%x: tensor<6x4xi32>, %i: tensor<i32>, %t: tensor<2x4xi32>) -> tensor<6x4xi32> {
     return %x : tensor<6x4xi32> }"""
 
