@@ -94,7 +94,7 @@ class Case:
         executable = self.lowered(oob)
         for number, values in enumerate(indices):
             rng = np.random.default_rng(number)
-            drawn = array(np.asarray(values).reshape(self.indices), self.index)
+            drawn = array(values, self.index).reshape(self.indices)
             operand, updates = some(rng, self.operand, self.element), some(rng, self.updates, self.element)
             found = executable.run([operand, drawn, updates])
             difference = first_difference(self.expected(operand, drawn, updates, oob), found)
