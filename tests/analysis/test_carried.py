@@ -199,8 +199,7 @@ VECTORS = [
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "expected"),
-    [(f, (X, F), e) for f, e in MATRICES] + [(f, (X[0], M), e) for f, e in VECTORS],
+    ("function", "given", "expected"), [(f, (X, F), e) for f, e in MATRICES] + [(f, (X[0], M), e) for f, e in VECTORS]
 )
 def test_what_is_computed_from_a_bounded_index(function, given, expected):
     """Folds, sums, orders, look-ups and divisions of bounded integers, and what scatters write, are bounded; what may

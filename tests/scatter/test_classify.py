@@ -145,10 +145,7 @@ def test_the_policies_differ_on_overhanging_windows(index, oob, in_bounds, drops
         (Unique.CLAIMED, {"form": "rows", "unique": True}),
         (Unique.PROVED, {"form": "rows", "unique": True, "trust": True}),
         (Unique.UNKNOWN, {"form": "rows", "trust": True}),
-        (
-            Unique.UNKNOWN,
-            {"form": "windows", "indices": "2x2", "updates": "2x2x2", "index": "[[0, 0], [1, 1]]"},
-        ),
+        (Unique.UNKNOWN, {"form": "windows", "indices": "2x2", "updates": "2x2x2", "index": "[[0, 0], [1, 1]]"}),
     ],
 )
 def test_unique(unique, given):

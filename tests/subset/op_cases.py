@@ -110,12 +110,7 @@ CASES = (
     OpCase("reduce_max", (TILE,), "reduce %0, %z, dims=[1] {maximum}", 2, LEAST),
     OpCase("reduce_from_one", (TILE,), "reduce %0, %z, dims=[1] {add}", 1, ONE),
     OpCase("reduce_window", (TILE, "i32"), window(WINDOW, "add", "(4x6xi32, i32) -> 4x2xi32"), 2),
-    OpCase(
-        "reduce_window_padded",
-        ("9x7xi32", "i32"),
-        window(WINDOW_PADDED, "maximum", PADDED),
-        2,
-    ),
+    OpCase("reduce_window_padded", ("9x7xi32", "i32"), window(WINDOW_PADDED, "maximum", PADDED), 2),
     padded_sum("reduce_window_padded_sum", ZERO, 2),
     OpCase("sort", (TILE,), "sort %0, dim=1 {LT}", 1),
     OpCase("top_k", (TILE,), TOP_K, 1, count=2),
