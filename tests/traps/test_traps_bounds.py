@@ -21,7 +21,6 @@ from one_scatter import (
     rows,
     run,
     tile,
-    variadic,
     windows,
 )
 
@@ -292,26 +291,6 @@ def test_trap_15_no_claim_is_passed_on():
         lowered = hl.lower(case.text(at)).text
         assert "indices_are_sorted = true" not in lowered
         assert "unique_indices = true" not in lowered
-
-
-@POLICIES
-@pytest.mark.parametrize("indices", [[1, 1, 1, 1, 1], [0, 2, 0, 2, 0], [4, 3, 3, -1, 0]])
-def test_trap_16_the_last_constant_wins(indices, oob):
-    """The same where the indices are constant and the duplicates are settled at conversion time."""
-    expected = [-1] * 4
-    for number, index in enumerate(indices):
-        if 0 <= index < 4:
-            expected[index] = number
-    [found] = run(points(5, 4).text(indices), f32([-1] * 4), f32(np.arange(5)), oob=oob)
-    assert found.tolist() == expected
-
-
-def test_trap_17_one_winner_for_all_operands():
-    """Operands of a variadic assignment take the same update."""
-    order = np.arange(6)
-    given = f32(-np.ones(4)), i32(-np.ones(4)), i32([[1], [3], [1], [1], [3], [9]]), f32(order), i32(order)
-    found = run(variadic("f32", "i32", "return %ua, %ub"), *given)
-    assert [v.tolist() for v in found] == [[-1, 3, -1, 4]] * 2
 
 
 @pytest.mark.parametrize(
