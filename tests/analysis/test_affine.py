@@ -19,6 +19,14 @@ LOOSE_BASE = (0, {}, 1, 0)
 IOTA, RUN_FORM = (0, {0: 1}, 0, 0), (0, {0: 1}, 1, 0)
 
 
+WHILE = """%zero = 0 : i32
+    %k, %r = while %n = %zero, %w = %x {
+      %go = compare LT, %n, 5; return %go
+    } do {
+      %next = add %n, 1; BODY
+    }"""
+
+
 def form_of(graph, value):
     """The form of a value at a symbolic place."""
     sizes = enumerate(value.static_shape)
@@ -113,6 +121,23 @@ def told(form):
         ("%r = custom_call @Sharding(%x) -> 6xi32", RUN_FORM),
         ("%r = custom_call @annotate_device_placement(%x) -> 6xi32", RUN_FORM),
         ("%r = custom_call @other(%x) -> 6xi32", DATA),
+        # a branch chooses one base for all elements where the branches agree on what moves
+        *(
+            (f"%r = {op} {{; return %x; }}, {{; return {second}; }}", expected)
+            for second, expected in (("%x", RUN_FORM), ("%i", RUN_FORM), ("%v", DATA))
+            for op in ("if %p", "case %a")
+        ),
+        # where each iteration adds one number to all elements, their distances stay; else it is data (trap 40)
+        *(
+            (WHILE.replace("BODY", f"{body}; return %next, %w2"), expected)
+            for body, expected in (
+                ("%w2 = add %w, 0", RUN_FORM),
+                ("%w2 = add %w, 1", RUN_FORM),
+                ("%s = broadcast_in_dim %n, dims = [] -> 6xi32; %w2 = subtract %w, %s", RUN_FORM),
+                *((f"%w2 = {op}", DATA) for op in ("add %w, %i", "add %w, %w", "reverse %w, dims = [0]")),
+                ("%w2 = reshape %v -> 6xi32", DATA),
+            )
+        ),
     ],
 )  # fmt: skip
 def test_one_op(lines, expected):
@@ -235,44 +260,12 @@ def test_an_argument_is_what_all_call_sites_agree_on(functions, calls, expected)
     assert told(element_of(lines, functions, lambda graph: graph.functions["f"].body.argument(0))) == expected
 
 
-@pytest.mark.parametrize(("second", "expected"), [("%x", RUN_FORM), ("%i", RUN_FORM), ("%v", DATA)])
-@pytest.mark.parametrize("op", ["if %p", "case %a"])
-def test_branches(op, second, expected):
-    """A branch chooses one base for all elements where the branches agree on what moves."""
-    assert told(element_of(f"{RUN}%r = {op} {{; return %x; }}, {{; return {second}; }}")) == expected
-
-
 def test_branches_on_data_are_no_base_at_the_first_position():
     """Where data moves in each branch, the result is not its first element plus what moves: the two differ by it."""
     lines = """%y = if %p {; %s = add %v, 1; return %s; }, {; %t = add %v, 2; return %t; }
         %first = slice %y [0:1]; %back = broadcast_in_dim %first, dims = [0] -> 6xi32
         %e = subtract %y, %back; %r = subtract %e, %v"""
     assert told(element_of(lines)) != (0, {}, 0, 0)
-
-
-WHILE = """%zero = 0 : i32
-    %k, %r = while %n = %zero, %w = %x {
-      %go = compare LT, %n, 5; return %go
-    } do {
-      %next = add %n, 1; BODY
-    }"""
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ("%w2 = add %w, 0", RUN_FORM),
-        ("%w2 = add %w, 1", RUN_FORM),
-        ("%s = broadcast_in_dim %n, dims = [] -> 6xi32; %w2 = subtract %w, %s", RUN_FORM),
-        ("%w2 = add %w, %i", DATA),
-        ("%w2 = add %w, %w", DATA),
-        ("%w2 = reverse %w, dims = [0]", DATA),
-        ("%w2 = reshape %v -> 6xi32", DATA),
-    ],
-)
-def test_a_while(body, expected):
-    """Where each iteration adds one number to all elements, their distances stay; else it is data (trap 40)."""
-    assert told(element_of(RUN + WHILE.replace("BODY", f"{body}; return %next, %w2"))) == expected
 
 
 def test_a_while_that_returns_its_argument():

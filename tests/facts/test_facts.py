@@ -4,22 +4,56 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from facts_claims import claimed, run_programs, violations
 from facts_programs import program_of_seed
+from short_mlir import function
 
+import hlo_lower
 from hlo_lower.facts.distinct.distinctness import Distinctness
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.forms.linear import Element, Linear
 from hlo_lower.facts.scatter import distinct, layout
+from hlo_lower.facts.scatter.predicates import apply, broken
+from hlo_lower.verify.run import Executable
 
 BATCH, SETS = 50, 6
-"""Programs that are compiled as one module, and sets of arguments that each is run with."""
+"""Programs that are compiled as one module, and sets of hostile arguments that each is run with."""
 
 
 def batch(first):
-    """Programs, and what they computed, each run with some sets of arguments."""
+    """Programs, and the indices and updates that each computed of each set of arguments."""
     programs = [program_of_seed(seed) for seed in range(first, first + BATCH)]
-    return programs, run_programs(programs, SETS)
+    arguments, lines, returned = list[str](), list[str](), list[str]()
+    for p in programs:
+        given, name = p.lines.arguments, f"%r{p.seed}"
+        arguments += [f"%a{p.seed}_{k}: {a.type}" for k, a in enumerate(given)]
+        own = ", ".join(f"%a{p.seed}_{k}" for k in range(len(given)))
+        lines.append(f"{name}:2 = call @p{p.seed}({own}) -> ({p.indices.type}, {p.updates.type})")
+        returned += [f"{name}#0", f"{name}#1"]
+    main = function(", ".join(arguments), "\n".join([*lines, f"return {', '.join(returned)}"]))
+    executable = Executable(main + "".join(p.computing() for p in programs), "quick")
+    ran = []
+    for number in range(SETS):
+        found = executable.run([v for p in programs for v in p.inputs(number)])
+        ran += [(p, number, found[2 * k], found[2 * k + 1]) for k, p in enumerate(programs)]
+    return programs, ran
+
+
+def claimed(programs, oob):
+    """What is claimed of each program, by its seed."""
+    records = hlo_lower.classify(hlo_lower.read("\n".join(p.scattering for p in programs)), oob=oob)
+    claims = {int(record.function.removeprefix("p")): record.claims for record in records}
+    return {seed: told for seed, told in claims.items() if told is not None}
+
+
+def violations(programs, ran):
+    """The claims that do not hold in some run: of which program, under which policy, with which arguments."""
+    found = []
+    for oob in ("xla", "spec"):
+        claims = claimed(programs, oob)
+        for p, number, indices, updates in ran:
+            at = apply(p.numbers, p.operand_shape, p.updates.shape, indices)
+            found += [(p.seed, oob, number, name) for name in broken(claims[p.seed], at, (updates,))]
+    return found
 
 
 @pytest.fixture(scope="module")
