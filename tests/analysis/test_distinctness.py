@@ -8,17 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.facts.distinct.axis_facts import (
-    ONE,
-    UNKNOWN,
-    AxisFacts,
-    Entries,
-    Monotonicity,
-    best,
-    of_bounds,
-    of_form,
-    one_of,
-)
+from hlo_lower.facts.distinct import axis_facts as facts
+from hlo_lower.facts.distinct.axis_facts import AxisFacts, Entries, Monotonicity, of_bounds, of_form
 from hlo_lower.facts.distinct.distinctness import Distinctness
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.forms.linear import Linear, Position
@@ -56,25 +47,27 @@ def violated(found, row):
 def program(choose, dtype, depth, shape):
     """A random function of two tensors, a scalar and a mask, in JAX; shape is its result's."""
 
-    def number():
-        return np.asarray(choose([-7, -3, -1, 0, 1, 2, 3, 5, 6, 8, 40, 100, 127])).astype(dtype)[()]
+    def scalar(value):
+        return np.asarray(value).astype(dtype)[()]
+
+    def iota():
+        return jax.lax.broadcasted_iota(dtype, shape, last)
 
     last = len(shape) - 1
     if depth == 0:
         leaf, argument = choose(["data", "iota", "argsort", "reversed", "constant"]), choose([0, 1])
-        iota = jax.lax.broadcasted_iota
-        constant = np.broadcast_to(np.array([choose(range(7)) for _ in range(shape[-1])], dtype), shape)
+        constant = np.array([choose(range(7)) for _ in range(shape[-1])], dtype)
         return {
             "data": lambda e: e[argument],
-            "iota": lambda e: iota(dtype, shape, last),
+            "iota": lambda e: iota(),
             "argsort": lambda e: jnp.argsort(e[argument], axis=last).astype(dtype),
-            "reversed": lambda e: iota(dtype, shape, last)[..., ::-1],
-            "constant": lambda e: jnp.asarray(constant),
+            "reversed": lambda e: iota()[..., ::-1],
+            "constant": lambda e: jnp.asarray(np.broadcast_to(constant, shape)),
         }[leaf]
     a, b = (program(choose, dtype, depth - 1, shape) for _ in range(2))
-    c, modulus = number(), np.asarray(choose([1, 2, 3, 6, 7, 100])).astype(dtype)[()]
-    low, high = sorted(number() for _ in range(2))
-    one, three = np.asarray(1).astype(dtype)[()], np.asarray(3).astype(dtype)[()]
+    numbers = [-7, -3, -1, 0, 1, 2, 3, 5, 6, 8, 40, 100, 127]
+    c, modulus = scalar(choose(numbers)), scalar(choose([1, 2, 3, 6, 7, 100]))
+    low, high = sorted(scalar(choose(numbers)) for _ in range(2))
     steps = {
         "plus number": lambda e: a(e) + c,
         "plus scalar": lambda e: a(e) + e[2],
@@ -89,7 +82,7 @@ def program(choose, dtype, depth, shape):
         "normalised": lambda e: jnp.where(a(e) < 0, a(e) + modulus, a(e)),
         "dropped": lambda e: jnp.where(e[3], a(e), c),
         "either": lambda e: jnp.where(e[3], a(e), b(e)),
-        "sums": lambda e: jnp.cumsum(jnp.clip(a(e), one, three), axis=last, dtype=dtype),
+        "sums": lambda e: jnp.cumsum(jnp.clip(a(e), scalar(1), scalar(3)), axis=last, dtype=dtype),
         "sorted": lambda e: jnp.sort(a(e), axis=last),
         "argsort": lambda e: jnp.argsort(a(e), axis=last).astype(dtype),
         "taken": lambda e: jnp.take_along_axis(a(e), b(e).astype(jnp.int32), axis=last),
@@ -105,17 +98,14 @@ def program(choose, dtype, depth, shape):
     return steps[choose(list(steps))]
 
 
-def values(dtype, shape, random_state, kind):
-    """Numbers that are small, extreme, equal or anything."""
+def values(dtype, shape, state, kind):
+    """Numbers that are anything, small, equal or extreme."""
     info = np.iinfo(dtype)
-    extreme = [info.min, info.min + 1, info.max - 1, info.max, 0, 1, 5]
-    drawn = {
-        0: lambda: random_state.randint(info.min, info.max + 1, shape, dtype=np.int64),
-        1: lambda: random_state.randint(max(info.min, -4), 8, shape),
-        2: lambda: random_state.choice(extreme, shape),
-        3: lambda: random_state.randint(0, 3, shape),
-    }[kind]()
-    return np.asarray(drawn).astype(dtype)
+    if kind == 3:
+        extreme = [info.min, info.min + 1, info.max - 1, info.max, 0, 1, 5]
+        return np.asarray(state.choice(extreme, shape)).astype(dtype)
+    low, high = ((info.min, info.max + 1), (max(info.min, -4), 8), (0, 3))[kind]
+    return np.asarray(state.randint(low, high, shape, dtype=np.int64)).astype(dtype)
 
 
 @pytest.mark.few(10)
@@ -142,12 +132,6 @@ def test_claims_hold_when_the_program_runs(seed):
             others = [d for d in range(len(shape)) if d not in dims]
             rows = result.transpose((*others, *dims)).reshape(-1, int(np.prod([shape[d] for d in dims])))
             assert all(violated(found, [int(x) for x in row]) == "" for row in rows)
-
-
-def known(function, *given, axes=(0,)):
-    """What is known of the result of a function of int8 vectors of 6."""
-    given = given or (np.zeros(N, np.int8),) * 2
-    return along(jax.jit(function).lower(*given).as_text(), axes)
 
 
 def short(found):
@@ -181,27 +165,31 @@ FROM = Monotonicity.UNKNOWN.name
 )  # fmt: skip
 def test_what_is_known(function, expected):
     """Distances, what may repeat, and order: exact where nothing can wrap around, else only what wrapping leaves."""
-    assert short(known(function)) == expected
+    vector = np.zeros(N, np.int8)
+    assert short(along(jax.jit(function).lower(vector, vector).as_text())) == expected
 
 
 def test_facts_are_joined():
     """Two facts of the same elements are both true; of one of several tensors only what all of them share is."""
     perm, spread, dropped = AxisFacts(1, (), True), AxisFacts(3), AxisFacts(5, ((8, 8),))
     ascending = AxisFacts(order=Monotonicity.NON_DECREASING)
-    assert short(best(perm, ascending)) == (1, (), True, "INCREASING")
-    assert short(best(dropped, spread)) == (3, (), False, FROM)
-    assert short(one_of([perm, dropped])) == (1, ((8, 8),), False, FROM)
-    assert one_of([]) == UNKNOWN
+    assert short(facts.best(perm, ascending)) == (1, (), True, "INCREASING")
+    assert short(facts.best(dropped, spread)) == (3, (), False, FROM)
+    assert short(facts.one_of([perm, dropped])) == (1, ((8, 8),), False, FROM)
+    assert facts.one_of([]) == facts.UNKNOWN
 
 
 def test_digits_of_forms():
     """Strides are digits if each is longer than the reach of the shorter ones; what wraps around comes nearer."""
     p, q = Position(0, 3), Position(1, 4)
-    assert short(of_form(Linear(0, {p: 4, q: 1}), (p, q), is_exact=True)) == (1, (), True, "INCREASING")
-    assert short(of_form(Linear(0, {p: 1, q: 3}), (p, q), is_exact=True)) == (1, (), True, FROM)
-    assert short(of_form(Linear(5, {p: 9, q: 2}), (p, q), is_exact=True)) == (2, (), False, "INCREASING")
-    assert short(of_form(Linear(0, {p: 3, q: 1}), (p, q), is_exact=True)) == (0, (), False, "NON_DECREASING")
-    assert short(of_form(Linear(0, {p: 2, q: 1}), (p, q), is_exact=True)) == (0, (), False, FROM)
+    for constant, first, second, expected in (
+        (0, 4, 1, (1, (), True, "INCREASING")),
+        (0, 1, 3, (1, (), True, FROM)),
+        (5, 9, 2, (2, (), False, "INCREASING")),
+        (0, 3, 1, (0, (), False, "NON_DECREASING")),
+        (0, 2, 1, (0, (), False, FROM)),
+    ):
+        assert short(of_form(Linear(constant, {p: first, q: second}), (p, q), is_exact=True)) == expected
     assert of_form(Linear(0, {p: 4}), (p, q), is_exact=True).gap == 0
     assert of_form(Linear(0, {p: 127}, width=8), (p,), is_exact=False).gap == 2
 
@@ -213,4 +201,4 @@ def test_bounds_of_single_elements():
     assert short(of_bounds(low, low + 1)) == (1, (), False, FROM)
     assert of_bounds(low, low + 2).gap == 0
     assert short(of_bounds(np.array([[2, 0, 1]]), np.array([[2, 0, 1]]))) == (1, (), True, FROM)
-    assert of_bounds(low[:, :1], low[:, :1]) == ONE
+    assert of_bounds(low[:, :1], low[:, :1]) == facts.ONE

@@ -1,112 +1,64 @@
 """What a scatter's region computes: every combiner, and what comes near to it."""
 
 import pytest
+from short_mlir import function
 
 from hlo_lower.facts.values.region import Combiner, classify_region
 from hlo_lower.ir.reader import read
 
 
-def region(body, element="f32", arity=1, outer=""):
-    """The facts of a region with the arguments %c0, ... (current) and %u0, ... (updates)."""
-    t = f"tensor<{element}>"
-    many = [f"%c{k}" for k in range(arity)] + [f"%u{k}" for k in range(arity)]
-    operands, updates = [f"%o{k}" for k in range(arity)], [f"%w{k}" for k in range(arity)]
-    big = f"tensor<4x{element}>"
-    types = [big] * arity + ["tensor<1xi32>"] + [t] * arity
-    arguments = [*(f"{o}: {big}" for o in operands), "%i: tensor<1xi32>", *(f"{w}: {t}" for w in updates)]
-    results = ", ".join([big] * arity)
-    head = "%r" if arity == 1 else f"%r:{arity}"
-    returned = ", ".join("%r" if arity == 1 else f"%r#{k}" for k in range(arity))
-    graph = read(
-        f"""func.func public @main({", ".join(arguments)}) -> ({results}) {{
-  {outer.replace("$t", t)}
-  {head} = "stablehlo.scatter"({", ".join([*operands, "%i", *updates])}) <{{scatter_dimension_numbers =
-    #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}}> ({{
-  ^bb0({", ".join(f"{m}: {t}" for m in many)}):
-    {body.replace("$t", t)}
-  }}) : ({", ".join(types)}) -> ({results})
-  return {returned} : {results}
-}}
-"""
-    )
+def region(body, element="f32", arity=1):
+    """The facts of a region with the arguments %c0, ... (current) and %u0, ... (updates); %outer is captured."""
+    operands, updates, current, new = ([f"%{n}{k}" for k in range(arity)] for n in "owcu")
+    types = [*(f"{o}: 4x{element}" for o in operands), "%i: 1xi32", *(f"{w}: {element}" for w in updates)]
+    values, arguments = ", ".join([*operands, "%i", *updates]), ", ".join([*current, *new])
+    lines = f"%outer = 1 : {element}\n" if element[0] == "i" else "%outer = 2.0 : f32\n"
+    lines += f"%r:{arity} = scatter {values}, inserted=[0], to=[0] {{ {arguments}:\n{body}\n}}\nreturn %r#0"
+    graph = read(function(", ".join(types), lines))
     return classify_region(graph.scatters[0].blocks[0])
 
 
-def one(op, left="%c0", right="%u0", element="f32"):
+def one(op, operands="%c0, %u0", element="i32"):
     """The combiner of a region of one binary op."""
-    return region(f"%s = stablehlo.{op} {left}, {right} : $t\nstablehlo.return %s : $t", element).common
+    return region(f"%s = {op} {operands}; return %s", element).common
 
 
-@pytest.mark.parametrize(
-    ("op", "combiner"),
-    [
-        ("add", Combiner.ADD),
-        ("multiply", Combiner.MUL),
-        ("minimum", Combiner.MIN),
-        ("maximum", Combiner.MAX),
-        ("and", Combiner.AND),
-        ("or", Combiner.OR),
-        ("xor", Combiner.XOR),
-    ],
-)
-def test_commutative_combiners(op, combiner):
+@pytest.mark.parametrize("op", ["add", "multiply", "minimum", "maximum", "and", "or", "xor"])
+def test_commutative_combiners(op):
     """Each is found in either order of its operands, and is not found on a value taken twice."""
-    assert (combiner, combiner) == (one(op, element="i32"), one(op, "%u0", "%c0", element="i32"))
-    assert (
-        one(op, "%c0", "%c0", element="i32"),
-        one(op, "%u0", "%u0", element="i32"),
-    ) == (Combiner.UNARY, Combiner.ASSIGN)
+    assert {one(op), one(op, "%u0, %c0")} == {Combiner[op.upper()[:3]]}
+    assert (one(op, "%c0, %c0"), one(op, "%u0, %u0")) == (Combiner.UNARY, Combiner.ASSIGN)
 
 
-def test_subtraction_does_not_commute():
-    """Current minus update is sub; update minus current is not."""
-    assert (one("subtract"), one("subtract", "%u0", "%c0")) == (Combiner.SUB, Combiner.GENERAL)
-
-
-def test_on_booleans_add_is_or_and_multiply_is_and():
-    """i1 has no other arithmetic (trap 25)."""
-    assert (one("add", element="i1"), one("multiply", element="i1")) == (Combiner.OR, Combiner.AND)
-    assert (one("maximum", element="i1"), one("xor", element="i1")) == (Combiner.MAX, Combiner.XOR)
+def test_other_binary_ops():
+    """Subtraction does not commute; on booleans add is or and multiply is and (trap 25)."""
+    assert (one("subtract"), one("subtract", "%u0, %c0")) == (Combiner.SUB, Combiner.GENERAL)
+    found = [one(op, element="i1") for op in ("add", "multiply", "maximum", "xor")]
+    assert found == [Combiner.OR, Combiner.AND, Combiner.MAX, Combiner.XOR]
 
 
 @pytest.mark.parametrize(
     ("body", "combiner"),
     [
-        ("stablehlo.return %u0 : $t", Combiner.ASSIGN),
-        ("%n = stablehlo.negate %u0 : $t\nstablehlo.return %n : $t", Combiner.ASSIGN),
-        ("stablehlo.return %c0 : $t", Combiner.NO_OP),
-        ("%n = stablehlo.negate %c0 : $t\nstablehlo.return %n : $t", Combiner.UNARY),
-        ("%k = stablehlo.constant dense<1.0> : $t\nstablehlo.return %k : $t", Combiner.ASSIGN_CONSTANT),
-        ("stablehlo.return %outer : $t", Combiner.ASSIGN_CONSTANT),
-        ("%d = stablehlo.divide %c0, %u0 : $t\nstablehlo.return %d : $t", Combiner.GENERAL),
-        (
-            "%s = stablehlo.add %c0, %u0 : $t\n%n = stablehlo.negate %s : $t\nstablehlo.return %n : $t",
-            Combiner.GENERAL,
-        ),
-        ("%s = stablehlo.add %c0, %outer : $t\nstablehlo.return %s : $t", Combiner.UNARY),
-        ("%s = stablehlo.add %c0, %u0 : $t\nstablehlo.return %u0 : $t", Combiner.ASSIGN),
+        ("return %u0", Combiner.ASSIGN),
+        ("%n = negate %u0; return %n", Combiner.ASSIGN),
+        ("return %c0", Combiner.NO_OP),
+        ("%n = negate %c0; return %n", Combiner.UNARY),
+        ("%k = 1.0 : f32; return %k", Combiner.ASSIGN_CONSTANT),
+        ("return %outer", Combiner.ASSIGN_CONSTANT),
+        ("%d = divide %c0, %u0; return %d", Combiner.GENERAL),
+        ("%s = add %c0, %u0; %n = negate %s; return %n", Combiner.GENERAL),
+        ("%s = add %c0, %outer; return %s", Combiner.UNARY),
+        ("%s = add %c0, %u0; return %u0", Combiner.ASSIGN),
+        # a value that an inner region captures is a value that the result depends on
+        ("%p = compare LT, %u0, %u0; %n = if %p {; return %c0; }, {; return %u0; }\nreturn %n", Combiner.GENERAL),
     ],
 )
 def test_other_combiners(body, combiner):
     """What the result depends on decides: the update alone, the current value alone, neither, or both."""
-    found = region(body, outer="%outer = stablehlo.constant dense<2.0> : $t")
+    found = region(body)
     assert (combiner,) == found.combiners
     assert len(found.why) == 1
-
-
-def test_a_dependence_through_a_nested_region_counts():
-    """A value that an inner region captures is a value that the result depends on."""
-    body = """%p = stablehlo.compare LT, %u0, %u0 : ($t, $t) -> tensor<i1>
-    %n = "stablehlo.if"(%p) ({
-      stablehlo.return %c0 : $t
-    }, {
-      stablehlo.return %u0 : $t
-    }) : (tensor<i1>) -> $t
-    stablehlo.return %n : $t"""
-    assert region(body).combiners == (Combiner.GENERAL,)
-
-
-TWO = "%s = stablehlo.add %c0, %u0 : $t\n%m = stablehlo.maximum %c1, %u1 : $t\nstablehlo.return {}, {} : $t, $t"
 
 
 @pytest.mark.parametrize(
@@ -122,6 +74,6 @@ TWO = "%s = stablehlo.add %c0, %u0 : $t\n%m = stablehlo.maximum %c1, %u1 : $t\ns
 )
 def test_variadic_regions(first, second, combiners, separable):
     """Results that take from another operand are coupled; the current values come first (trap 22)."""
-    found = region(TWO.format(first, second), arity=2)
+    found = region(f"%s = add %c0, %u0; %m = maximum %c1, %u1; return {first}, {second}", arity=2)
     assert (combiners, separable) == (found.combiners, found.separable)
     assert found.common is (combiners[0] if combiners[0] is combiners[1] else Combiner.GENERAL)

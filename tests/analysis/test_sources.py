@@ -1,50 +1,26 @@
-"""What sites come from, and how the providers that walk them share their budget."""
-
-import sys
+"""What sites come from, what is kept of them within the memory, and how long what rests on an assumption stays."""
 
 import numpy as np
-import pytest
-import slow_modules as slow
+from short_mlir import function
 
 import hlo_lower as hl
-from hlo_lower.facts.forms.affine import AffineAnalysis
-from hlo_lower.facts.forms.linear import Linear, Position
-from hlo_lower.facts.forms.places import Entry
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.values import budget
+from hlo_lower.facts.values.provider import Memo
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Carried, OneOf, Same, Sources, Unknown
 from hlo_lower.ir.reader import read
 
-MODULE = """
-func.func public @main(%a: tensor<4xi32>, %c: tensor<i32>) -> tensor<4xi32> {
-  %0 = func.call @twice(%a) : (tensor<4xi32>) -> tensor<4xi32>
-  %1 = func.call @twice(%0) : (tensor<4xi32>) -> tensor<4xi32>
-  %2 = stablehlo.optimization_barrier %1 : tensor<4xi32>
-  %3 = "stablehlo.case"(%c) ({
-    stablehlo.return %2 : tensor<4xi32>
-  }, {
-    stablehlo.return %a : tensor<4xi32>
-  }) : (tensor<i32>) -> tensor<4xi32>
-  %4:2 = stablehlo.while(%i = %3, %j = %c) : tensor<4xi32>, tensor<i32>
-   cond {
-    %p = stablehlo.compare LT, %j, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %p : tensor<i1>
-  } do {
-    %n = stablehlo.negate %i : tensor<4xi32>
-    stablehlo.return %n, %j : tensor<4xi32>, tensor<i32>
-  }
-  return %4#0 : tensor<4xi32>
-}
-func.func private @twice(%x: tensor<4xi32>) -> tensor<4xi32> {
-  %y = stablehlo.add %x, %x : tensor<4xi32>
-  return %y : tensor<4xi32>
-}"""
+MODULE = """%0 = call @twice(%a) -> 4xi32; %1 = call @twice(%0) -> 4xi32; %2 = optimization_barrier %1
+%3 = case %c {; return %2; }, {; return %a; }
+%4:2 = while %i = %3, %j = %c {; %p = compare LT, %j, %c; return %p
+} do {; %n = negate %i; return %n, %j; }
+return %4#0"""
 
 
 def test_each_site_comes_from_what_it_is():
     """Results of calls, barriers, branches and loops, and the arguments of functions and bodies, have their sources."""
-    graph = read(MODULE)
+    graph = read(function("%a: 4xi32, %c: i32", MODULE) + function("%x: 4xi32", "%r = add %x, %x", "twice"))
     sources = Sources(graph)
     result = Site(graph.main.body.terminator.operand(0))
     loop = sources.of(result)
@@ -72,56 +48,19 @@ def test_each_site_comes_from_what_it_is():
 
 def test_a_branch_of_dynamic_shape_is_a_branch():
     """Indices that are an iota in one branch, and in the other of a size that is not known, are not distinct."""
-    text = """func.func public @main(%i: tensor<i32>, %a: tensor<4xf32>, %u: tensor<4xf32>) -> tensor<4xf32> {
-  %x = "stablehlo.case"(%i) ({
-    %r = stablehlo.iota dim = 0 : tensor<4xi32>
-    stablehlo.return %r : tensor<4xi32>
-  }, {
-    %n = stablehlo.constant dense<4> : tensor<1xi32>
-    %r = stablehlo.dynamic_broadcast_in_dim %i, %n, dims = [] : (tensor<i32>, tensor<1xi32>) -> tensor<?xi32>
-    stablehlo.return %r : tensor<?xi32>
-  }) : (tensor<i32>) -> tensor<4xi32>
-  %j = stablehlo.reshape %x : (tensor<4xi32>) -> tensor<4x1xi32>
-  %s = "stablehlo.scatter"(%a, %j, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
-    scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
-  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
-    stablehlo.return %q : tensor<f32>
-  }) : (tensor<4xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<4xf32>
-  return %s : tensor<4xf32>
-}"""
+    lines = """%x = case %i {; %r = iota dim = 0 : 4xi32; return %r
+        }, {; %n = [4] : 1xi32; %q = dynamic_broadcast_in_dim %i, %n, dims = [] -> ?xi32; return %q; }
+        %j = reshape %x -> 4x1xi32; %s = scatter %a, %j, %u, inserted=[0], to=[0], ivd=1 {assign}; return %s"""
+    text = function("%i: i32, %a: 4xf32, %u: 4xf32", lines).replace("(tensor<?xi32>)", "(tensor<4xi32>)")
     assert hl.classify(text)[0].unique == "unknown"
-
-
-@pytest.mark.parametrize("module", [slow.deep(400), slow.diamonds(60), slow.normalised(40)])
-def test_providers_that_ask_each_other_share_a_stack(module, monkeypatch):
-    """A form that ends where its chain is too long asks for a range there, and both together stay within the stack."""
-    heights = []
-    begin = budget.Budget.begin
-
-    def measured(self):
-        heights.append(self.stack.height)
-        return begin(self)
-
-    monkeypatch.setattr(budget.Budget, "begin", measured)
-    graph = read(module)
-    forms = AffineAnalysis(IndexAnalysis(graph))
-    forms.of(Entry(Site(graph.scatters[0].operand(1)), (Linear(0, {Position(0, 16): 1}), Linear(0))))
-    assert 40 < max(heights) <= budget.HIGHEST
-    assert forms.budget.stack.height == 0
-    assert sys.getrecursionlimit() > 5 * budget.HIGHEST
 
 
 def test_beyond_the_memory_one_range_is_kept(monkeypatch):
     """Of tensors that no longer fit in the budget of memory the hull is kept, which is true of each element."""
-    text = """func.func public @main() -> tensor<8xi32> {
-  %a = stablehlo.iota dim = 0 : tensor<8xi32>
-  %b = stablehlo.add %a, %a : tensor<8xi32>
-  return %b : tensor<8xi32>
-}"""
     found = []
     for most in (64, 12):
         monkeypatch.setattr(budget, "MAX_KEPT", most)
-        graph = read(text)
+        graph = read(function("", "%a = iota dim = 0 : 8xi32; %r = add %a, %a"))
         ranges = IndexAnalysis(graph)
         value = graph.main.body.terminator.operand(0)
         ranges.of(Site(value))
@@ -130,3 +69,65 @@ def test_beyond_the_memory_one_range_is_kept(monkeypatch):
     assert [told.hull() for told in found] == [(0, 14), (0, 14)]
     assert np.array_equal(found[0].lo, np.arange(0, 16, 2))
     assert found[1].lo.size == 1
+
+
+# --- the memo under assumptions ---
+
+
+def found(memo, key, rests_on=None):
+    """Find 1, resting on the assumption of a level."""
+    memo.begin()
+    if rests_on is not None:
+        memo.note(rests_on)
+    memo.keep(key, 1)
+
+
+def assuming(levels):
+    """A memo while so many things are assumed."""
+    memo = Memo()
+    for _ in range(levels):
+        memo.assume()
+    return memo
+
+
+def test_what_is_kept_goes_with_the_innermost_assumption_that_it_rests_on():
+    """What rests on no assumption stays for good, and an inner one that does not matter may be settled before."""
+    memo = assuming(2)
+    for key, level in (("nothing", None), ("outer", 1), ("inner", 2)):
+        found(memo, key, level)
+    kept = []
+    for _ in range(3):
+        kept.append([memo.get(key) for key in ("nothing", "outer", "inner")])
+        if memo.level:
+            memo.settle()
+    assert kept == [[1, 1, 1], [1, 1, None], [1, None, None]]
+
+
+def test_what_is_made_of_it_rests_on_the_same():
+    """A search that finds something in the memo, or by another search, rests on whatever that rests on."""
+    memo = assuming(1)
+    found(memo, "a", rests_on=1)
+    memo.begin()
+    memo.get("a")
+    memo.keep("of the memo", 2)
+    memo.begin()
+    found(memo, "b", rests_on=1)
+    memo.keep("of a search", 3)
+    memo.begin()
+    memo.begin()
+    memo.note(1)
+    memo.drop()
+    memo.keep("of what is not kept", 4)
+    memo.settle()
+    assert [memo.get(key) for key in ("of the memo", "of a search", "of what is not kept")] == [None] * 3
+
+
+def test_a_settled_assumption_is_no_reason_any_more():
+    """The search that made an assumption and settled it rests on the others only."""
+    memo = Memo()
+    memo.begin()
+    memo.assume()
+    found(memo, "a", rests_on=1)
+    memo.settle()
+    memo.keep("proved", 2)
+    assert (memo.get("proved"), memo.level) == (2, 0)

@@ -2,45 +2,39 @@
 
 import numpy as np
 import pytest
+from short_mlir import function
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
 from hlo_lower.facts.values.value_numbering import ValueNumbering
 from hlo_lower.verify.run import Executable
 
-CHAIN = """%b{n} = stablehlo.broadcast_in_dim {base}, dims = [] : (tensor<i32>) -> tensor<3xi32>
-    %i{n} = stablehlo.iota dim = 0 : tensor<3xi32>
-    %x{n} = stablehlo.{op} %b{n}, %i{n} : tensor<3xi32>
-    %j{n} = stablehlo.reshape %x{n} : (tensor<3xi32>) -> tensor<3x1xi32>
-    %r{n} = "stablehlo.scatter"({operand}, %j{n}, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
-      update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
-      index_vector_dim = 1>}}> ({{
-    ^bb0(%c: tensor<f32>, %v: tensor<f32>):
-      stablehlo.return %v : tensor<f32>
-    }}) : (tensor<8x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<8x4xf32>
-    """
+CHAIN = """%b{n} = broadcast_in_dim {base}, dims = [] -> 3xi32
+%i{n} = iota dim = 0 : 3xi32
+%x{n} = {op} %b{n}, %i{n}
+%j{n} = reshape %x{n} -> 3x1xi32
+%r{n} = scatter {operand}, %j{n}, %u, window=[1], inserted=[0], to=[0], ivd=1 {{assign}}
+"""
 
 
 def module(*links):
-    """Scatters one after the other, each with index chain of its own: (base, op) for each."""
-    lines, operand = "", "%o"
-    for n, (base, op) in enumerate(links):
-        lines += CHAIN.format(n=n, base=base, op=op, operand=operand)
-        operand = f"%r{n}"
-    return f"""module {{
-  func.func public @main(%o: tensor<8x4xf32>, %u: tensor<3x4xf32>, %p: tensor<i32>, %q: tensor<i32>)
-      -> tensor<8x4xf32> {{
-    {lines}return {operand} : tensor<8x4xf32>
-  }}
-}}
-"""
+    """Scatters one after the other, each with an index chain of its own: (base, op) for each."""
+    lines = "".join(
+        CHAIN.format(n=n, base=base, op=op, operand=f"%r{n - 1}" if n else "%o") for n, (base, op) in enumerate(links)
+    )
+    return function("%o: 8x4xf32, %u: 3x4xf32, %p: i32, %q: i32", f"{lines}return %r{len(links) - 1}")
+
+
+def numbers(graph, values):
+    """The numbers of values."""
+    twins = ValueNumbering(graph)
+    return [twins.computed(value).number for value in values]
 
 
 def test_values_computed_alike_have_one_number():
     """The same ops on the same values are twins; another value or another op makes another number."""
     graph = hl.read(module(("%p", "add"), ("%p", "add"), ("%q", "add"), ("%p", "subtract")))
-    twins = ValueNumbering(graph)
-    first, second, third, fourth = (twins.computed(node.operand(1)).number for node in graph.scatters)
+    first, second, third, fourth = numbers(graph, [node.operand(1) for node in graph.scatters])
     assert first == second
     assert len({first, third, fourth}) == 3
 
@@ -48,8 +42,7 @@ def test_values_computed_alike_have_one_number():
 def test_evidence_of_a_twin_has_its_own_places():
     """Each of two alike scatters is explained by the lines of its own index chain, also after lowering."""
     text = module(("%p", "add"), ("%p", "add"))
-    lines = text.splitlines()
-    iotas = [n for n, line in enumerate(lines, 1) if "stablehlo.iota" in line]
+    iotas = [n for n, line in enumerate(text.splitlines(), 1) if "stablehlo.iota" in line]
     for records in (hl.classify(hl.read(text, "m.mlir")), hl.lower(text, name="m.mlir").records):
         for number, record in zip(iotas, records, strict=True):
             evidence = [step for fact in record.facts for step in fact.evidence]
@@ -63,77 +56,49 @@ def test_another_argument_is_told_by_its_own_name():
     assert [r.bounds for r in (first, second)] == [Code.GUARDED(Code.ARGUMENT(n, "main", None)) for n in (2, 3)]
 
 
-RANDOM = """module {{
-  func.func public @main(%o: tensor<8x4xf32>, %u: tensor<8xf32>, %j: tensor<8xi32>)
-      -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<i32>) {{
-    %low = stablehlo.constant dense<0> : tensor<i32>
-    %high = stablehlo.constant dense<100> : tensor<i32>
-    %shape = stablehlo.constant dense<> : tensor<0xi64>
-    %first = {draw}
-    %second = {draw}
-    %none = stablehlo.subtract %first, %first : tensor<i32>
-    %some = stablehlo.subtract %first, %second : tensor<i32>
-    {puts}
-    return %r0, %r1, %some : tensor<8x4xf32>, tensor<8x4xf32>, tensor<i32>
-  }}
-  func.func private @draw(%a: tensor<i32>, %b: tensor<i32>, %s: tensor<0xi64>) -> tensor<i32> {{
-    %n = func.call @inner(%a, %b, %s) : (tensor<i32>, tensor<i32>, tensor<0xi64>) -> tensor<i32>
-    return %n : tensor<i32>
-  }}
-  func.func private @inner(%a: tensor<i32>, %b: tensor<i32>, %s: tensor<0xi64>) -> tensor<i32> {{
-    %n = stablehlo.rng %a, %b, %s, distribution = UNIFORM : (tensor<i32>, tensor<i32>, tensor<0xi64>) -> tensor<i32>
-    return %n : tensor<i32>
-  }}
-}}
+PUT = """%b{n} = broadcast_in_dim {base}, dims = [] -> 8xi32; %i{n} = iota dim = 0 : 8xi32; %x{n} = add %b{n}, %i{n}
+%k{n} = reshape %x{n} -> 8x1xi32; %l{n} = reshape %j -> 8x1xi32; %m{n} = concatenate %k{n}, %l{n}, dim = 1
+%r{n} = scatter %o, %m{n}, %u, inserted=[0, 1], to=[0, 1], ivd=1 {{assign}}
 """
-PUT = """%b{n} = stablehlo.broadcast_in_dim {base}, dims = [] : (tensor<i32>) -> tensor<8xi32>
-    %i{n} = stablehlo.iota dim = 0 : tensor<8xi32>
-    %x{n} = stablehlo.add %b{n}, %i{n} : tensor<8xi32>
-    %k{n} = stablehlo.reshape %x{n} : (tensor<8xi32>) -> tensor<8x1xi32>
-    %l{n} = stablehlo.reshape %j : (tensor<8xi32>) -> tensor<8x1xi32>
-    %m{n} = stablehlo.concatenate %k{n}, %l{n}, dim = 1 : (tensor<8x1xi32>, tensor<8x1xi32>) -> tensor<8x2xi32>
-    %r{n} = "stablehlo.scatter"(%o, %m{n}, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
-      inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1>}}> ({{
-    ^bb0(%c: tensor<f32>, %v: tensor<f32>):
-      stablehlo.return %v : tensor<f32>
-    }}) : (tensor<8x4xf32>, tensor<8x2xi32>, tensor<8xf32>) -> tensor<8x4xf32>
-    """
-TYPES = "(tensor<i32>, tensor<i32>, tensor<0xi64>) -> tensor<i32>"
+RNG = "rng %a, %b, %s, distribution = UNIFORM -> i32"
 DRAWS = {
-    "rng": f"stablehlo.rng %low, %high, %shape, distribution = UNIFORM : {TYPES}",
-    "a call of what calls it": f"func.call @draw(%low, %high, %shape) : {TYPES}",
-    "custom_call": f"stablehlo.custom_call @dice(%low, %high, %shape) : {TYPES}",
+    "rng": RNG,
+    "a call of what calls it": "call @draw(%a, %b, %s) -> i32",
+    "custom_call": "custom_call @dice(%a, %b, %s) -> i32",
 }
 
 
-def drawn(draw):
+def drawn(draw, inner=RNG):
     """Two scatters at x - x + iota and at x - y + iota of numbers that are drawn in the same way."""
-    puts = "".join(PUT.format(n=n, base=base) for n, base in enumerate(("%none", "%some")))
-    return RANDOM.format(draw=DRAWS[draw], puts=puts)
+    lines = f"""%a = 0 : i32; %b = 100 : i32; %s = [] : 0xi64
+        %first = {DRAWS[draw]}
+        %second = {DRAWS[draw]}
+        %none = subtract %first, %first; %some = subtract %first, %second\n"""
+    lines += "".join(PUT.format(n=n, base=base) for n, base in enumerate(("%none", "%some")))
+    return (
+        function("%o: 8x4xf32, %u: 8xf32, %j: 8xi32", lines + "return %r0, %r1, %some")
+        + function("%a: i32, %b: i32, %s: 0xi64", "%r = call @inner(%a, %b, %s) -> i32", "draw")
+        + function("%a: i32, %b: i32, %s: 0xi64", f"%r = {inner}", "inner")
+    )
 
 
 @pytest.mark.parametrize("draw", DRAWS)
 def test_trap_49_what_is_drawn_twice_is_two_numbers(draw):
     """Ops that read a state, calls of what holds them, and ops that nobody knows are twins of themselves only."""
     graph = hl.read(drawn(draw))
-    twins = ValueNumbering(graph)
-    first, second = (twins.computed(node.operand(1)).number for node in graph.scatters)
+    first, second = numbers(graph, [node.operand(1) for node in graph.scatters])
     assert first != second
     one, other = (record.claims.coordinates for record in hl.classify(graph))
     assert (one, other) == (((0, 0),), ())
 
 
-def test_a_call_of_pure_functions_has_twins():
+@pytest.mark.parametrize(("inner", "are_twins"), [("add %a, %b", True), (RNG, False)])
+def test_a_call_of_pure_functions_has_twins(inner, are_twins):
     """Two calls of one function with equal arguments are one number where all that it runs is a function of them."""
-    drawing = (
-        "stablehlo.rng %a, %b, %s, distribution = UNIFORM : (tensor<i32>, tensor<i32>, tensor<0xi64>) -> tensor<i32>"
-    )
-    text = drawn("a call of what calls it")
-    for inner, are_twins in (("stablehlo.add %a, %b : tensor<i32>", True), (drawing, False)):
-        graph = hl.read(text.replace(drawing, inner))
-        twins = ValueNumbering(graph)
-        first, second = (node.result() for node in graph.functions["main"].body.nodes if node.name == "func.call")
-        assert (twins.computed(first).number == twins.computed(second).number) == are_twins
+    graph = hl.read(drawn("a call of what calls it", inner))
+    calls = [node.result() for node in graph.functions["main"].body.nodes if node.name == "func.call"]
+    first, second = numbers(graph, calls)
+    assert (first == second) == are_twins
 
 
 def test_two_draws_write_at_two_places():
@@ -155,15 +120,11 @@ def test_two_draws_write_at_two_places():
 
 def test_constants_are_told_apart_by_value_and_type():
     """Equal numbers of one type are twins, whatever stands beside the value; another number or type is another one."""
-    graph = hl.read("""func.func public @main() -> (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi64>) {
-  %a = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
-  %b = stablehlo.constant {mhlo.sharding = "{replicated}"} dense<[1, 2]> : tensor<2xi32>
-  %c = stablehlo.constant dense<[1, 3]> : tensor<2xi32>
-  %d = stablehlo.constant dense<[1, 2]> : tensor<2xi64>
-  return %a, %b, %c, %d : tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi64>
-}""")
-    twins = ValueNumbering(graph)
-    a, b, c, d = (twins.computed(value).number for value in graph.main.body.terminator.operands)
+    lines = """%a = [1, 2] : 2xi32; %c = [1, 3] : 2xi32; %d = [1, 2] : 2xi64
+        %b = constant {mhlo.sharding = "{replicated}"} dense<[1, 2]> : 2xi32
+        return %a, %b, %c, %d"""
+    graph = hl.read(function("", lines))
+    a, b, c, d = numbers(graph, graph.main.body.terminator.operands)
     assert a == b
     assert len({a, c, d}) == 3
 

@@ -66,23 +66,18 @@ def test_each_ending_is_an_outcome(fake, text, result, message, cause, stage):
     assert outcome.ok == (result == "right")
 
 
-def test_one_that_only_converts_is_not_run(fake):
-    """Where a consumer does not run here, taking the module is all there is to say."""
+def test_what_is_not_compared_is_not_said_to_be_right(fake):
+    """Where a consumer does not run here, taking the module is all there is to say; without expected results it ran."""
     outcome = judged(fake(runs=False), "convert")
     assert (outcome.result, outcome.ok, outcome.runs) == ("converted", True, 0)
-
-
-def test_without_expected_results_it_only_ran(fake):
-    """Right is said only where something was compared."""
     outcome = judge(fake(), "double", [ONE], None, rounding=EXACT)
     assert (outcome.result, outcome.ok) == ("ran", True)
 
 
 def test_runs_are_counted_up_to_the_wrong_one(fake):
     """The runs before the one that is wrong are known to be right."""
-    runs = [RUN, ConsumerRun([3 * ONE], [6 * ONE], "mixed")]
     with Judge(fake()) as one:
-        outcome = one.judge("wrong_later", runs, EXACT)
+        outcome = one.judge("wrong_later", [RUN, ConsumerRun([3 * ONE], [6 * ONE], "mixed")], EXACT)
     assert (outcome.result, outcome.runs) == ("wrong", 1)
     assert outcome.message.startswith("run 2 (mixed): ")
 
@@ -119,24 +114,18 @@ def test_a_crash_is_pinned_to_the_module(fake):
     with Judge(fake(modules_per_process=10)) as one:
         assert one.judge("poison", [RUN], EXACT).ok
         after = one.judge("double", [RUN], EXACT)
-        assert (after.result, after.note) == (
-            "right",
-            "after other modules in the same process: crashed, ended by SIGABRT",
-        )
+        told = "after other modules in the same process: crashed, ended by SIGABRT"
+        assert (after.result, after.note) == ("right", told)
         assert one.judge("double", [RUN], EXACT).note == ""
         assert one.judge("segfault", [RUN], EXACT).result == "crashed"
         assert one.judge("double", [RUN], EXACT).ok
 
 
-def test_one_that_is_not_installed_says_how_to_install_it(fake):
-    """Nothing is started; the message names the extra."""
+def test_one_that_cannot_start_says_why(fake):
+    """What is not installed is named with its extra and not started; a failing import is a crash, with its error."""
     outcome = judged(fake(imports=("surely.not_there",)), "double")
     assert outcome.result == "not installed"
     assert outcome.message == "Fake is not installed: pip install 'hlo-lower[fake]'"
-
-
-def test_a_driver_that_cannot_start_is_told(fake):
-    """A consumer whose own import fails is a crash with the last line of its error."""
     outcome = judged(fake(driver="no_such_driver"), "double")
     assert outcome.result == "crashed"
     assert "ModuleNotFoundError: No module named 'no_such_driver'" in outcome.message

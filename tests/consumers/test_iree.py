@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from short_mlir import function
 
 import hlo_lower as hl
 from hlo_lower.consumers import IREE
@@ -20,31 +21,22 @@ pytestmark = pytest.mark.skipif(not IREE.version(), reason="the extra iree is no
 
 MODELS = Path(__file__).parents[2] / "models"
 TINY = {"layers": 1, "hidden": 16, "heads": 4, "kv_heads": 2, "head_dim": 4, "ffn": 16, "vocab": 32, "max_length": 16}
-ROWS = """func.func public @main(%a: tensor<16x8xf32>, %i: tensor<4xi32>, %u: tensor<4x8xf32>) -> tensor<16x8xf32> {
-  %k = stablehlo.reshape %i : (tensor<4xi32>) -> tensor<4x1xi32>
-  %r = "stablehlo.scatter"(%a, %k, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
-    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
-    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
-      stablehlo.return %y : tensor<f32>
-    }) : (tensor<16x8xf32>, tensor<4x1xi32>, tensor<4x8xf32>) -> tensor<16x8xf32>
-  return %r : tensor<16x8xf32>
-}"""
-NEXT = """  %one = stablehlo.constant dense<1> : tensor<4xi32>
-  %j = stablehlo.add %i, %one : tensor<4xi32>
-  %k"""
-CUSTOM = """func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {
-  %r = stablehlo.custom_call @of_my_own(%a) : (tensor<4xf32>) -> tensor<4xf32>
-  return %r : tensor<4xf32>
-}"""
-TYPES = """func.func public @main(%a: tensor<2xbf16>, %b: tensor<3xi1>, %c: tensor<i64>, %d: tensor<2xui32>,
-    %e: tensor<0xf32>, %f: tensor<2xf16>) -> (tensor<2xbf16>, tensor<3xi1>, tensor<i64>, tensor<2xui32>, tensor<0xf32>,
-    tensor<2xf16>) {
-  %0 = stablehlo.not %b : tensor<3xi1>
-  %1 = stablehlo.add %c, %c : tensor<i64>
-  %2 = stablehlo.not %d : tensor<2xui32>
-  return %a, %0, %1, %2, %e, %f : tensor<2xbf16>, tensor<3xi1>, tensor<i64>, tensor<2xui32>, tensor<0xf32>,
-    tensor<2xf16>
-}"""
+
+
+def rows(at="%i", operand="%a", shape="16x8", flags=""):
+    """A module that writes rows."""
+    lines = f"""%one = 1 : 4xi32; %j = add %i, %one; %k = reshape {at} -> 4x1xi32
+        %r = scatter {operand}, %k, %u, window=[1], inserted=[0], to=[0], ivd=1{flags} {{assign}}"""
+    width = shape.split("x")[1]
+    return function(f"%a: {shape}xf32, %i: 4xi32, %u: 4x{width}xf32", lines)
+
+
+ROWS = rows()
+CUSTOM = function("%a: 4xf32", "%r = custom_call @of_my_own(%a) -> 4xf32")
+TYPES = function(
+    "%a: 2xbf16, %b: 3xi1, %c: i64, %d: 2xui32, %e: 0xf32, %f: 2xf16",
+    "%0 = not %b; %1 = add %c, %c; %2 = not %d; return %a, %0, %1, %2, %e, %f",
+)
 
 
 def judged(text, reference):
@@ -67,8 +59,7 @@ def test_rows_in_bounds_are_right_native_and_converted():
 
 def test_a_scatter_of_a_value_into_itself_is_right_converted():
     """Its own kernel of single elements does not compile where updates and operand are one value; converted it does."""
-    text = ROWS.replace("(%a, %k, %u)", "(%u, %k, %u)").replace("16x8", "4x1").replace("4x8", "4x1")
-    text = text.replace("index_vector_dim = 1>", "index_vector_dim = 1>, unique_indices = true")
+    text = rows(operand="%u", shape="4x1", flags=", unique_indices=true")
     elements = np.asarray([[1], [2], [3], [4]], np.float32)
     reference = reference_of(text, inputs=[np.zeros_like(elements), np.asarray([2, 0, 3, 1], np.int32), elements])
     converted = hl.lower(text, target="iree", prefer="safe_scatter")
@@ -79,10 +70,7 @@ def test_a_scatter_of_a_value_into_itself_is_right_converted():
 
 def test_barriers_are_taken_away():
     """What goes through a barrier in a loop is not waited for, at times; the numbers are the same without."""
-    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %y = stablehlo.optimization_barrier %x : tensor<4xf32>
-  return %y : tensor<4xf32>
-}"""
+    text = function("%x: 4xf32", "%r = optimization_barrier %x")
     lowered = hl.lower(text, target="iree")
     assert "optimization_barrier" not in lowered.text
     assert hl.verify(text, lowered).ok
@@ -98,26 +86,19 @@ def test_memory_that_is_corrupted_is_a_crash():
 
 def test_a_wrong_result_is_caught():
     """A module that writes other rows is wrong, and the message says where."""
-    wrong = hl.lower(ROWS.replace("stablehlo.reshape %i", "stablehlo.reshape %j").replace("  %k", NEXT, 1)).text
-    outcome = judged(wrong, reference_of(ROWS, inputs=arguments_of([3, 0, 12, 7])))
+    outcome = judged(hl.lower(rows("%j")).text, reference_of(ROWS, inputs=arguments_of([3, 0, 12, 7])))
     assert outcome.result == "wrong"
     assert outcome.message == (
         "run 1 (given): result 0 at [0, 0]: expected 1.0, got 0.0 (64 elements differ, bit for bit)"
     )
 
 
-def test_a_refusal_names_the_op_and_the_target_of_a_custom_call():
-    """The cause of a refusal is the op that the compiler names."""
-    outcome = judged(CUSTOM, reference_of(ROWS))
-    assert (outcome.result, outcome.stage) == ("refused", "compile")
-    assert outcome.cause == "stablehlo.custom_call @of_my_own"
-
-
-def test_text_that_is_no_module_is_refused():
-    """The compiler's own message of a parse error comes through."""
-    outcome = judged("module {", reference_of(ROWS))
-    assert (outcome.result, outcome.stage) == ("refused", "compile")
-    assert outcome.message
+def test_refusals():
+    """The cause of a refusal is the op that the compiler names; its own message of a parse error comes through."""
+    custom, parse = (judged(text, reference_of(ROWS)) for text in (CUSTOM, "module {"))
+    assert [(one.result, one.stage) for one in (custom, parse)] == [("refused", "compile")] * 2
+    assert custom.cause == "stablehlo.custom_call @of_my_own"
+    assert parse.message
 
 
 def test_every_type_goes_in_and_comes_out():
@@ -144,8 +125,8 @@ def test_caches_are_right_with_positions_past_the_end(function, counted, positio
     text = exported_text(load_function(f"{MODELS}/{function}", settings).export())
     converted = hl.lower(text, target="iree")
     assert not converted.scatters_left
-    lowered = converted.text
-    reference, names = reference_of(text, runs=1), argument_names(text)
+    arguments = entry_function(mlir.parse_module(text)).regions[0].blocks[0].arguments
+    reference, names = reference_of(text, runs=1), [mlir.value_name(a) for a in arguments]
     given = list(reference.runs[0].arguments)
     if counted:
         given[names.index(counted)] = np.arange(given[names.index(counted)].size)
@@ -153,16 +134,10 @@ def test_caches_are_right_with_positions_past_the_end(function, counted, positio
     for value in (1, 16, 1000, -1000):
         arguments = [np.full_like(a, value) if k == place else a for k, a in enumerate(given)]
         runs.append(reference.again(arguments, f"{position} {value}"))
-    outcome = judged(lowered, replace(reference, runs=tuple(runs)))
+    outcome = judged(converted.text, replace(reference, runs=tuple(runs)))
     assert (outcome.result, outcome.runs) == ("right", 4), outcome
     if wide:
         assert judged(text, reference).result == "refused"
-
-
-def argument_names(text):
-    """The names of the arguments of an export."""
-    module = mlir.parse_module(text)
-    return [mlir.value_name(a) for a in entry_function(module).regions[0].blocks[0].arguments]
 
 
 def test_verify_on_says_what_it_compared():

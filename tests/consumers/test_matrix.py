@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from short_mlir import function
 
 from hlo_lower.base.errors import InputError
 from hlo_lower.consumers import COREML, IREE, ConsumerOutcome
@@ -22,13 +23,8 @@ from matrix.table import table_json, table_lines
 needs_iree = pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")
 SCRIPT = Path(__file__).parents[2] / "scripts" / "consumer_matrix.py"
 SETTINGS = {"consumer": "iree", "seed": 0}
-ADD = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
-  %r = stablehlo.add %a, %a : tensor<3xf32>
-  return %r : tensor<3xf32>
-}"""
-CUSTOM = ADD.replace(
-    "stablehlo.add %a, %a : tensor<3xf32>", "stablehlo.custom_call @lost(%a) : (tensor<3xf32>) -> tensor<3xf32>"
-)
+ADD = function("%a: 3xf32", "%r = add %a, %a")
+CUSTOM = function("%a: 3xf32", "%r = custom_call @lost(%a) -> 3xf32")
 
 
 def outcome(result, message="", cause="", runs=0):

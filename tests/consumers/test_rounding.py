@@ -2,62 +2,44 @@
 
 import numpy as np
 import pytest
+from short_mlir import function
 
 from hlo_lower.consumers.rounding import Rounding, rounding_of
 from hlo_lower.ir import mlir
 
-
-def rounding(body, arguments="%a: tensor<4xf32>, %i: tensor<i32>", results="tensor<4xf32>", more=""):
-    """The rounding of a module whose @main has this body."""
-    text = f"module {{ func.func public @main({arguments}) -> ({results}) {{ {body} }} {more} }}"
-    return rounding_of(mlir.parse_module(text))
+SQUARED = function("%x: 4xf32", "%r = multiply %x, %x", "f")
 
 
-MOVED = "%r = stablehlo.reverse %a, dims = [0] : tensor<4xf32>\nreturn %r : tensor<4xf32>"
-ADDED = "%r = stablehlo.add %a, %a : tensor<4xf32>\nreturn %r : tensor<4xf32>"
-CALLED = "%r = func.call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>\nreturn %r : tensor<4xf32>"
-INDEXED = """%f = stablehlo.cosine %a : tensor<4xf32>
-  %k = stablehlo.convert %f : (tensor<4xf32>) -> tensor<4xi32>
-  %s = stablehlo.slice %k [0:1] : (tensor<4xi32>) -> tensor<1xi32>
-  %t = stablehlo.reshape %s : (tensor<1xi32>) -> tensor<i32>
-  %u = stablehlo.slice %a [1:2] : (tensor<4xf32>) -> tensor<1xf32>
-  %r = stablehlo.dynamic_update_slice %a, %u, %t : (tensor<4xf32>, tensor<1xf32>, tensor<i32>) -> tensor<4xf32>
-  return %r : tensor<4xf32>"""
-SCATTERED = """%s = stablehlo.reshape %i : (tensor<i32>) -> tensor<1xi32>
-  %u = stablehlo.slice %a [1:2] : (tensor<4xf32>) -> tensor<1xf32>
-  %w = stablehlo.reshape %u : (tensor<1xf32>) -> tensor<f32>
-  %r = "stablehlo.scatter"(%a, %s, %w) <{{scatter_dimension_numbers =
-    #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}}> ({{
-    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
-      %z = stablehlo.{combiner} : tensor<f32>
-      stablehlo.return %z : tensor<f32>
-    }}) : (tensor<4xf32>, tensor<1xi32>, tensor<f32>) -> tensor<4xf32>
-  return %r : tensor<4xf32>"""
-
-CASES = [
-    ("moved", MOVED, True),
-    ("added", ADDED, False),
-    ("called", CALLED, False),
-    ("placed by a computed float", INDEXED, False),
-    ("scatter that assigns", SCATTERED.format(combiner="optimization_barrier %y"), True),
-    ("scatter that adds", SCATTERED.format(combiner="add %x, %y"), False),
-    ("argument", "return %a : tensor<4xf32>", True),
-]
+def rounding(lines):
+    """The rounding of a module whose @main has these lines."""
+    return rounding_of(mlir.parse_module(function("%a: 4xf32, %i: i32", lines) + SQUARED))
 
 
-@pytest.mark.parametrize(("body", "exact"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_floats_that_are_only_moved_are_exact(body, exact):
+MOVED, ADDED = "%r = reverse %a, dims = [0]", "%r = add %a, %a"
+INDEXED = """%f = cosine %a; %k = convert %f -> 4xi32; %s = slice %k [0:1]; %t = reshape %s -> i32
+    %u = slice %a [1:2]; %r = dynamic_update_slice %a, %u, %t"""
+SCATTERED = """%s = reshape %i -> 1xi32; %u = slice %a [1:2]; %w = reshape %u -> f32
+    %r = scatter %a, %s, %w, inserted=[0], to=[0] { %x, %y:
+    %z = COMBINED; return %z
+    }"""
+
+CASES = {
+    "moved": (MOVED, True),
+    "added": (ADDED, False),
+    "called": ("%r = call @f(%a) -> 4xf32", False),
+    "placed by a computed float": (INDEXED, False),
+    "scatter that assigns": (SCATTERED.replace("COMBINED", "optimization_barrier %y"), True),
+    "scatter that adds": (SCATTERED.replace("COMBINED", "add %x, %y"), False),
+    "argument": ("return %a", True),
+    # sums of integers are in any order the same
+    "integers": ("%r = add %i, %i", True),
+}
+
+
+@pytest.mark.parametrize(("lines", "exact"), CASES.values(), ids=CASES)
+def test_floats_that_are_only_moved_are_exact(lines, exact):
     """A result is compared bit for bit where nothing that it depends on rounds, in calls and regions, too."""
-    inner = "stablehlo.multiply %x, %x : tensor<4xf32>"
-    more = f"func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {{ %y = {inner}\nreturn %y : tensor<4xf32> }}"
-    assert rounding(body, more=more).exact == (exact,)
-
-
-def test_integers_are_exact_whatever_they_come_from():
-    """Sums of integers are in any order the same."""
-    body = "%r = stablehlo.add %i, %i : tensor<i32>\nreturn %r : tensor<i32>"
-    assert rounding(body, results="tensor<i32>").exact == (True,)
-    assert Rounding((False,)).difference([np.int32([5])], [np.int32([6])], lambda: [np.zeros(1)]) is not None
+    assert rounding(lines).exact == (exact,)
 
 
 def test_a_computed_float_has_the_bound_of_its_element():
@@ -76,7 +58,7 @@ def test_a_computed_float_has_the_bound_of_its_element():
 
 
 def test_bounds_are_made_only_where_a_bit_differs():
-    """Neither equal results nor exact ones ask for them."""
+    """Neither equal results nor exact ones ask for them; those of integers are 0."""
 
     def never():
         raise AssertionError
@@ -84,20 +66,27 @@ def test_bounds_are_made_only_where_a_bit_differs():
     one = np.ones(2, np.float32)
     assert Rounding((False,)).difference([one], [one.copy()], never) is None
     assert Rounding((True,)).difference([one], [one * 2], never) is not None
+    assert Rounding((False,)).difference([np.int32([5])], [np.int32([6])], lambda: [np.zeros(1)]) is not None
 
 
-def test_moved_floats_differ_in_one_bit():
-    """The sign of a zero, and the last bit, are differences where nothing is rounded."""
+ONE, NAN = np.float32([1.0]), np.float32([np.nan])
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "told"),
+    [
+        # the sign of a zero, and the last bit, are differences where nothing is rounded
+        (np.float32([0.0]), np.float32([-0.0]), "result 0"),
+        (ONE, np.nextafter(ONE, np.float32(2)), "result 0"),
+        (NAN, NAN, "None"),
+        # a consumer that has no unsigned integers gives the same bytes; another width is a difference
+        (np.uint32([2**32 - 1]), np.int32([-1]), "None"),
+        (np.bool_([True]), np.int8([1]), "None"),
+        (np.int64([1]), np.int32([1]), "int64"),
+    ],
+)
+def test_exact_results_differ_in_one_bit(expected, actual, told):
+    """Where nothing is rounded, each bit counts."""
     exact = rounding(MOVED)
     assert exact.told == "bit for bit"
-    assert exact.difference([np.float32([0.0])], [np.float32([-0.0])]) is not None
-    assert exact.difference([np.float32([1.0])], [np.nextafter(np.float32([1.0]), np.float32(2))]) is not None
-    assert exact.difference([np.float32([np.nan])], [np.float32([np.nan])]) is None
-
-
-def test_an_integer_type_may_be_told_otherwise():
-    """A consumer that has no unsigned integers gives the same bytes; another width is a difference."""
-    exact = Rounding((True,))
-    assert exact.difference([np.uint32([2**32 - 1])], [np.int32([-1])]) is None
-    assert exact.difference([np.bool_([True])], [np.int8([1])]) is None
-    assert "int64" in str(exact.difference([np.int64([1])], [np.int32([1])]))
+    assert told in str(exact.difference([expected], [actual]))

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
+from short_mlir import function
 
 from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.consumers import CONSUMERS, IREE, consumer_named
 from hlo_lower.consumers.verification import SILENT, verify_on
 
-DOUBLED = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
-  %r = stablehlo.add %a, %a : tensor<3xf32>
-  return %r : tensor<3xf32>
-}"""
-DYNAMIC = "func.func public @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> }"
+DOUBLED = function("%a: 3xf32", "%r = add %a, %a")
+DYNAMIC = function("%a: ?xf32", "return %a")
+LOGITS = function("%a: 3xf32", "%ban = -1.0e30 : 1xf32; %y = add %a, %a; %r = concatenate %y, %ban, dim = 0")
 
 
 def test_a_right_module_is_fine(fake):
@@ -38,14 +37,6 @@ def test_what_is_not_right_has_its_exit_code(fake, after, code, line):
     assert verdict.lines()[0].startswith(line)
 
 
-LOGITS = """func.func public @main(%a: tensor<3xf32>) -> tensor<4xf32> {
-  %ban = stablehlo.constant dense<-1.0e30> : tensor<1xf32>
-  %y = stablehlo.add %a, %a : tensor<3xf32>
-  %r = stablehlo.concatenate %y, %ban, dim = 0 : (tensor<3xf32>, tensor<1xf32>) -> tensor<4xf32>
-  return %r : tensor<4xf32>
-}"""
-
-
 def test_zeros_beside_a_large_number_are_not_right(fake):
     """The bound of a computed float is that of its own rounding: beside -1e30 zeros are no logits."""
     assert verify_on(fake(), LOGITS, "logits").ok
@@ -54,13 +45,9 @@ def test_zeros_beside_a_large_number_are_not_right(fake):
     assert "result 0 at [0]: expected " in verdict.lines()[0]
 
 
-def test_a_refusal_names_the_op(fake):
-    """The op that the consumer names has a line of its own."""
-    assert "  names: stablehlo.sort" in verify_on(fake(), DOUBLED, "refuse").lines()
-
-
 def test_given_inputs_are_run(fake):
-    """One run, on the user's arguments."""
+    """One run, on the user's arguments; the op that the consumer names in a refusal has a line of its own."""
+    assert "  names: stablehlo.sort" in verify_on(fake(), DOUBLED, "refuse").lines()
     verdict = verify_on(fake(), DOUBLED, "double", inputs=[np.ones(3, np.float32)])
     assert verdict.summary() == "Fake any: right in 1 run"
 
@@ -81,22 +68,14 @@ def test_a_converter_needs_no_results(fake):
 
 def test_a_scatter_that_is_not_seen_is_told(fake):
     """Where dropping every update changes nothing, the verdict says that the runs show nothing."""
-    text = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
-      %i = stablehlo.constant dense<9> : tensor<1xi32>
-      %u = stablehlo.constant dense<5.0> : tensor<f32>
-      %s = "stablehlo.scatter"(%a, %i, %u) <{scatter_dimension_numbers =
-        #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
-        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
-          stablehlo.return %y : tensor<f32>
-        }) : (tensor<3xf32>, tensor<1xi32>, tensor<f32>) -> tensor<3xf32>
-      %r = stablehlo.add %s, %s : tensor<3xf32>
-      return %r : tensor<3xf32>
-    }"""
-    verdict = verify_on(fake(), text, "double")
+    lines = "%i = PLACE : 1xi32; %s = scatter %a, %i, %u, inserted=[0], to=[0] {assign}; %r = add %s, %s"
+    lines = f"%u = 5.0 : f32; {lines}"
+    unseen, seen = (function("%a: 3xf32", lines.replace("PLACE", place)) for place in ("9", "1"))
+    verdict = verify_on(fake(), unseen, "double")
     assert verdict.ok
     assert f"  not exercised: {SILENT}" in verdict.lines()
-    seen = verify_on(fake(), text.replace("dense<9>", "dense<1>"), "double")
-    assert (seen.ok, seen.not_exercised) == (False, ())
+    verdict = verify_on(fake(), seen, "double")
+    assert (verdict.ok, verdict.not_exercised) == (False, ())
 
 
 def test_one_that_is_not_installed_is_an_error_that_names_the_extra(fake):

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 import numpy as np
 from facts_expressions import Expressions
 from facts_lines import Lines, Shape, Term
+from short_mlir import NUMBERS, function, of
 
 from hlo_lower.testing.fuzz.draw import Draw, Seeded
-from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
+from hlo_lower.testing.fuzz.drawn_types import TYPES
 from hlo_lower.testing.fuzz.index_columns import Array
 from hlo_lower.verify.judges.definitions import ScatterNumbers
 
@@ -25,19 +27,15 @@ class Program:
 
     Attributes:
       seed: what it was drawn from.
-      lines: that compute %indices and %updates.
-      functions: private functions that they call.
-      arguments: names and types of what they read.
-      operand_shape, updates: shape of the operand; the updates.
-      indices: the index tensor.
+      lines: that compute the indices and the updates.
+      operand_shape: shape of the operand.
+      indices, updates: the index tensor, the updates.
       numbers: the dimension numbers.
       region: the update computation.
     """
 
     seed: int
-    lines: tuple[str, ...]
-    functions: tuple[str, ...]
-    arguments: tuple[Term, ...]
+    lines: Lines
     operand_shape: Shape
     updates: Term
     indices: Term
@@ -47,35 +45,27 @@ class Program:
     @property
     def header(self) -> str:
         """Its arguments as a function declares them."""
-        return ", ".join(f"{a.name}: {a.type}" for a in self.arguments)
+        return ", ".join(f"{a.name}: {a.type}" for a in self.lines.arguments)
 
     def computing(self) -> str:
         """A private function that returns the indices and the updates."""
-        body = "\n  ".join(self.lines)
-        types = f"{self.indices.type}, {self.updates.type}"
-        text = f"func.func private @p{self.seed}({self.header}) -> ({types}) {{\n  {body}\n"
-        return f"{text}  return {self.indices.name}, {self.updates.name} : {types}\n}}\n" + "\n".join(self.functions)
+        text = function(self.header, self.lines.returning(self.indices, self.updates), f"p{self.seed}")
+        return text + "".join(self.lines.functions)
 
+    @cached_property
     def scattering(self) -> str:
         """A public function that scatters."""
-        operand, scalar = typed(self.operand_shape, "i32"), "tensor<i32>"
-        combined = "%v" if self.region == "assign" else "%w"
-        region = "" if self.region == "assign" else f"    %w = stablehlo.{self.region} %c, %v : {scalar}\n"
-        lines = "\n  ".join(self.lines)
-        return (
-            f"func.func public @p{self.seed}(%operand: {operand}{', ' * bool(self.arguments)}{self.header})"
-            f" -> {operand} {{\n  {lines}\n"
-            f'  %result = "stablehlo.scatter"(%operand, {self.indices.name}, {self.updates.name})'
-            f" <{{scatter_dimension_numbers = {_numbers_text(self.numbers)}}}> ({{\n"
-            f"  ^bb0(%c: {scalar}, %v: {scalar}):\n{region}    stablehlo.return {combined} : {scalar}\n"
-            f"  }}) : ({operand}, {self.indices.type}, {self.updates.type}) -> {operand}\n"
-            f"  return %result : {operand}\n}}\n" + "\n".join(self.functions)
-        )
+        values = ((short, getattr(self.numbers, name)) for short, name in NUMBERS.items())
+        told = ", ".join(f"{short}={v if short == 'ivd' else list(v)}" for short, v in values if v != ())
+        operands = f"%operand, {self.indices.name}, {self.updates.name}"
+        lines = [*self.lines.text, f"%r = scatter {operands}, {told} {{{self.region}}}"]
+        arguments = f"%operand: {of(self.operand_shape, 'i32')}, {self.header}"
+        return function(arguments, "\n".join(lines), f"p{self.seed}", "public") + "".join(self.lines.functions)
 
     def inputs(self, number: int) -> list[Array]:
         """A set of hostile arguments."""
         rng = np.random.default_rng([self.seed, number])
-        return [_values(rng, a.shape, a.element, max(self.operand_shape)) for a in self.arguments]
+        return [_values(rng, a.shape, a.element, max(self.operand_shape)) for a in self.lines.arguments]
 
 
 def program_of_seed(seed: int) -> Program:
@@ -216,7 +206,7 @@ class _Sketch:
         shape = (*self.positions[:ivd], 1, *self.positions[ivd:])
         if not columns:
             empty = (*self.positions[:ivd], 0, *self.positions[ivd:])
-            return lines.add(f"stablehlo.constant dense<> : {typed(empty, final)}", empty, final), ivd
+            return lines.add(f"[] : {of(empty, final)}", empty, final), ivd
         dims = [d + (d >= ivd) for d in range(rank)]
         columns = [lines.broadcast(c, shape, dims) for c in columns]
         return (lines.concatenate(columns, ivd) if len(columns) > 1 else columns[0]), ivd
@@ -244,24 +234,8 @@ class _Sketch:
             scatter_dims_to_operand_dims=tuple(self.indexed),
             index_vector_dim=ivd,
         )
-        return Program(
-            seed=self.seed,
-            lines=tuple(self.lines.text),
-            functions=tuple(self.lines.functions),
-            arguments=tuple(self.lines.arguments),
-            operand_shape=tuple(self.operand),
-            updates=updates,
-            indices=indices,
-            numbers=numbers,
-            region=draw.choice(REGIONS),
-        )
-
-
-def _numbers_text(numbers: ScatterNumbers) -> str:
-    fields = (*("update_window_dims", "inserted_window_dims", "input_batching_dims"), "scatter_indices_batching_dims")
-    given = {name: getattr(numbers, name) for name in (*fields, "scatter_dims_to_operand_dims")}
-    told = [f"{name} = {list(value)}" for name, value in given.items() if value]
-    return f"#stablehlo.scatter<{', '.join((*told, f'index_vector_dim = {numbers.index_vector_dim}'))}>"
+        region = draw.choice(REGIONS)
+        return Program(self.seed, self.lines, tuple(self.operand), updates, indices, numbers, region)
 
 
 def _values(rng: np.random.Generator, shape: Sequence[int], element: str, extent: int) -> Array:

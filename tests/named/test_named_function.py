@@ -157,11 +157,7 @@ WRONG = [  # what is behind hl.named in the first line, and another line
     (lambda: hl.named("gelu", approximate=True), ": approximate is True, not one of its values", "'none' or 'tanh'"),
     (lambda: hl.named("attention", causal=1), ": causal is 1, not one of its values", "next:    write causal=True"),
     (lambda: hl.named("softmax", axis=1.5), ": axis is 1.5, not a whole number", "next:    write axis=-1"),
-    (
-        lambda: hl.named("rms_norm", axes=-1, epsilon="s"),
-        ": epsilon is 's', not a number",
-        "write epsilon=1e-6",
-    ),
+    (lambda: hl.named("rms_norm", axes=-1, epsilon="s"), ": epsilon is 's', not a number", "write epsilon=1e-6"),
     (lambda: hl.named("softmax", axis=-1, accumulate=32), ": accumulate is 32, not a text", "write accumulate='f32'"),
     (lambda: hl.named("silu")(3), ": 3 is not a function", 'next:    decorate a function: hl.named("silu")(fn)'),
     (lambda: rms_norm(X, W, W), "('rms_norm'): 3 operands", "facts:   rms_norm takes x, [weight]"),

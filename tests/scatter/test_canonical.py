@@ -1,6 +1,7 @@
 """The canonical form: every way to write a scatter down comes to the same."""
 
 import pytest
+from short_mlir import function
 
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.scatter.canonical import NotCanonicalError, canonicalize
@@ -8,122 +9,70 @@ from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.reader import read
 
 _graphs = []  # a node lives as long as its module
+ROW = "window=[0], inserted=[0], to=[0]"
+BATCHED = "window=[2], inserted=[1], batching=[0, 2], indices_batching=[{}], to=[1], ivd={}"
 
 
-def canonical(dims, operand, indices, updates, element="f32", index_type="i32"):
-    """The canonical form of a scatter with these dimension numbers and shapes ("" is a scalar)."""
-    types = [
-        f"tensor<{s}x{e}>" if s else f"tensor<{e}>"
-        for s, e in ((operand, element), (indices, index_type), (updates, element))
-    ]
-    scalar = f"tensor<{element}>"
-    graph = read(
-        f"""func.func public @main(%o: {types[0]}, %i: {types[1]}, %up: {types[2]}) -> {types[0]} {{
-  %r = "stablehlo.scatter"(%o, %i, %up) <{{scatter_dimension_numbers = #stablehlo.scatter<
-    {dims.replace("DIMS", "scatter_dims_to_operand_dims")}>}}> ({{
-  ^bb0(%c: {scalar}, %u: {scalar}):
-    stablehlo.return %u : {scalar}
-  }}) : ({", ".join(types)}) -> {types[0]}
-  return %r : {types[0]}
-}}
-"""
-    )
-    _graphs.append(graph)
-    return canonicalize(graph.scatters[0])
+def scatter(numbers, operand, indices, updates):
+    """A scatter with these dimension numbers and types."""
+    lines = f"%r = scatter %o, %i, %u, {numbers} {{assign}}"
+    _graphs.append(read(function(f"%o: {operand}, %i: {indices}, %u: {updates}", lines)))
+    return _graphs[-1].scatters[0]
 
 
 @pytest.mark.parametrize(
-    ("ivd", "indices"), [(0, "2x3x5"), (1, "3x2x5"), (2, "3x5x2")], ids=["first", "middle", "last"]
-)
-def test_the_index_vector_may_lie_anywhere(ivd, indices):
-    """Wherever the index vector lies, the scatter dims are the others, in order."""
-    found = canonical(
-        f"update_window_dims = [2], inserted_window_dims = [0], DIMS = [0, 1], index_vector_dim = {ivd}",
-        "8x4", indices, "3x5x2",
-    )  # fmt: skip
-    assert (found.scatter_shape, found.window, found.index_dims) == ((3, 5), (1, 2), (0, 1))
-    assert (found.positions, found.rank, found.index_vector_dim) == (15, 2, ivd)
-
-
-def test_an_implicit_index_vector():
-    """An index vector dim equal to the rank means vectors of length one (trap 11)."""
-    found = canonical(
-        "update_window_dims = [1], inserted_window_dims = [0], DIMS = [0], index_vector_dim = 1", "8x4", "3", "3x4"
-    )
-    assert (found.scatter_shape, found.window, found.index_dims) == ((3,), (1, 4), (0,))
-
-
-def test_a_scalar_index():
-    """Rank-0 indices are one position."""
-    found = canonical("update_window_dims = [0], inserted_window_dims = [0], DIMS = [0]", "8x4", "", "4")
-    assert (found.scatter_shape, found.positions, found.window) == ((), 1, (1, 4))
-
-
-def test_an_empty_index_vector():
-    """A vector of length zero places every window at 0 (trap 11)."""
-    found = canonical("update_window_dims = [1, 2], index_vector_dim = 1", "8x4", "3x0", "3x8x4")
-    assert (found.index_dims, found.positions, found.window) == ((), 3, (8, 4))
-
-
-def test_interleaved_window_dims():
-    """Window dims of the updates may stand between scatter dims: the permutation puts these first (trap 12)."""
-    found = canonical(
-        "update_window_dims = [0, 2], inserted_window_dims = [1], DIMS = [1, 0], index_vector_dim = 2",
-        "8x6x4", "3x5x2", "2x3x4x5",
-    )  # fmt: skip
-    assert (found.scatter_shape, found.window) == ((3, 5), (2, 1, 4))
-    assert (found.update_permutation, found.index_dims) == ((1, 3, 0, 2), (1, 0))
-
-
-@pytest.mark.parametrize(
-    ("ivd", "indices", "batching", "expected"),
+    ("numbers", "types", "expected"),
     [
-        (2, "3x2x1", "0, 1", ((0, 0), (2, 1))),
-        (2, "2x3x1", "1, 0", ((0, 1), (2, 0))),
-        (0, "1x3x2", "1, 2", ((0, 0), (2, 1))),
-        (1, "2x1x3", "2, 0", ((0, 1), (2, 0))),
+        # wherever the index vector lies, the scatter dims are the others, in order
+        *(
+            (
+                f"window=[2], inserted=[0], to=[0, 1], ivd={ivd}", ("8x4xf32", indices, "3x5x2xf32"),
+                {"scatter_shape": (3, 5), "window": (1, 2), "index_dims": (0, 1), "positions": 15, "rank": 2,
+                 "index_vector_dim": ivd},
+            )
+            for ivd, indices in enumerate(("2x3x5xi32", "3x2x5xi32", "3x5x2xi32"))
+        ),
+        # an index vector dim equal to the rank means vectors of length one (trap 11)
+        ("window=[1], inserted=[0], to=[0], ivd=1", ("8x4xf32", "3xi32", "3x4xf32"),
+         {"scatter_shape": (3,), "window": (1, 4), "index_dims": (0,)}),
+        # rank-0 indices are one position
+        (ROW, ("8x4xf32", "i32", "4xf32"), {"scatter_shape": (), "positions": 1, "window": (1, 4)}),
+        # a vector of length zero places every window at 0 (trap 11)
+        ("window=[1, 2], ivd=1", ("8x4xf32", "3x0xi32", "3x8x4xf32"),
+         {"index_dims": (), "positions": 3, "window": (8, 4)}),
+        # window dims of the updates may stand between scatter dims: the permutation puts these first (trap 12)
+        ("window=[0, 2], inserted=[1], to=[1, 0], ivd=2", ("8x6x4xf32", "3x5x2xi32", "2x3x4x5xf32"),
+         {"scatter_shape": (3, 5), "window": (2, 1, 4), "update_permutation": (1, 3, 0, 2), "index_dims": (1, 0)}),
+        # a batching dim of the operand takes its position in the scatter dims, the index vector not counted (trap 13)
+        *(
+            (BATCHED.format(dims, ivd), ("3x8x2x4xf32", indices, updates),
+             {"batching": batching, "window": (1, 1, 1, 4)})
+            for ivd, indices, updates, dims, batching in (
+                (2, "3x2x1xi32", "3x2x4xf32", "0, 1", ((0, 0), (2, 1))),
+                (2, "2x3x1xi32", "2x3x4xf32", "1, 0", ((0, 1), (2, 0))),
+                (0, "1x3x2xi32", "3x2x4xf32", "1, 2", ((0, 0), (2, 1))),
+                (1, "2x1x3xi32", "2x3x4xf32", "2, 0", ((0, 1), (2, 0))),
+            )
+        ),
+        # bounds are never built in a narrow type; 64-bit indices keep their width (trap 7)
+        *(
+            (ROW, (f"{size}x4xf32", f"1x{index}", "4xf32"),
+             {"start_type": "i64" if "64" in index or size > 300 else "i32"})
+            for index in ("i8", "ui8", "i32", "ui32", "i64", "ui64") for size in (300, 1073741824)
+        ),
     ],
-)
-def test_batching_dims(ivd, indices, batching, expected):
-    """A batching dim of the operand takes its position in the scatter dims, the index vector not counted (trap 13)."""
-    found = canonical(
-        "update_window_dims = [2], inserted_window_dims = [1], input_batching_dims = [0, 2],"
-        f" scatter_indices_batching_dims = [{batching}], DIMS = [1], index_vector_dim = {ivd}",
-        "3x8x2x4", indices, "x".join(c for n, c in enumerate(indices.split("x")) if n != ivd) + "x4",
-    )  # fmt: skip
-    assert found.batching == expected
-    assert found.window == (1, 1, 1, 4)
+)  # fmt: skip
+def test_the_canonical_form(numbers, types, expected):
+    """What is written in these dimension numbers."""
+    found = canonicalize(scatter(numbers, *types))
+    assert {name: getattr(found, name) for name in expected} == expected
 
 
-@pytest.mark.parametrize(
-    ("index_type", "start_type"),
-    [("i8", "i32"), ("ui8", "i32"), ("i32", "i32"), ("ui32", "i32"), ("i64", "i64"), ("ui64", "i64")],
-)
-def test_the_start_type_holds_every_bound(index_type, start_type):
-    """Bounds are never built in a narrow type; 64-bit indices keep their width (trap 7)."""
-    dims = "update_window_dims = [0], inserted_window_dims = [0], DIMS = [0]"
-    assert canonical(dims, "300x4", "1", "4", index_type=index_type).start_type == start_type
-    assert canonical(dims, "1073741824x4", "1", "4", index_type=index_type).start_type == "i64"
-
-
-def test_a_dynamic_shape_has_no_canonical_form():
-    """The message names the type."""
+def test_what_has_no_canonical_form():
+    """The message names a dynamic type; indices of `index` are refused, never taken for known ones."""
     with pytest.raises(NotCanonicalError, match=r"dynamic_shape\(type=.tensor<\?x4xf32>"):
-        canonical("update_window_dims = [0], inserted_window_dims = [0], DIMS = [0]", "?x4", "1", "4")
-
-
-def test_indices_of_index_type_are_refused():
-    """The verifier takes them, but nothing converts them, so they are refused and never taken for known ones."""
-    text = """func.func public @main(%o: tensor<8xf32>, %i: tensor<1xindex>, %u: tensor<f32>) -> tensor<8xf32> {
-  %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
-    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
-  ^bb0(%c: tensor<f32>, %v: tensor<f32>):
-    stablehlo.return %v : tensor<f32>
-  }) : (tensor<8xf32>, tensor<1xindex>, tensor<f32>) -> tensor<8xf32>
-  return %r : tensor<8xf32>
-}
-"""
-    graph = read(text)
+        canonicalize(scatter(ROW, "?x4xf32", "1xi32", "4xf32"))
+    node = scatter("inserted=[0], to=[0]", "8xf32", "1xindex", "f32")
     with pytest.raises(NotCanonicalError, match="index_elements"):
-        canonicalize(graph.scatters[0])
-    assert IndexAnalysis(graph).of(Site(graph.scatters[0].operands[1])).full()[1].max() > 1 << 32
+        canonicalize(node)
+    assert IndexAnalysis(_graphs[-1]).of(Site(node.operands[1])).full()[1].max() > 1 << 32

@@ -1,6 +1,7 @@
 """Classification: one hit and one near miss for each subset and each fact, under both policies."""
 
 import pytest
+from short_mlir import function
 
 from hlo_lower.base.causes import Code
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -11,81 +12,72 @@ from hlo_lower.facts.values.region import Combiner
 from hlo_lower.ir.reader import read
 from hlo_lower.ops.subset import Subset
 
-POLICIES = ("xla", "spec")
-ROW = "update_window_dims = [0], inserted_window_dims = [0], DIMS = [0]"
-ROWS = "update_window_dims = [1], inserted_window_dims = [0], DIMS = [0], index_vector_dim = 1"
-TILE = "update_window_dims = [0, 1], DIMS = [0, 1]"
-POINT = "inserted_window_dims = [0, 1], DIMS = [0, 1]"
-POINTS = "inserted_window_dims = [0, 1], DIMS = [0, 1], index_vector_dim = 1"
-WINDOWS = "update_window_dims = [1, 2], DIMS = [0, 1], index_vector_dim = 1"
-BATCHED = (
-    "update_window_dims = [1], inserted_window_dims = [1], input_batching_dims = [0],"
-    " scatter_indices_batching_dims = [0], DIMS = [1], index_vector_dim = 1"
-)
+FORMS = {
+    "row": ("window=[0], inserted=[0], to=[0]", "6x4", "1", "4"),
+    "rows": ("window=[1], inserted=[0], to=[0], ivd=1", "6x4", "3x1", "3x4"),
+    "tile": ("window=[0, 1], to=[0, 1]", "6x4", "2", "3x2"),
+    "point": ("inserted=[0, 1], to=[0, 1]", "6x4", "2", ""),
+    "points": ("inserted=[0, 1], to=[0, 1], ivd=1", "6x4", "3x2", "3"),
+    "windows": ("window=[1, 2], to=[0, 1], ivd=1", "6x4", "3x2", "3x2x2"),
+    "batched": ("window=[1], inserted=[1], batching=[0], indices_batching=[0], to=[1], ivd=1", "3x6x4", "3x1", "3x4"),
+    "batched rows": (
+        "window=[2], inserted=[1], batching=[0], indices_batching=[0], to=[1], ivd=2",
+        *("3x6x4", "3x2x1", "3x2x4"),
+    ),
+    "scalar": ("to=[]", "", "0", ""),
+    "scalars": ("ivd=1", "", "3x0", "3"),
+}
+"""Dimension numbers, and the shapes of operand, indices and updates."""
 
 
-def facts(
-    dims, operand="6x4", indices="1", updates="4", index=None, oob="xla", trust=False, unique=False,
-    body="stablehlo.return %u : tensor<f32>",
-):  # fmt: skip
-    """The facts of a scatter of f32; index is a constant or None for the argument %i, or lines that define %j."""
-    types = [f"tensor<{s}xf32>" if s else "tensor<f32>" for s in (operand, updates)]
-    indices_type = f"tensor<{indices}xi32>" if indices else "tensor<i32>"
-    lines = index if "%j" in str(index) else f"%j = stablehlo.constant dense<{index}> : {indices_type}"
+def facts(form, index=None, body="assign", oob="xla", trust=False, **changed):
+    """The facts of a scatter of f32; index is a constant, None for the argument %i, or a clamp of it."""
+    numbers, *shapes = FORMS[form]
+    shapes = [changed.get(name, s) for name, s in zip(("operand", "indices", "updates"), shapes, strict=True)]
+    operand, indices, updates = (
+        f"{shape}x{kind}" if shape else kind for shape, kind in zip(shapes, ("f32", "i32", "f32"), strict=True)
+    )
+    text = str(index)
+    defined = "" if index is None else f"%j = {text}" if text.startswith("clamp") else f"%j = {text} : {indices}"
     name = "%i" if index is None else "%j"
-    graph = read(
-        f"""func.func public @main(%o: {types[0]}, %i: {indices_type}, %up: {types[1]}) -> {types[0]} {{
-  {"" if index is None else lines}
-  %r = "stablehlo.scatter"(%o, {name}, %up) <{{scatter_dimension_numbers = #stablehlo.scatter<
-    {dims.replace("DIMS", "scatter_dims_to_operand_dims")}>, unique_indices = {str(unique).lower()}}}> ({{
-  ^bb0(%c: tensor<f32>, %u: tensor<f32>):
-    {body}
-  }}) : ({types[0]}, {indices_type}, {types[1]}) -> {types[0]}
-  return %r : {types[0]}
-}}
-"""
-    )
-    return classify(
-        canonicalize(graph.scatters[0]),
-        IndexAnalysis(graph),
-        OutOfBounds(oob),
-        FloatMode.EXACT,
-        trust_flags=trust,
-    )
+    flags = f", unique_indices={str(changed.get('unique', False)).lower()}"
+    lines = f"{defined}\n%r = scatter %o, {name}, %up, {numbers}{flags} {{{body}}}"
+    graph = read(function(f"%o: {operand}, %i: {indices}, %up: {updates}", lines))
+    scatter = canonicalize(graph.scatters[0])
+    return classify(scatter, IndexAnalysis(graph), OutOfBounds(oob), FloatMode.EXACT, trust_flags=trust)
+
+
+CONSTANT = " %c, %u:\n%k = 1.0 : f32; return %k\n"
 
 
 @pytest.mark.parametrize(
     ("subset", "given"),
     [
-        (Subset.TILE, {"dims": ROW}),
-        (Subset.POINT, {"dims": POINT, "indices": "2", "updates": ""}),
-        (Subset.TILE, {"dims": TILE, "indices": "2", "updates": "1x2"}),
-        (Subset.FULL, {"dims": TILE, "indices": "2", "updates": "6x4", "index": 0}),
-        (Subset.TILE, {"dims": TILE, "indices": "2", "updates": "6x4"}),
-        (Subset.TILE, {"dims": TILE, "indices": "2", "updates": "5x4", "index": 0}),
-        (Subset.EMPTY, {"dims": TILE, "indices": "2", "updates": "6x4", "index": 1}),
-        (Subset.EMPTY, {"dims": ROW, "index": 6}),
-        (Subset.TILE, {"dims": ROW, "index": 5}),
-        (Subset.EMPTY, {"dims": ROW, "index": -1}),
-        (Subset.EMPTY, {"dims": ROWS, "indices": "0x1", "updates": "0x4"}),
-        (Subset.EMPTY, {"dims": ROW, "operand": "6x0", "updates": "0"}),
-        (Subset.EMPTY, {"dims": TILE, "indices": "2", "updates": "0x2"}),
-        (Subset.EMPTY, {"dims": ROW, "body": "stablehlo.return %c : tensor<f32>"}),
-        (Subset.FILTER, {"dims": ROWS, "indices": "3x1", "updates": "3x4"}),
-        (Subset.TILE, {"dims": ROWS, "indices": "1x1", "updates": "1x4"}),
-        (Subset.WINDOWS, {"dims": ROWS, "indices": "3x1", "updates": "3x3"}),
-        (Subset.POINTS, {"dims": POINTS, "indices": "3x2", "updates": "3"}),
-        (Subset.WINDOWS, {"dims": WINDOWS, "indices": "3x2", "updates": "3x2x2"}),
-        (Subset.BATCHED_TILE, {"dims": BATCHED, "operand": "3x6x4", "indices": "3x1", "updates": "3x4"}),
-        (
-            Subset.FILTER,
-            {
-                "dims": BATCHED.replace("[1], ins", "[2], ins").replace("dim = 1", "dim = 2"),
-                "operand": "3x6x4",
-                "indices": "3x2x1",
-                "updates": "3x2x4",
-            },
-        ),
+        (Subset.TILE, {"form": "row"}),
+        (Subset.POINT, {"form": "point"}),
+        (Subset.TILE, {"form": "tile", "updates": "1x2"}),
+        (Subset.FULL, {"form": "tile", "updates": "6x4", "index": 0}),
+        (Subset.TILE, {"form": "tile", "updates": "6x4"}),
+        (Subset.TILE, {"form": "tile", "updates": "5x4", "index": 0}),
+        (Subset.EMPTY, {"form": "tile", "updates": "6x4", "index": 1}),
+        (Subset.EMPTY, {"form": "row", "index": 6}),
+        (Subset.TILE, {"form": "row", "index": 5}),
+        (Subset.EMPTY, {"form": "row", "index": -1}),
+        (Subset.EMPTY, {"form": "rows", "indices": "0x1", "updates": "0x4"}),
+        (Subset.EMPTY, {"form": "row", "operand": "6x0", "updates": "0"}),
+        (Subset.EMPTY, {"form": "tile", "updates": "0x2"}),
+        (Subset.EMPTY, {"form": "row", "body": " %c, %u:\nreturn %c\n"}),
+        (Subset.FILTER, {"form": "rows"}),
+        (Subset.TILE, {"form": "rows", "indices": "1x1", "updates": "1x4"}),
+        (Subset.WINDOWS, {"form": "rows", "updates": "3x3"}),
+        (Subset.POINTS, {"form": "points"}),
+        (Subset.WINDOWS, {"form": "windows"}),
+        (Subset.BATCHED_TILE, {"form": "batched"}),
+        (Subset.FILTER, {"form": "batched rows"}),
+        # rank 0 and one window, or several assigned ones of which the last counts, is full; added ones are points
+        (Subset.FULL, {"form": "scalar"}),
+        (Subset.FULL, {"form": "scalars"}),
+        (Subset.POINTS, {"form": "scalars", "body": "add"}),
     ],
 )
 def test_subset(subset, given):
@@ -93,50 +85,32 @@ def test_subset(subset, given):
     assert facts(**given).subset is subset
 
 
-def test_a_scalar_operand_with_one_update_is_full():
-    """Rank 0 and one window, or several assigned ones of which the last counts, is full; added ones are points."""
-    assert facts("", operand="", indices="0", updates="").subset is Subset.FULL
-    assert facts("index_vector_dim = 1", operand="", indices="3x0", updates="3").subset is Subset.FULL
-    assert facts("index_vector_dim = 1", operand="", indices="3x0", updates="3", body=ADD).subset is Subset.POINTS
-
-
-def clamp(high, low=0, shape="2"):
-    """Lines that clamp the argument."""
-    t = f"tensor<{shape}xi32>"
-    return f"""%lo = stablehlo.constant dense<{low}> : tensor<i32>
-  %hi = stablehlo.constant dense<{high}> : tensor<i32>
-  %j = stablehlo.clamp %lo, %i, %hi : (tensor<i32>, {t}, tensor<i32>) -> {t}"""
+def clamp(high, low=0):
+    """The argument between two bounds."""
+    return f"clamp {low}, %i, {high}"
 
 
 @pytest.mark.parametrize(
     ("windows", "index"),
     [
-        (Windows.INSIDE, "[3, 2]"),
-        (Windows.OVERHANGS, "[4, 2]"),
-        (Windows.OVERHANGS, "[-1, 0]"),
-        (Windows.OVERHANGS, "[-2, 3]"),
-        (Windows.OUTSIDE, "[-3, 0]"),
-        (Windows.OUTSIDE, "[6, 0]"),
-        (Windows.OUTSIDE, "[5, 4]"),
-        (Windows.INSIDE, clamp(2)),
-        (Windows.UNKNOWN, clamp(3)),
-        (Windows.UNKNOWN, clamp(2, -1)),
-        (Windows.OUTSIDE, clamp(9, 6)),
-        (Windows.UNKNOWN, None),
+        *((Windows.INSIDE, "[3, 2]"), (Windows.OVERHANGS, "[4, 2]"), (Windows.OVERHANGS, "[-1, 0]")),
+        *((Windows.OVERHANGS, "[-2, 3]"), (Windows.OUTSIDE, "[-3, 0]"), (Windows.OUTSIDE, "[6, 0]")),
+        *((Windows.OUTSIDE, "[5, 4]"), (Windows.INSIDE, clamp(2)), (Windows.UNKNOWN, clamp(3))),
+        *((Windows.UNKNOWN, clamp(2, -1)), (Windows.OUTSIDE, clamp(9, 6)), (Windows.UNKNOWN, None)),
     ],
 )
 def test_windows_of_one_tile(windows, index):
     """A 3x2 window in 6x4 is inside, overhangs, lies outside, or that is not known."""
-    assert facts(TILE, indices="2", updates="3x2", index=index).windows is windows
+    assert facts("tile", index).windows is windows
 
 
 def test_windows_of_extent_one_are_whole():
     """A window of extent 1 in the indexed dim is either inside or outside, a longer one may overhang."""
-    assert facts(ROW).windows is Windows.WHOLE
-    assert facts(ROWS, indices="3x1", updates="3x4").windows is Windows.WHOLE
-    assert facts(ROWS, indices="3x1", updates="3x4", index="[[0], [5], [6]]").windows is Windows.WHOLE
-    assert facts(WINDOWS, indices="3x2", updates="3x1x1").windows is Windows.WHOLE
-    assert facts(WINDOWS, indices="3x2", updates="3x2x1").windows is Windows.UNKNOWN
+    assert facts("row").windows is Windows.WHOLE
+    assert facts("rows").windows is Windows.WHOLE
+    assert facts("rows", "[[0], [5], [6]]").windows is Windows.WHOLE
+    assert facts("windows", updates="3x1x1").windows is Windows.WHOLE
+    assert facts("windows", updates="3x2x1").windows is Windows.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -156,27 +130,22 @@ def test_windows_of_extent_one_are_whole():
 )
 def test_the_policies_differ_on_overhanging_windows(index, oob, in_bounds, drops):
     """With the policy, windows give in_bounds and what has to be dropped (trap 1)."""
-    found = facts(TILE, indices="2", updates="3x2", index=index, oob=oob)
+    found = facts("tile", index, oob=oob)
     assert (found.in_bounds, found.drops) == (in_bounds, drops)
-
-
-def test_extent_one_drops_windows_under_either_policy():
-    """Where a window cannot overhang, dropping its elements is dropping it."""
-    assert [facts(ROW, oob=oob).drops for oob in ("xla", "spec")] == [Drops.WINDOWS] * 2
 
 
 @pytest.mark.parametrize(
     ("unique", "given"),
     [
-        (Unique.PROVED, {"dims": ROW}),
-        (Unique.PROVED, {"dims": BATCHED, "operand": "3x6x4", "indices": "3x1", "updates": "3x4"}),
-        (Unique.PROVED, {"dims": ROWS, "indices": "3x1", "updates": "3x4", "index": "[[0], [2], [1]]"}),
-        (Unique.UNKNOWN, {"dims": ROWS, "indices": "3x1", "updates": "3x4", "index": "[[0], [2], [0]]"}),
-        (Unique.UNKNOWN, {"dims": ROWS, "indices": "3x1", "updates": "3x4"}),
-        (Unique.CLAIMED, {"dims": ROWS, "indices": "3x1", "updates": "3x4", "unique": True}),
-        (Unique.PROVED, {"dims": ROWS, "indices": "3x1", "updates": "3x4", "unique": True, "trust": True}),
-        (Unique.UNKNOWN, {"dims": ROWS, "indices": "3x1", "updates": "3x4", "trust": True}),
-        (Unique.UNKNOWN, {"dims": WINDOWS, "indices": "2x2", "updates": "2x2x2", "index": "[[0, 0], [1, 1]]"}),
+        (Unique.PROVED, {"form": "row"}),
+        (Unique.PROVED, {"form": "batched"}),
+        (Unique.PROVED, {"form": "rows", "index": "[[0], [2], [1]]"}),
+        (Unique.UNKNOWN, {"form": "rows", "index": "[[0], [2], [0]]"}),
+        (Unique.UNKNOWN, {"form": "rows"}),
+        (Unique.CLAIMED, {"form": "rows", "unique": True}),
+        (Unique.PROVED, {"form": "rows", "unique": True, "trust": True}),
+        (Unique.UNKNOWN, {"form": "rows", "trust": True}),
+        (Unique.UNKNOWN, {"form": "windows", "indices": "2x2", "updates": "2x2x2", "index": "[[0, 0], [1, 1]]"}),
     ],
 )
 def test_unique(unique, given):
@@ -186,68 +155,53 @@ def test_unique(unique, given):
 
 def test_offsets():
     """Constant starts are known per dim; dims that are not indexed start at 0."""
-    assert (
-        facts(ROW, index=2).offsets,
-        facts(ROW, index=2).offsets_known,
-        facts(ROW, index=2).guarded_dims,
-        facts(ROW, index=2).masked_dims,
-    ) == (Offsets.CONSTANT, (2, 0), (), ())
-    assert (
-        facts(ROW).offsets,
-        facts(ROW).offsets_known,
-        facts(ROW).guarded_dims,
-        facts(ROW).masked_dims,
-    ) == (Offsets.RUNTIME, (None, 0), (0,), ())
+
+    def told(found):
+        return found.offsets, found.offsets_known, found.guarded_dims, found.masked_dims
+
+    assert told(facts("row", 2)) == (Offsets.CONSTANT, (2, 0), (), ())
+    assert told(facts("row")) == (Offsets.RUNTIME, (None, 0), (0,), ())
 
 
 def test_guarded_and_masked_dims():
     """A window that may reach out of a dim is dropped whole there under oob=xla, element by element under oob=spec."""
-    given = {"dims": TILE, "indices": "2", "updates": "3x2"}
-    dropped = {oob: (facts(oob=oob, **given).guarded_dims, facts(oob=oob, **given).masked_dims) for oob in POLICIES}
-    assert dropped == {"xla": ((0, 1), ()), "spec": ((), (0, 1))}
-    assert facts(TILE, indices="2", updates="3x1", oob="spec").guarded_dims == (1,)
-    assert facts(TILE, indices="2", updates="3x1", oob="spec").masked_dims == (0,)
-
-
-ADD = "%s = stablehlo.add %c, %u : tensor<f32>\n    stablehlo.return %s : tensor<f32>"
-MAX = ADD.replace("add", "maximum")
-CONSTANT = "%k = stablehlo.constant dense<1.0> : tensor<f32>\n    stablehlo.return %k : tensor<f32>"
+    for oob, updates, guarded, masked in (
+        ("xla", "3x2", (0, 1), ()),
+        ("spec", "3x2", (), (0, 1)),
+        ("spec", "3x1", (1,), (0,)),
+    ):
+        found = facts("tile", oob=oob, updates=updates)
+        assert (found.guarded_dims, found.masked_dims) == (guarded, masked)
+    # where a window cannot overhang, dropping its elements is dropping it
+    assert [facts("row", oob=oob).drops for oob in ("xla", "spec")] == [Drops.WINDOWS] * 2
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"),
+    ("kind", "form", "body"),
     [
-        ("insert_slice", {"dims": ROW}),
-        ("insert_slice", {"dims": ROW, "body": CONSTANT}),
-        ("insert_slice", {"dims": BATCHED, "operand": "3x6x4", "indices": "3x1", "updates": "3x4"}),
-        ("reduction_add", {"dims": ROW, "body": ADD}),
-        ("reduction_add", {"dims": ROWS, "indices": "3x1", "updates": "3x4", "body": ADD}),
-        ("general", {"dims": ROW, "body": MAX}),
-        ("general", {"dims": ROWS, "indices": "3x1", "updates": "3x4"}),
+        ("insert_slice", "row", "assign"),
+        ("insert_slice", "row", CONSTANT),
+        ("insert_slice", "batched", "assign"),
+        ("reduction_add", "row", "add"),
+        ("reduction_add", "rows", "add"),
+        ("general", "row", "maximum"),
+        ("general", "rows", "assign"),
     ],
 )
-def test_kind(kind, given):
+def test_kind(kind, form, body):
     """insert_slice assigns a regular subset, reduction_add adds, general is the rest."""
-    assert facts(**given).kind == kind
+    assert facts(form, body=body).kind == kind
 
 
-def test_arity():
-    """A scatter of one operand is single and has the region's combiner."""
-    found = facts(ROW, body=ADD)
+def test_arity_and_evidence():
+    """A scatter of one operand has its region's combiner; each fact has a value and at least one line of reason."""
+    found = facts("row", body="add")
     assert (found.arity, found.combiner) == (Arity.SINGLE, Combiner.ADD)
-
-
-def test_every_fact_has_evidence():
-    """Each fact of the record has a value and at least one line of proof or reason."""
-    for finding in facts(TILE, indices="2", updates="3x2", index=clamp(2)).findings:
+    for finding in facts("tile", clamp(2)).findings:
         assert finding.value
         assert finding.steps, finding.name
-    assert facts(ROW, index=clamp(5, shape="1")).bounds == Code.PROVED("clamped")
-    assert facts(ROW, index=3).bounds == Code.PROVED("constant")
-    assert facts(ROW).bounds == Code.GUARDED(Code.ARGUMENT(1, "main", None))
-
-
-def test_an_unknown_fact_is_a_key_error():
-    """Facts answer for the names of their domains only."""
+    assert facts("row", clamp(5)).bounds == Code.PROVED("clamped")
+    assert facts("row", 3).bounds == Code.PROVED("constant")
+    assert facts("row").bounds == Code.GUARDED(Code.ARGUMENT(1, "main", None))
     with pytest.raises(KeyError, match="color"):
-        _ = facts(ROW)["color"]
+        _ = found["color"]

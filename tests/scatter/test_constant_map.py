@@ -1,42 +1,41 @@
 """Constant windows solved at conversion time, against a loop over the rows of all windows."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from placed import placed
+from short_mlir import of
 
 import hlo_lower as hl
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.scatter.canonical import canonicalize
 from hlo_lower.facts.scatter.constant_map import Piece, row_major_boxes, solve
 from hlo_lower.facts.values.site import Site
-from hlo_lower.verify.judges.definitions import windows
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "lowerings"))
-from index_programs import Program, case_of
+from hlo_lower.verify.judges.definitions import ScatterNumbers, windows
 
 
-def solved(starts, operand, window, order=(0,), *, drops_windows=True, most_pieces=16, batching=()):
-    """The map of windows at constant starts [N..., K], and the last writer of each row by a loop."""
-    starts = np.asarray(starts)
-    program, shape = Program("i32"), starts.shape[:-1]
-    columns = [program.constant(starts[..., k]) for k in range(starts.shape[-1])]
-    case = case_of(program, columns, list(order), shape, operand, window, inserted=[], batching=batching)
-    graph = hl.read(case.text)
+def solved(starts, operand, window, order=(0,), *, batching=(), **options):
+    """The map of windows at constant starts [N..., K]."""
+    starts, names = np.asarray(starts), ["%x", "%y", "%z"][: len(order)]
+    shape = starts.shape[:-1]
+    lines = (f"{n} = {starts[..., k].tolist()} : {of(shape, 'i32')}" for k, n in enumerate(names))
+    text = placed("\n".join(lines), names, order, shape, operand, window=window, inserted=[], batching=batching)
+    graph = hl.read(text)
     scatter = canonicalize(graph.scatters[0])
     interval = IndexAnalysis(graph).of(Site(scatter.indices))
-    found = solve(scatter, interval, drops_windows=drops_windows, most_pieces=most_pieces)
-    touched = [d for d, (w, n) in enumerate(zip(window, operand, strict=True)) if w != n]
-    return found, last_writers(case, starts, operand, touched, drops_windows=drops_windows)
+    return solve(scatter, interval, **{"drops_windows": True, "most_pieces": 16, **options})
 
 
-def last_writers(case, starts, operand, touched, *, drops_windows):
+def last_writers(starts, operand, window, order=(0,), *, batching=(), drops_windows=True):
     """For each row that is written, (the row of the updates that is written last, how often it is written)."""
+    starts = np.asarray(starts)
+    shape, kept = starts.shape[:-1], [d for d in range(len(operand)) if d not in batching]
+    places, m = tuple(range(len(shape), len(shape) + len(kept))), len(shape)
+    numbers = ScatterNumbers(places, (), tuple(batching), tuple(batching), tuple(order), m)
+    touched = [d for d, (w, n) in enumerate(zip(window, operand, strict=True)) if w != n]
     writers, row = {}, -1
-    for each in windows(operand, starts, case.updates, case.numbers):
+    for each in windows(operand, starts, (*shape, *(window[d] for d in kept)), numbers):
         spans = list(zip(each.start, each.sizes, operand, strict=True))
         dropped = drops_windows and not all(0 <= s <= n - w for s, w, n in spans)
         for offset in np.ndindex(*(each.sizes[d] for d in touched)):
@@ -71,9 +70,8 @@ def placements(draw):
     columns = []
     for d in order:
         if draw(st.booleans()):
-            step = draw(st.sampled_from([1, -1, 2, -2, 0]))
-            columns.append([draw(st.integers(-2, operand[d])) + step * k for k in range(1)] * count)
-            columns[-1] = [columns[-1][0] + step * k for k in range(count)]
+            step, first = draw(st.sampled_from([1, -1, 2, -2, 0])), draw(st.integers(-2, operand[d]))
+            columns.append([first + step * k for k in range(count)])
         else:
             columns.append([draw(st.integers(-2, operand[d] + 1)) for _ in range(count)])
     return np.array(columns).T, operand, tuple(window), order
@@ -83,16 +81,15 @@ def placements(draw):
 @given(placements(), st.booleans())
 def test_the_map_is_what_a_loop_over_all_rows_finds(placement, drops_windows):
     """Targets, last writers, uniqueness and pieces are those of a loop, under both policies."""
-    starts, operand, window, order = placement
-    found, writers = solved(starts, operand, window, order, drops_windows=drops_windows)
+    found = solved(*placement, drops_windows=drops_windows)
+    writers = last_writers(*placement, drops_windows=drops_windows)
+    last = {target: row for target, (row, _) in writers.items()}
     assert found is not None
-    assert dict(zip(found.targets.tolist(), found.sources.tolist(), strict=True)) == {
-        t: w[0] for t, w in writers.items()
-    }
+    assert dict(zip(found.targets.tolist(), found.sources.tolist(), strict=True)) == last
     assert found.targets.tolist() == sorted(writers)
     assert found.is_unique == all(count == 1 for _, count in writers.values())
     if found.pieces is not None:
-        assert rows_of(found.pieces) == {t: w[0] for t, w in writers.items()}
+        assert rows_of(found.pieces) == last
 
 
 @pytest.mark.parametrize(
@@ -112,29 +109,29 @@ def test_the_map_is_what_a_loop_over_all_rows_finds(placement, drops_windows):
 )
 def test_pieces(rows, pieces):
     """Neighbours make a piece, backwards too; rows at an even distance make one; duplicates leave the last."""
-    found, _ = solved(np.array(rows)[:, None], (12, 3), (1, 3))
-    assert found.pieces == pieces
+    assert solved(np.array(rows)[:, None], (12, 3), (1, 3)).pieces == pieces
 
 
 def test_too_many_pieces_are_not_listed():
     """Beyond the number asked for there are none, and the table of sources still says everything."""
     rows = np.array([0, 2, 3, 9, 6])[:, None]
-    assert len(solved(rows, (12, 3), (1, 3), most_pieces=4)[0].pieces) == 4
-    found, writers = solved(rows, (12, 3), (1, 3), most_pieces=3)
-    assert (found.pieces, found.targets.tolist()) == (None, sorted(writers))
+    assert len(solved(rows, (12, 3), (1, 3), most_pieces=4).pieces) == 4
+    found = solved(rows, (12, 3), (1, 3), most_pieces=3)
+    assert (found.pieces, found.targets.tolist()) == (None, sorted(last_writers(rows, (12, 3), (1, 3))))
 
 
 def test_batch_coordinates_count_as_rows():
     """Rows of explicit batching dims follow from the position."""
-    found, writers = solved(np.array([[4], [1], [2]]), (3, 5), (1, 1), (1,), batching=(0,))
-    assert found.targets.tolist() == sorted(writers) == [4, 6, 12]
+    given = np.array([[4], [1], [2]]), (3, 5), (1, 1), (1,)
+    targets = solved(*given, batching=(0,)).targets.tolist()
+    assert targets == sorted(last_writers(*given, batching=(0,))) == [4, 6, 12]
 
 
 def test_a_window_as_large_as_its_dim_that_reaches_out_is_not_solved():
     """Under oob=spec its elements would move within the row; under oob=xla it is dropped."""
     starts, operand, window = np.array([[1, 2]]), (6, 4), (2, 4)
-    assert solved(starts, operand, window, (0, 1), drops_windows=False)[0] is None
-    assert solved(starts, operand, window, (0, 1), drops_windows=True)[0].targets.tolist() == []
+    assert solved(starts, operand, window, (0, 1), drops_windows=False) is None
+    assert solved(starts, operand, window, (0, 1), drops_windows=True).targets.tolist() == []
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
@@ -156,10 +153,5 @@ def test_few_even_rows_of_a_large_operand_are_pieces_of_their_own():
     """Rows at an even distance are one piece up to a size of the operand for each, and single rows beyond it."""
     starts = np.arange(3)[:, None] * 100
     for dense, strides in ((None, [100]), (100, [100]), (99, [1, 1, 1])):
-        program = Program("i32")
-        case = case_of(program, [program.constant(starts[:, 0])], [0], (3,), (300,), (1,), inserted=[], batching=())
-        graph = hl.read(case.text)
-        scatter = canonicalize(graph.scatters[0])
-        interval = IndexAnalysis(graph).of(Site(scatter.indices))
-        found = solve(scatter, interval, drops_windows=True, most_pieces=16, dense_per_row=dense)
+        found = solved(starts, (300,), (1,), dense_per_row=dense)
         assert [piece.stride for piece in found.pieces] == strides

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from short_mlir import function
 
 import hlo_lower as hl
 from hlo_lower.facts.forms.affine import AffineAnalysis
@@ -131,15 +132,6 @@ def test_where_positions_write(indices, expected):
         assert "P" not in expected or bool((written == 1).all())
 
 
-def test_claims_are_no_proof():
-    """Flags that claim unique and sorted indices prove nothing."""
-
-    def claimed(x, i):
-        return x.at[i].set(1.0, unique_indices=True, indices_are_sorted=True)
-
-    assert found(claimed, np.zeros(N, np.float32), np.zeros(3, np.int32)) == ""
-
-
 BATCHED = [
     ("vmap", jax.vmap(lambda x, k: x.at[jnp.argsort(k)].set(2 * x)), "PU"),
     ("a column of batch numbers", lambda x, k: x.at[jnp.arange(B)[:, None], jnp.argsort(k, 1)].set(2 * x), "PU"),
@@ -165,31 +157,32 @@ def test_batches_and_several_columns(function, expected):
     assert found(function, x, x) == expected
 
 
-def windows(steps, extent, size=20):
-    """A scatter of windows of an extent at known, or computed, starts."""
-    numbers = jax.lax.ScatterDimensionNumbers((1,), (), (0,))
+@pytest.mark.parametrize(
+    ("starts", "extent", "expected"),
+    [
+        (lambda i: np.array([9, 0, 3]), 3, "U"),
+        (lambda i: np.array([9, 0, 2]), 3, ""),
+        (lambda i: jnp.clip(i[0], 0, 3) + 3 * jnp.arange(4), 3, "US"),
+        (lambda i: jnp.clip(i[0], 0, 3) + 3 * jnp.arange(4), 4, "S"),
+        (lambda i: jnp.cumsum(jnp.clip(i, 3, 5)), 3, "US"),
+        (lambda i: jnp.cumsum(jnp.clip(i, 2, 5)), 3, "S"),
+        (lambda i: 2 * jnp.argsort(i), 2, "U"),
+        (lambda i: 2 * jnp.argsort(i), 3, ""),
+        # what repeats is outside only if the whole window is
+        (lambda i: jnp.where(i > 0, 2 * jnp.argsort(i), -2), 2, "U"),
+        (lambda i: jnp.where(i > 0, 2 * jnp.argsort(i), -1), 2, ""),
+        (lambda i: jnp.where(i > 0, 2 * jnp.argsort(i), 20), 2, "U"),
+    ],
+)
+def test_windows_need_room(starts, extent, expected):
+    """Starts are to be as far apart as a window is long: by constants, strides, or sums of sizes."""
 
     def function(x, i):
-        starts = steps(i)[:, None]
-        return jax.lax.scatter_add(x, starts, jnp.ones((len(starts), extent), I32), numbers, mode="drop")
+        at = starts(i)[:, None]
+        numbers = jax.lax.ScatterDimensionNumbers((1,), (), (0,))
+        return jax.lax.scatter_add(x, at, jnp.ones((len(at), extent), I32), numbers, mode="drop")
 
-    return found(function, np.zeros(size, np.int32), np.zeros(4, np.int32))
-
-
-def test_windows_need_room():
-    """Starts are to be as far apart as a window is long: by constants, strides, or sums of sizes; and what repeats is
-    outside only if the whole window is."""
-    assert windows(lambda i: np.array([9, 0, 3]), 3) == "U"
-    assert windows(lambda i: np.array([9, 0, 2]), 3) == ""
-    assert windows(lambda i: jnp.clip(i[0], 0, 3) + 3 * jnp.arange(4), 3) == "US"
-    assert windows(lambda i: jnp.clip(i[0], 0, 3) + 3 * jnp.arange(4), 4) == "S"
-    assert windows(lambda i: jnp.cumsum(jnp.clip(i, 3, 5)), 3) == "US"
-    assert windows(lambda i: jnp.cumsum(jnp.clip(i, 2, 5)), 3) == "S"
-    assert windows(lambda i: 2 * jnp.argsort(i), 2) == "U"
-    assert windows(lambda i: 2 * jnp.argsort(i), 3) == ""
-    assert windows(lambda i: jnp.where(i > 0, 2 * jnp.argsort(i), -2), 2) == "U"
-    assert windows(lambda i: jnp.where(i > 0, 2 * jnp.argsort(i), -1), 2) == ""
-    assert windows(lambda i: jnp.where(i > 0, 2 * jnp.argsort(i), 20), 2) == "U"
+    assert found(function, np.zeros(20, np.int32), np.zeros(4, np.int32)) == expected
 
 
 def test_an_inverse_by_scatter_is_looked_into_for_batches():
@@ -205,39 +198,26 @@ def test_an_inverse_by_scatter_is_looked_into_for_batches():
     assert (found(function, x, x, number=0), found(function, x, x)) == ("PU", "PU")
 
 
-def test_a_private_function_is_looked_at_from_all_its_calls():
+@pytest.mark.parametrize(("second", "expected"), [("%t", "PU"), ("%i", "PU"), ("%s", "")])
+def test_a_private_function_is_looked_at_from_all_its_calls(second, expected):
     """Indices that a private function gets are a permutation only if they are at every call."""
-    text = """func.func public @main(%x: tensor<4xi32>, %k: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
-  %i = stablehlo.iota dim = 0 : tensor<4xi32>
-  %s:2 = "stablehlo.sort"(%k, %i) <{dimension = 0 : i64}> ({
-  ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
-    %lt = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %lt : tensor<i1>
-  }) : (tensor<4xi32>, tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>)
-  %p = func.call @put(%x, %s#1) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
-  %q = func.call @put(%x, SECOND) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
-  return %p, %q : tensor<4xi32>, tensor<4xi32>
-}
-func.func private @put(%x: tensor<4xi32>, %i: tensor<4xi32>) -> tensor<4xi32> {
-  %c = stablehlo.reshape %i : (tensor<4xi32>) -> tensor<4x1xi32>
-  %r = "stablehlo.scatter"(%x, %c, %x) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
-    scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
-  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
-    stablehlo.return %b : tensor<i32>
-  }) : (tensor<4xi32>, tensor<4x1xi32>, tensor<4xi32>) -> tensor<4xi32>
-  return %r : tensor<4xi32>
-}"""
-    for second, expected in (("%s#1", "PU"), ("%i", "PU"), ("%s#0", "")):
-        graph = hl.read(text.replace("SECOND", second))
-        assert told(graph, graph.scatters[0]) == expected
+    calls = f"%p = call @put(%x, %t) -> 4xi32; %q = call @put(%x, {second}) -> 4xi32; return %p, %q"
+    put = "%c = reshape %i -> 4x1xi32; %r = scatter %x, %c, %x, inserted=[0], to=[0], ivd=1 {assign}"
+    text = function("%x: 4xi32, %k: 4xi32", f"%i = iota dim = 0 : 4xi32; %s, %t = sort %k, %i {{LT}}\n{calls}")
+    graph = hl.read(text + function("%x: 4xi32, %i: 4xi32", put, "put"))
+    assert told(graph, graph.scatters[0]) == expected
 
 
-def test_repeated_positions_are_not_unique():
-    """Where nothing moves along a dim, its positions write the same place."""
+def test_what_proves_nothing():
+    """Flags that claim unique and sorted indices prove nothing; where nothing moves along a dim, its positions write
+    the same place."""
 
-    def function(x, k):
-        rows = jnp.broadcast_to(jnp.argsort(k)[:, None], (N, 3))
-        return x.at[rows].set(1.0)
+    def claimed(x, i):
+        return x.at[i].set(1.0, unique_indices=True, indices_are_sorted=True)
+
+    def repeated(x, k):
+        return x.at[jnp.broadcast_to(jnp.argsort(k)[:, None], (N, 3))].set(1.0)
 
     x = np.zeros(N, np.float32)
-    assert found(function, x, x) == ""
+    assert found(claimed, x, np.zeros(3, np.int32)) == ""
+    assert found(repeated, x, x) == ""

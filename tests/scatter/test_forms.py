@@ -1,8 +1,10 @@
-"""Which forms are right for a scatter of many windows."""
+"""Which forms are right for a scatter of many windows, and along which dims the elements of a tensor are the same."""
 
 import pytest
+from short_mlir import function
 
 import hlo_lower as hl
+from hlo_lower.facts.scatter.combine import constant_dims
 from hlo_lower.facts.scatter.facts import Strategy
 from hlo_lower.lowering.engine.kind import Context
 from hlo_lower.lowering.kinds import default_registry
@@ -16,21 +18,9 @@ REGISTRY = default_registry()
 
 def forms_of(combiner, element, flags="", update="%up", **options):
     """The forms for 6 rows of 4 into 8."""
-    body = "stablehlo.return %u : $t"
-    if combiner != "assign":
-        body = f"%n = stablehlo.{combiner} %c, %u : $t\n    stablehlo.return %n : $t"
-    body = body.replace("$t", f"tensor<{element}>")
-    text = f"""func.func @main(%o: tensor<8x4x{element}>, %i: tensor<6x1xi32>, %up: tensor<6x4x{element}>,
-    %s: tensor<{element}>) -> tensor<8x4x{element}> {{
-  %one = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<{element}>) -> tensor<6x4x{element}>
-  %r = "stablehlo.scatter"(%o, %i, {update}) <{{{flags} scatter_dimension_numbers = #stablehlo.scatter<
-    update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
-    index_vector_dim = 1>}}> ({{
-  ^bb0(%c: tensor<{element}>, %u: tensor<{element}>):
-    {body}
-  }}) : (tensor<8x4x{element}>, tensor<6x1xi32>, tensor<6x4x{element}>) -> tensor<8x4x{element}>
-  return %r : tensor<8x4x{element}>
-}}"""
+    lines = f"""%one = broadcast_in_dim %s, dims = [] -> 6x4x{element}
+        %r = scatter %o, %i, {update}, window=[1], inserted=[0], to=[0], ivd=1{flags} {{{combiner}}}"""
+    text = function(f"%o: 8x4x{element}, %i: 6x1xi32, %up: 6x4x{element}, %s: {element}", lines)
     [subject] = read_scatters(Context(hl.read(text), Options(**options), REGISTRY))
     return set(subject.candidates[0].facts.strategies)
 
@@ -67,23 +57,52 @@ def test_what_may_be_combined_first(combiner, element, mode, expected):
 
 def test_rows_that_are_written_once_are_looked_up():
     """A float sum is where no row has two updates: the claim of it counts only where flags are trusted."""
-    unique = "unique_indices = true,"
+    unique = ", unique_indices=true"
     assert not LOOKED_UP & forms_of("add", "f32", unique)
     assert forms_of("add", "f32", unique, trust_flags=True) >= LOOKED_UP
     assert not LOOKED_UP & forms_of("add", "f32", trust_flags=True)
 
 
-def test_a_mask_is_for_updates_that_are_the_same():
-    """Equal updates are written once or often alike, unless they are summed."""
-    for combiner, update, is_masked in (
-        *(("assign", "%one", True), ("assign", "%up", False)),
-        *(("maximum", "%one", True), ("add", "%one", False)),
-    ):
-        assert (Strategy.MASK in forms_of(combiner, "f32", update=update)) is is_masked
+@pytest.mark.parametrize(
+    ("strategy", "is_there", "combiner", "options"),
+    [
+        # equal updates are written once or often alike, unless they are summed
+        (Strategy.MASK, True, "assign", {"update": "%one"}),
+        (Strategy.MASK, False, "assign", {}),
+        (Strategy.MASK, True, "maximum", {"update": "%one"}),
+        (Strategy.MASK, False, "add", {"update": "%one"}),
+        # windows get ops of their own only where they are few: the limit is an entry of the table of sizes
+        (Strategy.FEW_WINDOWS, True, "assign", {"prefer": ("few_windows=6",)}),
+        (Strategy.FEW_WINDOWS, False, "assign", {"prefer": ("few_windows=5",)}),
+    ],
+)
+def test_forms_for_special_updates(strategy, is_there, combiner, options):
+    """A mask is for updates that are the same, and windows are unrolled where they are few."""
+    assert (strategy in forms_of(combiner, "f32", **options)) is is_there
 
 
-def test_windows_get_ops_of_their_own_only_where_they_are_few():
-    """The limit is an entry of the table of sizes."""
-    for most, is_few in ((6, True), (5, False)):
-        found = forms_of("assign", "f32", prefer=(f"few_windows={most}",))
-        assert (Strategy.FEW_WINDOWS in found) is is_few
+SPREAD = "%b = broadcast_in_dim %v, dims = [1] -> 3x4x5xf32; "
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("%r = 1.0 : 3x4xf32", {0, 1}),
+        ("%r = [1.0, 2.0] : 2xf32", set()),
+        ("%r = [[1.0], [2.0]] : 2x1xf32", {1}),
+        ("%r = broadcast_in_dim %s, dims = [] -> 3x4xf32", {0, 1}),
+        ("%r = broadcast_in_dim %v, dims = [1] -> 3x4x5xf32", {0, 2}),
+        ("%o = slice %m [0:1, 0:4]; %r = broadcast_in_dim %o, dims = [0, 1] -> 3x4xf32", {0}),
+        (SPREAD + "%r = transpose %b, dims = [1, 2, 0]", {1, 2}),
+        (SPREAD + "%r = negate %b", {0, 2}),
+        (SPREAD + "%r = reshape %b -> 12x5xf32", set()),
+        ("%b = broadcast_in_dim %s, dims = [] -> 3x4xf32; %r = reshape %b -> 12xf32", {0}),
+        (SPREAD + "%r = add %b, %b", set()),
+        ("%r = iota dim = 0 : 3x4xf32", set()),
+        ("%r = abs %m", set()),
+    ],
+)
+def test_where_elements_are_the_same(lines, expected):
+    """Splats and what is spread are; what a dim is mixed with, or what is not followed, is not said to be."""
+    graph = hl.read(function("%s: f32, %v: 4xf32, %m: 2x4xf32", lines))
+    assert set(constant_dims(graph.main.body.terminator.operand(0).raw)) == expected

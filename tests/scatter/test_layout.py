@@ -1,10 +1,8 @@
 """Layouts: runs, coordinates, repeated and loose positions, a hit and a near miss for each."""
 
-import sys
-from pathlib import Path
-
-import numpy as np
 import pytest
+from placed import placed
+from short_mlir import of
 
 import hlo_lower as hl
 from hlo_lower.base.english import told
@@ -14,250 +12,175 @@ from hlo_lower.facts.scatter.classify import classify
 from hlo_lower.facts.scatter.facts import FloatMode, InBounds, OutOfBounds, Parts
 from hlo_lower.ops.subset import Subset
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "lowerings"))
-from index_programs import Program, case_of
 
-
-def facts(program, columns, order, shape, operand, *, window=None, batching=(), combiner="assign", oob="xla"):
-    """The facts of a scatter with computed columns; extent 1 in indexed dims and whole in the others by default."""
-    fixed = {*order, *batching}
-    window = window or tuple(1 if d in fixed else n for d, n in enumerate(operand))
-    inserted = [d for d in sorted(order) if window[d] == 1]
-    case = case_of(program, columns, order, shape, operand, window, combiner, inserted, batching=batching)
-    graph = hl.read(case.text)
+def facts(lines, operand, shape=(3,), order=(0,), given="i32", **options):
+    """The facts of a scatter at the columns %x, %y, ... that the lines define of the arguments %b, a scalar, %b0 and
+    %b1, of the length of a scatter dim, and %v, of their shape."""
+    columns = [name for name in ("%x", "%y", "%z") if f"{name} =" in lines]
+    types = {"%b": (), "%b0": shape[:1], "%b1": shape[1:2], "%v": shape}
+    arguments = ", ".join(f"{name}: {of(sizes, given)}" for name, sizes in types.items())
+    text = placed(lines, columns, order, shape, operand, arguments=arguments, **{"index": given, **options})
+    graph = hl.read(text)
     scatter = canonicalize(graph.scatters[0])
-    return classify(scatter, IndexAnalysis(graph), OutOfBounds(oob), FloatMode.EXACT)
+    return classify(scatter, IndexAnalysis(graph), OutOfBounds.XLA, FloatMode.EXACT)
 
 
-def base(program, shape, dims=()):
+def base(shape=(3,), dims=(), name="%x", element="i32"):
     """A runtime base, one for each position along dims."""
-    return program.broadcast(program.argument(tuple(shape[d] for d in dims)), shape, dims)
+    given = f"%b{dims[0]}" if dims else "%b"
+    return f"{name} = broadcast_in_dim {given}, dims = {list(dims)} -> {of(shape, element)}\n"
 
 
-def run(program, shape, along=0, dims=(), op="add"):
+def run(shape=(3,), along=0, dims=(), op="add", name="%x", element="i32"):
     """base + iota along a scatter dim."""
-    return program.elementwise(op, base(program, shape, dims), program.iota(shape, along))
+    iota = f"{name}_i = iota dim = {along} : {of(shape, element)}\n"
+    return base(shape, dims, f"{name}_b", element) + iota + f"{name} = {op} {name}_b, {name}_i\n"
 
 
-def runs_of(found):
-    """The runs in short: (operand dim, scatter dim, size, flags)."""
-    flags = (("is_reversed", "reversed"), ("is_wrapped", "wrapped"))
-    return [
-        (r.operand_dim, r.scatter_dim, r.size, *(word for name, word in flags if getattr(r, name)))
+def normalised(offset, *given, name="%x", **options):
+    """A run of which what is negative is moved up."""
+    lines = run(*given, name=f"{name}_n", **options)
+    return lines + (
+        f"{name}_p = compare LT, {name}_n, 0; {name}_m = add {name}_n, {offset}\n"
+        f"{name} = select {name}_p, {name}_m, {name}_n\n"
+    )
+
+
+ROW_IOTA = "%x = iota dim = 0 : 3xi32\n"
+TWO = {"order": (0, 1)}
+CASES = {
+    "base + iota is a run of rows, whose positions merge into the window": (
+        run(), (8, 4), {},
+        {"runs": [(0, 0, 3)], "window": (3, 4), "positions": 1, "subset": Subset.ROWS, "masked_dims": (0,),
+         "parts": Parts.ONE},
+    ),
+    "a run down is reversed": (run(op="subtract"), (8,), {}, {"runs": [(0, 0, 3, "reversed")]}),
+    "rows that leave others out are no run": (
+        base(name="%a") + ROW_IOTA.replace("%x", "%i") + "%s = multiply %i, 2; %x = add %a, %s", (8,), {},
+        {"runs": [], "loose": (0,)},
+    ),
+    "rows that leave others out downwards are no run": (
+        base(name="%a") + ROW_IOTA.replace("%x", "%i") + "%s = multiply %i, -2; %x = add %a, %s", (8,), {},
+        {"runs": [], "loose": (0,)},
+    ),
+    "windows of two rows at consecutive starts overlap": (
+        run(), (8, 4), {"window": (2, 4)}, {"runs": [], "loose": (0,)},
+    ),
+    # negative rows moved up by less than the extent land among the others (trap 39)
+    "a wrapped run": (normalised(8), (8,), {}, {"runs": [(0, 0, 3, "wrapped")], "parts": Parts.SEVERAL}),
+    "wrapped further": (normalised(9), (8,), {}, {"runs": [(0, 0, 3, "wrapped")], "parts": Parts.SEVERAL}),
+    "wrapped too little": (normalised(7), (8,), {}, {"runs": [], "parts": Parts.ONE}),
+    "of a reversed run the two parts would come in the other order": (
+        normalised(8, op="subtract"), (8,), {}, {"runs": [], "loose": (0,)},
+    ),
+    "iota over a whole dim merges where nothing else moves along it": (
+        ROW_IOTA + base(name="%y"), (3, 8), TWO, {"runs": [(0, 0, 3)], "batch": (), "positions": 1},
+    ),
+    "iota over a whole dim is a batch where another start moves along it": (
+        ROW_IOTA + "%y = negate %v", (3, 8), TWO, {"runs": [], "batch": ((0, 0),), "subset": Subset.BATCHED_TILE},
+    ),
+    "an iota over a part is no coordinate": (
+        ROW_IOTA + "%y = negate %v", (4, 8), TWO, {"batch": (), "loose": (0,)},
+    ),
+    "a batching dim is a coordinate without a column": (
+        "%x = negate %v", (3, 8), {"order": (1,), "batching": (0,)},
+        {"batch": ((0, 0),), "subset": Subset.BATCHED_TILE},
+    ),
+    "a batching dim along which no start moves is merged": (
+        base(), (3, 8), {"order": (1,), "batching": (0,)}, {"runs": [(0, 0, 3)], "window": (3, 1)},
+    ),
+    "base[b] + iota is a run in each batch: ragged prefill": (
+        "%x = iota dim = 0 : 3x2xi32\n" + run((3, 2), 1, (0,), name="%y"), (3, 8), {"shape": (3, 2), **TWO},
+        {"runs": [(1, 1, 2)], "batch": ((0, 0),), "window": (1, 2), "kept_shape": (3,)},
+    ),
+    "of positions assigned to one place the last one counts": (
+        base((4,)), (8, 2), {"shape": (4,)}, {"repeated": (0,), "loose": (), "subset": Subset.TILE},
+    ),
+    "of positions combined at one place each counts": (
+        base((4,)), (8, 2), {"shape": (4,), "combiner": "add"},
+        {"repeated": (), "loose": (0,), "subset": Subset.FILTER},
+    ),
+    # with K = 0 all positions write the one window at 0 (trap 11)
+    "an empty index vector, assigned": ("", (8, 2), {"shape": (4,), "order": ()}, {"subset": Subset.FULL}),
+    "an empty index vector, added": ("", (8, 2), {"shape": (4,), "order": (), "combiner": "add"}, {"loose": (0,)}),
+    "16 * page[i] + iota: the rows of a page are one window, the pages are placed by data": (
+        base((3, 16), (0,), "%p") + "%s = multiply %p, 16; %i = iota dim = 1 : 3x16xi32; %x = add %s, %i", (64, 4),
+        {"shape": (3, 16)}, {"runs": [(0, 1, 16)], "loose": (0,), "window": (16, 4), "positions": 3},
+    ),
+    "rows of different pages may meet, so rows in front of loose pages are not merged": (
+        run((4, 3), 0, (1,)), (8, 4), {"shape": (4, 3)}, {"runs": [], "loose": (0, 1)},
+    ),
+    "a diagonal at a runtime base moves in two dims along one position": (
+        run((4,)) + run((4,), name="%y"), (8, 8), {"shape": (4,), **TWO}, {"runs": [], "loose": (0,)},
+    ),
+    "each wrapped run doubles the windows that are written": (
+        normalised(8, (2, 3)) + normalised(8, (2, 3), 1, name="%y"), (8, 8), {"shape": (2, 3), **TWO},
+        {"runs": [(0, 0, 2, "wrapped"), (1, 1, 3, "wrapped")]},
+    ),
+    "a run longer than its dim: rows outside are dropped": (
+        run((9,)), (4,), {"shape": (9,)}, {"runs": [(0, 0, 9)], "window": (9,), "in_bounds": InBounds.UNKNOWN},
+    ),
+    # a run holds where what wraps around stays negative; of an unsigned type it lands inside again (trap 41)
+    **{
+        f"{rows} rows of {element} into {extent}": (
+            run((rows,), element=element), (extent,), {"shape": (rows,), "given": element},
+            {"runs": [(0, 0, rows)] if is_run else []},
+        )
+        for element, rows, extent, is_run in (
+            ("i8", 20, 100, True), ("i8", 28, 100, True), ("i8", 29, 100, False),
+            ("i8", 200, 20, False),  # base 120: 120 + 136 is 0, back in range
+            ("ui8", 3, 8, False), ("ui32", 3, 8, False), ("i32", 200, 20, True), ("i64", 3, 8, True),
+            ("ui8", 10, 300, False),  # where every ui8 lies inside, a base of 250 still goes on at 0
+        )
+    },
+    "with a bounded base an unsigned run is one; its end may lie outside": (
+        "%m = minimum %b, 20\n" + run((5,), element="ui8").replace("%b,", "%m,"), (22,),
+        {"shape": (5,), "given": "ui8"}, {"runs": [(0, 0, 5)]},
+    ),
+    "an i8 run that is widened and moved up by 150 still wraps around within 300 rows": (
+        run((10,), name="%n", element="i8") + "%w = convert %n -> 10xi32; %x = add %w, 150", (300,),
+        {"shape": (10,), "given": "i8", "index": "i32"}, {"runs": []},
+    ),
+    "500 rows that are normalised in i32 and then converted to i8 wrap around more than once": (
+        normalised(100, (500,), name="%w") + "%x = convert %w -> 500xi8", (100,), {"shape": (500,), "index": "i8"},
+        {"runs": []},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "operand", "options", "expected"), CASES.values(), ids=CASES)
+def test_layouts(lines, operand, options, expected):
+    """Runs are (operand dim, scatter dim, size, flags); other facts as the layout or the classification names them."""
+    found = facts(lines, operand, **options)
+    flags = ("reversed", "wrapped")
+    runs = [
+        (r.operand_dim, r.scatter_dim, r.size, *(word for word in flags if getattr(r, f"is_{word}")))
         for r in found.layout.runs
     ]
+    values = {name: getattr(found.layout if hasattr(found.layout, name) else found, name) for name in expected}
+    assert {**values, "runs": runs} == {"runs": runs, **expected}
 
 
-def test_a_run_is_one_window():
-    """base + iota is a run of rows, whose positions merge into the window."""
-    program = Program("i32")
-    found = facts(program, [run(program, (3,))], [0], (3,), (8, 4))
-    assert runs_of(found) == [(0, 0, 3)]
-    assert (found.layout.window, found.layout.positions, found.subset) == ((3, 4), 1, Subset.ROWS)
-    assert (found.masked_dims, found.parts) == ((0,), Parts.ONE)
-
-
-def test_a_run_down_is_reversed():
-    """base - iota is a run whose first position writes the last row."""
-    program = Program("i32")
-    assert runs_of(facts(program, [run(program, (3,), op="subtract")], [0], (3,), (8,))) == [(0, 0, 3, "reversed")]
-
-
-@pytest.mark.parametrize("stride", [2, -2])
-def test_a_stride_is_no_run(stride):
-    """Rows that leave others out in between are placed one by one."""
-    program = Program("i32")
-    strided = program.elementwise("multiply", program.iota((3,), 0), program.constant(np.full((3,), stride)))
-    found = facts(program, [program.elementwise("add", base(program, (3,)), strided)], [0], (3,), (8,))
-    assert (runs_of(found), found.layout.loose) == ([], (0,))
-
-
-def test_a_window_of_rows_is_no_run():
-    """Windows of two rows at consecutive starts overlap."""
-    program = Program("i32")
-    found = facts(program, [run(program, (3,))], [0], (3,), (8, 4), window=(2, 4))
-    assert (runs_of(found), found.layout.loose) == ([], (0,))
-
-
-@pytest.mark.parametrize(("offset", "expected"), [(8, True), (9, True), (7, False)])
-def test_a_wrapped_run(offset, expected):
-    """Negative rows moved up by the extent or more are a run in two parts; by less, they land among the others
-    (trap 39)."""
-    program = Program("i32")
-    found = facts(program, [program.normalized(run(program, (3,)), offset)], [0], (3,), (8,))
-    assert runs_of(found) == ([(0, 0, 3, "wrapped")] if expected else [])
-    assert found.parts is (Parts.SEVERAL if expected else Parts.ONE)
-
-
-def test_a_normalised_run_that_goes_down_is_loose():
-    """Of a reversed run the two parts would come in the other order."""
-    program = Program("i32")
-    found = facts(program, [program.normalized(run(program, (3,), op="subtract"), 8)], [0], (3,), (8,))
-    assert (runs_of(found), found.layout.loose) == ([], (0,))
-
-
-def test_a_coordinate_is_a_run_or_a_batch():
-    """iota over a whole dim merges where nothing else moves along it, and is a batch where another start does."""
-    program = Program("i32")
-    found = facts(program, [program.iota((3,), 0), base(program, (3,))], [0, 1], (3,), (3, 8))
-    assert (runs_of(found), found.layout.batch, found.layout.positions) == ([(0, 0, 3)], (), 1)
-    program = Program("i32")
-    found = facts(program, [program.iota((3,), 0), program.argument((3,))], [0, 1], (3,), (3, 8))
-    assert (runs_of(found), found.layout.batch, found.subset) == ([], ((0, 0),), Subset.BATCHED_TILE)
-
-
-def test_an_iota_over_a_part_is_no_coordinate():
-    """Rows 0 to 2 of four, placed by data in the other dim, are loose."""
-    program = Program("i32")
-    found = facts(program, [program.iota((3,), 0), program.argument((3,))], [0, 1], (3,), (4, 8))
-    assert (found.layout.batch, found.layout.loose) == ((), (0,))
-
-
-def test_explicit_batching_dims():
-    """A batching dim is a coordinate without a column: a batch where the start moves along it, else merged."""
-    program = Program("i32")
-    found = facts(program, [program.argument((3,))], [1], (3,), (3, 8), batching=(0,))
-    assert (found.layout.batch, found.subset) == (((0, 0),), Subset.BATCHED_TILE)
-    program = Program("i32")
-    found = facts(program, [base(program, (3,))], [1], (3,), (3, 8), batching=(0,))
-    assert (runs_of(found), found.layout.window) == ([(0, 0, 3)], (3, 1))
-
-
-def test_a_run_in_each_batch():
-    """base[b] + iota is a run in one dim for each batch coordinate: ragged prefill."""
-    program, shape = Program("i32"), (3, 2)
-    found = facts(program, [program.iota(shape, 0), run(program, shape, 1, (0,))], [0, 1], shape, (3, 8))
-    assert (runs_of(found), found.layout.batch) == ([(1, 1, 2)], ((0, 0),))
-    assert (found.layout.window, found.layout.kept_shape) == ((1, 2), (3,))
-
-
-@pytest.mark.parametrize("combiner", ["assign", "add"])
-def test_repeated_positions(combiner):
-    """Positions along which nothing moves write one place: assigned, the last one counts; combined, each does."""
-    program, shape = Program("i32"), (4,)
-    found = facts(program, [base(program, shape)], [0], shape, (8, 2), combiner=combiner)
-    assigned = combiner == "assign"
-    assert (found.layout.repeated, found.layout.loose) == (((0,), ()) if assigned else ((), (0,)))
-    assert found.subset is (Subset.TILE if assigned else Subset.FILTER)
-
-
-def test_an_empty_index_vector():
-    """With K = 0 all positions write the one window at 0: assigned, the last one is all that is left (trap 11)."""
-    program = Program("i32")
-    assert facts(program, [], [], (4,), (8, 2)).subset is Subset.FULL
-    program = Program("i32")
-    assert facts(program, [], [], (4,), (8, 2), combiner="add").layout.loose == (0,)
-
-
-def test_a_page_is_a_window_of_the_loop():
-    """16 * page[i] + iota: the rows of a page are one window, the pages are placed by data."""
-    program, shape = Program("i32"), (3, 16)
-    start = program.elementwise("multiply", base(program, shape, (0,)), program.constant(np.full(shape, 16)))
-    found = facts(program, [program.elementwise("add", start, program.iota(shape, 1))], [0], shape, (64, 4))
-    assert (runs_of(found), found.layout.loose) == ([(0, 1, 16)], (0,))
-    assert (found.layout.window, found.layout.positions) == ((16, 4), 3)
-
-
-def test_a_run_that_shifts_with_a_loose_position_in_its_front_keeps_its_order():
-    """iota + page[i] along (rows, pages): rows of different pages may meet, so the rows in front are not merged."""
-    program, shape = Program("i32"), (4, 3)
-    found = facts(program, [run(program, shape, 0, (1,))], [0], shape, (8, 4))
-    assert (runs_of(found), found.layout.loose) == ([], (0, 1))
-
-
-def test_two_dims_that_move_together_are_loose():
-    """A diagonal at a runtime base moves in two dims along one position."""
-    program, shape = Program("i32"), (4,)
-    found = facts(program, [run(program, shape), run(program, shape)], [0, 1], shape, (8, 8))
-    assert (runs_of(found), found.layout.loose) == ([], (0,))
-
-
-def wrapped(count):
-    """A scatter with so many wrapped runs, one along each scatter dim."""
-    program, shape = Program("i32"), (2, 3, 2)[:count]
-    columns = [program.normalized(run(program, shape, n), 8) for n in range(count)]
-    return facts(program, columns, list(range(count)), shape, (8,) * count)
-
-
-def test_two_wrapped_runs_merge_and_a_third_is_loose():
-    """Each wrapped run doubles the windows that are written: two of them make four, and a third one is not merged."""
-    assert runs_of(wrapped(2)) == [(0, 0, 2, "wrapped"), (1, 1, 3, "wrapped")]
-    found = wrapped(3)
+def test_a_third_wrapped_run_is_loose():
+    """Two wrapped runs make four windows, and a third one is not merged."""
+    shape = (2, 3, 2)
+    lines = "".join(normalised(8, shape, n, name=name) for n, name in enumerate(("%x", "%y", "%z")))
+    found = facts(lines, (8, 8, 8), shape, (0, 1, 2))
     assert len(found.layout.runs) <= 2
     assert found.layout.loose
 
 
-@pytest.mark.parametrize(
-    ("element", "rows", "extent", "expected"),
-    [
-        ("i8", 20, 100, True),
-        ("i8", 28, 100, True),
-        ("i8", 29, 100, False),
-        ("i8", 200, 20, False),  # base 120: 120 + 136 is 0, back in range
-        ("ui8", 3, 8, False),
-        ("ui32", 3, 8, False),
-        ("i32", 200, 20, True),
-        ("i64", 3, 8, True),
-    ],
-)
-def test_wrap_around_of_the_index_type(element, rows, extent, expected):
-    """A run holds where what wraps around stays negative; of an unsigned type it lands inside again (trap 41)."""
-    program = Program(element)
-    found = facts(program, [run(program, (rows,))], [0], (rows,), (extent,))
-    assert bool(found.layout.runs) == expected
-
-
-def test_an_unsigned_run_that_cannot_wrap_around():
-    """With a bounded base an unsigned run is one; its end may lie outside."""
-    program, shape = Program("ui8"), (5,)
-    start = program.elementwise("minimum", program.argument(()), program.constant(20))
-    start = program.broadcast(start, shape, ())
-    found = facts(program, [program.elementwise("add", start, program.iota(shape, 0))], [0], shape, (22,))
-    assert runs_of(found) == [(0, 0, 5)]
-
-
-def test_a_narrow_unsigned_index_of_a_long_dim_is_no_run():
-    """Where every ui8 lies inside, a base of 250 still wraps around from 255 to 0."""
-    program = Program("ui8")
-    assert not facts(program, [run(program, (10,))], [0], (10,), (300,)).layout.runs
-
-
-def test_a_narrow_signed_index_moved_into_a_long_dim_is_no_run():
-    """An i8 run that is widened and moved up by 150 lies inside of 300 rows, and still wraps around within."""
-    program = Program("i8")
-    wide = program.convert(run(program, (10,)), "i32")
-    moved = program.elementwise("add", wide, program.constant(np.full((10,), 150)))
-    assert not facts(program, [moved], [0], (10,), (300,)).layout.runs
-
-
-def test_an_index_that_is_narrowed_after_its_normalisation():
-    """500 rows that are normalised in i32 and then converted to i8 wrap around more than once."""
-    program, shape = Program("i32"), (500,)
-    moved = program.normalized(run(program, shape), 100)
-    assert not facts(program, [program.convert(moved, "i8")], [0], shape, (100,)).layout.runs
-
-
-def test_a_run_longer_than_its_dim():
-    """More rows than the operand has are a run; those outside are dropped."""
-    program = Program("i32")
-    found = facts(program, [run(program, (9,))], [0], (9,), (4,))
-    assert (runs_of(found), found.layout.window, found.in_bounds) == ([(0, 0, 9)], (9,), InBounds.UNKNOWN)
-
-
 def test_a_batch_coordinate_in_front_of_a_loose_position_is_kept():
     """An explicit batching dim along which no start moves, in front of added updates on one place, is not lost."""
-    program, shape = Program("i32"), (3, 2)
-    found = facts(program, [base(program, shape)], [1], shape, (3, 8), batching=(0,), combiner="add")
-    assert found.layout.loose == (1,)
-    assert runs_of(found) == [(0, 0, 3)] or found.layout.batch == ((0, 0),)
+    found = facts(base((3, 2)), (3, 8), (3, 2), (1,), batching=(0,), combiner="add").layout
+    assert found.loose == (1,)
+    assert [(r.operand_dim, r.scatter_dim, r.size) for r in found.runs] == [(0, 0, 3)] or found.batch == ((0, 0),)
 
 
 def test_the_layout_says_why():
     """Each column is put into words: a base and positions, or what places it."""
-    program = Program("i32")
-    [column] = facts(program, [run(program, (3,))], [0], (3,), (8,)).layout.why
+    [column] = facts(run(), (8,)).layout.why
     assert told(column) == "dim 0: a runtime base + p0"
-    program = Program("i32")
-    column, loose = facts(program, [program.argument((3,))], [0], (3,), (8,)).layout.why
-    assert told(column) == "dim 0: placed by argument 2 of @main"
-    assert told(loose) == "p0 is loose: dim 0 is placed by argument 2 of @main"
+    column, loose = facts("%x = reshape %v -> 3xi32", (8,)).layout.why
+    assert told(column) == "dim 0: placed by argument 5 of @main"
+    assert told(loose) == "p0 is loose: dim 0 is placed by argument 5 of @main"

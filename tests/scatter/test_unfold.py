@@ -20,46 +20,50 @@ SPECIAL = [-1, 0, 2, 4, 5, -(2**29), 2**29, 2**30, 2**31 - 1, -(2**31), 7]
 """Pages in range, past the end, and so far out that page * block wraps around to page 0."""
 
 
-def by_slots(pool, table, rows):
+def slots(table, first=0):
+    """The slots of pages, flattened."""
+    return (table[..., None] * BLOCK + jnp.arange(first, BLOCK + first)).reshape(-1)
+
+
+def put(pool, at, rows):
     """Slots as they are: a negative one is dropped."""
-    slots = (table[:, None] * BLOCK + jnp.arange(BLOCK)).reshape(-1)
-    return lax.scatter(pool, slots[:, None], rows.reshape(-1, 2), ROWS, mode="drop")
+    return lax.scatter(pool, at[:, None], rows.reshape(-1, 2), ROWS, mode="drop")
+
+
+def by_slots(pool, table, rows):
+    """Pages."""
+    return put(pool, slots(table), rows)
 
 
 def by_at(pool, table, rows):
     """Negative slots count from the end."""
-    slots = (table[:, None] * BLOCK + jnp.arange(BLOCK)).reshape(-1)
-    return pool.at[slots].set(rows.reshape(-1, 2), mode="drop")
+    return pool.at[slots(table)].set(rows.reshape(-1, 2), mode="drop")
 
 
 def added(pool, table, rows):
     """Pages that are added."""
-    slots = (table[:, None] * BLOCK + jnp.arange(BLOCK)).reshape(-1)
-    return pool.at[slots].add(rows.reshape(-1, 2), mode="drop")
+    return pool.at[slots(table)].add(rows.reshape(-1, 2), mode="drop")
 
 
 def beside(pool, table, rows):
     """Pages that begin one row late: some overhang."""
-    slots = (table[:, None] * BLOCK + jnp.arange(1, BLOCK + 1)).reshape(-1)
-    return lax.scatter(pool, slots[:, None], rows.reshape(-1, 2), ROWS, mode="drop")
+    return put(pool, slots(table, 1), rows)
 
 
 def columns_first(pool, table, rows):
     """The places in a page vary slowest: no page is a run of neighbouring positions."""
-    slots = (table[None, :] * BLOCK + jnp.arange(BLOCK)[:, None]).reshape(-1)
-    return lax.scatter(pool, slots[:, None], rows.reshape(-1, 2), ROWS, mode="drop")
+    return put(pool, (table[None, :] * BLOCK + jnp.arange(BLOCK)[:, None]).reshape(-1), rows)
 
 
-def exported(fn, rows=20):
-    """The module over a pool of so many rows."""
-    pool = jax.ShapeDtypeStruct((rows, 2), "float32")
-    table = jax.ShapeDtypeStruct((PAGES,), "int32")
-    return hl.export(fn, pool, table, jax.ShapeDtypeStruct((PAGES, BLOCK, 2), "float32"))
+def exported(fn, pool=(20, 2), table=(PAGES,), rows=(PAGES, BLOCK, 2)):
+    """The module for arguments of these shapes."""
+    kinds = zip((pool, table, rows), ("float32", "int32", "float32"), strict=True)
+    return hl.export(fn, *(jax.ShapeDtypeStruct(shape, kind) for shape, kind in kinds))
 
 
 def differs(fn, rows=20, **options):
     """Whether the lowered module gives another result for some tables."""
-    source = exported(fn, rows)
+    source = exported(fn, (rows, 2))
     lowered = hl.lower(source, **options)
     versions = [Executable(t, "exact") for t in (hl.lower(source, skip=["*"]).text, lowered.text)]
     rng = np.random.default_rng(0)
@@ -84,7 +88,7 @@ def test_a_page_is_one_window(fn, oob):
 @pytest.mark.parametrize(("fn", "rows"), [(beside, 20), (by_slots, 19), (by_at, 21), (columns_first, 20)])
 def test_what_is_no_whole_page_drops_row_by_row(fn, rows):
     """Where pages begin between multiples of their size, or the pool ends within one, no page is dropped as a whole."""
-    record = hl.classify(exported(fn, rows))[0]
+    record = hl.classify(exported(fn, (rows, 2)))[0]
     assert record.subset == "Filter" or record.why["drops"] == "elements"
 
 
@@ -99,27 +103,18 @@ def test_every_form_computes_the_same(fn, rule, oob):
     assert not differs(fn, oob=oob, prefer=(rule, "few_windows=64"))
 
 
-@pytest.mark.parametrize("rows", [19, 21])
-def test_a_pool_that_ends_within_a_page(rows):
-    """The rows of the last page that there are, are written."""
-    assert not differs(by_slots, rows, prefer=("unrolled", "few_windows=64"))
-
-
-def test_pages_that_are_taken_for_aligned_are_found(monkeypatch):
-    """Pages that begin one row late are not dropped as a whole: taken for aligned on purpose, they differ."""
+def test_the_ends_of_pools_and_pages(monkeypatch):
+    """The rows of the last page that there are, are written; pages that begin one row late, taken for aligned on
+    purpose, differ."""
+    for rows in (19, 21):
+        assert not differs(by_slots, rows, prefer=("unrolled", "few_windows=64"))
     monkeypatch.setattr(layout, "_is_aligned", lambda *_: True)
     assert differs(beside, prefer=("unrolled", "few_windows=64"))
 
 
 def test_a_table_in_two_dims_is_unfolded_to_pages():
     """[batch, pages, block] flattened to one dim: every page is a window."""
-
-    def write(pool, table, rows):
-        slots = (table[..., None] * BLOCK + jnp.arange(BLOCK)).reshape(-1)
-        return lax.scatter(pool, slots[:, None], rows.reshape(-1, 2), ROWS, mode="drop")
-
-    shapes = [((40, 2), "float32"), ((2, 3), "int32"), ((2, 3, BLOCK, 2), "float32")]
-    source = hl.export(write, *(jax.ShapeDtypeStruct(s, d) for s, d in shapes))
+    source = exported(by_slots, (40, 2), (2, 3), (2, 3, BLOCK, 2))
     assert hl.classify(source)[0].writes == Written((6,), ("i:i+4", ":"))
     assert hl.verify(source, hl.lower(source)).ok
 
@@ -128,11 +123,9 @@ def test_a_batch_of_caches_keeps_its_sequences_apart():
     """Slots of sequences, flattened: the one scatter dim is a batching dim, and stays one for each sequence."""
 
     def write(caches, table, rows):
-        slots = (table[:, None] * BLOCK + jnp.arange(BLOCK)).reshape(-1)
-        return jax.vmap(lambda cache, slot, row: cache.at[slot].set(row, mode="drop"))(caches, slots, rows)
+        return jax.vmap(lambda cache, slot, row: cache.at[slot].set(row, mode="drop"))(caches, slots(table), rows)
 
-    shapes = [((12, 40, 2), "float32"), ((PAGES,), "int32"), ((12, 2), "float32")]
-    source = hl.export(write, *(jax.ShapeDtypeStruct(s, d) for s, d in shapes))
+    source = exported(write, (12, 40, 2), (PAGES,), (12, 2))
     assert hl.classify(source)[0].subset == "BatchedTile"
     for options in ({}, {"prefer": ("while",)}):
         assert hl.verify(source, hl.lower(source, **options), level="regions").ok
@@ -140,10 +133,5 @@ def test_a_batch_of_caches_keeps_its_sequences_apart():
 
 def test_slots_that_are_given_stay_rows():
     """Nothing is known of slots that are an argument, reshaped or not."""
-
-    def write(pool, slots, rows):
-        return lax.scatter(pool, slots.reshape(-1, 1), rows, ROWS, mode="drop")
-
-    shapes = [((40, 2), "float32"), ((3, BLOCK), "int32"), ((3 * BLOCK, 2), "float32")]
-    source = hl.export(write, *(jax.ShapeDtypeStruct(s, d) for s, d in shapes))
+    source = exported(lambda pool, at, rows: put(pool, at.reshape(-1), rows), (40, 2), (3, BLOCK), (3 * BLOCK, 2))
     assert hl.classify(source)[0].writes == Written((12,), ("i", ":"))

@@ -56,16 +56,9 @@ def test_what_only_looks_derived_is_kept():
 @pytest.mark.parametrize(
     ("constraint", "value"),
     [
-        ("s >= 5", True),
-        ("s >= 6", False),
-        ("s <= 5", True),
-        ("s < 5", False),
-        ("s > 4", True),
-        ("mod(s, 5) == 0", True),
-        ("mod(s, 2) == 0", False),
-        ("t >= 99", True),
-        ("no constraint", True),
-        ("8 // (s - 5) >= 99", True),
+        *((constraint, True) for constraint in ("s >= 5", "s <= 5", "s > 4", "mod(s, 5) == 0", "t >= 99")),
+        *((constraint, True) for constraint in ("no constraint", "8 // (s - 5) >= 99")),
+        *((constraint, False) for constraint in ("s >= 6", "s < 5", "mod(s, 2) == 0")),
     ],
 )
 def test_a_constraint_holds_or_does_not(constraint, value):
@@ -119,19 +112,28 @@ def test_sizes_follow_from_dims(sizes, blocks):
     assert completed(DIMS, sizes).get("blocks") == blocks
 
 
-def test_an_equation_without_a_solution_is_named():
+@pytest.mark.parametrize(
+    ("dims", "sizes", "what"),
+    [
+        (DIMS, {"arg0.0": 100, "size": 16}, "blocks*size = 100 (arg0.0) holds for no whole number blocks for size=16"),
+        # `mode` and `minutes` are names, though they begin like functions
+        ((("2*mode + 1",),), {"arg0.0": 8}, "2*mode + 1 = 8 (arg0.0) holds for no whole number mode"),
+    ],
+)
+def test_an_equation_without_a_solution_is_named(dims, sizes, what):
     """A product that is no multiple of its known factor is refused, with the equation."""
     with pytest.raises(SizesError) as caught:
-        completed(DIMS, {"arg0.0": 100, "size": 16})
-    assert caught.value.what == "blocks*size = 100 (arg0.0) holds for no whole number blocks for size=16"
+        completed(dims, sizes)
+    assert caught.value.what == what
 
 
 def test_inconsistent_sizes_are_refused_with_the_equation():
-    """Sizes that contradict a product are refused, with what it is."""
-    exported = hl.export(scaled, shapes=SHAPES)
+    """Sizes that contradict a product are refused, with what it is; a dim and its remainder fit each other."""
     told = r"blocks\*size = 96 \(arg0\.0\) does not hold: it is 80 for blocks=5, size=16"
     with pytest.raises(hl.InputError, match=told):
-        hl.bind(exported, {"blocks": 5, "size": 16, "batch": 2, "arg0.0": 96})
+        hl.bind(hl.export(scaled, shapes=SHAPES), {"blocks": 5, "size": 16, "batch": 2, "arg0.0": 96})
+    exported = hl.export(lambda x, y: x.sum() + y, shapes=["b % 100", "b", "b >= 2"])
+    assert "tensor<105xf32>" in to_text(hl.bind(exported, {"arg0.0": 5, "arg1.0": 105}))
 
 
 def test_sizes_to_try_keep_to_the_constraints():
@@ -145,15 +147,12 @@ def test_sizes_to_try_keep_to_the_constraints():
     assert len(instances(found, hl.read(exported).module, 2)) == 2
 
 
-def test_without_constraints_sizes_are_small_and_different():
-    """The first choice is of different small primes, as it is for a module that names no dims."""
+def test_sizes_to_try_without_constraints_and_where_nothing_fits():
+    """The first choice is of different small primes, as it is for a module that names no dims; where no size fits,
+    none is tried, and it ends."""
     assert next(candidates(specification())) == {"blocks": 3, "size": 2, "batch": 5}
     bare = Specification(("tensor<?x?xf32>",), (("arg0.0", "arg0.1"),), ("f32",), is_given=False)
     assert next(candidates(bare)) == {"arg0.0": 3, "arg0.1": 2}
-
-
-def test_constraints_that_nothing_fits():
-    """Where no size fits, none is tried, and it ends."""
     assert list(candidates(specification("size % 5000 == 0", "size >= 1"))) == []
 
 
@@ -163,15 +162,3 @@ def test_a_size_follows_only_from_what_is_linear(dim):
     assert "b" not in completed(((dim,),), {"arg0.0": 5})
     assert completed(((dim,), ("b",)), {"arg0.0": 5, "arg1.0": 105})["b"] == 105
     assert completed((("b",), (dim,)), {"arg0.0": 105, "arg1.0": 5})["b"] == 105
-
-
-def test_a_name_may_begin_like_a_function():
-    """`mode` and `minutes` are names: an equation on them without a solution is refused."""
-    with pytest.raises(SizesError, match="holds for no whole number mode"):
-        completed((("2*mode + 1",),), {"arg0.0": 8})
-
-
-def test_a_remainder_is_bound_from_both_dims():
-    """A dim and its remainder, given by their places, fit each other."""
-    exported = hl.export(lambda x, y: x.sum() + y, shapes=["b % 100", "b", "b >= 2"])
-    assert "tensor<105xf32>" in to_text(hl.bind(exported, {"arg0.0": 5, "arg1.0": 105}))

@@ -105,87 +105,70 @@ def test_an_equation_replaces_its_left_side():
 # --- refused ----------------------------------------------------------------------------------------------------
 
 
-def test_a_text_that_cannot_be_read():
-    """The message names the argument, shows the text with a caret under the place, and says what is accepted."""
-    expected = (
-        "first: argument 1: this parenthesis is not closed\n"
-        "    batch * (heads, head_dim\n"
-        "            ^\n" + RULE
-    )  # fmt: skip
-    assert expected == refusal(shapes=["batch, heads", "batch * (heads, head_dim"])
-
-
-def test_a_size_that_may_divide_by_zero():
-    """A divisor that no constraint keeps from 0 is pointed at, with the constraint that helps; with it all is well."""
-    expected = (
-        "first: argument 0: this divisor may be zero\n"
-        "    s, 64 // (s - 1)\n"
-        "              ^^^^^\n"
-        '  next:    add the constraint "s - 1 >= 1"'
-    )
-    assert expected == refusal(shapes=["s, 64 // (s - 1)"])
-    for constraint in ("s - 1 >= 1", "s >= 2", "s > 1"):
-        assert shapes_of(hl.export(first, shapes=["s, 64 // (s - 1)", constraint])) == [
-            "float32(s, floordiv(64, s - 1))"
-        ]
-
-
-def test_sizes_that_cannot_be_computed():
-    """A product of unknown sizes has no solution for them: the message shows it and says what helps."""
-    expected = (
-        "first: argument 1: block_size and total cannot be computed from the arguments' shapes\n"
-        "    total * block_size, 64\n"
-        "    ^^^^^^^^^^^^^^^^^^\n"
+SAID = [
+    (
+        ["batch, heads", "batch * (heads, head_dim"],
+        "argument 1: this parenthesis is not closed",
+        "batch * (heads, head_dim",
+        "        ^",
+        RULE,
+    ),
+    (
+        ["s, 64 // (s - 1)"],
+        "argument 0: this divisor may be zero",
+        "s, 64 // (s - 1)",
+        "          ^^^^^",
+        '  next:    add the constraint "s - 1 >= 1"',
+    ),
+    (
+        ["b", "total * block_size, 64"],
+        "argument 1: block_size and total cannot be computed from the arguments' shapes",
+        "total * block_size, 64",
+        "^^^^^^^^^^^^^^^^^^",
         "  facts:   arguments float32[b], float32[block_size*total,64]\n"
-        "  next:    give each of block_size and total as a dim of an argument, alone or times a number"
-    )
-    assert expected == refusal(shapes=["b", "total * block_size, 64"])
-    expected = (
-        "first: argument 0: total cannot be computed from the arguments' shapes\n"
-        "    total * block_size, 64\n"
-        "    ^^^^^^^^^^^^^^^^^^\n"
+        "  next:    give each of block_size and total as a dim of an argument, alone or times a number",
+    ),
+    (
+        ["total * block_size, 64", "block_size"],
+        "argument 0: total cannot be computed from the arguments' shapes",
+        "total * block_size, 64",
+        "^^^^^^^^^^^^^^^^^^",
         "  facts:   arguments float32[block_size*total,64], float32[block_size]\n"
         "  next:    give total as a dim of an argument, alone or times a number; "
-        'or write n for total * block_size, with the constraint "n % block_size == 0"'
-    )
-    assert expected == refusal(shapes=["total * block_size, 64", "block_size"])
+        'or write n for total * block_size, with the constraint "n % block_size == 0"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("shapes", "told", "text", "carets", "rest"), SAID, ids=[told for _, told, *_ in SAID])
+def test_a_message_names_the_argument_shows_the_place_and_says_what_helps(shapes, told, text, carets, rest):
+    """What cannot be read, a divisor that may be 0, and sizes that cannot be computed: the whole message."""
+    assert refusal(shapes=shapes) == f"first: {told}\n    {text}\n    {carets}\n{rest}"
+
+
+def test_with_what_is_asked_for_all_is_well():
+    """The constraints and dims that those messages ask for are taken."""
+    for constraint in ("s - 1 >= 1", "s >= 2", "s > 1"):
+        exported = hl.export(first, shapes=["s, 64 // (s - 1)", constraint])
+        assert shapes_of(exported) == ["float32(s, floordiv(64, s - 1))"]
     assert hl.export(first, shapes=["total * block_size, 64", "block_size", "total"])
     assert hl.export(first, shapes=["n, 64", "block_size", "n % block_size == 0"])
-
-
-def test_a_square_has_no_hint_that_needs_its_own_name():
-    """A size that is given as its square alone is a multiple of nothing that is known."""
-    assert "or write n" not in refusal(shapes=["b*b"])
-
-
-def _first_four(x):
-    return jax.lax.slice(x, (0,), (4,))
-
-
-def _rows_of_16(x):
-    return x.reshape(-1, 16)
-
-
-def _longer(x, y):
-    return x if x.shape[0] >= 2 * y.shape[0] else y
 
 
 @pytest.mark.parametrize(
     ("fn", "shapes", "constraint"),
     [
-        (_first_four, ["s"], "s >= 4"),
-        (_rows_of_16, ["s"], "s % 16 == 0"),
-        (_rows_of_16, ["2*s + 2"], "(2*s + 2) % 16 == 0"),
-        (_longer, ["s", "b"], "s >= 2*b"),
+        (lambda x: jax.lax.slice(x, (0,), (4,)), ["s"], "s >= 4"),
+        (lambda x: x.reshape(-1, 16), ["s"], "s % 16 == 0"),
+        (lambda x: x.reshape(-1, 16), ["2*s + 2"], "(2*s + 2) % 16 == 0"),
+        (lambda x, y: x if x.shape[0] >= 2 * y.shape[0] else y, ["s", "b"], "s >= 2*b"),
     ],
 )
 def test_a_comparison_without_an_answer(fn, shapes, constraint):
     """Where tracing needs to know more of the sizes, the message names the constraint that says it; with that the
     function is exported."""
-    told = refusal(shapes=shapes, fn=fn)
-    assert told.endswith(
-        f'  next:    if that holds for all sizes, say so: add the constraint "{constraint}" to the shapes'
-    )
+    told = f'  next:    if that holds for all sizes, say so: add the constraint "{constraint}" to the shapes'
+    assert refusal(shapes=shapes, fn=fn).endswith(told)
     assert hl.export(fn, shapes=[*shapes, constraint])
 
 
@@ -221,22 +204,15 @@ def test_a_shape_or_constraint_that_does_not_fit(shapes, told, text, carets):
     assert refusal(array(3, 4), shapes=shapes).split("\n")[:3] == [f"first: {told}", f"    {text}", f"    {carets}"]
 
 
-def test_without_arguments_nothing_can_be_kept():
-    """`_` and `...` need arguments."""
+def test_other_refusals():
+    """`_` and `...` need arguments; a name of which an equation leaves no dim is told as that; a single text, and what
+    is no text, are told apart from a shape that is wrong; a square is a multiple of nothing that is known."""
     assert "... keeps what an argument has, and no arguments are given" in refusal(shapes=["b, ..."])
-
-
-def test_a_name_that_an_equation_takes_away():
-    """Where no dim is left to compute a name from, the message says so and not what JAX says."""
-    told = refusal(shapes=["2*s", "3*t", "2*s == 3*t"])
-    assert "s is in no argument's shape any more" in told
+    assert "s is in no argument's shape any more" in refusal(shapes=["2*s", "3*t", "2*s == 3*t"])
     assert hl.export(first, shapes=["2*s", "3*t", "s", "2*s == 3*t"])
-
-
-def test_shapes_are_a_list_of_texts():
-    """A single text, and what is no text, are told apart from a shape that is wrong."""
     assert "shapes=['b, 4']" in refusal(array(3, 4), shapes="b, 4")
     assert "4 is no text" in refusal(array(3, 4), shapes=[4])
+    assert "or write n" not in refusal(shapes=["b*b"])
 
 
 # --- from the command line and a model's entry ------------------------------------------------------------------
@@ -336,15 +312,11 @@ def test_a_paged_pool_is_converted_unbound_and_bound(pool):
         assert hl.verify(source, bound).ok
         assert "tensor<48x2x4xf32>" in bound.text
         assert "?x" not in bound.text
-    cache, rows = np.zeros((48, 2, 4), np.float32), np.ones((3, 2, 4), np.float32)
-    slots = np.array([47, -1, 48], np.int32)
-    result = hl.lower(pool, bind=sizes).exported.call(cache, slots, rows, np.zeros(3, "f"), np.zeros(16, "f"))
-    assert (
-        np.flatnonzero(np.asarray(result).sum((1, 2))).tolist()
-        == np.flatnonzero(
-            np.asarray(paged(jnp.asarray(cache), slots, rows, np.zeros(3, "f"), np.zeros(16, "f"))).sum((1, 2))
-        ).tolist()
-    )
+    rest = np.array([47, -1, 48], np.int32), np.ones((3, 2, 4), np.float32), np.zeros(3, "f"), np.zeros(16, "f")
+    cache = np.zeros((48, 2, 4), np.float32)
+    result = np.asarray(hl.lower(pool, bind=sizes).exported.call(cache, *rest))
+    expected = np.asarray(paged(jnp.asarray(cache), *rest))
+    assert np.flatnonzero(result.sum((1, 2))).tolist() == np.flatnonzero(expected.sum((1, 2))).tolist()
 
 
 @pytest.mark.sweep

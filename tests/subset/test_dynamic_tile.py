@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from short_mlir import function
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
@@ -16,15 +17,10 @@ OFFSETS = [-(2**31), -D - 1, -W, -2, -1, 0, 1, D - W, D - W + 1, D - 1, D, D + 1
 
 
 def run(body, results, window=W, guarded=(0,), masked=()):
-    """StridedRange what body builds from the operand %o of 6, the tile %t and the scalar start %s, at every offset."""
-    graph = read(
-        f"""func.func public @main(%o: tensor<{D}xi32>, %t: tensor<{window}xi32>, %s: tensor<i32>)
-    -> ({", ".join(results)}) {{
-  %r:{len(results)} = stablehlo.custom_call @x() : () -> ({", ".join(results)})
-  return {", ".join(f"%r#{k}" for k in range(len(results)))} : {", ".join(results)}
-}}
-"""
-    )
+    """Run what body builds from the operand %o of 6, the tile %t and the scalar start %s, at every offset."""
+    names = ", ".join(f"%r{k}" for k in range(len(results)))
+    lines = f"{names} = custom_call @x() : () -> ({', '.join(results)})\nreturn {names}"
+    graph = read(function(f"%o: {D}xi32, %t: {window}xi32, %s: i32", lines))
     operand, tile, start = graph.main.body.arguments
     stand_in = graph.main.body.terminator.operand(0).node
     with mlir.active(graph.context):
@@ -46,14 +42,14 @@ def test_is_inside():
         placed, inside = tile.inside(build)
         return [inside, placed.starts[0]]
 
-    found = run(body, ["tensor<i1>", "tensor<i32>"])
+    found = run(body, ["i1", "i32"])
     assert {s: bool(r[0]) for s, r in found.items()} == {s: 0 <= s <= D - W for s in OFFSETS}
     assert {s: int(r[1]) for s, r in found.items()} == {s: min(max(s, 0), D - W) for s in OFFSETS}
 
 
 def test_reading_and_writing_back_changes_nothing():
     """Out of bounds too, what is read is read where it would be written."""
-    found = run(lambda build, o, t, tile: [tile.yield_to(build, o, tile.materialize(build, o))], [f"tensor<{D}xi32>"])
+    found = run(lambda build, o, t, tile: [tile.yield_to(build, o, tile.materialize(build, o))], [f"{D}xi32"])
     assert all(r[0].tolist() == list(range(D)) for r in found.values())
 
 
@@ -68,7 +64,7 @@ def write_shifted(build, o, t, tile):
 def test_a_shifted_tile_covers_what_the_tile_covers(window):
     """Writing the covered elements of the shifted tile writes exactly the elements that lie inside, however long the
     tile is (traps 3 and 4)."""
-    found = run(write_shifted, [f"tensor<{D}xi32>"], window, guarded=(), masked=(0,))
+    found = run(write_shifted, [f"{D}xi32"], window, guarded=(), masked=(0,))
     for s, [result] in found.items():
         expected = [10 + p - s if s <= p < s + window else p for p in range(D)]
         assert result.tolist() == expected, s
@@ -90,15 +86,15 @@ def test_a_tile_without_a_masked_dim_is_not_shifted():
         checks["masked"] = (masked.inside(build)[1], masked.shifted(build).is_covered(build) is None)
         return [tile.inside(build)[1]]
 
-    run(body, ["tensor<i1>"])
+    run(body, ["i1"])
     assert checks == {"guarded": (True, None, True), "masked": (None, False)}
 
 
 @pytest.mark.parametrize("kind", Subset)
 def test_a_kind_is_in_the_constraints_of_the_larger_kinds(kind):
     """A point and full are tiles; the others are only themselves."""
-    taking = {name for name, kinds in (("Tile", Tile), ("Point", Point), ("Full", Full), ("Empty", Empty),
-              ("Rows", Rows), ("BatchedTile", BatchedTile)) if kind in kinds}  # fmt: skip
+    named = {"Tile": Tile, "Point": Point, "Full": Full, "Empty": Empty, "Rows": Rows, "BatchedTile": BatchedTile}
+    taking = {name for name, kinds in named.items() if kind in kinds}
     larger = {Subset.POINT: {"Point", "Tile"}, Subset.FULL: {"Full", "Tile"}}
     listed = {Subset.TILE, Subset.EMPTY, Subset.ROWS, Subset.BATCHED_TILE}
     assert taking == larger.get(kind, {kind.value} if kind in listed else set())

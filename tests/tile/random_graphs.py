@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -38,23 +38,26 @@ class Drawn:
         return int(self.rng.integers(array.ndim))
 
 
+def cast(d: Drawn, choices: Sequence[Any]) -> Any:
+    """One of some choices."""
+    return choices[d.rng.integers(len(choices))]
+
+
 def binary(d: Drawn, a: jax.Array) -> jax.Array:
     same = [b for b in d.arrays if b.shape == a.shape]
-    return (jnp.add, jnp.multiply, jnp.maximum)[d.rng.integers(3)](a, same[d.rng.integers(len(same))])
+    return cast(d, (jnp.add, jnp.multiply, jnp.maximum))(a, cast(d, same))
 
 
 def mask(d: Drawn, a: jax.Array) -> jax.Array:
     """A select by a comparison of iotas, as of a causal mask."""
-    rows = jax.lax.broadcasted_iota(jnp.int32, a.shape, 0)
-    columns = jax.lax.broadcasted_iota(jnp.int32, a.shape, d.axis(a))
+    rows, columns = (jax.lax.broadcasted_iota(jnp.int32, a.shape, k) for k in (0, d.axis(a)))
     return jnp.where(rows + 1 >= columns, a, -columns)
 
 
 def broadcast(d: Drawn, a: jax.Array) -> jax.Array:
     """A new dim, alike along it or of one position."""
     place = int(d.rng.integers(a.ndim + 1))
-    size = SIZES[d.rng.integers(len(SIZES))]
-    shape = (*a.shape[:place], size, *a.shape[place:])
+    shape = (*a.shape[:place], cast(d, SIZES), *a.shape[place:])
     return jax.lax.broadcast_in_dim(a, shape, [k for k in range(len(shape)) if k != place])
 
 
@@ -75,18 +78,15 @@ def transpose(d: Drawn, a: jax.Array) -> jax.Array:
 def window(d: Drawn, a: jax.Array) -> jax.Array:
     """A slice, a pad, a reverse, a concatenation or a roll along a dim."""
     k = d.axis(a)
-    low = [(0, 0, 0)] * a.ndim
-    low[k] = (1, 2, 0)
+    low = [(1, 2, 0) if dim == k else (0, 0, 0) for dim in range(a.ndim)]
     along = jax.lax.slice_in_dim(a, 0, max(1, a.shape[k] - 1), axis=k)
-    choices = (along, jax.lax.pad(a, jnp.int32(5), low), jnp.flip(a, k), jnp.concatenate([a, along], k))
-    return choices[d.rng.integers(4)]
+    return cast(d, (along, jax.lax.pad(a, jnp.int32(5), low), jnp.flip(a, k), jnp.concatenate([a, along], k)))
 
 
 def dot(d: Drawn, a: jax.Array) -> jax.Array:
     """A product with another array of which a dim fits, batched where the first dims fit, too."""
     k = d.axis(a)
-    fit = [(b, j) for b in d.arrays for j in range(b.ndim) if b.shape[j] == a.shape[k]]
-    b, j = fit[d.rng.integers(len(fit))]
+    b, j = cast(d, [(b, j) for b in d.arrays for j in range(b.ndim) if b.shape[j] == a.shape[k]])
     is_batched = d.rng.random() < 0.4 and k and j and a.shape[0] == b.shape[0]
     return jax.lax.dot_general(a, b, (((k,), (j,)), ((0,), (0,)) if is_batched else ((), ())))
 
@@ -94,8 +94,7 @@ def dot(d: Drawn, a: jax.Array) -> jax.Array:
 def reduce(d: Drawn, a: jax.Array) -> jax.Array:
     """A sum, a maximum, or a softmax-like pair of both, kept as a dim now and then."""
     k, keep = d.axis(a), bool(d.rng.random() < 0.5)
-    op = (jnp.sum, jnp.max, jnp.min)[d.rng.integers(3)]
-    found = op(a, axis=k, keepdims=keep)
+    found = cast(d, (jnp.sum, jnp.max, jnp.min))(a, axis=k, keepdims=keep)
     return a - found if keep and d.rng.random() < 0.6 else found
 
 
@@ -109,9 +108,7 @@ def scatter(d: Drawn, a: jax.Array) -> jax.Array:
     """Rows that the data picks written, added or maximised; out of bounds they are dropped."""
     rows = d.one(1).reshape(-1)[:6] % 7 - 2
     value = d.rng.integers(-3, 4, (len(rows), *a.shape[1:])).astype(np.int32) + rows[(..., *[None] * (a.ndim - 1))]
-    ref = a.at[jnp.where(rows < 0, 99, rows)]
-    how = ("set", "add", "max")[d.rng.integers(3)]
-    return getattr(ref, how)(value, mode="drop")
+    return getattr(a.at[jnp.where(rows < 0, 99, rows)], cast(d, ("set", "add", "max")))(value, mode="drop")
 
 
 def sort(d: Drawn, a: jax.Array) -> jax.Array:
@@ -143,7 +140,7 @@ def computed(seed: int, arguments: Sequence[jax.Array], count: int = 12, ops: Se
     """So many random operations, of which a few results are returned."""
     d = Drawn(np.random.default_rng(seed + 1), list(arguments))
     for _ in range(count):
-        array = ops[d.rng.integers(len(ops))](d, d.one(1))
+        array = cast(d, ops)(d, d.one(1))
         if 0 < array.size <= MOST and 0 < array.ndim <= 4:
             d.arrays.append(array)
     return [d.arrays[-1], *(d.arrays[int(k)] for k in d.rng.integers(len(d.arrays), size=2))]

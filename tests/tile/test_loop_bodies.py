@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from short_mlir import function
 from small_tiles import LOGITS, are_verified, by_hand, live, module_of, prepared, with_loops
 
 import hlo_lower as hl
@@ -210,23 +211,21 @@ def test_one_position_of_a_slice_pulled_up():
         assert run([x, np.int32(10), np.int32(at)])[0] == (10 + np.clip(at, 0, 63)) * 3 + 1
 
 
-OVERHANGING = module_of("overhanging.mlir")
-WINDOWS = {  # updates, components of an index, dimension numbers
-    "runs of rows": ("tensor<6x3x4xf32>", "1", "update_window_dims = [1, 2], scatter_dims_to_operand_dims = [0]"),
-    "parts of rows": (
-        *("tensor<6x3xf32>", "2"),
-        "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0, 1]",
-    ),
+WINDOWS = {  # types of updates and indices, dimension numbers
+    "runs of rows": ("6x3x4xf32", "6x1xi32", "window=[1, 2], to=[0], ivd=1"),
+    "parts of rows": ("6x3xf32", "6x2xi32", "window=[1], inserted=[0], to=[0, 1], ivd=1"),
+    "single rows": ("6x1x4xf32", "6x1xi32", "window=[1, 2], to=[0], ivd=1"),
 }
-"""Three rows from a row on; three of the four positions of a row from a position on."""
+"""Three rows from a row on; three of the four positions of a row from a position on; and one row."""
 
 BOTH_POLICIES = pytest.mark.parametrize("oob", [pytest.param("xla", marks=pytest.mark.sweep), "spec"])
 
 
 def overhanging(what):
-    """A module of a scatter whose windows overhang."""
-    updates, components, numbers = WINDOWS[what]
-    return OVERHANGING.replace("UPDATES", updates).replace("COMPONENTS", components).replace("NUMBERS", numbers)
+    """A module of a scatter whose windows overhang, on lines 3 to 6; before it updates are computed, behind it rows."""
+    updates, indices, numbers = WINDOWS[what]
+    lines = f"%u = negate %x\n%s = scatter %t, %i, %u, {numbers} {{assign}}\n%r = abs %s"
+    return function(f"%t: 8x4xf32, %i: {indices}, %x: {updates}", lines)
 
 
 @BOTH_POLICIES
@@ -250,7 +249,7 @@ def test_a_cut_of_what_overhangs_is_seen(oob):
     rules = default_subset_rules().copy()
     right = rules.by_axes["stablehlo.scatter"]
     rules.by_axes["stablehlo.scatter"] = lambda node: [*right(node), AxisLink((0, None, None), (0,))]
-    text = overhanging("runs of rows").replace("tensor<6x3x4xf32>", "tensor<6x1x4xf32>")
+    text = overhanging("single rows")
     assert not hl.verify(text, by_hand(text, 7, 0, 2, rules=rules), level="regions", oob=oob).ok
 
 

@@ -4,23 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import random_graphs as ops
 from jax.lax import GatherScatterMode, ScatterDimensionNumbers
-from random_graphs import (
-    binary,
-    broadcast,
-    computed,
-    dot,
-    dynamic,
-    gather,
-    mask,
-    mismatch,
-    program,
-    reduce,
-    reshape,
-    tiled,
-    transpose,
-    window,
-)
+from random_graphs import cast, computed, mismatch, program, tiled
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.ir.mlir import ScatterNumbers
@@ -84,9 +70,9 @@ def index_vectors(d, extents, shape):
     columns = []
     for extent in extents:
         taken = data[(np.arange(int(np.prod(shape))) * int(d.rng.integers(1, 5)) + int(d.rng.integers(9))) % data.size]
-        low, high = ((0, extent), (-2, extent + 2), (-extent, 2 * extent), (extent - 1, extent + 1))[d.rng.integers(4)]
+        low, high = cast(d, ((0, extent), (-2, extent + 2), (-extent, 2 * extent), (extent - 1, extent + 1)))
         columns.append(taken % max(1, high - low) + low)
-    element = (jnp.int32, jnp.int32, jnp.int32, jnp.int8, jnp.uint8, jnp.uint32)[d.rng.integers(6)]
+    element = cast(d, (jnp.int32, jnp.int32, jnp.int32, jnp.int8, jnp.uint8, jnp.uint32))
     return jnp.stack(columns, -1).reshape(*shape, len(extents)).astype(element)
 
 
@@ -100,14 +86,13 @@ def scattered(d, a):
     sizes = [1 if k in batched or (k in counted and d.rng.random() < 0.7) else n for k, n in enumerate(sizes)]
     inserted = sorted(k for k in counted if sizes[k] == 1 and d.rng.random() < 0.8)
     kept = [sizes[k] for k in range(a.ndim) if k not in (*inserted, *batched)]
-    shape = (*(a.shape[k] for k in batched), *PLACES[d.rng.integers(len(PLACES))])
+    shape = (*(a.shape[k] for k in batched), *cast(d, PLACES))
     indices = index_vectors(d, [a.shape[k] for k in counted], shape)
     base = d.one(1).reshape(-1)
     count = int(np.prod((*shape, *kept)))
     updates = (base[np.arange(count) % base.size] + np.arange(count, dtype=np.int32) * 3 - 7).reshape(*shape, *kept)
     windows = tuple(range(len(shape), len(shape) + len(kept)))
-    how = list(COMBINED)[d.rng.integers(len(COMBINED))]
-    mode = MODES[d.rng.integers(len(MODES))]
+    how, mode = cast(d, list(COMBINED)), cast(d, MODES)
     dims = windows, tuple(inserted), tuple(batched), tuple(range(len(batched))), tuple(counted)
     if isinstance(a, jax.core.Tracer):
         windows, inserted, batched, places, counted = dims
@@ -139,7 +124,8 @@ def one_picked(d, a):
 
 
 SCATTERING = (
-    *(binary, mask, broadcast, reshape, transpose, window, dot, reduce, reduce, gather, dynamic, one_picked),
+    *(ops.binary, ops.mask, ops.broadcast, ops.reshape, ops.transpose, ops.window, ops.dot),
+    *(ops.reduce, ops.reduce, ops.gather, ops.dynamic, one_picked),
     *(scattered,) * 8,
 )
 """Ops in front of, within and behind loops, many of them scatters."""

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from short_mlir import function
 from small_tiles import LOGITS, are_verified, by_hand, live, module_of, prepared, with_loops
 
 import hlo_lower as hl
@@ -111,7 +112,7 @@ def test_by_hand(dim, size, fuse, how):
     assert are_verified(LOGITS, after)
 
 
-OPEN = "func.func public @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> { return %x : tensor<?x4xf32> }"
+OPEN = function("%x: ?x4xf32", "return %x")
 WRONG = [
     ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", 0, 4))),
     ("not cut along dim 2", lambda: by_hand(LOGITS, 3, 2, 4)),
@@ -140,11 +141,7 @@ def test_sizes():
 
 
 def test_an_op_without_a_rule_is_a_boundary_and_says_why():
-    text = """func.func public @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  %a = stablehlo.custom_call @f(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32>
-  %b = stablehlo.exponential %a : tensor<64x64xf32>
-  return %b : tensor<64x64xf32>
-}"""
+    text = function("%x: 64x64xf32", "%a = custom_call @f(%x) -> 64x64xf32; %r = exponential %a")
     program = prepared(text)[1]
     found = {node.name: axes.reason for node in program.nodes if isinstance(axes := program.axes(node), Boundary)}
     assert found == {"stablehlo.custom_call": "stablehlo.custom_call has no subset rule"}
@@ -175,14 +172,12 @@ def test_a_step_that_is_too_large_is_cut_again(estimated):
     The mask costs nothing and is made in the inner loop, rows of it as that loop needs them, and not around the loops.
     """
     large, small = (tile(HEADS, max_temp=bound) for bound in ("96KiB", "16KiB"))
-    assert large.reached
-    assert small.reached
+    assert (large.reached, small.reached) == (True, True)
     assert [loop.subset for loop in large.loops] == ["[i, :, :] of 4x64x64"]
     assert [loop.subset for loop in small.loops] == ["[i, :, :] of 4x64x64", "[:, i:+16, :] of 1x64x64"]
     assert not re.search(r"while.*xi1>", small.text)
     assert set(re.findall(r"(\d+)x64xi1>", small.text)) == {"16"}
-    assert are_verified(HEADS, large.text)
-    assert are_verified(HEADS, small.text)
+    assert all(are_verified(HEADS, tiled.text) for tiled in (large, small))
 
 
 TOKENS = module_of("tokens.mlir")
@@ -214,18 +209,10 @@ def test_tiles_are_as_large_as_is_fast():
         assert max(CACHED, READ * whole) // 2 <= taken <= max(CACHED, READ * whole)
 
 
-LAYER = """\
-  %s{k} = stablehlo.dot_general {x}, {x}, contracting_dims = [1] x [1]
-    : (tensor<64x2xf32>, tensor<64x2xf32>) -> tensor<64x64xf32>
-  %e{k} = stablehlo.exponential %s{k} : tensor<64x64xf32>
-  %y{k} = stablehlo.dot_general %e{k}, {x}, contracting_dims = [1] x [0]
-    : (tensor<64x64xf32>, tensor<64x2xf32>) -> tensor<64x2xf32>
-  %x{k} = stablehlo.tanh %y{k} : tensor<64x2xf32>
-"""
-LAYERS = (
-    "func.func public @main(%x: tensor<64x2xf32>) -> tensor<64x2xf32> {\n"
-    + "".join(LAYER.format(k=k, x=f"%x{k - 1}" if k else "%x") for k in range(3))
-    + "  return %x2 : tensor<64x2xf32>\n}"
+LAYERS = "%x0 = tanh %x\n" + "".join(
+    f"""%s{k} = dot_general %x{k}, %x{k}, contracting_dims = [1] x [1] -> 64x64xf32; %e{k} = exponential %s{k}
+    %y{k} = dot_general %e{k}, %x{k}, contracting_dims = [1] x [0] -> 64x2xf32; %x{k + 1} = tanh %y{k}\n"""
+    for k in range(3)
 )
 """Layers that need as much each, so that a loop in one of them alone leaves the peak where it is."""
 
@@ -233,12 +220,14 @@ LAYERS = (
 def test_layers_that_are_alike_are_all_tiled(estimated, monkeypatch):
     """Each gets its loop, though the first two gain nothing by themselves; where one cannot be tiled, or the search
     takes only what gains at once, none does."""
-    found = tile(LAYERS, max_temp=8 << 10)
+    whole, part = (
+        function("%x: 64x2xf32", LAYERS.replace("exponential %s1", op) + "return %x3")
+        for op in ("exponential %s1", "custom_call @f(%s1) -> 64x64xf32")
+    )
+    found, stopped = (tile(text, max_temp=8 << 10) for text in (whole, part))
     assert found.reached, found.summary()
     assert len(found.loops) == 3
-    assert are_verified(LAYERS, found.text)
-    whole = "stablehlo.custom_call @f(%s1) : (tensor<64x64xf32>) -> tensor<64x64xf32>"
-    stopped = tile(LAYERS.replace("stablehlo.exponential %s1 : tensor<64x64xf32>", whole), max_temp=8 << 10)
+    assert are_verified(whole, found.text)
     assert (stopped.reached, stopped.loops) == (False, ())
     monkeypatch.setattr(Beyond, "is_level", lambda one, other: False)
-    assert tile(LAYERS, max_temp=8 << 10).loops == ()
+    assert tile(whole, max_temp=8 << 10).loops == ()

@@ -1,6 +1,7 @@
 """Each semantic trap that asks for a test has one."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -25,16 +26,16 @@ ELSEWHERE = {
 
 
 def numbers_in(path: Path) -> set[int]:
-    """The numbers in the names of a file's tests, `test_trap_NN_what`."""
-    tree = ast.parse(path.read_text())
-    names = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    return {int(name.split("_")[2]) for name in names if name.startswith("test_trap_")}
+    """The numbers in the names of a file's tests, `test_trap_NN_what`, and of the cases of a table, `trap NN: what`."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
+    names += [str(node.value) for node in nodes if isinstance(node, ast.Constant)]
+    return {int(found[1]) for name in names if (found := re.match(r"(?:test_trap_|trap )(\d\d)[_:]", name))}
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_each_trap_has_a_test(number):
     """There is a test named after the number of the trap."""
-    files = (
-        [TESTS / ELSEWHERE[number]] if number in ELSEWHERE else sorted(Path(__file__).parent.glob("test_traps_*.py"))
-    )
+    own = sorted(Path(__file__).parent.glob("test_traps_*.py"))
+    files = [TESTS / ELSEWHERE[number]] if number in ELSEWHERE else own
     assert number in set().union(*map(numbers_in, files))
