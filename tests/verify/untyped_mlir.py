@@ -98,8 +98,8 @@ def statement(line: str, kinds: dict[str, str]) -> str:
 def plain(name: str, rest: str, kinds: dict[str, str]) -> tuple[str, list[str]]:
     """A statement without regions, and the types of what it gives."""
     if name in WITHOUT_OPERANDS:
-        head, _, kind = rest.rpartition(" : ")
-        return f"{f'dense<{head}>' if name == 'constant' else head} : {tensor(kind)}", [kind]
+        head, _, kind = rest.rpartition(": ")
+        return f"{f'dense<{head.rstrip()}>' if name == 'constant' else head} : {tensor(kind)}", [kind]
     head, arrow, told = rest.partition(" -> ")
     values = re.findall(r"%[\w#]+", head)
     if name == "reduce":
