@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from two_programs import scattering
 from untyped_mlir import module
 
 import hlo_lower as hl
@@ -21,17 +22,16 @@ RIGHT = {
 }
 
 
-def scattering(before="", indices="%j"):
+def written(before="", indices="%j"):
     """A module that writes points at indices that are computed before."""
-    body = f"{before}; %r = scatter(%o, {indices}, %u) <points> {{%c, %d: return %d}}"
-    return module("%o: 8xf32, %i: 5x1xi32, %u: 5xf32", body, "%r")
+    return scattering(before=before, used=f"%o, {indices}, %u")
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_claims_hold(name):
     """What is claimed of indices that are sorted, counted and clamped holds, and is told to have been looked at."""
     before, is_sorted, is_unique = RIGHT[name]
-    text = scattering(before)
+    text = written(before)
     lowered = hl.lower(text)
     [record] = lowered.records
     assert record.claims.in_bounds == "always"
@@ -43,11 +43,11 @@ def test_right_claims_hold(name):
 
 
 WRONG = {
-    "is_sorted": (scattering(CLAMPED), {"is_sorted": True, "placed": (0,)}),
-    "is_unique": (scattering(SORTED), {"is_unique": True}),
-    "in_bounds": (scattering(indices="%i"), {"in_bounds": "always"}),
-    "coordinates": (scattering(CLAMPED), {"coordinates": ((0, 0),)}),
-    "ranges": (scattering(CLAMPED), {"ranges": ((0, 6),)}),
+    "is_sorted": (written(CLAMPED), {"is_sorted": True, "placed": (0,)}),
+    "is_unique": (written(SORTED), {"is_unique": True}),
+    "in_bounds": (written(indices="%i"), {"in_bounds": "always"}),
+    "coordinates": (written(CLAMPED), {"coordinates": ((0, 0),)}),
+    "ranges": (written(CLAMPED), {"ranges": ((0, 6),)}),
 }
 
 
@@ -105,7 +105,7 @@ def test_scatters_in_loops_are_not_looked_at():
 
 def test_scatters_behind_too_many_operations_are_not_looked_at(monkeypatch):
     """The same scatter is looked at with three operations before its indices, not with one more than the limit."""
-    text = scattering("%i1 = not %i; %i2 = not %i1; %i3 = not %i2", "%i3")
+    text = written("%i1 = not %i; %i2 = not %i1; %i3 = not %i2", "%i3")
     assert asked_of(text)[0].scatters == (1,)
     monkeypatch.setattr(claims_file, "MAX_OPS", 2)
     found, asked = asked_of(text)

@@ -1,6 +1,7 @@
 """Level two: what a run of the whole module says, what it must not say, and where XLA is no judge."""
 
 import pytest
+from two_programs import scattering
 from untyped_mlir import function, module
 
 from hlo_lower.base.errors import InputError
@@ -11,8 +12,7 @@ from hlo_lower.verify.module_runs import blind, drives_of
 from hlo_lower.verify.read.program import Program, scatters_on_path
 from hlo_lower.verify.run import CannotRunError, Executable
 
-ADD = "%s = stablehlo.add %c, %d : tensor<{e}> stablehlo.return %s : tensor<{e}>"
-NOWHERE = "%x = stablehlo.custom_call @nowhere({}) : (tensor<8xf32>) -> tensor<8xf32> "
+NOWHERE = "%x = custom_call @nowhere({}) -> 8xf32"
 TWO = Program(
     mlir.parse_module(
         module(
@@ -25,86 +25,77 @@ TWO = Program(
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("after", "told"),
     [
-        (("-> tensor<8xf32> {\n", "-> tensor<8xf64> {\n"), "tensor<8xf64>"),
-        (("(%o: tensor<8xf32>", "(%x: tensor<1xi1>, %o: tensor<8xf32>"), "tensor<1xi1>, tensor<8xf32>"),
-        (("@main", "@other"), "@main is public in the first version only"),
+        (scattering(behind="%q = convert %r -> 8xf64", returned="%q"), "tensor<8xf64>"),
+        (scattering().replace("(%o:", "(%x: tensor<1xi1>, %o:", 1), "tensor<1xi1>, tensor<8xf32>"),
+        (scattering().replace("@main", "@other"), "@main is public in the first version only"),
     ],
 )
-def test_another_signature_is_a_difference(scatter_text, change, told):
+def test_another_signature_is_a_difference(after, told):
     """A second version with other arguments or results, or another entry point, differs."""
-    before = scatter_text()
-    after = before.replace(*change, 1)
-    if told == "tensor<8xf64>":
-        wide = "%q = stablehlo.convert %r : (tensor<8xf32>) -> tensor<8xf64> return %q : tensor<8xf64>"
-        after = after.replace("return %r : tensor<8xf32>", wide)
-    verdict = verify(before, after)
+    verdict = verify(scattering(), after)
     assert (verdict.ok, verdict.differs, bool(verdict.interface)) == (False, True, True)
     assert told in "\n".join(verdict.lines())
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [[("%r =", NOWHERE.format("%o") + "%r ="), ('"(%o,', '"(%x,')], [("public @main", "private @main")]],
+    "after",
+    [
+        scattering(before=NOWHERE.format("%o"), used="%x, %i, %u"),
+        scattering().replace("public @main", "private @main"),
+    ],
 )
-def test_a_second_version_that_does_not_run_is_a_difference(scatter_text, changes):
+def test_a_second_version_that_does_not_run_is_a_difference(after):
     """Where the first version runs, the second one has to: what XLA refuses is not passed over."""
-    after = scatter_text()
-    for change in changes:
-        after = after.replace(*change)
-    verdict = verify(scatter_text(), after)
+    verdict = verify(scattering(), after)
     assert (verdict.ok, verdict.module.status) == (False, "differs")
 
 
-def test_a_first_version_that_does_not_run_is_told(scatter_text):
+def test_a_first_version_that_does_not_run_is_told():
     """A first version that XLA refuses gives no verdict on the module, with the reason."""
-    text = scatter_text().replace("return %r", NOWHERE.format("%r") + "return %x")
+    text = scattering(behind=NOWHERE.format("%r"), returned="%x")
     found = verify(text, text).module
     assert found.status == "not run"
     assert "nowhere" in found.reason
 
 
-def test_what_a_run_does_not_exercise_is_told(scatter_text):
+def test_what_a_run_does_not_exercise_is_told():
     """A scatter that reaches no result is named, and a result of NaN with its share."""
-    text = scatter_text(returned="%o")
+    text = scattering(returned="%o")
     told = "\n".join(verify(text, text).module.not_exercised)
     assert "scatter 1" in told
     assert "no result depends on it" in told
-    nan = """%k = stablehlo.constant dense<0x7FC00000> : tensor<8xf32>
-      %q = stablehlo.add %r, %k : tensor<8xf32> return %q"""
-    text = scatter_text().replace("return %r", nan)
+    text = scattering(behind="%k = constant 0x7FC00000 : 8xf32; %q = add %r, %k", returned="%q")
     assert any("100% of it is NaN" in told for told in verify(text, text).module.not_exercised)
 
 
-def test_what_never_reaches_a_result_is_no_difference(scatter_text):
+def test_what_never_reaches_a_result_is_no_difference():
     """A scatter that is written wrongly and whose result is not selected is taken as unequal, and what is returned is
     equal; where it is selected that is a difference."""
-    hidden = """%k = stablehlo.constant dense<{}> : tensor<8xi1>
-  %q = stablehlo.select %k, %r, %o : tensor<8xi1>, tensor<8xf32> return %q"""
     for chosen in ("false", "true"):
-        texts = [scatter_text(body=body) for body in (ADD, ADD.replace("add", "maximum"))]
-        before, after = (text.replace("return %r", hidden.format(chosen)) for text in texts)
-        assert verify(before, after).ok == (chosen == "false")
+        hidden = f"%k = constant {chosen} : 8xi1; %q = select %k, %r, %o"
+        texts = (scattering(body=body, behind=hidden, returned="%q") for body in ("add", "maximum"))
+        assert verify(*texts).ok == (chosen == "false")
 
 
-def test_over_the_budget_it_is_not_run(scatter_text):
+def test_over_the_budget_it_is_not_run():
     """Beyond the memory budget level "auto" says why it did not run the module, and "full" runs it."""
-    text = scatter_text()
+    text = scattering()
     auto, full = (verify(text, text, memory_budget=10, level=level).module for level in ("auto", "full"))
     assert (auto.status, full.status) == ("not run", "equal")
     assert "--verify full" in auto.reason
 
 
-def test_inputs_that_do_not_fit_are_refused(scatter_text):
+def test_inputs_that_do_not_fit_are_refused():
     """Inputs of another number are the user's mistake."""
     with pytest.raises(InputError, match="1 inputs for 3 arguments"):
-        verify(scatter_text(), scatter_text(), inputs=[1])
+        verify(scattering(), scattering(), inputs=[1])
 
 
-def test_blinded_scatters_give_their_operand(scatter_text):
+def test_blinded_scatters_give_their_operand():
     """The blinded module holds no scatter."""
-    assert "scatter" not in blind(scatter_text(body=ADD))
+    assert "scatter" not in blind(scattering(body="add"))
 
 
 def test_the_path_of_a_result_holds_its_scatters_only():
@@ -160,6 +151,9 @@ def test_a_variadic_scatter_is_looked_at_through_calls(operands, wrong):
     assert ["corrupts memory" in why for why in why_xla_errs(mlir.parse_module(text))] == [wrong]
 
 
+EMPTY = "scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], index_vector_dim = 1>"
+
+
 @pytest.mark.parametrize(
     ("types", "wrong"),
     [
@@ -167,13 +161,13 @@ def test_a_variadic_scatter_is_looked_at_through_calls(operands, wrong):
         (("200xf32", "5x1xi8", "5xf32"), "narrow index type"),
         (("200xf32", "5x1xui8", "5xf32"), ""),
         (("300xf32", "5x1xui8", "5xf32"), "narrow index type"),
-        (("8xf32", "5x0xi32", "5xf32", "inserted_window_dims = [0], index_vector_dim = 1"), "empty index vector"),
-        (("8xf32", "1x0xi32", "1xf32", "inserted_window_dims = [0], index_vector_dim = 1"), ""),
+        (("8xf32", "5x0xi32", "5xf32", EMPTY), "empty index vector"),
+        (("8xf32", "1x0xi32", "1xf32", EMPTY), ""),
     ],
 )
-def test_where_xla_is_known_to_err(scatter_text, types, wrong):
+def test_where_xla_is_known_to_err(types, wrong):
     """The known errors are recognised, and their near misses are not."""
-    why = why_xla_errs(mlir.parse_module(scatter_text(*types)))[0]
+    why = why_xla_errs(mlir.parse_module(scattering(*types)))[0]
     assert wrong in why
     assert bool(wrong) == bool(why)
 

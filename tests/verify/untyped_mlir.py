@@ -36,7 +36,8 @@ def function(name: str, arguments: str, body: str, returned: str) -> str:
     declared = re.sub(r"(%\w+: )([^\s,]+)", lambda found: found[1] + tensor(found[2]), arguments)
     lines = block(body, kinds)
     results = typed(returned, kinds)
-    return f"func.func {name}({declared}) -> ({results}) {{\n{lines}\nreturn {returned} : {results}\n}}\n"
+    made = f"({results})" if ", " in results else results
+    return f"func.func {name}({declared}) -> {made} {{\n{lines}\nreturn {returned} : {results}\n}}\n"
 
 
 def tensor(kind: str) -> str:
