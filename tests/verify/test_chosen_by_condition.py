@@ -2,58 +2,46 @@
 
 import pytest
 from two_programs import names, numbers, regions
+from untyped_mlir import module
 
 import hlo_lower as hl
 
-F = "tensor<f32>"
-COMPARED = f"%p = stablehlo.compare LT, %a, %n : ({F}, {F}) -> tensor<i1>"
+COMPARED = "%p = compare LT, %a, %n"
 
 
-def loop(chosen="", returned="%s", condition=COMPARED):
+def loop(chosen="", returned="%s", condition=COMPARED, behind="", result="%r#1"):
     """A loop that doubles a counter, and overwrites a value with the square root of that."""
-    return f"""func.func public @main(%x: {F}, %n: {F}) -> ({F}, {F}) {{
-  %one = stablehlo.constant dense<1.0> : {F}
-  %r:2 = stablehlo.while(%i = %one, %a = %x) : {F}, {F}
-  cond {{
-    {condition}
-    stablehlo.return %p : tensor<i1>
-  }} do {{
-    %j = stablehlo.add %i, %i : {F}
-    %s = stablehlo.sqrt %j : {F}
-    {chosen}
-    stablehlo.return %j, {returned} : {F}, {F}
-  }}
-  return %r#0, %r#1 : {F}, {F}
-}}
-"""
+    body = f"""%one = constant 1.0 : f32
+    %r:2 = while(%i = %one, %a = %x) cond {{ {condition}; return %p }} do {{
+      %j = add %i, %i; %s = sqrt %j; {chosen}; return %j, {returned} }}
+    {behind}"""
+    return module("%x: f32, %n: f32", body, f"%r#0, {result}")
 
 
-def choice(predicate, on_true="%s", on_false="%a"):
+def choice(predicate=COMPARED, on_true="%s", on_false="%a"):
     """A choice by a predicate that is computed in the body."""
-    return f"{predicate}\n    %c = stablehlo.select %p, {on_true}, {on_false} : tensor<i1>, {F}"
+    return f"{predicate}; %c = select %p, {on_true}, {on_false}"
+
+
+CHOSEN = loop(choice(), "%c")
 
 
 def test_a_choice_by_the_condition_is_what_it_takes():
-    """Both have one number, so nothing is left to be judged."""
-    chosen = loop(choice(COMPARED), "%c")
-    assert regions(loop(), chosen) == []
-    [first, second] = numbers(loop(), chosen)
+    """Both have one number, so nothing is left to be judged. Where what is chosen is computed otherwise, that alone is
+    the region: runs of it are on values of which nothing holds."""
+    assert regions(loop(), CHOSEN) == []
+    [first, second] = numbers(loop(), CHOSEN)
     assert first == second
-
-
-def test_what_is_chosen_is_judged_without_the_choice():
-    """Where it is computed otherwise, that alone is the region: runs of it are on values of which nothing holds."""
-    other = loop(choice(COMPARED), "%c").replace("stablehlo.sqrt %j", "stablehlo.cbrt %j")
-    [region] = regions(loop(), other)
+    [region] = regions(loop(), CHOSEN.replace("stablehlo.sqrt %j", "stablehlo.cbrt %j"))
     assert names(region) == (["sqrt"], ["cbrt"])
 
 
 WRONG = {
-    "the old value": choice(COMPARED, "%a", "%s"),
-    "of the next value": choice(COMPARED.replace("%a", "%s")),
-    "of another value": choice(COMPARED.replace("%a", "%i")),
-    "in another direction": choice(COMPARED.replace("LT", "LE").replace("%a, %n", "%n, %a")),
-    "another value": choice(COMPARED, "%j"),
+    "the old value": choice(on_true="%a", on_false="%s"),
+    "of the next value": choice("%p = compare LT, %s, %n"),
+    "of another value": choice("%p = compare LT, %i, %n"),
+    "in another direction": choice("%p = compare LE, %n, %a"),
+    "another value": choice(on_true="%j"),
 }
 
 
@@ -73,17 +61,18 @@ def test_another_choice_differs(name):
     assert not hl.verify(loop(), loop(WRONG[name], "%c"), level="regions").ok
 
 
-def test_the_condition_of_another_loop_does_not_hold():
-    """Where the second module's own condition is another one, a choice by the first one's does not go away."""
-    other = COMPARED.replace("LT", "LE")
-    assert regions(loop(condition=other), loop(choice(COMPARED), "%c", other))
+OTHER, AROUND = "%p = compare LE, %a, %n", "%p = compare LT, %x, %n"
 
 
-def test_what_holds_in_an_inner_loop_does_not_hold_around_it():
-    """A choice by the condition of a loop, computed again after it of the same names, stays a choice."""
-    text = loop().replace(
-        "return %r#0, %r#1", f"{COMPARED}\n%c = stablehlo.select %p, %r#1, %x : tensor<i1>, {F}\nreturn %r#0, %c"
-    )
-    text = text.replace("LT, %a, %n", "LT, %x, %n")
-    plain = loop(condition=COMPARED.replace("%a", "%x"))
-    assert regions(plain, text)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(loop(condition=OTHER), loop(choice(), "%c", OTHER), id="the condition of another loop"),
+        pytest.param(
+            *(loop(condition=AROUND), loop(condition=AROUND, behind=choice(AROUND, "%r#1", "%x"), result="%c")),
+            id="what holds in an inner loop, around it",
+        ),
+    ],
+)
+def test_what_does_not_hold_there_is_a_choice(before, after):
+    assert regions(before, after)

@@ -1,7 +1,8 @@
 """Constants of gigabytes: what would hold them many times is left out of a verification, and the verdict says so."""
 
 import pytest
-from two_programs import main, regions
+from two_programs import regions
+from untyped_mlir import module
 
 from hlo_lower.verify import run, verify
 from hlo_lower.verify.align import piece
@@ -9,16 +10,14 @@ from hlo_lower.verify.align.piece import pieces_of
 from hlo_lower.verify.read import meanings
 from hlo_lower.verify.run import CannotRunError
 
-BODY = """%k = stablehlo.constant {value} : tensor<8xf32>
-    %r = stablehlo.{op} %a, %k : tensor<8xf32>"""
-SPLAT, DENSE = "dense<1.0>", "dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]>"
+SPLAT, DENSE = "1.0", "[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]"
 ENOUGH = 12 * 8 * 4
 """Bytes that a run takes for eight floats."""
 
 
 def text(value, op="add"):
     """A module that adds a constant."""
-    return main("%a: tensor<8xf32>", BODY.format(value=value, op=op), "%r")
+    return module("%a: 8xf32", f"%k = constant {value} : 8xf32; %r = {op} %a, %k", "%r")
 
 
 @pytest.mark.parametrize(

@@ -1,29 +1,21 @@
 """Values of two functions that are far apart on the same arguments are told; nothing is said where results are."""
 
 import pytest
-from two_programs import F8, main, programs
+from two_programs import programs
+from untyped_mlir import module
 
 from hlo_lower.verify.align.corrections import values_apart
 
-TWO = f"%two = stablehlo.constant dense<2.0> : {F8}\n"
-
-
-def twice(lines: str) -> str:
-    """A module that returns 2 x, in some way."""
-    return main(f"%x: {F8}", TWO + lines, "%r")
-
-
-ONE = twice(
-    f"%s = stablehlo.add %x, %two : {F8}\n%t = stablehlo.subtract %s, %two : {F8}\n%r = stablehlo.add %t, %x : {F8}"
+ONE, OTHER = (
+    f"%two = constant 2.0 : 8xf32; %s = {first} %x, %two; %t = {second} %s, %two; %r = add %t, %x"
+    for first, second in (("add", "subtract"), ("subtract", "add"))
 )
-OTHER = twice(
-    f"%s = stablehlo.subtract %x, %two : {F8}\n%t = stablehlo.add %s, %two : {F8}\n%r = stablehlo.add %t, %x : {F8}"
-)
+"""2 x, in two ways."""
 
 
 def told(before: str, after: str) -> set[tuple[int, int]]:
     """The values that are apart, by the places of the operations that make them."""
-    first, second = programs(before, after)
+    first, second = programs(*(module("%x: 8xf32", body, "%r") for body in (before, after)))
     makers = [(first.makers[x], second.makers[y]) for x, y in values_apart(first, second, "main")]
     return {(one.order, other.order) for one, other in makers if one is not None and other is not None}
 
@@ -37,4 +29,4 @@ def test_values_that_differ_are_apart():
 @pytest.mark.parametrize("wrong", ["%t, %two", "%s, %x"])
 def test_nothing_is_said_of_functions_that_differ(wrong):
     """Their difference is looked for where it is."""
-    assert told(ONE, OTHER.replace("%r = stablehlo.add %t, %x", f"%r = stablehlo.add {wrong}")) == set()
+    assert told(ONE, OTHER.replace("%r = add %t, %x", f"%r = add {wrong}")) == set()
