@@ -6,6 +6,7 @@ from mutants import mutant
 from op_cases import CASES
 from op_pieces import are_same, attacks
 from random_graphs import are_equal, program, tiled
+from untyped_mlir import module
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.ops.axes.op_axes import default_subset_rules
@@ -85,61 +86,39 @@ def test_no_wrong_mutant_is_shown(block):
                 assert any(are_equal(first, found, rounding, seed) for rounding in ("quick", "unfused")), found
 
 
-SUMS = """\
-func.func public @main(%x: tensor<24x8xf32>, %w: tensor<8x96xf32>) -> tensor<24xf32> {
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %logits = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
-    : (tensor<24x8xf32>, tensor<8x96xf32>) -> tensor<24x96xf32>
-  %likely = stablehlo.exponential %logits : tensor<24x96xf32>
-  %sums = stablehlo.reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
-    : (tensor<24x96xf32>, tensor<f32>) -> tensor<24xf32>
-  return %sums : tensor<24xf32>
-}
-"""
+SUMS = module(
+    "%x: 24x8xf32, %w: 8x96xf32",
+    """%zero = constant 0.0 : f32; %logits = dot_general %x, %w, contracting_dims = [1] x [0]
+    %likely = exponential %logits; %sums = reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]""",
+    "%sums",
+)
 
-LOOP = """\
-func.func public @main(%x: tensor<24x8xf32>, %w: tensor<8x96xf32>) -> tensor<24xf32> {
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %none = stablehlo.constant dense<0.0> : tensor<24xf32>
-  %first = stablehlo.constant dense<0> : tensor<i32>
-  %one = stablehlo.constant dense<1> : tensor<i32>
-  %size = stablehlo.constant dense<SIZE> : tensor<i32>
-  %trips = stablehlo.constant dense<6> : tensor<i32>
-  %r:2 = stablehlo.while(%t = %first, %sums = %none) : tensor<i32>, tensor<24xf32>
-  cond {
-    %c = stablehlo.compare LT, %t, %trips : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %c : tensor<i1>
-  } do {
-    %i = stablehlo.multiply %t, %size : tensor<i32>
-    %part = stablehlo.dynamic_slice %w, %first, %i, sizes = [8, 16]
-      : (tensor<8x96xf32>, tensor<i32>, tensor<i32>) -> tensor<8x16xf32>
-    %logits = stablehlo.dot_general %x, %part, contracting_dims = [1] x [0]
-      : (tensor<24x8xf32>, tensor<8x16xf32>) -> tensor<24x16xf32>
-    %likely = stablehlo.exponential %logits : tensor<24x16xf32>
-    %more = stablehlo.reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
-      : (tensor<24x16xf32>, tensor<f32>) -> tensor<24xf32>
-    %new = stablehlo.add %sums, %more : tensor<24xf32>
-    %next = stablehlo.add %t, %one : tensor<i32>
-    stablehlo.return %next, %new : tensor<i32>, tensor<24xf32>
-  }
-  return %r#1 : tensor<24xf32>
-}
-"""
+
+def looped(size):
+    """The sums in six parts of a size."""
+    body = f"""%zero = constant 0.0 : f32; %none = constant 0.0 : 24xf32; %first = constant 0 : i32
+    %one = constant 1 : i32; %size = constant {size} : i32; %trips = constant 6 : i32
+    %r:2 = while(%t = %first, %sums = %none) cond {{ %c = compare LT, %t, %trips; return %c }} do {{
+      %i = multiply %t, %size; %part = dynamic_slice %w, %first, %i, sizes = [8, 16]
+      %logits = dot_general %x, %part, contracting_dims = [1] x [0]; %likely = exponential %logits
+      %more = reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
+      %new = add %sums, %more; %next = add %t, %one; return %next, %new }}"""
+    return module("%x: 24x8xf32, %w: 8x96xf32", body, "%r#1")
 
 
 def test_a_large_region_is_judged_by_its_parts(monkeypatch):
     """Where few runs could be made none is; what is not shown is run, and found wrong."""
     monkeypatch.setattr(regions, "VALUES", 0)
-    right = verify(SUMS, LOOP.replace("SIZE", "16"), Assumed(reassociated=True), level="regions")
+    right = verify(SUMS, looped(16), Assumed(reassociated=True), level="regions")
     assert [(region.judges, region.runs) for region in right.regions] == [(("their parts",), 0)]
-    wrong = verify(SUMS, LOOP.replace("SIZE", "15"), Assumed(reassociated=True), level="regions")
+    wrong = verify(SUMS, looped(15), Assumed(reassociated=True), level="regions")
     assert wrong.differs
 
 
 def test_sums_of_floats_are_split_only_where_their_order_is_free():
     """Not where results are compared bit for bit."""
-    assert are_equal_by_parts(SUMS, LOOP.replace("SIZE", "16"), reassociated=True)
-    assert not are_equal_by_parts(SUMS, LOOP.replace("SIZE", "16"), reassociated=False)
+    assert are_equal_by_parts(SUMS, looped(16), reassociated=True)
+    assert not are_equal_by_parts(SUMS, looped(16), reassociated=False)
 
 
 def test_positions_have_bounds():

@@ -4,54 +4,31 @@ import pytest
 
 pytest.importorskip("z3")
 
+from untyped_mlir import module
+
 from hlo_lower.verify.proof import prove_equal
 
-ARGUMENTS = "%o: tensor<3xi8>, %i: tensor<2x1xi8>, %u: tensor<2xi8>, %p: tensor<i1>"
-
-
-def scattered(indices):
-    """A scatter whose flag says that no row is written twice."""
-    return f"""%r = "stablehlo.scatter"(%o, {indices}, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
-  inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true}}> ({{
-^bb0(%a: tensor<i8>, %b: tensor<i8>):
-  %s = stablehlo.add %a, %b : tensor<i8>
-  stablehlo.return %s : tensor<i8>
-}}) : (tensor<3xi8>, tensor<2x1xi8>, tensor<2xi8>) -> tensor<3xi8>"""
-
-
-def module(body, returned):
-    """A module of one function."""
-    head = f"func.func public @main({ARGUMENTS}) -> tensor<3xi8>"
-    return f"{head} {{\n{body}\nreturn {returned} : tensor<3xi8>\n}}\n"
+ARGUMENTS = "%o: 3xi8, %i: 2x1xi8, %u: 2xi8, %p: i1"
+SCATTERED = "%r = scatter(%o, {}, %u) <points, unique_indices = true> {{add}}"
+"""A scatter whose flag says that no row is written twice."""
+UNLESS_BOTH_ZERO = """%x = slice %i [0:1, 0:1]; %y = slice %i [1:2, 0:1]; %b = or %x, %y; %z = constant 0 : 1x1xi8
+%e = compare EQ, %b, %z; %q = reshape %e -> i1; %n = negate %o; %w = select %q, %n, %o"""
 
 
 def branched(otherwise):
     """A scatter where a condition holds, and something else where it does not."""
-    other = f"{{\n{otherwise}\nstablehlo.return %w : tensor<3xi8>\n}}"
-    body = f"{{\n{scattered('%i')}\nstablehlo.return %r : tensor<3xi8>\n}}"
-    return module(f'%c = "stablehlo.if"(%p) ({body}, {other}) : (tensor<i1>) -> tensor<3xi8>', "%c")
-
-
-SAME_TWICE = """%k = stablehlo.slice %i [0:1, 0:1] : (tensor<2x1xi8>) -> tensor<1x1xi8>
-%j = stablehlo.concatenate %k, %k, dim = 0 : (tensor<1x1xi8>, tensor<1x1xi8>) -> tensor<2x1xi8>
-"""
-UNLESS_BOTH_ZERO = """%x = stablehlo.slice %i [0:1, 0:1] : (tensor<2x1xi8>) -> tensor<1x1xi8>
-%y = stablehlo.slice %i [1:2, 0:1] : (tensor<2x1xi8>) -> tensor<1x1xi8>
-%b = stablehlo.or %x, %y : tensor<1x1xi8>
-%z = stablehlo.constant dense<0> : tensor<1x1xi8>
-%e = stablehlo.compare EQ, %b, %z : (tensor<1x1xi8>, tensor<1x1xi8>) -> tensor<1x1xi1>
-%q = stablehlo.reshape %e : (tensor<1x1xi1>) -> tensor<i1>
-%n = stablehlo.negate %o : tensor<3xi8>
-%w = stablehlo.select %q, %n, %o : tensor<i1>, tensor<3xi8>"""
+    body = f"%c = if(%p) {{ {SCATTERED.format('%i')}; return %r }} {{ {otherwise}; return %w }}"
+    return module(ARGUMENTS, body, "%c")
 
 
 def test_a_false_promise_of_the_second_version_proves_nothing():
     """Its scatter writes one row twice and says that it does not; the first version keeps the operand."""
-    assert not prove_equal(module("", "%o"), module(SAME_TWICE + scattered("%j"), "%r"), trust_flags=True)
+    twice = "%k = slice %i [0:1, 0:1]; %j = concatenate %k, %k, dim = 0 -> 2x1xi8\n" + SCATTERED.format("%j")
+    assert not prove_equal(module(ARGUMENTS, "", "%o"), module(ARGUMENTS, twice, "%r"), trust_flags=True)
 
 
 def test_a_promise_holds_where_its_scatter_is_run():
     """In the other branch nothing is promised of the indices."""
-    first = branched("%w = stablehlo.reverse %o, dims = [] : tensor<3xi8>")
+    first = branched("%w = reverse %o, dims = []")
     assert prove_equal(first, first, trust_flags=True)
     assert not prove_equal(first, branched(UNLESS_BOTH_ZERO), trust_flags=True)

@@ -1,39 +1,26 @@
 """Regions of loops are derived within what their counters are, however many turns there are."""
 
+from untyped_mlir import module
+
 from hlo_lower.verify import verify
 
-LOOP = """func.func public @main(%n: tensor<i32>, %x: tensor<3xf32>) -> tensor<3xf32> {
-  %zero = stablehlo.constant dense<0> : tensor<i32>
-  %one = stablehlo.constant dense<1> : tensor<i32>
-  %w:2 = stablehlo.while(%k = %zero, %v = %x) : tensor<i32>, tensor<3xf32>
-    cond {
-      %c = stablehlo.compare LT, %k, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      stablehlo.return %c : tensor<i1>
-    } do {
-      %next = stablehlo.add %k, %one : tensor<i32>
-      %f = stablehlo.convert %k : (tensor<i32>) -> tensor<f32>
-      %g = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<3xf32>
-      OP
-      stablehlo.return %next, %r : tensor<i32>, tensor<3xf32>
-    }
-  return %w#1 : tensor<3xf32>
-}"""
-DIFFERENCE = LOOP.replace("OP", "%r = stablehlo.subtract %v, %g : tensor<3xf32>")
-TURNED = LOOP.replace("OP", "%m = stablehlo.negate %g : tensor<3xf32>\n%r = stablehlo.add %m, %v : tensor<3xf32>")
+LOOP = """%zero = constant 0 : i32; %one = constant 1 : i32
+%w:2 = while(%k = %zero, %v = %x) cond { %c = compare LT, %k, %n, SIGNED; return %c } do {
+  %next = add %k, %one; %f = convert %k -> f32; %g = broadcast_in_dim %f, dims = [] -> 3xf32; OP; return %next, %r }"""
 
 
 def test_a_counter_of_two_billion_turns_costs_nothing():
     """What an open loop's counter may be is known by its ends."""
-    verdict = verify(DIFFERENCE, TURNED, require="derived", level="regions")
+    difference, turned = (
+        module("%n: i32, %x: 3xf32", LOOP.replace("OP", op), "%w#1")
+        for op in ("%r = subtract %v, %g", "%m = negate %g; %r = add %m, %v")
+    )
+    verdict = verify(difference, turned, require="derived", level="regions")
     assert (verdict.ok, verdict.counts()) == (True, {"derived": 1})
 
 
 def test_what_is_only_tested_does_not_count_as_derived():
     """Its exit code is 4, and 1 where it differs."""
-    table = "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n{}\nreturn %r : tensor<4xf32>\n}}"
-    one = table.format("%a = stablehlo.abs %x : tensor<4xf32>\n%r = stablehlo.sqrt %a : tensor<4xf32>")
-    other = table.format(
-        "%n = stablehlo.negate %x : tensor<4xf32>\n%a = stablehlo.maximum %n, %x : tensor<4xf32>\n"
-        "%r = stablehlo.sqrt %a : tensor<4xf32>"
-    )
-    assert [verify(one, other, require=which, level="regions").exit_code for which in ("tested", "derived")] == [0, 4]
+    bodies = "%a = abs %x; %r = sqrt %a", "%n = negate %x; %a = maximum %n, %x; %r = sqrt %a"
+    texts = [module("%x: 4xf32", body, "%r") for body in bodies]
+    assert [verify(*texts, require=which, level="regions").exit_code for which in ("tested", "derived")] == [0, 4]
