@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
+from untyped_mlir import module
 
 from hlo_lower.verify.run import Executable
 
-NARROWED = """func.func public @main(%a: tensor<5x4xi64>, %b: tensor<5x4xi64>) -> tensor<5x4xi32> {
-  %0 = stablehlo.convert %a : (tensor<5x4xi64>) -> tensor<5x4xi32>
-  %1 = stablehlo.convert %b : (tensor<5x4xi64>) -> tensor<5x4xi32>
-  %2 = stablehlo.OP %0, %1 : tensor<5x4xi32>
-  return %2 : tensor<5x4xi32>
-}"""
+NARROWED = "%0 = convert %a -> 5x4xi32; %1 = convert %b -> 5x4xi32; %2 = OP %0, %1"
 
 
 @pytest.mark.parametrize("rounding", ["exact", "quick", "default"])
@@ -18,5 +14,6 @@ NARROWED = """func.func public @main(%a: tensor<5x4xi64>, %b: tensor<5x4xi64>) -
 def test_bits_of_narrowed_integers_are_run(op, right, rounding):
     """`or` and `and` of converted integers are compiled by the older emitter, and right."""
     a, b = np.arange(-10, 10).reshape(5, 4), 7 * np.arange(20).reshape(5, 4)
-    [found] = Executable(NARROWED.replace("OP", op), rounding).run([a, b])
+    text = module("%a: 5x4xi64, %b: 5x4xi64", NARROWED.replace("OP", op), "%2")
+    [found] = Executable(text, rounding).run([a, b])
     assert found.tolist() == right(a, b).tolist()

@@ -7,13 +7,6 @@ from hlo_lower.verify.align.align import Aligner, BodyPair, Region, Side, region
 from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.read.program import Program
 
-F8 = "tensor<8xf32>"
-
-
-def main(arguments: str, body: str, returned: str, kinds: str = F8, more: str = "") -> str:
-    """A module: %r of a type by default."""
-    return f"func.func public @main({arguments}) -> ({kinds}) {{\n{body}\nreturn {returned} : {kinds}\n}}\n{more}"
-
 
 def scattering(
     operand="8xf32", indices="5x1xi32", updates="5xf32", numbers="points", body="%c, %d: return %d", *, before="",
