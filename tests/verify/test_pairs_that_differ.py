@@ -116,13 +116,8 @@ SEVEN = """%a0 = not %p0; %n1 = not %p1; %a1 = and %a0, %n1; %a2 = and %a1, %p2;
 %a4 = and %a3, %p4; %n5 = not %p5; %a5 = and %a4, %n5; %a6 = and %a5, %p6; %n = negate %x; %w = select %a6, %n, %x"""
 """Whether seven truth values are these."""
 
-PROMISES = """%k = iota dim = 0 : 6x1xi32; %r = scatter(%o, {start}, %u) <points{flags}> {{add}}"""
-UNIQUE, SORTED = ", unique_indices = true", ", indices_are_sorted = true"
-
-
-def added(flags="", start="%i"):
-    """Numbers added to rows, which an argument names, or which are numbered."""
-    return module("%o: 8xi32, %i: 6x1xi32, %u: 6xi32", PROMISES.format(flags=flags, start=start), "%r")
+ROWS = "%o: 8xi32, %i: 6x1xi32, %u: 6xi32"
+ADDED = "%r = scatter(%o, %i, %u) <pointsHERE> {add}"
 
 
 REDUCED = """%z = constant -2147483648 : i32
@@ -197,8 +192,8 @@ PAIRS = {
         SEVEN,
     ),
     "NaN beside a number": written("%x: 2x1xf32, %y: 2x1xf32", NARROWED, "%x", "%s"),
-    "rows that are said to be unique": (added(), added(UNIQUE)),
-    "rows that are said to ascend": (added(), added(SORTED)),
+    "rows that are said to be unique": written(ROWS, ADDED, "", ", unique_indices = true"),
+    "rows that are said to ascend": written(ROWS, ADDED, "", ", indices_are_sorted = true"),
     "a number that a reduction compares": written("%x: 8xi32", REDUCED, "%m", "%s"),
     "ties behind a scale": written("%x: 3x16xi8, %s: f32", QUANTIZED, "even", "afz"),
     "a sum of negative zeros": written("%x: 4x5xf32", SUMMED, "0.0", "-0.0"),
@@ -263,23 +258,6 @@ def test_a_result_that_is_nan_in_every_run_is_not_told_equal():
     assert (region.status, region.reason) == ("not judged", "result 0 is NaN in every run")
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        ("[HIGHEST, HIGHEST]", "[DEFAULT, DEFAULT]"),
-        ("[HIGHEST, HIGHEST]", ""),
-        ("[HIGH, HIGH]", "[DEFAULT, DEFAULT]"),
-    ],
-)
-def test_a_product_of_less_precision_is_not_told_equal(asked):
-    """A CPU computes them alike; more precision is no loss."""
-    told = [f", precision = {both}" if both else "" for both in asked]
-    line = "%r = dot_general %x, %y, contracting_dims = [1] x [0]HERE -> 8x8xf32"
-    much, less = written("%x: 8x8xf32, %y: 8x8xf32", line, *told)
-    assert not verify(much, less, level="regions").ok
-    assert verify(less, much, level="regions").ok
-
-
 def test_what_rounding_decides_is_seen_beside_a_run_of_nan():
     """A run whose result is NaN tells nothing of how much rounding moves it."""
     body = f"%big = constant 1.0e20 : 64xf32; %p = multiply %x, %big; %s = HERE %p; {SUM}"
@@ -319,12 +297,6 @@ def test_what_waits_for_a_host_or_divides_a_constant_by_zero_is_not_run(texts, i
     assert not verdict.ok
     assert verdict.differs or not is_told
     assert verify(first, first).module.status == "not run"
-
-
-def test_what_a_second_version_promises_may_be_true():
-    """Rows that are numbered are unique, and ascend; what both versions promise is not asked again."""
-    assert verify(added(start="%k"), added(UNIQUE + SORTED, "%k"), level="regions").ok
-    assert verify(added(UNIQUE), added(UNIQUE), level="regions").ok
 
 
 @pytest.mark.sweep

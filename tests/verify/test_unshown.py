@@ -68,6 +68,8 @@ def largest(recall):
         (products(HIGHEST, DEFAULT), products(DEFAULT, HIGHEST), False),  # exchanged
         (products(HIGHEST, DEFAULT), products(HIGHEST, ""), True),
         (products(HIGHEST, DEFAULT), products(HIGHEST, HIGH), True),
+        (products(HIGHEST, ""), products("", ""), False),
+        (products(HIGH, ""), products(DEFAULT, ""), False),
         (products(MIXED, ""), products(TURNED, ""), False),
         (products(SIX, ""), products("", SIX), False),
         (products(SIX, ""), products(SIX, SIX), False),  # perhaps less
@@ -116,7 +118,7 @@ def indexed(op, indices, dims, told, *, start="%i", batching="", vector=1, updat
     return module(f"%o: {operand}xi32, %i: {indices}xi32, %u: {updates}xi32", body, "%r")
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("form", "flags", "is_ok"),
     [
@@ -127,8 +129,8 @@ def indexed(op, indices, dims, told, *, start="%i", batching="", vector=1, updat
         ({"op": "scatter", "indices": "2x3x2", "dims": [0, 1], "vector": 2}, UNIQUE, False),
         ({"op": "gather", "indices": "6x1", "dims": [0], "operand": "8"}, SORTED, False),
         ({"op": "gather", "indices": "6x2", "dims": [0, 1]}, SORTED, False),
-        ({"op": "gather", "indices": "6x2", "dims": [0, 1], "start": "%k"}, SORTED, True),
         ({"op": "scatter", "indices": "6x2", "dims": [0, 1], "start": "%k"}, UNIQUE + SORTED, True),
+        ({"op": "gather", "indices": "6x2", "dims": [0, 1], "start": "%k"}, SORTED, True),
         ({"op": "scatter", "indices": "6x2", "dims": [0, 1], "start": "%z"}, SORTED, True),
         ({"op": "scatter", "indices": "6x2", "dims": [0, 1], "start": "%z"}, UNIQUE, False),
         ({"op": "scatter", "indices": "6x2", "dims": [0, 1], "start": "%n"}, UNIQUE, False),

@@ -1,4 +1,4 @@
-"""What XLA leaves out of an op is not left out where it judges."""
+"""What XLA leaves out of an op is not left out where it judges, and modules on which its newer emitter dies run."""
 
 import numpy as np
 import pytest
@@ -135,3 +135,16 @@ def test_a_conversion_rounds_once(source, made, number, expected):
     executable = Executable(module(f"%x: 2x{source}", f"%r = convert %x -> 2x{made}", "%r"), "exact")
     [found] = executable.run([np.full(2, number, a.dtype) for a in executable.arguments])
     assert found.astype(np.float64).tolist() == [expected] * 2
+
+
+NARROWED = "%0 = convert %a -> 5x4xi32; %1 = convert %b -> 5x4xi32; %2 = OP %0, %1"
+
+
+@pytest.mark.parametrize("rounding", ["exact", "quick", "default"])
+@pytest.mark.parametrize(("op", "right"), [("or", np.bitwise_or), ("and", np.bitwise_and)])
+def test_bits_of_narrowed_integers_are_run(op, right, rounding):
+    """`or` and `and` of converted integers are compiled by the older emitter, and right."""
+    a, b = np.arange(-10, 10).reshape(5, 4), 7 * np.arange(20).reshape(5, 4)
+    text = module("%a: 5x4xi64, %b: 5x4xi64", NARROWED.replace("OP", op), "%2")
+    [found] = Executable(text, rounding).run([a, b])
+    assert found.tolist() == right(a, b).tolist()
