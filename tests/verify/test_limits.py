@@ -51,16 +51,13 @@ def called_twice(depth, op):
 
 
 def test_the_cost_of_a_module_grows_with_its_turns_and_operations():
-    """Turns of nested loops multiply, an open loop has no end, and calls count as often as they are inlined."""
+    """Turns of nested loops multiply, an open loop has no end, and calls count as often as they are inlined. A long
+    text is dear, as XLA folds what large constants decide, which no count of operations or seconds tells."""
     assert cost_of(counted(10)).is_small
     assert 1e3 < cost_of(counted(100_000, depth=2)).seconds / cost_of(counted(1_000)).seconds < inf
     assert cost_of(counted(10, test=OPEN)).seconds == inf
     assert not cost_of(called_twice(13, "add")).is_small
     assert cost_of(called_twice(30, "add")).operations > 1 << 30 > OPERATIONS
-
-
-def test_a_long_text_is_dear():
-    """XLA folds what large constants decide, which no count of operations or seconds tells."""
     assert not cost_of(f"{counted(1)}// {'x' * (1 << 24)}").is_small
 
 

@@ -159,6 +159,7 @@ RAGGED = [[[1.0], [2.0, 3.0]], [[0], [1]], [1.0, 2.0]]
         ("?", "2", RAGGED, "input 0 is no array"),
         ("5", "2", RAGGED, "input 0 is no array"),
         ("?", "?", arrays(indices=(4, 1)), "the inputs do not fit the module"),  # each fits alone
+        ("5", "2", [1], "1 inputs for 3 arguments"),
     ],
 )
 def test_inputs_that_do_not_fit(n, p, inputs, told):

@@ -5,7 +5,6 @@ import pytest
 from two_programs import scattering
 from untyped_mlir import function, module
 
-from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.verify import verify
 from hlo_lower.verify.judges.xla_defects import why_xla_errs
@@ -88,26 +87,15 @@ def test_over_the_budget_it_is_not_run():
     assert "--verify full" in auto.reason
 
 
-def test_inputs_that_do_not_fit_are_refused():
-    """Inputs of another number are the user's mistake."""
-    with pytest.raises(InputError, match="1 inputs for 3 arguments"):
-        verify(scattering(), scattering(), inputs=[1])
-
-
 def test_blinded_scatters_give_their_operand():
     """The blinded module holds no scatter."""
     assert "scatter" not in blind(scattering(body="add"))
 
 
-def test_the_path_of_a_result_holds_its_scatters_only():
-    """Each of two results depends on its own scatter."""
-    main = TWO.entries["main"]
+def test_the_index_arguments_and_the_paths_of_scatters_are_known():
+    """Each of two results depends on its own scatter; the arguments that place windows are known with their columns."""
+    main, drives = TWO.entries["main"], drives_of(TWO)
     assert [[place.number for place in scatters_on_path(TWO, main, k)] for k in range(2)] == [[1], [2]]
-
-
-def test_the_index_arguments_of_all_scatters_are_driven():
-    """The arguments that place windows are known with their columns, through what computes the indices, too."""
-    drives = drives_of(TWO)
     columns = {place: [(c.size, c.window) for c in found] for place, found in drives.columns.items()}
     assert columns == {1: [(8, 1)], 2: [(8, 1)]}
     assert not drives.may_overhang
