@@ -130,3 +130,42 @@ def test_positions_have_bounds():
     assert i.times(6).plus(Position(4)).over(2) == i.times(3).plus(Position(2))
     assert i.times(6).plus(Position(3)).over(2) is None
     assert Position.of(LoopCounter(1, 1)) == Position(0)
+
+
+# --- what no law looks at is not left open: unread results, results too many, loops that never end ---
+
+DRAWN = "%r:2 = rng_bit_generator %x, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>)"
+CALLED = "%r:2 = custom_call @computes(%x) -> (2xui64, 8xui32)"
+
+
+@pytest.mark.parametrize("body", [DRAWN, CALLED], ids=["state", "call"])
+def test_results_that_nobody_reads_tell_what_is_computed(body):
+    """The next state depends on how many numbers are drawn, and a call may do something else for another type."""
+    text = module("%x: 2xui64", body, "%r#0")
+    assert shown(text, text)
+    assert not shown(text, text.replace("8xui32", "64xui32"))
+
+
+def test_more_results_than_the_first_has_are_not_shown():
+    """What the first one does not return is equal to nothing; what the second one does not is not asked for."""
+    one, two = (module("%x: 4xf32", "%y = negate %x", returned) for returned in ("%x", "%x, %y"))
+    assert not shown(one, two)
+    assert shown(two, one)
+
+
+def counting(limit="%most", following="%next"):
+    """A loop of which every result is written over."""
+    body = f"""%zero = constant 0 : i32; %one = constant 1 : i32; %most = constant 4 : i32
+    %r:2 = while(%i = %zero, %carried = %x) cond {{ %c = compare LT, %i, {limit}; return %c }} do {{
+      %next = add %i, %one; %other = negate %carried; return {following}, %other }}
+    %y = negate %x; %whole = dynamic_update_slice %r#1, %y, %zero"""
+    return module("%x: 4xf32, %n: i32", body, "%whole")
+
+
+def test_a_loop_that_may_not_end_is_not_shown():
+    """A loop whose results are written over has to end: it counts, or is one that the first piece has, too."""
+    negated = module("%x: 4xf32, %n: i32", "%y = negate %x", "%y")
+    assert shown(negated, counting())
+    assert not shown(negated, counting(following="%zero"))
+    assert not shown(negated, counting(limit="%n"))
+    assert shown(counting(limit="%n"), counting(limit="%n"))

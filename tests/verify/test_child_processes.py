@@ -9,18 +9,13 @@ from time import monotonic, sleep
 
 import numpy as np
 import pytest
+from untyped_mlir import module
 
 import hlo_lower
 from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError
 
-ADD = """func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
-  %r = stablehlo.add %a, %a : tensor<2xi32>
-  return %r : tensor<2xi32>
-}"""
-CUSTOM = """func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
-  %r = stablehlo.custom_call @nobody_knows(%a) : (tensor<2xi32>) -> tensor<2xi32>
-  return %r : tensor<2xi32>
-}"""
+ADD = module("%a: 2xi32", "%r = add %a, %a", "%r")
+CUSTOM = module("%a: 2xi32", "%r = custom_call @nobody_knows(%a) -> 2xi32", "%r")
 
 
 @pytest.fixture(scope="module")
