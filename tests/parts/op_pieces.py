@@ -18,19 +18,12 @@ def sliced(value, runs, before):
     sizes = [runs[d][1] if d in runs else n for d, n in enumerate(shape)]
     if any(b < 0 or b + s > n for b, s, n in zip(begin, sizes, shape, strict=True)):
         return None
-    attributes = {
-        "start_indices": mlir.dense_i64(begin),
-        "limit_indices": mlir.dense_i64([b + s for b, s in zip(begin, sizes, strict=True)]),
-        "strides": mlir.dense_i64([1] * len(shape)),
-    }
-    return mlir.create_operation(
-        "stablehlo.slice",
-        [value],
-        [mlir.tensor_type(sizes, mlir.tensor_element(value.type))],
-        attributes,
-        location=before.location,
-        insertion_point=mlir.insert_before(before),
-    ).results[0]
+    bounds = begin, [b + s for b, s in zip(begin, sizes, strict=True)], [1] * len(shape)
+    names = "start_indices", "limit_indices", "strides"
+    attributes = {name: mlir.dense_i64(numbers) for name, numbers in zip(names, bounds, strict=True)}
+    kind = mlir.tensor_type(sizes, mlir.tensor_element(value.type))
+    where = {"location": before.location, "insertion_point": mlir.insert_before(before)}
+    return mlir.create_operation("stablehlo.slice", [value], [kind], attributes, **where).results[0]
 
 
 def parsed(text):

@@ -6,6 +6,7 @@ from mutants import mutant
 from op_cases import CASES
 from op_pieces import are_same, attacks
 from random_graphs import are_equal, program, tiled
+from untyped_mlir import module
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.ops.axes.op_axes import default_subset_rules
@@ -85,61 +86,39 @@ def test_no_wrong_mutant_is_shown(block):
                 assert any(are_equal(first, found, rounding, seed) for rounding in ("quick", "unfused")), found
 
 
-SUMS = """\
-func.func public @main(%x: tensor<24x8xf32>, %w: tensor<8x96xf32>) -> tensor<24xf32> {
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %logits = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
-    : (tensor<24x8xf32>, tensor<8x96xf32>) -> tensor<24x96xf32>
-  %likely = stablehlo.exponential %logits : tensor<24x96xf32>
-  %sums = stablehlo.reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
-    : (tensor<24x96xf32>, tensor<f32>) -> tensor<24xf32>
-  return %sums : tensor<24xf32>
-}
-"""
+SUMS = module(
+    "%x: 24x8xf32, %w: 8x96xf32",
+    """%zero = constant 0.0 : f32; %logits = dot_general %x, %w, contracting_dims = [1] x [0]
+    %likely = exponential %logits; %sums = reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]""",
+    "%sums",
+)
 
-LOOP = """\
-func.func public @main(%x: tensor<24x8xf32>, %w: tensor<8x96xf32>) -> tensor<24xf32> {
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %none = stablehlo.constant dense<0.0> : tensor<24xf32>
-  %first = stablehlo.constant dense<0> : tensor<i32>
-  %one = stablehlo.constant dense<1> : tensor<i32>
-  %size = stablehlo.constant dense<SIZE> : tensor<i32>
-  %trips = stablehlo.constant dense<6> : tensor<i32>
-  %r:2 = stablehlo.while(%t = %first, %sums = %none) : tensor<i32>, tensor<24xf32>
-  cond {
-    %c = stablehlo.compare LT, %t, %trips : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %c : tensor<i1>
-  } do {
-    %i = stablehlo.multiply %t, %size : tensor<i32>
-    %part = stablehlo.dynamic_slice %w, %first, %i, sizes = [8, 16]
-      : (tensor<8x96xf32>, tensor<i32>, tensor<i32>) -> tensor<8x16xf32>
-    %logits = stablehlo.dot_general %x, %part, contracting_dims = [1] x [0]
-      : (tensor<24x8xf32>, tensor<8x16xf32>) -> tensor<24x16xf32>
-    %likely = stablehlo.exponential %logits : tensor<24x16xf32>
-    %more = stablehlo.reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
-      : (tensor<24x16xf32>, tensor<f32>) -> tensor<24xf32>
-    %new = stablehlo.add %sums, %more : tensor<24xf32>
-    %next = stablehlo.add %t, %one : tensor<i32>
-    stablehlo.return %next, %new : tensor<i32>, tensor<24xf32>
-  }
-  return %r#1 : tensor<24xf32>
-}
-"""
+
+def looped(size):
+    """The sums in six parts of a size."""
+    body = f"""%zero = constant 0.0 : f32; %none = constant 0.0 : 24xf32; %first = constant 0 : i32
+    %one = constant 1 : i32; %size = constant {size} : i32; %trips = constant 6 : i32
+    %r:2 = while(%t = %first, %sums = %none) cond {{ %c = compare LT, %t, %trips; return %c }} do {{
+      %i = multiply %t, %size; %part = dynamic_slice %w, %first, %i, sizes = [8, 16]
+      %logits = dot_general %x, %part, contracting_dims = [1] x [0]; %likely = exponential %logits
+      %more = reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
+      %new = add %sums, %more; %next = add %t, %one; return %next, %new }}"""
+    return module("%x: 24x8xf32, %w: 8x96xf32", body, "%r#1")
 
 
 def test_a_large_region_is_judged_by_its_parts(monkeypatch):
     """Where few runs could be made none is; what is not shown is run, and found wrong."""
     monkeypatch.setattr(regions, "VALUES", 0)
-    right = verify(SUMS, LOOP.replace("SIZE", "16"), Assumed(reassociated=True), level="regions")
+    right = verify(SUMS, looped(16), Assumed(reassociated=True), level="regions")
     assert [(region.judges, region.runs) for region in right.regions] == [(("their parts",), 0)]
-    wrong = verify(SUMS, LOOP.replace("SIZE", "15"), Assumed(reassociated=True), level="regions")
+    wrong = verify(SUMS, looped(15), Assumed(reassociated=True), level="regions")
     assert wrong.differs
 
 
 def test_sums_of_floats_are_split_only_where_their_order_is_free():
     """Not where results are compared bit for bit."""
-    assert are_equal_by_parts(SUMS, LOOP.replace("SIZE", "16"), reassociated=True)
-    assert not are_equal_by_parts(SUMS, LOOP.replace("SIZE", "16"), reassociated=False)
+    assert are_equal_by_parts(SUMS, looped(16), reassociated=True)
+    assert not are_equal_by_parts(SUMS, looped(16), reassociated=False)
 
 
 def test_positions_have_bounds():
@@ -151,3 +130,42 @@ def test_positions_have_bounds():
     assert i.times(6).plus(Position(4)).over(2) == i.times(3).plus(Position(2))
     assert i.times(6).plus(Position(3)).over(2) is None
     assert Position.of(LoopCounter(1, 1)) == Position(0)
+
+
+# --- what no law looks at is not left open: unread results, results too many, loops that never end ---
+
+DRAWN = "%r:2 = rng_bit_generator %x, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>)"
+CALLED = "%r:2 = custom_call @computes(%x) -> (2xui64, 8xui32)"
+
+
+@pytest.mark.parametrize("body", [DRAWN, CALLED], ids=["state", "call"])
+def test_results_that_nobody_reads_tell_what_is_computed(body):
+    """The next state depends on how many numbers are drawn, and a call may do something else for another type."""
+    text = module("%x: 2xui64", body, "%r#0")
+    assert shown(text, text)
+    assert not shown(text, text.replace("8xui32", "64xui32"))
+
+
+def test_more_results_than_the_first_has_are_not_shown():
+    """What the first one does not return is equal to nothing; what the second one does not is not asked for."""
+    one, two = (module("%x: 4xf32", "%y = negate %x", returned) for returned in ("%x", "%x, %y"))
+    assert not shown(one, two)
+    assert shown(two, one)
+
+
+def counting(limit="%most", following="%next"):
+    """A loop of which every result is written over."""
+    body = f"""%zero = constant 0 : i32; %one = constant 1 : i32; %most = constant 4 : i32
+    %r:2 = while(%i = %zero, %carried = %x) cond {{ %c = compare LT, %i, {limit}; return %c }} do {{
+      %next = add %i, %one; %other = negate %carried; return {following}, %other }}
+    %y = negate %x; %whole = dynamic_update_slice %r#1, %y, %zero"""
+    return module("%x: 4xf32, %n: i32", body, "%whole")
+
+
+def test_a_loop_that_may_not_end_is_not_shown():
+    """A loop whose results are written over has to end: it counts, or is one that the first piece has, too."""
+    negated = module("%x: 4xf32, %n: i32", "%y = negate %x", "%y")
+    assert shown(negated, counting())
+    assert not shown(negated, counting(following="%zero"))
+    assert not shown(negated, counting(limit="%n"))
+    assert shown(counting(limit="%n"), counting(limit="%n"))

@@ -9,25 +9,20 @@ from hlo_lower.verify.pull import folding
 
 z3 = __import__("z3")
 
-FUNCTIONS = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "exponential": np.exp,
-    "sine": np.sin,
-    "cosine": np.cos,
-    "tanh": np.tanh,
-    "sqrt": np.sqrt,
-    "power": np.power,
-    "floor": np.floor,
+FUNCTIONS = {"exponential": np.exp, "sine": np.sin, "cosine": np.cos} | {
+    name: getattr(np, name)
+    for name in ("add", "multiply", "divide", "maximum", "minimum", "tanh", "sqrt", "power", "floor")
 }
 
 
 def bits_of(value, bits):
     """A NumPy number as its bits."""
     return int.from_bytes(np.asarray(value).tobytes(), "little") & ((1 << bits) - 1)
+
+
+def number_of(numeral, dtype):
+    """The NumPy number that the bits of a numeral are."""
+    return np.frombuffer(numeral.as_long().to_bytes(dtype.itemsize, "little"), dtype)[0]
 
 
 class NotEvaluatedError(Exception):
@@ -52,20 +47,16 @@ class Evaluated:
 
     def __call__(self, term, env):
         """A numeral or truth of z3; `env` holds numerals of constants by name."""
-        known = {}
-        stack = [term]
+        known, stack = {}, [term]
         while stack:
             t = stack[-1]
-            if t.get_id() in known:
-                stack.pop()
-                continue
             missing = [c for c in t.children() if c.get_id() not in known]
-            if missing:
+            if t.get_id() not in known and missing:
                 stack += missing
                 continue
             stack.pop()
-            args = [known[c.get_id()][1] for c in t.children()]
-            known[t.get_id()] = t, self.applied(t, args, env)
+            if t.get_id() not in known:
+                known[t.get_id()] = t, self.applied(t, [known[c.get_id()][1] for c in t.children()], env)
         return known[term.get_id()][1]
 
     def applied(self, t, args, env):
@@ -87,55 +78,52 @@ class Evaluated:
     def function(self, name, t, args):
         """A float op by NumPy."""
         op, *types = name.split()
-        values = []
         if op == "widen":
-            [value] = args
-            return z3.BitVecVal(bits_of(np.uint16(value.as_long()).view(np.float16).astype(np.float32), 32), 32)
+            value = np.uint16(args[0].as_long()).view(np.float16).astype(np.float32)
+            return z3.BitVecVal(bits_of(value, 32), 32)
         if op == "integer":
             value = np.asarray(args[0].as_signed_long(), object).astype(element_type(types[-1]).dtype)
             return z3.BitVecVal(bits_of(value, t.size()), t.size())
         source = element_type({"narrow": "f32"}.get(op, types[0]))
         if source.bits < 8 or op not in {*FUNCTIONS, "narrow", "convert"}:
             raise NotEvaluatedError(name)
-        for arg in args:
-            values.append(np.frombuffer(arg.as_long().to_bytes(source.bits // 8, "little"), source.dtype)[0])
+        values = [number_of(arg, source.dtype) for arg in args]
         with np.errstate(all="ignore"):
             if op in ("narrow", "convert"):
-                target = element_type(types[-1])
-                return z3.BitVecVal(bits_of(np.asarray(values[0]).astype(target.dtype), t.size()), t.size())
-            return z3.BitVecVal(bits_of(FUNCTIONS[op](*values).astype(source.dtype), t.size()), t.size())
+                value = np.asarray(values[0]).astype(element_type(types[-1]).dtype)
+            else:
+                value = FUNCTIONS[op](*values).astype(source.dtype)
+        return z3.BitVecVal(bits_of(value, t.size()), t.size())
 
     def folded(self, kind, one, t, args, env):
         """A fold, step by step in row-major order."""
         env = {**env, **{c.decl().name(): a for c, a in zip(one.result.children(), args, strict=True)}}
         if kind[0] in ("sign of a zero", "positive sum"):  # any will do
             return z3.BoolVal(False) if kind[0] == "sign of a zero" else z3.BitVecVal(bits_of(np.float32(2), 32), 32)
-        places = [b for b in one.bound if b.decl().name() in self.sizes]
-        others = [b for b in one.bound if b.decl().name() not in self.sizes]
-        rows = product(*(range(self.sizes[b.decl().name()]) for b in places))
+        places = [b.decl().name() for b in one.bound if b.decl().name() in self.sizes]
+        rows = [
+            {**env, **dict(zip(places, (z3.BitVecVal(n, 32) for n in row), strict=True))}
+            for row in product(*(range(self.sizes[place]) for place in places))
+        ]
         if kind[0] == "fold":
             assert len(one.terms) == 2, "one accumulator"
-            so_far, (carried,) = self(one.terms[0], env), others
-            for row in rows:
-                here = dict(zip([b.decl().name() for b in places], [z3.BitVecVal(n, 32) for n in row], strict=True))
-                so_far = self(one.terms[1], {**env, **here, carried.decl().name(): so_far})
+            [carried] = [b.decl().name() for b in one.bound if b.decl().name() not in self.sizes]
+            so_far = self(one.terms[0], env)
+            for here in rows:
+                so_far = self(one.terms[1], {**here, carried: so_far})
             return so_far
         if kind[0] in ("reduce", "combined"):
             single = kind[1]
             so_far = self(one.terms[1], env) if kind[0] == "reduce" else folding.neutral(single, element_type(kind[2]))
-            for row in rows:
-                here = dict(zip([b.decl().name() for b in places], [z3.BitVecVal(n, 32) for n in row], strict=True))
-                so_far = self.combined(single, kind[2], so_far, self(one.terms[0], {**env, **here}))
+            for here in rows:
+                so_far = self.combined(single, kind[2], so_far, self(one.terms[0], here))
             return so_far
         if kind[0] == "dot_general":
-            total, types = 0, [element_type(name) for name in kind[1]]
-            for row in rows:
-                here = dict(zip([b.decl().name() for b in places], [z3.BitVecVal(n, 32) for n in row], strict=True))
-                a, b = (
-                    np.frombuffer(self(x, {**env, **here}).as_long().to_bytes(its.bits // 8, "little"), its.dtype)[0]
-                    for x, its in zip(one.terms, types, strict=True)
-                )
-                total = total + a.astype(element_type(kind[4]).dtype) * b.astype(element_type(kind[4]).dtype)
+            total, made = 0, element_type(kind[4]).dtype
+            types = [element_type(name).dtype for name in kind[1]]
+            for here in rows:
+                a, b = (number_of(self(x, here), its) for x, its in zip(one.terms, types, strict=True))
+                total = total + a.astype(made) * b.astype(made)
             return z3.BitVecVal(bits_of(total, t.size()), t.size())
         raise AssertionError(f"no evaluation of {kind}")
 
@@ -150,6 +138,5 @@ class Evaluated:
             found = {"add": x + y, "multiply": x * y, "maximum": max(x, y), "minimum": min(x, y), "and": x & y,
                      "or": x | y, "xor": x ^ y}[op]  # fmt: skip
             return z3.BitVecVal(found, declared.bits)
-        dtype = np.float32 if declared.bits <= 32 else np.float64
-        x, y = (np.frombuffer(v.as_long().to_bytes(np.dtype(dtype).itemsize, "little"), dtype)[0] for v in (a, b))
-        return z3.BitVecVal(bits_of(FUNCTIONS[op](x, y), a.size()), a.size())
+        dtype = np.dtype(np.float32 if declared.bits <= 32 else np.float64)
+        return z3.BitVecVal(bits_of(FUNCTIONS[op](number_of(a, dtype), number_of(b, dtype)), a.size()), a.size())

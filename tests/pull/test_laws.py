@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("z3")
 
 from evaluated import Evaluated, NotEvaluatedError, bits_of, z3
+from untyped_mlir import module
 
 from hlo_lower.ir import mlir
 from hlo_lower.testing.fuzz.case import case_of_seed
@@ -96,11 +97,8 @@ def test_a_law_says_what_xla_computes(name, how):
 @pytest.mark.parametrize("op", ["maximum", "minimum"])
 def test_an_extreme_is_nan_where_one_is(op):
     """Of many floats; XLA loses some NaN on CPU, so that NumPy says what is right."""
-    text = f"""func.func public @main(%x: tensor<4x40xf32>, %z: tensor<f32>) -> tensor<4xf32> {{
-      %r = stablehlo.reduce(%x init: %z) applies stablehlo.{op} across dimensions = [1]
-        : (tensor<4x40xf32>, tensor<f32>) -> tensor<4xf32>
-      return %r : tensor<4xf32>
-    }}"""
+    body = f"%r = reduce(%x init: %z) applies stablehlo.{op} across dimensions = [1]"
+    text = module("%x: 4x40xf32, %z: f32", body, "%r")
     program = Program(mlir.parse_module(text))
     prover = Prover((program, program), _law, seconds=60, oob="xla", chain=1, order="any")
     term = prover.element(0, program.entries["main"].returned[0], prover.positions.place("p", (4,)))

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from two_programs import scattering
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir.mlir import make_context, parse_module
@@ -10,63 +12,54 @@ from hlo_lower.verify import claim_checks as claims_file
 from hlo_lower.verify.claim_checks import Check, check_claims
 from hlo_lower.verify.read.program import Program
 
-SORTED = """%z = stablehlo.constant dense<0> : tensor<5x1xi32>
-%hi = stablehlo.constant dense<7> : tensor<5x1xi32>
-%in = stablehlo.clamp %z, %i, %hi : tensor<5x1xi32>
-%j = "stablehlo.sort"(%in) <{dimension = 0 : i64, is_stable = true}> ({
-^bb0(%a: tensor<i32>, %b: tensor<i32>):
-  %less = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
-  stablehlo.return %less : tensor<i1>
-}) : (tensor<5x1xi32>) -> tensor<5x1xi32>"""
-COUNTED = "%j = stablehlo.iota dim = 0 : tensor<5x1xi32>"
-CLAMPED = """%z = stablehlo.constant dense<0> : tensor<5x1xi32>
-%hi = stablehlo.constant dense<7> : tensor<5x1xi32>
-%j = stablehlo.clamp %z, %i, %hi : tensor<5x1xi32>"""
-RIGHT = {"sorted": SORTED, "counted": COUNTED, "clamped": CLAMPED}
+CLAMPED = "%z = constant 0 : 5x1xi32; %hi = constant 7 : 5x1xi32; %j = clamp %z, %i, %hi"
+SORTED = """%z = constant 0 : 5x1xi32; %hi = constant 7 : 5x1xi32; %in = clamp %z, %i, %hi
+%j = sort(%in) <dimension = 0 : i64, is_stable = true> {%a, %b: %less = compare LT, %a, %b, SIGNED; return %less}"""
+RIGHT = {
+    "sorted": (SORTED, True, False),
+    "counted": ("%j = iota dim = 0 : 5x1xi32", False, True),
+    "clamped": (CLAMPED, False, False),
+}
 
 
-def claiming(text, **changes):
-    """The lowered module, with other claims in the record of its scatter."""
-    lowered = hl.lower(text)
-    [record] = lowered.records
-    assert record.claims is not None
-    lowered.records = (replace(record, claims=replace(record.claims, **changes)),)
-    return lowered
+def written(before="", indices="%j"):
+    """A module that writes points at indices that are computed before."""
+    return scattering(before=before, used=f"%o, {indices}, %u")
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_right_claims_hold(scatter_text, name):
+def test_right_claims_hold(name):
     """What is claimed of indices that are sorted, counted and clamped holds, and is told to have been looked at."""
-    text = scatter_text(before=RIGHT[name], used="%o, %j, %u")
+    before, is_sorted, is_unique = RIGHT[name]
+    text = written(before)
     lowered = hl.lower(text)
     [record] = lowered.records
     assert record.claims.in_bounds == "always"
-    assert (record.claims.is_sorted, record.claims.is_unique) == {
-        "sorted": (True, False),
-        "counted": (False, True),
-        "clamped": (False, False),
-    }[name]
+    assert (record.claims.is_sorted, record.claims.is_unique) == (is_sorted, is_unique)
     verdict = hl.verify(text, lowered, level="regions")
     assert verdict.ok, verdict.lines()
     assert (verdict.claims.scatters, verdict.claims.broken) == ((1,), ())
+    assert hl.verify(text, lowered.text, level="regions").claims is None  # text alone has none
 
 
 WRONG = {
-    "is_sorted": ("clamped", {"is_sorted": True, "placed": (0,)}),
-    "is_unique": ("sorted", {"is_unique": True}),
-    "in_bounds": ("", {"in_bounds": "always"}),
-    "coordinates": ("clamped", {"coordinates": ((0, 0),)}),
-    "ranges": ("clamped", {"ranges": ((0, 6),)}),
+    "is_sorted": (written(CLAMPED), {"is_sorted": True, "placed": (0,)}),
+    "is_unique": (written(SORTED), {"is_unique": True}),
+    "in_bounds": (written(indices="%i"), {"in_bounds": "always"}),
+    "coordinates": (written(CLAMPED), {"coordinates": ((0, 0),)}),
+    "ranges": (written(CLAMPED), {"ranges": ((0, 6),)}),
 }
 
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("claim", WRONG)
-def test_a_wrong_claim_makes_the_verdict_differ(scatter_text, claim):
+def test_a_wrong_claim_makes_the_verdict_differ(claim):
     """Though both modules compute the same, the claim is told with the number of its scatter, and is the only one."""
-    name, changes = WRONG[claim]
-    text = scatter_text(before=RIGHT[name], used="%o, %j, %u") if name else scatter_text()
-    verdict = hl.verify(text, claiming(text, **changes), level="regions")
+    text, changes = WRONG[claim]
+    lowered = hl.lower(text)
+    [record] = lowered.records
+    lowered.records = (replace(record, claims=replace(record.claims, **changes)),)
+    verdict = hl.verify(text, lowered, level="regions")
     assert {region.status for region in verdict.regions} == {"equal"}
     assert (verdict.ok, verdict.differs, verdict.exit_code) == (False, True, 1)
     [told] = verdict.claims.broken
@@ -76,34 +69,9 @@ def test_a_wrong_claim_makes_the_verdict_differ(scatter_text, claim):
     assert "1 scatter not as claimed" in verdict.summary()
 
 
-def test_without_records_nothing_is_claimed(scatter_text):
-    """A second version that is text alone has no claims."""
-    text = scatter_text()
-    assert hl.verify(text, hl.lower(text).text, level="regions").claims is None
-
-
-LOOP = """func.func public @main(%o: tensor<8xf32>, %i: tensor<5x1xi32>, %u: tensor<5xf32>) -> tensor<8xf32> {{
-  %s = stablehlo.constant dense<0> : tensor<i32>
-  %w:2 = stablehlo.while(%k = %s, %x = %o) : tensor<i32>, tensor<8xf32> cond {{
-    %n = stablehlo.constant dense<3> : tensor<i32>
-    %p = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %p : tensor<i1>
-  }} do {{
-    %one = stablehlo.constant dense<1> : tensor<i32>
-    %next = stablehlo.add %k, %one : tensor<i32>
-    {scatter}
-    stablehlo.return %next, %r : tensor<i32>, tensor<8xf32>
-  }}
-  {behind}
-}}"""
-
-
-def scattered(operand, result):
-    """Points that are written."""
-    return f"""{result} = "stablehlo.scatter"({operand}, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
-      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
-    ^bb0(%c: tensor<f32>, %d: tensor<f32>): stablehlo.return %d : tensor<f32>
-    }}) : (tensor<8xf32>, tensor<5x1xi32>, tensor<5xf32>) -> tensor<8xf32>"""
+def checked(text, claims, broken, numbers=frozenset()):
+    """What a check finds in a module."""
+    return check_claims(Program(parse_module(text, make_context())), Check(claims, numbers, broken), 0)
 
 
 def asked_of(text):
@@ -116,54 +84,46 @@ def asked_of(text):
         asked.append(claims)
         return "all of it" if claims == 2 else ""
 
-    check = Check({1: 1, 2: 2}, frozenset({1, 2}), broken)
-    found = check_claims(Program(parse_module(text, make_context())), check, 0)
-    return found, set(asked)
+    return checked(text, {1: 1, 2: 2}, broken, frozenset({1, 2})), set(asked)
+
+
+LOOP = """%s = constant 0 : i32
+%w:2 = while(%k = %s, %x = %o) cond { %n = constant 3 : i32; %p = compare LT, %k, %n; return %p } do {
+  %one = constant 1 : i32; %next = add %k, %one
+  %r = scatter(%x, %i, %u) <points> {%c, %d: return %d}
+  return %next, %r }
+%y = scatter(%w#1, %i, %u) <points> {%c, %d: return %d}"""
 
 
 def test_scatters_in_loops_are_not_looked_at():
     """Of a scatter in a loop and one behind it, the second is looked at, under its own number."""
-    text = LOOP.format(scatter=scattered("%x", "%r"), behind=f"{scattered('%w#1', '%y')}\n  return %y : tensor<8xf32>")
-    found, asked = asked_of(text)
+    found, asked = asked_of(module("%o: 8xf32, %i: 5x1xi32, %u: 5xf32", LOOP, "%y"))
     assert (found.scatters, asked) == ((2,), {2})
     [told] = found.broken
     assert told.startswith("scatter 2: claimed, and not so (")
 
 
-def test_scatters_behind_too_many_operations_are_not_looked_at(scatter_text, monkeypatch):
+def test_scatters_behind_too_many_operations_are_not_looked_at(monkeypatch):
     """The same scatter is looked at with three operations before its indices, not with one more than the limit."""
-    before = "\n".join(f"%i{k + 1} = stablehlo.not %i{k or ''} : tensor<5x1xi32>" for k in range(3))
-    text = scatter_text(before=before, used="%o, %i3, %u")
+    text = written("%i1 = not %i; %i2 = not %i1; %i3 = not %i2", "%i3")
     assert asked_of(text)[0].scatters == (1,)
     monkeypatch.setattr(claims_file, "MAX_OPS", 2)
     found, asked = asked_of(text)
     assert (found.scatters, found.broken, asked) == ((), (), set())
 
 
-def slices(result, operand, updates, extent):
-    """Windows of an extent, at the same five places whatever it is."""
-    return f"""{result} = "stablehlo.scatter"({operand}, %i, {updates}) <{{
-      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
-      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
-    ^bb0(%c: tensor<f32>, %d: tensor<f32>): stablehlo.return %d : tensor<f32>
-    }}) : (tensor<8xf32>, tensor<5x1xi32>, tensor<5x{extent}xf32>) -> tensor<8xf32>"""
-
-
 @pytest.mark.parametrize("extents", [(1, 3), (3, 1)])
 def test_a_scatter_does_not_vouch_for_one_of_wider_windows(extents):
     """What is claimed alike of two scatters at the same places is evaluated of both: the wider one may reach out."""
-    text = f"""func.func public @main(%o: tensor<8xf32>, %i: tensor<5x1xi32>, %u: tensor<5x{extents[0]}xf32>,
-      %v: tensor<5x{extents[1]}xf32>) -> tensor<8xf32> {{
-    {slices("%a", "%o", "%u", extents[0])}
-    {slices("%b", "%a", "%v", extents[1])}
-    return %b : tensor<8xf32>
-    }}"""
+    scatter = """scatter({}, %i, {}) <scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>> {{%c, %d: return %d}}"""
+    given = "%o: 8xf32, %i: 5x1xi32, %u: 5x{}xf32, %v: 5x{}xf32".format(*extents)
+    body = f"%a = {scatter.format('%o', '%u')}\n%b = {scatter.format('%a', '%v')}"
 
     def broken(claims, scatter, values):
         return "reaches out" if "x3x" in str(scatter.operands[2].type) else ""
 
-    check = Check({1: "inside", 2: "inside"}, frozenset(), broken)
-    found = check_claims(Program(parse_module(text, make_context())), check, 0)
+    found = checked(module(given, body, "%b"), {1: "inside", 2: "inside"}, broken)
     assert found.scatters == (1, 2)
     [told] = found.broken
     assert told.startswith(f"scatter {extents.index(3) + 1}: claimed, and not so (")

@@ -5,17 +5,18 @@ import numpy as np
 import pytest
 
 from hlo_lower.base.element_types import element_type_of
-from hlo_lower.verify.bounds.compare import (
-    first_difference,
-    first_difference_beyond,
-    nan_share,
-    overflow_taken,
-)
+from hlo_lower.verify.bounds.compare import first_difference, first_difference_beyond, nan_share, overflow_taken
 
 
 def f32(*values: float) -> np.ndarray:
     """An array of float32."""
     return np.asarray(values, np.float32)
+
+
+def beyond(expected, actual, *bound):
+    """The first difference of two results beyond a bound for each element."""
+    limit = np.asarray(bound, np.float64)
+    return first_difference_beyond([expected], [actual], [np.broadcast_to(limit, expected.shape)])
 
 
 QUIET, SIGNALLING, NEGATIVE = (
@@ -26,8 +27,7 @@ QUIET, SIGNALLING, NEGATIVE = (
 def test_overflow_is_taken_and_numbers_are_not():
     """Where one of two results is NaN or infinite the expected one is taken; numbers stay what they are."""
     expected = [f32(np.inf, 0.0, 1.0), np.asarray([1])]
-    actual = [f32(np.nan, np.nan, 2.0), np.asarray([2])]
-    floats, integers = overflow_taken(expected, actual)
+    floats, integers = overflow_taken(expected, [f32(np.nan, np.nan, 2.0), np.asarray([2])])
     assert np.array_equal(f32(np.inf, 0.0, 2.0), floats)
     assert np.array_equal([2], integers)
 
@@ -37,19 +37,18 @@ def test_zeros_of_another_sign_differ(dtype):
     """+0 and -0 are not the same bit for bit, and are within any bound."""
     plus, minus = np.zeros(2, dtype), -np.zeros(2, dtype)
     found = first_difference([plus], [minus])
-    assert found is not None
     assert (found.index, found.count, found.what) == ((0,), 2, "bit for bit")
     assert first_difference([minus], [minus.copy()]) is None
-    assert first_difference_beyond([plus], [minus], [np.zeros(2)]) is None
+    assert beyond(plus, minus, 0) is None
 
 
 @pytest.mark.parametrize("other", [QUIET, SIGNALLING, NEGATIVE])
 def test_any_nan_equals_any_nan(other):
     """The payload and the sign of a NaN do not count, a number in its place does."""
     assert first_difference([QUIET], [other]) is None
-    assert first_difference_beyond([QUIET], [other], [np.zeros(1)]) is None
+    assert beyond(QUIET, other, 0) is None
     assert first_difference([other], [f32(1)]) is not None
-    assert first_difference_beyond([other], [f32(1)], [np.full(1, 1e30)]) is not None
+    assert beyond(other, f32(1), 1e30) is not None
 
 
 def test_one_bit_is_a_difference():
@@ -71,9 +70,7 @@ def test_one_bit_is_a_difference():
 )
 def test_another_type_is_a_difference(expected, actual):
     """Results of another shape or element type differ, equal values or not."""
-    bound = np.full(expected.shape, np.inf)
-    for found in (first_difference([expected], [actual]), first_difference_beyond([expected], [actual], [bound])):
-        assert found is not None
+    for found in (first_difference([expected], [actual]), beyond(expected, actual, np.inf)):
         assert found.what == "types"
 
 
@@ -83,53 +80,46 @@ def test_integers_have_the_bound_that_is_given(dtype):
     a, b = np.asarray([0, 1]).astype(dtype), np.asarray([0, 0]).astype(dtype)
     assert first_difference([a], [a.copy()]) is None
     assert first_difference([a], [b]) is not None
-    assert first_difference_beyond([a], [b], [np.zeros(2)]) is not None
-    assert first_difference_beyond([a], [b], [np.asarray([1.0, 0.0])]) is not None
-    assert first_difference_beyond([a], [b], [np.asarray([0.0, 1.0])]) is None
+    assert [beyond(a, b, *bound) is None for bound in ((0, 0), (1, 0), (0, 1))] == [False, False, True]
 
 
 def test_large_integers_are_told_apart():
     """2**60 and 2**60 + 1 are the same in f64 and differ."""
-    a, b = np.asarray([1 << 60, 1 << 60]), np.asarray([1 << 60, (1 << 60) + 1])
-    found = first_difference_beyond([a], [b], [np.zeros(2)])
-    assert found is not None
+    found = beyond(np.asarray([1 << 60, 1 << 60]), np.asarray([1 << 60, (1 << 60) + 1]), 0)
     assert (found.index, found.count) == ((1,), 1)
 
 
 def test_each_element_has_its_own_bound():
     """What one element may be off another may not; the message names the first beyond its bound, and counts them."""
     expected, actual = f32(-1e30, 1, 2), f32(-1.0001e30, 1.5, 2.5)
-    assert first_difference_beyond([expected], [actual], [np.asarray([1e27, 1, 1])]) is None
-    found = first_difference_beyond([expected], [actual], [np.asarray([1e27, 1, 0.25])])
+    assert beyond(expected, actual, 1e27, 1, 1) is None
     what = "beyond 0.25, the bound of this element's own rounding"
-    assert str(found) == f"result 0 at [2]: expected 2.0, got 2.5 (1 elements differ, {what})"
+    told = f"result 0 at [2]: expected 2.0, got 2.5 (1 elements differ, {what})"
+    assert str(beyond(expected, actual, 1e27, 1, 0.25)) == told
     complex_one = np.asarray([1 + 1j], np.complex64)
-    assert first_difference_beyond([complex_one], [complex_one + 0.5j], [np.full(1, 0.6)]) is None
-    assert first_difference_beyond([complex_one], [complex_one + 0.5j], [np.full(1, 0.4)]) is not None
+    assert beyond(complex_one, complex_one + 0.5j, 0.6) is None
+    assert beyond(complex_one, complex_one + 0.5j, 0.4) is not None
 
 
 @pytest.mark.parametrize("bound", [1.0, 1e300])
 def test_infinity_is_within_no_finite_bound(bound):
     """An infinity is equal to itself, and to nothing finite, nor to the other one, unless anything is allowed."""
-    infinite, limit = f32(np.inf), [np.full(1, bound)]
-    assert first_difference_beyond([infinite], [infinite.copy()], limit) is None
+    infinite = f32(np.inf)
+    assert beyond(infinite, infinite.copy(), bound) is None
     for other in (f32(3e38), f32(-np.inf), f32(np.nan)):
-        assert first_difference_beyond([infinite], [other], limit) is not None
-        assert first_difference_beyond([other], [infinite], limit) is not None
-        assert first_difference_beyond([infinite], [other], [np.full(1, np.inf)]) is None
+        assert beyond(infinite, other, bound) is not None
+        assert beyond(other, infinite, bound) is not None
+        assert beyond(infinite, other, np.inf) is None
 
 
 def test_a_difference_is_where_it_is():
     """Empty results are equal, and a scalar has an empty index."""
     assert first_difference([np.zeros((0, 3), np.float32)], [np.zeros((0, 3), np.float32)]) is None
-    found = first_difference([np.asarray(1)], [np.asarray(2)])
-    assert found is not None
-    assert found.index == ()
+    assert first_difference([np.asarray(1)], [np.asarray(2)]).index == ()
 
 
 def test_machine_epsilons_and_shares_of_nan():
     """Epsilon is known for every float type; what is no float has no NaN."""
-    assert element_type_of(np.dtype(np.float32)).epsilon == 2**-23
-    assert element_type_of(np.dtype(ml_dtypes.bfloat16)).epsilon == 2**-7
-    assert element_type_of(np.dtype(np.complex64)).epsilon == 2**-23
+    epsilons = {np.float32: 2**-23, ml_dtypes.bfloat16: 2**-7, np.complex64: 2**-23}
+    assert {dtype: element_type_of(np.dtype(dtype)).epsilon for dtype in epsilons} == epsilons
     assert (nan_share(f32(1, np.nan)), nan_share(np.asarray([1])), nan_share(f32())) == (0.5, 0, 0)

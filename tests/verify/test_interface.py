@@ -1,13 +1,13 @@
 """What is not computed is compared as it stands: public functions, signatures, attributes, effects."""
 
 import pytest
-from two_programs import F8, aligned, main, programs
+from two_programs import aligned, programs
+from untyped_mlir import function, module
 
 from hlo_lower.verify import verify
 from hlo_lower.verify.read.interface import effect_differences, interface_differences
 
-SUM = f"%r = stablehlo.add %a, %b : {F8}"
-PLAIN = main(f"%a: {F8}, %b: {F8}", SUM, "%r")
+PLAIN = module("%a: 8xf32, %b: 8xf32", "%r = add %a, %b", "%r")
 
 
 def differences(before: str, after: str) -> list[str]:
@@ -16,18 +16,15 @@ def differences(before: str, after: str) -> list[str]:
 
 
 ATTRIBUTES = [
-    "tf.aliasing_output = 0 : i32",
-    "jax.buffer_donor = true",
-    'mhlo.sharding = "{replicated}"',
-    'mhlo.memory_kind = "pinned_host"',
-    'mhlo.layout_mode = "default"',
+    *("tf.aliasing_output = 0 : i32", "jax.buffer_donor = true", 'mhlo.sharding = "{replicated}"'),
+    *('mhlo.memory_kind = "pinned_host"', 'mhlo.layout_mode = "default"'),
 ]
 
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES)
 def test_an_attribute_of_an_argument_is_not_lost_or_gained(attribute):
     """Each is told with the argument and what it was; the same on both sides is no difference."""
-    other = PLAIN.replace(f"%b: {F8}", f"%b: {F8} {{{attribute}}}")
+    other = PLAIN.replace("%b: tensor<8xf32>", f"%b: tensor<8xf32> {{{attribute}}}")
     name = attribute.split(" ")[0]
     assert differences(other, other) == []
     [lost], [gained] = differences(other, PLAIN), differences(PLAIN, other)
@@ -35,28 +32,25 @@ def test_an_attribute_of_an_argument_is_not_lost_or_gained(attribute):
     assert gained.startswith(f"@main: argument 1 gains {name} = ")
 
 
-def test_an_attribute_that_is_another_one_is_told_with_both():
-    """Another value of an attribute of a result is told with both values."""
-    texts = [PLAIN.replace(f"-> ({F8})", f'-> ({F8} {{jax.result_info = "{name}"}})') for name in ("x", "y")]
-    assert differences(*texts) == ['@main: result 0 has jax.result_info = "x", and "y" in the second version']
+def test_other_attributes_are_told():
+    """Those of a result with both values; the module's own and a function's; names of modules are not compared."""
 
+    def with_result(behind):
+        return PLAIN.replace("-> tensor<8xf32> {", f"-> {behind} {{")
 
-def test_attributes_of_the_module_and_the_function():
-    """The module's own attributes and a function's are compared, names of modules are not."""
-    texts = [
-        f"module @{name} attributes {{mhlo.num_partitions = {n} : i32}} {{\n{PLAIN}}}"
-        for name, n in (("a", 1), ("b", 2))
-    ]
-    [told] = differences(*texts)
+    results = (with_result(f'(tensor<8xf32> {{jax.result_info = "{name}"}})') for name in ("x", "y"))
+    assert differences(*results) == ['@main: result 0 has jax.result_info = "x", and "y" in the second version']
+    head = "module @{} attributes {{mhlo.num_partitions = {} : i32}}"
+    [told] = differences(*(f"{head.format(*how)} {{\n{PLAIN}}}" for how in (("a", 1), ("b", 2))))
     assert told.startswith("module has mhlo.num_partitions = 1")
-    other = PLAIN.replace(f"-> ({F8}) {{", f'-> ({F8}) attributes {{execution_thread = "host"}} {{')
+    other = with_result('tensor<8xf32> attributes {execution_thread = "host"}')
     assert differences(PLAIN, other) == ['@main: function gains execution_thread = "host"']
 
 
 def test_public_functions_stay():
     """A public function may not vanish or come in; a private one may."""
     for visible in ("public", "private"):
-        more = PLAIN + f"func.func {visible} @f(%a: {F8}) -> {F8} {{ return %a : {F8} }}"
+        more = PLAIN + function(f"{visible} @f", "%a: 8xf32", "", "%a")
         expected = ["@f is public in the {} version only"] if visible == "public" else []
         assert differences(more, PLAIN) == [told.format("first") for told in expected]
         assert differences(PLAIN, more) == [told.format("second") for told in expected]
@@ -64,23 +58,19 @@ def test_public_functions_stay():
 
 def test_every_public_function_is_verified():
     """A mistake in a public function beside @main is a region of that function."""
-    texts = [
-        PLAIN + f"func.func public @f(%a: {F8}) -> {F8} {{ %r = stablehlo.{op} %a : {F8} return %r : {F8} }}"
-        for op in ("negate", "abs")
-    ]
+    texts = (PLAIN + function("public @f", "%a: 8xf32", f"%r = {op} %a", "%r") for op in ("negate", "abs"))
     verdict = verify(*texts, level="regions")
     assert [(r.function, r.status) for r in verdict.regions] == [("f", "differs")]
 
 
 def test_another_signature_ends_it():
     """Where a type differs nothing else is compared: it is told with both types."""
-    other = PLAIN.replace("8x", "9x")
-    verdict = verify(PLAIN, other, level="regions")
+    verdict = verify(PLAIN, PLAIN.replace("8x", "9x"), level="regions")
     assert (verdict.regions, verdict.exit_code) == ((), 1)
     assert "and (tensor<9xf32>, tensor<9xf32>)" in verdict.interface[0]
 
 
-CALL = f'stablehlo.custom_call @tell(%a) {{has_side_effect = true, backend_config = "WHAT"}} : ({F8}) -> ()'
+CALL = 'custom_call @tell(%a) {has_side_effect = true, backend_config = "WHAT"} -> ()'
 
 
 @pytest.mark.parametrize(
@@ -94,7 +84,6 @@ CALL = f'stablehlo.custom_call @tell(%a) {{has_side_effect = true, backend_confi
 )
 def test_effects_stay_in_number_and_order(calls, told):
     """An operation with effects may not vanish, come twice, or have other attributes."""
-    before = main(f"%a: {F8}", f"{CALL}\n%r = stablehlo.negate %a : {F8}", "%r")
-    after = main(f"%a: {F8}", f"{calls}\n%r = stablehlo.abs %a : {F8}", "%r")
-    found = [what for pair in aligned(before, after) for what in effect_differences(pair)]
-    assert found == ([told] if told else [])
+    bodies = f"{CALL}\n%r = negate %a", f"{calls}\n%r = abs %a"
+    pairs = aligned(*(module("%a: 8xf32", body, "%r") for body in bodies))
+    assert [what for pair in pairs for what in effect_differences(pair)] == ([told] if told else [])

@@ -1,42 +1,26 @@
 """A module in bf16 and one that moves and computes in f32: values are aligned through the conversions."""
 
+from untyped_mlir import module
+
 import hlo_lower as hl
 
 DERIVES = True
 
-BEFORE = """
-func.func public @main(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %b: tensor<8xbf16>, %i: tensor<1xi32>)
-    -> tensor<8x4xbf16> {
-  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x8xbf16>, tensor<8x8xbf16>)
-    -> tensor<4x8xbf16>
-  %c = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xbf16>) -> tensor<4x8xbf16>
-  %z = stablehlo.add %y, %c : tensor<4x8xbf16>
-  %t = stablehlo.tanh %z : tensor<4x8xbf16>
-  %r = stablehlo.transpose %t, dims = [1, 0] : (tensor<4x8xbf16>) -> tensor<8x4xbf16>
-  return %r : tensor<8x4xbf16>
-}
-"""
-
-AFTER = """
-func.func public @main(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %b: tensor<8xbf16>, %i: tensor<1xi32>)
-    -> tensor<8x4xbf16> {
-  %0 = stablehlo.convert %x : (tensor<4x8xbf16>) -> tensor<4x8xf32>
-  %1 = stablehlo.convert %w : (tensor<8x8xbf16>) -> tensor<8x8xf32>
-  %2 = stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x8xf32>)
-    -> tensor<4x8xf32>
-  %y = stablehlo.convert %2 : (tensor<4x8xf32>) -> tensor<4x8xbf16>
-  %3 = stablehlo.convert %b : (tensor<8xbf16>) -> tensor<8xf32>
-  %4 = stablehlo.broadcast_in_dim %3, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
-  %5 = stablehlo.convert %y : (tensor<4x8xbf16>) -> tensor<4x8xf32>
-  %6 = stablehlo.add %5, %4 : tensor<4x8xf32>
-  %z = stablehlo.convert %6 : (tensor<4x8xf32>) -> tensor<4x8xbf16>
-  %t = stablehlo.tanh %z : tensor<4x8xbf16>
-  %7 = stablehlo.convert %t : (tensor<4x8xbf16>) -> tensor<4x8xf32>
-  %8 = stablehlo.transpose %7, dims = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
-  %r = stablehlo.convert %8 : (tensor<8x4xf32>) -> tensor<8x4xbf16>
-  return %r : tensor<8x4xbf16>
-}
-"""
+ARGUMENTS = "%x: 4x8xbf16, %w: 8x8xbf16, %b: 8xbf16, %i: 1xi32"
+BEFORE = module(
+    ARGUMENTS,
+    """%y = dot_general %x, %w, contracting_dims = [1] x [0]; %c = broadcast_in_dim %b, dims = [1] -> 4x8xbf16
+    %z = add %y, %c; %t = tanh %z; %r = transpose %t, dims = [1, 0]""",
+    "%r",
+)
+AFTER = module(
+    ARGUMENTS,
+    """%0 = convert %x -> 4x8xf32; %1 = convert %w -> 8x8xf32; %2 = dot_general %0, %1, contracting_dims = [1] x [0]
+    %y = convert %2 -> 4x8xbf16; %3 = convert %b -> 8xf32; %4 = broadcast_in_dim %3, dims = [1] -> 4x8xf32
+    %5 = convert %y -> 4x8xf32; %6 = add %5, %4; %z = convert %6 -> 4x8xbf16; %t = tanh %z
+    %7 = convert %t -> 4x8xf32; %8 = transpose %7, dims = [1, 0]; %r = convert %8 -> 8x4xbf16""",
+    "%r",
+)
 
 
 def test_each_op_is_a_region():

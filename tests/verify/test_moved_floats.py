@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from untyped_mlir import function, module
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops.names import REDUCE_PRECISION, TANH
@@ -17,14 +18,9 @@ KEPT = [0.0, -0.0, 1.0, 0.5, -2.0, 6.0, np.inf, -np.inf, np.nan]
 def moved(element, values, salt, most, tail=None):
     """Values moved by the function of their type."""
     tail = (1 << SHORT[element]) - 1 if tail is None else tail
-    size, tensor = len(values), f"tensor<{len(values)}x{element}>"
-    text = f"""func.func public @main(%v: {tensor}, %s: tensor<ui32>, %m: tensor<ui32>) -> {tensor} {{
-      %p = stablehlo.constant dense<7> : tensor<ui32>
-      %t = stablehlo.constant dense<{tail}> : tensor<ui32>
-      %r = call @f(%v, %s, %p, %m, %t) : ({tensor}, {", ".join(["tensor<ui32>"] * 4)}) -> {tensor}
-      return %r : {tensor}
-    }}
-    {function_text("f", [size], element)}"""
+    kind = f"{len(values)}x{element}"
+    body = f"%p = constant 7 : ui32; %t = constant {tail} : ui32; %r = call @f(%v, %s, %p, %m, %t) -> {kind}"
+    text = module(f"%v: {kind}, %s: ui32, %m: ui32", body, "%r", function_text("f", [len(values)], element))
     [result] = Executable(text, "quick").run([np.asarray(values, DTYPES[element]), np.uint32(salt), np.uint32(most)])
     return result
 
@@ -60,31 +56,13 @@ def test_short_numbers_are_moved_where_it_is_said():
     assert all(r[[0, 1, 6, 7, 8]].tobytes() == values[[0, 1, 6, 7, 8]].tobytes() for r in results)
 
 
-def test_what_does_not_round_is_not_disturbed():
-    """A module that moves, compares, negates and adds integers has no disturbed version."""
-    text = """func.func public @main(%a: tensor<4xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>) {
-      %n = stablehlo.negate %a : tensor<4xf32>
-      %m = stablehlo.maximum %n, %a : tensor<4xf32>
-      %j = stablehlo.add %i, %i : tensor<4xi32>
-      return %m, %j : tensor<4xf32>, tensor<4xi32>
-    }"""
-    assert disturbed(text) is None
-    assert disturbed(text.replace("stablehlo.maximum", "stablehlo.add")) is not None
+COMPOSITE = '%r = stablehlo.composite "my.twice" %a {decomposition = @f} : (tensor<4xf32>) -> tensor<4xf32>'
 
 
 def test_a_composite_is_disturbed_in_its_decomposition():
     """It becomes a call, so that what rounds within is moved; arguments keep their attributes."""
-    text = """module {
-      func.func public @main(%a: tensor<4xf32> {jax.buffer_donor = true}) -> tensor<4xf32> {
-        %r = stablehlo.composite "my.twice" %a {decomposition = @f} : (tensor<4xf32>) -> tensor<4xf32>
-        return %r : tensor<4xf32>
-      }
-      func.func private @f(%a: tensor<4xf32>) -> tensor<4xf32> {
-        %r = stablehlo.exponential %a : tensor<4xf32>
-        return %r : tensor<4xf32>
-      }
-    }"""
-    after = disturbed(text)
+    own = function("private @f", "%a: 4xf32", "%r = exponential %a", "%r")
+    after = disturbed(module("%a: 4xf32 {jax.buffer_donor = true}", COMPOSITE, "%r", own))
     assert "composite" not in after
     assert "jax.buffer_donor" in after
     x = np.linspace(0.1, 2.3, 4, dtype=np.float32)
@@ -93,30 +71,24 @@ def test_a_composite_is_disturbed_in_its_decomposition():
     np.testing.assert_allclose(results[0], np.exp(x), rtol=1e-5)
 
 
-KIND = "tensor<4xf32>"
-
-
 @pytest.mark.parametrize(
-    "line",
+    ("body", "rounds"),
     [
-        f"chlo.next_after %a, %a : {KIND}, {KIND} -> {KIND}",
-        f"stablehlo.set_dimension_size %a, %n, dim = 0 : ({KIND}, tensor<i32>) -> {KIND}",
+        ("%n = negate %a; %r = maximum %n, %a; %j = add %i, %i", False),
+        ("%n = negate %a; %r = add %n, %a; %j = add %i, %i", True),
+        # ops whose declarations say that they round nothing, whatever lists there are
+        ("%r = chlo.next_after %a, %a : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>", False),
+        ("%r = set_dimension_size %a, %s, dim = 0 : (tensor<4xf32>, tensor<i32>) -> tensor<4xf32>", False),
     ],
 )
-def test_what_is_never_rounded_is_not_disturbed(line):
-    """Ops whose declarations say that they round nothing, whatever lists there are."""
-    text = f"func.func public @main(%a: {KIND}, %n: tensor<i32>) -> {KIND} {{ %r = {line}\n return %r : {KIND} }}"
-    assert disturbed(text) is None
+def test_what_does_not_round_is_not_disturbed(body, rounds):
+    """A module that moves, compares, negates and adds integers has no disturbed version."""
+    text = module("%a: 4xf32, %i: 4xi32, %s: i32", body, "%r, %j" if "%j" in body else "%r")
+    assert (disturbed(text) is not None) == rounds
 
 
 def test_what_is_rounded_once_is_moved_as_a_sum_is():
     """By less than a function that every consumer approximates in its own way."""
-    module = mlir.parse_module(f"""func.func public @main(%a: {KIND}) -> {KIND} {{
-      %r = stablehlo.reduce_precision %a, format = e5m10 : {KIND}
-      %t = stablehlo.tanh %r : {KIND}
-      return %t : {KIND}
-    }}""")
-    once, function = (
-        most_of(op, op.results[0].type, 1) for op in mlir.named(module.operation, {REDUCE_PRECISION, TANH})[0]
-    )
-    assert (once, function) == (MOST["f32"].plain, MOST["f32"].function)
+    raw = mlir.parse_module(module("%a: 4xf32", "%r = reduce_precision %a, format = e5m10; %t = tanh %r", "%t"))
+    found = (most_of(op, op.results[0].type, 1) for op in mlir.named(raw.operation, {REDUCE_PRECISION, TANH})[0])
+    assert tuple(found) == (MOST["f32"].plain, MOST["f32"].function)

@@ -1,65 +1,42 @@
 """Value numbers: what does not matter to a value does not matter to its number, and what does, does."""
 
 import pytest
-from two_programs import F8, main, numbers
+from two_programs import numbers
+from untyped_mlir import module
 
-BOTH = f"%a: {F8}, %b: {F8}"
-I1 = "tensor<8xi1>"
-COMPARED = "%r = stablehlo.compare {0}, %{1}, %{2} : (" + f"{F8}, {F8}) -> {I1}"
-RNG = f"""%n = stablehlo.constant dense<8> : tensor<1xi64>
-%lo = stablehlo.constant dense<0.0> : tensor<f32> %hi = stablehlo.constant dense<1.0> : tensor<f32>
-%x = stablehlo.rng %lo, %hi, %n, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> {F8}
-%y = stablehlo.rng %lo, %hi, %n, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> {F8}"""
+BOTH = "%a: 8xf32, %b: 8xf32"
+X, Y, LAST = "%x = add %a, %b", "%y = multiply %a, %b", "%r = subtract %x, %y"
+NEGATED, ONE = "%r = negate %a", "%k = constant 1.0 : 8xf32"
+SPLAT = "%s = constant 1.0 : f32; %k = broadcast_in_dim %s, dims = [] -> 8xf32"
 
 
-def two(first: str, second: str) -> str:
-    """Two operations in some order behind each other."""
-    return f"{first}\n{second}\n%r = stablehlo.subtract %x, %y : {F8}"
+def both(first, second, arguments=BOTH, returned="%r"):
+    """The numbers of what two modules return."""
+    return numbers(*(module(arguments, body, returned) for body in (first, second)))
 
 
-X, Y = f"%x = stablehlo.add %a, %b : {F8}", f"%y = stablehlo.multiply %a, %b : {F8}"
-SAME = {
-    "order": (two(X, Y), two(Y, X)),
-    "commuted": (two(X, Y), two(X.replace("%a, %b", "%b, %a"), Y.replace("%a, %b", "%b, %a"))),
-    "duplicates": (
-        f"{X}\n%r = stablehlo.subtract %x, %x : {F8}",
-        f"{X}\n{X.replace('%x', '%y')}\n%r = stablehlo.subtract %x, %y : {F8}",
-    ),
-    "dead code": (f"%r = stablehlo.negate %a : {F8}", f"{X}\n%r = stablehlo.negate %a : {F8}"),
-    "names": (f"%r = stablehlo.negate %a : {F8}", f"%other = stablehlo.negate %a : {F8}"),
-    "constants": (
-        f"%k = stablehlo.constant dense<1.0> : {F8}\n%r = stablehlo.add %a, %k : {F8}",
-        f"%s = stablehlo.constant dense<1.0> : tensor<f32>\n"
-        f"%k = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> {F8}\n"
-        f"%r = stablehlo.add %a, %k : {F8}",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SAME)
-def test_what_does_not_matter(name):
-    """Order, names, duplicates, dead code, the order of a sum's operands and how a constant is made."""
-    first, second = SAME[name]
-    found = numbers(main(BOTH, first, "%r"), main(BOTH, second, "%other" if "%other" in second else "%r"))
-    assert found[0] == found[1]
-
-
-OTHER = {
-    "operands of a difference": (f"%r = stablehlo.subtract %a, %b : {F8}", f"%r = stablehlo.subtract %b, %a : {F8}"),
-    "another operation": (f"%r = stablehlo.add %a, %b : {F8}", f"%r = stablehlo.maximum %a, %b : {F8}"),
-    "an attribute": (f"%r = stablehlo.reverse %a, dims = [0] : {F8}", f"%r = stablehlo.reverse %a, dims = [] : {F8}"),
-    "signs of zeros": (
-        f"%k = stablehlo.constant dense<0.0> : {F8}\n%r = stablehlo.add %a, %k : {F8}",
-        f"%k = stablehlo.constant dense<-0.0> : {F8}\n%r = stablehlo.add %a, %k : {F8}",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", OTHER)
-def test_what_matters(name):
-    """Operands in order, the operation, its attributes, and constants bit for bit."""
-    found = numbers(*(main(BOTH, body, "%r") for body in OTHER[name]))
-    assert found[0] != found[1]
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [
+        pytest.param(f"{X}; {Y}; {LAST}", f"{Y}; {X}; {LAST}", True, id="order"),
+        pytest.param(
+            f"{X}; {Y}; {LAST}", f"{X}; {Y}; {LAST}".replace("%a, %b", "%b, %a"), True, id="operands of a sum"
+        ),
+        pytest.param(f"{X}; %r = subtract %x, %x", f"{X}; %y = add %a, %b; {LAST}", True, id="duplicates"),
+        pytest.param(NEGATED, f"{X}; {NEGATED}", True, id="dead code"),
+        pytest.param(X.replace("%x", "%r"), f"{X}; %r = add %a, %b", True, id="names"),
+        pytest.param(f"{ONE}; %r = add %a, %k", f"{SPLAT}; %r = add %a, %k", True, id="how a constant is made"),
+        pytest.param("%r = subtract %a, %b", "%r = subtract %b, %a", False, id="operands of a difference"),
+        pytest.param("%r = add %a, %b", "%r = maximum %a, %b", False, id="another operation"),
+        pytest.param("%r = reverse %a, dims = [0]", "%r = reverse %a, dims = []", False, id="an attribute"),
+        pytest.param(
+            *(f"%k = constant {zero} : 8xf32; %r = add %a, %k" for zero in ("0.0", "-0.0")), False, id="signs of zeros"
+        ),
+    ],
+)
+def test_what_matters_and_what_does_not(first, second, is_same):
+    one, other = both(first, second)
+    assert (one == other) == is_same
 
 
 @pytest.mark.parametrize(
@@ -67,49 +44,41 @@ def test_what_matters(name):
 )
 def test_a_mirrored_comparison_is_the_same(direction, mirrored):
     """a < b is b > a, and not b < a unless the comparison is symmetric."""
-    texts = [
-        main(BOTH, COMPARED.format(*how), "%r", I1)
-        for how in ((direction, "a", "b"), (mirrored, "b", "a"), (direction, "b", "a"))
-    ]
-    first, second, third = numbers(*texts)
+    compared = f"{direction}, %a, %b", f"{mirrored}, %b, %a", f"{direction}, %b, %a"
+    first, second, third = numbers(*(module(BOTH, f"%r = compare {how}", "%r") for how in compared))
     assert first == second
     assert (first == third) == (direction == mirrored)
 
 
+DRAW = "rng %lo, %hi, %n, distribution = UNIFORM -> 8xf32"
+DRAWS = f"%n = constant 8 : 1xi64; %lo = constant 0.0 : f32; %hi = constant 1.0 : f32; %x = {DRAW}; %y = {DRAW}"
+
+
 def test_two_draws_are_never_equal():
     """Each draw has a number of its own within a module, that of the draw at the same place in the other one."""
-    text = main("", RNG, "%x, %y", f"{F8}, {F8}")
-    first, second = numbers(text, text)
+    first, second = both(DRAWS, DRAWS, "", "%x, %y")
     assert first[0] != first[1]
     assert first == second
 
 
-def test_calls_with_effects_are_never_equal():
+@pytest.mark.parametrize("effect", ["true", "false"])
+def test_calls_with_effects_are_never_equal(effect):
     """A custom call with a side effect is not its twin; one without is."""
-    call = f"stablehlo.custom_call @f(%a) {{has_side_effect = EFFECT}} : ({F8}) -> {F8}"
-    body = f"%x = {call}\n%y = {call}"
-    for effect in ("true", "false"):
-        [found] = numbers(main(f"%a: {F8}", body.replace("EFFECT", effect), "%x, %y", f"{F8}, {F8}"))
-        assert (found[0] == found[1]) == (effect == "false")
+    call = f"custom_call @f(%a) {{has_side_effect = {effect}}} -> 8xf32"
+    [found] = numbers(module("%a: 8xf32", f"%x = {call}; %y = {call}", "%x, %y"))
+    assert (found[0] == found[1]) == (effect == "false")
 
 
 def test_regions_are_functions_of_what_they_capture():
     """The same branches on the same captures have one number; other captures or branches have another."""
-    branches = f"""%r = "stablehlo.if"(%p) ({{ %x = stablehlo.add %a, %b : {F8} stablehlo.return %x : {F8} }},
-  {{ stablehlo.return %a : {F8} }}) : (tensor<i1>) -> {F8}"""
-    texts = [
-        main(f"%p: tensor<i1>, {BOTH}", body, "%r")
-        for body in (branches, branches.replace("%x", "%y"), branches.replace("return %a", "return %b"))
-    ]
+    branches = (
+        ("%x = add %a, %b; return %x", "return %a"),
+        ("%y = add %a, %b; return %y", "return %a"),
+        ("%x = add %a, %b; return %x", "return %b"),
+    )
+    texts = (module(f"%p: i1, {BOTH}", f"%r = if(%p) {{ {one} }} {{ {other} }}", "%r") for one, other in branches)
     first, second, third = numbers(*texts)
     assert first == second != third
-
-
-SORT = """%r = "stablehlo.sort"(%a) <{{dimension = {dim} : i64, is_stable = true}}> ({{
-^bb0(%x: tensor<f32>, %y: tensor<f32>):
-  %p = stablehlo.compare LT, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
-  stablehlo.return %p : tensor<i1>
-}}) : ({kind}) -> {kind}"""
 
 
 @pytest.mark.parametrize(
@@ -118,8 +87,7 @@ SORT = """%r = "stablehlo.sort"(%a) <{{dimension = {dim} : i64, is_stable = true
 )
 def test_a_sort_of_one_element_gives_what_it_takes(shape, dim, is_same):
     """Along a dim of size 1 or 0 there is nothing to sort, whatever compares; along one of 2 there is."""
-    kind = f"tensor<{shape}xf32>"
-    sorted_, given = numbers(
-        main(f"%a: {kind}", SORT.format(dim=dim, kind=kind), "%r", kind), main(f"%a: {kind}", "", "%a", kind)
-    )
+    body = f"""%r = sort(%a) <dimension = {dim} : i64, is_stable = true> {{
+      %x, %y: %p = compare LT, %x, %y, FLOAT; return %p}}"""
+    sorted_, given = numbers(*(module(f"%a: {shape}xf32", body, returned) for returned in ("%r", "%a")))
     assert (sorted_ == given) is is_same

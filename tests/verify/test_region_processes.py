@@ -1,27 +1,18 @@
 """Regions that several processes judge."""
 
 import pytest
-from two_programs import F8, main
+from untyped_mlir import module
 
 from hlo_lower.verify import region_processes, verify
 from hlo_lower.verify.regions import RegionJudge
 
 DERIVES = True  # the patch of one process is none of another
 
-TWO = main(
-    f"%a: {F8}, %b: {F8}",
-    f"%x = stablehlo.abs %a : {F8}\n%y = stablehlo.negate %b : {F8}",
+TWO = module("%a: 8xf32, %b: 8xf32", "%x = abs %a; %y = negate %b", "%x, %y")
+OTHERWISE = module(
+    "%a: 8xf32, %b: 8xf32",
+    "%m = negate %a; %x = maximum %a, %m; %z = constant -1.0 : 8xf32; %y = multiply %b, %z",
     "%x, %y",
-    f"{F8}, {F8}",
-)
-OTHERWISE = main(
-    f"%a: {F8}, %b: {F8}",
-    f"""%m = stablehlo.negate %a : {F8}
-%x = stablehlo.maximum %a, %m : {F8}
-%z = stablehlo.constant dense<-1.0> : {F8}
-%y = stablehlo.multiply %b, %z : {F8}""",
-    "%x, %y",
-    f"{F8}, {F8}",
 )
 WRONG = OTHERWISE.replace("dense<-1.0>", "dense<-2.0>")
 

@@ -9,36 +9,31 @@ from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
 from hlo_lower.verify.bounds.compare import Difference
 from hlo_lower.verify.read.program import ScatterPosition
 
-PLACES = {"function": "main", "where": "main", "first": ("llama.py:88",), "second": ("llama.py:88",)}
-EQUAL = RegionVerdict(
-    **PLACES,
-    scatters=(1, 2),
-    count=2,
-    runs=30,
-    judges=("XLA", "reference"),
-    windows=(3, 0, 5, 1),
+
+def region(**what) -> RegionVerdict:
+    """A region at one place of both versions."""
+    return RegionVerdict(function="main", where="main", first=("llama.py:88",), second=("llama.py:88",), **what)
+
+
+EQUAL = region(
+    scatters=(1, 2), count=2, runs=30, judges=("XLA", "reference"), windows=(3, 0, 5, 1), rules=("updated_slice",),
     excluded=("interpreter: reads unsigned indices as signed",),
-    rules=("updated_slice",),
+)  # fmt: skip
+WIDENED = region(how="widened", producers=3, runs=40, judges=("XLA",))
+WRONG = region(
+    scatters=(3,), status="differs", difference="in range: XLA says result 0 at [1]: ...", inputs={0: np.zeros(3)}
 )
-WIDENED = RegionVerdict(**PLACES, how="widened", producers=3, runs=40, judges=("XLA",))
-WRONG = RegionVerdict(
-    **PLACES,
-    scatters=(3,),
-    status="differs",
-    difference="in range: XLA says result 0 at [1]: ...",
-    inputs={0: np.zeros(3)},
-)
-ONLY_RUN = RegionVerdict(**PLACES, status="only run", reason="narrow failure not reached, 9 runs")
-UNJUDGED = RegionVerdict(**PLACES, status="not judged", reason="an input of type !stablehlo.token")
+ONLY_RUN = region(status="only run", reason="narrow failure not reached, 9 runs")
+UNJUDGED = region(status="not judged", reason="an input of type !stablehlo.token")
+DERIVED = region(how="derived", laws=("fold", "commutes"))
 DIFFERENCE = Difference(0, (1, 2), "1.0", "2.0", 4, "bit for bit")
-FIRST = ScatterPosition(1, "main", "llama.py:88")
 MODULE_EQUAL = ModuleVerdict("equal", 3)
-MODULE_WRONG = ModuleVerdict("differs", 1, difference=DIFFERENCE, on_path=(FIRST,))
+PATH = (ScatterPosition(1, "main", "llama.py:88"),)
+MODULE_WRONG = ModuleVerdict("differs", 1, difference=DIFFERENCE, on_path=PATH)
 NOT_RUN = ModuleVerdict("not run", reason="dynamic shape tensor<?xf32>")
 UNEXERCISED = ModuleVerdict("equal", 3, not_exercised=("result 0: 60% of it is NaN",))
 CHANGED = ("@main: argument 0 loses tf.aliasing_output = 0 : i32",)
-
-DERIVED = RegionVerdict(**PLACES, how="derived", laws=("fold", "commutes"))
+PLAIN = Verdict((), plain=ModuleVerdict("differs", 1, difference=DIFFERENCE))
 
 CASES = [
     (Verdict((DERIVED, WIDENED)), 0, "2 regions: 1 derived, 1 tested"),
@@ -56,17 +51,11 @@ CASES = [
     (Verdict((), CHANGED), 1, "1 difference beside what is computed; the same operations"),
     (Verdict((EQUAL, ONLY_RUN)), 4, "3 regions (2 distinct): 2 tested, 1 only run"),
     (Verdict((UNJUDGED,)), 4, "1 region not judged"),
-    (
-        Verdict((), plain=ModuleVerdict("differs", 1, difference=DIFFERENCE)),
-        1,
-        "the same operations; plain form differs",
-    ),
+    (PLAIN, 1, "the same operations; plain form differs"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("verdict", "code", "summary"), CASES, ids=[f"{summary}, {code}" for _, code, summary in CASES]
-)
+@pytest.mark.parametrize(("verdict", "code", "summary"), CASES)
 def test_the_summary_is_one_line_and_the_code_says_what_was_found(verdict, code, summary):
     """0 verified, 1 a difference, 4 neither; the summary counts regions, says how they were judged, and the runs."""
     assert (verdict.summary(), verdict.exit_code) == (summary, code)
@@ -74,29 +63,28 @@ def test_the_summary_is_one_line_and_the_code_says_what_was_found(verdict, code,
 
 
 @pytest.mark.parametrize(
-    ("regions", "module", "required", "code"),
+    ("regions", "module", "required", "accepts_runs", "code"),
     [
-        ((ONLY_RUN,), None, False, 0),
-        ((ONLY_RUN,), MODULE_EQUAL, True, 0),
-        ((ONLY_RUN,), NOT_RUN, True, 4),
-        ((EQUAL,), NOT_RUN, True, 4),
-        ((UNJUDGED,), MODULE_EQUAL, False, 4),
-        ((ONLY_RUN, WRONG), None, False, 1),
+        ((ONLY_RUN,), None, False, True, 0),
+        ((ONLY_RUN,), MODULE_EQUAL, True, True, 0),
+        ((ONLY_RUN,), NOT_RUN, True, True, 4),
+        ((EQUAL,), NOT_RUN, True, True, 4),
+        ((UNJUDGED,), MODULE_EQUAL, False, True, 4),
+        ((ONLY_RUN, WRONG), None, False, True, 1),
+        ((EQUAL,), NOT_RUN, True, False, 4),
+        ((EQUAL,), NOT_RUN, False, False, 0),
     ],
 )
-def test_runs_are_accepted_where_that_is_asked_for(regions, module, required, code):
-    """Then what was only run is enough; what was not judged, or a module that had to be run and was not, is not."""
-    assert Verdict(regions, module=module, module_required=required, accepts_runs=True).exit_code == code
-
-
-def test_a_module_that_had_to_be_run_and_was_not_is_no_proof():
-    """Under level "full" the module's runs are part of the verdict; under "auto" equal regions are enough."""
-    assert Verdict((EQUAL,), module=NOT_RUN, module_required=True).exit_code == 4
-    assert Verdict((EQUAL,), module=NOT_RUN).exit_code == 0
+def test_what_is_enough_is_what_was_asked_for(regions, module, required, accepts_runs, code):
+    """Where runs are accepted what was only run is enough; what was not judged, or a module that had to be run (under
+    level "full") and was not, is not."""
+    verdict = Verdict(regions, module=module, module_required=required, accepts_runs=accepts_runs)
+    assert verdict.exit_code == code
 
 
 def test_the_lines_name_places_judges_and_differences():
-    """Differences come first; equal regions tell how, their judges, rules and windows, and who was left out."""
+    """Differences come first; equal regions tell how, their judges, rules and windows, and who was left out. What was
+    not judged, only run, not run or not exercised is told with its reason, before what is equal."""
     assert Verdict((EQUAL, WIDENED, WRONG), CHANGED, MODULE_WRONG).lines() == [
         "differs: @main: argument 0 loses tf.aliasing_output = 0 : i32",
         "scatter 3 at llama.py:88 in main: differs: in range: XLA says result 0 at [1]: ...",
@@ -108,25 +96,15 @@ def test_the_lines_name_places_judges_and_differences():
         "  left out: interpreter: reads unsigned indices as signed",
         "llama.py:88 in main: equal with 3 producers of its inputs, 40 runs, judged by XLA",
     ]
-
-
-def test_a_derived_region_names_its_laws():
-    """And says nothing of runs, as there were none."""
-    assert Verdict((DERIVED,)).lines() == ["llama.py:88 in main: equal, derived (laws: fold, commutes)"]
-
-
-def test_the_lines_tell_what_is_open_and_why():
-    """What was not judged, only run, not run or not exercised is told with its reason, before what is equal."""
     assert Verdict((WIDENED, ONLY_RUN, UNJUDGED), module=NOT_RUN).lines() == [
         "llama.py:88 in main: not judged: an input of type !stablehlo.token",
         "llama.py:88 in main: only run: narrow failure not reached, 9 runs",
         "llama.py:88 in main: equal with 3 producers of its inputs, 40 runs, judged by XLA",
         "module not run: dynamic shape tensor<?xf32>",
     ]
-    assert Verdict((), module=UNEXERCISED).lines() == [
-        "module: equal in 3 runs, bit for bit",
-        "  not exercised: result 0: 60% of it is NaN",
-    ]
+    unexercised = ["module: equal in 3 runs, bit for bit", "  not exercised: result 0: 60% of it is NaN"]
+    assert Verdict((), module=UNEXERCISED).lines() == unexercised
+    assert Verdict((DERIVED,)).lines() == ["llama.py:88 in main: equal, derived (laws: fold, commutes)"]
 
 
 def test_json_is_plain_data():
@@ -143,5 +121,4 @@ def test_json_is_plain_data():
 
 
 def test_time_does_not_make_verdicts_differ():
-    """Two verdicts that differ in their time are equal."""
     assert Verdict((EQUAL,), seconds=1.0) == Verdict((EQUAL,), seconds=2.0)

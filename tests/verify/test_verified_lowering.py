@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.base.registry import RuleList
@@ -17,22 +18,18 @@ from hlo_lower.lowering.scatter.one_window import one_window
 from hlo_lower.lowering.scatter.scatters import read_scatters
 from hlo_lower.ops.names import SCATTER
 
-ROW = """func.func public @main(%o: tensor<8x4xf32>, %i: tensor<1xi32>, %u: tensor<4xf32>) -> tensor<8x4xf32> {
-  %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
-    update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
-  ^bb0(%c: tensor<f32>, %d: tensor<f32>):
-    stablehlo.return %d : tensor<f32>
-  }) : (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>
-  return %r : tensor<8x4xf32>
-}"""
+ROW = module(
+    "%o: 8x4xf32, %i: 1xi32, %u: 4xf32",
+    """%r = scatter(%o, %i, %u) <scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0],
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>> {%c, %d: return %d}""",
+    "%r",
+)
+CACHE, LINE = np.zeros((8, 4), np.float32), np.arange(4, dtype=np.float32)
 
 
 def write(cache, position, row):
     """A row of a cache."""
     return cache.at[position].set(row, mode="drop")
-
-
-CACHE, LINE = np.zeros((8, 4), np.float32), np.arange(4, dtype=np.float32)
 
 
 def always_written(op):
@@ -72,14 +69,8 @@ def test_a_wrong_rule_raises(level):
     assert any("scatter 1 at " in line and "written by always_written: differs: " in line for line in nearest)
     assert following.startswith("  next:    hl.verify(source, lowered).lines() says all of it")
     assert error.value.exit_code == 1
-
-
-def test_the_error_has_four_lines():
-    """Where one line tells the difference there are four: what, facts, the nearest, and what to do next."""
-    with pytest.raises(hl.DifferenceError) as error:
-        hl.lower(ROW, registry=wrong_registry(ROW), verify="regions")
-    heads = [line.split(":")[0].strip() for line in str(error.value).splitlines()[1:]]
-    assert heads == ["facts", "nearest", "next"]
+    # where one line tells the difference there are four: what, facts, the nearest, and what to do next
+    assert level != "regions" or len(nearest) == 1
 
 
 def test_a_function_that_is_lowered_rightly_is_called():

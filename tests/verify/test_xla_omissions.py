@@ -1,88 +1,53 @@
-"""What XLA leaves out of an op is not left out where it judges."""
+"""What XLA leaves out of an op is not left out where it judges, and modules on which its newer emitter dies run."""
 
 import numpy as np
 import pytest
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.verify.run import Executable
 
-FOLDED = """func.func @main(%x: tensor<SHAPExi32>, %s: tensor<i32>) -> tensor<MADEi32> {
-  %r = stablehlo.reduce(%x init: %s) applies stablehlo.minimum across dimensions = [0] : (tensor<SHAPExi32>, tensor<i32>) -> tensor<MADEi32>
-  return %r : tensor<MADEi32>
-}
-"""  # noqa: E501
 
-BARE = """func.func @main(%x: tensor<1x3xi32>, %s: tensor<i32>) -> tensor<3xi32> {
-  %r = stablehlo.reshape %x : (tensor<1x3xi32>) -> tensor<3xi32>
-  START
-}
-"""
-
-WITH_START = """%b = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<i32>) -> tensor<3xi32>
-  %m = stablehlo.minimum %r, %b : tensor<3xi32>
-  return %m : tensor<3xi32>"""
-
-TURNED = """func.func @main(%x: tensor<8x2x2x2x2xf32>, %k: tensor<2x2x2x1x2xf32>) -> tensor<8x1x1x1x2xf32> {
-  %r = stablehlo.convolution(%x, KERNEL) dim_numbers = [b, 0, 1, 2, f]x[o, 0, 1, i, 2]->[b, 0, 1, 2, f], window = {WINDOW} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<8x2x2x2x2xf32>, tensor<2x2x2x1x2xf32>) -> tensor<8x1x1x1x2xf32>
-  return %r : tensor<8x1x1x1x2xf32>
-}
-"""  # noqa: E501
+def folded(shape):
+    """A minimum along the first dim, from a start that is an argument."""
+    body = "%r = reduce(%x init: %s) applies stablehlo.minimum across dimensions = [0]"
+    return module(f"%x: {shape}xi32, %s: i32", body, "%r")
 
 
-def folded(shape, made):
-    """A reduction along the first dim."""
-    return FOLDED.replace("SHAPE", shape).replace("MADE", made)
-
-
-@pytest.mark.parametrize(("shape", "made"), [((1,), ""), ((1, 3), "3x"), ((2, 3), "3x")])
-def test_a_reduction_begins_with_its_start(shape, made):
+@pytest.mark.parametrize("shape", [(1,), (1, 3), (2, 3)])
+def test_a_reduction_begins_with_its_start(shape):
     """Of one element, too."""
     x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
-    [found] = Executable(folded("x".join(map(str, shape)), made), "exact").run([x, np.int32(-4)])
+    [found] = Executable(folded("x".join(map(str, shape))), "exact").run([x, np.int32(-4)])
     np.testing.assert_array_equal(found, np.minimum(x.min(0), -4))
 
 
-TWO = """func.func @main(%x: tensor<1x3xi32>, %y: tensor<1x3xf32>, %s: tensor<i32>, %t: tensor<f32>) -> (tensor<3xi32>, tensor<3xf32>) {
-  %r:2 = stablehlo.reduce(%x init: %s), (%y init: %t) across dimensions = [0] : (tensor<1x3xi32>, tensor<1x3xf32>, tensor<i32>, tensor<f32>) -> (tensor<3xi32>, tensor<3xf32>)
-    reducer(%a: tensor<i32>, %c: tensor<i32>) (%b: tensor<f32>, %d: tensor<f32>) {
-    %e = stablehlo.subtract %a, %c : tensor<i32>
-    stablehlo.return %e, %b : tensor<i32>, tensor<f32>
-  }
-  return %r#0, %r#1 : tensor<3xi32>, tensor<3xf32>
-}
-"""  # noqa: E501
+TWO = """%r:2 = reduce(%x, %y, %s, %t) <dimensions = array<i64: 0>> {
+  %a, %b, %c, %d: %e = subtract %a, %c; return %e, %b } -> (3xi32, 3xf32)"""
 
 
 def test_two_results_begin_with_their_starts():
     """Of two types, the one what is first subtracted from and the other the start itself."""
     x, y = np.arange(3, dtype=np.int32).reshape(1, 3), np.ones((1, 3), np.float32)
-    first, second = Executable(TWO, "exact").run([x, y, np.int32(5), np.float32(7)])
+    text = module("%x: 1x3xi32, %y: 1x3xf32, %s: i32, %t: f32", TWO, "%r#0, %r#1")
+    first, second = Executable(text, "exact").run([x, y, np.int32(5), np.float32(7)])
     np.testing.assert_array_equal(first, [5, 4, 3])
     np.testing.assert_array_equal(second, [7, 7, 7])
 
 
-PLACE = """func.func @main(%x: tensor<3x1xf32>, %k: tensor<3x1xi32>) -> (tensor<3xf32>, tensor<3xi32>) {
-  %s = stablehlo.constant dense<2.0> : tensor<f32>
-  %t = stablehlo.constant dense<7> : tensor<i32>
-  %r:2 = stablehlo.reduce(%x init: %s), (%k init: %t) across dimensions = [1] : (tensor<3x1xf32>, tensor<3x1xi32>, tensor<f32>, tensor<i32>) -> (tensor<3xf32>, tensor<3xi32>)
-    reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<i32>, %d: tensor<i32>) {
-    %p = stablehlo.compare GE, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    %m = stablehlo.select %p, %a, %c : tensor<i1>, tensor<f32>
-    %n = stablehlo.select %p, %b, %d : tensor<i1>, tensor<i32>
-    stablehlo.return %m, %n : tensor<f32>, tensor<i32>
-  }
-  return %r#0, %r#1 : tensor<3xf32>, tensor<3xi32>
-}
-"""  # noqa: E501
+PLACE = module(
+    "%x: 3x1xf32, %k: 3x1xi32",
+    """%s = constant 2.0 : f32; %t = constant 7 : i32
+    %r:2 = reduce(%x, %k, %s, %t) <dimensions = array<i64: 1>> {
+      %a, %b, %c, %d: %p = compare GE, %a, %c; %m = select %p, %a, %c; %n = select %p, %b, %d; return %m, %n
+    } -> (3xf32, 3xi32)""",
+    "%r#0, %r#1",
+)
 
 
 def test_the_place_of_a_maximum_begins_with_constants_too():
     """A version without them, or with the least number, is another one."""
-    bare = """func.func @main(%x: tensor<3x1xf32>, %k: tensor<3x1xi32>) -> (tensor<3xf32>, tensor<3xi32>) {
-      %m = stablehlo.reshape %x : (tensor<3x1xf32>) -> tensor<3xf32>
-      %n = stablehlo.reshape %k : (tensor<3x1xi32>) -> tensor<3xi32>
-      return %m, %n : tensor<3xf32>, tensor<3xi32>
-    }"""
+    bare = module("%x: 3x1xf32, %k: 3x1xi32", "%m = reshape %x -> 3xf32; %n = reshape %k -> 3xi32", "%m, %n")
     assert hl.verify(PLACE, PLACE).ok
     assert not hl.verify(PLACE, bare).ok
     assert not hl.verify(PLACE, PLACE.replace("GE", "LE")).ok
@@ -90,29 +55,24 @@ def test_the_place_of_a_maximum_begins_with_constants_too():
 
 def test_a_version_without_the_start_is_another():
     """And the one that has it is the same."""
-    source = folded("1x3", "3x")
-    assert hl.verify(source, BARE.replace("START", WITH_START)).ok
-    assert not hl.verify(source, BARE.replace("START", "return %r : tensor<3xi32>")).ok
+    bare = "%r = reshape %x -> 3xi32; %b = broadcast_in_dim %s, dims = [] -> 3xi32; %m = minimum %r, %b"
+    for returned, is_same in (("%m", True), ("%r", False)):
+        assert hl.verify(folded("1x3"), module("%x: 1x3xi32, %s: i32", bare, returned)).ok == is_same
+
+
+def convolved(kernel, reversal, before=""):
+    """A convolution whose window may be reversed in its first dim."""
+    body = f"""{before}; %r = convolution(%x, {kernel}) dim_numbers = [b, 0, 1, 2, f]x[o, 0, 1, i, 2]->[b, 0, 1, 2, f],
+      window = {{reverse = [{reversal}, false, false]}} {{batch_group_count = 1 : i64, feature_group_count = 2 : i64}}
+      -> 8x1x1x1x2xf32"""
+    return module("%x: 8x2x2x2x2xf32, %k: 2x2x2x1x2xf32", body.replace("\n", " "), "%r")
 
 
 def test_a_version_without_the_reversal_is_another():
     """Of a kernel as large as what it lies on; the one whose kernel is reversed before is the same."""
-    source = TURNED.replace("KERNEL", "%k").replace("WINDOW", "reverse = [true, false, false]")
-    plain = TURNED.replace("WINDOW", "reverse = [false, false, false]")
-    reverse = "%t = stablehlo.reverse %k, dims = [1] : tensor<2x2x2x1x2xf32>\n  %r ="
-    assert hl.verify(source, plain.replace("KERNEL", "%t").replace("%r =", reverse)).ok
-    assert not hl.verify(source, plain.replace("KERNEL", "%k")).ok
-
-
-KEPT = """func.func @main(%x: tensor<8xTYPE>, %y: tensor<8xTYPE>) -> tensor<8xTYPE> {
-  %e = stablehlo.exponential %y : tensor<8xTYPE>
-  %m = stablehlo.multiply %x, %e : tensor<8xTYPE>
-  %z = stablehlo.constant dense<0.0> : tensor<ELEMENT>
-  %s = stablehlo.broadcast_in_dim %z, dims = DIMS : (tensor<ELEMENT>) -> tensor<8xTYPE>
-  %r = stablehlo.add ORDER : tensor<8xTYPE>
-  return %RETURNED : tensor<8xTYPE>
-}
-"""
+    source = convolved("%k", "true")
+    assert hl.verify(source, convolved("%t", "false", "%t = reverse %k, dims = [1]")).ok
+    assert not hl.verify(source, convolved("%k", "false")).ok
 
 
 @pytest.mark.few(2)
@@ -120,20 +80,12 @@ KEPT = """func.func @main(%x: tensor<8xTYPE>, %y: tensor<8xTYPE>) -> tensor<8xTY
 @pytest.mark.parametrize("order", ["%m, %s", "%s, %m"])
 def test_a_version_that_does_not_add_zero_is_another(kind, order):
     """It keeps the sign of a zero; XLA would run both alike, and what is not exact no other judge looks at."""
-    text = KEPT.replace("TYPE", kind).replace("ORDER", order).replace("ELEMENT", kind).replace("DIMS", "[]")
-    before, after = (text.replace("RETURNED", name) for name in ("r", "m"))
+    body = f"""%e = exponential %y; %m = multiply %x, %e; %z = constant 0.0 : {kind}
+    %s = broadcast_in_dim %z, dims = [] -> 8x{kind}; %r = add {order}"""
+    before, after = (module(f"%x: 8x{kind}, %y: 8x{kind}", body, returned) for returned in ("%r", "%m"))
     assert hl.verify(before, before, level="regions").ok
     assert not hl.verify(before, after, level="regions").ok
     assert not hl.verify(after, before, level="regions").ok
-
-
-ZERO = """func.func @main(%x: tensor<8xTYPE>) -> tensor<8xTYPE> {
-  %z = stablehlo.constant dense<VALUE> : tensor<TYPE>
-  %s = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<TYPE>) -> tensor<8xTYPE>
-  %r = stablehlo.add %x, %s : tensor<8xTYPE>
-  return %r : tensor<8xTYPE>
-}
-"""
 
 
 @pytest.mark.parametrize(
@@ -141,49 +93,30 @@ ZERO = """func.func @main(%x: tensor<8xTYPE>) -> tensor<8xTYPE> {
 )
 def test_zero_is_added(kind, value, dtype):
     """-0.0 and 0.0 are 0.0, in both parts of complex numbers, too."""
-    run = Executable(ZERO.replace("TYPE", kind).replace("VALUE", value), "exact")
-    [found] = run.run([np.full(8, complex(-0.0, -0.0) if dtype == np.complex64 else -0.0, dtype)])
+    body = f"%z = constant {value} : {kind}; %s = broadcast_in_dim %z, dims = [] -> 8x{kind}; %r = add %x, %s"
+    zeros = np.full(8, complex(-0.0, -0.0) if dtype == np.complex64 else -0.0, dtype)
+    [found] = Executable(module(f"%x: 8x{kind}", body, "%r"), "exact").run([zeros])
     assert not np.signbit([found.real, found.imag]).any()
 
 
-PROMOTING = """func.func @main(%x: tensor<1x8xf16>) -> tensor<8xf32> {
-  %z = stablehlo.constant dense<2.5> : tensor<f32>
-  %r = "stablehlo.reduce"(%x, %z) <{dimensions = array<i64: 0>}> ({
-    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-      %c = stablehlo.add %a, %b : tensor<f32>
-      stablehlo.return %c : tensor<f32>
-  }) : (tensor<1x8xf16>, tensor<f32>) -> tensor<8xf32>
-  return %r : tensor<8xf32>
-}
-"""
+PROMOTING = """%z = constant 2.5 : f32; %r = "stablehlo.reduce"(%x, %z) <{dimensions = array<i64: 0>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %c : tensor<f32> }) : (tensor<1x8xf16>, tensor<f32>) -> tensor<8xf32>"""
 
 
 def test_a_promoting_reduction_is_not_taken_for_one_without_its_start():
     """XLA does not compile it, so XLA cannot leave the start out."""
-    bare = """func.func @main(%x: tensor<1x8xf16>) -> tensor<8xf32> {
-      %w = stablehlo.convert %x : (tensor<1x8xf16>) -> tensor<1x8xf32>
-      %r = stablehlo.reshape %w : (tensor<1x8xf32>) -> tensor<8xf32>
-      return %r : tensor<8xf32>
-    }"""
-    assert not hl.verify(PROMOTING, bare).ok
-
-
-SCALAR = """func.func @main(%x: tensor<f32>, %i: tensor<INDICESxi32>, %u: tensor<UPDATESf32>) -> tensor<f32> {
-  %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<index_vector_dim = VECTOR>}> ({
-    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-      %s = stablehlo.add %a, %b : tensor<f32>
-      stablehlo.return %s : tensor<f32>
-  }) : (tensor<f32>, tensor<INDICESxi32>, tensor<UPDATESf32>) -> tensor<f32>
-  return %r : tensor<f32>
-}
-"""
+    bodies = PROMOTING, "%w = convert %x -> 1x8xf32; %r = reshape %w -> 8xf32"
+    assert not hl.verify(*(module("%x: 1x8xf16", body, "%r") for body in bodies)).ok
 
 
 @pytest.mark.parametrize(("indices", "updates", "vector"), [("0", "", 0), ("1x0", "1x", 1)])
 def test_a_scatter_into_a_scalar_runs(indices, updates, vector):
     """XLA's compiler dies on one where its simplifier is off."""
-    text = SCALAR.replace("INDICES", indices).replace("UPDATES", updates).replace("VECTOR", str(vector))
-    executable = Executable(text, "exact")
+    numbers = f"scatter_dimension_numbers = #stablehlo.scatter<index_vector_dim = {vector}>"
+    given = f"%x: f32, %i: {indices}xi32, %u: {updates}f32"
+    executable = Executable(module(given, f"%r = scatter(%x, %i, %u) <{numbers}> {{add}}", "%r"), "exact")
     [found] = executable.run([np.full(a.shape, 2, a.dtype) for a in executable.arguments])
     assert float(found) == 4.0
 
@@ -199,10 +132,19 @@ def test_a_scatter_into_a_scalar_runs(indices, updates, vector):
 )
 def test_a_conversion_rounds_once(source, made, number, expected):
     """XLA goes by way of f32 or f16; what lies at a tie or beside it shows that."""
-    text = f"""func.func @main(%x: tensor<2x{source}>) -> tensor<2x{made}> {{
-      %r = stablehlo.convert %x : (tensor<2x{source}>) -> tensor<2x{made}>
-      return %r : tensor<2x{made}>
-    }}"""
-    executable = Executable(text, "exact")
+    executable = Executable(module(f"%x: 2x{source}", f"%r = convert %x -> 2x{made}", "%r"), "exact")
     [found] = executable.run([np.full(2, number, a.dtype) for a in executable.arguments])
     assert found.astype(np.float64).tolist() == [expected] * 2
+
+
+NARROWED = "%0 = convert %a -> 5x4xi32; %1 = convert %b -> 5x4xi32; %2 = OP %0, %1"
+
+
+@pytest.mark.parametrize("rounding", ["exact", "quick", "default"])
+@pytest.mark.parametrize(("op", "right"), [("or", np.bitwise_or), ("and", np.bitwise_and)])
+def test_bits_of_narrowed_integers_are_run(op, right, rounding):
+    """`or` and `and` of converted integers are compiled by the older emitter, and right."""
+    a, b = np.arange(-10, 10).reshape(5, 4), 7 * np.arange(20).reshape(5, 4)
+    text = module("%a: 5x4xi64, %b: 5x4xi64", NARROWED.replace("OP", op), "%2")
+    [found] = Executable(text, rounding).run([a, b])
+    assert found.tolist() == right(a, b).tolist()

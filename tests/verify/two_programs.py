@@ -1,16 +1,29 @@
 """Two modules of one context, read, aligned and cut into regions as the judge does it."""
 
+from untyped_mlir import module
+
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Aligner, BodyPair, Region, Side, regions_of
 from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.read.program import Program
 
-F8 = "tensor<8xf32>"
 
+def scattering(
+    operand="8xf32", indices="5x1xi32", updates="5xf32", numbers="points", body="%c, %d: return %d", *, before="",
+    used="%o, %i, %u", behind="", returned="%r",
+):  # fmt: skip
+    """A module whose main scatters %u into %o at %i, in untyped MLIR.
 
-def main(arguments: str, body: str, returned: str, kinds: str = F8, more: str = "") -> str:
-    """A module: %r of a type by default."""
-    return f"func.func public @main({arguments}) -> ({kinds}) {{\n{body}\nreturn {returned} : {kinds}\n}}\n{more}"
+    Args:
+      operand, indices, updates: their types.
+      numbers: the dimension numbers.
+      body: the region.
+      before, behind: ops before and after the scatter.
+      used: what is scattered instead of the arguments.
+      returned: what is returned instead of the scatter's result.
+    """
+    lines = f"{before}\n%r = scatter({used}) <{numbers}> {{{body}}}\n{behind}"
+    return module(f"%o: {operand}, %i: {indices}, %u: {updates}", lines, returned)
 
 
 def programs(*texts: str) -> list[Program]:

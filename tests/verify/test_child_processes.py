@@ -1,0 +1,123 @@
+"""Children that judge: what they cannot do is an error, and none outlives a parent that is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+
+import numpy as np
+import pytest
+from untyped_mlir import module
+
+import hlo_lower
+from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError
+
+ADD = module("%a: 2xi32", "%r = add %a, %a", "%r")
+CUSTOM = module("%a: 2xi32", "%r = custom_call @nobody_knows(%a) -> 2xi32", "%r")
+
+
+@pytest.fixture(scope="module")
+def interpreter():
+    """One child for this file."""
+    with Interpreter() as child:
+        yield child
+
+
+def doubles(interpreter: Interpreter) -> bool:
+    """Whether it answers rightly."""
+    [result] = interpreter.run(ADD, [np.asarray([1, 2], np.int32)])
+    return result.tolist() == [2, 4]
+
+
+def test_one_child_serves_all(interpreter):
+    """The same process runs one module after the other."""
+    assert doubles(interpreter)
+    first = interpreter._child
+    assert doubles(interpreter)
+    assert interpreter._child is first
+
+
+@pytest.mark.parametrize("text", [CUSTOM, "func.func @main("])
+def test_what_it_does_not_support_is_an_error(interpreter, text):
+    """An unsupported op and broken text raise InterpreterError, and the next module runs."""
+    with pytest.raises(InterpreterError):
+        interpreter.run(text, [np.asarray([1, 2], np.int32)])
+    assert doubles(interpreter)
+
+
+def test_a_dead_child_is_replaced(interpreter):
+    """When the child dies, the run in question fails with an error and the next one has a new child."""
+    assert doubles(interpreter)
+    dead = interpreter._child
+    dead.kill()
+    dead.wait()
+    with pytest.raises(InterpreterError, match="died"):
+        doubles(interpreter)
+    assert doubles(interpreter)
+    assert interpreter._child is not dead
+
+
+def test_a_slow_module_is_given_up(monkeypatch):
+    """A module that takes longer than the limit is an error, and the child is ended."""
+    monkeypatch.setattr(sys.modules[Interpreter.__module__], "TIME_LIMIT", 0.01)
+    with Interpreter() as child:
+        with pytest.raises(InterpreterError, match="no answer"):
+            doubles(child)
+        assert child._child is None
+
+
+def test_closing_ends_the_child():
+    """Leaving the context ends the process; closing twice does no harm."""
+    with Interpreter() as child:
+        process = child._start()
+    assert process.poll() is not None
+    child.close()
+
+
+LOADED = f"""import importlib.util, sys
+spec = importlib.util.spec_from_file_location("answering", {str(Path(hlo_lower.__file__).parent)!r}
+                                              + "/base/child.py")
+answering = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(answering)
+"""
+CHILD = """
+import re, time
+endless = {"sleeps": lambda: time.sleep(600), "holds": lambda: re.match("(a+)+$", "a" * 60 + "b")}
+answering.answer_all(lambda what: (True, endless[what]()))
+"""
+PARENT = """
+from math import inf
+from threading import Thread
+for what, limit in (("sleeps", inf), ("holds", 1.0)):
+    child = answering.AnsweringChild("endless_child")
+    print(child._start().pid, flush=True)
+    Thread(target=child.ask, args=(what, limit)).start()
+"""
+
+
+def test_a_child_ends_with_a_parent_that_is_killed(tmp_path):
+    """Whether what it runs leaves Python's lock to others, or holds it for ever."""
+    (tmp_path / "endless_child.py").write_text(LOADED + CHILD)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    parent = subprocess.Popen([sys.executable, "-c", LOADED + PARENT], stdout=subprocess.PIPE, env=environment)
+    assert parent.stdout is not None
+    children = [int(parent.stdout.readline()) for _ in range(2)]
+    sleep(0.5)
+    parent.send_signal(signal.SIGKILL)
+    parent.communicate()
+    end = monotonic() + 20
+    while any(map(is_alive, children)) and monotonic() < end:
+        sleep(0.1)
+    assert not any(map(is_alive, children))
+
+
+def is_alive(pid):
+    """Whether a process runs: one that has ended and is not reaped does not."""
+    try:
+        os.kill(pid, 0)
+        state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    except ProcessLookupError:
+        return False
+    return not state.stdout.startswith("Z") and bool(state.stdout.strip())
