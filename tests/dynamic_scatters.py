@@ -25,12 +25,12 @@ def tensor(shape, element):
     return f"tensor<{'x'.join(['?' if d < 0 else str(d) for d in shape] + [element])}>"
 
 
-def module_of(operand, indices, updates, numbers, *, combiner="assign", index="i32"):
+def module_of(operand, indices, updates, dims, *, combiner="assign", index="i32"):
     """A scatter of i32 with these shapes, all as arguments."""
     o, i, u = tensor(operand, "i32"), tensor(indices, index), tensor(updates, "i32")
     told = ", ".join(
         f"{name} = {list(value)}" if isinstance(value, tuple) else f"{name} = {value}"
-        for name, value in vars(numbers).items()
+        for name, value in vars(dims).items()
     )
     return f"""func.func public @main(%o: {o}, %i: {i}, %up: {u}) -> {o} {{
   %r = "stablehlo.scatter"(%o, %i, %up) <{{scatter_dimension_numbers = #stablehlo.scatter<{told}>}}> ({{
@@ -42,51 +42,27 @@ def module_of(operand, indices, updates, numbers, *, combiner="assign", index="i
 """
 
 
-ROWS = ScatterNumbers((1,), (0,), (), (), (0,), 1)
+def numbers(window_dims, inserted, to_operand, index_vector_dim):
+    """Dimension numbers without batches."""
+    return ScatterNumbers(window_dims, inserted, (), (), to_operand, index_vector_dim)
+
+
+ROWS = numbers((1,), (0,), (0,), 1)
 """Rows of the operand, the index vector last."""
+BATCHES = ScatterNumbers((2,), (1,), (0,), (0,), (1,), 2)
 
 CASES = {
     "rows": ((-1, 4), (-1, 1), (-1, 4), ROWS, [(5, 4), (3, 1), (3, 4)]),
     "rows of run-time length": ((-1, -1), (-1, 1), (-1, -1), ROWS, [(5, 4), (3, 1), (3, 3)]),
-    "one row": ((-1, 4), (1,), (4,), ScatterNumbers((0,), (0,), (), (), (0,), 0), [(5, 4), (1,), (4,)]),
-    "windows": (
-        (-1, 6),
-        (-1, 2),
-        (-1, 2, 3),
-        ScatterNumbers((1, 2), (), (), (), (0, 1), 1),
-        [(5, 6), (4, 2), (4, 2, 3)],
-    ),
-    "run-time windows": (
-        (-1, 6),
-        (2, 1),
-        (2, -1, 6),
-        ScatterNumbers((1, 2), (), (), (), (0,), 1),
-        [(5, 6), (2, 1), (2, 3, 6)],
-    ),
-    "points": (
-        (-1, -1),
-        (-1, -1, 2),
-        (-1, -1),
-        ScatterNumbers((), (0, 1), (), (), (1, 0), 2),
-        [(5, 4), (3, 2, 2), (3, 2)],
-    ),
-    "batches": (
-        (-1, 7, 4),
-        (-1, 2, 1),
-        (-1, 2, 4),
-        ScatterNumbers((2,), (1,), (0,), (0,), (1,), 2),
-        [(3, 7, 4), (3, 2, 1), (3, 2, 4)],
-    ),
-    "index vector first": (
-        (-1, 5),
-        (1, -1),
-        (3, -1),
-        ScatterNumbers((0,), (1,), (), (), (1,), 0),
-        [(4, 5), (1, 6), (3, 6)],
-    ),
-    "implicit index vector": ((-1,), (-1,), (-1,), ScatterNumbers((), (0,), (), (), (0,), 1), [(5,), (6,), (6,)]),
-    "no index": ((-1, 4), (-1, 0), (-1, 2, 4), ScatterNumbers((1, 2), (), (), (), (), 1), [(5, 4), (3, 0), (3, 2, 4)]),
-    "scalar operand": ((), (-1, 0), (-1,), ScatterNumbers((), (), (), (), (), 1), [(), (4, 0), (4,)]),
+    "one row": ((-1, 4), (1,), (4,), numbers((0,), (0,), (0,), 0), [(5, 4), (1,), (4,)]),
+    "windows": ((-1, 6), (-1, 2), (-1, 2, 3), numbers((1, 2), (), (0, 1), 1), [(5, 6), (4, 2), (4, 2, 3)]),
+    "run-time windows": ((-1, 6), (2, 1), (2, -1, 6), numbers((1, 2), (), (0,), 1), [(5, 6), (2, 1), (2, 3, 6)]),
+    "points": ((-1, -1), (-1, -1, 2), (-1, -1), numbers((), (0, 1), (1, 0), 2), [(5, 4), (3, 2, 2), (3, 2)]),
+    "batches": ((-1, 7, 4), (-1, 2, 1), (-1, 2, 4), BATCHES, [(3, 7, 4), (3, 2, 1), (3, 2, 4)]),
+    "index vector first": ((-1, 5), (1, -1), (3, -1), numbers((0,), (1,), (1,), 0), [(4, 5), (1, 6), (3, 6)]),
+    "implicit index vector": ((-1,), (-1,), (-1,), numbers((), (0,), (0,), 1), [(5,), (6,), (6,)]),
+    "no index": ((-1, 4), (-1, 0), (-1, 2, 4), numbers((1, 2), (), (), 1), [(5, 4), (3, 0), (3, 2, 4)]),
+    "scalar operand": ((), (-1, 0), (-1,), numbers((), (), (), 1), [(), (4, 0), (4,)]),
 }
 
 

@@ -44,9 +44,8 @@ def commands_of(text):
     lines += re.findall(r"^\$ (.*)", text, re.M)
     without_blocks = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.M)
     lines += [c for c in re.findall(r"`([^`]+)`", without_blocks) if c.startswith(("python scripts/", "bash "))]
-    lines += [
-        c for c in re.findall(r"`(hlo-lower \w+ [^`]+)`", without_blocks) if "COMMAND" not in c and "LEVEL" not in c
-    ]
+    own = re.findall(r"`(hlo-lower \w+ [^`]+)`", without_blocks)
+    lines += [c for c in own if "COMMAND" not in c and "LEVEL" not in c]
     parts = (part for line in lines for part in re.split(r" && ", line))
     return [shlex.split(part.partition(" >> ")[0].replace("\n", " "), comments=True) for part in parts if part.strip()]
 
@@ -72,11 +71,8 @@ def test_the_python_example_runs(capfd):
     exec(compile("".join(parts), "README.md", "exec"), {"__name__": "readme"})
     done = capfd.readouterr()
     assert done.err == ""
-    assert done.out.splitlines() == [
-        "Tile -> guarded_dynamic_update_slice",
-        "128.0",
-        "guarded_dynamic_update_slice",
-    ]
+    rule = "guarded_dynamic_update_slice"
+    assert done.out.splitlines() == [f"Tile -> {rule}", "128.0", rule]
 
 
 def test_the_two_commands_give_the_picture(tmp_path, monkeypatch, capsys):
@@ -96,25 +92,12 @@ def test_the_two_commands_give_the_picture(tmp_path, monkeypatch, capsys):
         assert any(row.split()[: len(line.split())] == line.split() for row in printed), line
 
 
-def test_the_rules_table_is_the_registry(capsys):
-    """What follows the mark in docs/rules.md is what `hlo-lower rules --format markdown` prints."""
-    assert main(["rules", "--format", "markdown"]) == 0
-    _, _, table = PAGES["docs/rules.md"].partition("<!-- rules")
-    assert table.partition("-->")[2].strip() == capsys.readouterr().out.strip()
-
-
-def test_the_table_of_ops_is_that_of_the_declarations(capsys):
-    """What follows the mark in docs/ops.md is what `hlo-lower ops --format markdown` prints."""
-    assert main(["ops", "--format", "markdown"]) == 0
-    _, _, table = PAGES["docs/ops.md"].partition("<!-- ops -->")
-    assert table.strip() == capsys.readouterr().out.strip()
-
-
-def test_the_table_of_laws_is_what_the_prover_has(capsys):
-    """What follows the mark in docs/laws.md is what `hlo-lower laws --format markdown` prints."""
-    assert main(["laws", "--format", "markdown"]) == 0
-    _, _, table = PAGES["docs/laws.md"].partition("<!-- laws -->")
-    assert table.strip() == capsys.readouterr().out.strip()
+@pytest.mark.parametrize("table", ["rules", "ops", "laws"])
+def test_a_table_is_what_the_command_prints(table, capsys):
+    """What follows the mark in docs/rules.md is what `hlo-lower rules --format markdown` prints; so ops and laws."""
+    assert main([table, "--format", "markdown"]) == 0
+    _, _, told = PAGES[f"docs/{table}.md"].partition(f"<!-- {table}")
+    assert told.partition("-->")[2].strip() == capsys.readouterr().out.strip()
 
 
 # --- every page ---

@@ -133,9 +133,3 @@ def test_iree_runs_what_leaves(module, tmp_path, capsys, target):
         assert wrong != text
         out.write_text(wrong)
         assert main(["verify", "--on", "iree", str(module), str(out)]) == EXIT_DIFFERS
-
-
-def test_a_consumer_that_does_not_exist(module, capsys):
-    """Its name is told with those that exist."""
-    assert main(["verify", "--on", "tpu9", str(module), str(module)]) == EXIT_BAD_INPUT
-    assert "no consumer named 'tpu9'" in capsys.readouterr().err

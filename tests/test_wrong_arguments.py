@@ -4,20 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from decode_module import ROW as TEXT
 
 import hlo_lower as hl
 from hlo_lower.verify import verify as verify_texts
 
-TEXT = """\
-func.func public @main(%cache: tensor<8x4xf32>, %pos: tensor<1xi32>, %row: tensor<4xf32>) -> tensor<8x4xf32> {
-  %0 = "stablehlo.scatter"(%cache, %pos, %row) <{scatter_dimension_numbers = #stablehlo.scatter<
-    update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
-  ^bb0(%old: tensor<f32>, %new: tensor<f32>):
-    stablehlo.return %new : tensor<f32>
-  }) : (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>
-  return %0 : tensor<8x4xf32>
-}
-"""
 GRAPH, LOWERED = hl.read(TEXT), hl.lower(TEXT)
 ARGS = (np.zeros((8, 4), np.float32), np.int32(0), np.ones(4, np.float32))
 

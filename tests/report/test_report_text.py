@@ -6,7 +6,6 @@ import pytest
 from every_cause import CANONICALIZED, CASES, told_of
 
 from hlo_lower.base.causes import Code
-from hlo_lower.cli.streams import progress
 from hlo_lower.facts.scatter.record import Fact, Written
 from hlo_lower.report.explain import explain
 from hlo_lower.report.module import ModuleReport
@@ -175,11 +174,3 @@ def test_what_a_rule_lacks_is_among_the_facts(programs):
             assert {f"{lack['fact']} = {lack['value']}" for lack in lacks} <= facts
             seen |= {lack["fact"] for lack in lacks}
     assert {"drops", "parts", "order", "strategy", "dialect"} <= seen
-
-
-def test_nothing_is_printed_where_standard_error_is_no_terminal(capfd):
-    """Logs and pipes stay free of bars."""
-    with progress() as tell:
-        tell("scatters", 1, 2)
-        tell("scatters", 2, 2)
-    assert tuple(capfd.readouterr()) == ("", "")
