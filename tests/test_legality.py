@@ -29,32 +29,35 @@ POINT = {
 
 def module(dtype="f32", index="i32", body="stablehlo.return %b : tensor<DTYPE>", windows=None):
     """A point write, or one of several points, with this region."""
-    indices, updates = ("1", "") if windows is None else (f"{windows}x1", f"{windows}x")
+    indices, updates = (f"1x{index}", dtype) if windows is None else (f"{windows}x1x{index}", f"{windows}x{dtype}")
     ivd = "" if windows is None else ", index_vector_dim = 1"
-    return f"""
-func.func private @twice(%x: tensor<{dtype}>) -> tensor<{dtype}> {{
-  %y = stablehlo.add %x, %x : tensor<{dtype}>
-  return %y : tensor<{dtype}>
+    text = f"""
+func.func private @twice(%x: tensor<DTYPE>) -> tensor<DTYPE> {{
+  %y = stablehlo.add %x, %x : tensor<DTYPE>
+  return %y : tensor<DTYPE>
 }}
-func.func public @main(%o: tensor<8x{dtype}>, %i: tensor<{indices}x{index}>, %u: tensor<{updates}{dtype}>)
-    -> (tensor<8x{dtype}>, tensor<{dtype}>) {{
+func.func public @main(%o: tensor<8xDTYPE>, %i: tensor<{indices}>, %u: tensor<{updates}>, %z: tensor<DTYPE>)
+    -> (tensor<8xDTYPE>, tensor<DTYPE>) {{
   %r = "stablehlo.scatter"(%o, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
     scatter_dims_to_operand_dims = [0]{ivd}>}}> ({{
-  ^bb0(%a: tensor<{dtype}>, %b: tensor<{dtype}>):
-    {body.replace("DTYPE", dtype)}
-  }}) : (tensor<8x{dtype}>, tensor<{indices}x{index}>, tensor<{updates}{dtype}>) -> tensor<8x{dtype}>
-  %z = stablehlo.constant dense<0> : tensor<{dtype}>
-  %t = func.call @twice(%z) : (tensor<{dtype}>) -> tensor<{dtype}>
-  return %r, %t : tensor<8x{dtype}>, tensor<{dtype}>
+  ^bb0(%a: tensor<DTYPE>, %b: tensor<DTYPE>):
+    {body}
+  }}) : (tensor<8xDTYPE>, tensor<{indices}>, tensor<{updates}>) -> tensor<8xDTYPE>
+  %t = func.call @twice(%z) : (tensor<DTYPE>) -> tensor<DTYPE>
+  return %r, %t : tensor<8xDTYPE>, tensor<DTYPE>
 }}
-""".replace("dense<0>", "dense<0>" if dtype.startswith("i") else "dense<0.0>")
+"""
+    return text.replace("DTYPE", dtype)
 
 
-MULTIPLY = "%c = stablehlo.multiply %a, %b : tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
-CALL = "%c = func.call @twice(%a) : (tensor<DTYPE>) -> tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
-OPAQUE = (
-    "%c = stablehlo.transpose %a, dims = [] : (tensor<DTYPE>) -> tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
-)
+def region(line):
+    """A region that returns what a line computes."""
+    return f"%c = {line}tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
+
+
+MULTIPLY = region("stablehlo.multiply %a, %b : ")
+CALL = region("func.call @twice(%a) : (tensor<DTYPE>) -> ")
+OPAQUE = region("stablehlo.transpose %a, dims = [] : (tensor<DTYPE>) -> ")
 
 
 def npu(**says):
@@ -119,17 +122,31 @@ def test_what_is_not_needed_may_be_refused(text, target):
     assert hl.lower(text, target=target).scatters_left == 0
 
 
+def sorted_first(op):
+    """One window, after a sort that nobody needs."""
+    sort_rows(op.build, op.build.constant(0, (1, 1), "i32"), [], by_both=False)
+    return one_window(op)
+
+
+def named(name, lowering):
+    """A lowering of another name."""
+    function = lambda op: lowering(op)  # noqa: E731
+    function.__name__ = name
+    return function
+
+
+def registry_with(lowering):
+    """The built-in rules and one that is chosen for the point write."""
+    rules = RuleList()
+    rules.lowers(SCATTER, **POINT, form="mine")(lowering)
+    registry = default_registry()
+    registry.extend(rules, origin="mine 1.0")
+    return registry
+
+
 def test_the_next_best_form_is_chosen():
     """A rule that the target cannot take leaves its place to the next specific one, and the record says why."""
-    rules = RuleList()
-
-    @rules.lowers(SCATTER, **POINT, form="sorted")
-    def scatter_to_sorted(op):
-        sort_rows(op.build, op.build.constant(0, (1, 1), "i32"), [], by_both=False)
-        return one_window(op)
-
-    registry = default_registry()
-    registry.extend(rules)
+    registry = registry_with(named("scatter_to_sorted", sorted_first))
     for target, rule in ((npu(), "sorted"), (refusing("sort"), "guarded_")):
         [record] = hl.classify(hl.read(MULTIPLIED), target=target, registry=registry)
         assert record.rule.startswith(rule)
@@ -159,19 +176,10 @@ def test_two_rules_that_only_a_refused_one_settles():
     rules = RuleList()
     combiner, subset = {"combiner": {Combiner.MUL}}, {"subset": {Subset.POINT}}
     narrow = {"in_bounds": {InBounds.UNKNOWN}, "drops": {Drops.WINDOWS}, "oob": {OutOfBounds.XLA}}
-    for name, constraints in (
-        ("scatter_to_both", {**combiner, **subset}),
-        ("scatter_to_one", combiner),
-        ("scatter_to_other", subset),
-    ):
-
-        def lowering(op, name=name):
-            if name == "scatter_to_both":
-                sort_rows(op.build, op.build.constant(0, (1, 1), "i32"), [], by_both=False)
-            return one_window(op)
-
-        lowering.__name__ = name
-        rules.lowers(SCATTER, **constraints, **narrow, unique={Unique.PROVED})(lowering)
+    common = {**narrow, "unique": {Unique.PROVED}}
+    rules.lowers(SCATTER, **combiner, **common)(named("scatter_to_one", one_window))
+    rules.lowers(SCATTER, **subset, **common)(named("scatter_to_other", one_window))
+    rules.lowers(SCATTER, **combiner, **subset, **common)(named("scatter_to_both", sorted_first))
     registry = CompositeLoweringRegistry({SCATTER: ScatterFacts.domains})
     registry.extend(rules)
     registry.check()
@@ -182,18 +190,7 @@ def test_two_rules_that_only_a_refused_one_settles():
     assert "scatter_to_other" in lines[1]
 
 
-def registry_with(lowering):
-    """The built-in rules and one that is chosen for the point write."""
-    rules = RuleList()
-    rules.lowers(SCATTER, **POINT, form="mine")(lowering)
-    registry = default_registry()
-    registry.extend(rules, origin="mine 1.0")
-    return registry
-
-
-def scatter_to_loop(op):
-    """A loop, with everything in it."""
-    return scatter_to_while(op)
+scatter_to_loop = named("scatter_to_loop", scatter_to_while)
 
 
 def scatter_to_call(op):

@@ -124,33 +124,28 @@ PARTIAL = """module attributes {mhlo.num_partitions = 4 : i32} {
 SAYS = '<@mesh, [{}], unreduced={"x"}>'
 HELD = f"%r = sdy.sharding_constraint VALUE {SAYS} : tensor<4xi32>\n    return %r : tensor<4xi32>"
 OPEN = r"(%\w+) = sdy.sharding_constraint %\w+(?:#\d)? <@mesh, \[\{\?\}\]>"
+RETURNED = "return %s : tensor<4xi32>"
+
+
+def behind(lines):
+    """A constraint on %q, which these lines make of the sum."""
+    return {"BEHIND": f"{lines}\n{HELD.replace('VALUE', '%q')}"}
+
+
 PLACES = {
     "a constraint": {"BEHIND": HELD.replace("VALUE", "%s")},
-    "the function's result": {
-        "RESULT": f"{{sdy.sharding = #sdy.sharding{SAYS}}}",
-        "BEHIND": "return %s : tensor<4xi32>",
-    },
-    "the scatter": {
-        "ATTRIBUTE": f"{{sdy.sharding = #sdy.sharding_per_value<[{SAYS}]>}}",
-        "BEHIND": "return %s : tensor<4xi32>",
-    },
-    "behind a reshape": {
-        "BEHIND": "%p = stablehlo.reshape %s : (tensor<4xi32>) -> tensor<2x2xi32>\n"
-        f"%q = stablehlo.reshape %p : (tensor<2x2xi32>) -> tensor<4xi32>\n{HELD.replace('VALUE', '%q')}"
-    },
-    "behind a call": {
-        "BEHIND": f"%q = func.call @same(%s) : (tensor<4xi32>) -> tensor<4xi32>\n{HELD.replace('VALUE', '%q')}"
-    },
-    "behind a loop": {
-        "BEHIND": """%q = stablehlo.while(%v = %s) : tensor<4xi32>
+    "the function's result": {"RESULT": f"{{sdy.sharding = #sdy.sharding{SAYS}}}", "BEHIND": RETURNED},
+    "the scatter": {"ATTRIBUTE": f"{{sdy.sharding = #sdy.sharding_per_value<[{SAYS}]>}}", "BEHIND": RETURNED},
+    "behind a reshape": behind("""%p = stablehlo.reshape %s : (tensor<4xi32>) -> tensor<2x2xi32>
+    %q = stablehlo.reshape %p : (tensor<2x2xi32>) -> tensor<4xi32>"""),
+    "behind a call": behind("%q = func.call @same(%s) : (tensor<4xi32>) -> tensor<4xi32>"),
+    "behind a loop": behind("""%q = stablehlo.while(%v = %s) : tensor<4xi32>
       cond {
         %f = stablehlo.constant dense<false> : tensor<i1>
         stablehlo.return %f : tensor<i1>
       } do {
         stablehlo.return %v : tensor<4xi32>
-      }\n"""
-        + HELD.replace("VALUE", "%q")
-    },
+      }"""),
 }
 
 
@@ -176,13 +171,13 @@ def test_trap_50_what_says_unreduced_does_not_reach_what_was_lowered(place, rule
 def test_what_is_not_unreduced_is_not_held():
     """Nothing is added where no sharding says so, nor to a scatter whose sums another operation uses up."""
     doubled = "%q = stablehlo.add %s, %s : tensor<4xi32>\n" + HELD.replace("VALUE", "%q")
-    for texts in ({"BEHIND": "return %s : tensor<4xi32>"}, {"BEHIND": doubled}):
+    for texts in ({"BEHIND": RETURNED}, {"BEHIND": doubled}):
         assert not re.findall(OPEN, hl.lower(partial(**texts)).text)
 
 
 def test_unreduced_in_another_language_is_refused():
     """GSPMD has no constraint that says no more than that: such a scatter is an error, or kept on request."""
-    text = partial(ATTRIBUTE='{mhlo.sharding = "{unreduced}"}', BEHIND="return %s : tensor<4xi32>")
+    text = partial(ATTRIBUTE='{mhlo.sharding = "{unreduced}"}', BEHIND=RETURNED)
     with pytest.raises(hl.NotLoweredError) as error:
         hl.lower(text, name="m.mlir")
     assert str(error.value).splitlines() == [
@@ -277,29 +272,29 @@ COUPLED = """module attributes {mhlo.num_partitions = 8 : i32} {
 }"""
 
 
+EACH = {
+    "shardy": (
+        'sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"x"}]>, <@mesh, [{"y"}, {}]>]>',
+        *('<@mesh, [{}, {"x"}]>', '<@mesh, [{"y"}, {}]>'),
+    ),
+    "gspmd": (
+        'mhlo.sharding = "{{devices=[1,8]<=[8]}, {devices=[8,1]<=[2,4]T(1,0)}}"',
+        *('"{devices=[1,8]<=[8]}"', '"{devices=[8,1]<=[2,4]T(1,0)}"'),
+    ),
+    "gspmd, one for both": ('mhlo.sharding = "{replicated}"', '"{replicated}"', '"{replicated}"'),
+    "shardy in hlo": (
+        r'mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding_per_value<[<@mesh, [{}, {\22x\22}]>,'
+        r' <@mesh, [{\22y\22}, {}]>]>"}',
+        *(r"[<@mesh, [{}, {\22x\22}]>]>", r"[<@mesh, [{\22y\22}, {}]>]>"),
+    ),
+}
+
+
 @pytest.mark.parametrize("form", ["one operation", "loop"])
-@pytest.mark.parametrize(
-    ("attribute", "own"),
-    [
-        (
-            'sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"x"}]>, <@mesh, [{"y"}, {}]>]>',
-            ('<@mesh, [{}, {"x"}]>', '<@mesh, [{"y"}, {}]>'),
-        ),
-        (
-            'mhlo.sharding = "{{devices=[1,8]<=[8]}, {devices=[8,1]<=[2,4]T(1,0)}}"',
-            ('"{devices=[1,8]<=[8]}"', '"{devices=[8,1]<=[2,4]T(1,0)}"'),
-        ),
-        ('mhlo.sharding = "{replicated}"', ('"{replicated}"', '"{replicated}"')),
-        (
-            r'mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding_per_value<[<@mesh, [{}, {\22x\22}]>,'
-            r' <@mesh, [{\22y\22}, {}]>]>"}',
-            (r"[<@mesh, [{}, {\22x\22}]>]>", r"[<@mesh, [{\22y\22}, {}]>]>"),
-        ),
-    ],
-    ids=["shardy", "gspmd", "gspmd, one for both", "shardy in hlo"],
-)
-def test_each_result_of_a_variadic_scatter_gets_its_own_sharding(form, attribute, own):
+@pytest.mark.parametrize("language", EACH)
+def test_each_result_of_a_variadic_scatter_gets_its_own_sharding(form, language):
     """The list of shardings is taken apart: the first result's to the first value, the second's to the second."""
+    attribute, *own = EACH[language]
     module = COUPLED.replace("ATTRIBUTE", attribute)
     for name, value in FORMS[form][0].items():
         module = module.replace(name, value.removesuffix("xf32") if name == "UPDATES" else value)
