@@ -27,10 +27,7 @@ ZEROS = jnp.zeros(3, jnp.int32)
 
 @dataclass(frozen=True)
 class Case:
-    """A program of an index vector x, an index s and a mask m, or a module's text; what is asked for; its codes.
-
-    Those of `OP_PROGRAMS` are in what became of ops besides scatters.
-    """
+    """A program of an index vector x, an index s and a mask m, or a module's text; its codes; what is asked for."""
 
     program: object
     codes: tuple[Code, ...]

@@ -137,11 +137,7 @@ def arguments_of(specs, seed):
 
 
 def compare(call, lowered_call, specs, draw):
-    """Whether two calls give the same on two draws, in the same places, and the collectives of each.
-
-    Where they do not at XLA's default level, which contracts multiply-add by what is around it, they are asked again
-    at level 0.
-    """
+    """Whether two calls give the same, in the same places; their collectives; if not, once more at level 0."""
     lowerings = [jax.jit(f).lower(*specs) for f in (call, lowered_call)]
     compiled = [lowering.compile() for lowering in lowerings]
     equal, placed = same(compiled, specs, draw)

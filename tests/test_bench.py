@@ -142,8 +142,7 @@ def test_a_class_is_classified_as_it_says(name):
 
 
 def test_other_rules_are_candidates():
-    """`loop` has a while even where there is a better rule; a preferred rule is one more candidate, made by it alone,
-    and not where it does not apply or changes nothing."""
+    """`loop` has a while even where a rule is better; a preferred rule is one more candidate."""
     versions = {v.candidate: v for v in Prepared(SMALL["decode"]).versions}
     assert versions[LOOP].rules == ("while",)
     assert versions[LOWERED].text != versions[LOOP].text

@@ -53,8 +53,7 @@ def windows_of(record):
 @needs_corpus
 @pytest.mark.parametrize("path", PREFILL, ids=name)
 def test_prefill_modules_write_their_caches_by_runs_of_rows(path):
-    """Each run of rows that a prefill step writes into a KV cache becomes one shifted window, or two where negative
-    rows are moved up."""
+    """Each run of rows of a prefill step becomes one shifted window, or two where negative rows are moved up."""
     records = converted(path, lambda records: sum(map(windows_of, records)))
     caches = [record for record in records if record.rule in WINDOWS]
     assert {record.kind for record in caches} == {"insert_slice"}

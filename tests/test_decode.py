@@ -35,8 +35,7 @@ def ops(text, name):
 
 
 def test_every_cache_update_is_one_slice_update(lowered):
-    """Each cache update, two in a layer, is insert_slice and becomes one dynamic_update_slice; no loop is added; the
-    guard of an update is as large as the update, not as the cache."""
+    """Each update is one dynamic_update_slice without a loop; its guard is smaller than the cache."""
     assert [r.kind for r in lowered.records] == ["insert_slice"] * 2 * LAYERS
     assert ops(lowered.text, "scatter") == 0
     assert ops(lowered.text, "dynamic_update_slice") == 2 * LAYERS

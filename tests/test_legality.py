@@ -248,9 +248,7 @@ def ops_of(source):
 @pytest.mark.few(12)
 @pytest.mark.parametrize("path", [example.path for example in SCATTERS], ids=lambda path: path.stem)
 def test_no_form_is_refused_for_what_it_does_not_build(path):
-    """A target that takes just what the chosen forms become takes these forms; without one of these ops, it gets none
-    of them, and whatever it gets instead has no such op that the module did not have. Where both policies give the same
-    text, the first one shows it."""
+    """A target that takes just what forms become takes them; without one of these ops it gets others that lack it."""
     before, policies = ops_of(path), {}
     for lowered in (hl.lower(path, oob=oob) for oob in ("xla", "spec")):
         policies[lowered.text] = lowered

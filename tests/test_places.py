@@ -334,8 +334,7 @@ def test_a_function_that_a_custom_call_names():
 
 @POLICIES
 def test_donated_caches_stay_in_place_through_every_place(oob):
-    """Two donated caches that a function, a loop and a branch write are updated where they are: each aliases its
-    result, and the temporary memory is far smaller than one of them."""
+    """Caches that a function, a loop and a branch write alias their results, with temporaries far smaller than they."""
 
     @jax.jit
     def write_row(cache, pos, row):

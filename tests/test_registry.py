@@ -202,8 +202,7 @@ def test_every_other_rule_is_rejected_with_a_reason(registry, add):
 
 
 def test_a_rule_that_turned_out_not_to_do_is_no_candidate(registry, add):
-    """The next best one is chosen, and the reason stands among the rejections, behind the facts that do not fit; where
-    no other rule does, it is the lack of the nearest."""
+    """The next best one is chosen, and the reason is told behind facts that do not fit; or it is the nearest's lack."""
     add("loop")
     add("fast", size={SMALL})
     without = (("fast", Code.REFUSES_OPS("narrow", ("toy.fast",), None)),)
@@ -315,12 +314,7 @@ def test_lowers_is_a_decorator_that_gives_the_function_back(registry):
 
 
 def occurring_facts(told_apart):
-    """The combinations of facts that a scatter can have, as far as rules tell them apart.
-
-    Contradictions are left out: nothing is in bounds of what is not empty, something is dropped although all is inside,
-    a distance that is known of places that are not, a form for many windows of one. And linalg where it makes no
-    difference: only strides look at it.
-    """
+    """The combinations of facts that a scatter can have, without contradictions, as far as rules tell them apart."""
     needed = {"subset", "windows", "in_bounds", "drops", *told_apart}
     combiners = [Combiner.ASSIGN, Combiner.ADD, Combiner.NO_OP]
     windows = [w for w in Windows if w is not Windows.OUTSIDE]
@@ -362,8 +356,7 @@ class Sized(dict):
 
 
 def test_every_combination_that_occurs_has_one_most_specific_rule():
-    """For each combination of facts that can occur one rule is most specific; default_registry chooses it (of every
-    63rd combination it is asked), and each rule is the one of some."""
+    """Of the rules that fit, one is most specific, and chosen; each rule is so for some facts."""
     registry = default_registry()
     rules = registry.rules(SCATTER)
     domains = {fact: frozenset(values) for fact, values in ScatterFacts.domains.items()}
@@ -466,8 +459,7 @@ def test_no_rule_is_an_error_of_four_lines():
 
 
 def test_no_rule_of_ours_is_settled_by_a_third_one():
-    """Whichever rules a target turns out to refuse, one of those that are left is most specific: of two that fit the
-    same facts one always beats the other."""
+    """Of two rules that fit the same facts one beats the other, so one is most specific whichever a target refuses."""
     registry = default_registry()
     for kind in KINDS:
         domains = {fact: frozenset(values) for fact, values in kind.domains.items()}

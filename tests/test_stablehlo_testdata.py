@@ -171,8 +171,7 @@ def check_module(path: Path) -> None:
 @needs_corpus
 @pytest.mark.parametrize("path", sample(), ids=name)
 def test_a_sample_meets_its_expectation(path):
-    """Two modules of each form, over all combiners and element types, give what they expect, the indices constant or
-    an argument, under both policies."""
+    """Two modules of each form, over all combiners and element types, give what they expect under both policies."""
     check_module(path)
 
 

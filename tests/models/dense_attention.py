@@ -78,10 +78,7 @@ def write_tokens(pool, row, tokens, block_size):
 
 
 def tables_of(kind, batch, max_blocks, spare):
-    """A table [batch, max_blocks] of blocks that no two sequences share, in a pool that has `spare` blocks more.
-
-    Of "some_pairs" runs of two, three and one stay together; "at_the_end" has a pair in the last blocks of the pool.
-    """
+    """A table [batch, max_blocks] of blocks that no two sequences share, in a pool that has `spare` blocks more."""
     count = batch * max_blocks
     blocks = np.arange(count, dtype=np.int32) + (spare if kind == "at_the_end" else 0)
     generator = np.random.default_rng(7)
@@ -136,10 +133,7 @@ def pages_of(config, kind, lengths, starts, spare=3, clean=False):
 
 
 def inputs(config, kind, lengths, starts=None, **pages):
-    """Pages with the tokens before starts, and the arguments of `prefill` that add a chunk; padding is NaN.
-
-    Without starts the arguments of `decode`, that add the last token of each sequence.
-    """
+    """Pages with tokens before starts, and the arguments of `prefill`, without starts of `decode`; padding is NaN."""
     one = starts is None
     starts, size = ([max(0, n - 1) for n in lengths], 1) if one else (starts, config.chunk)
     pages = pages_of(config, kind, lengths, starts, **pages)
@@ -185,10 +179,7 @@ def are_kept(args, pools):
 
 
 def assert_right(step, config, kind, lengths, starts=None, more=(), **pages):
-    """Check a step: right to rounding, with NaN in all other pages, which it leaves as they are; returns the results.
-
-    `more` are arguments that an open export takes behind the others.
-    """
+    """Check a step: right to rounding, other pages, full of NaN, left alone; `more` is for open exports."""
     pages, args = inputs(config, kind, lengths, starts, **pages)
     out, *pools = step(*args, *more)
     assert excess(pages, args, out) <= 1, kind

@@ -167,8 +167,7 @@ def test_a_position_means_what_it_says():
 
 @pytest.mark.parametrize(("function", "count"), [("decode", 1), ("prefill", 4)])
 def test_the_argument_itself_indexes_the_cache(function, count):
-    """A scatter's indices are the int64 argument in another shape: not converted, not shifted, not clamped; no float
-    of the model becomes 64 bits wide, and exporting leaves JAX as it was."""
+    """A scatter's indices are the int64 argument in another shape; no float gets wide, JAX stays as it was."""
     text = text_of(f"index_copy.py:{function}", layers=1, prompt=4)
     [argument] = re.findall(rf"(%arg\d+): tensor<{count}xi64> loc\(\"cache_position\"", text)
     indices = re.findall(r'"stablehlo.scatter"\(%\w+, (%\w+), ', text)
@@ -196,8 +195,7 @@ def ragged_steps():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_ragged_step_is_a_step_of_each_sequence_alone(form):
-    """Logits and caches are those of each sequence at its own position; what stands behind that has no influence on
-    it, and what stands before it has."""
+    """Each sequence is stepped at its own position; what stands behind that has no influence on it."""
     caches, tokens, positions, alone = ragged_steps()
     step = jitted(getattr(ragged, form), TINY)
     logits, written = step(params(), caches, tokens, positions)
@@ -246,8 +244,7 @@ UNSHARDED = {
 
 @pytest.mark.parametrize("function", UNSHARDED)
 def test_an_export_is_for_devices_that_need_not_be_there(function):
-    """It is for eight devices whatever this machine has, and holds its caches in their places four times a layer. But
-    for places it is the export of the decoder that it is made of."""
+    """It is for eight devices, places its caches four times a layer, and is else the plain decoder."""
     texts = []
     for spread, axes in (("heads", '[{}, {"model"}, {}, {}]'), ("batch", '[{"model"}, {}, {}, {}]')):
         export = target_of(f"sharded_decode.py:{function}", spread=spread).export()

@@ -34,10 +34,7 @@ def size_of(heads=6, kv_heads=2, **fields):
     [(6, 2), (6, 6), (20, 1), *(pytest.param(*heads, marks=pytest.mark.sweep) for heads in ((6, 1), (20, 4)))],
 )
 def test_decode_is_dense_attention(heads, kv_heads, dtype):
-    """For any table, and sequences of no token, one, a block, a block and one, and all, a step is right to rounding.
-
-    All pages hold NaN where no token has been written, so nothing of them gets into a result.
-    """
+    """For any table and any lengths a step is right to rounding; NaN of unwritten places gets nowhere."""
     config = size_of(heads, kv_heads, dtype=dtype)
     for kind in KINDS:
         judge.assert_right(jitted(paged.decode, config), config, kind, LENGTHS)
@@ -113,11 +110,7 @@ def greedy(row, length, size, total):
 
 
 def test_plans_at_run_time_and_at_build_time():
-    """Pairs are taken from left to right, each used block is loaded once, and no load reaches past the pool. Of
-    sequences that use their whole tables the plan is made at build time, too; with one tier, of single blocks only.
-
-    Tables are of few blocks, so that many touch, some of which are not there, and some lengths are too long.
-    """
+    """Pairs are taken from left to right, used blocks loaded once, none past the pool; at build time, too."""
     generator = np.random.default_rng(0)
     table = generator.integers(-1, 9, size=(400, 6)).astype(np.int32)
     table[:200] = np.maximum.accumulate(generator.integers(0, 2, size=(200, 6)), axis=1) + np.arange(6)
@@ -136,8 +129,7 @@ def test_plans_at_run_time_and_at_build_time():
 
 
 def test_a_plan_has_only_what_it_needs():
-    """Blocks that all touch in pairs are loaded in pairs alone, blocks that never touch one by one; with references, a
-    block whose count is zero is no load, and so no half of a pair."""
+    """Blocks that touch are loaded in pairs, others alone; with references, one of count 0 is no load."""
     forms = [
         [tier.form for tier in plans.plan_tiers(np.array([row], np.int32), jnp.array([12]), 3, 9).tiers]
         for row in ([0, 1, 4, 5], [5, 4, 1, 0], [0, 1, 2, 4])
@@ -150,8 +142,7 @@ def test_a_plan_has_only_what_it_needs():
 
 @pytest.mark.parametrize("kind", KINDS[:3])
 def test_one_tier_and_two_and_a_constant_table_give_the_same(kind):
-    """Both ways are within the bound of dense attention, and only the order of sums tells them apart. A table that is
-    planned while tracing gives the longest lengths bit for bit, and others too, though it pairs unused blocks."""
+    """All are within the bound; a table planned while tracing gives the longest lengths bit for bit."""
     one, two, constant = size_of(tiers=1), size_of(), size_of(table=kind)
     first, second = (judge.assert_right(jitted(paged.decode, config), config, kind, LENGTHS) for config in (one, two))
     np.testing.assert_allclose(first, second, rtol=0, atol=2e-6)
@@ -179,8 +170,7 @@ WRITES = {  # the pool, where to write, what to write, and which places of the p
 
 @pytest.mark.parametrize("name", WRITES)
 def test_what_is_outside_the_pool_is_dropped(name):
-    """A negative slot is not counted from the end, and one past the pool is not moved into it; of a block and an offset
-    each is checked: an offset of a whole block does not land in the next one. A page is dropped whole."""
+    """A negative slot is not counted from the end, one past the pool not moved into it; offsets are checked."""
     shape, places, count, landing = WRITES[name]
     generator = np.random.default_rng(0)
     pool = judge.poison(generator, shape, np.float32)

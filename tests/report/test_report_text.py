@@ -20,9 +20,7 @@ def lines_with(text, word):
 
 
 def test_a_report_of_a_module(decode):
-    """File, ops, scatters, target, policy, verification and times stand on the first line; scatters that differ only in
-    number and place share a line; below stand the counts. An explanation has each fact with its chain, why the rule was
-    chosen, and each other rule with its reason."""
+    """What was done, a line for alike scatters, and counts; an explanation has facts and reasons."""
     assert render_text([decode], explain=(1, 4)) == Path(__file__).with_name("decode.txt").read_text()
 
 
