@@ -90,6 +90,7 @@ NO_FOLDER = "no/such/out.mlir: the folder no/such does not exist\n  next:    mak
         ("verify - -", "", []),
         ("report - -", "", []),
         ("convert decode.mlir -o - --report -", "", []),
+        ("report a.mlir b.mlir -o r.txt", "", ["a.mlir: no such file", "b.mlir: no such file"]),
         # scatters that are not there
         ("report decode.mlir --explain 2", "", ["there is no scatter 2 to explain", "the only scatter is number 1"]),
         ("convert decode.mlir -o out.mlir --only nowhere.py:*", "", ["nowhere.py:*"]),

@@ -52,16 +52,19 @@ def test_numbers_that_say_nothing_are_refused(refused, line, wrong):
 def test_help_is_a_command_and_an_option(command, name):
     """`help CMD` prints what `CMD --help` prints."""
     assert command("help", name) == command(name, "--help")
+    assert command("help", name).code == 0
 
 
 def test_help_and_version(command):
-    """Help lists all commands, and is shown, on standard error, of an empty line; -V is --version."""
+    """Help lists all commands and exit codes, and is shown, on standard error, of an empty line; -V is --version."""
     done = command("help")
     assert done == command("--help")
+    assert (done.code, "exit codes:" in done.out) == (0, True)
     assert all(f"    {one.name} " in done.out for one in COMMANDS)
     empty = command()
     assert (empty.code, empty.out, empty.err) == (2, "", done.out)
     assert command("-V") == command("--version")
+    assert command("-V").out.startswith("hlo-lower ")
     assert "did you mean" not in command("xyzzy").err
 
 
