@@ -7,6 +7,7 @@ import sys
 from itertools import permutations
 
 import pytest
+from decode_module import POINT
 
 import hlo_lower as hl
 from hlo_lower.lowering import kinds
@@ -27,16 +28,6 @@ rules = RuleList()
 )
 def scatter_to_NAME(op):
     return one_window(op)
-"""
-MODULE = """
-func.func public @main(%o: tensor<8xi32>, %i: tensor<1xi32>, %u: tensor<i32>) -> tensor<8xi32> {
-  %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
-    scatter_dims_to_operand_dims = [0]>}> ({
-  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
-    stablehlo.return %b : tensor<i32>
-  }) : (tensor<8xi32>, tensor<1xi32>, tensor<i32>) -> tensor<8xi32>
-  return %r : tensor<8xi32>
-}
 """
 
 
@@ -80,18 +71,18 @@ def test_rules_of_a_distribution_are_used(install):
     install("npu-rules", RULES.replace("NAME", "own_write"))
     place = "site/npu_rules_rules.py:6 (npu-rules 1.2, entry point mine)"
     assert [row.place for row in hl.rules() if row.name == "own_write"] == [place]
-    [record] = hl.classify(hl.read(MODULE))
+    [record] = hl.classify(hl.read(POINT))
     assert record.rule == "own_write"
     assert (record.form, record.why["place"]) == ("a write of my own", place)
-    lowered = hl.lower(MODULE)
+    lowered = hl.lower(POINT)
     assert lowered.records[0].rule == "own_write"
-    assert hl.verify(MODULE, lowered).ok
+    assert hl.verify(POINT, lowered).ok
 
 
 def test_without_plugins(install, monkeypatch):
     """An environment variable leaves all of them out, and a registry that is given takes their place."""
     install("npu-rules", RULES.replace("NAME", "own_write"))
-    [record] = hl.classify(hl.read(MODULE), registry=kinds.registry_with(()))
+    [record] = hl.classify(hl.read(POINT), registry=kinds.registry_with(()))
     assert record.rule == "guarded_dynamic_update_slice"
     monkeypatch.setenv(kinds.WITHOUT, "1")
     assert "own_write" not in [row.name for row in hl.rules()]
@@ -142,7 +133,7 @@ def test_a_plugin_that_cannot_be_used_is_an_error(install, what):
     told = refused()
     assert told.startswith("npu-rules 1.2, entry point mine of hlo_lower.rules: the plug-in cannot be used: ")
     assert says in told
-    assert refused(lambda: hl.lower(MODULE)) == told
+    assert refused(lambda: hl.lower(POINT)) == told
 
 
 def test_two_plugins_that_contradict_each_other(install):
@@ -168,7 +159,7 @@ def test_a_plugin_that_contradicts_the_built_in_rules(install):
 def test_the_command_line_uses_plugins(install, tmp_path):
     """`rules` shows them, `convert` uses them, and an error in one is a message and exit code 2, without output."""
     site = install("npu-rules", RULES.replace("NAME", "own_write"))
-    (tmp_path / "m.mlir").write_text(MODULE)
+    (tmp_path / "m.mlir").write_text(POINT)
 
     def run(*argv, **env):
         path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
