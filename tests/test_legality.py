@@ -270,21 +270,20 @@ def add(cache, row, place):
 CACHE, ROW = jnp.zeros((64, 4)), jnp.ones(4)
 
 
-def test_a_target_without_pad_takes_what_pads_nothing():
-    """`x.at[i].add(v)` is one window that is dropped whole: nothing of it is padded."""
-    exported = hl.export(add, CACHE, ROW, jnp.int32(3))
-    [record] = hl.lower(exported, target=npu(refused={SCATTER: "", "stablehlo.pad": "no"})).records
-    assert record.rule == hl.lower(exported).records[0].rule == "guarded_updated_slice"
-
-
-@pytest.mark.parametrize(("few", "rule"), [(1, "while"), (64, "unrolled")])
-def test_a_target_without_iota_keeps_the_forms_without_one(few, rule):
-    """Ops for each window, and the loop, build an iota only where elements are dropped one by one."""
-    exported = hl.export(add, CACHE, jnp.ones((6, 4)), jnp.zeros(6, jnp.int32))
-    target = npu(refused={SCATTER: "", "stablehlo.iota": "no"})
-    lowered = hl.lower(exported, target=target, prefer=(f"few_windows={few}",))
-    assert [record.rule for record in lowered.records] == [rule]
-    assert "stablehlo.iota" not in ops_of(lowered.graph)
+@pytest.mark.parametrize(
+    ("op", "rows", "rule", "options"),
+    [
+        ("pad", (), "guarded_updated_slice", {}),  # one window that is dropped whole: nothing of it is padded
+        ("iota", (6,), "while", {"prefer": ("few_windows=1",)}),  # of windows only where elements are dropped
+        ("iota", (6,), "unrolled", {"prefer": ("few_windows=64",)}),
+    ],
+)
+def test_a_target_without_an_op_keeps_the_forms_without_it(op, rows, rule, options):
+    """`x.at[i].add(v)` is lowered by the same rule, whether the target has what other forms of it build or not."""
+    exported = hl.export(add, CACHE, jnp.ones((*rows, 4)), jnp.zeros(rows, jnp.int32))
+    lowered = hl.lower(exported, target=npu(refused={SCATTER: "", f"stablehlo.{op}": "no"}), **options)
+    assert lowered.records[0].rule == hl.lower(exported, **options).records[0].rule == rule
+    assert f"stablehlo.{op}" not in ops_of(lowered.graph)
 
 
 def test_a_failure_is_remembered_for_twins():
