@@ -41,9 +41,6 @@ def run(folder, argv, **env):
     return subprocess.run(command, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, check=False)
 
 
-# --- the command --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.sweep
 def test_the_command_measures_every_table_and_says_what_it_did_not(tmp_path):
     """At small sizes all tables but IREE's are printed and written, each candidate with its rounds and its memory."""
@@ -101,9 +98,6 @@ def test_a_mistake_is_told_before_anything_is_measured(tmp_path, argv, told):
     assert list(tmp_path.iterdir()) == []
 
 
-# --- timing -------------------------------------------------------------------------------------------------------
-
-
 def test_candidates_take_turns():
     """The order of the candidates turns from round to round."""
     calls = []
@@ -116,14 +110,10 @@ def test_a_slow_candidate_has_fewer_rounds_and_a_quick_one_more_calls():
     """Rounds are what fits the budget, and a candidate over it by itself is called once."""
     calls = {"quick": lambda: None, "slow": lambda: time.sleep(0.02), "over": lambda: time.sleep(0.2)}
     timings = interleave(calls, 9, budget=0.1, sample=0.001)
-    assert (timings["quick"].rounds, timings["quick"].calls > 1) == (9, True)
-    assert 1 <= timings["slow"].rounds <= 5
-    assert timings["slow"].calls == 1
-    assert timings["over"].rounds == 1
-    assert timings["over"].median >= 0.2
-
-
-# --- the suite and its versions -----------------------------------------------------------------------------------
+    quick, slow, over = timings.values()
+    assert (quick.rounds, quick.calls > 1) == (9, True)
+    assert (1 <= slow.rounds <= 5, slow.calls) == (True, 1)
+    assert (over.rounds, over.median >= 0.2) == (1, True)
 
 
 @pytest.mark.few(4)
@@ -162,15 +152,11 @@ def test_native_gives_what_numpy_gives():
     assert not inside.all()
     expected[expert[inside], slot[inside]] = np.repeat(x, SCALES["small"].top_k, axis=0)[inside]
     np.testing.assert_array_equal(expected, dispatch.reference)
-
     tokens, gradient = embedding.arguments
     expected = np.zeros_like(embedding.reference)
     np.add.at(expected, tokens, gradient)
     assert len(set(tokens.tolist())) < tokens.size
     np.testing.assert_array_equal(expected, embedding.reference)
-
-
-# --- what is wrong is not timed -----------------------------------------------------------------------------------
 
 
 def in_a_wrong_version(prepared):
@@ -220,22 +206,14 @@ def test_only_sums_in_any_order_have_a_tolerance(name, candidate, ordered, found
 
 
 def test_an_equal_module_is_not_measured_twice():
-    """The entry of a version with an earlier one's module repeats its figures and says so."""
+    """A later version's entry repeats its figures and says so; a figure that was not measured is none, as its ratio."""
     first = Entry(LOWERED, ("while",), Timing((1.0, 3.0), 2), 0.5, 64)
     again = repeated(Version(LOOP, "", ("while",), (), LOWERED), [first])
-    assert (again.timing, again.memory) == (first.timing, 64)
-    assert again.note == "same module as lowered"
-
-
-def test_figures_that_were_not_measured_are_none():
-    """A ratio needs both of its figures."""
+    assert (again.timing, again.memory, again.note) == (first.timing, 64, "same module as lowered")
     outcome = Outcome(SMALL["decode"], "X", (Entry(NATIVE, note="refused: x"), Entry(LOOP, (), Timing((2.0,), 1))))
-    assert outcome.ratio(LOOP) is None
-    assert outcome.ratio(LOOP, LOOP) == 1
+    assert (outcome.ratio(LOOP), outcome.ratio(LOOP, LOOP)) == (None, 1)
     assert outcome.figures()["candidates"][0]["seconds_per_call"] is None
 
-
-# --- IREE ---------------------------------------------------------------------------------------------------------
 
 STAND_IN = """\
 import json, os, pathlib, signal, sys, time
@@ -290,9 +268,6 @@ def test_litert_runs_a_class():
     assert lowered.timing is not None, lowered.note
     assert (lowered.timing.rounds, lowered.memory) == (7, None)
     assert outcome.entry(LOOP).note.startswith("refused: ")
-
-
-# --- regret and costs ---------------------------------------------------------------------------------------------
 
 
 def test_regret_is_among_forms_that_are_lowered():
@@ -362,9 +337,6 @@ def test_each_form_of_a_scatter_has_a_rule():
     assert {"many", "inversion", "reduction", "own_scatter", "few_windows", "short_axis"} <= forms
     assert len({case.name.split(" ", 1)[1] for case in family(3, 8)}) == 4
     assert [case.size for case in family(3, 8)] == [case.size for case in family(3, 9)][:8]
-
-
-# --- growth -------------------------------------------------------------------------------------------------------
 
 
 def test_the_synthetic_module_has_the_size_that_was_asked_for():

@@ -56,9 +56,6 @@ def anchors_of(text):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-# --- the README ---
-
-
 def test_the_readme_is_a_page():
     """At most 10 kB."""
     assert len(README.encode()) <= 10_000
@@ -98,9 +95,6 @@ def test_a_table_is_what_the_command_prints(table, capsys):
     assert main([table, "--format", "markdown"]) == 0
     _, _, told = PAGES[f"docs/{table}.md"].partition(f"<!-- {table}")
     assert told.partition("-->")[2].strip() == capsys.readouterr().out.strip()
-
-
-# --- every page ---
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -160,9 +154,6 @@ def test_excerpts_are_those_of_the_files(page):
     assert len(paths) == len(excerpts)
     for path, excerpt in zip(paths, excerpts, strict=True):
         assert excerpt in (ROOT / path).read_text()
-
-
-# --- single pages ---
 
 
 def test_every_trap_that_is_cited_is_explained():

@@ -1,6 +1,7 @@
 """hlo_lower.ir.export: functions of files and modules, settings, symbolic shapes, locations, and what it refuses."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,9 +80,6 @@ def _refusal(spec, **settings):
     return str(caught.value)
 
 
-# --- exporting --------------------------------------------------------------------------------------------------
-
-
 def test_export_computes_what_the_function_computes():
     """An exported function called with arrays gives the function's result."""
     exported = export(lambda x, i: x.at[i].set(7.0), _shape(3), jax.ShapeDtypeStruct((), jnp.int32))
@@ -146,12 +144,6 @@ def test_wrong_shapes_are_refused():
     assert str(caught.value).startswith(expected)
 
 
-def test_a_spec_of_64_bits_is_refused_where_jax_would_narrow_it():
-    """An int64 spec with 64-bit types off is an error, not an int32 argument."""
-    with pytest.raises(InputError, match=r"an argument is int64\[3\], and JAX runs with 64-bit types off"):
-        export(lambda x: x, jax.ShapeDtypeStruct((3,), np.int64))
-
-
 WIDE = """\
 import jax, jax.numpy as jnp
 
@@ -165,16 +157,15 @@ EXPORTS = {"take": {"args": ARGS, "x64": True}, "narrow": {"args": ARGS}}
 
 
 def test_an_entry_says_that_64_bit_types_are_on(folder):
-    """With "x64" in its entry a function is traced with 64-bit types, and JAX is as before afterwards."""
+    """With "x64" in its entry a function is traced with 64-bit types, and JAX is as before; else they are refused."""
+    with pytest.raises(InputError, match=r"an argument is int64\[3\], and JAX runs with 64-bit types off"):
+        export(lambda x: x, jax.ShapeDtypeStruct((3,), np.int64))
     (folder / "wide.py").write_text(WIDE)
     exported = load_function("wide.py:take").export()
     assert [str(aval.dtype) for aval in (*exported.in_avals, *exported.out_avals)] == ["float32", "int64"] * 2
     assert jnp.arange(2).dtype == jnp.int32
     with pytest.raises(InputError, match=r'put "x64": True in its entry of EXPORTS'):
         load_function("wide.py:narrow").export()
-
-
-# --- locations --------------------------------------------------------------------------------------------------
 
 
 def test_locations_are_seen_from_the_current_folder(folder, monkeypatch):
@@ -190,24 +181,12 @@ def test_locations_are_seen_from_the_current_folder(folder, monkeypatch):
     assert str(folder) not in text + elsewhere
 
 
-def test_export_leaves_the_settings_of_jax_and_python_as_they_were(folder):
-    """Neither JAX's options nor Python's import path change."""
-    options = ("jax_include_full_tracebacks_in_locations", "jax_hlo_source_file_canonicalization_regex")
-    before = [getattr(jax.config, option) for option in options], list(sys.path)
-    load_function("package/model.py:step").export()
-    with pytest.raises(InputError):
-        load_function("package/model.py:broken").export()
-    assert before == ([getattr(jax.config, option) for option in options], list(sys.path))
-
-
-def test_two_exports_are_byte_identical(folder):
-    """The same function exports to the same text again, in this process and in another one on another path."""
+def test_two_exports_are_byte_identical(folder, monkeypatch):
+    """The same text comes again from the file, from its module, and in another process on another path."""
     first = exported_text(load_function("package/model.py:step").export())
     assert first == exported_text(load_function("package/model.py:step").export())
     moved = folder / "moved"
-    (moved / "package").mkdir(parents=True)
-    for name in ("model.py", "helper.py"):
-        (moved / "package" / name).write_text((folder / "package" / name).read_text())
+    shutil.copytree(folder / "package", moved / "package")
     program = (
         "from hlo_lower.ir.export.load import load_function\nfrom hlo_lower.ir.export.trace import exported_text\n"
         "print(end=exported_text(load_function('package/model.py:step').export()))"
@@ -215,16 +194,8 @@ def test_two_exports_are_byte_identical(folder):
     how = {"cwd": moved, "env": {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}, "text": True}
     other = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, **how)
     assert first == other.stdout
-
-
-# --- files, modules and settings --------------------------------------------------------------------------------
-
-
-def test_a_function_of_a_file_and_of_a_module_are_the_same(folder, monkeypatch):
-    """`FILE.py:fn` and `pkg.mod:fn` export the same text."""
     monkeypatch.syspath_prepend(str(folder / "package"))
-    by_file = exported_text(load_function("package/model.py:step").export())
-    assert by_file == exported_text(load_function("package.model:step").export())
+    assert first == exported_text(load_function("package.model:step").export())
 
 
 def test_settings_replace_fields_of_the_config(folder):
@@ -320,10 +291,14 @@ def test_a_setting_that_does_not_fit_is_refused(folder, setting, says):
 
 
 def test_a_function_that_fails_while_it_is_traced_is_refused(folder):
-    """The message has the user's line, the exception and the arguments, and the exception is its cause."""
+    """The message has the user's line and the arguments; JAX's options and Python's import path are as before."""
+    options = ("jax_include_full_tracebacks_in_locations", "jax_hlo_source_file_canonicalization_regex")
+    before = [getattr(jax.config, option) for option in options], list(sys.path)
+    load_function("package/model.py:step").export()
     with pytest.raises(InputError) as caught:
         load_function("package/model.py:broken").export()
     lines = str(caught.value).splitlines()
     assert lines[0].startswith("package/model.py:27: tracing broken failed: AttributeError: ")
     assert lines[1] == "  facts:   arguments float32[3]"
     assert isinstance(caught.value.__cause__, AttributeError)
+    assert before == ([getattr(jax.config, option) for option in options], list(sys.path))

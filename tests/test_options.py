@@ -109,9 +109,6 @@ def test_options_of_nothing_are_the_defaults():
     assert options_of(None, {"oob": "spec"}, hl.Options("iree")) == hl.Options("iree", oob="spec")
 
 
-# --- what a REPL and a notebook show ---
-
-
 REPRS = {
     "Options()": ("Options(target='stablehlo')"),
     "Options('iree', only='a', trust_flags=True)": "Options(target='iree', trust_flags=True, only=('a',))",

@@ -222,9 +222,6 @@ def test_lowers_is_a_decorator_that_gives_the_function_back():
     assert ("paint_to_nothing", function, "size=small") == (rule.name, rule.lowering, rule.classes())
 
 
-# --- the built-in rules ---
-
-
 def occurring_facts(told_apart):
     """The combinations of facts that a scatter can have, without contradictions, as far as rules tell them apart."""
     needed = {"subset", "windows", "in_bounds", "drops", *told_apart}

@@ -57,9 +57,6 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-# --- export and convert ---
-
-
 def test_the_main_job(model, folder, command):
     """A function is exported, reported, converted and verified; no scatter is left."""
     assert command("export tiny.py:step -o step.mlir").code == 0
@@ -163,9 +160,6 @@ def test_a_scatter_without_lowering(folder, command):
     assert (kept.code, kept.err) == (3, "1 of 1 scatter kept for want of a lowering\n")
     assert "1 scatter -> 1" in kept.out
     assert "stablehlo.scatter" in (folder / "out.mlir").read_text()
-
-
-# --- no partial output ---
 
 
 def of_region(status, **more):
@@ -282,9 +276,6 @@ def test_a_new_output_follows_the_umask(folder, command):
     assert stat.S_IMODE((folder / "out.mlir").stat().st_mode) == 0o640
 
 
-# --- report ---
-
-
 def test_report_of_several_files_goes_on_after_a_bad_one(folder, command):
     """An unreadable module is a row with its reason; the others are told; the exit code is 2."""
     (folder / "models").mkdir()
@@ -327,9 +318,6 @@ def test_report_explains_and_fails_on_a_kind(command):
         assert word in result.out
     assert command("report decode.mlir --fail-on insert_slice").code == 3
     assert command("report decode.mlir --fail-on general --fail-on reduction_add").code == 0
-
-
-# --- rules, and the program itself ---
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
