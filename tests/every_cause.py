@@ -346,14 +346,11 @@ CASES = {
 }
 
 
-def records_of(case):
-    """The records of a program: classified, or lowered where that is asked for."""
-    return told_of(case)[0]
-
-
-def told_of(case):
-    """The records of a program, and what became of its other ops."""
-    if case.how == NAMED:
+@cache
+def told_of(name):
+    """The records of a program, and what became of its other ops, found once."""
+    case = CASES[name]
+    if case.how in (NAMED, CANONICALIZED):
         return (), ()
     how = dict(case.how)
     if how.pop("lowered", False):
@@ -373,7 +370,7 @@ def causes_of(name):
         with pytest.raises(NotCanonicalError) as error:
             canonicalize(graph.scatters[0])
         return (error.value.cause,)
-    records, changes = told_of(case)
+    records, changes = told_of(name)
     found = [change.why for change in changes]
     found += [cause for record in records for fact in record.facts for cause in fact.evidence]
     found += [reason for record in records for other in record.why_not for reason in other.reasons]

@@ -95,20 +95,13 @@ def tables_of(kind, batch, max_blocks, spare):
 
 @dataclass
 class Pages:
-    """Sequences in poisoned pages: tokens by sequence, the pools that hold those before `starts`, and the table.
+    """Sequences in poisoned pages: tokens by sequence, the pools that hold those before `starts`, and the table."""
 
-    Attributes:
-      table: [batch, max_blocks], entries behind a sequence's last block made unusable.
-      lengths: [batch], tokens with the new ones.
-      keys: by sequence [length, kv_heads, dim]; so `values`.
-      k_pool: [rows, kv_heads, dim], the tokens before starts in it, NaN elsewhere; so `v_pool`.
-    """
-
-    table: np.ndarray
-    lengths: np.ndarray
-    keys: list
+    table: np.ndarray  # [batch, max_blocks], entries behind a sequence's last block made unusable
+    lengths: np.ndarray  # [batch], tokens with the new ones
+    keys: list  # by sequence [length, kv_heads, dim]
     values: list
-    k_pool: np.ndarray
+    k_pool: np.ndarray  # [rows, kv_heads, dim], the tokens before starts in it, NaN elsewhere
     v_pool: np.ndarray
 
 
@@ -119,17 +112,14 @@ def pages_of(config, kind, lengths, starts, spare=3, clean=False):
     size, heads, dim = config.block_size, config.kv_heads, config.head_dim
     table = tables_of(kind, len(lengths), config.max_blocks, spare)
     shape = ((len(lengths) * config.max_blocks + spare) * size, heads, dim)
-    made = [
-        [generator.normal(size=(length, heads, dim)).astype(dtype) for length in lengths]  # keys, then values
-        for _ in range(2)
-    ]
+    keys, values = ([generator.normal(size=(n, heads, dim)).astype(dtype) for n in lengths] for _ in range(2))
     pools = [np.ones(shape, dtype) if clean else poison(generator, shape, dtype) for _ in range(2)]
-    for pool, tokens in zip(pools, made, strict=True):
+    for pool, tokens in zip(pools, (keys, values), strict=True):
         for row, sequence, start in zip(table, tokens, starts, strict=True):
             write_tokens(pool, row, sequence[:start], size)
     for row, length in zip(table, lengths, strict=True):
         row[-(-length // size) :] = -1
-    return Pages(table, np.array(lengths, np.int32), *made, *pools)
+    return Pages(table, np.array(lengths, np.int32), keys, values, *pools)
 
 
 def inputs(config, kind, lengths, starts=None, **pages):

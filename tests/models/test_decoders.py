@@ -97,7 +97,7 @@ def test_rotary_scores_depend_on_the_distance_alone():
 
     def score(query_at, key_at):
         return jnp.vdot(
-            *(llama.rotate(x, *llama.rotary(jnp.array([at]), TINY)) for x, at in ((q, query_at), (k, key_at)))
+            *(llama.rotate(x, *llama.rotary(jnp.array([n]), TINY)) for x, n in ((q, query_at), (k, key_at)))
         )
 
     np.testing.assert_allclose(score(3, 1), score(9, 7), rtol=1e-4)
@@ -211,11 +211,7 @@ def test_a_ragged_step_is_a_step_of_each_sequence_alone(form):
 
 @pytest.mark.parametrize(
     ("write", "landing"),
-    [
-        ("write_vmap_slice", [2, 6, 6, 0, 6]),
-        ("write_vmap_set", [2, 6, None, None, 6]),
-        ("write_rows", [2, 6, None, None, 6]),
-    ],
+    [("write_vmap_slice", [2, 6, 6, 0, 6]), *((f"write_{how}", [2, 6, None, None, 6]) for how in ("vmap_set", "rows"))],
 )
 def test_where_a_row_lands(write, landing):
     """A negative position counts from the end; one still outside goes to the nearest row or is dropped, by form."""
@@ -235,11 +231,8 @@ def test_a_vmapped_write_has_batching_dims():
     assert batched == ["decode_vmap_slice", "decode_vmap_set"]
 
 
-UNSHARDED = {
-    "decode": "llama.py:decode",
-    "decode_rows": "ragged_decode.py:decode_vmap_set",
-    "prefill": "llama.py:prefill",
-}
+VMAP_SET = "ragged_decode.py:decode_vmap_set"
+UNSHARDED = {"decode": "llama.py:decode", "decode_rows": VMAP_SET, "prefill": "llama.py:prefill"}
 
 
 @pytest.mark.parametrize("function", UNSHARDED)

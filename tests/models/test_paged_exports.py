@@ -70,14 +70,10 @@ def are_verified(name, result, **how):
     assert verdict.ok, "\n".join(verdict.lines())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "write_blocks",
-        "write_pages",
-        *(pytest.param(n, marks=SWEPT) for n in ("decode", "decode_open", "write_page_slots")),
-    ],
-)
+VERIFIED = ["write_blocks", "write_pages", *swept(["decode"], ["decode_open"], ["write_page_slots"])]
+
+
+@pytest.mark.parametrize("name", VERIFIED)
 def test_each_write_verifies(name):
     """Every scatter of an export is proved in all regimes of its indices: negative, past the end, repeated."""
     are_verified(name, lowered(name), level="regions")
@@ -239,16 +235,7 @@ def on_iree(name, target):
 
 @pytest.mark.sweep
 @ON_IREE
-@pytest.mark.parametrize(
-    ("name", "target"),
-    [
-        ("decode", "iree"),
-        *(
-            pytest.param(n, t, marks=SWEPT)
-            for n, t in (("decode", "linalg"), ("prefill", "linalg"), ("prefill", "iree"))
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "target"), [*product(("decode", "prefill"), ("iree", "linalg"))])
 def test_a_step_on_iree_is_dense_attention(name, target):
     """Pages of others hold NaN of many bits: they come out as they were, and nothing of them reaches a result."""
     kind, starts = {"decode": ("some_pairs", None), "prefill": ("shuffled", (0, 0, 2, 12))}[name]
