@@ -115,8 +115,11 @@ def check_expectation(text: str, arguments: list[np.ndarray], rounds: bool, told
     assert found is None or within, f"{told}: {found}"
 
 
-def check_module(path: Path) -> None:
-    """Convert both forms of a module under both policies, and run what comes out."""
+@pytest.mark.few(12)
+@needs_corpus
+@pytest.mark.parametrize("path", STATIC, ids=name)
+def test_every_module_meets_its_expectation(path):
+    """Each module gives what it expects, the indices constant or an argument, under both policies."""
     source = path.read_text()
     moved, indices = with_index_argument(source)
     rounds = combiner_of(source) in ROUNDS
@@ -129,14 +132,6 @@ def check_module(path: Path) -> None:
             if lowered != known:  # most are the same under both
                 check_expectation(lowered, arguments, rounds, f"{form}, oob={oob}")
             known = lowered
-
-
-@pytest.mark.few(10)
-@needs_corpus
-@pytest.mark.parametrize("path", STATIC, ids=name)
-def test_every_module_meets_its_expectation(path):
-    """Each static module gives what it expects, the indices constant or an argument, under both policies."""
-    check_module(path)
 
 
 @needs_corpus

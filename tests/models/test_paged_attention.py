@@ -214,37 +214,30 @@ def test_loops_do_nothing_twice():
             moving |= {id(variable) for variable in equation.outvars}
 
 
-def without_rescale(running, largest, total, mixed):
-    """An online update that keeps sums of different maxima as they are."""
-    return kernels.Running(jnp.maximum(running.largest, largest), running.total + total, running.mixed + mixed)
-
-
-def without_mask(scores, seen, right=kernels.softmax_prepare):
-    """A softmax that sees the rest of the last block."""
-    return right(scores, jnp.ones_like(seen))
-
-
-def without_own_values(p, values, owned, right=kernels.pv):
-    """A product that takes a weight of zero to be enough."""
-    return right(p, values, jnp.ones_like(owned))
-
-
-def first_page_twice(form, pool, block, block_size, right=kernels.Form.load):
-    """A two-block load that reads its first page again for the second."""
-    return jnp.concatenate([right(kernels.ONE_BLOCK, pool, block, block_size)] * form.blocks)
-
-
-def one_page_late(form, pool, block, block_size, right=kernels.Form.load):
-    """A load that a pair at the end of the pool moves back."""
-    return right(form, pool, block + 1, block_size)
-
-
+UNMASKED, UNOWNED, LOADED = kernels.softmax_prepare, kernels.pv, kernels.Form.load
 WRONG = {
-    without_rescale: (kernels, "online_update"),
-    without_mask: (kernels, "softmax_prepare"),
-    without_own_values: (kernels, "pv"),
-    first_page_twice: (kernels.Form, "load"),
-    one_page_late: (kernels.Form, "load"),
+    "sums of different maxima are kept as they are": (
+        *(kernels, "online_update"),
+        lambda was, top, total, mixed: kernels.Running(
+            jnp.maximum(was.largest, top), was.total + total, was.mixed + mixed
+        ),
+    ),
+    "the rest of the last block is seen": (
+        *(kernels, "softmax_prepare"),
+        lambda scores, seen: UNMASKED(scores, jnp.ones_like(seen)),
+    ),
+    "a weight of zero is taken to be enough": (
+        *(kernels, "pv"),
+        lambda p, values, owned: UNOWNED(p, values, jnp.ones_like(owned)),
+    ),
+    "a load of two blocks reads its first page again": (
+        *(kernels.Form, "load"),
+        lambda form, pool, block, size: jnp.concatenate([LOADED(kernels.ONE_BLOCK, pool, block, size)] * form.blocks),
+    ),
+    "a pair at the end of the pool is moved back": (
+        *(kernels.Form, "load"),
+        lambda form, pool, block, size: LOADED(form, pool, block + 1, size),
+    ),
 }
 
 
@@ -254,8 +247,8 @@ WRONG = {
 def test_a_wrong_kernel_is_caught(wrong, dtype, monkeypatch):
     """The bound is small enough to tell: a kernel with one mistake is far outside of it."""
     config = size_of(dtype=dtype)
-    monkeypatch.setattr(*WRONG[wrong], wrong)
+    monkeypatch.setattr(*WRONG[wrong])
     step = jax.jit(partial(paged.decode, config=config), compiler_options=QUICKLY)
-    for clean in (False, True)[: 1 + (wrong is without_mask)]:  # NaN aside
+    for clean in (False, True)[: 1 + (wrong == "the rest of the last block is seen")]:  # NaN aside
         pages, args = judge.inputs(config, "contiguous", LENGTHS, clean=clean)
         assert judge.excess(pages, args, step(*args)[0]) > 2
