@@ -270,12 +270,13 @@ def test_every_combination_that_occurs_has_one_most_specific_rule():
     rules = registry.rules(SCATTER)
     domains = {fact: frozenset(values) for fact, values in ScatterFacts.domains.items()}
     beaten_by = {rule.name: [o.name for o in rules if o.beats(rule, domains)] for rule in rules}
+    of_subset = {subset: [r for r in rules if subset in r.constraints.get("subset", Subset)] for subset in Subset}
     reached = set()
     for number, named in enumerate(occurring_facts({fact for rule in rules for fact in rule.constraints})):
         facts = Sized(named, number)
         fitting = {
             rule.name: rule
-            for rule in rules
+            for rule in of_subset[facts["subset"]]
             if all(facts[name] in accepted for name, accepted in rule.constraints.items())
             and (rule.when is None or rule.when.holds(facts))
         }
