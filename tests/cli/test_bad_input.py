@@ -91,7 +91,10 @@ NO_FOLDER = "no/such/out.mlir: the folder no/such does not exist\n  next:    mak
         ("report - -", "", []),
         ("convert decode.mlir -o - --report -", "", []),
         ("report a.mlir b.mlir -o r.txt", "", ["a.mlir: no such file", "b.mlir: no such file"]),
-        # scatters that are not there
+        # what is not there: modules, rules, ops and scatters
+        ("pipeline none.mlir", "", ["  next:    "]),
+        ("rules maks", "", ["nearest: mask"]),
+        ("ops tahn", "", ["tanh", "hlo-lower ops"]),
         ("report decode.mlir --explain 2", "", ["there is no scatter 2 to explain", "the only scatter is number 1"]),
         ("convert decode.mlir -o out.mlir --only nowhere.py:*", "", ["nowhere.py:*"]),
     ],

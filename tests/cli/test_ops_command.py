@@ -34,11 +34,6 @@ def test_rules_of_every_kind_of_op_are_found(name, rule, capsys):
     assert rule in shown if rule else "rules:" not in shown
 
 
-def test_a_mistyped_op_is_told_what_is_near(refused):
-    """The error names three that are near, and the command that lists all."""
-    refused("ops tahn", "", "tanh", "hlo-lower ops")
-
-
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_forms_are_shown_with_who_refuses_them(form, capsys, monkeypatch):
     """Each of the list, with what becomes of it and each reason; of one op its own."""

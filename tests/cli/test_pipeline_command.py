@@ -36,8 +36,3 @@ def test_with_a_module_each_pass_tells_what_it_did(command):
     text = command("pipeline decode.mlir").out
     assert "-1 scatter" in text
     assert "not run: only where complex met ops" in text or "not wanted" in text
-
-
-def test_a_module_that_does_not_exist_is_an_error(refused):
-    """The error is that of other commands."""
-    refused("pipeline none.mlir", "", "  next:    ")

@@ -91,12 +91,6 @@ def test_bad_usage(options, what, softmax, refused):
     assert what in refused(f"tile softmax.mlir {options}", "", "  next:    ").splitlines()[0]
 
 
-@pytest.mark.parametrize("sizes", ["4", "0=", "a=4", "0=0"])
-def test_sizes_are_a_dim_and_a_size(sizes, softmax, refused):
-    """Another form is refused by the parser."""
-    refused(f"tile softmax.mlir -o out.mlir --op a:1 --sizes {sizes}", "", f"'{sizes}' is not DIM=SIZE")
-
-
 def test_bad_modules_are_refused(folder, refused):
     """What is no module, and what has symbolic sizes, is refused as by the other commands."""
     opened = "func.func public @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }"
