@@ -38,13 +38,17 @@ def blocks(text, language, marker=""):
     return [textwrap.dedent(block) for block in found]
 
 
+def without_blocks(text):
+    """A text without its code blocks."""
+    return re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.M)
+
+
 def commands_of(text):
     """Each command line of a text, in code blocks and within sentences, redirections and comments left out."""
     lines = [line for block in blocks(text, "sh") for line in block.splitlines()]
     lines += re.findall(r"^\$ (.*)", text, re.M)
-    without_blocks = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.M)
-    lines += [c for c in re.findall(r"`([^`]+)`", without_blocks) if c.startswith(("python scripts/", "bash "))]
-    own = re.findall(r"`(hlo-lower \w+ [^`]+)`", without_blocks)
+    lines += [c for c in re.findall(r"`([^`]+)`", without_blocks(text)) if c.startswith(("python scripts/", "bash "))]
+    own = re.findall(r"`(hlo-lower \w+ [^`]+)`", without_blocks(text))
     lines += [c for c in own if "COMMAND" not in c and "LEVEL" not in c]
     parts = (part for line in lines for part in re.split(r" && ", line))
     return [shlex.split(part.partition(" >> ")[0].replace("\n", " "), comments=True) for part in parts if part.strip()]
@@ -52,17 +56,13 @@ def commands_of(text):
 
 def anchors_of(text):
     """The anchors of a page's headings, as they are made from the words."""
-    headings = re.findall(r"^#+ (.*)$", re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.M), re.M)
+    headings = re.findall(r"^#+ (.*)$", without_blocks(text), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_readme_is_a_page():
-    """At most 10 kB."""
-    assert len(README.encode()) <= 10_000
-
-
 def test_the_python_example_runs(capfd):
-    """The Python example of the README, in two parts, runs as it stands and prints what the text says."""
+    """The Python example of the README, which is of at most 10 kB, runs as it stands and prints what the text says."""
+    assert len(README.encode()) <= 10_000
     parts = blocks(README, "python", "example")
     assert len(parts) == 2
     exec(compile("".join(parts), "README.md", "exec"), {"__name__": "readme"})
@@ -132,7 +132,7 @@ def test_commands_are_those_that_exist(page):
 def test_names_in_text_exist(page):
     """Flags, paths, public names and modules that the text names are there."""
     known = "".join(path.read_text() for path in (*ROOT.glob("hlo_lower/cli/*.py"), *ROOT.glob("scripts/*.py")))
-    plain = re.sub(r"^ *```.*?^ *```$", "", PAGES[page], flags=re.DOTALL | re.M)
+    plain = without_blocks(PAGES[page])
     for code in re.findall(r"`([^`]+)`", plain):
         for flag in re.findall(r"^--(?:no-)?([\w-]+)", code):
             assert f'"--{flag}"' in known or f'"{flag}"' in known or f'"--no-{flag}"' in known, code
@@ -157,18 +157,14 @@ def test_excerpts_are_those_of_the_files(page):
 
 
 def test_every_trap_that_is_cited_is_explained():
-    """Numbers in code and text are those of docs/traps.md, which has each once and in order."""
+    """Numbers in code and text are those of docs/traps.md, in order; code cites nothing that a reader does not have."""
+    assert [str(path) for path in CODE if re.search(r"\b(DESIGN|TRAPS)\b", path.read_text())] == []
     explained = [int(n) for n in re.findall(r"^\*\*Trap (\d+):", PAGES["docs/traps.md"], re.M)]
     assert explained == list(range(1, len(explained) + 1))
     texts = [path.read_text() for path in CODE] + list(PAGES.values())
     cited = {int(n) for text in texts for found in CITED.findall(text) for n in re.findall(r"\d+", " ".join(found))}
     assert len(cited) > 50
     assert cited - set(explained) == set()
-
-
-def test_code_cites_nothing_outside_the_repository():
-    """Docstrings speak of docs/, not of notes that a reader does not have."""
-    assert [str(path) for path in CODE if re.search(r"\b(DESIGN|TRAPS)\b", path.read_text())] == []
 
 
 def test_every_key_of_target_files_is_explained(tmp_path):
