@@ -27,10 +27,7 @@ ZEROS = jnp.zeros(3, jnp.int32)
 
 @dataclass(frozen=True)
 class Case:
-    """A program of an index vector x, an index s and a mask m, or a module's text; what is asked for; its codes.
-
-    Those of `OP_PROGRAMS` are in what became of ops besides scatters.
-    """
+    """A program of an index vector x, an index s and a mask m, or a module's text; its codes; what is asked for."""
 
     program: object
     codes: tuple[Code, ...]
@@ -61,6 +58,11 @@ def within(x, low=0, high=7):
 def wrapped(x, offset):
     """Negative indices moved up."""
     return jax.lax.select(x < 0, x + offset, x)
+
+
+def inverse(x):
+    """The permutation that undoes another."""
+    return put(x, size=ZEROS, value=jnp.arange(3))
 
 
 def carried(step, start, until=LOOP):
@@ -100,35 +102,21 @@ ASSIGN = "stablehlo.return %v : tensor<f32>"
 POINTS = "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
 
 
-def text(
-    lines="",
-    *,
-    rows="%x",
-    body=ASSIGN,
-    flags="",
-    functions="",
-    numbers=POINTS,
-    operand="8xf32",
-    indices="3x1xi32",
-    updates="3xf32",
-    element="f32",
-    function="main",
-    given=True,
-):
+def text(lines="", *, rows="%x", body=ASSIGN, flags="", functions="", numbers=POINTS, function="main", **types):
     """A module that writes points where these lines place them."""
-    made = "" if rows == "%i" else f"%i = stablehlo.reshape {rows} : ({V}) -> tensor<{indices}>"
-    o, i, u = (f"tensor<{shape}>" for shape in (operand, indices, updates))
-    given = f"%i: {i}, " if given and rows == "%i" else ""
-    write = f""""stablehlo.scatter"(%o, %i, %u) <{{
-      scatter_dimension_numbers = #stablehlo.scatter<{numbers}>{flags}}}> ({{
-  ^bb0(%c: tensor<{element}>, %v: tensor<{element}>):
-    {body}
-  }}) : ({o}, {i}, {u}) -> {o}"""
+    shapes = {"operand": "8xf32", "indices": "3x1xi32", "updates": "3xf32"} | types
+    o, i, u = (f"tensor<{shapes[name]}>" for name in ("operand", "indices", "updates"))
+    made = "" if rows == "%i" else f"%i = stablehlo.reshape {rows} : ({V}) -> {i}"
+    given = f"%i: {i}, " if types.get("given", True) and rows == "%i" else ""
     return f"""module {{
 func.func public @{function}(%o: {o}, {given}%x: {V}, %s: tensor<i32>, %m: tensor<3xi1>, %u: {u}) -> {o} {{
   {lines}
   {made}
-  %r = {write}
+  %r = "stablehlo.scatter"(%o, %i, %u) <{{
+      scatter_dimension_numbers = #stablehlo.scatter<{numbers}>{flags}}}> ({{
+  ^bb0(%c: tensor<f32>, %v: tensor<f32>):
+    {body}
+  }}) : ({o}, {i}, {u}) -> {o}
   return %r : {o}
 }}
 {functions}
@@ -145,9 +133,7 @@ def computed(line):
     return f"%w = stablehlo.{line} : tensor<f32>\n    stablehlo.return %w : tensor<f32>"
 
 
-LONG = "%y0 = stablehlo.negate %x : tensor<3xi32>\n" + "\n".join(
-    f"%y{n + 1} = stablehlo.negate %y{n} : {V}" for n in range(200)
-)
+LONG = "\n".join(f"%y{n} = stablehlo.negate %{f'y{n - 1}' if n else 'x'} : {V}" for n in range(201))
 PUT = f"(tensor<8xf32>, {V}, tensor<i32>, tensor<3xi1>, tensor<3xf32>)"
 PASSES = f"""func.func public @main(%x: {V}, %o: tensor<8xf32>, %u: tensor<3xf32>) -> tensor<8xf32> {{
   %z = stablehlo.constant dense<1> : {V}
@@ -223,14 +209,13 @@ REDUCED = """func.func public @main(%x: tensor<3xi32>) -> tensor<i32> {
 }"""
 EFFECT = """%w = stablehlo.custom_call @f(%v) {has_side_effect = true} : (tensor<f32>) -> tensor<f32>
     stablehlo.return %w : tensor<f32>"""
+WHOLE = "update_window_dims = [0]"
+ONE = {"rows": "%i", "indices": "1xi32", "given": False}
 OPEN = {"operand": "?x4xf32", "indices": "1xi32", "updates": "4xf32", "rows": "%i"}
 OPEN_ROWS = {**OPEN, "operand": "8x?xf32", "updates": "?xf32"}
 ROW = "update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 0"
-UNREDUCED = (
-    text()
-    .replace("module {", "module attributes {mhlo.num_partitions = 4 : i32} {")
-    .replace("}) : (", '}) {mhlo.sharding = "{unreduced}"} : (')
-)
+SPREAD = text().replace("module {", "module attributes {mhlo.num_partitions = 4 : i32} {")
+UNREDUCED = SPREAD.replace("}) : (", '}) {mhlo.sharding = "{unreduced}"} : (')
 NPU = hl.Target("npu", refused={"stablehlo.scatter": "", "stablehlo.select": "slow", "stablehlo.while": ""})
 PLAIN = hl.Target("npu", ops={"stablehlo.add"})
 NARROW = hl.Target("npu", op_dtypes={"stablehlo.select": {"i32"}, "stablehlo.while": {"i32"}})
@@ -251,24 +236,20 @@ def nearly_named(x, s):
 
 
 NAMED = {"named": True}
+NEARLY = (Code.NAMED_OP_LACKS, Code.OTHER_AXES, Code.OTHER_VALUE, Code.OTHER_CONSTANT)
+ANYWHERE = (
+    *(Code.ARGUMENT, Code.NOT_BOUNDED, Code.GUARDED, Code.POLICY, Code.START_WITHIN, Code.ONE_WINDOW),
+    *(Code.MERGED, Code.RETURNS_UPDATE, Code.CHOSEN, Code.MISSES, Code.LESS_SPECIFIC),
+)
+SEVERAL = (Code.SINGLE_ELEMENTS, Code.NO_CLAIM, Code.FORM, Code.COLUMN, Code.LOOSE, Code.COSTS)
+NOTHING = (Code.NOTHING_IN_BOUNDS, Code.ALL_DROPPED, Code.NOTHING_WRITTEN)
+SIZES = (Code.SIZES_AT_RUN_TIME, Code.WITHOUT_SIZES, Code.SIZE_AT_RUN_TIME, Code.START_OF_UNKNOWN_SIZE)
+TWO_RUNS = (Code.SECOND_RUN, Code.ORDER_WOULD_CHANGE, Code.SUM)
 
 CASES = {
-    "nearly named": Case(
-        lambda x, s, m: nearly_named(x, s),
-        (Code.NAMED_OP_LACKS, Code.OTHER_AXES, Code.OTHER_VALUE, Code.OTHER_CONSTANT),
-        NAMED,
-    ),
-    "anywhere": Case(
-        lambda x, s, m: put(s),
-        (
-            *(Code.ARGUMENT, Code.NOT_BOUNDED, Code.GUARDED, Code.POLICY, Code.START_WITHIN, Code.ONE_WINDOW),
-            *(Code.MERGED, Code.RETURNS_UPDATE, Code.CHOSEN, Code.MISSES, Code.LESS_SPECIFIC),
-        ),
-    ),
-    "several": Case(
-        lambda x, s, m: put(x),
-        (Code.SINGLE_ELEMENTS, Code.NO_CLAIM, Code.FORM, Code.COLUMN, Code.LOOSE, Code.COSTS),
-    ),
+    "nearly named": Case(lambda x, s, m: nearly_named(x, s), NEARLY, NAMED),
+    "anywhere": Case(lambda x, s, m: put(s), ANYWHERE),
+    "several": Case(lambda x, s, m: put(x), SEVERAL),
     # steps of a range
     "clamped": Case(lambda x, s, m: put(jax.lax.clamp(0, s, 7)), (Code.CLAMPED, Code.PROVED)),
     "minimum": Case(lambda x, s, m: put(jnp.maximum(jnp.minimum(x, 7), 0)), (Code.MINIMUM, Code.MAXIMUM)),
@@ -291,9 +272,7 @@ CASES = {
     "kept within": Case(lambda x, s, m: put(carried(lambda i, j: (j + s) % 4, jnp.int32(0))), (Code.KEPT_WITHIN,)),
     "running sum": Case(lambda x, s, m: put(jnp.cumsum(m) - 1), (Code.RUNNING_SUM,)),
     "running steps": Case(lambda x, s, m: put(jnp.cumsum(within(x, 1, 3))), (Code.RUNNING_STEPS, Code.PLACES)),
-    "known floats": Case(
-        text(FLOATS, rows="%i", indices="1xi32", updates="f32", numbers=POINT, given=False), (Code.KNOWN_FLOATS,)
-    ),
+    "known floats": Case(text(FLOATS, updates="f32", numbers=POINT, **ONE), (Code.KNOWN_FLOATS,)),
     # sources
     "result of": Case(lambda x, s, m: put(x[within(x)]), (Code.RESULT_OF,)),
     "carried rows": Case(lambda x, s, m: in_loop(s), (Code.CARRIED_BY,)),
@@ -303,25 +282,17 @@ CASES = {
     "calls": Case(text(function="put", functions=PASSES).replace("public @put", "private @put"), (Code.AT_EACH_CALL,)),
     "never called": Case(text(functions=PUBLIC).replace("public @main", "private @main"), (Code.NEVER_CALLED,)),
     "far": Case(text(LONG, rows="%y200"), (Code.TOO_FAR,)),
-    "large": Case(
-        text(LARGE, rows="%i", indices="8388608x1xi32", updates="8388608xf32", given=False), (Code.TOO_LARGE,)
-    ),
+    "large": Case(text(LARGE, updates="8388608xf32", **ONE | {"indices": "8388608x1xi32"}), (Code.TOO_LARGE,)),
     # how elements differ
     "moved up": Case(lambda x, s, m: put(wrapped(s + jnp.arange(3), 9)), (Code.MOVED_UP, Code.RUN_OF_ROWS)),
     "sorted along": Case(lambda x, s, m: put(jnp.argsort(x)), (Code.SORTED_ALONG,)),
     "picked or": Case(lambda x, s, m: put(jnp.where(x > 4, jnp.arange(3), 9)), (Code.DISTINCT_OR_WITHIN,)),
     "gathered": Case(lambda x, s, m: put(jnp.argsort(x)[jnp.argsort(x)]), (Code.GATHERED_APART,)),
-    "written once": Case(
-        lambda x, s, m: put(put(jnp.argsort(x), size=ZEROS, value=jnp.arange(3))), (Code.WRITTEN_ONCE,)
-    ),
+    "written once": Case(lambda x, s, m: put(inverse(jnp.argsort(x))), (Code.WRITTEN_ONCE,)),
     # bounds, and the part that is written
-    "outside bounds": Case(
-        lambda x, s, m: put(np.array([9, 9])), (Code.NOTHING_IN_BOUNDS, Code.ALL_DROPPED, Code.NOTHING_WRITTEN)
-    ),
+    "outside bounds": Case(lambda x, s, m: put(np.array([9, 9])), NOTHING),
     "no windows": Case(text(rows="%i", indices="0x1xi32", updates="0xf32"), (Code.NO_WINDOWS,)),
-    "whole": Case(
-        text(rows="%i", numbers="update_window_dims = [0]", indices="0xi32", updates="8xf32"), (Code.NO_INDEXED_DIM,)
-    ),
+    "whole": Case(text(rows="%i", numbers=WHOLE, indices="0xi32", updates="8xf32"), (Code.NO_INDEXED_DIM,)),
     "batches": Case(lambda x, s, m: put((jnp.arange(3), x), size=jnp.zeros((3, 8))), (Code.WINDOW_PER_BATCH,)),
     "rows": Case(lambda x, s, m: put(x, size=jnp.zeros((8, 2))), (Code.WHOLE_ROWS,)),
     # regions
@@ -345,10 +316,7 @@ CASES = {
     "stride": Case(lambda x, s, m: put(s + 2 * jnp.arange(3)), (Code.STRIDE,)),
     "little": Case(lambda x, s, m: put(wrapped(s + jnp.arange(3), 5)), (Code.MOVED_UP_TOO_LITTLE,)),
     "wraps": Case(text(BYTES, rows="%i", indices="3x1xui8", given=False), (Code.MAY_WRAP,)),
-    "two runs": Case(
-        lambda x, s, m: put(s + jnp.arange(3)[:, None] + jnp.arange(2)),
-        (Code.SECOND_RUN, Code.ORDER_WOULD_CHANGE, Code.SUM),
-    ),
+    "two runs": Case(lambda x, s, m: put(s + jnp.arange(3)[:, None] + jnp.arange(2)), TWO_RUNS),
     # what became of it
     "kept": Case(text(), (Code.KEPT,), {"target": KEEPS}),
     "skipped": Case(text(), (Code.KEPT_ON_REQUEST,), {"lowered": True, "skip": ["#1"]}),
@@ -359,17 +327,12 @@ CASES = {
     "not today": Case(lambda x, s, m: put(s), (Code.SAID,), {"registry": with_rule(unwilling), "lowered": True}),
     "condition": Case(lambda x, s, m: put(s), (Code.NEEDS,), {"registry": with_rule(unwilling, NEVER)}),
     "given back": Case(lambda x, s, m: put(s), (Code.TAKEN_WHOLE,), {"registry": with_rule(as_it_is), "lowered": True}),
-    "open": Case(
-        text(**OPEN, numbers=ROW),
-        (Code.SIZES_AT_RUN_TIME, Code.WITHOUT_SIZES, Code.SIZE_AT_RUN_TIME, Code.START_OF_UNKNOWN_SIZE),
-    ),
+    "open": Case(text(**OPEN, numbers=ROW), SIZES),
     "quantized": Case(text().replace("xf32>", f"x{QUANT}>").replace("<f32>", f"<{QUANT}>"), (Code.QUANTIZED,)),
     "effect": Case(text(body=EFFECT), (Code.SIDE_EFFECT,)),
     "index": Case(text(rows="%i", indices="3x1xindex"), (Code.INDEX_ELEMENTS,)),
     "unreduced": Case(UNREDUCED, (Code.UNREDUCED,)),
-    "overhanging": Case(
-        text(constant(6), rows="%i", indices="1xi32", numbers=SLICE, given=False), (Code.OVERHANGS,), {"oob": "spec"}
-    ),
+    "overhanging": Case(text(constant(6), numbers=SLICE, **ONE), (Code.OVERHANGS,), {"oob": "spec"}),
     "many terms": Case(text(MANY, rows="%sum"), (Code.TOO_MANY_TERMS,)),
     "budget": Case(text(WORK, rows="%z0"), (Code.OUT_OF_BUDGET,)),
     "rolled": Case(lambda x, s, m: put(jnp.roll(jnp.argsort(x), 1)), (Code.SLICES_APART,)),
@@ -383,14 +346,11 @@ CASES = {
 }
 
 
-def records_of(case):
-    """The records of a program: classified, or lowered where that is asked for."""
-    return told_of(case)[0]
-
-
-def told_of(case):
-    """The records of a program, and what became of its other ops."""
-    if case.how == NAMED:
+@cache
+def told_of(name):
+    """The records of a program, and what became of its other ops, found once."""
+    case = CASES[name]
+    if case.how in (NAMED, CANONICALIZED):
         return (), ()
     how = dict(case.how)
     if how.pop("lowered", False):
@@ -410,7 +370,7 @@ def causes_of(name):
         with pytest.raises(NotCanonicalError) as error:
             canonicalize(graph.scatters[0])
         return (error.value.cause,)
-    records, changes = told_of(case)
+    records, changes = told_of(name)
     found = [change.why for change in changes]
     found += [cause for record in records for fact in record.facts for cause in fact.evidence]
     found += [reason for record in records for other in record.why_not for reason in other.reasons]

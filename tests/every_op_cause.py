@@ -129,42 +129,35 @@ SOFTMAX = f"""func.func private @own(%x: {X}) -> {X} {{
   return %r : {X}
 }}
 """
+
+
+def softmax(attributes, version=""):
+    """A composite that is a softmax."""
+    return composite("odml.softmax", attributes, version, SOFTMAX)
+
+
 PLAIN = hl.Target("npu", legalize=True)
 WHOLE = hl.Target("npu", legalize=True, composites={"odml.softmax"})
 NO_BYTES = hl.Target("npu", op_dtypes={f"stablehlo.{op}": ["f32"] for op in ("add", "convert")})
 
+NO_REVERSE = refusing("reverse", "slice", "gather", "concatenate")
+NO_MESH = hl.Target("npu", refused={"sdy.mesh": "none"})
+TOTAL, MESSAGE, QUANTIZED = "LT, %a, %b, TOTALORDER", 'error_message = "x"', "tensor<6x!quant.uniform<i8:f32, 2.0>>"
+CHOLESKY = program("stablehlo.cholesky %x, lower = true : tensor<3x3xf32>", *["tensor<3x3xf32>"] * 2)
+SHARDING = "{sdy.sharding = #sdy.sharding_per_value<[<@m, [{}]>]>}"
+PLACED = program(f"stablehlo.sign %x {SHARDING} : {X}") + "sdy.mesh @m = <[]>"
+
 OP_PROGRAMS = {
-    "roundings": (
-        program("stablehlo.cholesky %x, lower = true : tensor<3x3xf32>", "tensor<3x3xf32>", "tensor<3x3xf32>"),
-        (Code.OTHER_ROUNDINGS,),
-        {"target": refusing("cholesky")},
-    ),
+    "roundings": (CHOLESKY, (Code.OTHER_ROUNDINGS,), {"target": refusing("cholesky")}),
     "routine": (call("lapack_snovel_ffi", ""), (Code.ROUTINE_LEFT,), {"target": refusing("custom_call")}),
-    "placed on one device": (
-        program(f"stablehlo.sign %x {{sdy.sharding = #sdy.sharding_per_value<[<@m, [{{}}]>]>}} : {X}")
-        + "sdy.mesh @m = <[]>",
-        (Code.PLACED_ON_ONE_DEVICE,),
-        {"target": hl.Target("npu", refused={"sdy.mesh": "none"})},
-    ),
+    "placed on one device": (PLACED, (Code.PLACED_ON_ONE_DEVICE,), {"target": NO_MESH}),
     "became": (REVERSED, (Code.BECAME,), {"target": refusing("reverse")}),
-    "no form": (
-        REVERSED,
-        (Code.NO_FORM_TAKEN, Code.LACKS),
-        {"target": refusing("reverse", "slice", "gather", "concatenate")},
-    ),
+    "no form": (REVERSED, (Code.NO_FORM_TAKEN, Code.LACKS), {"target": NO_REVERSE}),
     "sizes": (SIGN, (Code.NEEDS_SIZES,), {"target": refusing("sign")}),
     "on types": (SUM, (Code.ON_TYPES,), {"target": NO_BYTES}),
     "comparator": (sort("LT, %a, %b, FLOAT"), (Code.COMPARATOR_NOT_READ,), {"target": refusing("sort")}),
-    "key": (
-        sort("LT, %a, %b, TOTALORDER", "tensor<6xf8E4M3FN>"),
-        (Code.KEY_NOT_READ,),
-        {"target": refusing("sort")},
-    ),
-    "more than i32": (
-        sort("LT, %a, %b, TOTALORDER", "tensor<2000000000xf32>"),
-        (Code.MORE_THAN_I32,),
-        {"target": refusing("sort")},
-    ),
+    "key": (sort(TOTAL, "tensor<6xf8E4M3FN>"), (Code.KEY_NOT_READ,), {"target": refusing("sort")}),
+    "more than i32": (sort(TOTAL, "tensor<2000000000xf32>"), (Code.MORE_THAN_I32,), {"target": refusing("sort")}),
     "unrolled": (loop(until("%most")), (Code.UNROLLED_TOO_LARGE,), {"target": refusing("while"), "max_unroll": 60}),
     "trips": (loop(until("%n")), (Code.TRIPS_NOT_KNOWN,), {"target": refusing("while")}),
     "branch with an effect": (branches(EFFECT), (Code.BRANCH_WITH_EFFECT,), {"target": refusing("case")}),
@@ -175,28 +168,12 @@ OP_PROGRAMS = {
     "not unary": (call("mhlo.erf", result="tensor<3xf32>"), (Code.NOT_UNARY,), {"target": PLAIN}),
     "no top k": (call("mhlo.topk"), (Code.NOT_TOP_K,), {"target": PLAIN}),
     "smallest": (SMALLEST, (Code.TOP_K_OF_SMALLEST,), {"target": PLAIN}),
-    "check of a size": (
-        call("shape_assertion", 'error_message = "x"'),
-        (Code.CALLS_CHECK_OF_SIZE,),
-        {"target": PLAIN},
-    ),
+    "check of a size": (call("shape_assertion", MESSAGE), (Code.CALLS_CHECK_OF_SIZE,), {"target": PLAIN}),
     "callback": (call("xla_ffi_python_cpu_callback"), (Code.CALLS_PYTHON,), {"target": PLAIN}),
     "no softmax": (composite("odml.softmax", "axis = 0 : i64"), (Code.NOT_SEEN_TO_BE,), {"target": PLAIN}),
-    "version": (
-        composite("odml.softmax", "axis = 0 : i64", ", version = 7 : i32", SOFTMAX),
-        (Code.OTHER_VERSION,),
-        {"target": WHOLE},
-    ),
-    "attributes": (
-        composite("odml.softmax", "axis = 0 : i64, beta = 2.0 : f32", functions=SOFTMAX),
-        (Code.OTHER_ATTRIBUTES,),
-        {"target": WHOLE},
-    ),
+    "version": (softmax("axis = 0 : i64", ", version = 7 : i32"), (Code.OTHER_VERSION,), {"target": WHOLE}),
+    "attributes": (softmax("axis = 0 : i64, beta = 2.0 : f32"), (Code.OTHER_ATTRIBUTES,), {"target": WHOLE}),
     "only clamped": (gather(DYNAMIC), (Code.ONLY_CLAMPED,), {"target": refusing("gather")}),
-    "gather of no form": (
-        gather("tensor<6x!quant.uniform<i8:f32, 2.0>>"),
-        (Code.NO_CANONICAL_GATHER,),
-        {"target": refusing("gather")},
-    ),
+    "gather of no form": (gather(QUANTIZED), (Code.NO_CANONICAL_GATHER,), {"target": refusing("gather")}),
 }
 """Of each program its text, the codes that it is there for, and how it is lowered."""

@@ -23,7 +23,8 @@ import hlo_lower as hl
 from hlo_lower.ir.export.load import load_function
 
 BATCH, HEADS, LENGTH, DIM, ROWS = 8, 8, 64, 16, 8
-SLOTS, VOCAB, HIDDEN = 512, 256, 64
+SLOTS, HIDDEN = 512, 64
+TABLE = (256, HIDDEN)
 MODELS = Path(__file__).parent.parent / "models"
 COLLECTIVE = re.compile(r"= (\S+?)(?:\{[\d,]*\})? (all-gather|all-to-all|collective-permute|all-reduce)(?:-start)?\(")
 
@@ -33,24 +34,15 @@ def decode(cache, rows, position):
     return cache.at[:, :, position].set(rows)
 
 
-def decode_clipped(cache, rows, position):
-    """The same, its position brought into the cache first."""
-    return cache.at[:, :, position].set(rows, mode="clip")
-
-
-def ragged_rows(cache, rows, positions):
-    """Each sequence at its own position: a column that counts the sequences."""
-    return cache.at[jnp.arange(cache.shape[0]), :, positions].set(rows)
-
-
-def ragged_vmap(cache, rows, positions):
-    """Each sequence at its own position: batching dims."""
-    return jax.vmap(lambda cache, rows, position: cache.at[:, position].set(rows))(cache, rows, positions)
-
-
-def prefill(cache, rows, start):
-    """A run of rows from a start on."""
-    return cache.at[:, :, start + jnp.arange(rows.shape[2])].set(rows)
+CACHE, ROW, RUN = (BATCH, HEADS, LENGTH, DIM), (BATCH, HEADS, DIM), (BATCH, HEADS, ROWS, DIM)
+AXES = {"heads": (None, "x"), "batch": ("x",), "both": ("y", "z"), "length": (None, None, "x")}
+WRITES = {  # what is written into a cache of keys, the shape of its rows, and whether each sequence has a position
+    "decode": (decode, ROW, False),
+    "clipped decode": (lambda cache, rows, at: cache.at[:, :, at].set(rows, mode="clip"), ROW, False),
+    "ragged rows": (lambda cache, rows, at: cache.at[jnp.arange(len(cache)), :, at].set(rows), ROW, True),
+    "ragged vmap": (jax.vmap(lambda cache, rows, at: cache.at[:, at].set(rows)), ROW, True),
+    "prefill": (lambda cache, rows, start: cache.at[:, :, start + jnp.arange(rows.shape[2])].set(rows), RUN, False),
+}
 
 
 def paged(slots, rows, numbers):
@@ -63,41 +55,30 @@ def gradient(table, rows, tokens):
     return table.at[tokens].add(rows)
 
 
-CACHE, ROW, RUN = (BATCH, HEADS, LENGTH, DIM), (BATCH, HEADS, DIM), (BATCH, HEADS, ROWS, DIM)
-AXES = {"heads": (None, "x"), "batch": ("x",), "both": ("y", "z"), "length": (None, None, "x")}
+def f32(shape, *axes):
+    """Floats of a shape, spread over axes of the mesh."""
+    return shape, axes, "float32"
 
 
-def _cache_case(fn, over, rows=ROW, per_sequence=False):
-    axes = AXES[over]
+def i32(shape, *axes):
+    """Integers of a shape, spread over axes of the mesh."""
+    return shape, axes, "int32"
+
+
+def write_over(name, over):
+    """A write into a cache that is spread so."""
+    (fn, rows, per_sequence), axes = WRITES[name], AXES[over]
     own = axes[:2] if over != "length" else ()
-    index = ((BATCH,), axes[:1] if per_sequence else ()) if per_sequence else ((), ())
-    return fn, (CACHE, axes, "float32"), (rows, own, "float32"), (*index, "int32")
+    return fn, f32(CACHE, *axes), f32(rows, *own), i32((BATCH,), *axes[:1]) if per_sequence else i32(())
 
 
 PROGRAMS = {
-    **{f"decode over {over}": _cache_case(decode, over) for over in AXES},
-    "clipped decode over length": _cache_case(decode_clipped, "length"),
-    **{f"prefill over {over}": _cache_case(prefill, over, RUN) for over in AXES},
-    **{f"ragged rows over {over}": _cache_case(ragged_rows, over, per_sequence=True) for over in AXES},
-    **{f"ragged vmap over {over}": _cache_case(ragged_vmap, over, per_sequence=True) for over in AXES},
-    **{
-        f"paged over {over}": (
-            *(paged, ((SLOTS, HEADS, DIM), axes, "float32")),
-            *(((32, HEADS, DIM), axes if over == "heads" else (), "float32"), ((32,), (), "int32")),
-        )
-        for over, axes in {"heads": (None, "x"), "slots": ("x",)}.items()
-    },
-    **{
-        f"gradient over {over}": (
-            *(gradient, ((VOCAB, HIDDEN), table, "int32")),
-            *(((32, HIDDEN), rows, "int32"), ((32,), rows[:1], "int32")),
-        )
-        for over, (table, rows) in {
-            "hidden": ((None, "x"), (None, "x")),
-            "vocab": (("x",), ()),
-            "tokens": ((), ("x",)),
-        }.items()
-    },
+    **{f"{name} over {over}": write_over(name, over) for name in WRITES for over in AXES},
+    "paged over heads": (paged, f32((SLOTS, *ROW[1:]), None, "x"), f32((32, *ROW[1:]), None, "x"), i32((32,))),
+    "paged over slots": (paged, f32((SLOTS, *ROW[1:]), "x"), f32((32, *ROW[1:])), i32((32,))),
+    "gradient over hidden": (gradient, i32(TABLE, None, "x"), i32((32, HIDDEN), None, "x"), i32((32,), None)),
+    "gradient over vocab": (gradient, i32(TABLE, "x"), i32((32, HIDDEN)), i32((32,))),
+    "gradient over tokens": (gradient, i32(TABLE), i32((32, HIDDEN), "x"), i32((32,), "x")),
 }
 
 
@@ -137,11 +118,7 @@ def arguments_of(specs, seed):
 
 
 def compare(call, lowered_call, specs, draw):
-    """Whether two calls give the same on two draws, in the same places, and the collectives of each.
-
-    Where they do not at XLA's default level, which contracts multiply-add by what is around it, they are asked again
-    at level 0.
-    """
+    """Whether two calls give the same, in the same places; their collectives; if not, once more at level 0."""
     lowerings = [jax.jit(f).lower(*specs) for f in (call, lowered_call)]
     compiled = [lowering.compile() for lowering in lowerings]
     equal, placed = same(compiled, specs, draw)

@@ -66,11 +66,7 @@ TARGETS = {
 
 @dataclass(frozen=True)
 class Example:
-    """A small module and how it is lowered.
-
-    Attributes:
-      path: its file.
-    """
+    """A small module, in a file, and how it is lowered."""
 
     path: Path
 

@@ -20,7 +20,7 @@ from hlo_lower.ops.targets.costs import CostTable
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 from benchmark import in_children, on_xla, table
-from benchmark.classes import Case, suite
+from benchmark.classes import suite
 from benchmark.cost_fit import FITTED, Measurement, between, fitted, forms_by_rule, regrets, work_of
 from benchmark.family import family
 from benchmark.on_iree import ON_IREE
@@ -35,13 +35,10 @@ SCRIPTS = Path(__file__).parents[1] / "scripts"
 SMALL = {case.name: case for case in suite(SCALES["small"])}
 
 
-def run(folder, *argv, **env):
+def run(folder, argv, **env):
     """Run the command as a person does, in a folder of its own."""
-    command = [sys.executable, str(SCRIPTS / "bench.py"), *argv]
+    command = [sys.executable, str(SCRIPTS / "bench.py"), "--scale", "small", *argv.split()]
     return subprocess.run(command, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, check=False)
-
-
-# --- the command --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.sweep
@@ -51,8 +48,8 @@ def test_the_command_measures_every_table_and_says_what_it_did_not(tmp_path):
     empty.mkdir(parents=True)
     (empty / "__init__.py").write_text("")  # an `iree` without a compiler, before any that is installed
     classes = ("decode", "embedding_grad", "top_p_sorted")
-    argv = ("--scale", "small", "--rounds", "7", "--json", "b.json", "--classes", ",".join(classes))
-    done = run(tmp_path, *argv, PYTHONPATH=str(empty.parent))
+    argv = f"--rounds 7 --json b.json --classes {','.join(classes)}"
+    done = run(tmp_path, argv, PYTHONPATH=str(empty.parent))
     assert done.returncode == 0, done.stderr
     assert "classes on XLA cpu" in done.stdout
     assert f"classes on {ON_IREE.title}: not measured: the extra `iree` is not installed" in done.stdout
@@ -75,8 +72,7 @@ def test_the_command_measures_every_table_and_says_what_it_did_not(tmp_path):
 def test_the_command_draws_the_ratios(tmp_path):
     """`--png` writes a PNG file, and `--classes` restricts what is measured."""
     pytest.importorskip("matplotlib")
-    argv = ("--scale", "small", "--rounds", "7", "--only", "xla", "--classes", "decode", "--png", "b.png")
-    done = run(tmp_path, *argv)
+    done = run(tmp_path, "--rounds 7 --only xla --classes decode --png b.png")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
     assert "decode:" in done.stdout
@@ -87,22 +83,19 @@ def test_the_command_draws_the_ratios(tmp_path):
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (("--classes", "decode,nonsense"), "--classes: no class nonsense; there are decode, ragged"),
-        (("--json", "nowhere/b.json"), "--json nowhere/b.json: its folder does not exist"),
-        (("--prefer", "last_writer,nonsense"), "--prefer: no rule nonsense"),
-        (("--cache", "32,x"), "--cache 32,x: three numbers, such as 32,4096,128"),
+        ("--classes decode,nonsense", "--classes: no class nonsense; there are decode, ragged"),
+        ("--json nowhere/b.json", "--json nowhere/b.json: its folder does not exist"),
+        ("--prefer last_writer,nonsense", "--prefer: no rule nonsense"),
+        ("--cache 32,x", "--cache 32,x: three numbers, such as 32,4096,128"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_measured(tmp_path, argv, told):
     """A wrong flag is a usage error, not a traceback, and nothing is written."""
-    done = run(tmp_path, "--scale", "small", "--rounds", "7", "--json", "b.json", *argv)
+    done = run(tmp_path, f"--rounds 7 --json b.json {argv}")
     assert done.returncode == 1
     assert told in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-# --- timing -------------------------------------------------------------------------------------------------------
 
 
 def test_candidates_take_turns():
@@ -115,20 +108,12 @@ def test_candidates_take_turns():
 
 def test_a_slow_candidate_has_fewer_rounds_and_a_quick_one_more_calls():
     """Rounds are what fits the budget, and a candidate over it by itself is called once."""
-    timings = interleave(
-        {"quick": lambda: None, "slow": lambda: time.sleep(0.02), "over": lambda: time.sleep(0.2)},
-        9,
-        budget=0.1,
-        sample=0.001,
-    )
-    assert (timings["quick"].rounds, timings["quick"].calls > 1) == (9, True)
-    assert 1 <= timings["slow"].rounds <= 5
-    assert timings["slow"].calls == 1
-    assert timings["over"].rounds == 1
-    assert timings["over"].median >= 0.2
-
-
-# --- the suite and its versions -----------------------------------------------------------------------------------
+    calls = {"quick": lambda: None, "slow": lambda: time.sleep(0.02), "over": lambda: time.sleep(0.2)}
+    timings = interleave(calls, 9, budget=0.1, sample=0.001)
+    quick, slow, over = timings.values()
+    assert (quick.rounds, quick.calls > 1) == (9, True)
+    assert (1 <= slow.rounds <= 5, slow.calls) == (True, 1)
+    assert (over.rounds, over.median >= 0.2) == (1, True)
 
 
 @pytest.mark.few(4)
@@ -146,20 +131,16 @@ def test_a_class_is_classified_as_it_says(name):
         assert "stablehlo.scatter" not in version.text
 
 
-def test_the_loop_is_a_loop():
-    """The candidate `loop` holds a while of its own even where there is a better rule."""
+def test_other_rules_are_candidates():
+    """`loop` has a while even where a rule is better; a preferred rule is one more candidate."""
     versions = {v.candidate: v for v in Prepared(SMALL["decode"]).versions}
     assert versions[LOOP].rules == ("while",)
     assert versions[LOWERED].text != versions[LOOP].text
-
-
-def test_a_preferred_rule_is_one_more_candidate_where_it_is_right():
-    """It is there once, made by that rule, and not where it does not apply or changes nothing."""
     names = [v.candidate for v in Prepared(SMALL["paged"], ("last_writer", "one_hot_dot")).versions]
-    usual = [v for v in Prepared(SMALL["paged"]).versions if v.candidate == LOWERED]
     assert names[:4] == [NATIVE, LOWERED, DEFAULT, LOOP]
     assert set(names[4:]) == {"last_writer"}
-    assert usual[0].rules
+    [usual] = [v for v in Prepared(SMALL["paged"]).versions if v.candidate == LOWERED]
+    assert usual.rules
 
 
 def test_native_gives_what_numpy_gives():
@@ -171,15 +152,11 @@ def test_native_gives_what_numpy_gives():
     assert not inside.all()
     expected[expert[inside], slot[inside]] = np.repeat(x, SCALES["small"].top_k, axis=0)[inside]
     np.testing.assert_array_equal(expected, dispatch.reference)
-
     tokens, gradient = embedding.arguments
     expected = np.zeros_like(embedding.reference)
     np.add.at(expected, tokens, gradient)
     assert len(set(tokens.tolist())) < tokens.size
     np.testing.assert_array_equal(expected, embedding.reference)
-
-
-# --- what is wrong is not timed -----------------------------------------------------------------------------------
 
 
 def in_a_wrong_version(prepared):
@@ -204,44 +181,39 @@ def test_a_version_with_wrong_results_is_not_timed():
     assert table.legend([prepared.case])[-1].endswith("bit for bit.")
 
 
-def test_results_are_compared_bit_for_bit():
-    """A zero of the other sign is a difference, a NaN of the same bits is none."""
-    case = SMALL["decode"]
-    zeros, nans = np.zeros(3, np.float32), np.full(3, np.nan, np.float32)
-    assert difference(case, LOWERED, -zeros, zeros, ordered=True) == "3 of 3 elements differ"
-    assert difference(case, LOWERED, nans, nans, ordered=True) == ""
-    assert difference(case, LOWERED, zeros[:2], zeros, ordered=True) == "shape (2,) instead of (3,)"
-    assert difference(case, LOWERED, np.zeros(3), zeros, ordered=True) == "float64 instead of float32"
+ZEROS, ONES = np.zeros(3, np.float32), np.ones(3, np.float32)
+NANS, NEAR, FAR = ONES * np.float32(np.nan), ONES * np.float32(1 + 5e-6), ONES * np.float32(1 + 5e-5)
 
 
-def test_only_sums_in_any_order_have_a_tolerance():
-    """It holds for `reassociate`, and for all on a consumer that adds in any order, and it is a limit."""
-    case, ones = SMALL["embedding_grad"], np.ones(4, np.float32)
-    near, far = ones * np.float32(1 + 5e-6), ones * np.float32(1 + 5e-5)
-    assert difference(case, REASSOCIATE, near, ones, ordered=True) == ""
-    assert difference(case, NATIVE, near, ones, ordered=False) == ""
-    assert difference(case, LOWERED, near, ones, ordered=True) == "4 of 4 elements differ"
-    assert difference(case, REASSOCIATE, far, ones, ordered=True).startswith("off by 4.99e-05, more than 1e-05")
-    assert difference(case, REASSOCIATE, ones * np.nan, ones, ordered=True).startswith("off by nan")
+@pytest.mark.parametrize(
+    ("name", "candidate", "ordered", "found", "wanted", "told"),
+    [
+        ("decode", LOWERED, True, -ZEROS, ZEROS, "3 of 3 elements differ"),
+        ("decode", LOWERED, True, NANS, NANS, ""),
+        ("decode", LOWERED, True, ZEROS[:2], ZEROS, "shape (2,) instead of (3,)"),
+        ("decode", LOWERED, True, np.zeros(3), ZEROS, "float64 instead of float32"),
+        ("embedding_grad", LOWERED, True, NEAR, ONES, "3 of 3 elements differ"),
+        ("embedding_grad", REASSOCIATE, True, NEAR, ONES, ""),
+        ("embedding_grad", NATIVE, False, NEAR, ONES, ""),
+        ("embedding_grad", REASSOCIATE, True, FAR, ONES, "off by 4.99e-05, more than 1e-05"),
+        ("embedding_grad", REASSOCIATE, True, NANS, ONES, "off by nan"),
+    ],
+)
+def test_only_sums_in_any_order_have_a_tolerance(name, candidate, ordered, found, wanted, told):
+    """Results are compared bit for bit but for `reassociate`, and for all on a consumer that adds in any order."""
+    shown = difference(SMALL[name], candidate, found, wanted, ordered=ordered)
+    assert shown.startswith(told) if "off by" in told else shown == told
 
 
 def test_an_equal_module_is_not_measured_twice():
-    """The entry of a version with an earlier one's module repeats its figures and says so."""
+    """A later version's entry repeats its figures and says so; a figure that was not measured is none, as its ratio."""
     first = Entry(LOWERED, ("while",), Timing((1.0, 3.0), 2), 0.5, 64)
     again = repeated(Version(LOOP, "", ("while",), (), LOWERED), [first])
-    assert (again.timing, again.memory) == (first.timing, 64)
-    assert again.note == "same module as lowered"
-
-
-def test_figures_that_were_not_measured_are_none():
-    """A ratio needs both of its figures."""
+    assert (again.timing, again.memory, again.note) == (first.timing, 64, "same module as lowered")
     outcome = Outcome(SMALL["decode"], "X", (Entry(NATIVE, note="refused: x"), Entry(LOOP, (), Timing((2.0,), 1))))
-    assert outcome.ratio(LOOP) is None
-    assert outcome.ratio(LOOP, LOOP) == 1
+    assert (outcome.ratio(LOOP), outcome.ratio(LOOP, LOOP)) == (None, 1)
     assert outcome.figures()["candidates"][0]["seconds_per_call"] is None
 
-
-# --- IREE ---------------------------------------------------------------------------------------------------------
 
 STAND_IN = """\
 import json, os, pathlib, signal, sys, time
@@ -271,42 +243,31 @@ def test_what_ends_a_child_is_an_entry(tmp_path):
     assert all(e.timing is None for e in outcome.entries)
 
 
+FEW_ROUNDS = {"rounds": 7, "budget": 1, "sample": 0.001, "limit": 100}
+
+
 @pytest.mark.sweep
 @pytest.mark.skipif(not ON_IREE.installed(), reason="the extra iree is not installed")
 def test_iree_runs_a_class():
-    """A donated class is compiled, compared, timed, and its memory is that of its results in place."""
-    outcome = in_children.measure(Prepared(SMALL["decode"]), ON_IREE, rounds=7, budget=1, sample=0.001, limit=100)
-    lowered = outcome.entry(LOWERED)
+    """A donated class is compared and timed, with its memory in place; a wrong version gets an entry that says so."""
+    lowered = in_children.measure(Prepared(SMALL["decode"]), ON_IREE, **FEW_ROUNDS).entry(LOWERED)
     assert lowered.timing is not None, lowered.note
     assert lowered.timing.rounds == 7
     assert lowered.compile_seconds > 0
     assert lowered.memory is not None
-
-
-@pytest.mark.sweep
-@pytest.mark.skipif(not ON_IREE.installed(), reason="the extra iree is not installed")
-def test_iree_results_that_differ_are_not_timed():
-    """A wrong version gets an entry that says so."""
-    prepared = in_a_wrong_version(Prepared(SMALL["decode"]))
-    outcome = in_children.measure(prepared, ON_IREE, rounds=7, budget=1, sample=0.001, limit=100)
-    assert outcome.entry(LOWERED).wrong
-    assert outcome.entry(LOWERED).timing is None
+    wrong = in_children.measure(in_a_wrong_version(Prepared(SMALL["decode"])), ON_IREE, **FEW_ROUNDS).entry(LOWERED)
+    assert (wrong.wrong, wrong.timing) == (True, None)
 
 
 @pytest.mark.sweep
 @pytest.mark.skipif(not ON_LITERT.installed(), reason="the extra litert is not installed")
 def test_litert_runs_a_class():
     """A class is converted, compared and timed; what it refuses is an entry with its words."""
-    outcome = in_children.measure(
-        Prepared(SMALL["paged"], target="litert"), ON_LITERT, rounds=7, budget=1, sample=0.001, limit=100
-    )
+    outcome = in_children.measure(Prepared(SMALL["paged"], target="litert"), ON_LITERT, **FEW_ROUNDS)
     lowered = outcome.entry(LOWERED)
     assert lowered.timing is not None, lowered.note
     assert (lowered.timing.rounds, lowered.memory) == (7, None)
     assert outcome.entry(LOOP).note.startswith("refused: ")
-
-
-# --- regret and costs ---------------------------------------------------------------------------------------------
 
 
 def test_regret_is_among_forms_that_are_lowered():
@@ -336,12 +297,8 @@ def test_costs_are_found_again():
     """Of forms that take exactly what a table says, the fit gives that table, but for what none of them takes."""
     true = replace(CostTable(), loop=5000.0, element=20.0, step=5.0)
     random = np.random.default_rng(0)
-    forms = [
-        Measurement(
-            str(n // 2), "", dict(zip(("loop", "element", "step"), 10 ** random.uniform(0, 4, 3), strict=True)), 0.0
-        )
-        for n in range(40)
-    ]
+    works = [dict(zip(("loop", "element", "step"), 10 ** random.uniform(0, 4, 3), strict=True)) for _ in range(40)]
+    forms = [Measurement(str(n // 2), "", work, 0.0) for n, work in enumerate(works)]
     forms = [replace(m, seconds=m.cost(true) / 1e9) for m in forms]
     found = fitted(forms, CostTable())
     assert [found.loop, found.element, found.step] == pytest.approx([5000, 20, 5], rel=0.1)
@@ -382,9 +339,6 @@ def test_each_form_of_a_scatter_has_a_rule():
     assert [case.size for case in family(3, 8)] == [case.size for case in family(3, 9)][:8]
 
 
-# --- growth -------------------------------------------------------------------------------------------------------
-
-
 def test_the_synthetic_module_has_the_size_that_was_asked_for():
     """It parses, holds that many scatters and about that many operations, all at places of their own, and lowers."""
     text = synthetic_module(800, 20)
@@ -402,7 +356,7 @@ def test_a_chart_shows_what_has_no_ratio(tmp_path):
     pytest.importorskip("matplotlib")
     from benchmark.plot import write_plot
 
-    case: Case = SMALL["decode"]
+    case = SMALL["decode"]
     refused = Outcome(case, "A", (Entry(NATIVE, note="refused: x"), Entry(LOOP, (), Timing((2.0,), 1))))
     timed = Outcome(case, "B", (Entry(NATIVE, (), Timing((1.0,), 1)), Entry(LOOP, note="refused: y")))
     write_plot(tmp_path / "b.png", [refused, timed], "caption")

@@ -27,38 +27,37 @@ def is_dynamic(text):
     return re.search(r"tensor<[0-9x]*\?", text) is not None
 
 
+def converted(path, windows):
+    """A module lowered: no scatter is left, each window is one slice update, and no loop is added."""
+    before = path.read_text()
+    lowered = hl.lower(before)
+    assert '"stablehlo.scatter"' not in lowered.text
+    for op, added in (("dynamic_update_slice", windows(lowered.records)), ("while", 0)):
+        pattern = rf"stablehlo\.{op}\b"
+        assert len(re.findall(pattern, lowered.text)) - len(re.findall(pattern, before)) == added
+    return lowered.records
+
+
 @needs_corpus
 @pytest.mark.parametrize("path", DECODE, ids=name)
 def test_decode_modules_write_their_caches_by_slices(path):
-    """Each scatter of a decode step into a KV cache is insert_slice and becomes one slice update; no loop is added."""
-    before = path.read_text()
-    lowered = hl.lower(before)
-    assert {record.kind for record in lowered.records} == {"insert_slice"}
-    assert '"stablehlo.scatter"' not in lowered.text
-    for op, added in (("dynamic_update_slice", len(lowered.records)), ("while", 0)):
-        pattern = rf"stablehlo\.{op}\b"
-        assert len(re.findall(pattern, lowered.text)) - len(re.findall(pattern, before)) == added
+    """Each scatter of a decode step into a KV cache is insert_slice and becomes one slice update."""
+    assert {record.kind for record in converted(path, len)} == {"insert_slice"}
+
+
+def windows_of(record):
+    """How many windows are written: for "8 tiles [b, i, :] of 8x4x64" one for each batch coordinate, or one select."""
+    return record.writes.counts[0] if record.rule == "unrolled" else WINDOWS.get(record.rule, 0)
 
 
 @needs_corpus
 @pytest.mark.parametrize("path", PREFILL, ids=name)
 def test_prefill_modules_write_their_caches_by_runs_of_rows(path):
-    """Each run of rows that a prefill step writes into a KV cache becomes one shifted window, or two where negative
-    rows are moved up; no loop is added, and nothing is left."""
-    before = path.read_text()
-    lowered = hl.lower(before)
-    caches = [record for record in lowered.records if record.rule in WINDOWS]
-    batched = [record for record in lowered.records if record.rule in ("unrolled", "select_per_batch")]
-    assert caches
+    """Each run of rows of a prefill step becomes one shifted window, or two where negative rows are moved up."""
+    records = converted(path, lambda records: sum(map(windows_of, records)))
+    caches = [record for record in records if record.rule in WINDOWS]
     assert {record.kind for record in caches} == {"insert_slice"}
-    assert len(caches) + len(batched) == len(lowered.records)
-    assert '"stablehlo.scatter"' not in lowered.text
-    # "8 tiles [b, i, :] of 8x4x64": a window for each batch coordinate, or one select over the operand.
-    unrolled = [r for r in batched if r.rule == "unrolled"]
-    windows = sum(WINDOWS[r.rule] for r in caches) + sum(r.writes.counts[0] for r in unrolled)
-    for op, added in (("dynamic_update_slice", windows), ("while", 0)):
-        pattern = rf"stablehlo\.{op}\b"
-        assert len(re.findall(pattern, lowered.text)) - len(re.findall(pattern, before)) == added
+    assert {record.rule for record in records} <= {*WINDOWS, "unrolled", "select_per_batch"}
 
 
 @needs_corpus

@@ -10,7 +10,6 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.ir.export.load import load_function
-from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.run import Executable
 
 ROOT = Path(__file__).parent.parent
@@ -35,18 +34,13 @@ def ops(text, name):
 
 
 def test_every_cache_update_is_one_slice_update(lowered):
-    """Each cache update, two in a layer, is insert_slice and becomes one dynamic_update_slice; no loop is added."""
+    """Each update is one dynamic_update_slice without a loop; its guard is smaller than the cache."""
     assert [r.kind for r in lowered.records] == ["insert_slice"] * 2 * LAYERS
     assert ops(lowered.text, "scatter") == 0
     assert ops(lowered.text, "dynamic_update_slice") == 2 * LAYERS
     assert ops(lowered.text, "while") == 0
-
-
-def test_nothing_is_selected_over_the_cache(lowered):
-    """The guard of a cache update is as large as the update, not as the cache."""
     selects = re.findall(r"stablehlo\.select .*tensor<([0-9x]+)xf32>", lowered.text)
-    assert "2x2x1x16" in selects
-    assert "2x2x64x16" not in selects
+    assert ("2x2x1x16" in selects, "2x2x64x16" in selects) == (True, False)
 
 
 @pytest.fixture(scope="module")
@@ -68,25 +62,6 @@ def test_every_position_gives_what_xla_gives(executables, position):
             arguments.append(np.asarray(rng.standard_normal(aval.shape), np.float32))
     for expected, actual in zip(native.run(arguments), converted.run(arguments), strict=True):
         assert expected.tobytes() == actual.tobytes()
-
-
-@pytest.mark.parametrize("width", [1, 3])
-def test_the_specification_policy_gives_what_the_interpreter_gives(width):
-    """Under oob=spec a cache write of one row or three gives the reference interpreter's answer at every position."""
-
-    def write(cache, rows, start):
-        numbers = jax.lax.ScatterDimensionNumbers((0, 1), (), (1,))
-        return jax.lax.scatter(cache, start[None], rows, numbers, mode="promise_in_bounds")
-
-    cache = np.arange(2 * 8, dtype=np.float32).reshape(2, 8)
-    rows = -1 - np.arange(2 * width, dtype=np.float32).reshape(2, width)
-    text = jax.jit(write).lower(cache, rows, jnp.int32(0)).as_text()
-    converted = Executable(hl.lower(text, oob="spec").text, "exact")
-    with Interpreter() as interpreter:
-        for start in [0, 5, 8 - width, 8 - width + 1, 7, 8, -1, -width, 2**31 - 1, -(2**31)]:
-            arguments = [cache, rows, np.int32(start)]
-            expected = interpreter.run(text, [np.asarray(a) for a in arguments])
-            assert [e.tolist() for e in expected] == [a.tolist() for a in converted.run(arguments)]
 
 
 def test_a_donated_cache_stays_in_place():

@@ -38,45 +38,38 @@ def blocks(text, language, marker=""):
     return [textwrap.dedent(block) for block in found]
 
 
+def without_blocks(text):
+    """A text without its code blocks."""
+    return re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.M)
+
+
 def commands_of(text):
     """Each command line of a text, in code blocks and within sentences, redirections and comments left out."""
     lines = [line for block in blocks(text, "sh") for line in block.splitlines()]
     lines += re.findall(r"^\$ (.*)", text, re.M)
-    without_blocks = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.M)
-    lines += [c for c in re.findall(r"`([^`]+)`", without_blocks) if c.startswith(("python scripts/", "bash "))]
-    lines += [
-        c for c in re.findall(r"`(hlo-lower \w+ [^`]+)`", without_blocks) if "COMMAND" not in c and "LEVEL" not in c
-    ]
+    lines += [c for c in re.findall(r"`([^`]+)`", without_blocks(text)) if c.startswith(("python scripts/", "bash "))]
+    own = re.findall(r"`(hlo-lower \w+ [^`]+)`", without_blocks(text))
+    lines += [c for c in own if "COMMAND" not in c and "LEVEL" not in c]
     parts = (part for line in lines for part in re.split(r" && ", line))
     return [shlex.split(part.partition(" >> ")[0].replace("\n", " "), comments=True) for part in parts if part.strip()]
 
 
 def anchors_of(text):
     """The anchors of a page's headings, as they are made from the words."""
-    headings = re.findall(r"^#+ (.*)$", re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.M), re.M)
+    headings = re.findall(r"^#+ (.*)$", without_blocks(text), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-# --- the README ---
-
-
-def test_the_readme_is_a_page():
-    """At most 10 kB."""
-    assert len(README.encode()) <= 10_000
-
-
 def test_the_python_example_runs(capfd):
-    """The Python example of the README, in two parts, runs as it stands and prints what the text says."""
+    """The Python example of the README, which is of at most 10 kB, runs as it stands and prints what the text says."""
+    assert len(README.encode()) <= 10_000
     parts = blocks(README, "python", "example")
     assert len(parts) == 2
     exec(compile("".join(parts), "README.md", "exec"), {"__name__": "readme"})
     done = capfd.readouterr()
     assert done.err == ""
-    assert done.out.splitlines() == [
-        "Tile -> guarded_dynamic_update_slice",
-        "128.0",
-        "guarded_dynamic_update_slice",
-    ]
+    rule = "guarded_dynamic_update_slice"
+    assert done.out.splitlines() == [f"Tile -> {rule}", "128.0", rule]
 
 
 def test_the_two_commands_give_the_picture(tmp_path, monkeypatch, capsys):
@@ -96,28 +89,12 @@ def test_the_two_commands_give_the_picture(tmp_path, monkeypatch, capsys):
         assert any(row.split()[: len(line.split())] == line.split() for row in printed), line
 
 
-def test_the_rules_table_is_the_registry(capsys):
-    """What follows the mark in docs/rules.md is what `hlo-lower rules --format markdown` prints."""
-    assert main(["rules", "--format", "markdown"]) == 0
-    _, _, table = PAGES["docs/rules.md"].partition("<!-- rules")
-    assert table.partition("-->")[2].strip() == capsys.readouterr().out.strip()
-
-
-def test_the_table_of_ops_is_that_of_the_declarations(capsys):
-    """What follows the mark in docs/ops.md is what `hlo-lower ops --format markdown` prints."""
-    assert main(["ops", "--format", "markdown"]) == 0
-    _, _, table = PAGES["docs/ops.md"].partition("<!-- ops -->")
-    assert table.strip() == capsys.readouterr().out.strip()
-
-
-def test_the_table_of_laws_is_what_the_prover_has(capsys):
-    """What follows the mark in docs/laws.md is what `hlo-lower laws --format markdown` prints."""
-    assert main(["laws", "--format", "markdown"]) == 0
-    _, _, table = PAGES["docs/laws.md"].partition("<!-- laws -->")
-    assert table.strip() == capsys.readouterr().out.strip()
-
-
-# --- every page ---
+@pytest.mark.parametrize("table", ["rules", "ops", "laws"])
+def test_a_table_is_what_the_command_prints(table, capsys):
+    """What follows the mark in docs/rules.md is what `hlo-lower rules --format markdown` prints; so ops and laws."""
+    assert main([table, "--format", "markdown"]) == 0
+    _, _, told = PAGES[f"docs/{table}.md"].partition(f"<!-- {table}")
+    assert told.partition("-->")[2].strip() == capsys.readouterr().out.strip()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -155,7 +132,7 @@ def test_commands_are_those_that_exist(page):
 def test_names_in_text_exist(page):
     """Flags, paths, public names and modules that the text names are there."""
     known = "".join(path.read_text() for path in (*ROOT.glob("hlo_lower/cli/*.py"), *ROOT.glob("scripts/*.py")))
-    plain = re.sub(r"^ *```.*?^ *```$", "", PAGES[page], flags=re.DOTALL | re.M)
+    plain = without_blocks(PAGES[page])
     for code in re.findall(r"`([^`]+)`", plain):
         for flag in re.findall(r"^--(?:no-)?([\w-]+)", code):
             assert f'"--{flag}"' in known or f'"{flag}"' in known or f'"--no-{flag}"' in known, code
@@ -179,22 +156,15 @@ def test_excerpts_are_those_of_the_files(page):
         assert excerpt in (ROOT / path).read_text()
 
 
-# --- single pages ---
-
-
 def test_every_trap_that_is_cited_is_explained():
-    """Numbers in code and text are those of docs/traps.md, which has each once and in order."""
+    """Numbers in code and text are those of docs/traps.md, in order; code cites nothing that a reader does not have."""
+    assert [str(path) for path in CODE if re.search(r"\b(DESIGN|TRAPS)\b", path.read_text())] == []
     explained = [int(n) for n in re.findall(r"^\*\*Trap (\d+):", PAGES["docs/traps.md"], re.M)]
     assert explained == list(range(1, len(explained) + 1))
     texts = [path.read_text() for path in CODE] + list(PAGES.values())
     cited = {int(n) for text in texts for found in CITED.findall(text) for n in re.findall(r"\d+", " ".join(found))}
     assert len(cited) > 50
     assert cited - set(explained) == set()
-
-
-def test_code_cites_nothing_outside_the_repository():
-    """Docstrings speak of docs/, not of notes that a reader does not have."""
-    assert [str(path) for path in CODE if re.search(r"\b(DESIGN|TRAPS)\b", path.read_text())] == []
 
 
 def test_every_key_of_target_files_is_explained(tmp_path):

@@ -10,19 +10,9 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from decode_module import ROW
 
 import hlo_lower as hl
-
-DECODE = """\
-func.func public @main(%cache: tensor<8x4xf32>, %pos: tensor<1xi32>, %row: tensor<4xf32>) -> tensor<8x4xf32> {
-  %0 = "stablehlo.scatter"(%cache, %pos, %row) <{scatter_dimension_numbers = #stablehlo.scatter<
-    update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
-  ^bb0(%old: tensor<f32>, %new: tensor<f32>):
-    stablehlo.return %new : tensor<f32>
-  }) : (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>
-  return %0 : tensor<8x4xf32>
-}
-"""
 
 PACKAGE = Path(hl.__file__).parent
 
@@ -36,7 +26,7 @@ FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(hl, name))]
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with the module that the examples read."""
-    (tmp_path / "decode.mlir").write_text(DECODE)
+    (tmp_path / "decode.mlir").write_text(ROW)
     monkeypatch.chdir(tmp_path)
 
 
@@ -69,13 +59,9 @@ def test_an_example_that_is_wrong_is_found(folder):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_says_what_it_takes_gives_and_raises(name):
     """Args, Returns and Raises stand in the docstring of each public function."""
+    assert {"lower", "classify", "verify", "jit", "export", "read", "bind", "rules", "costs"} <= set(FUNCTIONS)
     docstring = getattr(hl, name).__doc__
     assert [part for part in ("Args:", "Returns:", "Raises:") if f"    {part}\n" not in docstring] == []
-
-
-def test_the_functions_are_those_that_are_documented():
-    """What is a function is not mistaken for a class."""
-    assert {"lower", "classify", "verify", "jit", "export", "read", "bind", "rules", "costs"} <= set(FUNCTIONS)
 
 
 def misnamed(source):
@@ -96,17 +82,13 @@ def misnamed(source):
 @pytest.mark.few(14)
 @pytest.mark.parametrize("folder", sorted({path.parent for path in PACKAGE.rglob("*.py")}), ids=lambda path: path.name)
 def test_what_is_documented_is_a_parameter(folder):
-    """A parameter that was renamed has its new name in the docstring: whoever calls it by name reads it there."""
-    assert [found for path in sorted(folder.glob("*.py")) for found in misnamed(path.read_text())] == []
-
-
-def test_a_name_that_is_no_parameter_is_found():
-    """The check sees it."""
+    """A parameter that was renamed has its new name in the docstring; one that is none would be found."""
     wrong = 'def bind(source, costs):\n    """Bind.\n\n    Args:\n      source: it.\n      sizes: those.\n    """\n'
     assert misnamed(wrong) == [("bind", "sizes")]
+    assert [found for path in sorted(folder.glob("*.py")) for found in misnamed(path.read_text())] == []
 
 
 def test_sizes_are_given_by_name(folder):
     """`hl.bind` is called by its names, as the documents do."""
-    text = DECODE.replace("8x4xf32", "?x4xf32")
+    text = ROW.replace("8x4xf32", "?x4xf32")
     assert "tensor<8x4xf32>" in str(hl.bind(source=text, sizes={"arg0.0": 8}).module)

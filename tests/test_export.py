@@ -1,6 +1,7 @@
 """hlo_lower.ir.export: functions of files and modules, settings, symbolic shapes, locations, and what it refuses."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,9 +80,6 @@ def _refusal(spec, **settings):
     return str(caught.value)
 
 
-# --- exporting --------------------------------------------------------------------------------------------------
-
-
 def test_export_computes_what_the_function_computes():
     """An exported function called with arrays gives the function's result."""
     exported = export(lambda x, i: x.at[i].set(7.0), _shape(3), jax.ShapeDtypeStruct((), jnp.int32))
@@ -91,17 +89,18 @@ def test_export_computes_what_the_function_computes():
 
 
 def test_donated_arguments_are_marked():
-    """donate=(0,) marks the first argument, and no other, as aliased to a result."""
-    text = exported_text(export(lambda x, y: (x + 1, y * 2), _shape(3), _shape(3), donate=(0,)))
-    signature = next(line for line in text.splitlines() if "@main" in line)
-    assert signature.count("tf.aliasing_output") == 1
-    assert signature.index("tf.aliasing_output") < signature.index("%arg1")
+    """donate=(0,) marks the first argument, and no other, as aliased to a result; a jitted function keeps its own."""
 
+    def step(x, y):
+        return x + 1, y * 2
 
-def test_a_jitted_function_keeps_its_own_donation():
-    """A function under jax.jit with donate_argnums is exported with them."""
-    jitted = jax.jit(lambda x, y: (x + 1, y * 2), donate_argnums=(0,))
-    assert exported_text(export(jitted, _shape(3), _shape(3))).count("tf.aliasing_output") == 1
+    for exported in (
+        export(step, _shape(3), _shape(3), donate=(0,)),
+        export(jax.jit(step, donate_argnums=(0,)), _shape(3), _shape(3)),
+    ):
+        signature = next(line for line in exported_text(exported).splitlines() if "@main" in line)
+        assert signature.count("tf.aliasing_output") == 1
+        assert signature.index("tf.aliasing_output") < signature.index("%arg1")
 
 
 def test_arguments_are_named_as_in_python():
@@ -117,48 +116,32 @@ def test_arguments_are_named_as_in_python():
 
 
 def test_shapes_make_symbolic_dims():
-    """One symbolic shape per argument, equal names equal sizes, dtypes from the specs."""
+    """One symbolic shape per argument, for each leaf of it, or one per leaf; equal names are equal sizes."""
     exported = export(lambda x, y: x @ y, _shape(3), jax.ShapeDtypeStruct((4, 5), jnp.float32), shapes=["b, _", "..."])
     assert [str(aval.shape) for aval in exported.in_avals] == ["(b, 4)", "(4, 5)"]
     assert "tensor<?x4xf32>" in exported_text(exported)
     shared = export(lambda x, y: x + y, _shape(3), _shape(3), shapes=["2*b+1, 4", "2*b+1, 4"])
     assert [str(aval.shape) for aval in shared.out_avals] == ["(2*b + 1, 4)"]
+    for shapes in (["n, 4"], ["n, 4", "n, _"]):
+        exported = export(lambda t: t["a"] + t["b"], {"a": _shape(3), "b": _shape(3)}, shapes=shapes)
+        assert [str(a.shape) for a in exported.in_avals] == ["(n, 4)"] * 2
 
 
-def test_shapes_go_to_leaves_too():
-    """Shapes are one per argument, where they hold for each leaf, or one per leaf."""
-    tree = {"a": _shape(3), "b": _shape(3)}
-    by_argument = export(lambda t: t["a"] + t["b"], tree, shapes=["n, 4"])
-    by_leaf = export(lambda t: t["a"] + t["b"], tree, shapes=["n, 4", "n, _"])
-    assert [str(a.shape) for a in by_argument.in_avals] == [str(a.shape) for a in by_leaf.in_avals] == ["(n, 4)"] * 2
-
-
-def test_the_wrong_number_of_shapes_is_refused():
-    """The message says how many arguments there are and what they are."""
+def test_wrong_shapes_are_refused():
+    """Too many: the message says what the arguments are. One that does not parse: it points to the place."""
     with pytest.raises(InputError) as caught:
         export(jnp.add, _shape(3), _shape(2), shapes=["b, 4", "b, 4", "b, 4"])
-    expected = (
-        "add: 3 shapes for 2 arguments\n"
-        "  facts:   arguments float32[3,4], float32[2,4]\n"
-        '  next:    give one shape per argument, "..." for those that stay as they are'
-    )
-    assert expected == str(caught.value)
-
-
-def test_a_shape_that_does_not_parse_is_refused():
-    """The message names the argument and points to the place in its shape."""
+    assert str(caught.value).splitlines() == [
+        "add: 3 shapes for 2 arguments",
+        "  facts:   arguments float32[3,4], float32[2,4]",
+        '  next:    give one shape per argument, "..." for those that stay as they are',
+    ]
     with pytest.raises(InputError) as caught:
         export(jnp.add, _shape(3), _shape(3), shapes=["b, 4", "b, 4*"])
     expected = (
         "add: argument 1: a name or a number is missing here\n    b, 4*\n         ^\n  next:    a shape is made of "
     )
     assert str(caught.value).startswith(expected)
-
-
-def test_a_spec_of_64_bits_is_refused_where_jax_would_narrow_it():
-    """An int64 spec with 64-bit types off is an error, not an int32 argument."""
-    with pytest.raises(InputError, match=r"an argument is int64\[3\], and JAX runs with 64-bit types off"):
-        export(lambda x: x, jax.ShapeDtypeStruct((3,), np.int64))
 
 
 WIDE = """\
@@ -174,7 +157,9 @@ EXPORTS = {"take": {"args": ARGS, "x64": True}, "narrow": {"args": ARGS}}
 
 
 def test_an_entry_says_that_64_bit_types_are_on(folder):
-    """With "x64" in its entry a function is traced with 64-bit types, and JAX is as before afterwards."""
+    """With "x64" in its entry a function is traced with 64-bit types, and JAX is as before; else they are refused."""
+    with pytest.raises(InputError, match=r"an argument is int64\[3\], and JAX runs with 64-bit types off"):
+        export(lambda x: x, jax.ShapeDtypeStruct((3,), np.int64))
     (folder / "wide.py").write_text(WIDE)
     exported = load_function("wide.py:take").export()
     assert [str(aval.dtype) for aval in (*exported.in_avals, *exported.out_avals)] == ["float32", "int64"] * 2
@@ -183,64 +168,34 @@ def test_an_entry_says_that_64_bit_types_are_on(folder):
         load_function("wide.py:narrow").export()
 
 
-# --- locations --------------------------------------------------------------------------------------------------
-
-
-def test_locations_are_seen_from_the_current_folder(folder):
-    """Locations name the user's files below the current folder by their relative path, and no folder above it."""
+def test_locations_are_seen_from_the_current_folder(folder, monkeypatch):
+    """Files below the current folder have their relative path, others their name alone; no folder above is named."""
     text = exported_text(load_function("package/model.py:step").export())
     assert 'loc("package/helper.py":2:' in text
     assert 'loc("package/model.py":21:' in text
-    assert str(folder) not in text
     assert not [line for line in text.splitlines() if 'loc("/' in line]
-
-
-def test_locations_outside_the_current_folder_name_no_folder(folder, monkeypatch):
-    """A model file elsewhere is named by its file name alone."""
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
-    text = exported_text(load_function(f"{folder}/package/model.py:step").export())
-    assert 'loc("model.py":21:' in text
-    assert str(folder) not in text
+    elsewhere = exported_text(load_function(f"{folder}/package/model.py:step").export())
+    assert 'loc("model.py":21:' in elsewhere
+    assert str(folder) not in text + elsewhere
 
 
-def test_export_leaves_the_settings_of_jax_and_python_as_they_were(folder):
-    """Neither JAX's options nor Python's import path change."""
-    options = ("jax_include_full_tracebacks_in_locations", "jax_hlo_source_file_canonicalization_regex")
-    before = [getattr(jax.config, option) for option in options], list(sys.path)
-    load_function("package/model.py:step").export()
-    with pytest.raises(InputError):
-        load_function("package/model.py:broken").export()
-    assert before == ([getattr(jax.config, option) for option in options], list(sys.path))
-
-
-def test_two_exports_are_byte_identical(folder):
-    """The same function exports to the same text again, in this process and in another one on another path."""
+def test_two_exports_are_byte_identical(folder, monkeypatch):
+    """The same text comes again from the file, from its module, and in another process on another path."""
     first = exported_text(load_function("package/model.py:step").export())
     assert first == exported_text(load_function("package/model.py:step").export())
     moved = folder / "moved"
-    (moved / "package").mkdir(parents=True)
-    for name in ("model.py", "helper.py"):
-        (moved / "package" / name).write_text((folder / "package" / name).read_text())
+    shutil.copytree(folder / "package", moved / "package")
     program = (
         "from hlo_lower.ir.export.load import load_function\nfrom hlo_lower.ir.export.trace import exported_text\n"
         "print(end=exported_text(load_function('package/model.py:step').export()))"
     )
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    other = subprocess.run(
-        [sys.executable, "-c", program], cwd=moved, env=env, capture_output=True, text=True, check=True
-    )
+    how = {"cwd": moved, "env": {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}, "text": True}
+    other = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, **how)
     assert first == other.stdout
-
-
-# --- files, modules and settings --------------------------------------------------------------------------------
-
-
-def test_a_function_of_a_file_and_of_a_module_are_the_same(folder, monkeypatch):
-    """`FILE.py:fn` and `pkg.mod:fn` export the same text."""
     monkeypatch.syspath_prepend(str(folder / "package"))
-    by_file = exported_text(load_function("package/model.py:step").export())
-    assert by_file == exported_text(load_function("package.model:step").export())
+    assert first == exported_text(load_function("package.model:step").export())
 
 
 def test_settings_replace_fields_of_the_config(folder):
@@ -259,44 +214,33 @@ def test_a_file_without_a_config_takes_no_settings(folder):
     assert "package/model.py: no config to set rows in" in _refusal("package/model.py:plain", rows="3")
 
 
-REFUSED = [
-    ("model.py", "model.py: not the name of a function in a file or module"),
-    ("package/modle.py:step", "package/modle.py: no such file\n  nearest: package/model.py"),
-    ("package/:step", "package/: a folder, not a Python file"),
-    ("package/notes.txt:step", 'package/notes.txt: not a Python file\n  facts:   its name ends in ".txt", not ".py"'),
-    ("package/syntax.py:f", "package/syntax.py:2: not valid Python: SyntaxError: "),
-    ("package/raises.py:f", "package/raises.py:3: running the file failed: KeyError: 'weights'"),
+RUNNING = "running the file failed:"
+THERE = "facts:   functions there: step, plain, broken, typo, step_args, bare"
+NO_EXPORTS = """facts:   the file has no EXPORTS
+  next:    --shapes "f32[8, 4]" "i32[]" says them; or add to it: EXPORTS = {"f": """
+KEYS = "facts:   keys are args, config, presets, donate, x64, shapes"
+REFUSED = [  # a file of the package and a function; what the message says behind the name of the file
+    ("modle.py:step", ": no such file\n  nearest: package/model.py"),
+    (":step", ": a folder, not a Python file"),
+    ("notes.txt:step", ': not a Python file\n  facts:   its name ends in ".txt", not ".py"'),
+    ("syntax.py:f", ":2: not valid Python: SyntaxError: "),
+    ("raises.py:f", f":3: {RUNNING} KeyError: 'weights'"),
+    ("imports.py:f", f":1: {RUNNING} ModuleNotFoundError: No module named 'nowhere'"),
+    ("exits.py:f", f":2: {RUNNING} SystemExit: 3"),
+    ("model.py:stop", f": no function stop\n  {THERE}"),
+    ("model.py:EXPORTS", ": EXPORTS is not a function"),
+    ("model.py:bare", ": bare has no example arguments\n  facts:   EXPORTS names step, plain, broken, typo"),
+    ("alone.py:f", f": f has no example arguments\n  {NO_EXPORTS}"),
+    ("list.py:f", ": EXPORTS is not a dict\n  facts:   it is of type list"),
     (
-        "package/imports.py:f",
-        "package/imports.py:1: running the file failed: ModuleNotFoundError: No module named 'nowhere'",
+        "keys.py:f",
+        ": EXPORTS['f']: unknown key 'donated'\n  facts:   keys are args, config, presets, donate, x64, shapes",
     ),
-    ("package/exits.py:f", "package/exits.py:2: running the file failed: SystemExit: 3"),
-    ("package.nowhere:f", "package.nowhere: no module named package.nowhere"),
-    (
-        "package/model.py:stop",
-        "package/model.py: no function stop\n  facts:   functions there: step, plain, broken, typo, step_args, bare",
-    ),
-    ("package/model.py:EXPORTS", "package/model.py: EXPORTS is not a function"),
-    (
-        "package/model.py:bare",
-        "package/model.py: bare has no example arguments\n  facts:   EXPORTS names step, plain, broken, typo",
-    ),
-    (
-        "package/alone.py:f",
-        "package/alone.py: f has no example arguments\n  facts:   the file has no EXPORTS\n"
-        '  next:    --shapes "f32[8, 4]" "i32[]" says them; or add to it: EXPORTS = {"f": ',
-    ),
-    ("package/list.py:f", "package/list.py: EXPORTS is not a dict\n  facts:   it is of type list"),
-    (
-        "package/keys.py:f",
-        "package/keys.py: EXPORTS['f']: unknown key 'donated'\n"
-        "  facts:   keys are args, config, presets, donate, x64, shapes",
-    ),
-    ("package/keys.py:g", "package/keys.py: EXPORTS['g']: not a dict with \"args\""),
-    ("package/keys.py:h", "package/keys.py: EXPORTS['h']: \"args\" is a int, not a tuple"),
-    ("package/keys.py:i", "package/keys.py: EXPORTS['i']: \"x64\" is neither True nor False"),
-    ("package/keys.py:j", "package/keys.py: EXPORTS['j']: \"shapes\" is no tuple of texts\n  next:    write one per"),
-    ("package/keys.py:k", "package/keys.py: EXPORTS['k']: \"shapes\" is no tuple of texts"),
+    ("keys.py:g", ": EXPORTS['g']: not a dict with \"args\""),
+    ("keys.py:h", ": EXPORTS['h']: \"args\" is a int, not a tuple"),
+    ("keys.py:i", ": EXPORTS['i']: \"x64\" is neither True nor False"),
+    ("keys.py:j", ": EXPORTS['j']: \"shapes\" is no tuple of texts\n  next:    write one per"),
+    ("keys.py:k", ": EXPORTS['k']: \"shapes\" is no tuple of texts"),
 ]
 
 
@@ -317,35 +261,44 @@ def test_a_function_that_cannot_be_loaded_is_refused(folder, spec, says):
     }
     for name, content in files.items():
         (folder / "package" / name).write_text(content)
-    assert _refusal(spec).startswith(says)
+    assert _refusal(f"package/{spec}").startswith(f"package/{spec.split(':')[0]}{says}")
 
 
-SETTINGS = [
-    (
-        "colour",
-        "red",
-        "--set colour=red: package/model.py has no such setting\n"
-        "  facts:   settings: rows=8, scale=1.0, wide=False, dtype=float32",
-    ),
-    ("rows", "many", "--set rows=many: 'many' is not a whole number\n  facts:   rows is 8 by default"),
-    ("scale", "x", "--set scale=x: 'x' is not a number\n  facts:   scale is 1.0 by default"),
-    ("wide", "2", "--set wide=2: '2' is not true or false\n  facts:   wide is False by default"),
-    ("rows", "101", "--set rows=101: rows must be at most 100"),
-    ("preset", "huge", "--set preset=huge: no such preset\n  facts:   presets: big"),
-]
+def test_what_names_no_function_is_refused(folder):
+    """A file without a function, and a module that is not there."""
+    assert _refusal("model.py").startswith("model.py: not the name of a function in a file or module")
+    assert _refusal("package.nowhere:f").startswith("package.nowhere: no module named package.nowhere")
 
 
-@pytest.mark.parametrize(("key", "value", "says"), SETTINGS, ids=[f"{k}={v}" for k, v, _ in SETTINGS])
-def test_a_setting_that_does_not_fit_is_refused(folder, key, value, says):
+OTHERS = "facts:   settings: rows=8, scale=1.0, wide=False, dtype=float32"
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("colour=red", f"package/model.py has no such setting\n  {OTHERS}"),
+        ("rows=many", "'many' is not a whole number\n  facts:   rows is 8 by default"),
+        ("scale=x", "'x' is not a number\n  facts:   scale is 1.0 by default"),
+        ("wide=2", "'2' is not true or false\n  facts:   wide is False by default"),
+        ("rows=101", "rows must be at most 100"),
+        ("preset=huge", "no such preset\n  facts:   presets: big"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_refused(folder, setting, says):
     """Each message repeats the setting and says which there are or what the value may be."""
-    assert says == _refusal("package/model.py:step", **{key: value})
+    name, value = setting.split("=")
+    assert _refusal("package/model.py:step", **{name: value}) == f"--set {setting}: {says}"
 
 
 def test_a_function_that_fails_while_it_is_traced_is_refused(folder):
-    """The message has the user's line, the exception and the arguments, and the exception is its cause."""
+    """The message has the user's line and the arguments; JAX's options and Python's import path are as before."""
+    options = ("jax_include_full_tracebacks_in_locations", "jax_hlo_source_file_canonicalization_regex")
+    before = [getattr(jax.config, option) for option in options], list(sys.path)
+    load_function("package/model.py:step").export()
     with pytest.raises(InputError) as caught:
         load_function("package/model.py:broken").export()
     lines = str(caught.value).splitlines()
     assert lines[0].startswith("package/model.py:27: tracing broken failed: AttributeError: ")
     assert lines[1] == "  facts:   arguments float32[3]"
     assert isinstance(caught.value.__cause__, AttributeError)
+    assert before == ([getattr(jax.config, option) for option in options], list(sys.path))

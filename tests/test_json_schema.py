@@ -3,18 +3,17 @@
 import json
 import re
 from collections import defaultdict
-from dataclasses import fields
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from every_cause import CANONICALIZED, CASES, causes_of, told_of
+from every_cause import CASES, causes_of, told_of
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import RefusedOps
 from hlo_lower.base.english import told
 from hlo_lower.base.memory import LoopSpan, MemoryCurve
-from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.json_report import VERSION, render_json
 from hlo_lower.report.module import ModuleReport
 
@@ -38,23 +37,14 @@ CLAMPED = """func.func public @main(
 @cache
 def reports():
     """A report of every program, and of a module that could not be read."""
-    told = {name: told_of(case) for name, case in CASES.items() if case.how != CANONICALIZED}
-    found = [
-        ModuleReport(f"{name}.mlir", 7, records, group=name[0], changes=changes)
-        for name, (records, changes) in told.items()
-    ]
+    found = [ModuleReport(f"{n}.mlir", 7, told_of(n)[0], group=n[0], changes=told_of(n)[1]) for n in CASES]
     rows = ("clamped", "several", "batches", "sorted along", "written once", "a run", "anywhere")
-    twice = tuple(record for name in rows for record in told[name][0] * 2)
-    numbered = tuple(_numbered(record, n) for n, record in enumerate(twice, start=1))
+    twice = tuple(record for name in rows for record in told_of(name)[0] * 2)
+    numbered = tuple(replace(record, number=n, scope=f"layer_{n}") for n, record in enumerate(twice, start=1))
     refused = RefusedOps("stablehlo.sort", Code.REFUSES_OPS("npu", ("stablehlo.sort",), None), 2, ("line 3",))
     curve = MemoryCurve((4, 8, 4), (LoopSpan(1, 2, "a.py:3"),))
     numbers = ModuleReport("twice.mlir", 7, numbered, refused=(refused,), memory=(curve,))
     return [*found, numbers, ModuleReport("bad.mlir", error="gone")]
-
-
-def _numbered(record, number):
-    told_of = {f.name: getattr(record, f.name) for f in fields(ScatterRecord)}
-    return ScatterRecord(**{**told_of, "number": number, "scope": f"layer_{number}"})
 
 
 def documented(title):

@@ -50,13 +50,6 @@ def test_verify_starts_from_what_was_lowered():
     assert not hl.verify(overhanging, lowered, oob="xla", level="regions").ok
 
 
-@pytest.mark.parametrize("name", ["only", "skip", "prefer"])
-def test_a_text_is_one_pattern(name):
-    """A str is one pattern or name, not its letters."""
-    assert getattr(hl.Options(**{name: "foo.py:3"}), name) == ("foo.py:3",)
-    assert getattr(hl.Options(**{name: ["a", "b"]}), name) == ("a", "b")
-
-
 def test_what_is_not_said_is_the_targets():
     """Float mode, legalize and demote_i64 are the target's unless they are given."""
     npu = hl.Target("npu", float_mode="reassociate", legalize=True, demote_i64=True)
@@ -67,7 +60,10 @@ def test_what_is_not_said_is_the_targets():
 
 
 def test_options_are_a_value():
-    """Equal, hashed, replaced and pickled like one; NumPy's numbers are sizes."""
+    """Equal, hashed, replaced and pickled like one; NumPy's numbers are sizes, and a text is one pattern or name."""
+    for name in ("only", "skip", "prefer"):
+        assert getattr(hl.Options(**{name: "foo.py:3"}), name) == ("foo.py:3",)
+        assert getattr(hl.Options(**{name: ["a", "b"]}), name) == ("a", "b")
     options = hl.Options(target="iree", bind={"b": np.int64(4)})
     assert options.bind == (("b", 4),)
     assert options == hl.Options("iree", bind=(("b", 4),)) == pickle.loads(pickle.dumps(options))
@@ -111,9 +107,6 @@ def test_options_of_nothing_are_the_defaults():
     """Without a value and without keywords all is as by default; a base is what keywords change."""
     assert options_of(None, {}) == hl.Options()
     assert options_of(None, {"oob": "spec"}, hl.Options("iree")) == hl.Options("iree", oob="spec")
-
-
-# --- what a REPL and a notebook show ---
 
 
 REPRS = {

@@ -7,6 +7,7 @@ import sys
 from itertools import permutations
 
 import pytest
+from decode_module import POINT
 
 import hlo_lower as hl
 from hlo_lower.lowering import kinds
@@ -27,16 +28,6 @@ rules = RuleList()
 )
 def scatter_to_NAME(op):
     return one_window(op)
-"""
-MODULE = """
-func.func public @main(%o: tensor<8xi32>, %i: tensor<1xi32>, %u: tensor<i32>) -> tensor<8xi32> {
-  %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
-    scatter_dims_to_operand_dims = [0]>}> ({
-  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
-    stablehlo.return %b : tensor<i32>
-  }) : (tensor<8xi32>, tensor<1xi32>, tensor<i32>) -> tensor<8xi32>
-  return %r : tensor<8xi32>
-}
 """
 
 
@@ -80,18 +71,18 @@ def test_rules_of_a_distribution_are_used(install):
     install("npu-rules", RULES.replace("NAME", "own_write"))
     place = "site/npu_rules_rules.py:6 (npu-rules 1.2, entry point mine)"
     assert [row.place for row in hl.rules() if row.name == "own_write"] == [place]
-    [record] = hl.classify(hl.read(MODULE))
+    [record] = hl.classify(hl.read(POINT))
     assert record.rule == "own_write"
     assert (record.form, record.why["place"]) == ("a write of my own", place)
-    lowered = hl.lower(MODULE)
+    lowered = hl.lower(POINT)
     assert lowered.records[0].rule == "own_write"
-    assert hl.verify(MODULE, lowered).ok
+    assert hl.verify(POINT, lowered).ok
 
 
 def test_without_plugins(install, monkeypatch):
     """An environment variable leaves all of them out, and a registry that is given takes their place."""
     install("npu-rules", RULES.replace("NAME", "own_write"))
-    [record] = hl.classify(hl.read(MODULE), registry=kinds.registry_with(()))
+    [record] = hl.classify(hl.read(POINT), registry=kinds.registry_with(()))
     assert record.rule == "guarded_dynamic_update_slice"
     monkeypatch.setenv(kinds.WITHOUT, "1")
     assert "own_write" not in [row.name for row in hl.rules()]
@@ -112,50 +103,37 @@ def test_the_order_of_plugins_does_not_matter(install):
     assert {"a", "b"} < {name for name, _ in found[0]}
 
 
-@pytest.mark.parametrize(
-    ("source", "entry_points", "says"),
-    [
-        (
-            "import not_there",
-            "",
-            "npu_rules_rules:rules cannot be imported: ModuleNotFoundError: No module named 'not_the",
-        ),
-        ("rules = (", "", "npu_rules_rules:rules cannot be imported: SyntaxError: '(' was never closed"),
-        ("1 / 0", "", "npu_rules_rules:rules cannot be imported: ZeroDivisionError: division by zero"),
-        ("", "", "npu_rules_rules:rules cannot be imported: AttributeError: module 'npu_rules_rules' has no attribute"),
-        ("rules = []", "", "npu_rules_rules:rules is a list, not a RuleList"),
-        ("rules = []", "mine = npu_rules_rules", "npu_rules_rules is a module, not a RuleList"),
-        (
-            RULES.replace('"stablehlo.scatter"', '"stablehlo.fft"'),
-            "",
-            "lowers stablehlo.fft, which has no domains",
-        ),
-        (RULES.replace("{Combiner.ASSIGN}", "Combiner.ASSIGN"), "", "combiner must be a set of values, not <Combiner"),
-        (RULES.replace("{Combiner.ASSIGN}", "{'add'}"), "", "combiner must be some of add|"),
-        (RULES.replace("combiner=", "combine="), "", "constrains combine, which is no fact of stablehlo.scatter"),
-        (
-            RULES.replace("form=", 'emits=("stablehlo.add",), form='),
-            "",
-            "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built",
-        ),
-        (
-            RULES.replace("NAME", "while"),
-            "",
-            "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py",
-        ),
-    ],
-    ids=[
-        *("missing import", "syntax", "exception", "missing name", "a list", "a module", "op", "a value for a set"),
-        *("value", "fact", "emits", "name"),
-    ],
-)
-def test_a_plugin_that_cannot_be_used_is_an_error(install, source, entry_points, says):
+NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"
+NO_EMITS = "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built"
+SAME_NAME = "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py"
+UNUSABLE = {
+    "missing import": ("import not_there", f"{NOT_IMPORTED} ModuleNotFoundError: No module named 'not_the"),
+    "syntax": ("rules = (", f"{NOT_IMPORTED} SyntaxError: '(' was never closed"),
+    "exception": ("1 / 0", f"{NOT_IMPORTED} ZeroDivisionError: division by zero"),
+    "missing name": ("", f"{NOT_IMPORTED} AttributeError: module 'npu_rules_rules' has no attribute"),
+    "a list": ("rules = []", "npu_rules_rules:rules is a list, not a RuleList"),
+    "a module": ("rules = []", "npu_rules_rules is a module, not a RuleList"),
+    "op": (RULES.replace("stablehlo.scatter", "stablehlo.fft"), "lowers stablehlo.fft, which has no domains"),
+    "a value for a set": (
+        RULES.replace("{Combiner.ASSIGN}", "Combiner.ASSIGN"),
+        "combiner must be a set of values, not <Combiner",
+    ),
+    "value": (RULES.replace("{Combiner.ASSIGN}", "{'add'}"), "combiner must be some of add|"),
+    "fact": (RULES.replace("combiner=", "combine="), "constrains combine, which is no fact of stablehlo.scatter"),
+    "emits": (RULES.replace("form=", 'emits=("stablehlo.add",), form='), NO_EMITS),
+    "name": (RULES.replace("NAME", "while"), SAME_NAME),
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_a_plugin_that_cannot_be_used_is_an_error(install, what):
     """It is never left out: the error names the distribution, the entry point and the reason."""
-    install("npu-rules", source, entry_points)
+    source, says = UNUSABLE[what]
+    install("npu-rules", source, "mine = npu_rules_rules" if what == "a module" else "")
     told = refused()
     assert told.startswith("npu-rules 1.2, entry point mine of hlo_lower.rules: the plug-in cannot be used: ")
     assert says in told
-    assert refused(lambda: hl.lower(MODULE)) == told
+    assert refused(lambda: hl.lower(POINT)) == told
 
 
 def test_two_plugins_that_contradict_each_other(install):
@@ -181,18 +159,12 @@ def test_a_plugin_that_contradicts_the_built_in_rules(install):
 def test_the_command_line_uses_plugins(install, tmp_path):
     """`rules` shows them, `convert` uses them, and an error in one is a message and exit code 2, without output."""
     site = install("npu-rules", RULES.replace("NAME", "own_write"))
-    (tmp_path / "m.mlir").write_text(MODULE)
+    (tmp_path / "m.mlir").write_text(POINT)
 
     def run(*argv, **env):
         path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-        return subprocess.run(
-            [sys.executable, "-m", "hlo_lower", *argv],
-            env={**os.environ, "PYTHONPATH": path, "COLUMNS": "250", **env},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        how = {"env": {**os.environ, "PYTHONPATH": path, "COLUMNS": "250", **env}, "cwd": tmp_path, "text": True}
+        return subprocess.run([sys.executable, "-m", "hlo_lower", *argv], capture_output=True, check=False, **how)
 
     shown = run("rules").stdout
     assert "own_write" in shown

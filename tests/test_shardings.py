@@ -124,33 +124,28 @@ PARTIAL = """module attributes {mhlo.num_partitions = 4 : i32} {
 SAYS = '<@mesh, [{}], unreduced={"x"}>'
 HELD = f"%r = sdy.sharding_constraint VALUE {SAYS} : tensor<4xi32>\n    return %r : tensor<4xi32>"
 OPEN = r"(%\w+) = sdy.sharding_constraint %\w+(?:#\d)? <@mesh, \[\{\?\}\]>"
+RETURNED = "return %s : tensor<4xi32>"
+
+
+def behind(lines):
+    """A constraint on %q, which these lines make of the sum."""
+    return {"BEHIND": f"{lines}\n{HELD.replace('VALUE', '%q')}"}
+
+
 PLACES = {
     "a constraint": {"BEHIND": HELD.replace("VALUE", "%s")},
-    "the function's result": {
-        "RESULT": f"{{sdy.sharding = #sdy.sharding{SAYS}}}",
-        "BEHIND": "return %s : tensor<4xi32>",
-    },
-    "the scatter": {
-        "ATTRIBUTE": f"{{sdy.sharding = #sdy.sharding_per_value<[{SAYS}]>}}",
-        "BEHIND": "return %s : tensor<4xi32>",
-    },
-    "behind a reshape": {
-        "BEHIND": "%p = stablehlo.reshape %s : (tensor<4xi32>) -> tensor<2x2xi32>\n"
-        f"%q = stablehlo.reshape %p : (tensor<2x2xi32>) -> tensor<4xi32>\n{HELD.replace('VALUE', '%q')}"
-    },
-    "behind a call": {
-        "BEHIND": f"%q = func.call @same(%s) : (tensor<4xi32>) -> tensor<4xi32>\n{HELD.replace('VALUE', '%q')}"
-    },
-    "behind a loop": {
-        "BEHIND": """%q = stablehlo.while(%v = %s) : tensor<4xi32>
+    "the function's result": {"RESULT": f"{{sdy.sharding = #sdy.sharding{SAYS}}}", "BEHIND": RETURNED},
+    "the scatter": {"ATTRIBUTE": f"{{sdy.sharding = #sdy.sharding_per_value<[{SAYS}]>}}", "BEHIND": RETURNED},
+    "behind a reshape": behind("""%p = stablehlo.reshape %s : (tensor<4xi32>) -> tensor<2x2xi32>
+    %q = stablehlo.reshape %p : (tensor<2x2xi32>) -> tensor<4xi32>"""),
+    "behind a call": behind("%q = func.call @same(%s) : (tensor<4xi32>) -> tensor<4xi32>"),
+    "behind a loop": behind("""%q = stablehlo.while(%v = %s) : tensor<4xi32>
       cond {
         %f = stablehlo.constant dense<false> : tensor<i1>
         stablehlo.return %f : tensor<i1>
       } do {
         stablehlo.return %v : tensor<4xi32>
-      }\n"""
-        + HELD.replace("VALUE", "%q")
-    },
+      }"""),
 }
 
 
@@ -176,13 +171,13 @@ def test_trap_50_what_says_unreduced_does_not_reach_what_was_lowered(place, rule
 def test_what_is_not_unreduced_is_not_held():
     """Nothing is added where no sharding says so, nor to a scatter whose sums another operation uses up."""
     doubled = "%q = stablehlo.add %s, %s : tensor<4xi32>\n" + HELD.replace("VALUE", "%q")
-    for texts in ({"BEHIND": "return %s : tensor<4xi32>"}, {"BEHIND": doubled}):
+    for texts in ({"BEHIND": RETURNED}, {"BEHIND": doubled}):
         assert not re.findall(OPEN, hl.lower(partial(**texts)).text)
 
 
 def test_unreduced_in_another_language_is_refused():
     """GSPMD has no constraint that says no more than that: such a scatter is an error, or kept on request."""
-    text = partial(ATTRIBUTE='{mhlo.sharding = "{unreduced}"}', BEHIND="return %s : tensor<4xi32>")
+    text = partial(ATTRIBUTE='{mhlo.sharding = "{unreduced}"}', BEHIND=RETURNED)
     with pytest.raises(hl.NotLoweredError) as error:
         hl.lower(text, name="m.mlir")
     assert str(error.value).splitlines() == [
@@ -198,34 +193,32 @@ def test_unreduced_in_another_language_is_refused():
 
 # --- a sharding on the scatter itself ---
 
-SHARDED = """module attributes {mhlo.num_partitions = 8 : i32} {
+
+def sharded(attribute, form, kinds=("f32",)):
+    """A module of a scatter, of a tensor of each element type, with an attribute; and how it is lowered."""
+    windows = "20x" if form == "loop" else ""
+    dims = "update_window_dims = [1], index_vector_dim = 1" if windows else "update_window_dims = [0]"
+
+    def each(told, between=", "):
+        return between.join(told.format(n=n, kind=kind) for n, kind in enumerate(kinds))
+
+    operands, updates = each("tensor<8x4x{kind}>"), each(f"tensor<{windows}4x{{kind}}>")
+    arguments = f"{each('%o{n}: tensor<8x4x{kind}>')}, %i: tensor<{windows}1xi32>"
+    text = f"""module attributes {{mhlo.num_partitions = 8 : i32}} {{
   sdy.mesh @mesh = <["x"=4, "y"=2]>
-  func.func public @main(%o: tensor<8x4xf32>, %i: tensor<INDICES>, %u: tensor<UPDATES>) -> tensor<8x4xf32> {
-    %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<NUMBERS>}> ({
-    ^bb0(%c: tensor<f32>, %d: tensor<f32>):
-      BODY : tensor<f32>
-    }) {ATTRIBUTE} : (tensor<8x4xf32>, tensor<INDICES>, tensor<UPDATES>) -> tensor<8x4xf32>
-    return %r : tensor<8x4xf32>
-  }
-}"""
-ONE = {
-    "INDICES": "1xi32",
-    "UPDATES": "4xf32",
-    "NUMBERS": "update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]",
-    "BODY": "stablehlo.return %d",
-}
-MANY = {
-    **ONE,
-    "INDICES": "20x1xi32",
-    "UPDATES": "20x4xf32",
-    "NUMBERS": "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],"
-    " index_vector_dim = 1",
-}
-FORMS = {
-    "one operation": (ONE, "stablehlo.dynamic_update_slice"),
-    "loop": (MANY, ""),
-    "operand": ({**ONE, "BODY": "stablehlo.return %c"}, ""),
-}
+  func.func public @main({arguments}, {each(f"%u{{n}}: tensor<{windows}4x{{kind}}>")}) -> ({operands}) {{
+    %r:{len(kinds)} = "stablehlo.scatter"({each("%o{n}")}, %i, {each("%u{n}")}) <{{
+      scatter_dimension_numbers = #stablehlo.scatter<{dims}, inserted_window_dims = [0],
+        scatter_dims_to_operand_dims = [0]>}}> ({{
+    ^bb0({each("%c{n}: tensor<{kind}>")}, {each("%d{n}: tensor<{kind}>")}):
+      stablehlo.return {each("%c{n}" if form == "operand" else "%d{n}")} : {each("tensor<{kind}>")}
+    }}) {{{attribute}}} : ({operands}, tensor<{windows}1xi32>, {updates}) -> ({operands})
+    return {each("%r#{n}")} : {operands}
+  }}
+}}"""
+    return hl.lower(text, prefer=("while",) if form == "loop" else ()).text
+
+
 INNER = '<@mesh, [{}, {"x", ?}p1], replicated={"y"}>'
 SHARDINGS = {
     "shardy": (f"sdy.sharding = #sdy.sharding_per_value<[{INNER}]>", f"sdy.sharding_constraint VALUE {INNER}"),
@@ -243,67 +236,47 @@ def annotated(text):
 
 
 @pytest.mark.parametrize("language", SHARDINGS)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["one operation", "loop", "operand"])
 def test_trap_30_the_sharding_of_a_scatter_moves_to_what_gives_its_result(form, language):
     """It is an attribute of the operation that gives the result, or a constraint on it where none does alone."""
-    texts, carrier = FORMS[form]
     attribute, constraint = SHARDINGS[language]
-    module = SHARDED.replace("ATTRIBUTE", attribute)
-    for name, value in texts.items():
-        module = module.replace(name, value)
-    text = hl.lower(module, prefer=("while",) if form == "loop" else ()).text
+    text = sharded(attribute, form)
     [line] = annotated(text)
-    if carrier:
-        assert f"= {carrier} " in line
+    if form == "one operation":
+        assert "= stablehlo.dynamic_update_slice " in line
+        assert attribute in line
     else:
-        value = "%arg0" if form == "operand" else line.split(" = ")[1].split("%")[1].split(")")[0].split(" ")[0]
-        assert constraint.replace("VALUE", value if value.startswith("%") else f"%{value}") in line
-    assert (constraint if language == "shardy" and not carrier else attribute).split("VALUE ")[-1] in line
+        value = "%arg0" if form == "operand" else re.search(r" = .*?(%\w+(#\d+)?)", line)[1]
+        assert constraint.replace("VALUE", value) in line
+        assert language == "shardy" or attribute in line
     assert f"return {line.split(' = ')[0]} " in text
     assert "sdy.mesh @mesh" in text
 
 
-COUPLED = """module attributes {mhlo.num_partitions = 8 : i32} {
-  sdy.mesh @mesh = <["x"=4, "y"=2]>
-  func.func public @main(%o: tensor<8x4xf32>, %p: tensor<8x4xi32>, %i: tensor<INDICES>, %u: tensor<UPDATESxf32>,
-      %v: tensor<UPDATESxi32>) -> (tensor<8x4xf32>, tensor<8x4xi32>) {
-    %r:2 = "stablehlo.scatter"(%o, %p, %i, %u, %v) <{scatter_dimension_numbers = #stablehlo.scatter<NUMBERS>}> ({
-    ^bb0(%a: tensor<f32>, %c: tensor<i32>, %b: tensor<f32>, %d: tensor<i32>):
-      stablehlo.return %b, %d : tensor<f32>, tensor<i32>
-    }) {ATTRIBUTE} : (tensor<8x4xf32>, tensor<8x4xi32>, tensor<INDICES>, tensor<UPDATESxf32>, tensor<UPDATESxi32>)
-      -> (tensor<8x4xf32>, tensor<8x4xi32>)
-    return %r#0, %r#1 : tensor<8x4xf32>, tensor<8x4xi32>
-  }
-}"""
+EACH = {
+    "shardy": (
+        'sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"x"}]>, <@mesh, [{"y"}, {}]>]>',
+        *('<@mesh, [{}, {"x"}]>', '<@mesh, [{"y"}, {}]>'),
+    ),
+    "gspmd": (
+        'mhlo.sharding = "{{devices=[1,8]<=[8]}, {devices=[8,1]<=[2,4]T(1,0)}}"',
+        *('"{devices=[1,8]<=[8]}"', '"{devices=[8,1]<=[2,4]T(1,0)}"'),
+    ),
+    "gspmd, one for both": ('mhlo.sharding = "{replicated}"', '"{replicated}"', '"{replicated}"'),
+    "shardy in hlo": (
+        r'mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding_per_value<[<@mesh, [{}, {\22x\22}]>,'
+        r' <@mesh, [{\22y\22}, {}]>]>"}',
+        *(r"[<@mesh, [{}, {\22x\22}]>]>", r"[<@mesh, [{\22y\22}, {}]>]>"),
+    ),
+}
 
 
 @pytest.mark.parametrize("form", ["one operation", "loop"])
-@pytest.mark.parametrize(
-    ("attribute", "own"),
-    [
-        (
-            'sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"x"}]>, <@mesh, [{"y"}, {}]>]>',
-            ('<@mesh, [{}, {"x"}]>', '<@mesh, [{"y"}, {}]>'),
-        ),
-        (
-            'mhlo.sharding = "{{devices=[1,8]<=[8]}, {devices=[8,1]<=[2,4]T(1,0)}}"',
-            ('"{devices=[1,8]<=[8]}"', '"{devices=[8,1]<=[2,4]T(1,0)}"'),
-        ),
-        ('mhlo.sharding = "{replicated}"', ('"{replicated}"', '"{replicated}"')),
-        (
-            r'mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding_per_value<[<@mesh, [{}, {\22x\22}]>,'
-            r' <@mesh, [{\22y\22}, {}]>]>"}',
-            (r"[<@mesh, [{}, {\22x\22}]>]>", r"[<@mesh, [{\22y\22}, {}]>]>"),
-        ),
-    ],
-    ids=["shardy", "gspmd", "gspmd, one for both", "shardy in hlo"],
-)
-def test_each_result_of_a_variadic_scatter_gets_its_own_sharding(form, attribute, own):
+@pytest.mark.parametrize("language", EACH)
+def test_each_result_of_a_variadic_scatter_gets_its_own_sharding(form, language):
     """The list of shardings is taken apart: the first result's to the first value, the second's to the second."""
-    module = COUPLED.replace("ATTRIBUTE", attribute)
-    for name, value in FORMS[form][0].items():
-        module = module.replace(name, value.removesuffix("xf32") if name == "UPDATES" else value)
-    text = hl.lower(module, prefer=("while",) if form == "loop" else ()).text
+    attribute, *own = EACH[language]
+    text = sharded(attribute, form, ("f32", "i32"))
     returned = [line for line in text.splitlines() if "return %" in line][-1]
     names = returned.split("return ")[1].split(" : ")[0].split(", ")
     lines = annotated(text)

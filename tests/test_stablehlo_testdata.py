@@ -36,9 +36,6 @@ CLOSE_ULPS = 3
 needs_corpus = pytest.mark.skipif(not MODULES, reason="the corpus is not there")
 
 
-# --- which modules ---
-
-
 def name(path: Path) -> str:
     """A module's name, as the name of its test."""
     return path.stem
@@ -72,9 +69,6 @@ def sample() -> list[Path]:
         used.update((combiner, element))
         chosen.append(path)
     return chosen
-
-
-# --- their two forms ---
 
 
 def retype(function: Any, outputs: list[Any]) -> None:
@@ -124,9 +118,6 @@ def with_index_argument(text: str) -> tuple[str, np.ndarray]:
         return mlir.print_module(module), np.array(value)
 
 
-# --- the checks ---
-
-
 def ulps(a: np.ndarray, b: np.ndarray) -> int:
     """The largest distance of two arrays of floats in units in the last place; NaN is as far from NaN as 0."""
     signed = f"i{a.dtype.itemsize}"
@@ -151,8 +142,11 @@ def check_expectation(text: str, arguments: list[np.ndarray], rounds: bool, told
     assert found is None or within, f"{told}: {found}"
 
 
-def check_module(path: Path) -> None:
-    """Convert both forms of a module under both policies, and run what comes out."""
+@pytest.mark.few(12)
+@needs_corpus
+@pytest.mark.parametrize("path", STATIC, ids=name)
+def test_every_module_meets_its_expectation(path):
+    """Each module gives what it expects, the indices constant or an argument, under both policies."""
     source = path.read_text()
     moved, indices = with_index_argument(source)
     rounds = features(path)[1] in ROUNDS
@@ -165,15 +159,6 @@ def check_module(path: Path) -> None:
             if lowered != known:  # most are the same under both
                 check_expectation(lowered, arguments, rounds, f"{form}, oob={oob}")
             known = lowered
-
-
-@pytest.mark.few(10)
-@needs_corpus
-@pytest.mark.parametrize("path", sample(), ids=name)
-def test_a_sample_meets_its_expectation(path):
-    """Two modules of each form, over all combiners and element types, give what they expect, the indices constant or
-    an argument, under both policies."""
-    check_module(path)
 
 
 @needs_corpus
@@ -201,14 +186,6 @@ def test_dynamic_modules_are_converted(oob):
     for path in DYNAMIC:
         lowered = hl.lower(path, oob=oob)
         assert (lowered.scatters_left, "stablehlo.scatter" in lowered.text) == (0, False), path.name
-
-
-@pytest.mark.sweep
-@needs_corpus
-@pytest.mark.parametrize("path", STATIC, ids=name)
-def test_every_module_meets_its_expectation(path):
-    """Each static module gives what it expects, the indices constant or an argument, under both policies."""
-    check_module(path)
 
 
 @pytest.mark.sweep

@@ -1,5 +1,6 @@
 """Modules, a folder of their own, and the command line as a function."""
 
+import shlex
 from dataclasses import dataclass
 
 import pytest
@@ -38,10 +39,10 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def command(folder, capfdbinary):
-    """Run a command in the folder."""
+    """Run a command in the folder, of arguments or of one line as in a shell."""
 
     def run(*argv):
-        code = main(argv)
+        code = main(shlex.split(argv[0]) if len(argv) == 1 else argv)
         out, err = capfdbinary.readouterr()
         return Result(code, out.decode(), err.decode())
 
@@ -49,6 +50,18 @@ def command(folder, capfdbinary):
 
 
 @pytest.fixture
-def files_before(folder):
-    """The names in the folder when the test starts."""
-    return sorted(path.name for path in folder.iterdir())
+def refused(folder, command):
+    """Run a command that is refused: nothing is written or printed but a message that starts so and holds the words."""
+
+    def run(line, start="", *words, code=2):
+        before = sorted(folder.rglob("*"))
+        result = command(line)
+        assert (result.code, result.out) == (code, "")
+        assert result.err.startswith(start)
+        for word in words:
+            assert word in result.err
+        assert "Traceback" not in result.err
+        assert before == sorted(folder.rglob("*"))
+        return result.err
+
+    return run

@@ -9,9 +9,9 @@ import hlo_lower as hl
 from hlo_lower.base.former_names import FORMER
 
 
-def run(*argv):
-    """Run Python in a process of its own."""
-    return subprocess.run([sys.executable, *argv], capture_output=True, text=True, check=False)
+def run(program):
+    """Run a Python program in a process of its own."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
 
 def test_dir_lists_every_public_name():
@@ -38,8 +38,7 @@ def test_former_names_of_modules_still_work(former, new):
         f"from {package} import {name} as module\n"
         "public = next(n for n in dir(new) if n[0] != '_'); print(getattr(module, public) is getattr(new, public))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{former} is {new} now\nTrue\n"
+    assert run(program).stdout == f"{former} is {new} now\nTrue\n"
 
 
 def test_functions_keep_their_names_from_subpackages_in_any_order():
@@ -56,7 +55,7 @@ def test_functions_keep_their_names_from_subpackages_in_any_order():
         f"import hlo_lower.verify.run, hlo_lower.ir.export; {checks}"
         for before in imports
     )
-    done = run("-c", f"import sys; {program}")
+    done = run(f"import sys; {program}")
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -68,5 +67,5 @@ def test_help_version_and_usage_do_not_wait_for_jax():
         "assert codes == [0, 0, 0, 2, 2], codes\n"
         "assert not {'jax', 'numpy', 'rich'} & set(sys.modules), 'slow imports'"
     )
-    done = run("-c", program)
+    done = run(program)
     assert done.returncode == 0, done.stderr

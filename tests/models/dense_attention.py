@@ -78,10 +78,7 @@ def write_tokens(pool, row, tokens, block_size):
 
 
 def tables_of(kind, batch, max_blocks, spare):
-    """A table [batch, max_blocks] of blocks that no two sequences share, in a pool that has `spare` blocks more.
-
-    Of "some_pairs" runs of two, three and one stay together; "at_the_end" has a pair in the last blocks of the pool.
-    """
+    """A table [batch, max_blocks] of blocks that no two sequences share, in a pool that has `spare` blocks more."""
     count = batch * max_blocks
     blocks = np.arange(count, dtype=np.int32) + (spare if kind == "at_the_end" else 0)
     generator = np.random.default_rng(7)
@@ -98,20 +95,13 @@ def tables_of(kind, batch, max_blocks, spare):
 
 @dataclass
 class Pages:
-    """Sequences in poisoned pages: tokens by sequence, the pools that hold those before `starts`, and the table.
+    """Sequences in poisoned pages: tokens by sequence, the pools that hold those before `starts`, and the table."""
 
-    Attributes:
-      table: [batch, max_blocks], entries behind a sequence's last block made unusable.
-      lengths: [batch], tokens with the new ones.
-      keys: by sequence [length, kv_heads, dim]; so `values`.
-      k_pool: [rows, kv_heads, dim], the tokens before starts in it, NaN elsewhere; so `v_pool`.
-    """
-
-    table: np.ndarray
-    lengths: np.ndarray
-    keys: list
+    table: np.ndarray  # [batch, max_blocks], entries behind a sequence's last block made unusable
+    lengths: np.ndarray  # [batch], tokens with the new ones
+    keys: list  # by sequence [length, kv_heads, dim]
     values: list
-    k_pool: np.ndarray
+    k_pool: np.ndarray  # [rows, kv_heads, dim], the tokens before starts in it, NaN elsewhere
     v_pool: np.ndarray
 
 
@@ -122,24 +112,18 @@ def pages_of(config, kind, lengths, starts, spare=3, clean=False):
     size, heads, dim = config.block_size, config.kv_heads, config.head_dim
     table = tables_of(kind, len(lengths), config.max_blocks, spare)
     shape = ((len(lengths) * config.max_blocks + spare) * size, heads, dim)
-    made = [
-        [generator.normal(size=(length, heads, dim)).astype(dtype) for length in lengths]  # keys, then values
-        for _ in range(2)
-    ]
+    keys, values = ([generator.normal(size=(n, heads, dim)).astype(dtype) for n in lengths] for _ in range(2))
     pools = [np.ones(shape, dtype) if clean else poison(generator, shape, dtype) for _ in range(2)]
-    for pool, tokens in zip(pools, made, strict=True):
+    for pool, tokens in zip(pools, (keys, values), strict=True):
         for row, sequence, start in zip(table, tokens, starts, strict=True):
             write_tokens(pool, row, sequence[:start], size)
     for row, length in zip(table, lengths, strict=True):
         row[-(-length // size) :] = -1
-    return Pages(table, np.array(lengths, np.int32), *made, *pools)
+    return Pages(table, np.array(lengths, np.int32), keys, values, *pools)
 
 
 def inputs(config, kind, lengths, starts=None, **pages):
-    """Pages with the tokens before starts, and the arguments of `prefill` that add a chunk; padding is NaN.
-
-    Without starts the arguments of `decode`, that add the last token of each sequence.
-    """
+    """Pages with tokens before starts, and the arguments of `prefill`, without starts of `decode`; padding is NaN."""
     one = starts is None
     starts, size = ([max(0, n - 1) for n in lengths], 1) if one else (starts, config.chunk)
     pages = pages_of(config, kind, lengths, starts, **pages)
@@ -185,10 +169,7 @@ def are_kept(args, pools):
 
 
 def assert_right(step, config, kind, lengths, starts=None, more=(), **pages):
-    """Check a step: right to rounding, with NaN in all other pages, which it leaves as they are; returns the results.
-
-    `more` are arguments that an open export takes behind the others.
-    """
+    """Check a step: right to rounding, other pages, full of NaN, left alone; `more` is for open exports."""
     pages, args = inputs(config, kind, lengths, starts, **pages)
     out, *pools = step(*args, *more)
     assert excess(pages, args, out) <= 1, kind

@@ -97,7 +97,7 @@ def test_rotary_scores_depend_on_the_distance_alone():
 
     def score(query_at, key_at):
         return jnp.vdot(
-            *(llama.rotate(x, *llama.rotary(jnp.array([at]), TINY)) for x, at in ((q, query_at), (k, key_at)))
+            *(llama.rotate(x, *llama.rotary(jnp.array([n]), TINY)) for x, n in ((q, query_at), (k, key_at)))
         )
 
     np.testing.assert_allclose(score(3, 1), score(9, 7), rtol=1e-4)
@@ -167,8 +167,7 @@ def test_a_position_means_what_it_says():
 
 @pytest.mark.parametrize(("function", "count"), [("decode", 1), ("prefill", 4)])
 def test_the_argument_itself_indexes_the_cache(function, count):
-    """A scatter's indices are the int64 argument in another shape: not converted, not shifted, not clamped; no float
-    of the model becomes 64 bits wide, and exporting leaves JAX as it was."""
+    """A scatter's indices are the int64 argument in another shape; no float gets wide, JAX stays as it was."""
     text = text_of(f"index_copy.py:{function}", layers=1, prompt=4)
     [argument] = re.findall(rf"(%arg\d+): tensor<{count}xi64> loc\(\"cache_position\"", text)
     indices = re.findall(r'"stablehlo.scatter"\(%\w+, (%\w+), ', text)
@@ -196,8 +195,7 @@ def ragged_steps():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_ragged_step_is_a_step_of_each_sequence_alone(form):
-    """Logits and caches are those of each sequence at its own position; what stands behind that has no influence on
-    it, and what stands before it has."""
+    """Each sequence is stepped at its own position; what stands behind that has no influence on it."""
     caches, tokens, positions, alone = ragged_steps()
     step = jitted(getattr(ragged, form), TINY)
     logits, written = step(params(), caches, tokens, positions)
@@ -213,11 +211,7 @@ def test_a_ragged_step_is_a_step_of_each_sequence_alone(form):
 
 @pytest.mark.parametrize(
     ("write", "landing"),
-    [
-        ("write_vmap_slice", [2, 6, 6, 0, 6]),
-        ("write_vmap_set", [2, 6, None, None, 6]),
-        ("write_rows", [2, 6, None, None, 6]),
-    ],
+    [("write_vmap_slice", [2, 6, 6, 0, 6]), *((f"write_{how}", [2, 6, None, None, 6]) for how in ("vmap_set", "rows"))],
 )
 def test_where_a_row_lands(write, landing):
     """A negative position counts from the end; one still outside goes to the nearest row or is dropped, by form."""
@@ -237,17 +231,13 @@ def test_a_vmapped_write_has_batching_dims():
     assert batched == ["decode_vmap_slice", "decode_vmap_set"]
 
 
-UNSHARDED = {
-    "decode": "llama.py:decode",
-    "decode_rows": "ragged_decode.py:decode_vmap_set",
-    "prefill": "llama.py:prefill",
-}
+VMAP_SET = "ragged_decode.py:decode_vmap_set"
+UNSHARDED = {"decode": "llama.py:decode", "decode_rows": VMAP_SET, "prefill": "llama.py:prefill"}
 
 
 @pytest.mark.parametrize("function", UNSHARDED)
 def test_an_export_is_for_devices_that_need_not_be_there(function):
-    """It is for eight devices whatever this machine has, and holds its caches in their places four times a layer. But
-    for places it is the export of the decoder that it is made of."""
+    """It is for eight devices, places its caches four times a layer, and is else the plain decoder."""
     texts = []
     for spread, axes in (("heads", '[{}, {"model"}, {}, {}]'), ("batch", '[{"model"}, {}, {}, {}]')):
         export = target_of(f"sharded_decode.py:{function}", spread=spread).export()

@@ -34,10 +34,7 @@ def size_of(heads=6, kv_heads=2, **fields):
     [(6, 2), (6, 6), (20, 1), *(pytest.param(*heads, marks=pytest.mark.sweep) for heads in ((6, 1), (20, 4)))],
 )
 def test_decode_is_dense_attention(heads, kv_heads, dtype):
-    """For any table, and sequences of no token, one, a block, a block and one, and all, a step is right to rounding.
-
-    All pages hold NaN where no token has been written, so nothing of them gets into a result.
-    """
+    """For any table and any lengths a step is right to rounding; NaN of unwritten places gets nowhere."""
     config = size_of(heads, kv_heads, dtype=dtype)
     for kind in KINDS:
         judge.assert_right(jitted(paged.decode, config), config, kind, LENGTHS)
@@ -113,11 +110,7 @@ def greedy(row, length, size, total):
 
 
 def test_plans_at_run_time_and_at_build_time():
-    """Pairs are taken from left to right, each used block is loaded once, and no load reaches past the pool. Of
-    sequences that use their whole tables the plan is made at build time, too; with one tier, of single blocks only.
-
-    Tables are of few blocks, so that many touch, some of which are not there, and some lengths are too long.
-    """
+    """Pairs are taken from left to right, used blocks loaded once, none past the pool; at build time, too."""
     generator = np.random.default_rng(0)
     table = generator.integers(-1, 9, size=(400, 6)).astype(np.int32)
     table[:200] = np.maximum.accumulate(generator.integers(0, 2, size=(200, 6)), axis=1) + np.arange(6)
@@ -136,8 +129,7 @@ def test_plans_at_run_time_and_at_build_time():
 
 
 def test_a_plan_has_only_what_it_needs():
-    """Blocks that all touch in pairs are loaded in pairs alone, blocks that never touch one by one; with references, a
-    block whose count is zero is no load, and so no half of a pair."""
+    """Blocks that touch are loaded in pairs, others alone; with references, one of count 0 is no load."""
     forms = [
         [tier.form for tier in plans.plan_tiers(np.array([row], np.int32), jnp.array([12]), 3, 9).tiers]
         for row in ([0, 1, 4, 5], [5, 4, 1, 0], [0, 1, 2, 4])
@@ -150,8 +142,7 @@ def test_a_plan_has_only_what_it_needs():
 
 @pytest.mark.parametrize("kind", KINDS[:3])
 def test_one_tier_and_two_and_a_constant_table_give_the_same(kind):
-    """Both ways are within the bound of dense attention, and only the order of sums tells them apart. A table that is
-    planned while tracing gives the longest lengths bit for bit, and others too, though it pairs unused blocks."""
+    """All are within the bound; a table planned while tracing gives the longest lengths bit for bit."""
     one, two, constant = size_of(tiers=1), size_of(), size_of(table=kind)
     first, second = (judge.assert_right(jitted(paged.decode, config), config, kind, LENGTHS) for config in (one, two))
     np.testing.assert_allclose(first, second, rtol=0, atol=2e-6)
@@ -179,8 +170,7 @@ WRITES = {  # the pool, where to write, what to write, and which places of the p
 
 @pytest.mark.parametrize("name", WRITES)
 def test_what_is_outside_the_pool_is_dropped(name):
-    """A negative slot is not counted from the end, and one past the pool is not moved into it; of a block and an offset
-    each is checked: an offset of a whole block does not land in the next one. A page is dropped whole."""
+    """A negative slot is not counted from the end, one past the pool not moved into it; offsets are checked."""
     shape, places, count, landing = WRITES[name]
     generator = np.random.default_rng(0)
     pool = judge.poison(generator, shape, np.float32)
@@ -224,37 +214,30 @@ def test_loops_do_nothing_twice():
             moving |= {id(variable) for variable in equation.outvars}
 
 
-def without_rescale(running, largest, total, mixed):
-    """An online update that keeps sums of different maxima as they are."""
-    return kernels.Running(jnp.maximum(running.largest, largest), running.total + total, running.mixed + mixed)
-
-
-def without_mask(scores, seen, right=kernels.softmax_prepare):
-    """A softmax that sees the rest of the last block."""
-    return right(scores, jnp.ones_like(seen))
-
-
-def without_own_values(p, values, owned, right=kernels.pv):
-    """A product that takes a weight of zero to be enough."""
-    return right(p, values, jnp.ones_like(owned))
-
-
-def first_page_twice(form, pool, block, block_size, right=kernels.Form.load):
-    """A two-block load that reads its first page again for the second."""
-    return jnp.concatenate([right(kernels.ONE_BLOCK, pool, block, block_size)] * form.blocks)
-
-
-def one_page_late(form, pool, block, block_size, right=kernels.Form.load):
-    """A load that a pair at the end of the pool moves back."""
-    return right(form, pool, block + 1, block_size)
-
-
+UNMASKED, UNOWNED, LOADED = kernels.softmax_prepare, kernels.pv, kernels.Form.load
 WRONG = {
-    without_rescale: (kernels, "online_update"),
-    without_mask: (kernels, "softmax_prepare"),
-    without_own_values: (kernels, "pv"),
-    first_page_twice: (kernels.Form, "load"),
-    one_page_late: (kernels.Form, "load"),
+    "sums of different maxima are kept as they are": (
+        *(kernels, "online_update"),
+        lambda was, top, total, mixed: kernels.Running(
+            jnp.maximum(was.largest, top), was.total + total, was.mixed + mixed
+        ),
+    ),
+    "the rest of the last block is seen": (
+        *(kernels, "softmax_prepare"),
+        lambda scores, seen: UNMASKED(scores, jnp.ones_like(seen)),
+    ),
+    "a weight of zero is taken to be enough": (
+        *(kernels, "pv"),
+        lambda p, values, owned: UNOWNED(p, values, jnp.ones_like(owned)),
+    ),
+    "a load of two blocks reads its first page again": (
+        *(kernels.Form, "load"),
+        lambda form, pool, block, size: jnp.concatenate([LOADED(kernels.ONE_BLOCK, pool, block, size)] * form.blocks),
+    ),
+    "a pair at the end of the pool is moved back": (
+        *(kernels.Form, "load"),
+        lambda form, pool, block, size: LOADED(form, pool, block + 1, size),
+    ),
 }
 
 
@@ -264,8 +247,8 @@ WRONG = {
 def test_a_wrong_kernel_is_caught(wrong, dtype, monkeypatch):
     """The bound is small enough to tell: a kernel with one mistake is far outside of it."""
     config = size_of(dtype=dtype)
-    monkeypatch.setattr(*WRONG[wrong], wrong)
+    monkeypatch.setattr(*WRONG[wrong])
     step = jax.jit(partial(paged.decode, config=config), compiler_options=QUICKLY)
-    for clean in (False, True)[: 1 + (wrong is without_mask)]:  # NaN aside
+    for clean in (False, True)[: 1 + (wrong == "the rest of the last block is seen")]:  # NaN aside
         pages, args = judge.inputs(config, "contiguous", LENGTHS, clean=clean)
         assert judge.excess(pages, args, step(*args)[0]) > 2

@@ -70,14 +70,10 @@ def are_verified(name, result, **how):
     assert verdict.ok, "\n".join(verdict.lines())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "write_blocks",
-        "write_pages",
-        *(pytest.param(n, marks=SWEPT) for n in ("decode", "decode_open", "write_page_slots")),
-    ],
-)
+VERIFIED = ["write_blocks", "write_pages", *swept(["decode"], ["decode_open"], ["write_page_slots"])]
+
+
+@pytest.mark.parametrize("name", VERIFIED)
 def test_each_write_verifies(name):
     """Every scatter of an export is proved in all regimes of its indices: negative, past the end, repeated."""
     are_verified(name, lowered(name), level="regions")
@@ -137,8 +133,7 @@ STEPS = [  # a step, its config, tables, lengths, starts of prefill, and blocks 
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("step", "fields", "kind", "lengths", "starts", "spare"), STEPS)
 def test_a_lowered_step_is_dense_attention(step, fields, kind, lengths, starts, spare):
-    """Decode and prefill without scatters are right to rounding, with padding slots and NaN in all other pages; one
-    lowered module with open batch, pool and block size at any size; and with its sizes bound."""
+    """Without scatters, steps are right to rounding, with NaN in other pages; open, and bound."""
     config = replace(CONFIG, **fields)
     references = np.ones(len(lengths) * config.max_blocks + spare, np.int32)
     places = np.arange(config.block_size, dtype=np.int32)
@@ -208,8 +203,7 @@ REST = {*product(WRITES, FORMS, ("xla", "spec"))} - QUICK
 
 @pytest.mark.parametrize(("name", "form", "oob"), [*sorted(QUICK), *swept(*sorted(REST))])
 def test_rows_in_bounds_are_written_and_no_others(name, form, oob):
-    """Block and offset are each checked, negative slots count from nowhere, and far ones do not wrap around. Rows or
-    pages at places that data chooses are dropped as a whole; pages in a flat pool are pages still."""
+    """Block and offset are each checked, negative and far slots dropped; rows are dropped whole."""
     is_right, record = written(name, oob=oob, prefer=(form, "few_windows=64"))
     assert is_right
     assert record.rule == form
@@ -241,16 +235,7 @@ def on_iree(name, target):
 
 @pytest.mark.sweep
 @ON_IREE
-@pytest.mark.parametrize(
-    ("name", "target"),
-    [
-        ("decode", "iree"),
-        *(
-            pytest.param(n, t, marks=SWEPT)
-            for n, t in (("decode", "linalg"), ("prefill", "linalg"), ("prefill", "iree"))
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "target"), [*product(("decode", "prefill"), ("iree", "linalg"))])
 def test_a_step_on_iree_is_dense_attention(name, target):
     """Pages of others hold NaN of many bits: they come out as they were, and nothing of them reaches a result."""
     kind, starts = {"decode": ("some_pairs", None), "prefill": ("shuffled", (0, 0, 2, 12))}[name]

@@ -18,8 +18,7 @@ COUNTS = np.stack([np.bincount(row[row != PAD], minlength=10) for row in HISTORY
 
 
 def test_repeated_and_frequent_tokens_are_penalized():
-    """A positive logit of a token in the history is divided once, a negative one multiplied; a token that occurs three
-    times loses three times the frequency penalty. Padding touches nothing."""
+    """A repeated token's logit is changed once, a frequent one's by its count; padding touches nothing."""
     expected = np.where(COUNTS > 0, np.where(LOGITS < 0, LOGITS * 1.2, LOGITS / 1.2), LOGITS)
     actual = sampling.penalize_repetition(jnp.asarray(LOGITS), HISTORY, TINY)
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
@@ -60,8 +59,7 @@ def test_top_p_keeps_the_shortest_head(top_p):
 
 
 def test_a_draw_follows_the_probabilities():
-    """Over many noises the drawn tokens have the frequencies of the softmax, and a token that is out never comes, not
-    even with noise of zero and of almost one."""
+    """Drawn tokens have the softmax's frequencies; one that is out never comes, whatever the noise."""
     row = jnp.where(jnp.arange(10) == 4, -jnp.inf, LOGITS[0])
     noise = np.random.default_rng(1).uniform(size=(20000, 10)).astype(np.float32)
     tokens = sampling.draw(jnp.broadcast_to(row, noise.shape), noise)

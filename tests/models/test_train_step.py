@@ -44,8 +44,7 @@ def reference(config):
 
 @pytest.mark.parametrize("tied_head", [False, True])
 def test_a_step_of_sgd_follows_the_gradient(tied_head):
-    """The weights move by the learning rate times the gradient, the embedding's summed over equal tokens; all scatters
-    of a step come from its gradient."""
+    """Weights move by the learning rate times the gradient, summed over equal tokens, from which all scatters come."""
     config = dataclasses.replace(TINY, tied_head=tied_head)
     params, tokens, expected_loss, gradients = reference(config)
     loss, updated = jitted(train.sgd, config)(params, tokens)

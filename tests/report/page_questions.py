@@ -1,13 +1,6 @@
-"""Five questions answered on a page by a script that only searches, clicks and reads: seconds and clicks of each.
+"""Five questions answered on a page by a script that only searches, clicks and reads: seconds and clicks of each."""
 
-Run as a script it asks them of a page that stands in a file, with an earlier report to compare with:
-
-    python tests/report/page_questions.py PAGE.html EARLIER.json
-"""
-
-import os
 import shutil
-import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -95,12 +88,7 @@ def what_is_written(reader, words):
     reader.search("ops", words)
     reader.click("#view-ops tr.row .open")
     drawn = reader.page.locator("#view-ops tr.detail svg.picture").first.get_attribute("aria-label")
-    return (
-        reader.status("ops"),
-        drawn,
-        reader.read("#view-ops tr.detail dd")[:2],
-        reader.read("#view-ops tr.detail pre")[:1],
-    )
+    return reader.status("ops"), drawn
 
 
 def what_got_slower(reader, earlier):
@@ -132,16 +120,3 @@ def asked(browser, page, question, *more):
     tab.close()
     assert errors == []
     return answer, seconds, reader.clicks
-
-
-def main(page, earlier, words="gemma2_decode.mlir insert_slice"):
-    """Ask all of them, and print what was answered."""
-    with chromium() as browser:
-        more = {what_is_written: (words,), what_got_slower: (os.fspath(earlier),)}
-        for question in (what_blocks, what_needs_a_guard, what_is_written, what_got_slower, what_is_left_in_loops):
-            answer, seconds, clicks = asked(browser, page, question, *more.get(question, ()))
-            print(f"{question.__name__}: {seconds:.2f} s, {clicks} clicks\n   {answer}")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -43,8 +43,7 @@ def test_unknown_sizes_have_no_curve():
 
 
 def test_a_conversion_tells_both_and_a_classification_what_it_builds(tmp_path):
-    """Before and after where the module is lowered, for a target that is not built for what is given alone; a notebook
-    shows both, folded."""
+    """Before and after where the module is lowered, else what is given alone; a notebook shows both, folded."""
     source = HERE / "scatter.mlir"
     [given] = hl.classify_modules(source)
     [tried] = hl.classify_modules(source, target="coreml")
@@ -100,8 +99,7 @@ def called(depth, times):
 
 
 def test_trap_54_calls_of_calls_are_no_longer_than_a_curve_may_be():
-    """Forty functions that call the next one twice are 2^40 calls; the peak of the last one stands in the curve. Three
-    thousand that call one another are no error; what the deepest ones hold is not looked at."""
+    """2^40 calls have a curve with the last one's peak; three thousand nested ones are no error."""
     [curve], [once], [deep] = (curves_of(hl.read(called(*how))) for how in ((40, 2), (2, 1), (3000, 1)))
     assert len(curve.live) < 2 * MOST_OPS
     assert once.most == 2 * 4096 * 4 * 4  # the broadcast and its transpose

@@ -106,8 +106,7 @@ def test_the_rule_of_a_kept_scatter_and_the_cause_of_one_without_are_told(record
 
 
 def test_names_cannot_leave_text(of_one):
-    """Whatever a module calls its things, no tag comes of it, in the page, its data or its drawings, nor of a
-    quote an attribute."""
+    """Whatever a module calls its things, no tag comes of it in page, data or drawings, nor of a quote an attribute."""
     source = Code.GUARDED(Code.ARGUMENT(0, "main", EVIL))
     changes = {"writes": Written((1,), (EVIL, *":::")), "bounds": source, "combiner": EVIL, "kind": "general"}
     evil = of_one(EVIL, location=EVIL, scope=f"a/{EVIL}/b/c", **changes)
@@ -136,8 +135,7 @@ def test_the_page_needs_nothing_else(reports):
 
 
 def test_the_page_has_one_main_with_headings_and_links_to_its_views(reports):
-    """A main, one first heading, a heading for each section that names it, and a link to each view; without a script
-    the totals are told."""
+    """A main, a first heading, one for each section, a link to each view; totals without a script."""
     tags = Tags(render_html(reports))
     assert (len(tags.all("main")), len(tags.all("h1")), len(tags.all("h2"))) == (1, 1, 3)
     headings = [heading["id"] for heading in tags.all("h2")]
@@ -194,8 +192,7 @@ NAMED = [
 
 
 def test_the_page_of_named_ops():
-    """Each module is there as in the JSON report, and each near miss has its sentence, once; what a module says cannot
-    close an element, and without a script the counts are told."""
+    """Modules are those of the JSON report, near misses have a sentence; counts without a script."""
     page = render_named_html(NAMED, ["a", "a", "b"])
     report, words = held(page)
     assert [{**one.to_json(), "group": group} for one, group in zip(NAMED, "aab", strict=True)] == report["modules"]

@@ -74,8 +74,7 @@ def rects(svg):
 
 
 def test_the_svg_has_the_shapes_proportions_and_says_in_words_what_it_shows(wrote):
-    """Height to width of the operand is rows to columns; the label has what is written and every caption; nothing
-    leaves the view box."""
+    """Height to width is rows to columns; the label has every caption; nothing leaves the view box."""
     for shape in ((16, 8), (8, 64), (64, 16)):
         [operand] = [rect for rect in rects(svg_of(wrote("Full", shape, (1,), (":", ":")))) if "stroke" in rect]
         assert float(operand["height"]) / float(operand["width"]) == pytest.approx(shape[0] / shape[1], rel=0.1)

@@ -80,8 +80,7 @@ class Row:
 
 
 def test_rules_as_markdown_and_as_text():
-    """Sets of accepted values are written with pipes, which stay in their cell. The text has the name without its
-    prefix, the place, what the rule takes, the form, the ops and a refusal."""
+    """Pipes stay in their cell; the text has name, place, what is accepted, form, ops and a refusal."""
     takes, form = "subset=Windows\\|Points", "`while over the windows \\|  x `"
     expected = f"| `loop` | {takes} | {form} | while, select | `lowering/scatter/loop.py:31` |"
     assert expected == render_rules_markdown([Row()]).splitlines()[2]
@@ -109,8 +108,7 @@ def tree(record):
 
 
 def test_each_module_of_a_tree_is_a_line_below_its_folder(tree):
-    """Counts, kinds with their rules, or the reason; then a row for each folder, and the total of all. Below
-    the lines stand explanations. Policies are told once; where modules have others, each."""
+    """Counts, kinds or the reason; folders, the total, explanations; policies once where they agree."""
     assert render_text(tree) == told("tree.txt")
     assert render_markdown(tree) == told("tree.md")
     assert render_text(tree, explain=(2,)).count("scatter 2 of decode.mlir") == 10
@@ -206,8 +204,7 @@ def reported(source):
 
 
 def test_a_module_without_locations_is_told_how_to_get_them():
-    """Summary and explanation name the argument of as_text; exported that way, the place is the line of the program.
-    Of several modules the total says how many have none; those without scatters have nothing to locate."""
+    """Summary and explanation name the argument of as_text; exported so, lines are the program's."""
     lowered = jax.jit(write).lower(np.zeros(8, np.float32), 3)
     text, explained = reported(lowered.as_text())
     assert f"  locations: none in the module, lines are those of its text; export again with {ADVICE}" in text

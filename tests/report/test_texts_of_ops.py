@@ -31,8 +31,7 @@ def module(tmp_path, monkeypatch):
 
 
 def test_the_text_of_a_scatter_is_its_op_alone(module, record, tmp_path):
-    """From its result to its type, without the indent; of more than 40 lines the first ones. Texts go along with
-    records: where their numbers differ there is none, nor of a file that is gone or is bytes."""
+    """From result to type, at most 40 lines; none where numbers differ, or of a file gone or of bytes."""
     assert scatter_texts(ModuleReport(module, 7, hl.classify(module))) == [OP]
     assert scatter_texts(ModuleReport(module, 7, (record(1), record(2)))) == []
     assert scatter_texts(ModuleReport("gone.mlir", 7, (record(1),))) == []
@@ -75,8 +74,7 @@ def test_what_was_built_for_a_scatter_is_what_has_its_place(text):
 
 
 def test_a_loop_is_shown_whole(record):
-    """From its header, which has no location of its own, to its end; ops of the same line and another scope are not. Of
-    scatters that are alike the first one has the text."""
+    """From header to end, without ops of another scope; the first of alike scatters has it."""
     fields = {"location": "a.py:9", "source": "model/a.py", "scope": "jit(f)/scatter"}
     built = built_texts((HERE / "built_loop.mlir").read_text(), [record(1, **fields), record(2, **fields)])
     assert list(built) == [1]
@@ -104,8 +102,7 @@ def test_the_page_of_a_conversion_has_before_and_after(module, tmp_path):
 
 @pytest.mark.parametrize("target", ["stablehlo", "coreml"])
 def test_the_page_of_a_report_has_what_would_be_built(module, target):
-    """It is what `convert` builds, whether the target refuses scatters alone or more; no record is another for it. A
-    line is that of the file, whatever the target."""
+    """It is what `convert` builds, whatever the target refuses; a line is that of the file."""
     plain, preview = (hl.classify_modules(module, target=target, with_texts=texts)[0] for texts in (False, True))
     assert report_data([plain]) == report_data([preview])
     [(before, after)] = code(preview)

@@ -79,8 +79,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("cause", [*GUARDS, *REFUSALS], ids=[*GUARDS.values(), *REFUSALS.values()])
 def test_causes_are_counted_without_names_and_numbers(record, cause):
-    """A guard is counted by what the index comes from, a missing rule by its reason; what differs from module to module
-    is left out."""
+    """A guard is counted by what the index comes from, a missing rule by its reason, without what differs by module."""
     if cause in GUARDS:
         assert told_kind(guard_cause(record(bounds=Code.GUARDED(cause)))) == GUARDS[cause]
     else:
