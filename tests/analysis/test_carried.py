@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from short_mlir import function
 
+import hlo_lower as hl
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.reader import read
@@ -250,3 +251,20 @@ def test_a_fold(op, expected):
     """A region that gives more than what it is given is not bounded."""
     fold = f"%r = reduce %c, %z, dims=[0] {{ %a, %b:; %s = {op}; return %s; }}"
     assert analyse(function("%x: 6xi32", f"%c = clamp 0, %x, 3; %z = 0 : i32; {fold}")) == [expected]
+
+
+COUNTED = """%zero = 0 : i32
+    %w:2 = while %i = %zero, %x = %o {; %p = compare LT, %i, 200; return %p
+    } do {
+      %at = reshape %i -> 1xi32; %y = scatter %x, %at, %u, inserted=[0], to=[0] {assign}
+      %a = convert %i -> KIND; %b = add %a, 1; %next = convert %b -> i32; return %next, %y
+    }
+    return %w#1"""
+
+
+@pytest.mark.parametrize(("kind", "in_bounds"), [("i32", "always"), ("i8", "unknown")])
+def test_a_counter_that_wraps_around_in_a_narrower_type_is_no_counter(kind, in_bounds):
+    """A loop's step is looked for through conversions of a type to itself, and through no other: counted in i8, 127 is
+    followed by -128, which is out of bounds."""
+    [record] = hl.classify(hl.read(function("%o: 200xf32, %u: f32", COUNTED.replace("KIND", kind))))
+    assert record.in_bounds == in_bounds

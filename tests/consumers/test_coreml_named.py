@@ -62,30 +62,24 @@ def test_composites_are_named_ops_there():
     assert raised.total() < plain.total()
 
 
-CALLS = {
-    "a norm with constant weights": ("coreml.layer_norm", 2, 'epsilon = 1.0e-3 : f32, weight = "plain"'),
-    "a norm with a bias alone": ("coreml.layer_norm", 1, 'epsilon = 1.0e-3 : f32, weight = "none"'),
-    "a norm without either": ("coreml.layer_norm", 0, 'epsilon = 1.0e-3 : f32, weight = "none"'),
-    "gelu": ("coreml.gelu", 0, 'mode = "EXACT"'),
-    "gelu by tanh": ("coreml.gelu", 0, 'mode = "TANH_APPROXIMATION"'),
-}
-EXPECTED = {
-    "a norm with constant weights": lambda x: normalized(x) * WEIGHT + BIAS,
-    "a norm with a bias alone": lambda x: normalized(x) + WEIGHT,
-    "a norm without either": normalized,
-    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
-    "gelu by tanh": jax.nn.gelu,
+NORM = "epsilon = 1.0e-3 : f32, weight = "
+CALLS = {  # a composite, how many operands besides x, its attributes, and the function
+    "a norm with constant weights": ("layer_norm", 2, f'{NORM}"plain"', lambda x: normalized(x) * WEIGHT + BIAS),
+    "a norm with a bias alone": ("layer_norm", 1, f'{NORM}"none"', lambda x: normalized(x) + WEIGHT),
+    "a norm without either": ("layer_norm", 0, f'{NORM}"none"', normalized),
+    "gelu": ("gelu", 0, 'mode = "EXACT"', lambda x: jax.nn.gelu(x, approximate=False)),
+    "gelu by tanh": ("gelu", 0, 'mode = "TANH_APPROXIMATION"', jax.nn.gelu),
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_an_op_is_what_coremltools_computes_for_it(name):
     """On constants coremltools computes an op itself: its result is that of the composite."""
-    composite, count, told = CALLS[name]
+    composite, count, told, function = CALLS[name]
     x = np.random.default_rng(0).normal(size=(2, 3, 8)).astype(np.float32)
     told = f"{told}, normalized_shape = dense<8> : tensor<1xi64>"
-    found = computed_there(composite, (x, WEIGHT, BIAS)[: count + 1], told)
-    np.testing.assert_allclose(found, EXPECTED[name](x), rtol=1e-5, atol=1e-6)
+    found = computed_there(f"coreml.{composite}", (x, WEIGHT, BIAS)[: count + 1], told)
+    np.testing.assert_allclose(found, function(x), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1 / np.sqrt(8), 0.7])

@@ -58,46 +58,28 @@ def test_numbers_stay():
     assert "stablehlo.composite" not in ops[1]
 
 
-def added(first, *others):
-    """A function of however many operands."""
-    return first + sum(map(jnp.sum, others))
-
-
-ATTRIBUTES = {  # a named op, its attributes, how many operands, and what stands among the attributes of the composite
+ATTRIBUTES = {  # a named op, its attributes, operands, and what stands among the attributes of the composite
     "a weight that is left out": ("rms_norm", {"axes": (-1,), "epsilon": np.float32(1e-6)}, [X], 'weight = "none"'),
     "operands in brackets are left out from the last on": (
         *("batch_norm", {"epsilon": 1e-3, "channel_axis": -1}, [X, W, W]),
         'operands = ["x", "mean", "variance"]',
     ),
-    "several axes are ascending": (
-        "layer_norm",
-        {"axes": [-1, 1], "epsilon": 1e-5, "weight": "none"},
-        [X],
-        "s = [1, 2]",
-    ),
+    "several axes": ("layer_norm", {"axes": [-1, 1], "epsilon": 1e-5, "weight": "none"}, [X], "s = [1, 2]"),
     "what has no value by default is not written": (
         *("softmax", {"axis": -1}, [X]),
         '^axis = 2 : i64, empty_rows = "nan", operands = ["x"]$',
     ),
-    "rope by complex numbers has one table": (
-        *("rope", {"pairs": "interleaved", "axes": ()}, [X, X]),
-        'operands = ["x", "rotation"]',
-    ),
+    "one table": ("rope", {"pairs": "interleaved", "axes": ()}, [X, X], 'operands = ["x", "rotation"]'),
 }
 
 
 @pytest.mark.parametrize("what", ATTRIBUTES)
 def test_attributes(what):
+    """Attributes are written as the vocabulary has them."""
     name, attributes, arguments, told = ATTRIBUTES[what]
-    found = attributes_of(
-        hl.named(name, **attributes)(lambda *args: sum(jnp.sum(a) for a in args) + args[0]), *arguments
-    )
+    fn = hl.named(name, **attributes)(lambda *args: sum(jnp.sum(a) for a in args) + args[0])
+    found = attributes_of(fn, *arguments)
     assert re.search(re.sub(r"([\[\]])", r"\\\1", told), found), found
-
-
-def test_the_axis_that_one_hot_adds_counts():
-    hot = hl.named("one_hot", depth=3, axis=-1)(lambda labels: jax.nn.one_hot(labels, 3))
-    assert "axis = 1 : i64" in attributes_of(hot, np.arange(4))
 
 
 def test_vmap_moves_axes():
@@ -134,8 +116,8 @@ def test_a_derivative_goes_through_the_function():
         assert np.allclose(expected, gradient(X))
 
 
-def test_a_method_may_be_named():
-    """The instance is no operand."""
+def test_what_is_named():
+    """Of a method the instance is no operand; the axis that one_hot adds counts."""
 
     class Gate:
         @hl.named("silu")
@@ -143,6 +125,8 @@ def test_a_method_may_be_named():
             return jax.nn.silu(x)
 
     assert [found[:2] for found in composites(Gate().silu, X)] == [("hl.silu", 1)]
+    hot = hl.named("one_hot", depth=3, axis=-1)(lambda labels: jax.nn.one_hot(labels, 3))
+    assert "axis = 1 : i64" in attributes_of(hot, np.arange(4))
 
 
 OUTSIDE = ": the function takes an array that is none of its arguments: float32[8]"

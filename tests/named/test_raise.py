@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
+from short_mlir import function
 from test_corpus import MODULES, name, needs_corpus
 
 import hlo_lower as hl
@@ -138,12 +139,16 @@ def test_the_largest_wins_and_holds_the_smaller():
 
 
 def test_only_those_that_are_asked_for():
-    """Other names are left as they are, and an unknown one is an error that says which there are."""
+    """Other names are left as they are, and an unknown one is an error that says which there are; a near miss is
+    reported with its place and a cause."""
     assert composites(hl.raise_named(NORMS, only=["softmax"]).text) == ["softmax"]
     with pytest.raises(hl.InputError, match="'softmaxx': no named op of that name") as error:
         hl.raise_named(NORMS, only=["softmaxx"])
     assert "write 'softmax'" in str(error.value)
     assert "rms_norm" in error.value.facts
+    other_axes = text_of(lambda x: (e := jnp.exp(x - x.max(0, keepdims=True))) / e.sum(-1, keepdims=True), X)
+    [miss] = hl.raise_named(other_axes).misses
+    assert (miss.name, miss.why.code.code) == ("softmax", "other_axes")
 
 
 def transposed_anew(x):
@@ -180,13 +185,6 @@ def test_what_is_raised_is_verified(what):
     assert is_right(named)
     assert "sine" not in raised.text or raised.text.index("composite") < raised.text.index("sine")
     assert hl.verify(source(), raised.text, level="regions").ok
-
-
-def test_a_near_miss_says_what_it_lacks():
-    """The report has each near miss with its place and a cause."""
-    other_axes = text_of(lambda x: (e := jnp.exp(x - x.max(0, keepdims=True))) / e.sum(-1, keepdims=True), X)
-    [miss] = hl.raise_named(other_axes).misses
-    assert (miss.name, miss.why.code.code) == ("softmax", "other_axes")
 
 
 @pytest.mark.parametrize(
@@ -240,9 +238,10 @@ def test_a_raised_module_of_a_framework_is_the_same(path):
 
 def test_another_operand_is_another_structure():
     """The comparison sees an operand and an op that are others, and no names."""
-    text = "func.func public @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {{\n"
-    text += "{new} = stablehlo.{op} %{one}, %b : tensor<4xf32>\nreturn {new} : tensor<4xf32>\n}}"
-    changes = ("add", "a", "%0"), ("add", "b", "%0"), ("multiply", "a", "%0"), ("add", "a", "%sum")
-    one, other, changed, renamed = (structure(hl.read(text.format(op=op, one=t, new=new))) for op, t, new in changes)
+    changes = ("add", "%a", "%0"), ("add", "%b", "%0"), ("multiply", "%a", "%0"), ("add", "%a", "%sum")
+    one, other, changed, renamed = (
+        structure(hl.read(function("%a: 4xf32, %b: 4xf32", f"{new} = {op} {first}, %b; return {new}")))
+        for op, first, new in changes
+    )
     assert one == renamed
     assert one not in (other, changed)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from short_mlir import function
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
@@ -226,11 +227,8 @@ def test_who_else_takes_a_value_of_all_layers_is_looked_at(monkeypatch, number):
         sines = [user for user in anchor.operands[0].users if user.op == "sine"]
         return NearMiss("silu", Code.NAMED_OP_LACKS(""), sines[number])
 
-    layer = "%s{n} = stablehlo.sine %x : tensor<f32>\n%t{n} = stablehlo.tanh %x : tensor<f32>\n"
-    layer += "%u{n} = stablehlo.add %s{n}, %t{n} : tensor<f32>\n"
-    results = ", ".join(["tensor<f32>"] * 4)
-    text = f"func.func public @main(%x: tensor<f32>) -> ({results}) {{\n"
-    text += "".join(layer.format(n=n) for n in range(4)) + f"return %u0, %u1, %u2, %u3 : {results}\n}}"
+    layer = "%s{n} = sine %x; %t{n} = tanh %x; %u{n} = add %s{n}, %t{n}\n"
+    text = function("%x: f32", "".join(layer.format(n=n) for n in range(4)) + "return %u0, %u1, %u2, %u3")
     monkeypatch.setattr(listing, "NEAR", 6)
     _, misses, _ = twins(text, monkeypatch, asking)
     assert len(misses) == 4

@@ -86,11 +86,8 @@ def batched(ivd):
     return Case((3, 5, 2), (*positions[:ivd], 1, *positions[ivd:]), (2, 3, 4), dims, combiner="subtract")
 
 
-SUBTRACT, UNIQUE, SORTED = (
-    {"element": "i32", "combiner": "subtract"},
-    ", unique_indices=true",
-    ", indices_are_sorted=true",
-)
+SUBTRACT = {"element": "i32", "combiner": "subtract"}
+UNIQUE, SORTED = ", unique_indices=true", ", indices_are_sorted=true"
 ONE_ROW, WINDOWS_FIRST = numbers(window=[1], inserted=[0], to=[0]), numbers(window=[0], to=[0])
 MANY = numbers(inserted=[1], batching=[0], indices_batching=[0], to=[1])
 BATCHES = [np.random.default_rng(seed).integers(-2, 7, (300, 1)) for seed in range(2)]
