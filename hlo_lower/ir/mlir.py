@@ -776,6 +776,12 @@ def dictionary_attribute(entries: Mapping[str, RawAttribute]) -> RawAttribute:
     return cast(Any, ir.DictAttr).get(dict(entries))
 
 
+def is_public(function: RawOperation) -> bool:
+    """Whether a function is visible from outside the module; one without a visibility is."""
+    attributes = function.attributes
+    return "sym_visibility" not in attributes or symbol_name(attributes["sym_visibility"]) == "public"
+
+
 def symbol_name(attribute: RawAttribute) -> str:
     """The name in a `@symbol` reference or a string attribute."""
     return str(attribute.value)

@@ -272,8 +272,7 @@ class Function:
     @property
     def is_public(self) -> bool:
         """Whether it is visible from outside the module (no visibility is public)."""
-        visibility = self.node.attribute("sym_visibility")
-        return visibility is None or mlir.symbol_name(visibility) == "public"
+        return mlir.is_public(self.node.raw)
 
     @property
     def has_body(self) -> bool:

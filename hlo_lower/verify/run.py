@@ -21,7 +21,6 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.judges.xla_defects import dies_of_fusion, why_xla_aborts, write_out_omitted
 from hlo_lower.verify.read.partitions import device_count, hold_at_entry, is_replicated, mesh_axes
-from hlo_lower.verify.read.program import is_public
 
 Array = NDArray[Any]
 
@@ -105,7 +104,7 @@ def read_signature(module: mlir.RawModule) -> Signature:
 def entry_function(module: mlir.RawModule) -> mlir.RawOperation:
     """The `func.func` that is run: @main, or the first public one."""
     operations = (op.operation for op in module.body.operations)
-    public = [op for op in operations if op.name == "func.func" and is_public(op)]
+    public = [op for op in operations if op.name == "func.func" and mlir.is_public(op)]
     named = [op for op in public if mlir.symbol_name(op.attributes["sym_name"]) == "main"]
     if not public:
         raise CannotRunError("it has no public function")

@@ -124,6 +124,7 @@ AUX = MAIN.replace("public @main", "@aux")
         (POSITIONAL.replace("@main", "@step"), {"arg1.0": 3}, "no function @main"),
         # only @main is given sizes; a message about another function says which one it is
         (f"module {{ {MAIN} {AUX} }}", {"arg0.0": 3}, "public function @aux has dynamic shapes"),
+        (f"module {{ {MAIN} {AUX.replace('@aux', 'public @aux')} }}", {"arg0.0": 3}, "function @aux has dynamic"),
         # from Python a size is a whole number that fits into 64 bits
         *((MAIN, {"arg0.0": size}, r"arg0\.0 = .* is no size") for size in (-1, 2.5, True, None, 10**25)),
         # a value outside of the argument's type is refused with the range, not wrapped into it

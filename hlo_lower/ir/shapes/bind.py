@@ -133,7 +133,7 @@ def _refuse_open_functions(module: mlir.RawModule) -> None:
     """Say so where a public function besides @main has dynamic shapes: only @main is given sizes."""
     for op in module.body.operations:
         function = op.operation
-        if function.name != "func.func" or "sym_visibility" in function.attributes:  # public is what has none
+        if function.name != "func.func" or not mlir.is_public(function):
             continue
         name, signature = mlir.symbol_name(function.attributes["sym_name"]), function.opview.type
         tensors = [mlir.read_tensor_type(t) for t in (*signature.inputs, *signature.results)]

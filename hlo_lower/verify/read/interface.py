@@ -13,7 +13,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import BodyPair, Region, Side, regions_of
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.partitions import SHARDY, is_for_one_device
-from hlo_lower.verify.read.program import Body, Composite, Op, Program, ValueId, is_public, location_of, ops_within
+from hlo_lower.verify.read.program import Body, Composite, Op, Program, ValueId, location_of, ops_within
 
 _COMPUTED = frozenset({"sym_name", "function_type", "arg_attrs", "res_attrs"})
 """Attributes of a function that are compared in their parts."""
@@ -60,7 +60,7 @@ def _other_effect(pair: BodyPair, a: Op, b: Op) -> str:
 
 
 def _public(program: Program) -> dict[str, mlir.RawOperation]:
-    return {name: function for name, function in program.functions.items() if is_public(function)}
+    return {name: function for name, function in program.functions.items() if mlir.is_public(function)}
 
 
 def _differences(first: mlir.RawOperation, second: mlir.RawOperation, ignored: str) -> list[str]:

@@ -164,7 +164,7 @@ class Program:
             self.entries = {
                 name: self._body(function.regions[0].blocks[0], {}, (name,), None, {})
                 for name, function in self.functions.items()
-                if is_public(function) and len(function.regions[0].blocks)
+                if mlir.is_public(function) and len(function.regions[0].blocks)
             }
         except RecursionError:
             raise TooLargeError(TOO_DEEP) from None
@@ -417,12 +417,6 @@ def inlined_operations(module: mlir.RawModule) -> float:
 
 def _is_copy(raw: mlir.RawOperation) -> bool:
     return raw.results[0].type == raw.operands[0].type and not mlir.attributes_of(raw)
-
-
-def is_public(function: mlir.RawOperation) -> bool:
-    """Whether a function is visible from outside."""
-    attributes = function.attributes
-    return "sym_visibility" not in attributes or mlir.symbol_name(attributes["sym_visibility"]) == "public"
 
 
 def location_of(raw: mlir.RawOperation) -> str:
