@@ -137,12 +137,11 @@ def test_a_right_rewriting_is_accepted_by_two_judges(name):
     assert (name == "one window") == (found.windows[1] > 0)
 
 
-ONE_WINDOW = {"indices": "1xi32", "updates": "3xf32", "numbers": "tile"}
 RIGHT = {
     "points": scattering(),
     "subtracted points": scattering(body="%c, %d: %s = subtract %c, %d; return %s"),
-    "one window": scattering(**ONE_WINDOW),
-    "one added window": scattering(**ONE_WINDOW, body="add"),
+    "one window": scattering(**WINDOW),
+    "one added window": scattering(**WINDOW, body="add"),
     "booleans": scattering("8xi1", updates="5xi1", body="add"),
     "i8 indices": scattering(indices="5x1xi8"),
 }
