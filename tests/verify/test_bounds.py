@@ -1,17 +1,223 @@
-"""Each element is held to its own rounding: right results in another order pass, wrong ones beside anything do not."""
+"""Bounds: bit for bit or within what is stated, floats moved in the last place, and each element's own rounding."""
 
 import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-from untyped_mlir import module
+from untyped_mlir import function, module
 
 import hlo_lower as hl
+from hlo_lower.base.element_types import element_type_of
+from hlo_lower.ir import mlir
+from hlo_lower.ops.names import REDUCE_PRECISION, TANH
 from hlo_lower.verify.bounds import rounding_bounds
-from hlo_lower.verify.bounds.perturbed_module import CannotDisturbError
+from hlo_lower.verify.bounds.compare import first_difference, first_difference_beyond, nan_share, overflow_taken
+from hlo_lower.verify.bounds.perturbed_module import MOST, SHORT, CannotDisturbError, disturbed, function_text, most_of
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import Executable
+
+
+def f32(*values: float) -> np.ndarray:
+    """An array of float32."""
+    return np.asarray(values, np.float32)
+
+
+def beyond(expected, actual, *bound):
+    """The first difference of two results beyond a bound for each element."""
+    limit = np.asarray(bound, np.float64)
+    return first_difference_beyond([expected], [actual], [np.broadcast_to(limit, expected.shape)])
+
+
+QUIET, SIGNALLING, NEGATIVE = (
+    np.asarray([bits], np.uint32).view(np.float32) for bits in (0x7FC00000, 0x7FA00001, 0xFFC00000)
+)
+
+
+def test_overflow_is_taken_and_numbers_are_not():
+    """Where one of two results is NaN or infinite the expected one is taken; numbers stay what they are."""
+    expected = [f32(np.inf, 0.0, 1.0), np.asarray([1])]
+    floats, integers = overflow_taken(expected, [f32(np.nan, np.nan, 2.0), np.asarray([2])])
+    assert np.array_equal(f32(np.inf, 0.0, 2.0), floats)
+    assert np.array_equal([2], integers)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16, np.complex64])
+def test_zeros_of_another_sign_differ(dtype):
+    """+0 and -0 are not the same bit for bit, and are within any bound."""
+    plus, minus = np.zeros(2, dtype), -np.zeros(2, dtype)
+    found = first_difference([plus], [minus])
+    assert (found.index, found.count, found.what) == ((0,), 2, "bit for bit")
+    assert first_difference([minus], [minus.copy()]) is None
+    assert beyond(plus, minus, 0) is None
+
+
+@pytest.mark.parametrize("other", [QUIET, SIGNALLING, NEGATIVE])
+def test_any_nan_equals_any_nan(other):
+    """The payload and the sign of a NaN do not count, a number in its place does."""
+    assert first_difference([QUIET], [other]) is None
+    assert beyond(QUIET, other, 0) is None
+    assert first_difference([other], [f32(1)]) is not None
+    assert beyond(other, f32(1), 1e30) is not None
+
+
+def test_one_bit_is_a_difference():
+    """The next number up differs, and the first such place is named with both values and the count."""
+    expected = np.asarray([[1, 2], [3, 4]], np.float32)
+    actual = expected.copy()
+    actual[1] = np.nextafter(actual[1], np.float32(np.inf))
+    found = first_difference([f32(1), expected], [f32(1), actual])
+    assert str(found) == "result 1 at [1, 0]: expected 3.0, got 3.0000002 (2 elements differ, bit for bit)"
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        (np.zeros(2, np.int32), np.zeros(2, np.int64)),
+        (np.zeros(2, np.float32), np.zeros((2, 1), np.float32)),
+        (np.zeros(2, np.int8), np.zeros(2, np.uint8)),
+    ],
+)
+def test_another_type_is_a_difference(expected, actual):
+    """Results of another shape or element type differ, equal values or not."""
+    for found in (first_difference([expected], [actual]), beyond(expected, actual, np.inf)):
+        assert found.what == "types"
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint64, ml_dtypes.int4])
+def test_integers_have_the_bound_that_is_given(dtype):
+    """Integers and booleans differ by one where the bound is 0, and are let through where it is 1."""
+    a, b = np.asarray([0, 1]).astype(dtype), np.asarray([0, 0]).astype(dtype)
+    assert first_difference([a], [a.copy()]) is None
+    assert first_difference([a], [b]) is not None
+    assert [beyond(a, b, *bound) is None for bound in ((0, 0), (1, 0), (0, 1))] == [False, False, True]
+
+
+def test_large_integers_are_told_apart():
+    """2**60 and 2**60 + 1 are the same in f64 and differ."""
+    found = beyond(np.asarray([1 << 60, 1 << 60]), np.asarray([1 << 60, (1 << 60) + 1]), 0)
+    assert (found.index, found.count) == ((1,), 1)
+
+
+def test_each_element_has_its_own_bound():
+    """What one element may be off another may not; the message names the first beyond its bound, and counts them."""
+    expected, actual = f32(-1e30, 1, 2), f32(-1.0001e30, 1.5, 2.5)
+    assert beyond(expected, actual, 1e27, 1, 1) is None
+    what = "beyond 0.25, the bound of this element's own rounding"
+    told = f"result 0 at [2]: expected 2.0, got 2.5 (1 elements differ, {what})"
+    assert str(beyond(expected, actual, 1e27, 1, 0.25)) == told
+    complex_one = np.asarray([1 + 1j], np.complex64)
+    assert beyond(complex_one, complex_one + 0.5j, 0.6) is None
+    assert beyond(complex_one, complex_one + 0.5j, 0.4) is not None
+
+
+@pytest.mark.parametrize("bound", [1.0, 1e300])
+def test_infinity_is_within_no_finite_bound(bound):
+    """An infinity is equal to itself, and to nothing finite, nor to the other one, unless anything is allowed."""
+    infinite = f32(np.inf)
+    assert beyond(infinite, infinite.copy(), bound) is None
+    for other in (f32(3e38), f32(-np.inf), f32(np.nan)):
+        assert beyond(infinite, other, bound) is not None
+        assert beyond(other, infinite, bound) is not None
+        assert beyond(infinite, other, np.inf) is None
+
+
+def test_a_difference_is_where_it_is():
+    """Empty results are equal, and a scalar has an empty index."""
+    assert first_difference([np.zeros((0, 3), np.float32)], [np.zeros((0, 3), np.float32)]) is None
+    assert first_difference([np.asarray(1)], [np.asarray(2)]).index == ()
+
+
+def test_machine_epsilons_and_shares_of_nan():
+    """Epsilon is known for every float type; what is no float has no NaN."""
+    epsilons = {np.float32: 2**-23, ml_dtypes.bfloat16: 2**-7, np.complex64: 2**-23}
+    assert {dtype: element_type_of(np.dtype(dtype)).epsilon for dtype in epsilons} == epsilons
+    assert (nan_share(f32(1, np.nan)), nan_share(np.asarray([1])), nan_share(f32())) == (0.5, 0, 0)
+
+
+DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+KEPT = [0.0, -0.0, 1.0, 0.5, -2.0, 6.0, np.inf, -np.inf, np.nan]
+"""Zeros, short numbers, and what is no number."""
+
+
+def moved(element, values, salt, most, tail=None):
+    """Values moved by the function of their type."""
+    tail = (1 << SHORT[element]) - 1 if tail is None else tail
+    kind = f"{len(values)}x{element}"
+    body = f"%p = constant 7 : ui32; %t = constant {tail} : ui32; %r = call @f(%v, %s, %p, %m, %t) -> {kind}"
+    text = module(f"%v: {kind}, %s: ui32, %m: ui32", body, "%r", function_text("f", [len(values)], element))
+    [result] = Executable(text, "quick").run([np.asarray(values, DTYPES[element]), np.uint32(salt), np.uint32(most)])
+    return result
+
+
+def places(array):
+    """Where each float stands in the order of its type's magnitudes."""
+    return array.view(f"u{array.dtype.itemsize}").astype(np.int64)
+
+
+@pytest.mark.parametrize("element", DTYPES)
+def test_each_is_moved_by_at_most_so_many_units(element):
+    """By -5 to 5 units, both ends among them; zeros, short numbers, infinities, NaN and the ends of the range not at
+    all; equal numbers alike, and otherwise under another salt."""
+    info = ml_dtypes.finfo(DTYPES[element])
+    ends = [float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)]
+    drawn = np.random.default_rng(0).standard_normal(500).astype(DTYPES[element])
+    values = np.concatenate([np.asarray([*KEPT, *ends], DTYPES[element]), drawn, drawn])
+    result = moved(element, values, 1, 5)
+    first = len(KEPT) + len(ends)
+    assert result[:first].tobytes() == values[:first].tobytes()
+    steps = places(result[first:]) - places(values[first:])
+    assert (int(steps.min()), int(steps.max())) == (-5, 5)
+    np.testing.assert_array_equal(steps[:500], steps[500:])
+    assert (moved(element, values, 2, 5)[first:] != result[first:]).mean() > 0.5
+    assert MOST[element].plain >= 2
+
+
+def test_short_numbers_are_moved_where_it_is_said():
+    """1000.0 as the argument of a cosine is; zeros and what is no number are not."""
+    values = np.asarray([*KEPT, *[1000.0] * 3], np.float32)
+    results = [moved("f32", values, salt, 5, (1 << 32) - 1) for salt in range(6)]
+    assert any((r[-1] != 1000.0) and abs(r[-1] - 1000.0) < 1e-3 for r in results)
+    assert all(r[[0, 1, 6, 7, 8]].tobytes() == values[[0, 1, 6, 7, 8]].tobytes() for r in results)
+
+
+COMPOSITE = '%r = stablehlo.composite "my.twice" %a {decomposition = @f} : (tensor<4xf32>) -> tensor<4xf32>'
+
+
+def test_a_composite_is_disturbed_in_its_decomposition():
+    """It becomes a call, so that what rounds within is moved; arguments keep their attributes."""
+    own = function("private @f", "%a: 4xf32", "%r = exponential %a", "%r")
+    after = disturbed(module("%a: 4xf32 {jax.buffer_donor = true}", COMPOSITE, "%r", own))
+    assert "composite" not in after
+    assert "jax.buffer_donor" in after
+    x = np.linspace(0.1, 2.3, 4, dtype=np.float32)
+    results = [Executable(after, "quick").run([x, np.uint32(salt)])[0] for salt in range(4)]
+    assert len({r.tobytes() for r in results}) > 1
+    np.testing.assert_allclose(results[0], np.exp(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("body", "rounds"),
+    [
+        ("%n = negate %a; %r = maximum %n, %a; %j = add %i, %i", False),
+        ("%n = negate %a; %r = add %n, %a; %j = add %i, %i", True),
+        # ops whose declarations say that they round nothing, whatever lists there are
+        ("%r = chlo.next_after %a, %a : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>", False),
+        ("%r = set_dimension_size %a, %s, dim = 0 : (tensor<4xf32>, tensor<i32>) -> tensor<4xf32>", False),
+    ],
+)
+def test_what_does_not_round_is_not_disturbed(body, rounds):
+    """A module that moves, compares, negates and adds integers has no disturbed version."""
+    text = module("%a: 4xf32, %i: 4xi32, %s: i32", body, "%r, %j" if "%j" in body else "%r")
+    assert (disturbed(text) is not None) == rounds
+
+
+def test_what_is_rounded_once_is_moved_as_a_sum_is():
+    """By less than a function that every consumer approximates in its own way."""
+    raw = mlir.parse_module(module("%a: 4xf32", "%r = reduce_precision %a, format = e5m10; %t = tanh %r", "%t"))
+    found = (most_of(op, op.results[0].type, 1) for op in mlir.named(raw.operation, {REDUCE_PRECISION, TANH})[0])
+    assert tuple(found) == (MOST["f32"].plain, MOST["f32"].function)
+
 
 FLOATS = [np.float32, ml_dtypes.bfloat16, np.float16]
 BAN = -1e30
