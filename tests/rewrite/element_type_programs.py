@@ -22,7 +22,7 @@ def target_taking(*dtypes, without=(), also=(), **more):
 
 def on_32_bits(without=(), floats=()):
     """A target that computes on 32 bits, and converts between types of as many and fewer."""
-    also = {"convert": ["i1", "i8", "ui8", "i32", "ui32", *floats]}
+    also = {"convert": ["i1", "i8", "ui8", "i16", "ui16", "i32", "ui32", *floats]}
     return target_taking("i1", "i32", *floats, without=without, also=also)
 
 
@@ -139,39 +139,6 @@ def to(dtype):
 def conversions(others):
     """Conversions of the first tensor to other types."""
     return {f"to {other}": to(other) for other in others}
-
-
-def wide_programs(dtype):
-    """What a type of 64 bits has on its halves."""
-    names = ("add", "sub", "mul", "min", "max", "and", "or", "xor", "select")
-    every = ARITHMETIC | BIT_OPS | ORDERED
-    found = {name: op for name, op in every.items() if name in names or name.startswith("compare")}
-    found |= {name: of_first(getattr(lax, name)) for name in ("bitwise_not", "neg")}
-    for k in (0, 1, 31, 32, 33, 63, 64):
-        for name in SHIFTS:
-            found[f"{name} by {k}"] = lambda x, y, op=BIT_OPS[name], k=k: op(x, jnp.full_like(x, k))
-    found["moves"] = lambda x, y: lax.rev(jnp.concatenate([x[:8].reshape(2, 4).T, y[4:20:2].reshape(4, 2)], 1), (0,))
-    others = ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64")
-    return found | conversions([other for other in others if other != dtype])
-
-
-def long_programs(dtype):
-    """What takes many ops on halves: quotients, shifts by what is not known, reductions, moves by indices, floats."""
-    every = ARITHMETIC | BIT_OPS
-    found = {name: (every | ORDERED)[name] for name in ("div", "rem", "clamp", *SHIFTS)}
-    names = ("sign", "population_count", "clz", *(["abs"] if np.dtype(dtype).kind == "i" else []))
-    found |= {name: of_first(getattr(lax, name)) for name in names}
-    for d in (1, 7, 1000, 32767):
-        found[f"div by {d}"] = lambda x, y, d=d: lax.div(x, jnp.full_like(x, d))
-        found[f"rem by {d}"] = lambda x, y, d=d: lax.rem(x, jnp.full_like(x, d))
-    found["by a small one"] = lambda x, y: lax.div(x, lax.shift_right_logical(y, jnp.full_like(y, 45)))
-    for op in ("add", "min", "max", "and", "or", "xor"):
-        found[f"reduce {op}"] = lambda x, y, op=op: lax.reduce(rows(x), y[3], every[op], (1,))
-    found["windows"] = lambda x, y: lax.reduce_window(rows(x), y[0] * 0, lax.add, (1, 5), (1, 2), "SAME")
-    found["iota"] = lambda x, y: x[:8] + lax.iota(dtype, 8)
-    found["update"] = lambda x, y: lax.dynamic_update_slice(rows(x)[:64], rows(y)[:2, :3], (y[5], y[1]))
-    found["f32 by index"] = lambda x, y: lax.dynamic_slice(jnp.arange(40.0, dtype="float32"), (x[7],), (5,))
-    return found | BY_INDICES | {"pad": MOVED["pad"]} | conversions(("float32", "float64"))
 
 
 # --- what differs ---

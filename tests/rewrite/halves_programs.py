@@ -135,12 +135,26 @@ def in_bodies(graph):
     return [value for inner in within for value in Node(inner).results]
 
 
-def differing(seed, names, target, steps=8):
-    """The ops of a random program whose results a lowered one gives other bits of, and what is refused of it still."""
+VARIED = ("quotient_by_known", "shift_by_known", "chosen", "convert", "from_narrow", "reduce", "windows", "sort")
+
+
+def every_op(names):
+    """A function of two square tensors and of indices that does each op once, and some in all their variants."""
+    steps = [(name, k) for name in names for k in (range(15) if name in VARIED else [0])]
+    return lambda x, y, i: tuple(OPS[name](x, y, i, k) for name, k in steps), [f"{name} {k}" for name, k in steps]
+
+
+def random_program(seed, names, steps=8):
+    """A random program of some ops, the names of these, and its element type and size."""
     rng = np.random.default_rng(seed)
     dtype, n = chosen(("int64", "uint64"), seed), int(rng.integers(1, 5))
-    function, names = program(rng, {name: OPS[name] for name in names}, steps)
-    given = [[drawn(rng, shape, dtype) for shape in ((n, n), (n, n), (4,))] for _ in range(2)]
+    return *program(rng, {name: OPS[name] for name in names}, steps), dtype, n
+
+
+def differing(function, names, dtype, n, target):
+    """The ops of a program whose results a lowered one gives other bits of, and what is refused of it still."""
+    rng = np.random.default_rng(n)
+    given = [[drawn(rng, shape, dtype) for shape in ((n, n), (n, n), (max(n, 4),))] for _ in range(2)]
     text = exported(function, *given[0]).mlir_module()
     lowered = hl.lower(text, target=target, keep_unsupported=True)
     assert all(value.shape == () for value in in_bodies(lowered.graph)), "a target may take scalars alone in a body"

@@ -11,14 +11,12 @@ from element_type_programs import (
     conversions,
     edges,
     exported,
-    long_programs,
     on_32_bits,
     only_xor,
     operands,
     programs,
     target_taking,
     to,
-    wide_programs,
     wrong,
 )
 from rewrites import assert_same, main
@@ -111,26 +109,6 @@ def test_conversions_are_right(dtype, others):
     assert_right(conversions(others), operands(dtype), room)
     for other in others:
         assert_right({other: to(dtype)}, some(other), room)
-
-
-SHORT = ("div", "rem by 7", "shift_left", "reduce add", "reduce min", "gather", "pad", "to float32")
-
-
-@pytest.mark.parametrize(
-    ("of", "dtype", "wanted", "without"),
-    [
-        (wide_programs, "uint64", (), ()),
-        (long_programs, "int64", SHORT, ()),
-        pytest.param(wide_programs, "int64", (), ("and", "or"), marks=pytest.mark.sweep),
-        pytest.param(long_programs, "int64", (), (), marks=pytest.mark.sweep),
-        pytest.param(long_programs, "uint64", (), (), marks=pytest.mark.sweep),
-        pytest.param(long_programs, "int64", (), ("while",), marks=pytest.mark.sweep),
-    ],
-)
-def test_integers_of_64_bits_on_their_halves(of, dtype, wanted, without):
-    """Sums, order, moves; quotients by long division, shifts by each bit of what is not known, reductions, floats."""
-    found = {name: op for name, op in of(dtype).items() if name not in without and (name in wanted or not wanted)}
-    assert_right(found, edges(dtype, 500), on_32_bits(without, ("f32", "f64") if of is long_programs else ()))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int8"])

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from element_type_programs import target_taking
-from halves_programs import OPS, WITHOUT, differing, no_64_bits, no_unsigned_64_bits
+from element_type_programs import on_32_bits, target_taking
+from halves_programs import OPS, WITHOUT, differing, every_op, no_64_bits, no_unsigned_64_bits, random_program
 from rewrites import assert_same, main, results
 
 import hlo_lower as hl
@@ -32,7 +32,30 @@ FEW = [
 @pytest.mark.parametrize(("names", "npu"), FEW, ids=lambda part: ", ".join(part) if isinstance(part, tuple) else "")
 def test_programs_of_few_ops_give_the_bits_of_native_xla(names, npu, seed):
     """Of halves; a ui64 that has no room is an i64, and the halves of that where an op takes none."""
-    assert not differing(seed, names, npu)[0]
+    assert not differing(*random_program(seed, names), npu)[0]
+
+
+SHORT = ("div", "rem", "shift_left", "shift_by_known", "reduce", "gather", "pad", "chosen", "convert", "mul", "min")
+
+WIDE = ("add", "sub", "mul", "min", "max", "xor", "chosen", "shift_by_known", "neg", "convert", "slice", "transpose")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "names", "without"),
+    [
+        ("uint64", SHORT, ()),
+        ("int64", ("add", "sub", "from_floats", "quotient_by_known", "sum", "update", "transpose"), ()),
+        *(pytest.param(dtype, OPS, (), marks=pytest.mark.sweep) for dtype in ("int64", "uint64")),
+        pytest.param("int64", ("div", "rem", "shift_left", "clamp", "sum"), ("while",), marks=pytest.mark.sweep),
+        pytest.param("int64", WIDE, ("and", "or"), marks=pytest.mark.sweep),
+    ],
+    ids=lambda part: part if isinstance(part, str) else str(len(part)),
+)
+def test_every_op_gives_the_bits_of_native_xla_for_many_numbers(dtype, names, without):
+    """Where the target computes on 32 bits alone: all pairs of some numbers, edges and others."""
+    differs, left = differing(*every_op(sorted(names)), dtype, 32, on_32_bits(without, ("f32", "f64", "bf16", "f16")))
+    assert not differs
+    assert left <= {f"stablehlo.{op}" for op in without if op != "while"}
 
 
 @pytest.mark.sweep
@@ -41,7 +64,7 @@ def test_programs_of_every_op_give_the_bits_of_native_xla(block):
     """Two thousand programs; where the target has bit operations on predicates alone only these may be left."""
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
         target = list(WITHOUT)[seed % 9 % 5]
-        differs, left = differing(seed, OPS, no_64_bits(target))
+        differs, left = differing(*random_program(seed, OPS), no_64_bits(target))
         assert not differs, (seed, target)
         if target in ("all", "no_loops"):
             assert left <= ({"stablehlo.while"} if target == "no_loops" else set()), (seed, target)
@@ -170,7 +193,7 @@ def test_what_is_wrong_differs(owner, name, instead, ops, monkeypatch):
         assert_own_order_is_the_same()
     monkeypatch.setattr(owner, name, instead)
     if ops:
-        assert any(differing(seed, ops, no_64_bits())[0] for seed in range(2))
+        assert any(differing(*random_program(seed, ops), no_64_bits())[0] for seed in range(2))
     else:
         with pytest.raises(AssertionError):
             assert_own_order_is_the_same()

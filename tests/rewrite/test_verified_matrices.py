@@ -1,10 +1,9 @@
 """Verification of factorizations: LAPACK's own bound lets the right ones pass, and shows what is wrong."""
 
-from collections.abc import Callable
-
 import pytest
 from jax import numpy as jnp
 from matrix_programs import call
+from rewrites import fault, swept
 from rule_examples import TARGETS
 
 import hlo_lower as hl
@@ -44,9 +43,7 @@ def masked(text):
 PROGRAMS["cholesky"] = masked(call("potrf", [(3, 3)], uplo="L"))
 
 
-@pytest.mark.parametrize(
-    "name", [n if n in ("solve", "cholesky") else pytest.param(n, marks=pytest.mark.sweep) for n in PROGRAMS]
-)
+@pytest.mark.parametrize("name", swept(PROGRAMS, "solve", "cholesky"))
 def test_a_right_lowering_is_verified(name):
     """Ordinary, singular and badly scaled matrices, in regions and in the whole module."""
     verdict = verdict_of(PROGRAMS[name], level="auto")
@@ -54,69 +51,60 @@ def test_a_right_lowering_is_verified(name):
     assert any("NaN and infinities in matrices" in told for region in verdict.regions for told in region.excluded)
 
 
-def last_largest(_old: Callable[..., object]) -> Callable[..., object]:
+@fault(matrices, "_first_largest")
+def last_largest(_right, k, column):
     """The last of the largest candidates."""
-
-    def found(k, column):
-        rows = jnp.arange(column.shape[-1], dtype="int32")
-        sizes = jnp.where(rows >= k, jnp.abs(column), -1.0)
-        return jnp.max(jnp.where(sizes == jnp.max(sizes, -1)[..., None], rows, 0), -1)
-
-    return found
+    rows = jnp.arange(column.shape[-1], dtype="int32")
+    sizes = jnp.where(rows >= k, jnp.abs(column), -1.0)
+    return jnp.max(jnp.where(sizes == jnp.max(sizes, -1)[..., None], rows, 0), -1)
 
 
-def negated_tau(old: Callable[..., object]) -> Callable[..., object]:
+@fault(matrices, "_reflected")
+def negated_tau(right, vector, tau, a):
     """Reflections with the other sign of tau."""
-    return lambda vector, tau, a: old(vector, -tau, a)
+    return right(vector, -tau, a)
 
 
-def positive_diagonal(old: Callable[..., object]) -> Callable[..., object]:
+@fault(matrices, "_mirrored")
+def positive_diagonal(right, alpha, below):
     """R with the other sign: as right a factorization, but not LAPACK's."""
-
-    def mirrored(alpha, below):
-        beta, is_done = old(alpha, below)
-        return -beta, is_done
-
-    return mirrored
+    beta, is_done = right(alpha, below)
+    return -beta, is_done
 
 
-def forgotten_unit(old: Callable[..., object]) -> Callable[..., object]:
+@fault(matrices, "_row")
+def forgotten_unit(right, k, a, b, *, is_lower, is_unit):
     """The diagonal taken for ones, or not, the wrong way round."""
-    return lambda k, a, b, *, is_lower, is_unit: old(k, a, b, is_lower=is_lower, is_unit=not is_unit)
+    return right(k, a, b, is_lower=is_lower, is_unit=not is_unit)
 
 
-def other_triangle(old: Callable[..., object]) -> Callable[..., object]:
+@fault(matrices, "_row")
+def other_triangle(right, k, a, b, *, is_lower, is_unit):
     """Upper for lower."""
-    return lambda k, a, b, *, is_lower, is_unit: old(k, a, b, is_lower=not is_lower, is_unit=is_unit)
+    return right(k, a, b, is_lower=not is_lower, is_unit=is_unit)
 
 
-def whole_column(old: Callable[..., object]) -> Callable[..., object]:
+@fault(matrices, "_column")
+def whole_column(right, k, a, info):
     """A step of the factorization left out: the pivot is not divided by."""
-
-    def column(k, a, info):
-        a, info = old(k, a, info)
-        return a + a, info
-
-    return column
+    a, info = right(k, a, info)
+    return a + a, info
 
 
-WRONG = {
-    "last largest": (matrices, "_first_largest", last_largest, "lu"),
-    "tau of the other sign": (matrices, "_reflected", negated_tau, "q"),
-    "R of the other sign": (matrices, "_mirrored", positive_diagonal, "qr"),
-    "unit diagonal forgotten": (matrices, "_row", forgotten_unit, "solve"),
-    "upper for lower": (matrices, "_row", other_triangle, "solve"),
-    "twice the factor": (matrices, "_column", whole_column, "cholesky"),
-}
+WRONG = [
+    (last_largest, "lu"),
+    (negated_tau, "q"),
+    (positive_diagonal, "qr"),
+    (forgotten_unit, "solve"),
+    (other_triangle, "solve"),
+    (whole_column, "cholesky"),
+]
 
 
-@pytest.mark.parametrize(
-    "name", [n if n == "last largest" else pytest.param(n, marks=pytest.mark.sweep) for n in WRONG]
-)
-def test_a_wrong_lowering_is_caught(name, monkeypatch):
+@pytest.mark.parametrize(("wrong", "program"), swept(WRONG, WRONG[0]), ids=lambda part: getattr(part, "__name__", part))
+def test_a_wrong_lowering_is_caught(wrong, program, monkeypatch):
     """What people would get wrong differs by more than LAPACK's own bound on some driven matrix."""
-    module, function, wrong, program = WRONG[name]
-    monkeypatch.setattr(module, function, wrong(getattr(module, function)))
+    wrong(monkeypatch)
     monkeypatch.setattr(traced, "jaxpr_of", traced.jaxpr_of.__wrapped__)  # not those that were right
     verdict = verdict_of(PROGRAMS[program])
     assert not verdict.ok
