@@ -30,6 +30,7 @@ from absl import app, flags
 from mutating.campaign import Record, begin, rejudged, report_lines, tried, wrong
 from mutating.making import planned
 from mutating.modules import lowered, read_modules
+from mutating.operators import PROMISES
 
 _RUNS = flags.DEFINE_integer("runs", 200, "Mutants to make.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of the first mutant; mutant i has seed + i.", lower_bound=0)
@@ -74,6 +75,8 @@ def main(argv: Sequence[str]) -> int:
             tasks = [pool.submit(rejudged, record) for record in records.values() if record.code in codes]
         else:
             plan = planned(modules, _RUNS.value, _SEED.value)
+            if _DERIVE.value:  # promises are judged beside what is computed
+                plan = [mutant for mutant in plan if mutant[0] not in PROMISES]
             tasks = [pool.submit(tried, *mutant) for mutant in plan if mutant[1] not in records]
         with journal.open("a") as file:
             for done, task in enumerate(as_completed(tasks), 1):
