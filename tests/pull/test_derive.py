@@ -250,8 +250,12 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.few(4)
-@pytest.mark.parametrize("name", EQUAL)
+LONG = {"windows that are added one by one": pytest.mark.sweep}
+"""It takes half a minute."""
+
+
+@pytest.mark.few(5)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in EQUAL])
 def test_what_is_equal_is_derived(name):
     """Whatever the size."""
     found = derive(*EQUAL[name], seconds=30)  # where other processes run, too

@@ -237,7 +237,7 @@ def test_long_axes_are_sorted_in_a_loop_where_there_is_one():
 
 
 @pytest.mark.parametrize("shape", ["5", pytest.param("40", marks=pytest.mark.sweep)])
-def test_it_is_verified(shape):
+def test_it_is_verified(shape, judged_by_runs):
     """The region is judged equal by XLA; the interpreter, which knows no total order, is left out."""
     text = module_of(shape=shape)
     verdict = hl.verify(text, hl.lower(text, target=TARGET), level="regions")
