@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
@@ -20,7 +20,7 @@ def run(body, results, window=W, guarded=(0,), masked=()):
     """Run what body builds from the operand %o of 6, the tile %t and the scalar start %s, at every offset."""
     names = ", ".join(f"%r{k}" for k in range(len(results)))
     lines = f"{names} = custom_call @x() : () -> ({', '.join(results)})\nreturn {names}"
-    graph = read(function(f"%o: {D}xi32, %t: {window}xi32, %s: i32", lines))
+    graph = read(module(f"%o: {D}xi32, %t: {window}xi32, %s: i32", lines))
     operand, tile, start = graph.main.body.arguments
     stand_in = graph.main.body.terminator.operand(0).node
     with mlir.active(graph.context):

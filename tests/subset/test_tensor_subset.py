@@ -1,7 +1,7 @@
 """Parts of tensors as values: what they are called, and how they are read and written."""
 
 import numpy as np
-from short_mlir import function
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
@@ -30,7 +30,7 @@ MODULE = """func.func public @main(%x: tensor<6x4xi32>, %i: tensor<i32>, %t: ten
 
 def test_parts_are_read_and_written():
     """slice and dynamic_slice read; dynamic_update_slice writes what it should, and adds it to what was there."""
-    graph = hl.read(function("%x: 6x4xi32, %i: i32, %t: 2x4xi32", "return %x"))
+    graph = hl.read(module("%x: 6x4xi32, %i: i32, %t: 2x4xi32", "return %x"))
     x, i, t = graph.main.body.arguments
     whole, terminator = TensorSubset.full((6, 4)), graph.main.body.terminator
     tile, fixed = whole.along(0, StridedRange(Offset(1, "i", 2), 2)), whole.along(1, StridedRange(Offset(1), 2, 2))

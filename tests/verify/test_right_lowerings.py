@@ -9,7 +9,7 @@ from two_programs import scattering
 import hlo_lower as hl
 from hlo_lower.verify import Assumed, verify
 
-ONE_WINDOW = {"indices": "1xi32", "updates": "3xf32", "numbers": "tile"}
+ONE_WINDOW = {"indices": "1xi32", "updates": "3xf32", "numbers": "window=[0], to=[0]"}
 RIGHT = {
     "points": scattering(),
     "subtracted points": scattering(body="%c, %d: %s = subtract %c, %d; return %s"),
