@@ -2,16 +2,16 @@
 
 from itertools import pairwise
 
-from short_mlir import function
+from untyped_mlir import function, module
 
 
 def scattered(lines, index, functions=""):
     """A module that writes at the indices that these lines compute from %v, %n and %m."""
-    lines = f"""%zero = 0 : i32; %one = 1 : i32; %ones = 1 : 16xi32
+    lines = f"""%zero = constant 0 : i32; %one = constant 1 : i32; %ones = constant 1 : 16xi32
         {lines}
         %at = reshape {index} -> 16x1xi32
-        %r = scatter %x, %at, %u, inserted=[0], to=[0], ivd=1 {{assign}}"""
-    return functions + function("%x: 64xf32, %u: 16xf32, %v: 16xi32, %n: i32, %m: 16xi1", lines)
+        %r = scatter(%x, %at, %u) <inserted=[0], to=[0], ivd=1> {{assign}}"""
+    return functions + module("%x: 64xf32, %u: 16xf32, %v: 16xi32, %n: i32, %m: 16xi1", lines)
 
 
 def chain(count, first="%v"):
@@ -36,7 +36,7 @@ def diamonds(count):
 def loop(body, returned, initial):
     """A loop from 0 to %n that carries vectors %w0, %w1, ... beside its counter."""
     carried = ", ".join(["%i = %zero", *(f"%w{k} = {value}" for k, value in enumerate(initial))])
-    return f"""%w:{len(initial) + 1} = while {carried} {{
+    return f"""%w:{len(initial) + 1} = while({carried}) cond {{
           %go = compare LT, %i, %n; return %go
         }} do {{
           {body}
@@ -63,16 +63,16 @@ OF_THE_FIRST = "%c = call @f{below}(%b) -> 16xi32"
 
 def calls(count, second="%c = call @f{below}(%a) -> 16xi32", body="%r = add %a, %a", joined="add"):
     """f_k(x) = f_{k-1}(x) + f_{k-1}(x): 2^count ways to call f_0; or another second call."""
-    functions = function("%a: 16xi32", body, "f0")
+    functions = function("private @f0", "%a: 16xi32", body)
     for k in range(1, count + 1):
         lines = f"%b = call @f{k - 1}(%a) -> 16xi32; {second.format(below=k - 1, k=k)}; %r = {joined} %b, %c"
-        functions += function("%a: 16xi32", lines, f"f{k}")
+        functions += function(f"private @f{k}", "%a: 16xi32", lines)
     return scattered(f"%w = call @f{count}(%v) -> 16xi32", "%w", functions)
 
 
 def normalised(count):
     """Sums of two normalised negative indices, each of the sum before: forms that hold one form in two places."""
-    lines = "%z = 0 : 16xi32; %k = 64 : 16xi32; %e0 = add %v, %z\n"
+    lines = "%z = constant 0 : 16xi32; %k = constant 64 : 16xi32; %e0 = add %v, %z\n"
     for n in range(count):
         lines += f"%p{n} = compare LT, %e{n}, %z; %a{n} = add %e{n}, %k; %b{n} = add %a{n}, %ones\n"
         lines += f"%c{n} = select %p{n}, %a{n}, %e{n}; %d{n} = select %p{n}, %b{n}, %e{n}\n"
@@ -82,11 +82,11 @@ def normalised(count):
 
 def masks(count):
     """A comparison of known floats that are chosen again and again from themselves."""
-    lines = "%f0 = 1.0 : 16xf32; %always = true : 16xi1\n"
+    lines = "%f0 = constant 1.0 : 16xf32; %always = constant true : 16xi1\n"
     lines += "".join(f"%f{k + 1} = select %always, %f{k}, %f{k}\n" for k in range(count))
     return scattered(f"{lines}%same = compare EQ, %f{count}, 0.0; %i = convert %same -> 16xi32", "%i")
 
 
 def splat(rows=1 << 28):
     """Indices that are a slice of a constant of one value, of 1 GiB."""
-    return scattered(f"%c = 3 : {rows}xi32; %s = slice %c [16:32]", "%s")
+    return scattered(f"%c = constant 3 : {rows}xi32; %s = slice %c [16:32]", "%s")

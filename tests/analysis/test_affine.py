@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import function, module
 
 from hlo_lower.base.causes import Code
 from hlo_lower.facts.forms.affine import AffineAnalysis, fitted
@@ -19,8 +19,8 @@ LOOSE_BASE = (0, {}, 1, 0)
 IOTA, RUN_FORM = (0, {0: 1}, 0, 0), (0, {0: 1}, 1, 0)
 
 
-WHILE = """%zero = 0 : i32
-    %k, %r = while %n = %zero, %w = %x {
+WHILE = """%zero = constant 0 : i32
+    %k, %r = while(%n = %zero, %w = %x) cond {
       %go = compare LT, %n, 5; return %go
     } do {
       %next = add %n, 1; BODY
@@ -36,7 +36,7 @@ def form_of(graph, value):
 
 def element_of(lines, functions="", value=None, arguments=ARGUMENTS):
     """The form of %r, or of another value of the module."""
-    graph = read(function(arguments, lines) + functions)
+    graph = read(module(arguments, lines) + functions)
     return form_of(graph, value(graph) if value else graph.main.body.terminator.operand(0))
 
 
@@ -62,11 +62,11 @@ def told(form):
         ("%r = multiply %i, 16", (0, {0: 16}, 0, 0)),
         ("%r = multiply 16, %i", (0, {0: 16}, 0, 0)),
         ("%r = multiply %v, 0", (0, {}, 0, 0)),
-        ("%r = [2, 3, 4, 5, 6, 7] : 6xi32", (2, {0: 1}, 0, 0)),
-        ("%r = [9, 7, 5, 3, 1, -1] : 6xi32", (9, {0: -2}, 0, 0)),
-        ("%r = 7 : 6xi32", (7, {}, 0, 0)),
+        ("%r = constant [2, 3, 4, 5, 6, 7] : 6xi32", (2, {0: 1}, 0, 0)),
+        ("%r = constant [9, 7, 5, 3, 1, -1] : 6xi32", (9, {0: -2}, 0, 0)),
+        ("%r = constant 7 : 6xi32", (7, {}, 0, 0)),
         # a table that is not even, a product of two values and other ops are data
-        ("%r = [2, 3, 4, 5, 6, 8] : 6xi32", DATA),
+        ("%r = constant [2, 3, 4, 5, 6, 8] : 6xi32", DATA),
         ("%r = multiply %i, %base", DATA),
         ("%r = xor %i, %base", DATA),
         ("%r = reshape %v -> 6xi32", DATA),
@@ -108,14 +108,14 @@ def told(form):
         ("%c = minimum %base, 20; %r = add %c, %i", RUN_FORM),
         ("%r = minimum %v, 20", DATA),
         # a known predicate is followed, one that is the same everywhere chooses a base, any other one makes data
-        ("%yes = true : 6xi1; %r = select %yes, %x, %v", RUN_FORM),
-        ("%no = false : 6xi1; %r = select %no, %v, %x", RUN_FORM),
+        ("%yes = constant true : 6xi1; %r = select %yes, %x, %v", RUN_FORM),
+        ("%no = constant false : 6xi1; %r = select %no, %v, %x", RUN_FORM),
         ("%r = select %q, %x, %x", RUN_FORM),
         ("%r = select %p, %x, %i", RUN_FORM),
         ("%pb = broadcast_in_dim %p, dims = [] -> 6xi1; %r = select %pb, %x, %i", RUN_FORM),
         ("%r = select %q, %x, %i", DATA),
         ("%r = select %p, %x, %v", DATA),
-        ("%some = [true, true, false, true, true, true] : 6xi1; %r = select %some, %x, %v", DATA),
+        ("%some = constant [true, true, false, true, true, true] : 6xi1; %r = select %some, %x, %v", DATA),
         # a barrier and a note on placement return what they take; another custom call is data
         ("%r = optimization_barrier %x", RUN_FORM),
         ("%r = custom_call @Sharding(%x) -> 6xi32", RUN_FORM),
@@ -123,9 +123,9 @@ def told(form):
         ("%r = custom_call @other(%x) -> 6xi32", DATA),
         # a branch chooses one base for all elements where the branches agree on what moves
         *(
-            (f"%r = {op} {{; return %x; }}, {{; return {second}; }}", expected)
+            (f"%r = {op} {{ return %x }} {{ return {second} }}", expected)
             for second, expected in (("%x", RUN_FORM), ("%i", RUN_FORM), ("%v", DATA))
-            for op in ("if %p", "case %a")
+            for op in ("if(%p)", "case(%a)")
         ),
         # where each iteration adds one number to all elements, their distances stay; else it is data (trap 40)
         *(
@@ -183,7 +183,7 @@ def test_what_is_added_after_a_narrow_sum_is_remembered():
 
 def test_a_constant_is_converted_as_arithmetic_in_the_type_would():
     """200 as ui8 is -56 as i8."""
-    assert told(element_of("%k = 200 : 6xui8; %r = convert %k -> 6xi8")) == (-56, {}, 0, 0)
+    assert told(element_of("%k = constant 200 : 6xui8; %r = convert %k -> 6xi8")) == (-56, {}, 0, 0)
 
 
 # --- choices ---
@@ -228,7 +228,7 @@ def test_an_offset_is_what_the_type_makes_of_it(added, offset):
 
 # --- calls, branches, loops ---
 
-F = function("%y: 6xi32", "%s = iota dim = 0 : 6xi32; %r = add %y, %s", name="f")
+F = function("private @f", "%y: 6xi32", "%s = iota dim = 0 : 6xi32; %r = add %y, %s")
 
 
 def test_the_result_of_a_call_is_looked_up_with_its_arguments():
@@ -262,7 +262,7 @@ def test_an_argument_is_what_all_call_sites_agree_on(functions, calls, expected)
 
 def test_branches_on_data_are_no_base_at_the_first_position():
     """Where data moves in each branch, the result is not its first element plus what moves: the two differ by it."""
-    lines = """%y = if %p {; %s = add %v, 1; return %s; }, {; %t = add %v, 2; return %t; }
+    lines = """%y = if(%p) { %s = add %v, 1; return %s } { %t = add %v, 2; return %t }
         %first = slice %y [0:1]; %back = broadcast_in_dim %first, dims = [0] -> 6xi32
         %e = subtract %y, %back; %r = subtract %e, %v"""
     assert told(element_of(lines)) != (0, {}, 0, 0)

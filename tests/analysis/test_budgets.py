@@ -60,7 +60,7 @@ def test_calls_that_pass_the_same_share_a_frame(given, frames):
 
 def test_calls_of_what_differs_each_time_are_not_one():
     """Two calls of a function that draws random numbers are not the same value, whatever they are given."""
-    drawn = """%l = 0 : i32; %h = 9 : i32; %s = [16] : 1xi64
+    drawn = """%l = constant 0 : i32; %h = constant 9 : i32; %s = constant [16] : 1xi64
         %r = rng %l, %h, %s, distribution = UNIFORM -> 16xi32"""
     intervals, forms, indices = asked(slow.calls(2, body=drawn, joined="subtract"))
     assert not forms.of(Entry(Site(indices), PLACE)).is_constant

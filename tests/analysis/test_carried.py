@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -49,10 +49,10 @@ def analyse(text):
 )
 def test_a_counter(begin, condition, following, element, inside, behind):
     """The range of what a loop carries, inside of its body and behind it."""
-    lines = f"""%begin = {begin} : {element}; %five = 5 : {element}
-        %r = while %i = %begin {{; %p = compare {condition}; return %p
-        }} do {{; %m = add %i, 1; %moved = add %i, %x; %n = {following}; return %n; }}"""
-    graph = read(function(f"%x: {element}", lines))
+    lines = f"""%begin = constant {begin} : {element}; %five = constant 5 : {element}
+        %r = while(%i = %begin) cond {{ %p = compare {condition}; return %p
+        }} do {{ %m = add %i, 1; %moved = add %i, %x; %n = {following}; return %n }}"""
+    graph = read(module(f"%x: {element}", lines))
     result, analysis = graph.main.body.terminator.operand(0), IndexAnalysis(graph)
     argument = result.node.blocks[1].argument(0)
     assert [analysis.of(Site(value)).hull() for value in (argument, result)] == [inside, behind]
@@ -60,11 +60,11 @@ def test_a_counter(begin, condition, following, element, inside, behind):
 
 def carried_bound(returned):
     """A counter and its bound, which the loop carries, too."""
-    lines = f"""%zero = 0 : i32; %five = 5 : i32
-        %r:2 = while %i = %zero, %end = %five {{; %p = compare LT, %i, %end; return %p
-        }} do {{; %n = add %i, 1; return {returned}; }}
+    lines = f"""%zero = constant 0 : i32; %five = constant 5 : i32
+        %r:2 = while(%i = %zero, %end = %five) cond {{ %p = compare LT, %i, %end; return %p
+        }} do {{ %n = add %i, 1; return {returned} }}
         return %r#0, %r#1"""
-    return analyse(function("%x: i32", lines))
+    return analyse(module("%x: i32", lines))
 
 
 def test_a_bound_that_the_loop_carries():
@@ -84,15 +84,15 @@ def test_values_that_depend_on_each_other_end():
 @pytest.mark.parametrize(("last", "expected"), [("%s#0", (0, 4)), ("%s#1", I32)])
 def test_a_counter_within_a_counter(last, expected):
     """The inner counter is bounded in the outer loop's carried value; a proof that needs a third one is not made."""
-    lines = f"""%zero = 0 : i32
-        %r:2 = while %i = %zero, %at = %zero {{; %p = compare LT, %i, 3; return %p
+    lines = f"""%zero = constant 0 : i32
+        %r:2 = while(%i = %zero, %at = %zero) cond {{ %p = compare LT, %i, 3; return %p
         }} do {{
-          %s:2 = while %j = %zero, %b = %zero {{; %q = compare LT, %j, 4; return %q
-          }} do {{; %row = multiply %i, 4; %place = add %row, %j; %k = add %j, 1; return %k, %place; }}
+          %s:2 = while(%j = %zero, %b = %zero) cond {{ %q = compare LT, %j, 4; return %q
+          }} do {{ %row = multiply %i, 4; %place = add %row, %j; %k = add %j, 1; return %k, %place }}
           %n = add %i, 1; return %n, {last}
         }}
         return %r#1"""
-    assert analyse(function("", lines)) == [expected]
+    assert analyse(module("", lines)) == [expected]
 
 
 def export(function, *arguments):
@@ -231,13 +231,10 @@ def test_what_is_made_of_float_constants(function, is_known):
 
 def test_a_running_sum_of_64_bit_integers_is_ranged():
     """The sum of a vector leaves one bound, which NumPy gives as a Python integer where it has 64 bits."""
-    lines = """%v = convert %m -> 6xi64; %z = 0 : i64
-        %r = "stablehlo.reduce_window"(%v, %z) <{WINDOWS}> ({
-        ^bb0(%a: i64, %b: i64):
-        %s = add %a, %b; return %s
-        }) : (6xi64, i64) -> 6xi64"""
+    lines = """%v = convert %m -> 6xi64; %z = constant 0 : i64
+        %r = reduce_window(%v, %z) <WINDOWS> {add} -> 6xi64"""
     windows = "padding = dense<[[5, 0]]> : tensor<1x2xi64>, window_dimensions = array<i64: 6>"
-    assert analyse(function("%m: 6xi1", lines.replace("WINDOWS", windows))) == [(0, 6)]
+    assert analyse(module("%m: 6xi1", lines.replace("WINDOWS", windows))) == [(0, 6)]
 
 
 @pytest.mark.parametrize(
@@ -249,14 +246,13 @@ def test_a_running_sum_of_64_bit_integers_is_ranged():
 )
 def test_a_fold(op, expected):
     """A region that gives more than what it is given is not bounded."""
-    fold = f"%r = reduce %c, %z, dims=[0] {{ %a, %b:; %s = {op}; return %s; }}"
-    assert analyse(function("%x: 6xi32", f"%c = clamp 0, %x, 3; %z = 0 : i32; {fold}")) == [expected]
+    fold = f"%r = reduce(%c, %z) <dimensions = array<i64: 0>> {{%a, %b: %s = {op}; return %s}} -> i32"
+    assert analyse(module("%x: 6xi32", f"%c = clamp 0, %x, 3; %z = constant 0 : i32; {fold}")) == [expected]
 
 
-COUNTED = """%zero = 0 : i32
-    %w:2 = while %i = %zero, %x = %o {; %p = compare LT, %i, 200; return %p
-    } do {
-      %at = reshape %i -> 1xi32; %y = scatter %x, %at, %u, inserted=[0], to=[0] {assign}
+COUNTED = """%zero = constant 0 : i32
+    %w:2 = while(%i = %zero, %x = %o) cond { %p = compare LT, %i, 200; return %p } do {
+      %at = reshape %i -> 1xi32; %y = scatter(%x, %at, %u) <inserted=[0], to=[0]> {assign}
       %a = convert %i -> KIND; %b = add %a, 1; %next = convert %b -> i32; return %next, %y
     }
     return %w#1"""
@@ -266,5 +262,5 @@ COUNTED = """%zero = 0 : i32
 def test_a_counter_that_wraps_around_in_a_narrower_type_is_no_counter(kind, in_bounds):
     """A loop's step is looked for through conversions of a type to itself, and through no other: counted in i8, 127 is
     followed by -128, which is out of bounds."""
-    [record] = hl.classify(hl.read(function("%o: 200xf32, %u: f32", COUNTED.replace("KIND", kind))))
+    [record] = hl.classify(hl.read(module("%o: 200xf32, %u: f32", COUNTED.replace("KIND", kind))))
     assert record.in_bounds == in_bounds

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.facts.sort.comparator import SortOrder, sort_keys, sort_order
 from hlo_lower.ir.reader import read
@@ -12,8 +12,8 @@ from hlo_lower.ir.reader import read
 
 def sort_by(lines, element="i32"):
     """A module and its sort of two tensors whose comparator has these lines; %a, %b and %c, %d are the pairs."""
-    lines = f"%s, %t = sort %x, %y, dim=0 {{ %a, %b, %c, %d:\n{lines}; return %r; }}\nreturn %t"
-    graph = read(function(f"%x: 6x{element}, %y: 6xi32", lines))
+    lines = f"%s, %t = sort(%x, %y) <dimension = 0> {{ %a, %b, %c, %d:\n{lines}; return %r }}\nreturn %t"
+    graph = read(module(f"%x: 6x{element}, %y: 6xi32", lines))
     return graph, graph.main.body.terminator.operand(0).node
 
 
@@ -43,7 +43,7 @@ BOTH = "%and = and %eq, %rest; %r = or %lt, %and"
         (CHAIN + "%r = and %lt, %rest", "i32", None),
         (CHAIN.replace("EQ", "NE") + BOTH, "i32", None),
         (CHAIN.replace("EQ, %a", "EQ, %c") + BOTH, "i32", None),
-        ("%r = true : i1", "i32", None),
+        ("%r = constant true : i1", "i32", None),
     ],
 )
 def test_comparators(lines, element, expected):

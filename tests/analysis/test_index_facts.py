@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from short_mlir import function
+from untyped_mlir import function, module
 
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.values.site import Site
@@ -17,7 +17,7 @@ UP, DOWN = "%r = select %p, %up, %i", "%r = select %p, %i, %up"
 
 def hull(lines, functions="", arguments="%x: 4xi32"):
     """The hull of %r, that these lines define."""
-    graph = read(function(arguments, lines) + functions)
+    graph = read(module(arguments, lines) + functions)
     return IndexAnalysis(graph).of(Site(graph.main.body.terminator.operand(0))).hull()
 
 
@@ -48,7 +48,7 @@ def clamped(low, high, lines):
         # only the subject and one op on it are looked at under the predicate
         (-10, 9, LT + "%more = add %up, 10; %r = select %p, %more, %i", (0, 29)),
         # an absent dimension of a sort is the last one
-        (3, 5, "%r = sort %i {LT}", (3, 5)),
+        (3, 5, "%r = sort(%i) <dimension = 0> {LT}", (3, 5)),
     ],
 )
 def test_negative_index_normalisation(low, high, choice, expected):
@@ -56,8 +56,8 @@ def test_negative_index_normalisation(low, high, choice, expected):
     assert hull(clamped(low, high, choice)) == expected
 
 
-CLAMP = function("%x: 4xi32", "%r = clamp 0, %x, 7", name="f")
-SAME = function("%x: 4xi32", "return %x", name="f")
+CLAMP = function("private @f", "%x: 4xi32", "%r = clamp 0, %x, 7")
+SAME = function("private @f", "%x: 4xi32", "return %x")
 
 
 def test_calls():
@@ -84,15 +84,15 @@ ONE, MORE, ANY = (f"%{name} = call @f(%{name}) -> 4xi32\n".replace("%", "%c_", 1
 )
 def test_a_fact_holds_inside_of_a_function_only_if_it_holds_at_every_call(calls, visibility, expected):
     """One call site that passes more makes the argument more (trap 40)."""
-    text = function("%x: 4xi32", clamped(3, 5, calls + "return %x"))
+    text = module("%x: 4xi32", clamped(3, 5, calls + "return %x"))
     graph = read(text + SAME.replace("private", visibility))
     assert IndexAnalysis(graph).of(Site(graph.functions["f"].body.argument(0))).hull() == expected
 
 
 def test_a_value_that_a_loop_does_not_change_is_what_it_was_before():
     """A body that returns its argument as it is leaves the value; what loops change is in test_carried.py."""
-    loop = "%r = while %i = %n {; %p = compare LT, %i, %n; return %p; } do {; return %i; }"
-    assert hull(f"%n = 0 : i32; {loop}") == (0, 0)
+    loop = "%r = while(%i = %n) cond { %p = compare LT, %i, %n; return %p } do { return %i }"
+    assert hull(f"%n = constant 0 : i32; {loop}") == (0, 0)
 
 
 def test_an_arithmetic_shift_of_unsigned_integers_repeats_the_highest_bit():
@@ -154,16 +154,17 @@ EXACT = {
 }
 """What each op computes of three arrays of Python integers, before it wraps into its type."""
 
-FOLD = "%z{n} = 0 : $e; %f{n} = reduce {x}, %z{n}, dims=[0] {{OP}}; {r} = broadcast_in_dim %f{n}, dims = [] -> 4x$e"
+FOLD = """%z{n} = constant 0 : $e; %f{n} = reduce({x} init: %z{n}) applies stablehlo.OP across dimensions = [0]
+{r} = broadcast_in_dim %f{n}, dims = [] -> 4x$e"""
 LINES = {
     "select": "%p{n} = compare LT, {x}, {y}; {r} = select %p{n}, {z}, {y}",
     "reverse": "{r} = reverse {x}, dims = [0]",
-    "sort": "{r} = sort {x}, dim=0 {{LT}}",
+    "sort": "{r} = sort({x}) <dimension = 0> {{LT}}",
     "pad": "%h{n} = slice {y} [0:1]; %k{n} = reshape %h{n} -> $e\n"
     "{r} = pad {x}, %k{n}, low = [1], high = [-1], interior = [0] -> 4x$e",
     "gather": "%g{n} = reshape {y} -> 4x1x$e\n"
-    '{r} = "stablehlo.gather"({x}, %g{n}) <{{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], '
-    "start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}}> -> 4x$e",
+    "{r} = gather({x}, %g{n}) <dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], "
+    "start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>> -> 4x$e",
     "sum": FOLD.replace("OP", "add"),
     "largest": FOLD.replace("OP", "maximum"),
     "clamp": "{r} = clamp {x}, {y}, {z}",
@@ -191,7 +192,7 @@ def test_a_computed_value_lies_in_its_interval(chain):
     """For any chain of ops on i8, ui8 and i32, wrap-around included, each computed value lies in its interval."""
     element, given_values, steps = chain
     info = np.iinfo(NUMPY[element])
-    lines = [f"%v{k} = {given_values[k]} : 4x{element}" for k in (2, 3)]
+    lines = [f"%v{k} = constant {given_values[k]} : 4x{element}" for k in (2, 3)]
     values = [np.array(v, object) for v in given_values]
     for op, a, b, c in steps:
         if op in ("remainder", "divide") and 0 in values[b].tolist():
@@ -203,7 +204,7 @@ def test_a_computed_value_lies_in_its_interval(chain):
         lines.append(line.format(r=f"%v{len(values)}", n=len(values), x=f"%v{a}", y=f"%v{b}", z=f"%v{c}"))
         values.append((computed - info.min) % (info.max - info.min + 1) + info.min)
     lines.append(f"return {', '.join(f'%v{k}' for k in range(len(values)))}")
-    graph = read(function(f"%v0: 4x{element}, %v1: 4x{element}", "\n".join(lines)))
+    graph = read(module(f"%v0: 4x{element}, %v1: 4x{element}", "\n".join(lines)))
     analysis = IndexAnalysis(graph)
     for value, concrete in zip(graph.main.body.terminator.operands, values, strict=True):
         lo, hi = analysis.of(Site(value)).full()

@@ -1,7 +1,7 @@
 """What a scatter's region computes: every combiner, and what comes near to it."""
 
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.facts.values.region import Combiner, classify_region
 from hlo_lower.ir.reader import read
@@ -12,9 +12,9 @@ def region(body, element="f32", arity=1):
     operands, updates, current, new = ([f"%{n}{k}" for k in range(arity)] for n in "owcu")
     types = [*(f"{o}: 4x{element}" for o in operands), "%i: 1xi32", *(f"{w}: {element}" for w in updates)]
     values, arguments = ", ".join([*operands, "%i", *updates]), ", ".join([*current, *new])
-    lines = f"%outer = 1 : {element}\n" if element[0] == "i" else "%outer = 2.0 : f32\n"
-    lines += f"%r:{arity} = scatter {values}, inserted=[0], to=[0] {{ {arguments}:\n{body}\n}}\nreturn %r#0"
-    graph = read(function(", ".join(types), lines))
+    lines = f"%outer = constant 1 : {element}\n" if element[0] == "i" else "%outer = constant 2.0 : f32\n"
+    lines += f"%r:{arity} = scatter({values}) <inserted=[0], to=[0]> {{ {arguments}:\n{body}\n}}\nreturn %r#0"
+    graph = read(module(", ".join(types), lines))
     return classify_region(graph.scatters[0].blocks[0])
 
 
@@ -44,14 +44,14 @@ def test_other_binary_ops():
         ("%n = negate %u0; return %n", Combiner.ASSIGN),
         ("return %c0", Combiner.NO_OP),
         ("%n = negate %c0; return %n", Combiner.UNARY),
-        ("%k = 1.0 : f32; return %k", Combiner.ASSIGN_CONSTANT),
+        ("%k = constant 1.0 : f32; return %k", Combiner.ASSIGN_CONSTANT),
         ("return %outer", Combiner.ASSIGN_CONSTANT),
         ("%d = divide %c0, %u0; return %d", Combiner.GENERAL),
         ("%s = add %c0, %u0; %n = negate %s; return %n", Combiner.GENERAL),
         ("%s = add %c0, %outer; return %s", Combiner.UNARY),
         ("%s = add %c0, %u0; return %u0", Combiner.ASSIGN),
         # a value that an inner region captures is a value that the result depends on
-        ("%p = compare LT, %u0, %u0; %n = if %p {; return %c0; }, {; return %u0; }\nreturn %n", Combiner.GENERAL),
+        ("%p = compare LT, %u0, %u0; %n = if(%p) { return %c0 } { return %u0 }\nreturn %n", Combiner.GENERAL),
     ],
 )
 def test_other_combiners(body, combiner):

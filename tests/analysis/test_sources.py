@@ -1,7 +1,7 @@
 """What sites come from, what is kept of them within the memory, and how long what rests on an assumption stays."""
 
 import numpy as np
-from short_mlir import function
+from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -12,15 +12,15 @@ from hlo_lower.facts.values.sources import Carried, OneOf, Same, Sources, Unknow
 from hlo_lower.ir.reader import read
 
 MODULE = """%0 = call @twice(%a) -> 4xi32; %1 = call @twice(%0) -> 4xi32; %2 = optimization_barrier %1
-%3 = case %c {; return %2; }, {; return %a; }
-%4:2 = while %i = %3, %j = %c {; %p = compare LT, %j, %c; return %p
-} do {; %n = negate %i; return %n, %j; }
+%3 = case(%c) { return %2 } { return %a }
+%4:2 = while(%i = %3, %j = %c) cond { %p = compare LT, %j, %c; return %p
+} do { %n = negate %i; return %n, %j }
 return %4#0"""
 
 
 def test_each_site_comes_from_what_it_is():
     """Results of calls, barriers, branches and loops, and the arguments of functions and bodies, have their sources."""
-    graph = read(function("%a: 4xi32, %c: i32", MODULE) + function("%x: 4xi32", "%r = add %x, %x", "twice"))
+    graph = read(module("%a: 4xi32, %c: i32", MODULE) + function("private @twice", "%x: 4xi32", "%r = add %x, %x"))
     sources = Sources(graph)
     result = Site(graph.main.body.terminator.operand(0))
     loop = sources.of(result)
@@ -48,10 +48,10 @@ def test_each_site_comes_from_what_it_is():
 
 def test_a_branch_of_dynamic_shape_is_a_branch():
     """Indices that are an iota in one branch, and in the other of a size that is not known, are not distinct."""
-    lines = """%x = case %i {; %r = iota dim = 0 : 4xi32; return %r
-        }, {; %n = [4] : 1xi32; %q = dynamic_broadcast_in_dim %i, %n, dims = [] -> ?xi32; return %q; }
-        %j = reshape %x -> 4x1xi32; %s = scatter %a, %j, %u, inserted=[0], to=[0], ivd=1 {assign}; return %s"""
-    text = function("%i: i32, %a: 4xf32, %u: 4xf32", lines).replace("(tensor<?xi32>)", "(tensor<4xi32>)")
+    lines = """%x = case(%i) { %r = iota dim = 0 : 4xi32; return %r
+        } { %n = constant [4] : 1xi32; %q = dynamic_broadcast_in_dim %i, %n, dims = [] -> ?xi32; return %q }
+        %j = reshape %x -> 4x1xi32; %s = scatter(%a, %j, %u) <inserted=[0], to=[0], ivd=1> {assign}; return %s"""
+    text = module("%i: i32, %a: 4xf32, %u: 4xf32", lines).replace("(tensor<?xi32>)", "(tensor<4xi32>)")
     assert hl.classify(text)[0].unique == "unknown"
 
 
@@ -60,7 +60,7 @@ def test_beyond_the_memory_one_range_is_kept(monkeypatch):
     found = []
     for most in (64, 12):
         monkeypatch.setattr(budget, "MAX_KEPT", most)
-        graph = read(function("", "%a = iota dim = 0 : 8xi32; %r = add %a, %a"))
+        graph = read(module("", "%a = iota dim = 0 : 8xi32; %r = add %a, %a"))
         ranges = IndexAnalysis(graph)
         value = graph.main.body.terminator.operand(0)
         ranges.of(Site(value))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.base.causes import Code
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -10,12 +10,12 @@ from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.reader import read
 
 FULL = {"i8": (-128, 127), "ui8": (0, 255), "i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1), "i1": (0, 1)}
-PAIR = "%low = [1, 2] : 2xi32; %high = [6, 3] : 2xi32\n"
+PAIR = "%low = constant [1, 2] : 2xi32; %high = constant [6, 3] : 2xi32\n"
 
 
 def interval(lines, arguments="%x: i32"):
     """The interval of %r, that these lines define."""
-    graph = read(function(arguments, lines))
+    graph = read(module(arguments, lines))
     return IndexAnalysis(graph).of(Site(graph.main.body.terminator.operand(0)))
 
 
@@ -137,8 +137,9 @@ def test_arithmetic(low, high, op, element, expected):
 )
 def test_ops_on_constants(lines, expected):
     """Ops that move elements move the bounds, and those of constants are constants."""
-    constants = """%v = [4, 5, 6] : 3xi32; %m = [[1, 2], [3, 4]] : 2x2xi32; %w = 9 : 2xi32
-        %b = [true, false, true] : 3xi1; %c = [false, false, true, true] : 4xi1; %d = [false, true, false, true] : 4xi1
+    constants = """%v = constant [4, 5, 6] : 3xi32; %m = constant [[1, 2], [3, 4]] : 2x2xi32; %w = constant 9 : 2xi32
+        %b = constant [true, false, true] : 3xi1; %c = constant [false, false, true, true] : 4xi1
+        %d = constant [false, true, false, true] : 4xi1
         """
     found = interval(constants + lines)
     assert found.is_constant
@@ -151,15 +152,20 @@ def test_ops_on_constants(lines, expected):
         # an iota plus a constant wraps in its last elements only, which alone are widened (trap 41)
         ("%i = iota dim = 0 : 4xi8; %r = add %i, 125", "%x: i32", [125, 126, 127, -128], [125, 126, 127, 127]),
         # whichever branch an unknown predicate takes, the result lies in one of them
-        ("%a = [1, 2] : 2xi32; %b = [5, 0] : 2xi32; %r = select %p, %a, %b", "%p: i1", [1, 0], [5, 2]),
+        (
+            "%a = constant [1, 2] : 2xi32; %b = constant [5, 0] : 2xi32; %r = select %p, %a, %b",
+            "%p: i1",
+            [1, 0],
+            [5, 2],
+        ),
         (f"{PAIR}%r = clamp %low, %x, %high", "%x: 2xi32", [1, 2], [6, 3]),
         # clamp bounds may be scalars; a uniform tensor is kept as one element (spec, clamp, C1 and C2)
-        ("%a = 1 : i32; %b = 6 : i32; %r = clamp %a, %x, %b", "%x: 2xi32", 1, 6),
-        (f"{PAIR}%a = 1 : i32; %r = clamp %a, %x, %high", "%x: 2xi32", [1, 1], [6, 3]),
-        (f"{PAIR}%b = 6 : i32; %r = clamp %low, %x, %b", "%x: 2xi32", [1, 2], [6, 6]),
-        ("%r = 5 : 1000x1000xi32", "%x: i32", 5, 5),
+        ("%a = constant 1 : i32; %b = constant 6 : i32; %r = clamp %a, %x, %b", "%x: 2xi32", 1, 6),
+        (f"{PAIR}%a = constant 1 : i32; %r = clamp %a, %x, %high", "%x: 2xi32", [1, 1], [6, 3]),
+        (f"{PAIR}%b = constant 6 : i32; %r = clamp %low, %x, %b", "%x: 2xi32", [1, 2], [6, 6]),
+        ("%r = constant 5 : 1000x1000xi32", "%x: i32", 5, 5),
         # a dynamic slice lies within the hull of what it is cut from, wherever it starts
-        ("%v = [4, 9, 6] : 3xi32; %r = dynamic_slice %v, %x, sizes = [1]", "%x: i32", 4, 9),
+        ("%v = constant [4, 9, 6] : 3xi32; %r = dynamic_slice %v, %x, sizes = [1]", "%x: i32", 4, 9),
     ],
 )
 def test_elements(lines, arguments, low, high):
@@ -180,7 +186,7 @@ def test_what_is_not_tracked():
     found = interval("%r = iota dim = 0 : 4194305xi32")
     assert found.is_unbounded
     assert found.evidence.cause == Code.NOT_BOUNDED(Code.TOO_LARGE(4194304))
-    assert interval("%f = 3.0 : f32; %r = convert %f -> i32").is_unbounded
+    assert interval("%f = constant 3.0 : f32; %r = convert %f -> i32").is_unbounded
     assert interval("%r = clamp 1, %x, 6").evidence.cause == Code.CLAMPED(1, 6)
 
 
@@ -189,6 +195,6 @@ def test_a_chain_that_is_too_long_is_not_followed():
 
     def chain(steps):
         lines = "".join(f"%c{k + 1} = negate %c{k}\n" for k in range(steps))
-        return interval(f"%c0 = 0 : i32\n{lines}return %c{steps}").hull()
+        return interval(f"%c0 = constant 0 : i32\n{lines}return %c{steps}").hull()
 
     assert ((0, 0), FULL["i32"]) == (chain(80), chain(150))

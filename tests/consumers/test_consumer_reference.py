@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.base.errors import InputError
 from hlo_lower.consumers.reference import reference_of
@@ -14,8 +14,8 @@ from hlo_lower.verify.run import CannotRunError
 def decode(index, cache="8x4xf32"):
     """A row written into a cache at a position of a type, which is returned as well."""
     lines = f"""%start = reshape %position -> 1x{index}
-        %new = scatter %cache, %start, %row, window=[0], inserted=[0], to=[0] {{assign}}; return %new, %position"""
-    return function(f"%cache: {cache}, %row: 4xf32, %position: {index}", lines)
+        %new = scatter(%cache, %start, %row) <window=[0], inserted=[0], to=[0]> {{assign}}; return %new, %position"""
+    return module(f"%cache: {cache}, %row: 4xf32, %position: {index}", lines)
 
 
 WIDE, NARROW = decode("i64"), decode("i32")
@@ -72,7 +72,7 @@ def test_a_run_that_is_left_out_is_told():
     """Results that no narrower type holds are not compared; the note says which run."""
 
     def text(index, value):
-        return function(f"%a: {index}", f"%r = {value} : {index}")
+        return module(f"%a: {index}", f"%r = constant {value} : {index}")
 
     reference = reference_of(text("i64", 1 << 40), runs=1)
     fine = reference_of(text("i64", 1), runs=1).runs[0]
@@ -85,7 +85,7 @@ def test_another_signature_is_told():
     """Two versions of different shapes or counts of arguments are not compared; what jaxlib does not parse may still be
     what the consumer reads."""
     reference = reference_of(WIDE)
-    for other in (function("%a: 8x4xf32", "return %a"), decode("i32", "9x4xf32")):
+    for other in (module("%a: 8x4xf32", "return %a"), decode("i32", "9x4xf32")):
         with pytest.raises(CannotRunError, match="different signatures"):
             reference.for_signature_of(other)
     assert reference.for_signature_of("module { linalg.what }") is reference
@@ -94,6 +94,6 @@ def test_another_signature_is_told():
 def test_what_has_no_reference():
     """XLA runs static shapes, and the reason says which one is not; the error of what is no module says where."""
     with pytest.raises(CannotRunError, match="dynamic shape"):
-        reference_of(function("%a: ?xf32", "return %a"))
+        reference_of(module("%a: ?xf32", "return %a"))
     with pytest.raises(InputError, match="before:1:"):
         reference_of("module {")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.consumers import IREE
@@ -25,15 +25,15 @@ TINY = {"layers": 1, "hidden": 16, "heads": 4, "kv_heads": 2, "head_dim": 4, "ff
 
 def rows(at="%i", operand="%a", shape="16x8", flags=""):
     """A module that writes rows."""
-    lines = f"""%one = 1 : 4xi32; %j = add %i, %one; %k = reshape {at} -> 4x1xi32
-        %r = scatter {operand}, %k, %u, window=[1], inserted=[0], to=[0], ivd=1{flags} {{assign}}"""
+    lines = f"""%one = constant 1 : 4xi32; %j = add %i, %one; %k = reshape {at} -> 4x1xi32
+        %r = scatter({operand}, %k, %u) <window=[1], inserted=[0], to=[0], ivd=1{flags}> {{assign}}"""
     width = shape.split("x")[1]
-    return function(f"%a: {shape}xf32, %i: 4xi32, %u: 4x{width}xf32", lines)
+    return module(f"%a: {shape}xf32, %i: 4xi32, %u: 4x{width}xf32", lines)
 
 
 ROWS = rows()
-CUSTOM = function("%a: 4xf32", "%r = custom_call @of_my_own(%a) -> 4xf32")
-TYPES = function(
+CUSTOM = module("%a: 4xf32", "%r = custom_call @of_my_own(%a) -> 4xf32")
+TYPES = module(
     "%a: 2xbf16, %b: 3xi1, %c: i64, %d: 2xui32, %e: 0xf32, %f: 2xf16",
     "%0 = not %b; %1 = add %c, %c; %2 = not %d; return %a, %0, %1, %2, %e, %f",
 )
@@ -70,7 +70,7 @@ def test_a_scatter_of_a_value_into_itself_is_right_converted():
 
 def test_barriers_are_taken_away():
     """What goes through a barrier in a loop is not waited for, at times; the numbers are the same without."""
-    text = function("%x: 4xf32", "%r = optimization_barrier %x")
+    text = module("%x: 4xf32", "%r = optimization_barrier %x")
     lowered = hl.lower(text, target="iree")
     assert "optimization_barrier" not in lowered.text
     assert hl.verify(text, lowered).ok

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.consumers import COREML, LITERT
@@ -12,13 +12,13 @@ from hlo_lower.consumers.rounding import Rounding
 
 NO_LITERT = pytest.mark.skipif(not LITERT.version(), reason="the extra litert is not installed")
 NO_COREML = pytest.mark.skipif(not COREML.version(), reason="the extra coreml is not installed")
-SORT = function("%a: 8xf32", "%r = sort %a {LT}")
-CUSTOM = function("%a: 4xf32", "%r = custom_call @of_my_own(%a) -> 4xf32")
+SORT = module("%a: 8xf32", "%r = sort(%a) <dimension = 0> {LT}")
+CUSTOM = module("%a: 4xf32", "%r = custom_call @of_my_own(%a) -> 4xf32")
 
 
 def three(op):
     """A module with results of three types."""
-    return function("%a: 3x2xf32, %i: i32, %b: 2xi1", f"%r = {op} %a, %a; %n = not %b; return %r, %i, %n")
+    return module("%a: 3x2xf32, %i: i32, %b: 2xi1", f"%r = {op} %a, %a; %n = not %b; return %r, %i, %n")
 
 
 @pytest.mark.litert
@@ -43,10 +43,10 @@ GATHER = f"dimension_numbers = #stablehlo.gather<{NUMBERS}>, slice_sizes = array
 
 def rows(value):
     """Rows written, by a region that returns this."""
-    lines = f"""%r = scatter %a, %i, %u, window=[1], inserted=[0], to=[0], ivd=1 {{ %x, %y:
+    lines = f"""%r = scatter(%a, %i, %u) <window=[1], inserted=[0], to=[0], ivd=1> {{ %x, %y:
         %z = maximum %x, %y; return {value}
         }}"""
-    return function("%a: 64x4xf32, %i: 40x1xi32, %u: 40x4xf32", lines)
+    return module("%a: 64x4xf32, %i: 40x1xi32, %u: 40x4xf32", lines)
 
 
 @pytest.mark.litert
@@ -54,7 +54,7 @@ def rows(value):
 def test_gathers_and_scatters_with_positions_out_of_bounds():
     """Converted, rows out of bounds are clamped by a gather, which ends the run as it was, and dropped by a scatter."""
     places = np.array([[0, 0], [5, 3], [6, 0], [2, -1], [-7, 9]], np.int32)
-    text = function("%a: 6x4x2xf32, %i: 5x2xi32", f'%r = "stablehlo.gather"(%a, %i) <{{{GATHER}}}> -> 5x2xf32')
+    text = module("%a: 6x4x2xf32, %i: 5x2xi32", f"%r = gather(%a, %i) <{GATHER}> -> 5x2xf32")
     gather = reference_of(text, inputs=[np.arange(48, dtype=np.float32).reshape(6, 4, 2), places])
     with Judge(LITERT) as judge:
         assert judge.judge(text, gather.runs, gather.rounding).cause == "tflite.gather_nd"
@@ -71,6 +71,6 @@ def test_gathers_and_scatters_with_positions_out_of_bounds():
 def test_a_module_is_converted_or_refused_by_core_ml():
     """It is not run; a refusal has the converter's message and the op."""
     with Judge(COREML) as judge:
-        assert judge.judge(function("%a: 3x2xf32", "%r = add %a, %a"), (), Rounding(())).result == "converted"
+        assert judge.judge(module("%a: 3x2xf32", "%r = add %a, %a"), (), Rounding(())).result == "converted"
         refused = judge.judge(CUSTOM, (), Rounding(()))
     assert (refused.result, refused.cause) == ("refused", "stablehlo.custom_call @of_my_own")

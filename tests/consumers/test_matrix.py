@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.base.errors import InputError
 from hlo_lower.consumers import COREML, IREE, ConsumerOutcome
@@ -23,8 +23,8 @@ from matrix.table import table_json, table_lines
 needs_iree = pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")
 SCRIPT = Path(__file__).parents[2] / "scripts" / "consumer_matrix.py"
 SETTINGS = {"consumer": "iree", "seed": 0}
-ADD = function("%a: 3xf32", "%r = add %a, %a")
-CUSTOM = function("%a: 3xf32", "%r = custom_call @lost(%a) -> 3xf32")
+ADD = module("%a: 3xf32", "%r = add %a, %a")
+CUSTOM = module("%a: 3xf32", "%r = custom_call @lost(%a) -> 3xf32")
 
 
 def outcome(result, message="", cause="", runs=0):

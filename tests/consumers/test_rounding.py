@@ -2,24 +2,24 @@
 
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import function, module
 
 from hlo_lower.consumers.rounding import Rounding, rounding_of
 from hlo_lower.ir import mlir
 
-SQUARED = function("%x: 4xf32", "%r = multiply %x, %x", "f")
+SQUARED = function("private @f", "%x: 4xf32", "%r = multiply %x, %x")
 
 
 def rounding(lines):
     """The rounding of a module whose @main has these lines."""
-    return rounding_of(mlir.parse_module(function("%a: 4xf32, %i: i32", lines) + SQUARED))
+    return rounding_of(mlir.parse_module(module("%a: 4xf32, %i: i32", lines) + SQUARED))
 
 
 MOVED, ADDED = "%r = reverse %a, dims = [0]", "%r = add %a, %a"
 INDEXED = """%f = cosine %a; %k = convert %f -> 4xi32; %s = slice %k [0:1]; %t = reshape %s -> i32
     %u = slice %a [1:2]; %r = dynamic_update_slice %a, %u, %t"""
 SCATTERED = """%s = reshape %i -> 1xi32; %u = slice %a [1:2]; %w = reshape %u -> f32
-    %r = scatter %a, %s, %w, inserted=[0], to=[0] { %x, %y:
+    %r = scatter(%a, %s, %w) <inserted=[0], to=[0]> { %x, %y:
     %z = COMBINED; return %z
     }"""
 

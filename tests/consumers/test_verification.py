@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.consumers import CONSUMERS, IREE, consumer_named
 from hlo_lower.consumers.verification import SILENT, verify_on
 
-DOUBLED = function("%a: 3xf32", "%r = add %a, %a")
-DYNAMIC = function("%a: ?xf32", "return %a")
-LOGITS = function("%a: 3xf32", "%ban = -1.0e30 : 1xf32; %y = add %a, %a; %r = concatenate %y, %ban, dim = 0")
+DOUBLED = module("%a: 3xf32", "%r = add %a, %a")
+DYNAMIC = module("%a: ?xf32", "return %a")
+LOGITS = module("%a: 3xf32", "%ban = constant -1.0e30 : 1xf32; %y = add %a, %a; %r = concatenate %y, %ban, dim = 0")
 
 
 def test_a_right_module_is_fine(fake):
@@ -68,9 +68,9 @@ def test_a_converter_needs_no_results(fake):
 
 def test_a_scatter_that_is_not_seen_is_told(fake):
     """Where dropping every update changes nothing, the verdict says that the runs show nothing."""
-    lines = "%i = PLACE : 1xi32; %s = scatter %a, %i, %u, inserted=[0], to=[0] {assign}; %r = add %s, %s"
-    lines = f"%u = 5.0 : f32; {lines}"
-    unseen, seen = (function("%a: 3xf32", lines.replace("PLACE", place)) for place in ("9", "1"))
+    lines = "%i = constant PLACE : 1xi32; %s = scatter(%a, %i, %u) <inserted=[0], to=[0]> {assign}; %r = add %s, %s"
+    lines = f"%u = constant 5.0 : f32; {lines}"
+    unseen, seen = (module("%a: 3xf32", lines.replace("PLACE", place)) for place in ("9", "1"))
     verdict = verify_on(fake(), unseen, "double")
     assert verdict.ok
     assert f"  not exercised: {SILENT}" in verdict.lines()

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 from facts_lines import Lines, Shape, Term
-from short_mlir import function
+from untyped_mlir import function
 
 from hlo_lower.testing.fuzz.draw import Draw
 from hlo_lower.testing.fuzz.drawn_types import INDEX_TYPES
@@ -263,7 +263,7 @@ class Expressions:
         found = self.same_type(inner, self.step(inner, found, depth=2), a)
         if inner.arguments:  # what it reads besides comes from the caller
             return a
-        lines.functions.append(function(f"%x: {x.type}, %b: {base.type}", inner.returning(found), symbol))
+        lines.functions.append(function(f"private @{symbol}", f"%x: {x.type}, %b: {base.type}", inner.returning(found)))
         first, second = (lines.call([a, lines.argument((), a.element)], symbol, found) for _ in range(2))
         return lines.binary("subtract", lines.binary("add", first, second), second) if self.draw.chance(20) else first
 

@@ -1,11 +1,11 @@
-"""Integer computations line by line, in short notation (see short_mlir): what random index programs are made of."""
+"""Integer computations line by line, in short notation (see untyped_mlir): what random index programs are made of."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from short_mlir import of
+from untyped_mlir import of
 
 from hlo_lower.testing.fuzz.drawn_types import TYPES
 
@@ -75,7 +75,7 @@ class Lines:
         kind, array = TYPES[element], np.asarray(values, object)
         wrap: Callable[[Any], int] = lambda v: int(kind.constant(int(v)))  # noqa: E731
         told = wrap(array.item()) if array.ndim == 0 else np.vectorize(wrap, otypes=[object])(array).tolist()
-        return self.add(f"{told} : {of(shape, element)}", shape, element)
+        return self.add(f"constant {told} : {of(shape, element)}", shape, element)
 
     def iota(self, shape: Shape, dim: int, element: str) -> Term:
         """Coordinates along a dim."""
@@ -138,26 +138,21 @@ class Lines:
     def sort(self, operands: Sequence[Term], dim: int, direction: str = "LT") -> list[Term]:
         """Sort by the first operand."""
         count = f":{len(operands)}" if len(operands) > 1 else ""
-        op = f"sort {names(operands)}, dim={dim}, is_stable {{{direction}}}"
+        op = f"sort({names(operands)}) <dimension = {dim} : i64, is_stable = true> {{{direction}}}"
         name = self.add(op, operands[0].shape, "", count).name
         return [Term(f"{name}#{n}" if count else name, o.shape, o.element) for n, o in enumerate(operands)]
 
     def running_sum(self, a: Term, dim: int, *, is_reversed: bool) -> Term:
         """A cumulative sum."""
-        x, zero = f"%{self.nested().prefix}", self.constant(0, (), a.element)
+        zero = self.constant(0, (), a.element)
         sides = (0, a.shape[dim] - 1) if is_reversed else (a.shape[dim] - 1, 0)
         padding = [list(sides) if d == dim else [0, 0] for d in range(len(a.shape))]
         window = ", ".join(str(n if d == dim else 1) for d, n in enumerate(a.shape))
         attributes = (
             f"window_dimensions = array<i64: {window}>, padding = dense<{padding}> : tensor<{len(padding)}x2xi64>"
         )
-        return self.add(
-            f'"stablehlo.reduce_window"({a.name}, {zero.name}) <{{{attributes}}}> ({{\n'
-            f"^bb0({x}a: {a.element}, {x}b: {a.element}):\n{x}s = add {x}a, {x}b\nreturn {x}s\n"
-            f"}}) : ({a.type}, {a.element}) -> {a.type}",
-            a.shape,
-            a.element,
-        )
+        op = f"reduce_window({names([a, zero])}) <{attributes}> {{add}} -> {a.type}"
+        return self.add(op, a.shape, a.element)
 
     def taken(self, a: Term, places: Term) -> Term:
         """a[places] of vectors, clamped."""
@@ -165,7 +160,7 @@ class Lines:
         numbers = "#stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"
         attributes = f"dimension_numbers = {numbers}, slice_sizes = array<i64: 1>"
         column = self.reshape(places, (size, 1))
-        op = f'"stablehlo.gather"({a.name}, {column.name}) <{{{attributes}}}> -> {of((size,), a.element)}'
+        op = f"gather({names([a, column])}) <{attributes}> -> {of((size,), a.element)}"
         return self.add(op, (size,), a.element)
 
     def dynamic_slice(self, a: Term, start: Term, size: int) -> Term:
@@ -174,8 +169,8 @@ class Lines:
 
     def case(self, number: Term, branches: Sequence[tuple["Lines", Term]]) -> Term:
         """A choice of a branch."""
-        told = "\n}, {\n".join(lines.returning(found) for lines, found in branches)
-        return self.add(f"case {number.name} {{\n{told}\n}}", branches[0][1].shape, branches[0][1].element)
+        told = "\n} {\n".join(lines.returning(found) for lines, found in branches)
+        return self.add(f"case({number.name}) {{\n{told}\n}}", branches[0][1].shape, branches[0][1].element)
 
     def repeat(self, a: Term, times: Term, body: Callable[["Lines", Term, Term], Term]) -> Term:
         """A while that runs so often, an i32, with a counter from 0."""
@@ -184,7 +179,7 @@ class Lines:
         found = body(inner, x, i)
         following = inner.with_number("add", i, 1)
         goes_on = f"%{inner.prefix}p = compare LT, {names([i, times])}\nreturn %{inner.prefix}p"
-        op = f"while {i.name} = {zero.name}, {x.name} = {a.name} {{\n{goes_on}\n"
+        op = f"while({i.name} = {zero.name}, {x.name} = {a.name}) cond {{\n{goes_on}\n"
         op += f"}} do {{\n{inner.returning(following, found)}\n}}"
         return Term(f"{self.add(op, a.shape, a.element, ':2').name}#1", a.shape, a.element)
 

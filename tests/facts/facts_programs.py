@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from facts_expressions import Expressions
 from facts_lines import Lines, Shape, Term
-from short_mlir import NUMBERS, function, of
+from untyped_mlir import SHORT_NUMBERS, function, of
 
 from hlo_lower.testing.fuzz.draw import Draw, Seeded
 from hlo_lower.testing.fuzz.drawn_types import TYPES
@@ -49,18 +49,18 @@ class Program:
 
     def computing(self) -> str:
         """A private function that returns the indices and the updates."""
-        text = function(self.header, self.lines.returning(self.indices, self.updates), f"p{self.seed}")
+        text = function(f"private @p{self.seed}", self.header, self.lines.returning(self.indices, self.updates))
         return text + "".join(self.lines.functions)
 
     @cached_property
     def scattering(self) -> str:
         """A public function that scatters."""
-        values = ((short, getattr(self.numbers, name)) for short, name in NUMBERS.items())
+        values = ((short, getattr(self.numbers, name)) for short, name in SHORT_NUMBERS.items())
         told = ", ".join(f"{short}={v if short == 'ivd' else list(v)}" for short, v in values if v != ())
         operands = f"%operand, {self.indices.name}, {self.updates.name}"
-        lines = [*self.lines.text, f"%r = scatter {operands}, {told} {{{self.region}}}"]
+        lines = [*self.lines.text, f"%r = scatter({operands}) <{told}> {{{self.region}}}"]
         arguments = f"%operand: {of(self.operand_shape, 'i32')}, {self.header}"
-        return function(arguments, "\n".join(lines), f"p{self.seed}", "public") + "".join(self.lines.functions)
+        return function(f"public @p{self.seed}", arguments, "\n".join(lines)) + "".join(self.lines.functions)
 
     def inputs(self, number: int) -> list[Array]:
         """A set of hostile arguments."""
@@ -206,7 +206,7 @@ class _Sketch:
         shape = (*self.positions[:ivd], 1, *self.positions[ivd:])
         if not columns:
             empty = (*self.positions[:ivd], 0, *self.positions[ivd:])
-            return lines.add(f"[] : {of(empty, final)}", empty, final), ivd
+            return lines.add(f"constant [] : {of(empty, final)}", empty, final), ivd
         dims = [d + (d >= ivd) for d in range(rank)]
         columns = [lines.broadcast(c, shape, dims) for c in columns]
         return (lines.concatenate(columns, ivd) if len(columns) > 1 else columns[0]), ivd

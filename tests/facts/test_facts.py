@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from facts_programs import program_of_seed
-from short_mlir import function
+from untyped_mlir import module
 
 import hlo_lower
 from hlo_lower.facts.distinct.distinctness import Distinctness
@@ -29,7 +29,7 @@ def batch(first):
         own = ", ".join(f"%a{p.seed}_{k}" for k in range(len(given)))
         lines.append(f"{name}:2 = call @p{p.seed}({own}) -> ({p.indices.type}, {p.updates.type})")
         returned += [f"{name}#0", f"{name}#1"]
-    main = function(", ".join(arguments), "\n".join([*lines, f"return {', '.join(returned)}"]))
+    main = module(", ".join(arguments), "\n".join([*lines, f"return {', '.join(returned)}"]))
     executable = Executable(main + "".join(p.computing() for p in programs), "quick")
     ran = []
     for number in range(SETS):

@@ -3,32 +3,27 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from untyped_mlir import SHORT_NUMBERS, module, of
 
 from hlo_lower.verify.judges.definitions import ScatterNumbers
 
 INDEX_TYPES = {"i8": np.int8, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "ui32": np.uint32}
 BODIES = {
-    "assign": "stablehlo.return %u : tensor<i32>",
-    "add": "%s = stablehlo.add %c, %u : tensor<i32>\n stablehlo.return %s : tensor<i32>",
+    "assign": "assign",
+    "add": "add",
     # Neither commutative nor associative: any other order or count of updates gives other numbers.
-    "mixed": "%k = stablehlo.constant dense<3> : tensor<i32>\n %m = stablehlo.multiply %c, %k : tensor<i32>\n"
-    " %s = stablehlo.subtract %m, %u : tensor<i32>\n stablehlo.return %s : tensor<i32>",
+    "mixed": "%c, %u: %m = multiply %c, 3; %s = subtract %m, %u; return %s",
 }
-
-
-def typed(shape, element):
-    """`tensor<shape x element>`."""
-    return f"tensor<{'x'.join(map(str, (*shape, element)))}>"
 
 
 @dataclass
 class Program:
-    """Lines of MLIR that compute an index tensor, and what they compute, from runtime arguments.
+    """Lines in short notation (see untyped_mlir) that compute an index tensor, and what they compute, from arguments.
 
     Attributes:
       element: the index type of the lines that follow; `convert` changes it.
       given: the type of the runtime arguments, the first index type.
-      lines: the MLIR.
+      lines: the lines.
       arguments: shape of each runtime argument.
       steps: one NumPy function for each value that a line defines, by name; it takes the values so far.
     """
@@ -43,9 +38,9 @@ class Program:
         self.given = self.element
 
     def value(self, text, shape, compute, operands=()):
-        """Add a line `%name = text : type` and its NumPy twin; returns the name."""
+        """Add a line `%name = text` and its NumPy twin; returns the name."""
         name = f"%v{len(self.steps)}"
-        self.lines.append(f"{name} = {text.format(*(f'{o}' for o in operands))}")
+        self.lines.append(f"{name} = {text.format(*operands)}")
         self.steps[name] = (shape, compute, operands)
         return name
 
@@ -63,40 +58,34 @@ class Program:
     def constant(self, array):
         """A constant, a splat or element by element."""
         array = np.asarray(array, INDEX_TYPES[self.element])
-        told = str(array.tolist()) if array.ndim else str(array)
-        text = f"stablehlo.constant dense<{told}> : {typed(array.shape, self.element)}"
-        return self.value(text.replace("{", "{{"), array.shape, lambda: array)
+        return self.value(f"constant {array.tolist()} : {of(array.shape, self.element)}", array.shape, lambda: array)
 
     def iota(self, shape, dim):
         """iota along a dim, in the index type."""
         array = np.broadcast_to(
             np.arange(shape[dim]).reshape([-1 if d == dim else 1 for d in range(len(shape))]), shape
         ).astype(INDEX_TYPES[self.element])
-        return self.value(f"stablehlo.iota dim = {dim} : {typed(shape, self.element)}", shape, lambda: array)
+        return self.value(f"iota dim = {dim} : {of(shape, self.element)}", shape, lambda: array)
 
     def broadcast(self, name, shape, dims):
         """broadcast_in_dim."""
         old = self.shape(name)
         spread = [old[list(dims).index(d)] if d in dims else 1 for d in range(len(shape))]
-        text = (
-            f"stablehlo.broadcast_in_dim {{0}}, dims = {list(dims)} : "
-            f"({typed(old, self.element)}) -> {typed(shape, self.element)}"
-        )
+        text = f"broadcast_in_dim {{0}}, dims = {list(dims)} -> {of(shape, self.element)}"
         return self.value(text, shape, lambda x: np.broadcast_to(x.reshape(spread), shape), (name,))
 
     def convert(self, name, element):
         """convert to another index type, which lines from here on have."""
-        shape, before = self.shape(name), self.element
-        text = f"stablehlo.convert {{0}} : ({typed(shape, before)}) -> {typed(shape, element)}"
-        self.element = element
-        return self.value(text, shape, lambda x: x.astype(INDEX_TYPES[element]), (name,))
+        shape, self.element = self.shape(name), element
+        return self.value(
+            f"convert {{0}} -> {of(shape, element)}", shape, lambda x: x.astype(INDEX_TYPES[element]), (name,)
+        )
 
     def elementwise(self, op, a, b):
         """add, subtract, multiply, maximum, minimum of two values of one shape."""
         function = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}
         function |= {"maximum": np.maximum, "minimum": np.minimum}
-        shape = self.shape(a)
-        return self.value(f"stablehlo.{op} {{0}}, {{1}} : {typed(shape, self.element)}", shape, function[op], (a, b))
+        return self.value(f"{op} {{0}}, {{1}}", self.shape(a), function[op], (a, b))
 
     def normalized(self, x, offset):
         """select(x < 0, x + offset, x)."""
@@ -104,10 +93,8 @@ class Program:
         zero, by = self.constant(np.zeros(shape)), self.constant(np.full(shape, offset))
         moved = self.elementwise("add", x, by)
         kind = "UNSIGNED" if element.startswith("u") else "SIGNED"
-        types = f"({typed(shape, element)}, {typed(shape, element)}) -> {typed(shape, 'i1')}"
-        below = self.value(f"stablehlo.compare LT, {{0}}, {{1}}, {kind} : {types}", shape, np.less, (x, zero))
-        text = f"stablehlo.select {{0}}, {{1}}, {{2}} : {typed(shape, 'i1')}, {typed(shape, element)}"
-        return self.value(text, shape, np.where, (below, moved, x))
+        below = self.value(f"compare LT, {{0}}, {{1}}, {kind}", shape, np.less, (x, zero))
+        return self.value("select {0}, {1}, {2}", shape, np.where, (below, moved, x))
 
     def run(self, arguments):
         """The values of all names, for arguments in order."""
@@ -216,13 +203,11 @@ def case_of(
     """
     inserted = sorted(order) if inserted is None else inserted
     batching = list(batching)
-    rank, k, m, final = len(operand), len(columns), len(shape), program.element
+    rank, k, m = len(operand), len(columns), len(shape)
     columns = [program.broadcast(name, (*shape, 1), range(m)) for name in columns]
     if k == 0:
         columns.append(program.constant(np.zeros((*shape, 0))))
-    types = ", ".join(typed((*shape, 1), final) for _ in columns)
-    names = ", ".join(f"{{{n}}}" for n in range(k))
-    text = f"stablehlo.concatenate {names}, dim = {m} : ({types}) -> {typed((*shape, k), final)}"
+    text = f"concatenate {', '.join(f'{{{n}}}' for n in range(k))}, dim = {m}"
     index = (
         program.value(text, (*shape, k), lambda *parts: np.concatenate(parts, -1), tuple(columns))
         if k > 1
@@ -234,30 +219,12 @@ def case_of(
     for place in range(m + len(kept)):
         updates.append(next(window_sizes) if place in places else next(scatter_sizes))
     numbers = ScatterNumbers(tuple(places), tuple(inserted), tuple(batching), tuple(batching), tuple(order), m)
-    fields = {
-        "update_window_dims": places,
-        "inserted_window_dims": inserted,
-        "input_batching_dims": batching,
-        "scatter_indices_batching_dims": batching,
-        "scatter_dims_to_operand_dims": order,
-    }
-    told = ", ".join(f"{name} = {value}" for name, value in fields.items() if value)
-    attribute = f"#stablehlo.scatter<{told}{', ' if told else ''}index_vector_dim = {m}>"
-    big, small = typed(operand, "i32"), typed(updates, "i32")
-    arguments = [f"%o: {big}", f"%up: {small}"]
-    arguments += [f"%a{n}: {typed(s, program.given)}" for n, s in enumerate(program.arguments)]
-    text = (
-        f"func.func public @main({', '.join(arguments)}) -> {big} {{\n  "
-        + "\n  ".join(program.lines)
-        + f"""
-  %r = "stablehlo.scatter"(%o, {index}, %up) <{{scatter_dimension_numbers = {attribute}}}> ({{
-  ^bb0(%c: tensor<i32>, %u: tensor<i32>):
-    {BODIES[combiner]}
-  }}) : ({big}, {typed((*shape, k), final)}, {small}) -> {big}
-  return %r : {big}
-}}
-"""
-    )
+    fields = {short: getattr(numbers, name) for short, name in SHORT_NUMBERS.items()}
+    told = ", ".join(f"{short}={v if short == 'ivd' else list(v)}" for short, v in fields.items() if v != ())
+    arguments = [f"%o: {of(operand, 'i32')}", f"%up: {of(updates, 'i32')}"]
+    arguments += [f"%a{n}: {of(s, program.given)}" for n, s in enumerate(program.arguments)]
+    lines = [*program.lines, f"%r = scatter(%o, {index}, %up) <{told}> {{{BODIES[combiner]}}}"]
+    text = module(", ".join(arguments), "\n".join(lines))
     return Case(text, program, index, operand, tuple(updates), numbers, [operand[d] for d in order] or [1])
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
-from short_mlir import function
 from test_corpus import MODULES, name, needs_corpus
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
@@ -240,7 +240,7 @@ def test_another_operand_is_another_structure():
     """The comparison sees an operand and an op that are others, and no names."""
     changes = ("add", "%a", "%0"), ("add", "%b", "%0"), ("multiply", "%a", "%0"), ("add", "%a", "%sum")
     one, other, changed, renamed = (
-        structure(hl.read(function("%a: 4xf32, %b: 4xf32", f"{new} = {op} {first}, %b; return {new}")))
+        structure(hl.read(module("%a: 4xf32, %b: 4xf32", f"{new} = {op} {first}, %b", new)))
         for op, first, new in changes
     )
     assert one == renamed

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
@@ -228,7 +228,7 @@ def test_who_else_takes_a_value_of_all_layers_is_looked_at(monkeypatch, number):
         return NearMiss("silu", Code.NAMED_OP_LACKS(""), sines[number])
 
     layer = "%s{n} = sine %x; %t{n} = tanh %x; %u{n} = add %s{n}, %t{n}\n"
-    text = function("%x: f32", "".join(layer.format(n=n) for n in range(4)) + "return %u0, %u1, %u2, %u3")
+    text = module("%x: f32", "".join(layer.format(n=n) for n in range(4)) + "return %u0, %u1, %u2, %u3")
     monkeypatch.setattr(listing, "NEAR", 6)
     _, misses, _ = twins(text, monkeypatch, asking)
     assert len(misses) == 4

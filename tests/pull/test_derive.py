@@ -41,7 +41,7 @@ ASSIGN, TURNED = "%c, %d: return %d", "%c, %d: %s = add %d, %c; return %s"
 def scatter(body, indices="%i", *, size=MANY, element="f32"):
     """Eight numbers into many, at indices of any value."""
     text = f"""%zero = constant 0 : 8x1xi32; %low = maximum %i, %zero
-    %r = scatter(%x, {indices}, %u) <points> {{{body}}}"""
+    %r = scatter(%x, {indices}, %u) <inserted=[0], to=[0], ivd=1> {{{body}}}"""
     return module(f"%x: {size}x{element}, %i: 8x1xi32, %u: 8x{element}", text, "%r")
 
 
@@ -105,7 +105,7 @@ def masked_halves(filler="-0.0"):
     """A scatter that adds bf16, of which what reaches out goes to row 0 as a filler."""
     body = f"""%most = constant 63 : 8x1xi32; %zero = constant 0 : 8x1xi32; %f = constant {filler} : 8xbf16
     %ok = compare LE, %i, %most, UNSIGNED; %at = select %ok, %i, %zero; %is = reshape %ok -> 8xi1
-    %v = select %is, %u, %f; %r = scatter(%x, %at, %v) <points> {{add}}"""
+    %v = select %is, %u, %f; %r = scatter(%x, %at, %v) <inserted=[0], to=[0], ivd=1> {{add}}"""
     return module("%x: 64xbf16, %i: 8x1xi32, %u: 8xbf16", body, "%r")
 
 
@@ -115,15 +115,15 @@ def flat_rows(size=64):
     %out = constant 128 : 8x2xi32; %size = constant {size} : 8x2xi32; %j = broadcast_in_dim %i, dims = [0, 1] -> 8x2xi32
     %a = compare GT, %j, %low; %b = compare LT, %j, %high; %ok = and %a, %b; %head = iota dim = 1 : 8x2xi32
     %begin = multiply %head, %size; %row = add %j, %begin; %at = select %ok, %row, %out; %at1 = reshape %at -> 16x1xi32
-    %t = transpose %u, dims = [1, 0]; %v = reshape %t -> 16xf32; %r = scatter(%flat, %at1, %v) <points> {{{ASSIGN}}}
+    %t = transpose %u, dims = [1, 0]; %v = reshape %t -> 16xf32
+    %r = scatter(%flat, %at1, %v) <inserted=[0], to=[0], ivd=1> {{{ASSIGN}}}
     %back = reshape %r -> 2x64xf32"""
     return module("%x: 2x64xf32, %i: 8x1xi32, %u: 2x8xf32", body, "%back")
 
 
 ROWS = module(
     "%x: 2x64xf32, %i: 8x1xi32, %u: 2x8xf32",
-    f"""%r = scatter(%x, %i, %u) <scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0],
-      inserted_window_dims = [1], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>> {{{ASSIGN}}}""",
+    f"""%r = scatter(%x, %i, %u) <window=[0], inserted=[1], to=[1], ivd=1> {{{ASSIGN}}}""",
     "%r",
 )
 
@@ -177,7 +177,7 @@ def of_chosen(base):
     chosen = f"""%o = constant {base} : 64xf32; %one = constant 1.0 : 8xf32; %none = constant -0.0 : 8xf32
     %u = select %p, %one, %none
     """
-    bodies = "%r = scatter(%o, %i, %u) <points> {add}", PRODUCT
+    bodies = "%r = scatter(%o, %i, %u) <inserted=[0], to=[0], ivd=1> {add}", PRODUCT
     return [module("%i: 8x1xi32, %p: 8xi1", chosen + body, "%r") for body in bodies]
 
 

@@ -1,6 +1,6 @@
-"""Modules of one scatter at columns of indices that lines in short notation compute (see short_mlir)."""
+"""Modules of one scatter at columns of indices that lines in short notation compute (see untyped_mlir)."""
 
-from short_mlir import function, of
+from untyped_mlir import module, of
 
 
 def placed(
@@ -18,7 +18,7 @@ def placed(
     names, m = [f"%column{n}" for n in range(len(columns))], len(shape)
     lines = [lines, *(f"{n} = reshape {c} -> {of((*shape, 1), index)}" for n, c in zip(names, columns, strict=True))]
     if not columns:
-        lines.append(f"%at = [] : {of((*shape, 0), index)}")
+        lines.append(f"%at = constant [] : {of((*shape, 0), index)}")
     if len(columns) > 1:
         lines.append(f"%at = concatenate {', '.join(names)}, dim = {m}")
     fields = {
@@ -27,6 +27,6 @@ def placed(
     }  # fmt: skip
     told = ", ".join(f"{name}={value}" for name, value in fields.items() if value != [])
     body = combiner if combiner.startswith("{") else f"{{{combiner}}}"
-    lines.append(f"%r = scatter %o, {names[0] if len(columns) == 1 else '%at'}, %u, {told} {body}")
-    given = f"%o: {of(operand, element)}, %u: {of((*shape, *kept), element)}, {arguments}"
-    return function(given, "\n".join(lines))
+    lines.append(f"%r = scatter(%o, {names[0] if len(columns) == 1 else '%at'}, %u) <{told}> {body}")
+    given = f"%o: {of(operand, element)}, %u: {of((*shape, *kept), element)}{arguments and f', {arguments}'}"
+    return module(given, "\n".join(lines))

@@ -1,7 +1,7 @@
 """The canonical form: every way to write a scatter down comes to the same."""
 
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.scatter.canonical import NotCanonicalError, canonicalize
@@ -15,8 +15,8 @@ BATCHED = "window=[2], inserted=[1], batching=[0, 2], indices_batching=[{}], to=
 
 def scatter(numbers, operand, indices, updates):
     """A scatter with these dimension numbers and types."""
-    lines = f"%r = scatter %o, %i, %u, {numbers} {{assign}}"
-    _graphs.append(read(function(f"%o: {operand}, %i: {indices}, %u: {updates}", lines)))
+    lines = f"%r = scatter(%o, %i, %u) <{numbers}> {{assign}}"
+    _graphs.append(read(module(f"%o: {operand}, %i: {indices}, %u: {updates}", lines)))
     return _graphs[-1].scatters[0]
 
 

@@ -1,7 +1,7 @@
 """Classification: one hit and one near miss for each subset and each fact, under both policies."""
 
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.base.causes import Code
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -38,16 +38,18 @@ def facts(form, index=None, body="assign", oob="xla", trust=False, **changed):
         f"{shape}x{kind}" if shape else kind for shape, kind in zip(shapes, ("f32", "i32", "f32"), strict=True)
     )
     text = str(index)
-    defined = "" if index is None else f"%j = {text}" if text.startswith("clamp") else f"%j = {text} : {indices}"
+    defined = (
+        "" if index is None else f"%j = {text}" if text.startswith("clamp") else f"%j = constant {text} : {indices}"
+    )
     name = "%i" if index is None else "%j"
     flags = f", unique_indices={str(changed.get('unique', False)).lower()}"
-    lines = f"{defined}\n%r = scatter %o, {name}, %up, {numbers}{flags} {{{body}}}"
-    graph = read(function(f"%o: {operand}, %i: {indices}, %up: {updates}", lines))
+    lines = f"{defined}\n%r = scatter(%o, {name}, %up) <{numbers}{flags}> {{{body}}}"
+    graph = read(module(f"%o: {operand}, %i: {indices}, %up: {updates}", lines))
     scatter = canonicalize(graph.scatters[0])
     return classify(scatter, IndexAnalysis(graph), OutOfBounds(oob), FloatMode.EXACT, trust_flags=trust)
 
 
-CONSTANT = " %c, %u:\n%k = 1.0 : f32; return %k\n"
+CONSTANT = " %c, %u:\n%k = constant 1.0 : f32; return %k\n"
 
 
 @pytest.mark.parametrize(

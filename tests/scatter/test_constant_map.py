@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from placed import placed
-from short_mlir import of
+from untyped_mlir import of
 
 import hlo_lower as hl
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -19,7 +19,7 @@ def solved(starts, operand, window, order=(0,), *, batching=(), **options):
     """The map of windows at constant starts [N..., K]."""
     starts, names = np.asarray(starts), ["%x", "%y", "%z"][: len(order)]
     shape = starts.shape[:-1]
-    lines = (f"{n} = {starts[..., k].tolist()} : {of(shape, 'i32')}" for k, n in enumerate(names))
+    lines = (f"{n} = constant {starts[..., k].tolist()} : {of(shape, 'i32')}" for k, n in enumerate(names))
     text = placed("\n".join(lines), names, order, shape, operand, window=window, inserted=[], batching=batching)
     graph = hl.read(text)
     scatter = canonicalize(graph.scatters[0])

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.facts.forms.affine import AffineAnalysis
@@ -202,9 +202,11 @@ def test_an_inverse_by_scatter_is_looked_into_for_batches():
 def test_a_private_function_is_looked_at_from_all_its_calls(second, expected):
     """Indices that a private function gets are a permutation only if they are at every call."""
     calls = f"%p = call @put(%x, %t) -> 4xi32; %q = call @put(%x, {second}) -> 4xi32; return %p, %q"
-    put = "%c = reshape %i -> 4x1xi32; %r = scatter %x, %c, %x, inserted=[0], to=[0], ivd=1 {assign}"
-    text = function("%x: 4xi32, %k: 4xi32", f"%i = iota dim = 0 : 4xi32; %s, %t = sort %k, %i {{LT}}\n{calls}")
-    graph = hl.read(text + function("%x: 4xi32, %i: 4xi32", put, "put"))
+    put = "%c = reshape %i -> 4x1xi32; %r = scatter(%x, %c, %x) <inserted=[0], to=[0], ivd=1> {assign}"
+    text = module(
+        "%x: 4xi32, %k: 4xi32", f"%i = iota dim = 0 : 4xi32; %s, %t = sort(%k, %i) <dimension = 0> {{LT}}\n{calls}"
+    )
+    graph = hl.read(text + function("private @put", "%x: 4xi32, %i: 4xi32", put))
     assert told(graph, graph.scatters[0]) == expected
 
 

@@ -1,7 +1,7 @@
 """Which forms are right for a scatter of many windows, and along which dims the elements of a tensor are the same."""
 
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.facts.scatter.combine import constant_dims
@@ -19,8 +19,8 @@ REGISTRY = default_registry()
 def forms_of(combiner, element, flags="", update="%up", **options):
     """The forms for 6 rows of 4 into 8."""
     lines = f"""%one = broadcast_in_dim %s, dims = [] -> 6x4x{element}
-        %r = scatter %o, %i, {update}, window=[1], inserted=[0], to=[0], ivd=1{flags} {{{combiner}}}"""
-    text = function(f"%o: 8x4x{element}, %i: 6x1xi32, %up: 6x4x{element}, %s: {element}", lines)
+        %r = scatter(%o, %i, {update}) <window=[1], inserted=[0], to=[0], ivd=1{flags}> {{{combiner}}}"""
+    text = module(f"%o: 8x4x{element}, %i: 6x1xi32, %up: 6x4x{element}, %s: {element}", lines)
     [subject] = read_scatters(Context(hl.read(text), Options(**options), REGISTRY))
     return set(subject.candidates[0].facts.strategies)
 
@@ -87,9 +87,9 @@ SPREAD = "%b = broadcast_in_dim %v, dims = [1] -> 3x4x5xf32; "
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        ("%r = 1.0 : 3x4xf32", {0, 1}),
-        ("%r = [1.0, 2.0] : 2xf32", set()),
-        ("%r = [[1.0], [2.0]] : 2x1xf32", {1}),
+        ("%r = constant 1.0 : 3x4xf32", {0, 1}),
+        ("%r = constant [1.0, 2.0] : 2xf32", set()),
+        ("%r = constant [[1.0], [2.0]] : 2x1xf32", {1}),
         ("%r = broadcast_in_dim %s, dims = [] -> 3x4xf32", {0, 1}),
         ("%r = broadcast_in_dim %v, dims = [1] -> 3x4x5xf32", {0, 2}),
         ("%o = slice %m [0:1, 0:4]; %r = broadcast_in_dim %o, dims = [0, 1] -> 3x4xf32", {0}),
@@ -104,5 +104,5 @@ SPREAD = "%b = broadcast_in_dim %v, dims = [1] -> 3x4x5xf32; "
 )
 def test_where_elements_are_the_same(lines, expected):
     """Splats and what is spread are; what a dim is mixed with, or what is not followed, is not said to be."""
-    graph = hl.read(function("%s: f32, %v: 4xf32, %m: 2x4xf32", lines))
+    graph = hl.read(module("%s: f32, %v: 4xf32, %m: 2x4xf32", lines))
     assert set(constant_dims(graph.main.body.terminator.operand(0).raw)) == expected

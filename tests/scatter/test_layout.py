@@ -2,7 +2,7 @@
 
 import pytest
 from placed import placed
-from short_mlir import of
+from untyped_mlir import of
 
 import hlo_lower as hl
 from hlo_lower.base.english import told

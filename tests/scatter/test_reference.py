@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from short_mlir import NUMBERS, function, of
+from untyped_mlir import SHORT_NUMBERS, module, of
 
 from hlo_lower.verify.judges.definitions import ScatterNumbers, count_hits, scatter
 from hlo_lower.verify.judges.interpreter import Interpreter
@@ -173,10 +173,10 @@ def in_jax(dims: ScatterNumbers, combiner: str, operand, indices, updates):
 def as_module(layout: str, combiner: str, index: str = "i32") -> str:
     """A layout as a StableHLO module."""
     operand, indices, updates, dims = LAYOUTS[layout]
-    fields = ((short, getattr(dims, name)) for short, name in NUMBERS.items())
+    fields = ((short, getattr(dims, name)) for short, name in SHORT_NUMBERS.items())
     told = ", ".join(f"{short}={value if short == 'ivd' else list(value)}" for short, value in fields if value != ())
     arguments = f"%o: {of(operand, 'f32')}, %i: {of(indices, index)}, %u: {of(updates, 'f32')}"
-    return function(arguments, f"%r = scatter %o, %i, %u, {told} {{{combiner}}}")
+    return module(arguments, f"%r = scatter(%o, %i, %u) <{told}> {{{combiner}}}")
 
 
 @EACH
@@ -207,11 +207,11 @@ def test_policy_spec_is_what_the_interpreter_does(layout, combiner, interpreter)
 
 def test_a_variadic_scatter_is_what_xla_does():
     """Two operands of different types, each combined in its own way, are XLA's bit for bit."""
-    lines = """%s, %t = scatter %a, %b, %i, %x, %y, inserted=[0], to=[0], ivd=1 { %c, %d, %u, %v:
+    lines = """%s, %t = scatter(%a, %b, %i, %x, %y) <inserted=[0], to=[0], ivd=1> { %c, %d, %u, %v:
           %n = add %c, %u; %m = maximum %d, %v; return %n, %m
         }
         return %s, %t"""
-    executable = Executable(function("%a: 7xf32, %b: 7xi32, %i: 5x1xi32, %x: 5xf32, %y: 5xi32", lines), "exact")
+    executable = Executable(module("%a: 7xf32, %b: 7xi32, %i: 5x1xi32, %x: 5xf32, %y: 5xi32", lines), "exact")
     for seed in range(4):
         rng = np.random.default_rng(seed)
         operands = [rng.standard_normal(7).astype(np.float32), rng.integers(-9, 9, 7).astype(np.int32)]

@@ -9,7 +9,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.verify.judges.interpreter import Interpreter
@@ -17,18 +17,18 @@ from hlo_lower.verify.run import Executable
 
 OPERAND, UPDATES, START = np.asarray([3, 1, 4, 0, 5, 9], np.float32), np.asarray([2, 5], np.float32), 1
 IF = """%p = compare LT, %c, %u
-    %n = if %p {
+    %n = if(%p) {
       return %u
-    }, {
+    } {
       %m = negate %c
       return %m
     }"""
 NOTE = '%{} = custom_call @Sharding(%{}) {{mhlo.sharding = "{{replicated}}"}} -> f32\n'
 """Where a scalar is to live: a name for it, and the scalar."""
 AB, CALL = "%c: f32, %u: f32", "call @{}(%c, %u) -> f32"
-RNG = "%e = [] : 0xi64; %n = rng %c, %u, %e, distribution = UNIFORM -> f32"
+RNG = "%e = constant [] : 0xi64; %n = rng %c, %u, %e, distribution = UNIFORM -> f32"
 FUNCTIONS = "".join(
-    function(AB, f"{lines}\nreturn %n", name)
+    function(f"private @{name}", AB, f"{lines}\nreturn %n")
     for name, lines in {
         "larger": IF,
         "mean": "%s = add %c, %u; %n = multiply %s, 0.5",
@@ -82,25 +82,28 @@ MAPPED = {
     ),
     "a case": (
         """%k = convert %u -> i32
-    %n = case %k {
+    %n = case(%k) {
       return %u
-    }, {
+    } {
       %x = subtract %c, %u; return %x
-    }, {
+    } {
       %y = add %c, 3.0; return %y
     }""",
         lambda c, u: c + 3,
     ),
-    "a while": ("%n = while %v = %c {; %p = compare LT, %v, 20.0; return %p; } do {; %x = add %v, %u; return %x; }",
+    "a while": ("%n = while(%v = %c) cond { %p = compare LT, %v, 20.0; return %p } do { %x = add %v, %u; return %x }",
                 while_over),
-    "a reduction": ("%b = broadcast_in_dim %u, dims = [] -> 3xf32; %n = reduce %b, %c, dims=[0] {add}",
-                    lambda c, u: c + 3 * u),
-    "a table": ("%t = [1.0, 2.0, 4.0, 8.0] : 4xf32; " + looked_up("%t", "multiply"),
+    "a reduction": (
+        "%b = broadcast_in_dim %u, dims = [] -> 3xf32\n"
+        "%n = reduce(%b init: %c) applies stablehlo.add across dimensions = [0]",
+        lambda c, u: c + 3 * u,
+    ),
+    "a table": ("%t = constant [1.0, 2.0, 4.0, 8.0] : 4xf32; " + looked_up("%t", "multiply"),
                 lambda c, u: c * [1, 2, 4, 8, 8, 8][int(u)]),
     "a captured table": (looked_up("%table"), lambda c, u: c + [1, 3, 9, 27, 27, 27][int(u)]),
     "a captured argument": (looked_up("%op"), lambda c, u: c + OPERAND[int(u)]),
     "a captured scalar in a branch": (
-        "%p = compare LT, %u, %c; %n = if %p {; %x = add %c, %captured; return %x; }, {; return %u; }",
+        "%p = compare LT, %u, %c; %n = if(%p) { %x = add %c, %captured; return %x } { return %u }",
         lambda c, u: c + OPERAND[2] if u < c else u,
     ),
     "a tuple": (
@@ -115,7 +118,7 @@ MAPPED = {
         lambda c, u: larger(larger(larger(c, u), u), u),
     ),
     "a call in a branch": (
-        f"%p = compare LT, %u, %c; %n = if %p {{; %x = {CALL.format('larger')}; return %x; }}, {{; return %u; }}",
+        f"%p = compare LT, %u, %c; %n = if(%p) {{ %x = {CALL.format('larger')}; return %x }} {{ return %u }}",
         lambda c, u: larger(c, u) if u < c else u,
     ),
 }  # fmt: skip
@@ -128,19 +131,19 @@ NOT_ON_XLA = {
 }
 
 
-def module(body, form, result="%n"):
+def scattered(body, form, result="%n"):
     """A scatter with this region into six numbers: one window of two, or each of them after the other at one place."""
     numbers, shape, start = "window=[0], ivd=0", "1", [START]
     if "loop" in form:
         numbers, shape, start = "inserted=[0], ivd=1", "2x1", [[START]] * 2
-    lines = f"""%taken = slice %op [2:3]; %captured = reshape %taken -> f32; %four = 4.0 : f32
-        %table = [1.0, 3.0, 9.0, 27.0] : 4xf32; %at = {start} : {shape}xi32
-        %r = scatter %op, {"%at" if "constant" in form else "%i"}, %up, {numbers}, to=[0] {{ %c, %u:
+    lines = f"""%taken = slice %op [2:3]; %captured = reshape %taken -> f32; %four = constant 4.0 : f32
+        %table = constant [1.0, 3.0, 9.0, 27.0] : 4xf32; %at = constant {start} : {shape}xi32
+        %r = scatter(%op, {"%at" if "constant" in form else "%i"}, %up) <{numbers}, to=[0]> {{ %c, %u:
         {body}
         return {result}
         }}"""
     functions = FUNCTIONS if "@" in body else ""
-    return function(f"%op: 6xf32, %i: {shape}xi32, %up: 2xf32", lines) + functions
+    return module(f"%op: 6xf32, %i: {shape}xi32, %up: 2xf32", lines) + functions
 
 
 def by_hand(combine, form):
@@ -166,7 +169,7 @@ def interpreter():
 def test_a_region_of_pure_ops(name, form, interpreter):
     """The region is applied to each element, whatever pure ops it has, and is lowered under both policies."""
     body, combine = REGIONS[name]
-    text = module(body, form)
+    text = scattered(body, form)
     start = np.asarray([[START]] * 2 if "loop" in form else [START], np.int32)
     for oob in ("xla", "spec"):
         lowered = hl.lower(text, oob=oob).text
@@ -180,7 +183,7 @@ def test_a_region_of_pure_ops(name, form, interpreter):
 
 def test_calls_are_put_into_a_map():
     """Control flow in a called function, which XLA does not take in a map, stands in the map itself."""
-    lowered = hl.lower(module(REGIONS["control flow in functions and a composite"][0], "window")).text
+    lowered = hl.lower(scattered(REGIONS["control flow in functions and a composite"][0], "window")).text
     region = lowered[lowered.index('"stablehlo.map"') : lowered.index("dynamic_update_slice")]
     assert (region.count('"stablehlo.if"'), "call @" in region, "composite" in region) == (3, False, False)
 
@@ -201,7 +204,7 @@ def test_calls_are_put_into_a_map():
 )
 def test_a_side_effect_is_refused(body, result, told):
     """How often a region runs is kept for no side effect, so a region with one is refused by the name of its op."""
-    text = module(body, "window", result)
+    text = scattered(body, "window", result)
     with pytest.raises(hl.NotLoweredError, match="side effect in the update computation") as error:
         hl.lower(text)
     assert error.value.what.endswith(told)
@@ -211,13 +214,13 @@ def test_a_side_effect_is_refused(body, result, told):
 
 def test_a_custom_call_without_side_effects_is_a_pure_op():
     """Its region goes through stablehlo.map like that of any other op that nothing lifts."""
-    lowered = hl.lower(module("%n = custom_call @nobody_knows(%c, %u) -> f32", "window")).text
+    lowered = hl.lower(scattered("%n = custom_call @nobody_knows(%c, %u) -> f32", "window")).text
     assert ("stablehlo.map" in lowered, "stablehlo.scatter" in lowered) == (True, False)
 
 
 def test_a_composite_in_a_region_is_verified():
     """The function that a composite stands for comes with the scatter into its region."""
-    text = module('%n = composite "test.larger" %c, %u {decomposition = @larger} -> f32', "window")
+    text = scattered('%n = composite "test.larger" %c, %u {decomposition = @larger} -> f32', "window")
     verdict = hl.verify(text, hl.lower(text))
     assert verdict.ok
     assert [(region.status, region.scatters) for region in verdict.regions] == [("equal", (1,))]
@@ -226,19 +229,19 @@ def test_a_composite_in_a_region_is_verified():
 @pytest.mark.parametrize("form", ["window", "loop"])
 def test_a_scatter_in_the_region_of_a_scatter(form):
     """A region that scatters itself is lowered from the inside out, and computes what it says."""
-    lowered = hl.lower(module("%none = [] : 0xi32; %n = scatter %c, %none, %u, ivd=0 {add}", form))
+    lowered = hl.lower(scattered("%none = constant [] : 0xi32; %n = scatter(%c, %none, %u) <ivd=0> {add}", form))
     assert "stablehlo.scatter" not in lowered.text
-    assert lowered.text == hl.lower(module("%n = add %c, %u", form)).text
+    assert lowered.text == hl.lower(scattered("%n = add %c, %u", form)).text
 
 
 def test_a_map_takes_only_what_its_result_is_made_of():
     """Of a variadic region, each result's map has the inputs and the ops that it needs, so XLA takes both types."""
-    lines = f"""%s, %t = scatter %a, %b, %i, %x, %y, window=[0], to=[0] {{ %c, %d, %u, %v:
+    lines = f"""%s, %t = scatter(%a, %b, %i, %x, %y) <window=[0], to=[0]> {{ %c, %d, %u, %v:
           {IF}
           %m2 = add %d, %v; return %n, %m2
         }}
         return %s, %t"""
-    lowered = hl.lower(function("%a: 4xf32, %b: 4xbf16, %i: 1xi32, %x: 2xf32, %y: 2xbf16", lines)).text
+    lowered = hl.lower(module("%a: 4xf32, %b: 4xbf16, %i: 1xi32, %x: 2xf32, %y: 2xbf16", lines)).text
     types = re.findall(r"\^bb0\((.*)\):", lowered)
     assert [told.count("bf16") for told in types] == [0, 2]
     bf16 = ml_dtypes.bfloat16

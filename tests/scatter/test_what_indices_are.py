@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from placed import placed
-from short_mlir import function
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.verify.run import Executable
@@ -31,11 +31,11 @@ CASES = {
     "select": put("%b: i8, %c: i1", f"{NARROW}{EARLY}{LATE}%i = select %c, %a, %d", (64,), 64),
     "case": put(
         "%b: i8, %k: i1",
-        f"{NARROW}%c = convert %k -> i32; %i = case %c {{; {EARLY}return %a; }}, {{; {LATE}return %d; }}\n",
+        f"{NARROW}%c = convert %k -> i32; %i = case(%c) {{ {EARLY}return %a }} {{ {LATE}return %d }}\n",
         (64,),
         64,
     ),
-    "calls": function(
+    "calls": module(
         "%x: 64xf32, %u: 64xf32, %b: i8, %c: i1",
         f"{NARROW}{EARLY}{LATE}%o = {CALL.format('%a')}; %e = {CALL.format('%d')}; return %e",
     )
@@ -97,7 +97,7 @@ def two_columns(run_first, kind, combiner):
     """Rows that are sorted and may repeat, and a run of columns: which dim of the positions comes first."""
     shape, row, column = ((8, 24), 1, 0) if run_first else ((24, 8), 0, 1)
     sizes = "x".join(map(str, shape))
-    lines = f"""%inside = clamp 0, %a, 63; %rows = sort %inside {{LT}}
+    lines = f"""%inside = clamp 0, %a, 63; %rows = sort(%inside) <dimension = 0> {{LT}}
         %start = clamp 0, %b, 24; %base = broadcast_in_dim %start, dims = [] -> 8xi32
         %io = iota dim = 0 : 8xi32; %run = add %base, %io
         %i = broadcast_in_dim %rows, dims = [{row}] -> {sizes}xi32

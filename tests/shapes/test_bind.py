@@ -7,7 +7,7 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir.shapes.bind import instances
@@ -35,12 +35,12 @@ def exported():
     return jax.export.export(jax.jit(updated))(spec((2 * s + 1, b)), spec((s, b)), spec((s,), jnp.int32))
 
 
-POSITIONAL = function("%n: i32, %o: ?x4xf32, %u: ?x4xf32", "%r = add %o, %u; return %r, %n")
+POSITIONAL = module("%n: i32, %o: ?x4xf32, %u: ?x4xf32", "%r = add %o, %u; return %r, %n")
 
 
 def scalar(element):
     """A module of a vector and of a number of a type."""
-    return function(f"%a: ?xf32, %n: {element}", "return %a, %n")
+    return module(f"%a: ?xf32, %n: {element}", "return %a, %n")
 
 
 def test_names_come_from_an_exported_or_its_text(exported):
@@ -206,12 +206,13 @@ def test_a_symbol_that_is_called_like_an_argument():
 
 def test_a_size_that_a_module_takes_as_a_number_is_found():
     """Where shapes are computed from an integer argument, the sizes to try it with hold a value for that, too."""
-    lines = """%rows = reshape %b -> 1xi64; %four = [4] : 1xi64; %shape = concatenate %rows, %four, dim = 0
-        %one = 1.0 : f32; %ones = dynamic_broadcast_in_dim %one, %shape, dims = [] -> ?x4xf32; %r = add %o, %ones"""
-    module = hl.read(function("%b: i64, %o: ?x4xf32", lines)).module
-    found = specification_of(module)
+    lines = """%rows = reshape %b -> 1xi64; %four = constant [4] : 1xi64; %shape = concatenate %rows, %four, dim = 0
+        %one = constant 1.0 : f32; %ones = dynamic_broadcast_in_dim %one, %shape, dims = [] -> ?x4xf32
+        %r = add %o, %ones"""
+    read = hl.read(module("%b: i64, %o: ?x4xf32", lines)).module
+    found = specification_of(read)
     assert found is not None
-    assert instances(found, module, 2) == [{"arg1.0": 3, "arg0": 3}, {"arg1.0": 19, "arg0": 19}]
+    assert instances(found, read, 2) == [{"arg1.0": 3, "arg0": 3}, {"arg1.0": 19, "arg0": 19}]
 
 
 # --- some of the names, with the others left open ---

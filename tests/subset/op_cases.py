@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from short_mlir import function
+from untyped_mlir import module
 
 
 @dataclass(frozen=True)
@@ -31,24 +31,23 @@ class OpCase:
         names = [[f"%r{k}_{n}" for n in range(self.count)] for k in range(copies)]
         lines = [self.before, *(f"{', '.join(own)} = {self.op}" for own in names)]
         returned = ", ".join(name for own in names for name in own)
-        return function(given, "\n".join([*lines, f"return {returned}"]))
+        return module(given, "\n".join([*lines, f"return {returned}"]))
 
 
-def window(attributes: str, op: str, types: str, initial: str = "%1") -> str:
+def window(attributes: str, op: str, result: str, initial: str = "%1") -> str:
     """A reduce_window of %0 from an initial value."""
-    region = f"({{\n^bb0(%a: i32, %b: i32):\n%c = {op} %a, %b\nreturn %c\n}})"
-    return f'"stablehlo.reduce_window"(%0, {initial}) <{{{attributes}}}> {region} : {types}'
+    return f"reduce_window(%0, {initial}) <{attributes}> {{{op}}} -> {result}"
 
 
 def gather(numbers: str, sizes: str, result: str) -> str:
     """A gather of %0 at %1."""
     attributes = f"dimension_numbers = #stablehlo.gather<{numbers}>, slice_sizes = array<i64: {sizes}>"
-    return f'"stablehlo.gather"(%0, %1) <{{{attributes}}}> -> {result}'
+    return f"gather(%0, %1) <{attributes}> -> {result}"
 
 
 def scatter(name: str, shapes: tuple[str, str, str], numbers: str, axes: int, op: str = "add") -> OpCase:
     """A scatter of i32."""
-    return OpCase(name, shapes, f"scatter %0, %1, %2, {numbers} {{{op}}}", axes)
+    return OpCase(name, shapes, f"scatter(%0, %1, %2) <{numbers}> {{{op}}}", axes)
 
 
 def padded_sum(name: str, initial: str, axes: int) -> OpCase:
@@ -56,7 +55,7 @@ def padded_sum(name: str, initial: str, axes: int) -> OpCase:
     return OpCase(name, ("9x7xi32",), window(WINDOW_PADDED, "add", PADDED, "%z"), axes, initial)
 
 
-ZERO, LEAST, ONE = (f"%z = {value} : i32" for value in (0, -(2**31), 1))
+ZERO, LEAST, ONE = (f"%z = constant {value} : i32" for value in (0, -(2**31), 1))
 TILE, TWO, ROWS = "4x6xi32", ("4x6xi32", "4x6xi32"), ("5x4xi32", "6x1xi32", "6x4xi32")
 DOT = "dot_general %0, %1, batching_dims = [0] x [1], contracting_dims = [2] x [0] -> 2x3x5xi32"
 GATHER = "offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2"
@@ -76,7 +75,7 @@ WINDOW_PADDED = (
     "window_dimensions = array<i64: 3, 2>, window_strides = array<i64: 1, 2>, "
     "window_dilations = array<i64: 2, 1>, padding = dense<[[1, 2], [0, 1]]> : tensor<2x2xi64>"
 )
-PADDED = "(9x7xi32, i32) -> 8x4xi32"
+PADDED = "8x4xi32"
 GROUPS = "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
 CONV = f"convolution(%0, %1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {{pad = [[1, 1]]}} {GROUPS}"
 CONV_STRIDED = (
@@ -97,8 +96,8 @@ CASES = (
     OpCase("regroup", ("1x8x3x5xi32",), "reshape %0 -> 4x6x1x5xi32", 2),
     OpCase("iota", (), "iota dim = 1 : 4x6xi32", 2),
     OpCase("unsigned_iota", (), "iota dim = 0 : 6xui8", 1),
-    OpCase("splat", (), "7 : 4x6xi32", 2),
-    OpCase("constant", (), "[[1, 2], [3, 4], [5, 6]] : 3x2xi32", 2),
+    OpCase("splat", (), "constant 7 : 4x6xi32", 2),
+    OpCase("constant", (), "constant [[1, 2], [3, 4], [5, 6]] : 3x2xi32", 2),
     OpCase("slice", (TILE,), "slice %0 [0:4, 1:5:2]", 1),
     OpCase("dynamic_slice", (TILE, "i32"), "dynamic_slice %0, %1, %1, sizes = [4, 2]", 1),
     OpCase("dynamic_update_slice", (TILE, "2x6xi32", "i32"), "dynamic_update_slice %0, %1, %2, %2", 1),
@@ -106,13 +105,13 @@ CASES = (
     OpCase("concatenate", (TILE, "4x2xi32"), "concatenate %0, %1, dim = 1", 1),
     OpCase("reverse", (TILE,), "reverse %0, dims = [1]", 1),
     OpCase("dot_general", ("2x3x4xi32", "4x2x5xi32"), DOT, 4),
-    OpCase("reduce_add", (TILE,), "reduce %0, %z, dims=[1] {add}", 2, ZERO),
-    OpCase("reduce_max", (TILE,), "reduce %0, %z, dims=[1] {maximum}", 2, LEAST),
-    OpCase("reduce_from_one", (TILE,), "reduce %0, %z, dims=[1] {add}", 1, ONE),
-    OpCase("reduce_window", (TILE, "i32"), window(WINDOW, "add", "(4x6xi32, i32) -> 4x2xi32"), 2),
+    OpCase("reduce_add", (TILE,), "reduce(%0 init: %z) applies stablehlo.add across dimensions = [1]", 2, ZERO),
+    OpCase("reduce_max", (TILE,), "reduce(%0 init: %z) applies stablehlo.maximum across dimensions = [1]", 2, LEAST),
+    OpCase("reduce_from_one", (TILE,), "reduce(%0 init: %z) applies stablehlo.add across dimensions = [1]", 1, ONE),
+    OpCase("reduce_window", (TILE, "i32"), window(WINDOW, "add", "4x2xi32"), 2),
     OpCase("reduce_window_padded", ("9x7xi32", "i32"), window(WINDOW_PADDED, "maximum", PADDED), 2),
     padded_sum("reduce_window_padded_sum", ZERO, 2),
-    OpCase("sort", (TILE,), "sort %0, dim=1 {LT}", 1),
+    OpCase("sort", (TILE,), "sort(%0) <dimension = 1> {LT}", 1),
     OpCase("top_k", (TILE,), TOP_K, 1, count=2),
     OpCase("gather", ("5x6xi32", "4x3x1xi32"), gather(GATHER, "1, 6", "4x3x6xi32"), 3),
     OpCase("gather_batched", ("4x5x6xi32", "4x3x1xi32"), gather(BATCHED, "1, 1, 6", "4x3x6xi32"), 3),
@@ -138,7 +137,7 @@ CASES = (
     OpCase(
         "scatter_two_operands",
         ("6xi32", "6xi32", "1xi32", "i32", "i32"),
-        f"scatter %0, %1, %2, %3, %4, {POINT} {BOTH}",
+        f"scatter(%0, %1, %2, %3, %4) <{POINT}> {BOTH}",
         axes=1,
         count=2,
     ),

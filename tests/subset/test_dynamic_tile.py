@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from short_mlir import function
+from untyped_mlir import module
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
@@ -29,7 +29,7 @@ def run(body, results, window=W, guarded=(0,), masked=()):
     """Run what body builds from the operand %o of 6, the tile %t and the scalar start %s, at every offset."""
     names = ", ".join(f"%r{k}" for k in range(len(results)))
     lines = f"{names} = custom_call @x() : () -> ({', '.join(results)})\nreturn {names}"
-    graph = read(function(f"%o: {D}xi32, %t: {window}xi32, %s: i32", lines))
+    graph = read(module(f"%o: {D}xi32, %t: {window}xi32, %s: i32", lines))
     operand, tile, start = graph.main.body.arguments
     stand_in = graph.main.body.terminator.operand(0).node
     with mlir.active(graph.context):
@@ -121,13 +121,9 @@ def test_parts_are_readable_and_have_the_classifiers_kinds():
     assert kinds == [Subset.FULL, Subset.TILE, Subset.POINT, Subset.EMPTY]
 
 
-MODULE = """func.func public @main(%x: tensor<6x4xi32>, %i: tensor<i32>, %t: tensor<2x4xi32>) -> tensor<6x4xi32> {
-    return %x : tensor<6x4xi32> }"""
-
-
 def test_parts_are_read_and_written():
     """slice and dynamic_slice read; dynamic_update_slice writes what it should, and adds it to what was there."""
-    graph = read(function("%x: 6x4xi32, %i: i32, %t: 2x4xi32", "return %x"))
+    graph = read(module("%x: 6x4xi32, %i: i32, %t: 2x4xi32", "return %x"))
     x, i, t = graph.main.body.arguments
     whole, terminator = TensorSubset.full((6, 4)), graph.main.body.terminator
     tile, fixed = whole.along(0, StridedRange(Offset(1, "i", 2), 2)), whole.along(1, StridedRange(Offset(1), 2, 2))

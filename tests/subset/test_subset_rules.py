@@ -78,11 +78,11 @@ def test_a_second_rule_for_an_op_is_refused():
         rules.axes("stablehlo.add")(lambda node: ())
 
 
-CAPTURING = """reduce %0, %1, dims=[1] { %a, %b:
+CAPTURING = """reduce(%0, %1) <dimensions = array<i64: 1>> {%a, %b:
   %p = compare LT, %a, %b
-  %s = if %p {; return %1; }, {; return %a; }
+  %s = if(%p) { return %1 } { return %a }
   return %s
-}"""
+} -> 4xi32"""
 
 
 def axes_of(case):

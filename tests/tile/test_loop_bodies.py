@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from short_mlir import function
 from small_tiles import LOGITS, are_verified, by_hand, live, module_of, prepared, with_loops
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.facts.memory.dataflow import ENTERED, Dataflow
@@ -224,8 +224,8 @@ BOTH_POLICIES = pytest.mark.parametrize("oob", [pytest.param("xla", marks=pytest
 def overhanging(what):
     """A module of a scatter whose windows overhang, on lines 3 to 6; before it updates are computed, behind it rows."""
     updates, indices, numbers = WINDOWS[what]
-    lines = f"%u = negate %x\n%s = scatter %t, %i, %u, {numbers} {{assign}}\n%r = abs %s"
-    return function(f"%t: 8x4xf32, %i: {indices}, %x: {updates}", lines)
+    lines = f"%u = negate %x\n%s = scatter(%t, %i, %u) <{numbers}> {{assign}}\n%r = abs %s"
+    return module(f"%t: 8x4xf32, %i: {indices}, %x: {updates}", lines)
 
 
 @BOTH_POLICIES

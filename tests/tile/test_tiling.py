@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from short_mlir import function
 from small_tiles import LOGITS, are_verified, by_hand, live, module_of, prepared, with_loops
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir.writer import to_text
@@ -112,7 +112,7 @@ def test_by_hand(dim, size, fuse, how):
     assert are_verified(LOGITS, after)
 
 
-OPEN = function("%x: ?x4xf32", "return %x")
+OPEN = module("%x: ?x4xf32", "return %x")
 WRONG = [
     ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", 0, 4))),
     ("not cut along dim 2", lambda: by_hand(LOGITS, 3, 2, 4)),
@@ -141,7 +141,7 @@ def test_sizes():
 
 
 def test_an_op_without_a_rule_is_a_boundary_and_says_why():
-    text = function("%x: 64x64xf32", "%a = custom_call @f(%x) -> 64x64xf32; %r = exponential %a")
+    text = module("%x: 64x64xf32", "%a = custom_call @f(%x) -> 64x64xf32; %r = exponential %a")
     program = prepared(text)[1]
     found = {node.name: axes.reason for node in program.nodes if isinstance(axes := program.axes(node), Boundary)}
     assert found == {"stablehlo.custom_call": "stablehlo.custom_call has no subset rule"}
@@ -221,7 +221,7 @@ def test_layers_that_are_alike_are_all_tiled(estimated, monkeypatch):
     """Each gets its loop, though the first two gain nothing by themselves; where one cannot be tiled, or the search
     takes only what gains at once, none does."""
     whole, part = (
-        function("%x: 64x2xf32", LAYERS.replace("exponential %s1", op) + "return %x3")
+        module("%x: 64x2xf32", LAYERS.replace("exponential %s1", op) + "return %x3")
         for op in ("exponential %s1", "custom_call @f(%s1) -> 64x64xf32")
     )
     found, stopped = (tile(text, max_temp=8 << 10) for text in (whole, part))

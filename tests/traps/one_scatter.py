@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from short_mlir import NUMBERS, function, of
+from untyped_mlir import SHORT_NUMBERS, module, of
 
 import hlo_lower as hl
 from hlo_lower.base.element_types import element_type
@@ -67,13 +67,17 @@ class Case:
         """The module; its indices may be constants or what lines compute of what else is given, instead of %i."""
         kind = of(self.indices, self.index)
         if at is not None:
-            lines = f"%i = {np.asarray(at).reshape(self.indices).tolist()} : {kind}"
-        values = ((short, getattr(self.dims, name)) for short, name in NUMBERS.items())
+            lines = f"%i = constant {np.asarray(at).reshape(self.indices).tolist()} : {kind}"
+        values = ((short, getattr(self.dims, name)) for short, name in SHORT_NUMBERS.items())
         told = ", ".join(f"{short}={v if short == 'ivd' else list(v)}" for short, v in values if v != ())
-        body = f" %c, %u:\n{self.body}\n" if self.body else f"{self.combiner} {self.region_element or self.element}"
+        body, result = f"%c, %u: {self.body}" if self.body else self.combiner, ""
+        if self.region_element:
+            types = ", ".join(f"%{name}: {self.region_element}" for name in "cu")
+            body = f"^bb0({types}): " + ("return %u" if body == "assign" else f"%n = {body} %c, %u; return %n")
+            result = f" -> {of(self.operand, self.region_element)}"
         own = "" if "%i =" in lines else f", %i: {kind}"
         arguments = f"%op: {of(self.operand, self.element)}{own}{given}, %up: {of(self.updates, self.element)}"
-        return function(arguments, f"{lines}\n%r = scatter %op, %i, %up, {told}{self.flags} {{{body}}}")
+        return module(arguments, f"{lines}\n%r = scatter(%op, %i, %up) <{told}{self.flags}> {{{body}}}{result}")
 
     def expected(self, operand: Any, indices: Any, updates: Any, oob: Policy) -> list[Any]:
         """The reference's results."""
@@ -174,8 +178,8 @@ def written(size: int, start: int, updates: list[float], oob: Policy = "xla") ->
 
 def variadic(s: str, t: str, body: str) -> str:
     """A scatter of six points into vectors of 4 of two types; its region has %ca, %cb, %ua and %ub."""
-    lines = f"""%s, %t = scatter %a, %b, %i, %x, %y, inserted=[0], to=[0], ivd=1 {{ %ca, %cb, %ua, %ub:
+    lines = f"""%s, %t = scatter(%a, %b, %i, %x, %y) <inserted=[0], to=[0], ivd=1> {{ %ca, %cb, %ua, %ub:
         {body}
         }}
         return %s, %t"""
-    return function(f"%a: 4x{s}, %b: 4x{t}, %i: 6x1xi32, %x: 6x{s}, %y: 6x{t}", lines)
+    return module(f"%a: 4x{s}, %b: 4x{t}, %i: 6x1xi32, %x: 6x{s}, %y: 6x{t}", lines)

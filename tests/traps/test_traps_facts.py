@@ -19,13 +19,13 @@ from one_scatter import (
     tile,
     written,
 )
-from short_mlir import function
+from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.run import Executable
 
-PUT = "scatter {}, %i, %up, window=[0], to=[0] {{assign}}"
+PUT = "scatter({}, %i, %up) <window=[0], to=[0]> {{assign}}"
 
 
 @pytest.mark.parametrize(("last", "in_bounds"), [(5, "always"), (6, "unknown")])
@@ -93,8 +93,8 @@ def test_trap_40_call_sites(second, in_bounds):
     calls = f"""%inside = clamp 0, %pos, 4
         %a = call @write(%op, %inside, %up) -> 6xf32; %b = call @write(%op, {second}, %up) -> 6xf32; return %a, %b"""
     write = f"%i = reshape %at -> 1xi32; %r = {PUT.format('%op')}"
-    text = function("%op: 6xf32, %pos: i32, %up: 2xf32", calls)
-    lowered = hl.lower(text + function("%op: 6xf32, %at: i32, %up: 2xf32", write, "write"))
+    text = module("%op: 6xf32, %pos: i32, %up: 2xf32", calls)
+    lowered = hl.lower(text + function("private @write", "%op: 6xf32, %at: i32, %up: 2xf32", write))
     assert lowered.records[0].in_bounds == in_bounds
     executable = Executable(lowered.text, "exact")
     for position in (-3, 0, 4, 5, 9):
@@ -104,8 +104,8 @@ def test_trap_40_call_sites(second, in_bounds):
         assert [r.tolist() for r in results] == [written(6, start, [1, 2]) for start in starts]
 
 
-CARRIED = f"""%zero = 0 : i32; %first = clamp 0, %pos, 4
-    %r:3 = while %k = %zero, %at = %first, %c = %op {{
+CARRIED = f"""%zero = constant 0 : i32; %first = clamp 0, %pos, 4
+    %r:3 = while(%k = %zero, %at = %first, %c = %op) cond {{
       %p = compare LT, %k, 3; return %p
     }} do {{
       %i = reshape %at -> 1xi32; %w = {PUT.format("%c")}
@@ -117,7 +117,7 @@ CARRIED = f"""%zero = 0 : i32; %first = clamp 0, %pos, 4
 @pytest.mark.parametrize(("following", "in_bounds"), [("%held", "always"), ("%at", "always"), ("%moved", "unknown")])
 def test_trap_40_in_a_loop(following, in_bounds):
     """Bounds of a loop-carried index are those of its first value only if every iteration keeps them."""
-    text = function("%op: 6xf32, %pos: i32, %up: 2xf32, %by: i32", CARRIED.replace("FOLLOWING", following))
+    text = module("%op: 6xf32, %pos: i32, %up: 2xf32, %by: i32", CARRIED.replace("FOLLOWING", following))
     lowered = hl.lower(text)
     assert lowered.records[0].in_bounds == in_bounds
     executable = Executable(lowered.text, "exact")
@@ -140,7 +140,7 @@ def test_trap_40_a_run_at_every_call(second, step, rule):
     calls = f"""%base = broadcast_in_dim %start, dims = [] -> 3x1xi32; %iota = iota dim = 0 : 3x1xi32
         %rise = add %base, %iota; %down = subtract %base, %iota
         %r = call @write(%a, %rise, %up) -> 6xf32; %s = call @write(%b, {second}, %up) -> 6xf32; return %r, %s"""
-    text = function("%a: 6xf32, %b: 6xf32, %up: 3xf32, %start: i32", calls)
+    text = module("%a: 6xf32, %b: 6xf32, %up: 3xf32, %start: i32", calls)
     text += points(3, 6).text().replace("public @main", "private @write")
     if rule == "while":  # no run: of the forms for any windows the loop is asked for
         assert hl.lower(text).records[0].rule != "shifted_rows"

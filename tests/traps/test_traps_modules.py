@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 from one_scatter import POLICIES, Case, f32, i32, numbers, ops_of_size, points, run, some, tile, variadic, written
-from short_mlir import function
+from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.base.element_types import element_type_of
@@ -25,9 +25,9 @@ def check_in_place(lowered, size):
 @pytest.mark.parametrize("combiner", ["assign", "add"])
 def test_trap_31_donated_cache_stays_in_place(combiner, oob):
     """A write into a donated buffer keeps its attribute, aliases the result and allocates nothing of its size."""
-    lines = f"%r = scatter %cache, %pos, %row, window=[0, 1], inserted=[1], to=[1], ivd=0 {{{combiner}}}"
+    lines = f"%r = scatter(%cache, %pos, %row) <window=[0, 1], inserted=[1], to=[1], ivd=0> {{{combiner}}}"
     cache = "%cache: 4x4096x16xf32 {tf.aliasing_output = 0 : i32}"
-    lowered = hl.lower(function(f"{cache}, %pos: 1xi32, %row: 4x16xf32", lines), oob=oob)
+    lowered = hl.lower(module(f"{cache}, %pos: 1xi32, %row: 4x16xf32", lines), oob=oob)
     assert "tf.aliasing_output = 0 : i32" in lowered.text
     check_in_place(lowered, 4 * 4096 * 16)
 
@@ -46,12 +46,12 @@ def test_trap_31_constant_places_keep_the_buffer_in_place(indices):
     assert (found == expected).all()
 
 
-WHILE = """%zero = 0 : i32
-    %r:2 = while %k = %zero, %c = %cache {
+WHILE = """%zero = constant 0 : i32
+    %r:2 = while(%k = %zero, %c = %cache) cond {
       %p = compare LT, %k, 4; return %p
     } do {
       %row = dynamic_slice %rows, %k, %zero, sizes = [1, 2]; %at = add %base, %k; %i = reshape %at -> 1xi32
-      %w = scatter %c, %i, %row, window=[0, 1], to=[0] {assign}; %next = add %k, 1; return %next, %w
+      %w = scatter(%c, %i, %row) <window=[0, 1], to=[0]> {assign}; %next = add %k, 1; return %next, %w
     }
     return %r#1"""
 
@@ -59,7 +59,7 @@ WHILE = """%zero = 0 : i32
 @POLICIES
 def test_trap_32_scatter_in_a_while(oob):
     """A scatter into a loop-carried cache writes the carried value, and drops what the loop runs past."""
-    text = function("%cache: 6x2xf32, %rows: 4x2xf32, %base: i32", WHILE)
+    text = module("%cache: 6x2xf32, %rows: 4x2xf32, %base: i32", WHILE)
     executable = Executable(hl.lower(text, oob=oob).text, "exact")
     rows = f32(np.arange(8).reshape(4, 2) + 1)
     for base in (-6, -2, 0, 2, 4, 7):
@@ -107,11 +107,11 @@ def test_trap_33_large_constant_tables(indices, entries):
         assert (found == expected).all()
 
 
-WRITE = "scatter %op, %i, %up, window=[0], to=[0] {{{}}}"
+WRITE = "scatter(%op, %i, %up) <window=[0], to=[0]> {{{}}}"
 GIVEN = "%op: 5xf32, %i: 1xi32, %up: 2xf32"
-NESTED = f"""%r = case %which {{; %a = call @write(%op, %i, %up) -> 5xf32; return %a
-    }}, {{
-      %b = if %p {{; %s = {WRITE.format("add")}; return %s; }}, {{; return %op; }}
+NESTED = f"""%r = case(%which) {{ %a = call @write(%op, %i, %up) -> 5xf32; return %a
+    }} {{
+      %b = if(%p) {{ %s = {WRITE.format("add")}; return %s }} {{ return %op }}
       return %b
     }}
     return %r, %op"""
@@ -119,8 +119,8 @@ NESTED = f"""%r = case %which {{; %a = call @write(%op, %i, %up) -> 5xf32; retur
 
 def test_trap_35_nested_regions_and_uses():
     """Scatters under case, if and call are lowered, and another use of the operand sees it as it was."""
-    write = function(GIVEN, f"%r = {WRITE.format('assign')}", "write")
-    lowered = hl.lower(function(f"{GIVEN}, %which: i32, %p: i1", NESTED) + write)
+    write = function("private @write", GIVEN, f"%r = {WRITE.format('assign')}")
+    lowered = hl.lower(module(f"{GIVEN}, %which: i32, %p: i1", NESTED) + write)
     assert (len(lowered.records), "stablehlo.scatter" in lowered.text) == (2, False)
     executable = Executable(lowered.text, "exact")
     operand, updates = f32([1, 2, 3, 4, 5]), f32([10, 20])
@@ -148,7 +148,7 @@ OTHERS = f"""%held, %put = optimization_barrier %op, %up
 def test_trap_35_composites_barriers_and_tuples(oob):
     """A scatter in a composite's decomposition is lowered, between barriers, and where its result is in a tuple or is
     transposed; the operand is still what it was."""
-    text = function(GIVEN, OTHERS) + function(GIVEN, f"%r = {WRITE.format('add')}", "write")
+    text = module(GIVEN, OTHERS) + function("private @write", GIVEN, f"%r = {WRITE.format('add')}")
     lowered = hl.lower(text, oob=oob)
     assert (len(lowered.records), "stablehlo.scatter" in lowered.text) == (1, False)
     assert 'stablehlo.composite "test.write"' in lowered.text
@@ -237,16 +237,16 @@ def test_trap_46_known_errors_of_the_judges(name, oob):
 
 def test_trap_46_the_operand_of_an_interpreted_scatter():
     """The interpreter writes into the operand itself; what is lowered leaves it, whoever runs it."""
-    lines = "%r = scatter %op, %i, %up, inserted=[0], to=[0], ivd=1 {add}; return %r, %op"
-    text = function("%op: 4xf32, %i: 2x1xi32, %up: 2xf32", lines)
+    lines = "%r = scatter(%op, %i, %up) <inserted=[0], to=[0], ivd=1> {add}; return %r, %op"
+    text = module("%op: 4xf32, %i: 2x1xi32, %up: 2xf32", lines)
     result, kept = run(text, f32([1, 2, 3, 4]), i32([[1], [1]]), f32([10, 20]))
     assert (result.tolist(), kept.tolist()) == ([1, 32, 3, 4], [1, 2, 3, 4])
 
 
 def test_trap_46_one_value_as_two_operands():
     """A variadic scatter into the same value twice has two results, although XLA returns the first one twice."""
-    lines = "%r, %s = scatter %a, %a, %i, %x, %y, inserted=[0], to=[0], ivd=1 {assign}; return %r, %s"
-    text = function("%a: 4xf32, %i: 2x1xi32, %x: 2xf32, %y: 2xf32", lines)
+    lines = "%r, %s = scatter(%a, %a, %i, %x, %y) <inserted=[0], to=[0], ivd=1> {assign}; return %r, %s"
+    text = module("%a: 4xf32, %i: 2x1xi32, %x: 2xf32, %y: 2xf32", lines)
     a, b = run(text, f32([0, 0, 0, 0]), i32([[1], [2]]), f32([1, 2]), f32([3, 4]))
     assert [a.tolist(), b.tolist()] == [[0, 1, 2, 0], [0, 3, 4, 0]]
     assert hl.verify(text, hl.lower(text), level="regions").ok

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from one_scatter import POLICIES, array, f32, i32, points, rows, run, tile, variadic
-from short_mlir import function
+from untyped_mlir import function
 
 import hlo_lower as hl
 from hlo_lower.base.element_types import type_range
@@ -28,7 +28,7 @@ BODIES = {  # what becomes of 20 by 10 and then by 15
     "%n = subtract %c, %u; return %n": -5,
     "%n = subtract %u, %c; return %n": 25,
     "return %c": 20,
-    "%k = 7 : i32; return %k": 7,
+    "%k = constant 7 : i32; return %k": 7,
     "%n = add %c, %c; return %n": 80,
     "%n = negate %u; return %n": -15,
     "%p = compare GT, %u, %c; %m = multiply %c, %u; %n = select %p, %m, %u; return %n": 150,
@@ -36,7 +36,7 @@ BODIES = {  # what becomes of 20 by 10 and then by 15
 LESS = """%0 = compare LT, %ua, %ca; %1 = compare EQ, %ua, %ca; %2 = compare LT, %ub, %cb
     %3 = and %1, %2; %4 = or %0, %3; %5 = select %4, %ua, %ca; %6 = select %4, %ub, %cb; return %5, %6"""
 ARGMIN = variadic("f32", "i32", "%p, %q = call @less(%ca, %cb, %ua, %ub) -> (f32, i32); return %p, %q")
-ARGMIN += function("%ca: f32, %cb: i32, %ua: f32, %ub: i32", LESS, "less")
+ARGMIN += function("private @less", "%ca: f32, %cb: i32, %ua: f32, %ub: i32", LESS)
 SWAPPED = variadic("i32", "i32", "%s = subtract %ca, %ua; %t = subtract %ub, %cb; return %t, %s")
 
 
@@ -110,7 +110,7 @@ BY_HAND = {
                    i32([1, 2, 3, 4, 5, 6]), i32([10, 20, 30, 40, 50, 60])],
          [i32([43, 60, 21, 400]), i32([95, -185, 297, 10])])
     ],
-    "trap 23: a captured constant is carried into what replaces the scatter": [*captured("%k = 3 : i32", 3)],
+    "trap 23: a captured constant is carried into what replaces the scatter": [*captured("%k = constant 3 : i32", 3)],
     # although XLA refuses it in a scatter
     "trap 44: a captured runtime value is carried along": [*captured("%k = add %x, %x", 10)],
     "trap 24: constant windows are promoted, and so is what is not written": [

@@ -64,7 +64,7 @@ def chain(*writes):
 
 def test_thirty_rewritten_scatters_are_thirty_small_regions():
     """In a chain of scatters into one cache each is a region of one scatter and one update of a slice."""
-    before = chain("%r{k} = scatter({last}, %i{k}, %u{k}) <tile> {{%c, %d: return %d}}")
+    before = chain("%r{k} = scatter({last}, %i{k}, %u{k}) <window=[0], to=[0]> {{%c, %d: return %d}}")
     after = chain("%s{k} = reshape %i{k} -> i32", "%r{k} = dynamic_update_slice {last}, %u{k}, %s{k}")
     found = [names(region) for region in regions(before, after)]
     assert len(found) == 30

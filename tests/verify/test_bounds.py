@@ -447,7 +447,8 @@ def test_without_a_disturbed_module_arguments_are_moved(monkeypatch):
 @pytest.mark.parametrize("mode", ["exact", "reassociate"])
 def test_a_large_constant_hides_no_difference(mode):
     """Beside 1e30, r - r in the place of r is a difference in either mode; the right lowering is none."""
-    body = """%big = constant 1.0e30 : 1xf32; %r = scatter(%x, %i, %u) <points> {{add}}; %d = {} %r, %r
+    body = """%big = constant 1.0e30 : 1xf32
+    %r = scatter(%x, %i, %u) <inserted=[0], to=[0], ivd=1> {{add}}; %d = {} %r, %r
     %c = concatenate %d, %big, dim = 0 -> 17xf32"""
     given = "%x: 16xf32, %i: 4x1xi32, %u: 4xf32"
     before, wrong = (module(given, body.format(op), "%c") for op in ("maximum", "subtract"))

@@ -90,9 +90,9 @@ def asked_of(text):
 LOOP = """%s = constant 0 : i32
 %w:2 = while(%k = %s, %x = %o) cond { %n = constant 3 : i32; %p = compare LT, %k, %n; return %p } do {
   %one = constant 1 : i32; %next = add %k, %one
-  %r = scatter(%x, %i, %u) <points> {%c, %d: return %d}
+  %r = scatter(%x, %i, %u) <inserted=[0], to=[0], ivd=1> {%c, %d: return %d}
   return %next, %r }
-%y = scatter(%w#1, %i, %u) <points> {%c, %d: return %d}"""
+%y = scatter(%w#1, %i, %u) <inserted=[0], to=[0], ivd=1> {%c, %d: return %d}"""
 
 
 def test_scatters_in_loops_are_not_looked_at():
@@ -115,8 +115,7 @@ def test_scatters_behind_too_many_operations_are_not_looked_at(monkeypatch):
 @pytest.mark.parametrize("extents", [(1, 3), (3, 1)])
 def test_a_scatter_does_not_vouch_for_one_of_wider_windows(extents):
     """What is claimed alike of two scatters at the same places is evaluated of both: the wider one may reach out."""
-    scatter = """scatter({}, %i, {}) <scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
-      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>> {{%c, %d: return %d}}"""
+    scatter = "scatter({}, %i, {}) <window=[1], to=[0], ivd=1> {{assign}}"
     given = "%o: 8xf32, %i: 5x1xi32, %u: 5x{}xf32, %v: 5x{}xf32".format(*extents)
     body = f"%a = {scatter.format('%o', '%u')}\n%b = {scatter.format('%a', '%v')}"
 

@@ -99,7 +99,7 @@ RARE = {
     "at one count": "%odd = constant 1000003 : i32; %is = compare EQ, %k, %odd, SIGNED; %i = select %is, %far, %near",
     "from a count on": "%off = constant 999995 : i32; %left = subtract %k, %off; %i = maximum %left, %near",
 }
-DROPPED = "%at = reshape %i -> 1xi32; %q = scatter(%x, %at, %u) <point> {%a, %b: return %b}"
+DROPPED = "%at = reshape %i -> 1xi32; %q = scatter(%x, %at, %u) <inserted=[0], to=[0]> {%a, %b: return %b}"
 CLAMPED = "%v = reshape %u -> 1xf32; %q = dynamic_update_slice %x, %v, %i"
 
 

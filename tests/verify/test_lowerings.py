@@ -15,7 +15,7 @@ WRAPPED = """%z = constant 0 : 5x1xi32; %n = constant 8 : 5x1xi32; %neg = compar
 %w = add %i, %n; %j = select %neg, %w, %i"""
 SHIFTED = "%one = constant 1 : 5x1xi32; %j = add %i, %one"
 REVERSED = "%j = reverse %i, dims = [0]; %v = reverse %u, dims = [0]"
-WINDOW = {"indices": "1xi32", "updates": "3xf32", "numbers": "tile"}
+WINDOW = {"indices": "1xi32", "updates": "3xf32", "numbers": "window=[0], to=[0]"}
 GUARD = """%z = constant 0 : i32; %last = constant 5 : i32; %ge = compare GE, %s, %z, SIGNED
 %le = compare LE, %s, %last, SIGNED; %ok = and %ge, %le; %old = dynamic_slice %o, %s, sizes = [3]
 %new = select %ok, %u, %old"""

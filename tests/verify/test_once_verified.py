@@ -6,7 +6,7 @@ from untyped_mlir import module
 import hlo_lower as hl
 from hlo_lower.verify import Assumed, verify
 
-SCATTER = "%r = scatter(%x, %i, %u) <points> {%p, %q: return %q}"
+SCATTER = "%r = scatter(%x, %i, %u) <inserted=[0], to=[0], ivd=1> {%p, %q: return %q}"
 UNGUARDED = "%s = reshape %i -> i32; %r = dynamic_update_slice %x, %u, %s"
 
 
@@ -70,7 +70,7 @@ def test_a_sharding_of_an_argument_that_is_lost_gained_or_another_one():
 def logits(factor):
     """Logits, some of which are banned."""
     body = f"""%k = constant {factor} : 16xf32; %ban = constant -1.0e30 : 3xf32; %y = multiply %x, %k
-    %r = scatter(%y, %i, %ban) <points> {{%p, %q: return %q}}"""
+    %r = scatter(%y, %i, %ban) <inserted=[0], to=[0], ivd=1> {{%p, %q: return %q}}"""
     return module("%x: 16xf32, %i: 3x1xi32", body, "%r")
 
 

@@ -62,7 +62,7 @@ def sorts(*how):
 STABLE, UNSTABLE = ("true", "GT, %b, %a"), ("false", "LT, %a, %b")
 
 OF_BYTES = "%x: 200xi32, %i: 1xi8, %u: i32"
-BYTES = "%w = scatter(%x, %i, %u) <point> {%a, %b: return %b}"
+BYTES = "%w = scatter(%x, %i, %u) <inserted=[0], to=[0]> {%a, %b: return %b}"
 """XLA drops it, because 200 is no number of i8."""
 
 
@@ -117,7 +117,7 @@ SEVEN = """%a0 = not %p0; %n1 = not %p1; %a1 = and %a0, %n1; %a2 = and %a1, %p2;
 """Whether seven truth values are these."""
 
 ROWS = "%o: 8xi32, %i: 6x1xi32, %u: 6xi32"
-ADDED = "%r = scatter(%o, %i, %u) <pointsHERE> {add}"
+ADDED = "%r = scatter(%o, %i, %u) <inserted=[0], to=[0], ivd=1HERE> {add}"
 
 
 REDUCED = """%z = constant -2147483648 : i32

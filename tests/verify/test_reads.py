@@ -7,7 +7,9 @@ from untyped_mlir import module
 import hlo_lower as hl
 from hlo_lower.verify import Assumed, verify
 
-GATHER = "%g = gather(%x, START) <rows, slice_sizes = array<i64: 1, 4>> -> 3x4xf32"
+GATHER = """%g = gather(%x, START) <dimension_numbers = #stablehlo.gather<offset_dims = [1],
+  collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>,
+  slice_sizes = array<i64: 1, 4>> -> 3x4xf32"""
 CLAMP = "%z = constant 0 : 3x1xi32; %hi = constant {} : 3x1xi32; %j = clamp %z, %i, %hi"
 
 
@@ -114,8 +116,7 @@ def adding(rows, unique="false", ascending="false"):
     """A scatter of rows that adds at indices computed from an argument %i of 6 numbers, with flags."""
     body = f"""{rows}; %k = reshape %j -> 6x1xi32
     %r = scatter(%x, %k, %u) <indices_are_sorted = {ascending}, unique_indices = {unique},
-      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
-      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>> {{add}}"""
+      window=[1], inserted=[0], to=[0], ivd=1> {{add}}"""
     return module("%x: 64x2xf32, %i: 6xi32, %u: 6x2xf32", body, "%r")
 
 

@@ -62,7 +62,7 @@ def test_of_another_order_of_floats_no_doubt_is_raised():
 @pytest.mark.parametrize(("oob", "other"), [("xla", "spec"), ("spec", "xla")])
 def test_what_the_tool_writes_is_derived(oob, other):
     """A lowered scatter is derived through the API, under either policy; under the other one it is refuted by runs."""
-    row = scattering("4xf32", "1xi32", "2xf32", "tile")
+    row = scattering("4xf32", "1xi32", "2xf32", "window=[0], to=[0]")
     lowered = hl.lower(row, oob=oob)
     verdict = hl.verify(row, lowered, level="regions", prove=True)
     assert (verdict.ok, verdict.counts()) == (True, {"derived": 1}), verdict.lines()

@@ -25,7 +25,7 @@ COMPOSITE = '%s = stablehlo.composite "a.b" %c, %d {decomposition = @f} : (tenso
 
 def scatter(body: str, called: str = "", n: str = "5", p: str = "2") -> str:
     """A module whose update computation is these ops on %c and %d, which give %s, and may call another one."""
-    line = f"%r = scatter(%a, %i, %u) <points> {{%c, %d: {body}; return %s}}"
+    line = f"%r = scatter(%a, %i, %u) <inserted=[0], to=[0], ivd=1> {{%c, %d: {body}; return %s}}"
     more = function("private @f", "%c: f32, %d: f32", called, "%s") if called else ""
     return module(f"%a: {n}xf32, %i: {p}x1xi32, %u: {p}xf32", line, "%r", more)
 
@@ -78,7 +78,7 @@ def test_what_xla_takes_in_a_region_is_left_to_it(name):
 
 
 INNER = """%o = broadcast_in_dim %c, dims = [] -> 3xf32; %at = constant 0 : NUMx1xi32
-%v = broadcast_in_dim %d, dims = [] -> NUMxf32; %y = scatter(%o, %at, %v) <points> {add}
+%v = broadcast_in_dim %d, dims = [] -> NUMxf32; %y = scatter(%o, %at, %v) <inserted=[0], to=[0], ivd=1> {add}
 %first = slice %y [0:1]; %s = reshape %first -> f32"""
 
 

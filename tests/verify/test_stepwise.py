@@ -12,10 +12,8 @@ from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.run import Executable
 
 ARGUMENTS = "%o: 8x4xf32, %i: 3x2xi32, %u: 3x2x2xf32"
-WINDOWS = """<scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 2],
-  scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1>>"""
-ASSIGN = f"scatter(%o, %i, %u) {WINDOWS} {{%c, %d: return %d}}"
-ADD = f"scatter(%o, %i, %u) {WINDOWS} {{add}}"
+ASSIGN = "scatter(%o, %i, %u) <window=[1, 2], to=[0, 1], ivd=1> {%c, %d: return %d}"
+ADD = "scatter(%o, %i, %u) <window=[1, 2], to=[0, 1], ivd=1> {add}"
 GATHER = """%g = gather(%p, %i) <dimension_numbers = #stablehlo.gather<offset_dims = [1, 2], start_index_map = [0, 1],
   index_vector_dim = 1>, slice_sizes = array<i64: 2, 2>> -> 3x2x2xf32
 %zero = constant 0.0 : f32; %flat = reshape %g -> 3x4xf32

@@ -91,7 +91,12 @@ def test_a_multiplication_that_is_exact_is_a_division():
 
 READING = {
     "row": ("%p: i32", "%z = constant 0 : i32; %r = dynamic_slice %t, %p, %z, sizes = [1, 4]"),
-    "rows": ("%p: 3x1xi32", "%r = gather(%t, %p) <rows, slice_sizes = array<i64: 1, 4>> -> 3x4xf32"),
+    "rows": (
+        "%p: 3x1xi32",
+        """%r = gather(%t, %p) <dimension_numbers = #stablehlo.gather<offset_dims = [1],
+        collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>,
+        slice_sizes = array<i64: 1, 4>> -> 3x4xf32""",
+    ),
     "element": ("%p: i32, %q: i32", "%r = dynamic_slice %t, %p, %q, sizes = [1, 1]"),
     "hidden": (  # which row is read is computed from the input in a way that is not undone
         "%p: i32",

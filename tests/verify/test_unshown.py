@@ -157,7 +157,7 @@ def test_a_promise_of_batches_is_that_of_each(place, start, is_ok):
 def test_a_promise_is_not_exchanged():
     """One that is made of other indices is no excuse."""
     body = "%k = iota dim = 0 : 6x1xi32; " + "; ".join(
-        f"%r{k} = scatter(%o, {start}, %u) <unique_indices = FLAG{k}, points> {{%a, %b: return %b}}"
+        f"%r{k} = scatter(%o, {start}, %u) <unique_indices = FLAG{k}, inserted=[0], to=[0], ivd=1> {{assign}}"
         for k, start in enumerate(("%k", "%i"))
     )
     texts = [

@@ -20,9 +20,7 @@ from hlo_lower.ops.names import SCATTER
 
 ROW = module(
     "%o: 8x4xf32, %i: 1xi32, %u: 4xf32",
-    """%r = scatter(%o, %i, %u) <scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0],
-      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>> {%c, %d: return %d}""",
-    "%r",
+    "%r = scatter(%o, %i, %u) <window=[0], inserted=[0], to=[0]> {assign}",
 )
 CACHE, LINE = np.zeros((8, 4), np.float32), np.arange(4, dtype=np.float32)
 

@@ -17,7 +17,7 @@ TWO = Program(
     mlir.parse_module(
         module(
             "%o: 8xf32, %i: 1xi32, %j: 1xi32, %u: f32",
-            "\n".join(f"%r{at} = scatter(%o, %{at}, %u) <point> {{%c, %d: return %d}}" for at in "ij"),
+            "\n".join(f"%r{at} = scatter(%o, %{at}, %u) <inserted=[0], to=[0]> {{%c, %d: return %d}}" for at in "ij"),
             "%ri, %rj",
         )
     )
@@ -103,7 +103,7 @@ def test_the_index_arguments_and_the_paths_of_scatters_are_known():
 
 # --- where XLA is no judge ---
 
-SCATTERED = "%r:2 = scatter({}, %i, %u, %v) <points> {{%c, %e, %d, %f: return %d, %f}}"
+SCATTERED = "%r:2 = scatter({}, %i, %u, %v) <inserted=[0], to=[0], ivd=1> {{%c, %e, %d, %f: return %d, %f}}"
 ZEROS = "%{0} = constant 0.0 : 8xf32;"
 BROADCAST = "%z{0} = constant 0.0 : f32; %{0} = broadcast_in_dim %z{0}, dims = [] -> 8xf32;"
 
@@ -140,7 +140,7 @@ def test_a_variadic_scatter_is_looked_at_through_calls(operands, wrong):
     assert ["corrupts memory" in why for why in why_xla_errs(mlir.parse_module(text))] == [wrong]
 
 
-EMPTY = "scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], index_vector_dim = 1>"
+EMPTY = "inserted=[0], ivd=1"
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,8 @@ def test_what_calls_back_into_python_is_not_run():
 
 ARGUMENTS = "%x: 64xf32, %s: i32, %i: 2x1xi32, %u: 2xf32"
 SLICED = "%w = dynamic_slice %x, %s, sizes = [16]"
-IN_SLICE = module(
-    ARGUMENTS,
-    f"{SLICED}; %r = scatter(%w, %i, %u) <indices_are_sorted = false, unique_indices = false, points> {{add}}",
-    "%r",
-)
+UNCLAIMED = "indices_are_sorted = false, unique_indices = false"
+IN_SLICE = module(ARGUMENTS, f"{SLICED}; %r = scatter(%w, %i, %u) <inserted=[0], to=[0], ivd=1, {UNCLAIMED}> {{add}}")
 
 
 def unrolled(*, clamped):

@@ -8,7 +8,7 @@ from hlo_lower.verify import verify
 from hlo_lower.verify.align import corrections
 
 CLAMP = "%lo = constant 0 : i32; %hi = constant {} : i32; %j = clamp %lo, %i, %hi\n"
-SCATTER = "%at = reshape %j -> 1xi32; %r = scatter(%o, %at, %u) <tile> {%c, %d: return %d}"
+SCATTER = "%at = reshape %j -> 1xi32; %r = scatter(%o, %at, %u) <window=[0], to=[0]> {%c, %d: return %d}"
 UPDATE = "%r = dynamic_update_slice %o, %u, %j"
 
 

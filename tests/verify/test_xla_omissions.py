@@ -114,9 +114,8 @@ def test_a_promoting_reduction_is_not_taken_for_one_without_its_start():
 @pytest.mark.parametrize(("indices", "updates", "vector"), [("0", "", 0), ("1x0", "1x", 1)])
 def test_a_scatter_into_a_scalar_runs(indices, updates, vector):
     """XLA's compiler dies on one where its simplifier is off."""
-    numbers = f"scatter_dimension_numbers = #stablehlo.scatter<index_vector_dim = {vector}>"
     given = f"%x: f32, %i: {indices}xi32, %u: {updates}f32"
-    executable = Executable(module(given, f"%r = scatter(%x, %i, %u) <{numbers}> {{add}}", "%r"), "exact")
+    executable = Executable(module(given, f"%r = scatter(%x, %i, %u) <ivd={vector}> {{add}}"), "exact")
     [found] = executable.run([np.full(a.shape, 2, a.dtype) for a in executable.arguments])
     assert float(found) == 4.0
 

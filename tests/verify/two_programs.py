@@ -9,10 +9,10 @@ from hlo_lower.verify.read.program import Program
 
 
 def scattering(
-    operand="8xf32", indices="5x1xi32", updates="5xf32", numbers="points", body="%c, %d: return %d", *, before="",
-    used="%o, %i, %u", behind="", returned="%r",
+    operand="8xf32", indices="5x1xi32", updates="5xf32", numbers="inserted=[0], to=[0], ivd=1",
+    body="%c, %d: return %d", *, before="", used="%o, %i, %u", behind="", returned="%r",
 ):  # fmt: skip
-    """A module whose main scatters %u into %o at %i, in untyped MLIR.
+    """A module whose main scatters %u into %o at %i, in short notation (see untyped_mlir).
 
     Args:
       operand, indices, updates: their types.
