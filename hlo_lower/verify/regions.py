@@ -65,7 +65,7 @@ WRITING = (names.WHILE, names.DYNAMIC_UPDATE_SLICE)
 """Operations that write a value part by part."""
 
 RUNS_WITH_A_ROUNDING = 8
-"""Runs of a wide region that would have to differ, at the rate of the narrow one, before it says much that none does."""
+"""So many runs of a wide region had to differ at the rate of the narrow one before it says much that none does."""
 
 CUT_BYTES = 1 << 28
 """Bytes of results up to which values are compared to cut a region."""
