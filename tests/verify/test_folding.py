@@ -19,7 +19,7 @@ AB = """%a = constant [[1, -2, 3], [2147483647, 5, -2147483648]] : 2x3xi32
 
 def known(body):
     """The folded value of %r."""
-    [program] = programs(module("", body, "%r"))
+    [program] = programs(module("", body))
     table = Table()
     side = Side(program, program.entries["main"], 0, {}, table)
     return table.known.get(side.numbers[side.roots[0]])
@@ -44,7 +44,7 @@ def test_what_is_folded_is_what_xla_computes(body):
     """Integers that are computed and numbers that are moved, wrap-around and the ends of the type included."""
     value = known(AB + body)
     assert value is not None
-    [expected] = Executable(module("", AB + body, "%r"), "quick").run([])
+    [expected] = Executable(module("", AB + body), "quick").run([])
     assert (value.dtype, value.shape) == (expected.dtype, expected.shape)
     assert value.tobytes() == np.asarray(expected).tobytes()
 
@@ -62,7 +62,7 @@ def test_meanings_are_those_of_xla(kind, name):
     given = [np.ravel(part).astype(dtype) for part in (*pairs, pairs[1][::-1])][: OPS[name].arity]
     operands = [f"%a{k}" for k in range(len(given))]
     arguments = ", ".join(f"{a}: {given[0].size}x{kind}" for a in operands)
-    [expected] = Executable(module(arguments, f"%r = {name} {', '.join(operands)}", "%r"), "quick").run(given)
+    [expected] = Executable(module(arguments, f"%r = {name} {', '.join(operands)}"), "quick").run(given)
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(np.asarray(INTEGERS[name](*given)).astype(dtype), expected)
 

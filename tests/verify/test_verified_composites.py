@@ -9,8 +9,8 @@ from hlo_lower.verify import verify
 from hlo_lower.verify.read.interface import composite_differences
 
 GIVEN, ARGUMENTS = "%x: 8xf32, %y: 8xf32", "%a: 8xf32, %b: 8xf32"
-FUNCTIONS = function("private @own", GIVEN, "%r = subtract %x, %y", "%r") + function(
-    "private @turned", "%y: 8xf32, %x: 8xf32", "%r = subtract %x, %y", "%r"
+FUNCTIONS = function("private @own", GIVEN, "%r = subtract %x, %y") + function(
+    "private @turned", "%y: 8xf32, %x: 8xf32", "%r = subtract %x, %y"
 )
 
 
