@@ -17,7 +17,7 @@ A text is read as MLIR is, with these differences:
 2. `8xf32` is `tensor<8xf32>`. The operations of StableHLO are written without `stablehlo.`.
 3. Types are left out where they follow from those of the operands. Where they do not, the type of the result stands
    behind an arrow (`reshape %a -> 1xi32`, `call @f(%a) -> (f32, i32)`), or all types stand behind a colon, as in MLIR.
-4. `constant 0.0 : 8xf32` is written without `dense<..>`; `constant [] : 0xi32` is the empty one.
+4. A constant needs no `dense<..>`: `constant 0.0 : 8xf32`, and `constant [] : 0xi32` for the empty one.
 5. A number among the operands is a constant of the type of the last operand that has a name, or an i32 where it is a
    start of `dynamic_slice` and `dynamic_update_slice`.
 6. Regions stand in braces: `while(%i = %z) cond {..} do {..}`, `if(%p) {..} {..}`, `case(%k) {..} {..} {..}`, and with
@@ -208,8 +208,10 @@ def plain(name: str, rest: str, kinds: dict[str, str]) -> tuple[str, list[str]]:
     """A statement without regions, and the types of what it gives."""
     if name in WITHOUT_OPERANDS:
         head, _, kind = rest.rpartition(": ")
-        value = "" if head.strip() == "[]" else head.rstrip()
-        return f"{f'dense<{value}>' if name == 'constant' else head} : {tensor(kind)}", [kind]
+        head = head.rstrip()
+        if name == "constant" and "dense<" not in head:
+            head = "dense<>" if head == "[]" else f"dense<{head}>"
+        return f"{head} : {tensor(kind)}", [kind]
     head, arrow, told = rest.partition(" -> ")
     given = known(head, kinds)
     if name == "reduce":

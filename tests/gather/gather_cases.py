@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from untyped_mlir import module, of
 
 from hlo_lower.ir.mlir import GatherNumbers
 
@@ -26,10 +27,6 @@ class Case:
 
     def text(self, element: str = "f32", index: str = "i32") -> str:
         """The module."""
-
-        def tensor(shape, kind):
-            return f"tensor<{'x'.join(map(str, (*shape, kind)))}>"
-
         n = self.numbers
         fields = [
             f"offset_dims = {list(n.offset_dims)}",
@@ -39,13 +36,10 @@ class Case:
             f"start_index_map = {list(n.start_index_map)}",
             f"index_vector_dim = {n.index_vector_dim}",
         ]
-        o, i, r = tensor(self.operand, element), tensor(self.indices, index), tensor(self.result, element)
         sizes = f"array<i64{': ' if self.window else ''}{', '.join(map(str, self.window))}>"
-        return (
-            f"func.func public @main(%o: {o}, %i: {i}) -> {r} {{\n"
-            f'  %r = "stablehlo.gather"(%o, %i) <{{dimension_numbers = #stablehlo.gather<{", ".join(fields)}>,\n'
-            f"    slice_sizes = {sizes}}}> : ({o}, {i}) -> {r}\n  return %r : {r}\n}}\n"
-        )
+        attributes = f"dimension_numbers = #stablehlo.gather<{', '.join(fields)}>, slice_sizes = {sizes}"
+        given = f"%o: {of(self.operand, element)}, %i: {of(self.indices, index)}"
+        return module(given, f"%r = gather(%o, %i) <{attributes}> -> {of(self.result, element)}")
 
     def draw(self, rng, dtype, index_dtype):
         """An operand with special values, and indices in, at and beyond the bounds."""

@@ -19,7 +19,7 @@ MANY = 1 << 20
 
 def unary(body, kind=f"{MANY}xf32"):
     """A module of one argument %x that returns %r."""
-    return module(f"%x: {kind}", body, "%r")
+    return module(f"%x: {kind}", body)
 
 
 def tiled(count, step, width):
@@ -42,7 +42,7 @@ def scatter(body, indices="%i", *, size=MANY, element="f32"):
     """Eight numbers into many, at indices of any value."""
     text = f"""%zero = constant 0 : 8x1xi32; %low = maximum %i, %zero
     %r = scatter(%x, {indices}, %u) <inserted=[0], to=[0], ivd=1> {{{body}}}"""
-    return module(f"%x: {size}x{element}, %i: 8x1xi32, %u: 8x{element}", text, "%r")
+    return module(f"%x: {size}x{element}, %i: 8x1xi32, %u: 8x{element}", text)
 
 
 def summed(filler="-0.0", count=8):
@@ -53,7 +53,7 @@ def summed(filler="-0.0", count=8):
     %is = compare EQ, %where, %here; %all = broadcast_in_dim %v, dims = [1] -> {n}xf32
     %none = broadcast_in_dim %f, dims = [] -> {n}xf32; %those = select %is, %all, %none
     %s = reduce(%those init: %f) applies stablehlo.add across dimensions = [1]; %r = add %x, %s"""
-    return module(f"%x: {MANY}xf32, %i: 8x1xi32, %u: 8xf32", body, "%r")
+    return module(f"%x: {MANY}xf32, %i: 8x1xi32, %u: 8xf32", body)
 
 
 IN_ORDER = module(
@@ -85,7 +85,7 @@ def masked_maximum(nan="%nan", any_="%any"):
     %nan = reduce(%bad init: %no) applies stablehlo.or across dimensions = [1]
     %any = reduce(%hit init: %no) applies stablehlo.or across dimensions = [1]
     %all = select {nan}, %quiet, %most; %more = maximum %x, %all; %r = select {any_}, %more, %x"""
-    return module("%x: 64xf32, %i: 8x1xi32, %u: 8xf32", body, "%r")
+    return module("%x: 64xf32, %i: 8x1xi32, %u: 8xf32", body)
 
 
 def one_by_one(guarded=range(8), order=range(8)):
@@ -106,7 +106,7 @@ def masked_halves(filler="-0.0"):
     body = f"""%most = constant 63 : 8x1xi32; %zero = constant 0 : 8x1xi32; %f = constant {filler} : 8xbf16
     %ok = compare LE, %i, %most, UNSIGNED; %at = select %ok, %i, %zero; %is = reshape %ok -> 8xi1
     %v = select %is, %u, %f; %r = scatter(%x, %at, %v) <inserted=[0], to=[0], ivd=1> {{add}}"""
-    return module("%x: 64xbf16, %i: 8x1xi32, %u: 8xbf16", body, "%r")
+    return module("%x: 64xbf16, %i: 8x1xi32, %u: 8xbf16", body)
 
 
 def flat_rows(size=64):
@@ -178,7 +178,7 @@ def of_chosen(base):
     %u = select %p, %one, %none
     """
     bodies = "%r = scatter(%o, %i, %u) <inserted=[0], to=[0], ivd=1> {add}", PRODUCT
-    return [module("%i: 8x1xi32, %p: 8xi1", chosen + body, "%r") for body in bodies]
+    return [module("%i: 8x1xi32, %p: 8xi1", chosen + body) for body in bodies]
 
 
 def number(value):

@@ -66,7 +66,7 @@ def test_a_product_is_solved_for_its_operands(name):
     how, *shapes = PRODUCTS[name]
     made = np.einsum(name, *map(np.zeros, shapes)).shape
     first, second = ("x".join([*map(str, shape), "f32"]) for shape in shapes)
-    text = module(f"%x: {first}, %y: {second}", f"%r = dot_general %x, %y, {how}", "%r")
+    text = module(f"%x: {first}, %y: {second}", f"%r = dot_general %x, %y, {how}")
     program = Program(mlir.parse_module(text))
     entry = program.entries["main"]
     values = {
@@ -97,7 +97,7 @@ DECIDED = "%c = clamp %z, %i, %n; %p = compare LT, %c, %z; %a = add %c, %n; %r =
 def test_rewritings_are_still_equal(other):
     """What compilers rewrite has every outcome in some run, or cannot have it: equal."""
     ends = "%z = constant 0 : i32; %n = constant 7 : i32;"
-    verdict = verify(*(module("%i: i32", f"{ends} {body}", "%r") for body in (CLAMP, other)), level="regions")
+    verdict = verify(*(module("%i: i32", f"{ends} {body}") for body in (CLAMP, other)), level="regions")
     assert verdict.exit_code == 0, verdict.lines()
 
 
@@ -116,14 +116,14 @@ def test_an_element_in_which_two_tables_differ_is_met():
     body = """%t = constant TABLE : 40xf32; %b = broadcast_in_dim %x, dims = [0] -> 4x40xf32
     %u = broadcast_in_dim %t, dims = [1] -> 4x40xf32; %r = compare GE, %b, %u"""
     tables = edges, [*edges[:25], edges[25] + 1e-4, *edges[26:]]
-    texts = [module("%x: 4xf32", body.replace("TABLE", str(table)), "%r") for table in tables]
+    texts = [module("%x: 4xf32", body.replace("TABLE", str(table))) for table in tables]
     assert verify(*texts, level="regions").exit_code == 1
 
 
 @pytest.mark.parametrize("element", ["i8", "i16", "i32"])
 def test_both_sides_of_a_maximum_are_looked_for_in_each_integer_type(element):
     """Of a maximum of integers, i16 among them, it is watched which of its operands is the greater one."""
-    piece = module(f"%a: 4x{element}, %b: 4x{element}", "%r = maximum %a, %b", "%r")
+    piece = module(f"%a: 4x{element}, %b: 4x{element}", "%r = maximum %a, %b")
     watched = Outcomes.of(piece, {}, [""], only_entered=False, sorts=False, no_nan=False)
     assert {point.outcome for point in watched.points} == {"less", "greater"}
 

@@ -31,7 +31,7 @@ def changed(body, *changes, returned="%r", after=None):
     ],
 )
 def test_what_is_the_same_has_no_region(other):
-    assert regions(*(module(BOTH, body, "%r") for body in (CHAIN, other))) == []
+    assert regions(*(module(BOTH, body) for body in (CHAIN, other))) == []
 
 
 def test_a_changed_operation_is_one_region():
@@ -117,7 +117,7 @@ ONE, OTHER = (
 
 def told(before: str, after: str) -> set[tuple[int, int]]:
     """The values that are apart, by the places of the operations that make them."""
-    first, second = programs(*(module("%x: 8xf32", body, "%r") for body in (before, after)))
+    first, second = programs(*(module("%x: 8xf32", body) for body in (before, after)))
     makers = [(first.makers[x], second.makers[y]) for x, y in values_apart(first, second, "main")]
     return {(one.order, other.order) for one, other in makers if one is not None and other is not None}
 

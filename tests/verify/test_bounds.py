@@ -476,7 +476,7 @@ def test_a_wrong_product_behind_many_is_seen_on_mild_floats():
     """What is only finite where floats are small is compared there; the right version is the product turned over."""
     turned = "%t = dot_general %x, %m7, contracting_dims = [0] x [1]; %r = transpose %t, dims = [1, 0]"
     before, right, wrong = (
-        module("%x: 8x8xf32", POWERS + last, "%r")
+        module("%x: 8x8xf32", POWERS + last)
         for last in (
             "%r = dot_general %m7, %x, contracting_dims = [1] x [0]",
             turned,
@@ -489,6 +489,6 @@ def test_a_wrong_product_behind_many_is_seen_on_mild_floats():
 
 def test_what_is_noise_in_every_run_is_not_equal():
     """The sine of a number that rounding moves by many turns may be any; so may a cosine in its place."""
-    before, after = (module("%x: 64xf32", NOISE.replace("FUNCTION", name), "%r") for name in ("sine", "cosine"))
+    before, after = (module("%x: 64xf32", NOISE.replace("FUNCTION", name)) for name in ("sine", "cosine"))
     assert not judged(before, after).ok
     assert judged(before, before).ok

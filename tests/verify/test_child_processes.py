@@ -14,8 +14,8 @@ from untyped_mlir import module
 import hlo_lower
 from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError
 
-ADD = module("%a: 2xi32", "%r = add %a, %a", "%r")
-CUSTOM = module("%a: 2xi32", "%r = custom_call @nobody_knows(%a) -> 2xi32", "%r")
+ADD = module("%a: 2xi32", "%r = add %a, %a")
+CUSTOM = module("%a: 2xi32", "%r = custom_call @nobody_knows(%a) -> 2xi32")
 
 
 @pytest.fixture(scope="module")

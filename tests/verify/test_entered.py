@@ -38,14 +38,14 @@ FIVE_TO_FIVE = loop("%r = abs %w#1", "%s = constant 5 : i32; %n = constant 5 : i
     ],
 )
 def test_where_every_branch_is_entered_that_can_be_nothing_is_left(arguments, first, second):
-    verdict = verify(*(module(arguments, body, "%r") for body in (first, second)), level="regions")
+    verdict = verify(*(module(arguments, body) for body in (first, second)), level="regions")
     assert (verdict.ok, missed(verdict)) == (True, []), verdict.lines()
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_branch_that_nothing_chooses_is_told(order):
     """An index that is odd never chooses branch 0; whichever version has the case, the verdict names the branch."""
-    texts = [module(OJ, ODD + body, "%r") for body in (CHOICE, SELECTS.replace("abs", "sqrt"))]
+    texts = [module(OJ, ODD + body) for body in (CHOICE, SELECTS.replace("abs", "sqrt"))]
     verdict = verify(*texts[::order], level="regions")
     assert verdict.exit_code == 4, verdict.lines()
     assert any("no run took branch 0" in what for what in missed(verdict))
@@ -58,7 +58,7 @@ def test_the_branch_of_an_if_that_no_run_takes_is_told(test, left, ops):
     """A test that always holds, though nothing says so, leaves the second branch; one that never does, the first."""
     body = f"""%n = constant -1 : i32; %j = and %k, %n; %p = compare {test}, %k, %j
     %r = if(%p) {{ %a = {ops[0]} %o; return %a }} {{ %b = {ops[1]} %o; return %b }}"""
-    verdict = verify(module(OK, body, "%r"), module(OK, "%r = abs %o", "%r"), level="regions")
+    verdict = verify(module(OK, body), module(OK, "%r = abs %o"), level="regions")
     assert verdict.exit_code == 4, verdict.lines()
     comparison, what = missed(verdict)
     assert comparison.startswith("the compare at ")
@@ -69,7 +69,7 @@ def test_the_branch_of_an_if_that_no_run_takes_is_told(test, left, ops):
 def test_a_module_whose_run_does_not_end_is_not_run():
     """The whole module's runs end in their time, too: the verdict says so, and is no proof."""
     texts = [
-        module("%o: 8xf32, %n: i32", loop(behind, "%s = constant 0 : i32", "EQ, %i, %i"), "%r")
+        module("%o: 8xf32, %n: i32", loop(behind, "%s = constant 0 : i32", "EQ, %i, %i"))
         for behind in ("%r = abs %w#1", "%t = abs %w#1; %r = abs %t")
     ]
     verdict = verify(*texts, inputs=[np.ones(8, np.float32), np.asarray(3, np.int32)], time_limit=2)
@@ -85,7 +85,7 @@ COUNTS = """%z = constant 0 : i32; %o = constant 1 : i32; %za = constant 0 : KIN
 
 def test_a_count_in_a_narrower_type_that_no_run_fills_is_only_run():
     """An open loop counts in 16 bits in the second version: no run is so long, and the verdict says so."""
-    texts = (module("%k: i32", COUNTS.replace("KIND", kind), "%r") for kind in ("i32", "i16"))
+    texts = (module("%k: i32", COUNTS.replace("KIND", kind)) for kind in ("i32", "i16"))
     verdict = verify(*texts, level="regions")
     assert verdict.exit_code == 4, verdict.lines()
     assert any("no run counts to the end of int16" in what for what in missed(verdict))

@@ -62,7 +62,7 @@ ENOUGH = 12 * 8 * 4
 
 def text(value, op="add"):
     """A module that adds a constant."""
-    return module("%a: 8xf32", f"%k = constant {value} : 8xf32; %r = {op} %a, %k", "%r")
+    return module("%a: 8xf32", f"%k = constant {value} : 8xf32; %r = {op} %a, %k")
 
 
 @pytest.mark.parametrize(

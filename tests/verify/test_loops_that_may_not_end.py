@@ -20,12 +20,12 @@ def loop(test="LT, %k, %n", turn="%y = add %x, %x", start=0, kind="8xf32"):
     %w:2 = while(%k = %s, %x = %o) cond {{ %p = compare {test}; return %p }} do {{
       %one = constant 1 : i32; %next = add %k, %one; {turn}; return %next, %y }}
     %r = negate %w#1"""
-    return module(f"%o: {kind}, %n: i32", body, "%r")
+    return module(f"%o: {kind}, %n: i32", body)
 
 
 def straight(op="abs", kind="8xf32"):
     """A module without a loop."""
-    return module(f"%o: {kind}, %n: i32", f"%r = {op} %o", "%r")
+    return module(f"%o: {kind}, %n: i32", f"%r = {op} %o")
 
 
 ALWAYS = "EQ, %k, %k"
@@ -116,6 +116,6 @@ def test_what_differs_after_a_million_turns_is_not_called_equal(where):
       WRITE
       %one = constant 1 : i32; %next = add %k, %one; return %next, %q }}
     %r = negate %w#1"""
-    texts = [module("%o: 8xf32, %u: f32, %n: i32", body.replace("WRITE", write), "%r") for write in (DROPPED, CLAMPED)]
+    texts = [module("%o: 8xf32, %u: f32, %n: i32", body.replace("WRITE", write)) for write in (DROPPED, CLAMPED)]
     verdict = verify(*texts, level="regions")
     assert [region.status for region in verdict.regions] == ["only run"], verdict.lines()

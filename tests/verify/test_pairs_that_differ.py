@@ -37,9 +37,9 @@ def in_branch(*effects):
 
 
 NAMED = "%r = custom_call @foo(%x) {called_computations = [@f]} -> 4xf32"
-CALLING = function("private @f", "%a: f32, %b: f32", "%r = call @g(%a, %b) -> f32", "%r")
+CALLING = function("private @f", "%a: f32, %b: f32", "%r = call @g(%a, %b) -> f32")
 UNKNOWN = "func.func private @e(tensor<4xf32>) -> tensor<4xf32>"
-WRAPPER = function("private @w", "%a: 4xf32", "%r = call @e(%a) -> 4xf32", "%r")
+WRAPPER = function("private @w", "%a: 4xf32", "%r = call @e(%a) -> 4xf32")
 TWICE = "%a = call @w(%x) -> 4xf32; %b = call @w(%x) -> 4xf32"
 
 
@@ -156,7 +156,7 @@ PAIRS = {
     ),
     "the type that an effect gives": written(XY, "HERE", told("%x", given="4xf32"), told("%x", given="8xf32"), "%x"),
     "a function that a named one calls": tuple(
-        module(XY, NAMED, "%r", CALLING + function("private @g", "%a: f32, %b: f32", f"%r = {op} %a, %b", "%r"))
+        module(XY, NAMED, "%r", CALLING + function("private @g", "%a: f32, %b: f32", f"%r = {op} %a, %b"))
         for op in ("add", "multiply")
     ),
     "how often what is not known is called": tuple(

@@ -26,7 +26,7 @@ def ran(text, *values):
 def test_a_piece_computes_what_is_between_its_inputs_and_its_outputs():
     """What both modules have in common is an input; each piece returns its own result of it."""
     ops = {"maximum": np.maximum, "minimum": np.minimum}
-    [region] = regions(*(module(AB, f"%n = exponential %a; %r = {op} %n, %b", "%r") for op in ops))
+    [region] = regions(*(module(AB, f"%n = exponential %a; %r = {op} %n, %b") for op in ops))
     found = pieces_of(region, ())
     for text, right in zip((found.first, found.second), ops.values(), strict=True):
         assert "exponential" not in text
@@ -36,7 +36,7 @@ def test_a_piece_computes_what_is_between_its_inputs_and_its_outputs():
 
 def test_what_is_watched_comes_behind_the_outputs_of_the_first_piece_alone():
     """A value within the first piece is returned too, and the second piece keeps its results."""
-    [region] = regions(module(AB, "%n = add %a, %b; %r = maximum %n, %n", "%r"), module(AB, "", "%a"))
+    [region] = regions(module(AB, "%n = add %a, %b; %r = maximum %n, %n"), module(AB, "", "%a"))
     inner = next(op for op in region.first if op.short_name == "add")
     number = region.pair.first.numbers[inner.results[0]]
     found = pieces_of(region, [number])
@@ -139,5 +139,5 @@ def test_what_is_written_for_one_of_several_devices_is_refused(body):
 
 def test_the_types_of_the_inputs_are_those_of_either_side():
     """An input that only the second piece reads has a type, too."""
-    [region] = regions(*(module(AB, f"%r = negate {value}", "%r") for value in ("%a", "%b")))
+    [region] = regions(*(module(AB, f"%r = negate {value}") for value in ("%a", "%b")))
     assert [str(t) for t in types_of(region)] == ["tensor<8xf32>"] * 2

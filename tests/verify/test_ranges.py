@@ -169,13 +169,13 @@ MOVED = "%a = constant 3 : 4xi32; %b = constant 5 : 4xi32; %s = clamp %a, %x, %b
     ],
 )
 def test_the_interval_of_a_result_is_known(arguments, body, interval):
-    ranges, main = ranges_of(module(arguments, body, "%r"))
+    ranges, main = ranges_of(module(arguments, body))
     assert ranges.of(main.returned[0]) == interval
 
 
 def test_what_the_condition_says_holds_in_the_body():
     """While it is below 5 a trip begins at 0 to 4."""
-    ranges, main = ranges_of(module("%x: 6xi32", LIMITED, "%r"))
+    ranges, main = ranges_of(module("%x: 6xi32", LIMITED))
     [loop] = (op for op in main.ops if op.name == "stablehlo.while")
     assert ranges.of(loop.bodies[1].arguments[0]) == (0, 4)
 
@@ -223,13 +223,13 @@ SEARCH, FLOATS = "%x: 4xf32, %y: 4xf32", "%x: 4xf32"
     ],
 )
 def test_what_a_comparison_cannot_come_out_as_is_known(arguments, body, may_be, no_nan):
-    ranges, main = ranges_of(module(arguments, body, "%r"), no_nan=no_nan)
+    ranges, main = ranges_of(module(arguments, body), no_nan=no_nan)
     *_, compare = main.ops
     assert {what: ranges.may_be(compare, what) for what in may_be} == may_be
 
 
 def test_the_reciprocal_root_of_a_negative_zero_is_below_zero():
-    text = module(FLOATS, "%a = rsqrt %x; %z = constant 0.0 : 4xf32; %r = compare LT, %a, %z", "%r")
+    text = module(FLOATS, "%a = rsqrt %x; %z = constant 0.0 : 4xf32; %r = compare LT, %a, %z")
     assert Executable(text, "exact").run([np.full(4, -0.0, np.float32)])[0].all()
 
 

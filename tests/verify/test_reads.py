@@ -96,7 +96,7 @@ def test_a_clamp_around_a_branch_or_a_loop_keeps_the_reads_in_it_inside(starts, 
     """What a branch or a loop takes from around it is looked at with what computes it there."""
     arguments = "%x: 8x4xf32, %i: 3x1xi32, %a: 3x4xf32, %p: i1"
     for text in (
-        module(arguments, IN_BRANCH.replace("START", starts), "%r"),
+        module(arguments, IN_BRANCH.replace("START", starts)),
         in_loop("", starts=starts, before=CLAMP.format(7)),
     ):
         verdict = reads_inside(text)
@@ -117,7 +117,7 @@ def adding(rows, unique="false", ascending="false"):
     body = f"""{rows}; %k = reshape %j -> 6x1xi32
     %r = scatter(%x, %k, %u) <indices_are_sorted = {ascending}, unique_indices = {unique},
       window=[1], inserted=[0], to=[0], ivd=1> {{add}}"""
-    return module("%x: 64x2xf32, %i: 6xi32, %u: 6x2xf32", body, "%r")
+    return module("%x: 64x2xf32, %i: 6xi32, %u: 6x2xf32", body)
 
 
 CLAMPED = "%z = constant 0 : i32; %l = constant 63 : i32; %j = clamp %z, %i, %l"

@@ -39,7 +39,7 @@ APPLIED = {
 
 def applied(op: str, body: str) -> str:
     """A module that applies these ops to elements by another op than a scatter."""
-    return module("%o: 5xf32, %x: f32", f"%r = {APPLIED[op]}".replace("BODY", body), "%r")
+    return module("%o: 5xf32, %x: f32", f"%r = {APPLIED[op]}".replace("BODY", body))
 
 
 ABORTS = {

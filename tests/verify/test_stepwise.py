@@ -31,7 +31,7 @@ BODIES = {
 
 def whole(body, arguments=ARGUMENTS):
     """A module, and its body as a region from the arguments to what is returned."""
-    text = module(arguments, body, "%r")
+    text = module(arguments, body)
     first, second = programs(text, text.replace("stablehlo.return %d", "stablehlo.return %c"))
     table = Table()
     sides = [Side(p, p.entries["main"], 0, {}, table) for p in (first, second)]

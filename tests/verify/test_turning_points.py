@@ -40,7 +40,7 @@ def test_what_is_exact_in_between_is_rounded_once(names):
 @pytest.mark.parametrize(("format_", "narrow"), [("e5m10", "f16"), ("e5m2", "f8E5M2"), ("e4m3", "f8E4M3")])
 def test_a_reduced_precision_is_not_a_narrower_type(format_, narrow):
     """It has no subnormal numbers."""
-    reduced = module("%x: 16xf32", f"%r = reduce_precision %x, format = {format_}", "%r")
+    reduced = module("%x: 16xf32", f"%r = reduce_precision %x, format = {format_}")
     assert both_differ(reduced, converted("f32", narrow, "f32", size=16))
 
 
@@ -71,7 +71,7 @@ def quotient(divisor, bits, magic, shift):
     first = f"%d = constant {divisor} : {kind}; %r = divide %x, %d"
     second = f"""%a = convert %x -> {wide}; %m = constant {magic} : {wide}; %s = constant {shift} : {wide}
     %p = multiply %a, %m; %q = shift_right_logical %p, %s; %r = convert %q -> {kind}"""
-    return [module(f"%x: {kind}", body, "%r") for body in (first, second)]
+    return [module(f"%x: {kind}", body) for body in (first, second)]
 
 
 @pytest.mark.few(3)
@@ -112,7 +112,7 @@ def table(reading, changed=()):
     for at in changed:
         numbers[at] += 0.25
     arguments, read = READING[reading]
-    return module(arguments, f'%t = constant "0x{numbers.tobytes().hex()}" : 2048x4xf32\n{read}', "%r")
+    return module(arguments, f'%t = constant "0x{numbers.tobytes().hex()}" : 2048x4xf32\n{read}')
 
 
 @pytest.mark.few(3)

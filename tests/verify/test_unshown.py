@@ -49,18 +49,18 @@ def products(first, second):
         f"%{name} = dot_general {operands}, contracting_dims = [1] x [0]{how} -> 8x8xf32"
         for name, operands, how in (("a", "%x, %y", first), ("b", "%y, %x", second))
     ]
-    return module("%x: 8x8xf32, %y: 8x8xf32", "\n".join([*lines, "%r = subtract %a, %b"]), "%r")
+    return module("%x: 8x8xf32, %y: 8x8xf32", "\n".join([*lines, "%r = subtract %a, %b"]))
 
 
 def exponential(told):
     """An exponential of an accuracy."""
-    return module("%x: 8x8xf32", f"%r = exponential %x {told}", "%r")
+    return module("%x: 8x8xf32", f"%r = exponential %x {told}")
 
 
 def largest(recall):
     """A call that finds the largest numbers, as many of them as it is asked for."""
     call = f"custom_call @Nearly(%x) {{mhlo.backend_config = {{recall_target = {recall} : f32}}}}"
-    return module("%x: 8x8xf32", f"%r = {call} -> 8x8xf32", "%r")
+    return module("%x: 8x8xf32", f"%r = {call} -> 8x8xf32")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def indexed(op, indices, dims, told, *, start="%i", batching="", vector=1, updat
     else:
         body += f"""%r = scatter(%o, {start}, %u) <scatter_dimension_numbers = #stablehlo.scatter<
           inserted_window_dims = {inserted} scatter_dims_to_operand_dims = {where}>{told}> {{add}}"""
-    return module(f"%o: {operand}xi32, %i: {indices}xi32, %u: {updates}xi32", body, "%r")
+    return module(f"%o: {operand}xi32, %i: {indices}xi32, %u: {updates}xi32", body)
 
 
 @pytest.mark.few(4)

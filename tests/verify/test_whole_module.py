@@ -165,7 +165,7 @@ def test_what_calls_back_into_python_is_not_run():
     """JAX's callbacks are addresses in the process that traced them: any other one would die of running them."""
     call = "%0 = custom_call @xla_ffi_python_cpu_callback(%x) {mhlo.backend_config = {index = 0 : ui64}} -> 2xf32"
     text, doubled = (
-        module("%x: 2xf32", f"{call}; {rest}", "%r")
+        module("%x: 2xf32", f"{call}; {rest}")
         for rest in ("%r = add %0, %0", "%two = constant 2.0 : 2xf32; %r = multiply %0, %two")
     )
     assert "calls back into the Python process" in verify(text, doubled).module.reason

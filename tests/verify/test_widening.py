@@ -14,7 +14,7 @@ UPDATE = "%r = dynamic_update_slice %o, %u, %j"
 
 def judged(before, first=SCATTER, second=UPDATE, arguments="%o: 8xf32, %i: i32, %u: 3xf32", **how):
     """The verdict on two modules that compute the same before."""
-    return verify(*(module(arguments, before + body, "%r") for body in (first, second)), level="regions", **how)
+    return verify(*(module(arguments, before + body) for body in (first, second)), level="regions", **how)
 
 
 def test_a_clamp_makes_an_unguarded_update_right():

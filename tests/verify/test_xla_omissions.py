@@ -11,7 +11,7 @@ from hlo_lower.verify.run import Executable
 def folded(shape):
     """A minimum along the first dim, from a start that is an argument."""
     body = "%r = reduce(%x init: %s) applies stablehlo.minimum across dimensions = [0]"
-    return module(f"%x: {shape}xi32, %s: i32", body, "%r")
+    return module(f"%x: {shape}xi32, %s: i32", body)
 
 
 @pytest.mark.parametrize("shape", [(1,), (1, 3), (2, 3)])
@@ -65,7 +65,7 @@ def convolved(kernel, reversal, before=""):
     body = f"""{before}; %r = convolution(%x, {kernel}) dim_numbers = [b, 0, 1, 2, f]x[o, 0, 1, i, 2]->[b, 0, 1, 2, f],
       window = {{reverse = [{reversal}, false, false]}} {{batch_group_count = 1 : i64, feature_group_count = 2 : i64}}
       -> 8x1x1x1x2xf32"""
-    return module("%x: 8x2x2x2x2xf32, %k: 2x2x2x1x2xf32", body.replace("\n", " "), "%r")
+    return module("%x: 8x2x2x2x2xf32, %k: 2x2x2x1x2xf32", body.replace("\n", " "))
 
 
 def test_a_version_without_the_reversal_is_another():
@@ -95,7 +95,7 @@ def test_zero_is_added(kind, value, dtype):
     """-0.0 and 0.0 are 0.0, in both parts of complex numbers, too."""
     body = f"%z = constant {value} : {kind}; %s = broadcast_in_dim %z, dims = [] -> 8x{kind}; %r = add %x, %s"
     zeros = np.full(8, complex(-0.0, -0.0) if dtype == np.complex64 else -0.0, dtype)
-    [found] = Executable(module(f"%x: 8x{kind}", body, "%r"), "exact").run([zeros])
+    [found] = Executable(module(f"%x: 8x{kind}", body), "exact").run([zeros])
     assert not np.signbit([found.real, found.imag]).any()
 
 
@@ -108,7 +108,7 @@ PROMOTING = """%z = constant 2.5 : f32; %r = "stablehlo.reduce"(%x, %z) <{dimens
 def test_a_promoting_reduction_is_not_taken_for_one_without_its_start():
     """XLA does not compile it, so XLA cannot leave the start out."""
     bodies = PROMOTING, "%w = convert %x -> 1x8xf32; %r = reshape %w -> 8xf32"
-    assert not hl.verify(*(module("%x: 1x8xf16", body, "%r") for body in bodies)).ok
+    assert not hl.verify(*(module("%x: 1x8xf16", body) for body in bodies)).ok
 
 
 @pytest.mark.parametrize(("indices", "updates", "vector"), [("0", "", 0), ("1x0", "1x", 1)])
@@ -131,7 +131,7 @@ def test_a_scatter_into_a_scalar_runs(indices, updates, vector):
 )
 def test_a_conversion_rounds_once(source, made, number, expected):
     """XLA goes by way of f32 or f16; what lies at a tie or beside it shows that."""
-    executable = Executable(module(f"%x: 2x{source}", f"%r = convert %x -> 2x{made}", "%r"), "exact")
+    executable = Executable(module(f"%x: 2x{source}", f"%r = convert %x -> 2x{made}"), "exact")
     [found] = executable.run([np.full(2, number, a.dtype) for a in executable.arguments])
     assert found.astype(np.float64).tolist() == [expected] * 2
 
