@@ -53,15 +53,18 @@ def command(folder, capfdbinary):
 def refused(folder, command):
     """Run a command that is refused: nothing is written or printed but a message that starts so and holds the words."""
 
+    def files():  # but what Python keeps of a program that it reads
+        return sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts)
+
     def run(line, start="", *words, code=2):
-        before = sorted(folder.rglob("*"))
+        before = files()
         result = command(line)
         assert (result.code, result.out) == (code, "")
         assert result.err.startswith(start)
         for word in words:
             assert word in result.err
         assert "Traceback" not in result.err
-        assert before == sorted(folder.rglob("*"))
+        assert before == files()
         return result.err
 
     return run
