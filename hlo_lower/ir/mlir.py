@@ -776,6 +776,12 @@ def dictionary_attribute(entries: Mapping[str, RawAttribute]) -> RawAttribute:
     return cast(Any, ir.DictAttr).get(dict(entries))
 
 
+def is_true(operation: RawOperation, name: str) -> bool:
+    """Whether an operation has a boolean attribute of a name, and it is true."""
+    attributes = operation.attributes
+    return name in attributes and str(attributes[name]) == "true"
+
+
 def is_public(function: RawOperation) -> bool:
     """Whether a function is visible from outside the module; one without a visibility is."""
     attributes = function.attributes

@@ -131,16 +131,12 @@ def matrix_facts(node: Node, numbers: Numbers) -> MatrixFacts:
     attributes = mlir.attributes_of(node.raw)
     if node.operand(0).element_type not in LETTERS.values():
         return MatrixFacts(Routine.UNKNOWN, numbers, node.name, why=Code.NAME_IN_DOUBT("element type"))
-    flags = {"lower": _is_true(attributes, "lower")}
+    flags = {"lower": mlir.is_true(node.raw, "lower")}
     if node.name == CHOLESKY:
         return MatrixFacts(Routine.CHOLESKY, numbers, node.name, flags)
-    flags["left"], flags["unit"] = _is_true(attributes, "left_side"), _is_true(attributes, "unit_diagonal")
+    flags["left"], flags["unit"] = (mlir.is_true(node.raw, name) for name in ("left_side", "unit_diagonal"))
     flags["transposed"] = mlir.enum_value(attributes["transpose_a"]) != "NO_TRANSPOSE"
     return MatrixFacts(Routine.TRIANGULAR_SOLVE, numbers, node.name, flags)
-
-
-def _is_true(attributes: Mapping[str, mlir.RawAttribute], name: str) -> bool:
-    return name in attributes and str(attributes[name]) == "true"
 
 
 def _of_call(node: Node, numbers: Numbers) -> MatrixFacts:
@@ -164,7 +160,7 @@ def _why_unknown(node: Node, letter: str, signature: _Signature) -> Cause | None
         return Code.NAME_IN_DOUBT(more[0])
     if letter not in LETTERS:
         return Code.ROUTINE_LEFT("complex")
-    if _is_true(attributes, "has_side_effect") or str(attributes.get("called_computations", "[]")) != "[]":
+    if mlir.is_true(node.raw, "has_side_effect") or str(attributes.get("called_computations", "[]")) != "[]":
         return Code.NAME_IN_DOUBT("effect")
     sides = (
         (node.operands, signature.operands, "operand_layouts"),

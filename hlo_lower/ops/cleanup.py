@@ -12,7 +12,7 @@ def erase(graph: Graph, node: Node, tell: Callable[[Node], None] | None = None) 
 
     Args:
       graph, node: the node, and its module.
-      tell: told of each producer before it goes, and of what stands in it.
+      tell: is called with each producer before it is erased, and with the ops that stand in it.
 
     Returns:
       The functions of which a call was erased with them, for `erase_uncalled`.

@@ -23,7 +23,7 @@ from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import CannotRunError
 
 SECONDS = 2.0
-"""For each of two attempts to derive a region as it stands."""
+"""For each attempt to derive a region as it stands."""
 
 WIDER = ((1, True), (1, True), (2, True), (4, True), (1, False), (4, False), (32, False))
 """Widenings that are tried: how many steps of producers, and whether only those of integers."""

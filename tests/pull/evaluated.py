@@ -132,7 +132,9 @@ class Evaluated:
         """Two elements, combined by an op."""
         declared = element_type(element)
         if declared.bits == 1:
-            return z3.simplify({"and": z3.And, "or": z3.Or, "maximum": z3.Or, "minimum": z3.And}[op](a, b))
+            return z3.simplify(
+                {"and": z3.And, "or": z3.Or, "maximum": z3.Or, "minimum": z3.And, "xor": z3.Xor}[op](a, b)
+            )
         if declared.is_integer:
             x, y = (declared.wrapped(v.as_long()) for v in (a, b))
             found = {"add": x + y, "multiply": x * y, "maximum": max(x, y), "minimum": min(x, y), "and": x & y,

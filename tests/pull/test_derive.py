@@ -190,7 +190,38 @@ TANH, KEPT = unary("%r = tanh %x"), unary("%r = optimization_barrier %x")
 HALVES, SQUARE = scatter("add", size=64, element="bf16"), f"tensor<{MANY}xf32>"
 TURN = "%t = transpose %x, dims = [1, 0]"
 
+
+def remainder(text, kind="i32"):
+    """A module on integers of any value."""
+    return module(f"%x: 8x{kind}, %y: 8x{kind}", text)
+
+
+def one_hot(one, count):
+    """A product of integers with a choice between 0 and a number, and the sum of what is chosen."""
+    chosen = f"%one = constant {one} : {count}xi32; %z = constant 0 : {count}xi32; %h = select %p, %one, %z"
+    product = f"{chosen}; %r = dot_general %h, %x, contracting_dims = [0] x [0] -> i32"
+    sums = "%zero = constant 0 : i32; %k = select %p, %x, %z"
+    sums += "; %r = reduce(%k init: %zero) applies stablehlo.add across dimensions = [0]"
+    arguments = f"%p: {count}xi1, %x: {count}xi32"
+    return module(arguments, product), module(arguments, f"%z = constant 0 : {count}xi32; {sums}")
+
+
+WHAT_IS_LEFT = "%d = constant 7 : 8xKIND; %q = divide %x, %d; %m = multiply %q, %d; %r = subtract %x, %m"
+REMAINDERS = {
+    kind: [
+        remainder(text.replace("KIND", kind), kind)
+        for text in ("%d = constant 7 : 8xKIND; %r = remainder %x, %d", WHAT_IS_LEFT)
+    ]
+    for kind in ("i32", "ui32")
+}
 EQUAL = {
+    "a remainder as what its quotient leaves": REMAINDERS["i32"],
+    "an unsigned one": REMAINDERS["ui32"],
+    "one by a number that is not known": [
+        remainder("%r = remainder %x, %y"),
+        remainder("%q = divide %x, %y; %m = multiply %q, %y; %r = subtract %x, %m"),
+    ],
+    "a product of integers that are 0 or 1": one_hot(1, 100),
     "a product of 0 and 1 that is added to zeros": of_chosen("0.0"),
     "a scatter as a product of 0 and 1": from_zero(),
     "tiles that cover it": (TANH, tiled(64, 16384, 16384)),
@@ -215,6 +246,15 @@ EQUAL = {
 }
 
 DIFFERENT = {
+    "a remainder of another quotient": (
+        REMAINDERS["i32"][0],
+        remainder(WHAT_IS_LEFT.replace("KIND", "i32").replace("multiply %q, %d", "multiply %q, %x")),
+    ),
+    "a remainder beside its quotient": (
+        remainder("%q = divide %x, %y; %m = remainder %x, %y; %r = add %q, %m"),
+        remainder("%q = divide %x, %y; %r = add %q, %x"),
+    ),
+    "a product of integers that are 0 or 2": one_hot(2, 100),
     "a product of 0 and 1 that is added to zeros with a sign": of_chosen("-0.0"),
     "a test for one infinity": infinities("is_pos_inf"),
     "a product of 0 and 1 into zeros that have a sign": from_zero(zero="-0.0"),
@@ -254,7 +294,7 @@ LONG = {"windows that are added one by one": pytest.mark.sweep}
 """It takes half a minute."""
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in EQUAL])
 def test_what_is_equal_is_derived(name):
     """Whatever the size."""
@@ -262,7 +302,7 @@ def test_what_is_equal_is_derived(name):
     assert found, found.reason
 
 
-@pytest.mark.few(15)
+@pytest.mark.few(16)
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_differs_is_not(name):
     """It stays open, with a reason."""

@@ -1,12 +1,15 @@
 """Sorts are derived to be what our rules write for them, and no sort whose order is open or another one is."""
 
 import re
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import pytest
 
 pytest.importorskip("z3")
+
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.verify.pull import derive
@@ -46,6 +49,41 @@ def test_a_sort_by_counting_is_derived_whatever_the_size():
 def test_another_order_is_not_derived(first, second):
     """Or one that is open."""
     assert not derive(first, second, seconds=5)
+
+
+def counted(x, *, among=64, before=jnp.less):
+    """Each element at the number of those before it, of which some are looked for."""
+    i = jnp.arange(64)
+    is_first, is_behind = before(x[None, :], x[:, None]), before(x[:, None], x[None, :])
+    rank = jnp.sum(is_first | (~is_behind & (i[None, :] < i[:, None])), axis=1, dtype=jnp.int32)
+    here = rank[None, :among] == i[:, None]
+    return x[jnp.sum(jnp.where(here, i[None, :among], 0), axis=1, dtype=jnp.int32)]
+
+
+def wrapping(a, b):
+    """Whether a - b is below 0 as the type holds it: no order, as 0 < 100 < -128 < 0."""
+    return a - b < 0
+
+
+def sorted_by(before):
+    """A stable sort of 64 numbers by a comparator of two."""
+    body = {
+        jnp.less: "%s = compare LT, %a, %b, SIGNED",
+        wrapping: "%d = subtract %a, %b; %s = compare LT, %d, 0, SIGNED",
+    }
+    sort = f"%r = sort(%x) <dimension = 0 : i64, is_stable = true> {{%a, %b: {body[before]}; return %s}}"
+    return module("%x: 64xi8", sort)
+
+
+@pytest.mark.parametrize(
+    ("how", "is_derived"),
+    [({}, True), ({"among": 63}, False), ({"before": wrapping}, False)],
+    ids=["all", "all but one", "a comparator that wraps"],
+)
+def test_what_is_counted_is_a_sort_by_an_order(how, is_derived):
+    """Where all ranks are looked for, and the comparator is transitive; else it is not, or another computation."""
+    text = jax.jit(partial(counted, **how)).lower(jnp.zeros(64, jnp.int8)).as_text()
+    assert bool(derive(sorted_by(how.get("before", jnp.less)), text, seconds=10)) == is_derived
 
 
 def test_floats_without_a_total_order_have_no_ranks():

@@ -276,6 +276,8 @@ class Engine:
         if name := subject.node.body_name:
             self.uncalled.add(name)
         for reader in subject.readers:
+            if self.tell_erased is not None:
+                self.tell_erased(reader)
             reader.raw.erase()
         self.uncalled |= erase(self._context.graph, subject.node, self.tell_erased)
 

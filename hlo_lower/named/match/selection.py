@@ -207,13 +207,8 @@ def _of_results(anchor: Term, sort: Term, axis: int) -> tuple[Term | None, Term 
     if anchor.op == "reverse":
         return (_first(anchor, axis), None) if len(results) == 1 else (None, None)
     firsts = [_first(sort.terms.of(result, sort.frame), axis) for result in results]
-    is_kept = len(results) == 2 and _is_stable(sort) and sorts_by_the_first(sort)
+    is_kept = len(results) == 2 and mlir.is_true(sort.node.raw, "is_stable") and sorts_by_the_first(sort)
     return firsts[0], firsts[1] if is_kept else None
-
-
-def _is_stable(sort: Term) -> bool:
-    attribute = sort.node.attribute("is_stable")
-    return attribute is not None and str(attribute) == "true"
 
 
 def _first(term: Term, axis: int) -> Term | None:

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter
@@ -263,10 +264,8 @@ def refuted(case: ProofCase, after: str, model: tuple[Array, ...] = ()) -> Refut
         drawn = tuple(_drawn(a, rng, is_special=number >= _DRAWS // 2) for a in arguments)
         kept = zip(model, drawn, strict=True) if model and number % 2 == 0 else ()
         inputs = tuple(a if a.dtype.kind in "biu" or number == 0 else b for a, b in kept) or drawn
-        reasons = {name: _difference(judge, case, after, inputs) for name, judge in _JUDGES.items()}
-        told = [name for name, reason in reasons.items() if reason]
-        if told:
-            return Refuted(case, after, inputs, reasons[told[0]], " and ".join(told))
+        if found := _differences(case, after, inputs):
+            return Refuted(case, after, inputs, next(iter(found.values())), " and ".join(found))
     return None
 
 
@@ -279,19 +278,22 @@ def _drawn(aval: Any, rng: np.random.Generator, *, is_special: bool) -> Array:
     return np.asarray(rng.choice(_SPECIAL, aval.shape) if is_special else rng.normal(size=aval.shape) * 10, dtype)
 
 
-def _difference(judge: Judge, case: ProofCase, after: str, inputs: tuple[Array, ...]) -> str:
-    """Where the second version first gives something else than a judge of the first; "" where it does not."""
+def _differences(case: ProofCase, after: str, inputs: tuple[Array, ...]) -> dict[str, str]:
+    """For each judge of the first version that the second one does not agree with, where they first differ."""
+    found: dict[str, str] = {}
     for how in _ROUNDINGS:
         if how == "unfused" and any(_scatters_into_a_scalar(text) for text in (case.text, after)):
             continue  # XLA's compiler ends the process on such a one without its simplifier
         try:
-            first, second = judge(case, inputs, how), _compiled(after, how).run(inputs)
+            second = _compiled(after, how).run(inputs)
         except CannotRunError:
             continue
-        for number, pair in enumerate(zip(first or (), second, strict=False)):
-            if first_difference([pair[0]], [pair[1]]) is not None:
-                return f"result {number}: {pair[0].tolist()} and {pair[1].tolist()}"
-    return ""
+        for name, judge in _JUDGES.items():
+            with suppress(CannotRunError):
+                for number, (a, b) in enumerate(zip(judge(case, inputs, how) or (), second, strict=False)):
+                    if first_difference([a], [b]) is not None:
+                        found.setdefault(name, f"result {number}: {a.tolist()} and {b.tolist()}")
+    return found
 
 
 @lru_cache(maxsize=8)

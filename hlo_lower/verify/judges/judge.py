@@ -417,8 +417,7 @@ class _Case:
     def _violates_claims(self, hits: Sequence[Hits]) -> bool:
         scatters = [op for op in self._region.first if op.name == names.SCATTER]
         return any(
-            hit.most > 1 and str(dict(op.attributes).get("unique_indices", "")) == "true"
-            for op, hit in zip(scatters, hits, strict=False)
+            hit.most > 1 and mlir.is_true(op.raw, "unique_indices") for op, hit in zip(scatters, hits, strict=False)
         )
 
     def _by_interpreter(self, run: Run, overhangs: bool | None) -> Iterator[tuple[str, list[Array]]]:

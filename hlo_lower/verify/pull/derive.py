@@ -99,7 +99,7 @@ def derive(
 
     Args:
       before, after: texts of two modules with a function @main of one signature, of static shapes.
-      seconds: for each of two attempts.
+      seconds: for each of `ATTEMPTS`.
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
@@ -117,8 +117,7 @@ def derive(
             chain, order = attempts.pop(0)
             if order == "finite first" and "dot_general" not in found.reason:
                 continue
-            how: dict[str, Any] = {"oob": oob, "chain": chain, "order": order, "trust_flags": trust_flags}
-            prover = Prover(programs, _law, seconds=seconds, **how)
+            prover = Prover(programs, _law, seconds=seconds, oob=oob, chain=chain, order=order, trust_flags=trust_flags)
             for place, ends in within.items():
                 prover.bound_argument(place, *ends)
             reason = _open(prover)

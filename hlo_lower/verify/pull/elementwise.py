@@ -15,7 +15,7 @@ from hlo_lower.verify.pull.terms import (
     IEEE,
     Term,
     applied,
-    chosen,
+    chosen_at,
     element_of,
     is_truth,
     literal,
@@ -116,10 +116,7 @@ def table(at: At, value: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]") ->
     if (as_bytes == as_bytes[0]).all():
         return literal(flat[0], element)
     if flat.size <= TABLED:
-        found = literal(flat[-1], element)
-        for k in range(flat.size - 2, -1, -1):
-            found = chosen(where == number(k), literal(flat[k], element), found)
-        return found
+        return chosen_at([literal(value, element) for value in flat], where)
     return _row(at, flat, where, element) or applied(
         f"table {element.name} {hashlib.sha256(as_bytes.tobytes()).hexdigest()}", [where], sort_of(element)
     )
@@ -150,10 +147,7 @@ def bitcast_convert(at: At) -> Pull:
     if first.bits > element.bits:
         whole, parts = (yield at.operand(0, at.place[:-1])), first.bits // element.bits
         pieces = [z3.Extract(element.bits * (k + 1) - 1, element.bits * k, whole) for k in range(parts)]
-        found = pieces[-1]
-        for k in range(parts - 2, -1, -1):
-            found = chosen(z3.simplify(at.place[-1] == number(k)), pieces[k], found)
-        return found
+        return chosen_at(pieces, at.place[-1])
     terms: list[Term] = []
     for k in range(shape[-1]):
         terms.append((yield at.operand(0, [*at.place, number(k)])))

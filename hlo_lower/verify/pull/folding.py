@@ -220,7 +220,10 @@ def combined(
 
 
 def _of_rank(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] | None:
-    """The one number below `total` for which a test may hold that asks for a rank, and whether it does."""
+    """Whether a test that asks for one rank holds of the element of that rank, and that element's number.
+
+    None of a test that does not ask `rank(which) == place` of all `total` elements that were ranked.
+    """
     parts = [part.children() for part in (test.children() if z3.is_and(test) else [test]) if z3.is_eq(part)]
     for rank, place in [pair for one, other in parts for pair in ((one, other), (other, one))]:
         size, own = at.prover.ranks.get(rank.decl().name(), (0, 0))
@@ -234,7 +237,7 @@ def _of_rank(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] |
 
 
 def of_rank(at: At, which: Term, rank: Term, place: Term, total: int) -> Term:
-    """The number whose rank is a place: there is one for each place below `total`."""
+    """The number of the element whose rank is a place: each place below `total` is the rank of one element."""
     last = greatest(at, which, z3.simplify(rank == place), total)
     at.prover.know(last, z3.Implies(z3.ULT(place, number(total)), last >= 0))
     return last
@@ -343,20 +346,23 @@ def dot_general(at: At) -> Pull:
             found.append(place)
         return found
 
-    if element.is_integer and not is_truth(element) and prod(sizes) <= 2 * at.prover.chain:
+    def multiplied(here: At, along: Sequence[Term]) -> Pull:
+        """The product of the two integers that meet at a place of the contracted dims."""
+        found: list[Term] = []
+        for k, place in enumerate(places(along)):
+            found.append(here.numbers.convert((yield here.operand(k, place)), types[k][1], element))
+        return _product(*found)
+
+    is_exact_sum = element.is_integer and not is_truth(element)
+    if is_exact_sum and prod(sizes) <= 2 * at.prover.chain:
         total = number(0, element.bits)
         for along in product(*map(range, sizes)):
-            terms: list[Term] = []
-            for k, place in enumerate(places(list(map(number, along)))):
-                terms.append(at.numbers.convert((yield at.operand(k, place)), types[k][1], element))
-            total = total + _product(*terms)
+            total = total + (yield from multiplied(at, list(map(number, along))))
         return total
     deep, terms = at.deeper(), list[Term]()
     along, bound = deep.bound_place("k", sizes)
-    if element.is_integer and not is_truth(element) and at.prover.any_order:
-        for k, place in enumerate(places(along)):
-            terms.append(at.numbers.convert((yield deep.operand(k, place)), types[k][1], element))
-        return combined(deep, "add", _product(*terms), bound, sizes)
+    if is_exact_sum and at.prover.any_order:
+        return combined(deep, "add", (yield from multiplied(deep, along)), bound, sizes)
     names: list[str] = []
     for k, place in enumerate(places(along)):
         term, its = (yield deep.operand(k, place)), types[k][1]
@@ -486,7 +492,7 @@ def scatter(at: At) -> Pull:
         return [here.prover.chosen(here, test, c, a) for a, c in zip(so_far, made, strict=True)]
 
     is_promised = at.prover.trust_flags and at.frame.side == 0 and at.frame.body is None and free
-    if is_promised and str(op.raw.attributes["unique_indices"]) == "true":
+    if is_promised and mlir.is_true(op.raw, "unique_indices"):
         at.use("promise")
         if prod(steps) > at.prover.chain:
             deep = at.deeper()

@@ -76,8 +76,8 @@ _LAWS = (
     Law(
         "ranks",
         "folds",
-        "a stable sort by an order gives at k the element that k others come before; a sum over all elements of what "
-        "stands at rank k alone is that",
+        "a stable sort by an order puts at k the element before which k others come; a sum over all elements in which "
+        "only the element of rank k counts is what that one gives",
     ),
     Law("promise", "folds", "where flags are trusted, an element is written once at most if `unique_indices` says so"),
     Law("written out", "folds", "a loop of few rounds is its rounds, each where the condition held so far"),

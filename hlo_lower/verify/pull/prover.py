@@ -26,7 +26,9 @@ from hlo_lower.verify.pull.terms import (
     applied,
     chosen,
     element_of,
+    is_application,
     number,
+    parts_of,
     remainders_in,
     sort_of,
     symbols_of,
@@ -232,7 +234,7 @@ class Prover:
       trust_flags: whether `unique_indices` of the first module's scatters holds.
 
     Attributes:
-      ranks: symbols of ranks: of how many elements, and which argument is the element's number.
+      ranks: for each symbol of ranks how many elements it ranks, and which of its arguments is the element's number.
       assumptions: what is promised of the arguments.
       has_long_sort: whether a sort was met that is too long to be written out.
       has_closed: whether a loop or a sort was taken as a function of its operands.
@@ -417,15 +419,16 @@ class Prover:
 
     def _asked(self, goal: Term, seconds: float) -> bool | None:
         solver = z3.Solver()
-        solver.add(goal, *self.assumptions, *remainders_in([goal]))
+        solver.add(goal, *self.assumptions)
         pending, told, greatest = [goal, *self.assumptions], set[int](), list[tuple[Term, Greatest]]()
         self.model, until = None, monotonic() + seconds
         places: list[tuple[Term, int]] = []
-        for _ in range(FACT_ROUNDS):
-            applications = [term for term in applications_in(pending) if term.get_id() not in told]
+        for number_ in range(FACT_ROUNDS):
+            parts = parts_of(pending)
+            applications = [term for term in parts if is_application(term) and term.get_id() not in told]
             sized = ((term, self.positions.sizes.get(term.decl().name())) for term in applications)
             places += [(term, size) for term, size in sized if size]
-            pending, before = list[Term](), len(greatest)
+            pending, before = [] if number_ else remainders_in(parts), len(greatest)
             for term in applications:
                 told.add(term.get_id())
                 self._kept.append(term)

@@ -16,7 +16,11 @@ INSTALL = "pip install z3-solver"
 
 
 class _Lazy:
-    """The module z3, as attributes."""
+    """The module z3, as attributes.
+
+    A term that is part of a cycle is freed by Python's collector, in whatever thread that runs. z3 is told so: else the
+    process ends with SIGSEGV where another thread frees a term while z3 works.
+    """
 
     def __getattr__(self, name: str) -> Any:
         """Something of z3.
@@ -25,7 +29,9 @@ class _Lazy:
           InputError: z3 is not installed.
         """
         require()
-        found = getattr(import_module("z3"), name)
+        module: Any = import_module("z3")
+        module.Z3_enable_concurrent_dec_ref(module.main_ctx().ref())
+        found = getattr(module, name)
         setattr(self, name, found)
         return found
 
@@ -39,14 +45,9 @@ _ONE_AT_A_TIME = Lock()
 
 @contextmanager
 def alone() -> Generator[None]:
-    """Keep other threads out of z3, but for one thing, which they cannot help.
-
-    A term that is part of a cycle is freed by Python's collector, in whatever thread that runs. z3 has to be told: else
-    the process ends with SIGSEGV where another thread frees a term while z3 solves.
-    """
+    """Keep other threads out of z3, but for freeing terms, which they cannot help."""
     require()
     with _ONE_AT_A_TIME:
-        z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
         yield
 
 

@@ -17,7 +17,7 @@ from hlo_lower.verify.pull.congruence import same_function, scalars
 from hlo_lower.verify.pull.folding import Terms, combined, of_rank
 from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Place, Term, chosen, element_of, number
+from hlo_lower.verify.pull.terms import Place, Term, chosen, chosen_at, element_of, number
 
 MOST_WRITTEN_OUT = 8
 """Elements of a row up to which a sort is written out: it takes the square of so many comparisons."""
@@ -45,9 +45,9 @@ class Rows:
 
 
 def sort(at: At) -> Pull:
-    """The row that p[dimension] rows stand before: by ranks, written out if few, else a function of all rows."""
-    shape, attributes = at.operand_type(0)[0], at.op.raw.attributes
-    dim = mlir.integer_of(attributes["dimension"]) % len(shape)
+    """result[p] is of the row before which p[dimension] rows come; where that is not known, a function of all rows."""
+    shape = at.operand_type(0)[0]
+    dim = mlir.integer_of(at.op.raw.attributes["dimension"]) % len(shape)
 
     def row(here: At, position: Term) -> Terms:
         found: Row = []
@@ -59,12 +59,11 @@ def sort(at: At) -> Pull:
         given = [term for pair in zip(first, second, strict=True) for term in pair]
         return z3.simplify((yield from scalars(here, at.op.bodies[0], given))[0])
 
-    is_stable = "is_stable" in attributes and str(attributes["is_stable"]) == "true"
-    return (yield from _sorted(at, Rows(dim, shape[dim], row, before, is_stable)))
+    return (yield from _sorted(at, Rows(dim, shape[dim], row, before, mlir.is_true(at.op.raw, "is_stable"))))
 
 
 def top_k(at: At) -> Pull:
-    """The row of a stable sort of values, greatest first, floats in their total order, with their positions."""
+    """result[p] is of the row that a stable sort, greatest first, puts at p; floats have their total order."""
     (shape, element), index = at.operand_type(0), at.type(at.op.results[1])[1]
     dim = len(shape) - 1
 
@@ -143,14 +142,6 @@ def _check_order(at: At, rows: Rows) -> Generator[Ask, Term, None]:
         laws.append(z3.Or(places[0] == places[1], forth, back, alike))
     if not at.prover.same([(z3.And(laws), z3.BoolVal(True))]):
         raise Beyond("a comparator that is no order, or leaves one open")
-
-
-def chosen_at(terms: list[Term], which: Term) -> Term:
-    """The term of a number among some."""
-    found = terms[-1]
-    for k in reversed(range(len(terms) - 1)):
-        found = chosen(z3.simplify(which == number(k)), terms[k], found)
-    return found
 
 
 def _written_out(at: At, given: Rows) -> Terms:

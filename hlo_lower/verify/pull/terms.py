@@ -98,6 +98,14 @@ def chosen(test: Term, yes: Term, no: Term) -> Term:
     return no if z3.is_false(test) else z3.If(test, yes, no)
 
 
+def chosen_at(terms: Sequence[Term], which: Term) -> Term:
+    """The term that stands at a position; the last one at any that is too large."""
+    found = terms[-1]
+    for k in range(len(terms) - 2, -1, -1):
+        found = chosen(z3.simplify(which == number(k)), terms[k], found)
+    return found
+
+
 MOST_PARTS = 100_000
 """Parts of terms that are walked through; it takes a second."""
 
@@ -122,18 +130,22 @@ def parts_of(terms: Iterable[Term]) -> list[Term]:
 
 def applications_in(terms: Iterable[Term]) -> list[Term]:
     """The applications of function symbols within some terms, and the constants, each once."""
-    return [term for term in parts_of(terms) if term.decl().kind() == z3.Z3_OP_UNINTERPRETED]
+    return [term for term in parts_of(terms) if is_application(term)]
 
 
-def remainders_in(terms: Iterable[Term]) -> list[Term]:
-    """That x rem y = x - (x / y) * y, of those remainders within some terms of which the quotient is there, too."""
+def is_application(term: Term) -> bool:
+    """Whether a term is a function symbol applied, or a constant symbol."""
+    return term.decl().kind() == z3.Z3_OP_UNINTERPRETED
+
+
+def remainders_in(parts: Sequence[Term]) -> list[Term]:
+    """That x rem y = x - (x / y) * y, for each remainder among some terms whose quotient is among them, too."""
     quotient_of = {
         z3.Z3_OP_BSREM: z3.Z3_OP_BSDIV,
         z3.Z3_OP_BUREM: z3.Z3_OP_BUDIV,
         z3.Z3_OP_BSREM_I: z3.Z3_OP_BSDIV_I,
         z3.Z3_OP_BUREM_I: z3.Z3_OP_BUDIV_I,
     }
-    parts = parts_of(terms)
     quotients = {
         (term.decl().kind(), *(child.get_id() for child in term.children())): term
         for term in parts

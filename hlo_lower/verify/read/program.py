@@ -358,8 +358,7 @@ class Program:
         if raw.name in _EFFECTS or (not len(raw.results) and raw.name not in TERMINATORS):
             return True
         if raw.name == CUSTOM_CALL:
-            attributes = raw.attributes
-            return "has_side_effect" in attributes and str(attributes["has_side_effect"]) == "true"
+            return mlir.is_true(raw, "has_side_effect")
         if raw.name in CALLS:  # one that is not inlined: what it does is not known
             return True
         return any("token" in str(result.type) for result in raw.results)
