@@ -35,7 +35,7 @@ other.join()
 
 
 def test_another_thread_may_free_a_term():
-    """Cycles of terms are collected in one thread while another solves; with a z3 that is not told, this is a SIGSEGV."""
+    """Cycles of terms are collected in one thread while another solves: a z3 that is not told ends with SIGSEGV."""
     assert subprocess.run([sys.executable, "-c", SCRIPT], check=False).returncode == 0
 
 
