@@ -39,7 +39,7 @@ from hlo_lower.base.memory import shown_bytes
 from hlo_lower.tile.entry import tile
 from hlo_lower.tile.find.measure import known, measured
 from hlo_lower.tile.plan_search import SearchLimits
-from hlo_lower.verify.parts import are_equal_by_parts
+from hlo_lower.verify.pull import derive
 from hlo_lower.verify.run import exported_from_module
 
 _ONLY = flags.DEFINE_list("only", [], "Workloads; by default all.")
@@ -107,7 +107,7 @@ def measure_export(name: str, share: int) -> dict[str, Any]:
     entry: dict[str, Any] = {"workload": f"{name}, 1/{share}", "share": share, **found.to_json()}
     entry["tiling_seconds"] = round(time.perf_counter() - start, 1)
     start = time.perf_counter()
-    entry["shown_equal"] = are_equal_by_parts(text, found.text, reassociated=True)
+    entry["shown_equal"] = bool(derive(text, found.text, seconds=30, reassociated=True))
     entry["shown_seconds"] = round(time.perf_counter() - start, 1)
     if EXPORTS[name].runs and _RUN.value and found.is_changed:
         timed(entry, text, found.text)

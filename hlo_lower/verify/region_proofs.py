@@ -1,6 +1,6 @@
 """Regions that are derived to be equal, without a run: as they stand, or with producers of their inputs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.effort import PROVE_SECONDS
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
-from hlo_lower.verify.pull import Derivation, derive
+from hlo_lower.verify.pull import NOTHING, Derivation, derive
 from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Program
@@ -118,11 +118,28 @@ class RegionProofs:
         if key not in self._known:
             first, second, within = key
             seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self._is_hurried else SECONDS
-            how: dict[str, Any] = {"oob": self.terms.oob, "trust_flags": self.terms.trust_flags}
-            found = derive(first, second, within=dict(within), seconds=seconds, **how)
-            self._known[key] = found
+            found = self._known[key] = self.derivation_of(first, second, dict(within), seconds)
             self._vain += 0.0 if found else found.seconds
         return self._known[key]
+
+    def derivation_of(
+        self,
+        first: str,
+        second: str,
+        within: Mapping[int, tuple[int, int]] = NOTHING,
+        seconds: float = PROVE_SECONDS,
+    ) -> Derivation:
+        """Whether two modules are equal, as these terms take it, where integers lie within some numbers."""
+        terms = self.terms
+        return derive(
+            first,
+            second,
+            seconds=seconds,
+            oob=terms.oob,
+            within=within,
+            trust_flags=terms.trust_flags,
+            reassociated=terms.reassociated,
+        )
 
     def _key(self, region: Region) -> _Key | None:
         """Both pieces, and the ends of the integers that they are given, where they are known; None without pieces."""

@@ -35,7 +35,6 @@ from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, unshown_in
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
-from hlo_lower.verify.parts import are_equal_by_parts
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
 from hlo_lower.verify.region_proofs import RegionProofs
@@ -72,12 +71,6 @@ CUT_BYTES = 1 << 28
 
 SAME_TEXT = ("their text",)
 """Who judges pieces that are the same operations on the same inputs."""
-
-THEIR_PARTS = ("their parts",)
-"""Who judges pieces of which the second one is shown to compute the first one part by part."""
-
-SHOWN = (SAME_TEXT, THEIR_PARTS)
-"""Those who judge without a run."""
 
 SHORT = 32
 """Elements of an input up to which it is shown whole."""
@@ -145,7 +138,7 @@ class RegionVerdict:
         """What the verdict rests on: "derived" holds for all inputs, "tested" for the inputs that were driven."""
         if self.status != "equal":
             return self.status
-        return "derived" if self.how == "derived" or self.judges in SHOWN else "tested"
+        return "derived" if self.how == "derived" or self.judges == SAME_TEXT else "tested"
 
     def __repr__(self) -> str:
         what = (
@@ -204,7 +197,6 @@ class RegionJudge:
         self._terms, self._interpreter = terms, interpreter
         self._differs, self._tell = differs, tell
         self._judged: dict[_Key, Judgement] = {}
-        self._shown: dict[tuple[str, str], bool] = {}
         self._unshown: dict[Region, Unshown] = {}
         self._apart: dict[str, set[tuple[ValueId, ValueId]]] = {}
         self._written_out = frozenset[int](), frozenset[int]()
@@ -228,14 +220,13 @@ class RegionJudge:
             regions = regions_of(pairs)
             self.pairs, self.promised = pairs, []
             if number == 0:
-                shown = self._shown_whole(name, regions)
-                if shown:
-                    return shown
                 if regions:
                     self._interpreter.start()
                 if any(may_not_end(*side) for region in regions for side in region.sides):
                     start_child()
                 left = self._left(name, regions)
+                if left and (whole := self._derived_whole(name, regions, left)) is not None:
+                    return [whole]
                 while left and (other := self._without_loops(name, left)) is not None:
                     regions, left = other
                 forced = {x: y for region in left for x, y in self._same_values(region)}
@@ -430,7 +421,7 @@ class RegionJudge:
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
         if less := self._unshown_in(wide).less:
             return replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
-        if judged.judges in SHOWN:
+        if judged.judges == SAME_TEXT:
             return found
         if not is_aimed or (wide is not narrow and not _moved(narrow, wide, judged)):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
@@ -505,8 +496,6 @@ class RegionJudge:
         key = self._key(region, pieces)
         if not seen and (key[0] == key[1] or self._unshown_in(region).is_all):
             return Judgement(judges=SAME_TEXT)
-        if key not in self._judged and self._is_shown(region, pieces):
-            self._judged[key] = Judgement(judges=THEIR_PARTS)
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
             more = self._proofs.runs_of_models(region, sought)
@@ -526,31 +515,27 @@ class RegionJudge:
         may_be = not self._terms.is_strict and any(op.name in WRITING for op in region.second)
         return may_be and RUNS_OF_SMALL * max(work_of(*side) for side in region.sides) > VALUES
 
-    def _is_shown(self, region: Region, pieces: Pieces | CannotRunError) -> bool:
-        """Whether large pieces are shown to be equal part by part."""
-        if isinstance(pieces, CannotRunError) or not self._is_large(region):
-            return False
-        key = pieces.first, pieces.second
-        if key not in self._shown:
-            self._shown[key] = are_equal_by_parts(*key, reassociated=self._terms.reassociated)
-        return self._shown[key]
-
-    def _shown_whole(self, name: str, regions: Sequence[Region]) -> list[RegionVerdict]:
-        """The verdict on all regions of a function together, if one is large and the whole function is shown to be
-        equal part by part: what is assumed between regions need not hold then."""
-        large = [region for region in regions if self._is_large(region)]
-        if all(self._is_shown(region, self.pieces(region)) for region in large):
-            return []
+    def _derived_whole(self, name: str, regions: Sequence[Region], left: Sequence[Region]) -> RegionVerdict | None:
+        """The verdict on all regions of @main together, if few runs could be made of one that is left and the whole
+        function is derived: what is assumed between regions need not hold then."""
+        if name != "main" or not any(map(self._is_large, left)):
+            return None
         if any(self._unshown_in(region).less or self._unshown_in(region).promised for region in regions):
-            return []
-        texts = [mlir.print_module(program.raw) for program in (self._first, self._second)]
-        if not are_equal_by_parts(*texts, reassociated=self._terms.reassociated, name=name):
-            return []
-        found = [self._verdict(name, r, r, Judgement(judges=THEIR_PARTS)) for r in regions]
-        first = tuple(dict.fromkeys(place for one in found for place in one.first))
-        second = tuple(dict.fromkeys(place for one in found for place in one.second))
-        scatters = tuple(sorted({number for one in found for number in one.scatters}))
-        return [replace(found[0], where=name, first=first, second=second, scatters=scatters)]
+            return None
+        first, second = (mlir.print_module(program.raw) for program in (self._first, self._second))
+        derivation = self._proofs.derivation_of(first, second)
+        if not derivation:
+            return None
+        found = [self._verdict(name, region, region, Judgement()) for region in regions]
+        return replace(
+            found[0],
+            where=name,
+            how="derived",
+            laws=derivation.laws,
+            first=tuple(dict.fromkeys(place for one in found for place in one.first)),
+            second=tuple(dict.fromkeys(place for one in found for place in one.second)),
+            scatters=tuple(sorted({number for one in found for number in one.scatters})),
+        )
 
     def _doubt(self, region: Region, judged: Judgement) -> None:
         """Note the inputs for which the solver has the pieces differ, though no run shows it."""
@@ -629,7 +614,7 @@ class RegionJudge:
         types = {self._first.types[x] for x in anchors}
         others = [r for op in region.second if op.inputs for r in op.results if self._second.types[r] in types]
         pieces = self.pieces(region) if others else None
-        if not others or pieces is None or self._is_shown(region, pieces):
+        if not others or pieces is None:
             return []
         try:
             pair = region.pair

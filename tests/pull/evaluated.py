@@ -39,10 +39,7 @@ class Evaluated:
 
     def __init__(self, prover, arguments):
         self.arguments = arguments
-        self.occurrences = {}
-        for (kind, _, _), met in prover._met.items():
-            for one in met:
-                self.occurrences[one.result.decl().name().split(":")[0]] = (kind, one)
+        self.occurrences = prover.made
         self.sizes = prover.positions.sizes
 
     def __call__(self, term, env):
@@ -72,7 +69,7 @@ class Evaluated:
             value = array[at] if is_inside else array.dtype.type(0)
             return z3.BoolVal(bool(value)) if array.dtype == bool else z3.BitVecVal(bits_of(value, t.size()), t.size())
         if name in self.occurrences:
-            return self.folded(*self.occurrences[name], t, args, env)
+            return self.folded(self.occurrences[name], t, args, env)
         return self.function(name, t, args)
 
     def function(self, name, t, args):
@@ -95,9 +92,10 @@ class Evaluated:
                 value = FUNCTIONS[op](*values).astype(source.dtype)
         return z3.BitVecVal(bits_of(value, t.size()), t.size())
 
-    def folded(self, kind, one, t, args, env):
+    def folded(self, one, t, args, env):
         """A fold, step by step in row-major order."""
-        env = {**env, **{c.decl().name(): a for c, a in zip(one.result.children(), args, strict=True)}}
+        env = {**env, **{c.decl().name(): a for c, a in zip(one.parameters, args, strict=True)}}
+        kind = one.kind
         if kind[0] in ("sign of a zero", "positive sum"):  # any will do
             return z3.BoolVal(False) if kind[0] == "sign of a zero" else z3.BitVecVal(bits_of(np.float32(2), 32), 32)
         places = [b.decl().name() for b in one.bound if b.decl().name() in self.sizes]
@@ -119,7 +117,7 @@ class Evaluated:
                 so_far = self.combined(single, kind[2], so_far, self(one.terms[0], here))
             return so_far
         if kind[0] == "dot_general":
-            total, made = 0, element_type(kind[4]).dtype
+            total, made = 0, element_type(kind[-1]).dtype
             types = [element_type(name).dtype for name in kind[1]]
             for here in rows:
                 a, b = (number_of(self(x, here), its) for x, its in zip(one.terms, types, strict=True))

@@ -12,7 +12,7 @@ where what they combine is the same.
 and `congruence` the laws, `prover` the evaluation and its questions to z3, `laws` their names.
 """
 
-from hlo_lower.verify.pull.derive import Derivation, derive
+from hlo_lower.verify.pull.derive import NOTHING, Derivation, derive
 from hlo_lower.verify.pull.laws import LAWS, Law
 
-__all__ = ["LAWS", "Derivation", "Law", "derive"]
+__all__ = ["LAWS", "NOTHING", "Derivation", "Law", "derive"]

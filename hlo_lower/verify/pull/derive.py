@@ -94,6 +94,7 @@ def derive(
     oob: Literal["xla", "spec"] = "xla",
     within: Mapping[int, tuple[int, int]] = NOTHING,
     trust_flags: bool = False,
+    reassociated: bool = False,
 ) -> Derivation:
     """Derive that two modules compute the same for all arguments.
 
@@ -103,6 +104,7 @@ def derive(
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
+      reassociated: whether sums of floats may be in any order: what is rounded otherwise is equal, too.
     """
     start = perf_counter()
     with alone():
@@ -112,12 +114,21 @@ def derive(
         except TooLargeError as error:
             return Derivation("open", reason=str(error))
         found = Derivation("open")
-        attempts = list(ATTEMPTS)
+        attempts = sorted(ATTEMPTS, key=lambda attempt: attempt[1] != "any") if reassociated else list(ATTEMPTS)
         while attempts:
             chain, order = attempts.pop(0)
             if order == "finite first" and "dot_general" not in found.reason:
                 continue
-            prover = Prover(programs, _law, seconds=seconds, oob=oob, chain=chain, order=order, trust_flags=trust_flags)
+            prover = Prover(
+                programs,
+                _law,
+                seconds=seconds,
+                oob=oob,
+                chain=chain,
+                order=order,
+                trust_flags=trust_flags,
+                reassociated=reassociated and order == "any",
+            )
             for place, ends in within.items():
                 prover.bound_argument(place, *ends)
             reason = _open(prover)
@@ -167,6 +178,8 @@ def _open(prover: Prover) -> str:
                 return "the solver takes too long"
             if not found:
                 return prover.told_apart(terms)
+        if not loops.all_end(prover):
+            return "a loop that may not end"
     except Beyond as reason:
         return str(reason)
     except (z3.Z3Exception, RecursionError) as error:

@@ -60,6 +60,7 @@ class Arithmetic:
     Attributes:
       adds_known: whether x + 0 is written as x, and as 0 where x is -0, and x + inf as inf, and as NaN where x is -inf
         or NaN; else they stay sums.
+      reassociated: whether x + 0 is written as x, whatever the sign of a zero becomes.
     """
 
     def __init__(self, use: Callable[[str], None], know: Callable[[Term, Term], None]) -> None:
@@ -69,7 +70,7 @@ class Arithmetic:
         self._absolute: dict[int, tuple[Term, Term]] = {}
         self._inside: dict[tuple[str | int, ...], tuple[Term, list[Term]]] = {}
         self._among: dict[int, tuple[Term, bool]] = {}
-        self.adds_known = False
+        self.adds_known = self.reassociated = False
 
     # --- any op on elements ---
 
@@ -162,7 +163,7 @@ class Arithmetic:
             if found is not None:
                 return found
         if name in COMMUTING:
-            args = sorted(args, key=lambda term: term.get_id())
+            args = sorted(args, key=lambda term: (z3.is_bv_value(term), term.decl().name(), term.get_id()))
         return self.symbol(name, args, element)
 
     def _folded(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
@@ -227,8 +228,12 @@ class Arithmetic:
             return None
         for term, other in ((args[1], args[0]), (args[0], args[1]))[: 1 if name == "divide" else 2]:
             value = value_of(term, element)
-            if value is not None and value == neutral and np.signbit(value) == np.signbit(neutral):
-                self._use("neutral")
+            if value is not None and np.isnan(value) and name in ("maximum", "minimum"):
+                self._use("NaN of an extreme")
+                return literal(np.nan, element)
+            is_any_zero = name == "add" and self.reassociated
+            if value is not None and value == neutral and (is_any_zero or np.signbit(value) == np.signbit(neutral)):
+                self._use("neutral" if np.signbit(value) == np.signbit(neutral) else "reassociated")
                 return other
             if name == "add" and self.adds_known and value == 0:
                 self._use("neutral")

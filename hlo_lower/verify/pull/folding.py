@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from itertools import combinations, product
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
 from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilated
-from hlo_lower.verify.pull.prover import Ask, At, Pull
+from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
+from hlo_lower.verify.pull.sums import Made
 from hlo_lower.verify.pull.terms import (
     IEEE,
     POSITION,
@@ -139,7 +140,8 @@ def _folded(at: At, sizes: Sequence[int], elements: Callable[[At, Sequence[Term]
     if (single, element.name) == ("maximum", "i32") and at.prover.same([(terms[0] < first[0], z3.BoolVal(False))]):
         first = [lowest()]
         found = at.prover.occurrence(at, key, [*terms, *first], bound, sort_of(element))
-        _know_if_greatest(at, found, terms[0], bound, total)
+        if len(bound) == 1:
+            at.prover.know_greatest(found, total, lambda test, which: _candidates(at, test, which, total))
         return found
     variables, steps = ([], []) if single else (yield from body_on_variables(deep, body, "fold"))
     return at.prover.occurrence(at, key, [*terms, *first, *steps], [*bound, *variables], sort_of(element))
@@ -185,7 +187,8 @@ def combined(
     unit, total, term = neutral(single, element), prod(sizes), z3.simplify(term)
     assert unit is not None
     at.use("fold")
-    if total <= 2 * at.prover.chain:
+    is_cut = at.prover.reassociated and element.is_float
+    if total <= (1 if is_cut else 2 * at.prover.chain):
         found = unit
         for along in product(*(range(n) for n in sizes if n != 1)):
             here = z3.simplify(z3.substitute(term, *zip(bound, map(number, along), strict=True)))
@@ -210,13 +213,42 @@ def combined(
         if yes.eq(unit):
             test, yes, no = z3.simplify(z3.Not(test)), no, yes
     counts = single == "add" and element.is_integer and z3.is_bv_value(yes)
+    is_free = not counts and _is_free(at, single, element)
+    if is_free and (not no.eq(unit) or z3.is_true(test)):
+        return in_any_order(at, key[:3], [term], bound, sizes, element)
     if not no.eq(unit) or z3.is_true(test) or counts:
-        return at.prover.occurrence(at, key, [term], bound, sort_of(element))
+        return at.prover.occurrence(at, key, [term], bound, sort_of(element), of_variables=counts)
     if (one := _of_rank(at, bound[0], test, total)) is not None:
         its_test, last = one
         return z3.simplify(chosen(its_test, z3.substitute(yes, (bound[0], last)), unit))
+    if is_free:
+        return in_any_order(at, key[:3], [term], bound, sizes, element)
     found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
     return chosen(_exists(at, bound[0], test, total), found, unit)
+
+
+def in_any_order(
+    at: At,
+    kind: tuple[Any, ...],
+    terms: Sequence[Term],
+    bound: Sequence[Term],
+    sizes: Sequence[int],
+    element: ElementType,
+) -> Term:
+    """A fold whose order does not matter, nor into which parts it is cut."""
+    if len(terms) == 1 and z3.is_app_of(terms[0], z3.Z3_OP_ITE) and kind[0] == "combined":
+        test, yes, no = terms[0].children()
+        unit = neutral(kind[1], element)
+        if not any(_holds(test, variable) for variable in bound):
+            sides = [
+                term if term.eq(unit) else in_any_order(at, kind, [term], bound, sizes, element) for term in (yes, no)
+            ]
+            return z3.simplify(chosen(test, *sides))
+    if element.is_float and kind[1] not in ("maximum", "minimum"):
+        at.use("reassociated")
+    at.use("nested folds")
+    kept = tuple(size for size in sizes if size != 1)
+    return at.prover.fold(at, Made(kind, tuple(terms), tuple(bound), kept), sort_of(element))
 
 
 def _of_rank(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] | None:
@@ -238,7 +270,7 @@ def _of_rank(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] |
 
 def of_rank(at: At, which: Term, rank: Term, place: Term, total: int) -> Term:
     """The number of the element whose rank is a place: each place below `total` is the rank of one element."""
-    last = greatest(at, which, z3.simplify(rank == place), total)
+    last, _ = greatest(at, which, z3.simplify(rank == place), total)
     at.prover.know(last, z3.Implies(z3.ULT(place, number(total)), last >= 0))
     return last
 
@@ -300,7 +332,8 @@ def _chosen_sum(at: At, terms: Sequence[Term], bound: Sequence[Term], total: int
         test = z3.simplify(which == one)
         if holds(z3.Or(other == one, other == zero)):
             some = _exists(at, bound[0], z3.simplify(z3.And(test, other == one)), total)
-            found = at.prover.occurrence(at, ("positive sum", element.name, total), [which, other], bound, other.sort())
+            key = ("positive sum", element.name, total)
+            found = at.prover.occurrence(at, key, [which, other], bound, other.sort(), of_variables=True)
             at.prover.know(found, z3.And(found > 0, z3.Not(is_nan(found, element))))
             return chosen(some, found, zero)
         given = chosen(test, other, literal(-0.0, element))
@@ -312,16 +345,42 @@ def _exists(at: At, which: Term, test: Term, total: int) -> Term:
     """Whether a test holds for one number below `total`."""
     if z3.is_true(test) or z3.is_false(test):
         return test
-    return z3.simplify(greatest(at, which, test, total) >= 0)
+    return greatest(at, which, test, total)[1]
 
 
-def greatest(at: At, which: Term, test: Term, total: int) -> Term:
-    """The greatest number below `total` for which a test holds, -1 where there is none."""
+FEW_STEPS = 1024
+"""Numbers that are tried one by one."""
+
+
+def greatest(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term]:
+    """The greatest number below `total` for which a test holds, -1 where there is none; whether there is one.
+
+    Of a test of positions alone it is a number that can be named, if the test holds of no other one.
+    """
+    constants, functions = symbols_of([test])
+    others = constants.keys() - {which.decl().name()}
+    if not functions and all(name in at.positions.sizes for name in others):
+        if not others and total <= FEW_STEPS:
+            steps = (k for k in reversed(range(total)) if z3.is_true(_written(test, which, number(k))))
+            last = next(steps, -1)
+            return number(last), z3.BoolVal(last >= 0)
+        for step in _candidates(at, test, which, total):
+            is_no_other = z3.Implies(z3.And(test, z3.ULT(which, number(total))), which == step)
+            if at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS):
+                holds = _written(test, which, step)
+                is_always = at.prover.same([(holds, z3.BoolVal(True))], SOON_SECONDS)
+                return (step, z3.BoolVal(True)) if is_always else (z3.simplify(chosen(holds, step, number(-1))), holds)
     told = z3.simplify(z3.If(test, which, number(-1)))
+    if z3.is_bv_value(told):
+        return told, z3.BoolVal(False)
     key = ("reduce", "maximum", "i32", 0, (total,))
     last = at.prover.occurrence(at, key, [told, lowest()], [which], sort_of(element_of("i32")))
-    at.prover.know_greatest(last, which, test, total, _candidates(test, which, total))
-    return last
+    at.prover.know_greatest(last, total, lambda its, step: _candidates(at, its, step, total))
+    return last, z3.simplify(last >= 0)
+
+
+def _written(term: Term, variable: Term, value: Term) -> Term:
+    return z3.simplify(z3.substitute(term, (variable, value)))
 
 
 def dot_general(at: At) -> Pull:
@@ -390,7 +449,10 @@ def dot_general(at: At) -> Pull:
         terms.sort(key=lambda term: sorted(_held(term)))
     wide = F32 if element.name in HALF_FLOATS else element
     key = ("dot_general", tuple(sorted(names)), tuple(n for n in sizes if n != 1), str(sorted(told.items())), wide.name)
-    found = at.prover.occurrence(at, key, terms, bound, sort_of(wide))
+    if at.prover.reassociated:
+        found = in_any_order(deep, (*key[:2], key[3], wide.name), terms, bound, sizes, wide)
+    else:
+        found = at.prover.occurrence(at, key, terms, bound, sort_of(wide))
     return at.numbers.narrow(found, element) if wide is not element else found
 
 
@@ -498,10 +560,10 @@ def scatter(at: At) -> Pull:
             deep = at.deeper()
             [which], _ = deep.bound_place("k", [prod(steps)])
             test, *new = yield from window(deep, deep.positions.split(which, steps))
-            last = greatest(deep, which, test, prod(steps))
+            last, is_there = greatest(deep, which, test, prod(steps))
             new = [z3.substitute(term, (which, last)) for term in new]
             made = yield from scalars(at, body, [*begin, *new])
-            return chosen(z3.simplify(last >= 0), made[at.result], begin[at.result])
+            return chosen(is_there, made[at.result], begin[at.result])
         found = yield from fold(at, prod(steps), begin, step)
         at.prover.assumptions += [z3.Not(z3.And(pair)) for pair in combinations(tests, 2)]
         return found[at.result]
@@ -512,9 +574,48 @@ def scatter(at: At) -> Pull:
 # --- folds ---
 
 
-def fold(at: At, total: int, first: list[Term], step: Step) -> Terms:
+def _is_free(at: At, single: str, element: ElementType) -> bool:
+    """Whether it does not matter in which order, nor in which parts, elements are combined by an op."""
+    is_exact = (element.is_integer and not is_truth(element)) or single in ("maximum", "minimum")
+    return (is_exact or at.prover.reassociated) and at.prover.any_order and neutral(single, element) is not None
+
+
+def _added(at: At, single: str, so_far: Term, after: Term, element: ElementType) -> Term | None:
+    """What a step combines with what is made so far; None of a step that does something else."""
+    if not _holds(after, so_far):
+        return None
+    if after.eq(so_far):
+        return neutral(single, element)
+    if z3.is_app_of(after, z3.Z3_OP_ITE) and not _holds(after.arg(0), so_far):
+        sides = [_added(at, single, so_far, after.arg(k), element) for k in (1, 2)]
+        return None if None in sides else z3.simplify(chosen(after.arg(0), *sides))
+    if element.is_float:
+        if after.decl().name().split(":")[0] != f"{single} {element.name}":
+            return None
+        for one, other in (after.children(), after.children()[::-1]):
+            term = None if _holds(other, so_far) else _added(at, single, so_far, one, element)
+            if term is not None:
+                return at.numbers.compute(single, [term, other], element)
+        return None
+    if single == "add":
+        term = z3.simplify(after - so_far)
+        return None if _holds(term, so_far) else term
+    if single in ("maximum", "minimum") and z3.is_app_of(after, z3.Z3_OP_ITE):
+        for one, other in (after.children()[1:], after.children()[:0:-1]):
+            is_it = one.eq(so_far) and not _holds(other, so_far)
+            if is_it and at.prover.same([(after, at.numbers.compute(single, [so_far, other], element))]):
+                return other
+    return None
+
+
+def fold(at: At, total: int, first: list[Term], step: Step, element: ElementType | None = None) -> Terms:
     """What `total` steps make of some elements: written out where they are few; else the same as a fold that begins
-    alike and whose steps are equal."""
+    alike and whose steps are equal.
+
+    Args:
+      at, total, first, step: where, how many steps, and what they are.
+      element: the type of the one element, where steps may combine it with others in any order.
+    """
     if total <= at.prover.chain:
         for which in range(total):
             first = [z3.simplify(term) for term in (yield from step(at, number(which), first))]
@@ -524,6 +625,12 @@ def fold(at: At, total: int, first: list[Term], step: Step) -> Terms:
     so_far = [z3.Const(f"so far {deep.depth}.{k} {t.sort()}", t.sort()) for k, t in enumerate(first)]
     after = [z3.simplify(term) for term in (yield from step(deep, which, so_far))]
     moving = [k for k, (a, t) in enumerate(zip(so_far, after, strict=True)) if not t.eq(a)]
+    if len(first) == 1 and moving and element is not None:
+        for single in ("add", "multiply", "maximum", "minimum"):
+            term = _added(deep, single, so_far[0], after[0], element) if _is_free(at, single, element) else None
+            if term is not None:
+                found = combined(deep, single, term, [which], [total], element)
+                return [at.numbers.compute(single, [first[0], found], element)]
     if len(first) == 1 and moving:
         found = _last_writer(deep, total, first[0], which, so_far[0], after[0])
         if found is not None:
@@ -544,18 +651,6 @@ def fold(at: At, total: int, first: list[Term], step: Step) -> Terms:
     return results
 
 
-def _know_if_greatest(at: At, last: Term, term: Term, bound: list[Term], total: int) -> None:
-    """Note what a maximum of `test ? k : -1` over the positions k of one dim is."""
-    term = z3.simplify(term)
-    if len(bound) != 1 or not z3.is_app_of(term, z3.Z3_OP_ITE):
-        return
-    test, yes, no = term.children()
-    if no.eq(bound[0]):
-        test, yes, no = z3.simplify(z3.Not(test)), no, yes
-    if yes.eq(bound[0]) and z3.is_bv_value(no) and no.as_signed_long() == -1:
-        at.prover.know_greatest(last, bound[0], test, total, _candidates(test, bound[0], total))
-
-
 def _last_writer(at: At, total: int, first: Term, which: Term, so_far: Term, after: Term) -> Term | None:
     """What a fold gives that assigns; None of one that does not.
 
@@ -569,8 +664,8 @@ def _last_writer(at: At, total: int, first: Term, which: Term, so_far: Term, aft
     if not no.eq(so_far) or so_far.decl().name() in symbols_of([test, yes])[0]:
         return None
     at.use("last writer")
-    last = greatest(at, which, test, total)
-    return chosen(z3.simplify(last >= 0), z3.simplify(z3.substitute(yes, (which, last))), first)
+    last, is_there = greatest(at, which, test, total)
+    return chosen(is_there, _written(yes, which, last), first)
 
 
 def lowest() -> Term:
@@ -578,7 +673,7 @@ def lowest() -> Term:
     return number(-(1 << 31))
 
 
-def _candidates(test: Term, which: Term, total: int) -> list[Term]:
+def _candidates(at: At, test: Term, which: Term, total: int) -> list[Term]:
     """Steps that may write: a position divided by what the step's number is multiplied by, the last one at most."""
     factors, places = {1}, dict[str, Term]()
     pending, done = [test], set[int]()
@@ -595,5 +690,9 @@ def _candidates(test: Term, which: Term, total: int) -> list[Term]:
         if is_variable and z3.is_bv(term) and term.size() == POSITION:
             places[term.decl().name()] = term
         pending += children
-    steps = [z3.simplify(z3.UDiv(place, number(f))) for place in places.values() for f in sorted(factors)]
-    return [chosen(z3.ULT(step, total), step, number(total - 1)) for step in steps]
+    found: list[Term] = []
+    for place, factor in product(places.values(), sorted(factors)):
+        step, size = z3.simplify(z3.UDiv(place, number(factor))), at.positions.sizes.get(place.decl().name())
+        is_below = size is not None and (size - 1) // factor < total
+        found.append(step if is_below else chosen(z3.ULT(step, total), step, number(total - 1)))
+    return found

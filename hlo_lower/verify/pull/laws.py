@@ -54,6 +54,18 @@ _LAWS = (
         "by definition",
     ),
     Law(
+        "nested folds",
+        "folds",
+        "a fold in any order of folds in any order is one fold over the positions of both; positions may be counted "
+        "in another order, or in parts",
+    ),
+    Law(
+        "reassociated",
+        "folds",
+        "where sums of floats may be in any order, nested ones are one sum, and x + 0 is x",
+        "by definition",
+    ),
+    Law(
         "finite first",
         "folds",
         "a sum that has any order may add finite floats first, then infinities; NaN counts as both",

@@ -8,10 +8,10 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import same_function
 from hlo_lower.verify.pull.folding import Terms, fold
-from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Pull
+from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Prover, Pull
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Place, Term, chosen, element_of, number
-from hlo_lower.verify.read.program import ValueId
+from hlo_lower.verify.read.program import Op, ValueId
 
 MOST_OPEN_ROUNDS = 16
 """Rounds that a loop may have or not up to which it is written out."""
@@ -79,7 +79,46 @@ def while_(at: At) -> Pull:
             if "time" in str(reason):
                 raise
     at.prover.has_closed = True
-    return (yield from same_function(at))
+    found = yield from same_function(at)
+    which = found.arg(0)
+    if at.frame.side == 0:
+        at.prover.loops_of_first.append(which)
+    elif any(which.eq(other) for other in at.prover.loops_of_first):
+        at.prover.ending.add(at.op)
+    return found
+
+
+def all_end(prover: Prover) -> bool:
+    """Whether each loop of the second module ends: it counts, was found to end, or is a loop of the first one.
+
+    A loop of which every result is written over shows in no result, and may still not end.
+    """
+    first, second = ([op for op in program.entries["main"].ops if op.bodies] for program in prover.programs)
+
+    def asked(side: int, op: Op) -> None:
+        place = prover.positions.place("e", prover.type_of(side, op.results[0])[0])
+        prover.element(side, op.results[0], place)
+
+    def is_counted(op: Op) -> bool:
+        law = counted(At(prover, Frame(1), 0, op, 0, ()))
+        try:
+            ask = next(law)
+            while True:
+                ask = law.send(prover.pulled(ask))
+        except StopIteration:
+            return True
+        except Beyond:
+            return False
+
+    def ends(op: Op) -> bool:
+        is_loop = op.short_name == "while" and op not in prover.ending
+        return (not is_loop or is_counted(op)) and all(ends(inner) for body in op.bodies for inner in body.ops)
+
+    if all(map(ends, second)):
+        return True
+    for side, op in [*((0, op) for op in first), *((1, op) for op in second if not ends(op))]:
+        asked(side, op)
+    return all(map(ends, second))
 
 
 def _written_out(at: At) -> Pull:
@@ -100,6 +139,7 @@ def _written_out(at: At) -> Pull:
             for test, value in zip(reversed(tests), reversed(values[:-1]), strict=True):
                 found = found if z3.is_true(test) else chosen(test, found, (yield value))
             at.use("written out")
+            at.prover.ending.add(at.op)
             return found
         open_rounds += not is_known
         frame = Frame(at.frame.side, body, dict(zip(body.arguments, carried, strict=True)), at.frame)
@@ -111,6 +151,7 @@ def _written_out(at: At) -> Pull:
 
 def _as_fold(at: At) -> Pull:
     count = yield from counted(at)
+    at.prover.ending.add(at.op)
     body, bits = at.op.bodies[1], count.begin.size()
     if at.result == count.place:
         return count.begin + number(count.total, bits)
@@ -133,4 +174,4 @@ def _as_fold(at: At) -> Pull:
         after = yield Ask(frame, here.depth, body.returned[at.result], at.place)
         return [here.prover.of_itself(after, so_far[0])]
 
-    return (yield from fold(at, count.total, [first], step))[0]
+    return (yield from fold(at, count.total, [first], step, at.element))[0]

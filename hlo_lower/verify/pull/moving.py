@@ -123,7 +123,10 @@ def _starts(at: At, first: int, room: Sequence[int]) -> Generator[Ask, Term, lis
     for k, most in enumerate(room):
         start = number(0)
         if most:
-            start = clamped((yield at.operand(first + k, ())), at.operand_type(first + k)[1], most)
+            start = z3.simplify((yield at.operand(first + k, ())))
+            ends = at.positions.ends(start) if start.size() == POSITION else None
+            if ends is None or ends[0] < 0 or ends[1] > most:
+                start = clamped(start, at.operand_type(first + k)[1], most)
         found.append(start)
     return found
 

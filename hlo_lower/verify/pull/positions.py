@@ -25,6 +25,28 @@ class Positions:
         """A variable for each dim of a shape."""
         return [self.variable(f"{name}{dim}", size) for dim, size in enumerate(shape)]
 
+    def ends(self, term: Term) -> tuple[int, int] | None:
+        """Between which numbers a sum of multiples of variables lies; None of another term."""
+        if z3.is_bv_value(term):
+            return (term.as_signed_long(),) * 2
+        size = self.sizes.get(term.decl().name()) if not term.num_args() else None
+        if size is not None:
+            return 0, size - 1
+        if term.decl().kind() not in (z3.Z3_OP_BADD, z3.Z3_OP_BMUL):
+            return None
+        found = self.ends(term.arg(0))
+        for child in term.children()[1:]:
+            other = self.ends(child)
+            if found is None or other is None:
+                return None
+            if term.decl().kind() == z3.Z3_OP_BADD:
+                found = found[0] + other[0], found[1] + other[1]
+            else:
+                corners = [a * b for a in found for b in other]
+                found = min(corners), max(corners)
+        limit = 1 << (term.size() - 1)
+        return found if found is not None and -limit <= found[0] and found[1] < limit else None
+
     def linear(self, place: Place, shape: Sequence[int]) -> Term:
         """The row-major number of a place."""
         kept = [(term, size) for term, size in zip(place, shape, strict=True) if size != 1]

@@ -16,6 +16,7 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import Arithmetic, half
 from hlo_lower.verify.pull.positions import Positions
 from hlo_lower.verify.pull.solver import z3
+from hlo_lower.verify.pull.sums import Made, abstracted, as_parts, orders, refined, renamed
 from hlo_lower.verify.pull.terms import (
     COMMUTING,
     IEEE,
@@ -232,12 +233,16 @@ class Prover:
       chain: steps of a fold up to which it is written out.
       order: that in which a scatter and a reduce combine: row-major, any, or any in which finite floats come first.
       trust_flags: whether `unique_indices` of the first module's scatters holds.
+      reassociated: whether sums of floats may be in any order, and rounded otherwise.
 
     Attributes:
       ranks: for each symbol of ranks how many elements it ranks, and which of its arguments is the element's number.
+      made: what each symbol of an occurrence stands for.
       assumptions: what is promised of the arguments.
       has_long_sort: whether a sort was met that is too long to be written out.
       has_closed: whether a loop or a sort was taken as a function of its operands.
+      ending: loops that were found to end, those of the second module where the first one has them, too.
+      loops_of_first: what stands for the first module's loops that were taken as functions.
       model: what tells apart the terms that were asked about last; None where nothing does.
     """
 
@@ -251,19 +256,23 @@ class Prover:
         chain: int,
         order: Order = "row-major",
         trust_flags: bool = False,
+        reassociated: bool = False,
     ) -> None:
         self.programs, self._pull = programs, pull
-        self.oob, self.chain, self.trust_flags = oob, chain, trust_flags
+        self.oob, self.chain, self.trust_flags, self.reassociated = oob, chain, trust_flags, reassociated
         self.assumptions: list[Term] = []
         self.any_order, self.is_finite_first = order != "row-major", order == "finite first"
         self.until = monotonic() + seconds
         self.used: dict[str, None] = {}
         self.numbers, self.positions = Arithmetic(lambda law: self.used.setdefault(law), self.know), Positions()
-        self.numbers.adds_known = self.is_finite_first
+        self.numbers.adds_known, self.numbers.reassociated = self.is_finite_first, reassociated
         self.facts: dict[str, list[tuple[list[Term], Term]]] = {}
         self.greatest: dict[str, Greatest] = {}
         self.ranks: dict[str, tuple[int, int]] = {}
+        self.made: dict[str, Made] = {}
         self.has_closed = self.has_long_sort = False
+        self.ending: set[Op] = set()
+        self.loops_of_first: list[Term] = []
         self.questions = 0
         self.model: Any = None
         self.origin: dict[str, str] = {}
@@ -274,6 +283,8 @@ class Prover:
         ]
         self._types: list[dict[ValueId, tuple[tuple[int, ...], ElementType]]] = [{}, {}]
         self._met: dict[tuple[Any, ...], list[_Occurrence]] = {}
+        self._abstract: dict[tuple[Any, ...], str] = {}
+        self._folds: dict[tuple[Any, ...], list[tuple[Made, int, Term]]] = {}
         self._same: dict[tuple[int, int], tuple[bool | None, float]] = {}
         self._tests: dict[frozenset[int], list[tuple[Term, int]]] = {}
         self._kept: list[Term] = []
@@ -508,37 +519,58 @@ class Prover:
         """Note what holds of the application of a symbol to different variables, whatever these are."""
         self.facts.setdefault(term.decl().name().split(":")[0], []).append((term.children(), z3.simplify(fact)))
 
-    def know_greatest(self, last: Term, which: Term, test: Term, total: int, steps: Sequence[Term]) -> None:
+    def know_greatest(self, last: Term, total: int, steps: Callable[[Term, Term], Sequence[Term]]) -> None:
         """Note that an occurrence is the greatest number of which a test holds, -1 if there is none.
 
         Args:
-          last: the occurrence.
-          which: the variable of the test that stands for the number.
-          test: the test.
+          last: the occurrence, of a term `test ? k : -1` over one bound variable k.
           total: what the numbers are less than.
-          steps: numbers of which the test may hold.
+          steps: gives numbers of which a test may hold, given the test and its variable.
         """
         name = last.decl().name().split(":")[0]
-        if name in self.greatest:
+        its = self.made[name]
+        [which] = its.bound
+        test = test_of(its.terms[0], which, number(-1))
+        if name in self.greatest or test is None:
             return
-        found = self.greatest[name] = Greatest(last.children(), which, test, total)
+        last = last.decl()(*its.parameters)
+        found = self.greatest[name] = Greatest(list(its.parameters), which, test, total)
         self.know(last, z3.And(last >= -1, last < total))
         self.know(last, z3.Implies(last >= 0, z3.substitute(test, (which, last))))
-        for step in steps:
+        for step in steps(test, which):
             self.know(last, found.fact(last, step))
 
     def occurrence(
-        self, at: At, kind: tuple[Any, ...], terms: Sequence[Term], bound: Sequence[Term], sort: Any
+        self,
+        at: At,
+        kind: tuple[Any, ...],
+        terms: Sequence[Term],
+        bound: Sequence[Term],
+        sort: Any,
+        *,
+        of_variables: bool = False,
     ) -> Term:
         """What is made of terms over bound variables by something that is a function of them.
 
         It is the result of an earlier one of the same kind whose terms are equal, for all values of the variables; else
-        a new symbol, of the variables that are not bound.
+        a new symbol, of the parts of the terms that hold no bound variable.
+
+        Args:
+          at: where.
+          kind: what it is made by.
+          terms, bound: the terms, and the variables that are bound.
+          sort: of the result.
+          of_variables: whether the symbol is one of the variables that are not bound: facts may be known of it.
         """
         terms = [z3.simplify(term) for term in terms]
         constants, functions = symbols_of(terms)
         if any(name.startswith(CARRIED) for name in functions):
             raise Beyond("a fold of what a loop carries")
+        names = self._named(bound)
+        shape, parameters, parts = ([], [], []) if of_variables else abstracted(renamed(terms, bound, names), names)
+        alike = kind, str(sort), *(term.get_id() for term in (*shape, *names))
+        if not of_variables and alike in self._abstract:
+            return applied(self._abstract[alike], parts, sort)
         # What is equal most often holds the same arguments and occurrences: others are not asked about.
         held = frozenset(n for n in functions | constants.keys() if n.startswith(("argument ", "#")))
         met = self._met.setdefault((kind, str(sort), held), [])
@@ -552,11 +584,80 @@ class Prover:
                 return one.result
         name = f"#{len(self.origin)}"
         self.origin[name] = str(kind[0])
-        taken = {term.decl().name() for term in bound}
-        free = sorted(n for n in constants if not n.startswith(("argument ", "#")) and n not in taken)
-        result = applied(name, [constants[n] for n in free], sort)
+        if of_variables:
+            taken = {term.decl().name() for term in bound}
+            free = sorted(n for n in constants if not n.startswith(("argument ", "#")) and n not in taken)
+            parts = [constants[n] for n in free]
+            self.made[name] = Made(kind, tuple(terms), tuple(bound), None, tuple(parts))
+        else:
+            self._abstract[alike] = name
+            self.made[name] = Made(kind, tuple(shape), tuple(names), None, tuple(parameters))
+        result = applied(name, parts, sort)
         met.append(_Occurrence(terms, list(bound), result, at.frame.side))
         return result
+
+    def _named(self, bound: Sequence[Term]) -> list[Term]:
+        """Bound variables as they are called whatever stands around them: by their order and size, or sort."""
+        sizes = [self.positions.sizes.get(term.decl().name()) for term in bound]
+        return [
+            self.positions.variable(f"b{k}", size) if size else z3.Const(f"b{k} {term.sort()}", term.sort())
+            for k, (term, size) in enumerate(zip(bound, sizes, strict=True))
+        ]
+
+    def fold(self, at: At, given: Made, sort: Any) -> Term:
+        """What is made of a fold in any order: the result of an earlier one that is equal, else a new symbol."""
+        while (inner := self._inner(given)) is not None:
+            sizes = (*(given.sizes or ()), *(inner.sizes or ()))
+            given = Made(inner.kind, inner.terms, (*given.bound, *inner.bound), sizes)
+        names = self._named(given.bound)
+        given = given.over(names, names, given.sizes)
+        constants, functions = symbols_of(given.terms)
+        shape, parameters, parts = abstracted(given.terms, given.bound)
+        alike = given.kind, str(sort), *(term.get_id() for term in (*shape, *given.bound))
+        if alike in self._abstract:
+            return applied(self._abstract[alike], parts, sort)
+        held = frozenset(n for n in functions | constants.keys() if n.startswith(("argument ", "#")))
+        met = self._folds.setdefault((given.kind, str(sort), held), [])
+        for is_asked in (False, True):
+            for one, side, result in reversed(met):
+                if (not is_asked or side != at.frame.side) and self._are_one_fold(one, given, is_asked=is_asked):
+                    return result
+        name = f"#{len(self.origin)}"
+        self.origin[name] = str(given.kind[0])
+        self._abstract[alike] = name
+        self.made[name] = Made(given.kind, tuple(shape), given.bound, given.sizes, tuple(parameters))
+        result = applied(name, parts, sort)
+        met.append((given, at.frame.side, result))
+        return result
+
+    def _inner(self, given: Made) -> Made | None:
+        """The fold that the only term of a fold is, where both are one fold over more positions."""
+        if len(given.terms) != 1 or given.kind[0] != "combined":
+            return None
+        [term] = given.terms
+        found = self.made.get(term.decl().name().split(":")[0])
+        if found is None or found.sizes is None:
+            return None
+        is_one = found.kind == given.kind or (found.kind[0] != "combined" and given.kind[1:] == ("add", found.kind[-1]))
+        return found.at(term.children()) if is_one else None
+
+    def _are_one_fold(self, first: Made, second: Made, *, is_asked: bool) -> bool:
+        """Whether two folds of one kind are over the same elements, in whatever order and parts."""
+        assert first.sizes is not None
+        assert second.sizes is not None
+        for order in orders(second.sizes) if prod(first.sizes) == prod(second.sizes) else ():
+            sizes = [second.sizes[d] for d in order]
+            parts = refined(first.sizes, sizes)
+            if parts is None:
+                continue
+            names = [self.positions.variable(f"c{k}", n) for k, n in enumerate(parts)]
+            one = first.over(as_parts(first.sizes, parts, names), names, parts)
+            bound = [second.bound[d] for d in order]
+            other = renamed(second.terms, bound, as_parts(sizes, parts, names))
+            pairs = list(zip(one.terms, other, strict=True))
+            if self.same(pairs) if is_asked else all(a.eq(b) for a, b in pairs):
+                return True
+        return False
 
     def chosen(self, at: At, test: Term, yes: Term, no: Term) -> Term:
         """`yes` where a test holds, else `no`; a test is written as an equal one of the other module."""
@@ -608,8 +709,17 @@ class Prover:
             return None
         if any(a.sort() != b.sort() for a, b in zip(one.bound, bound, strict=True)):
             return None
-        changed = [(a, b) for a, b in zip(one.bound, bound, strict=True) if not a.eq(b)]
-        return [z3.simplify(z3.substitute(t, *changed)) for t in one.terms] if changed else one.terms
+        return renamed(one.terms, one.bound, bound)
+
+
+def test_of(term: Term, yes: Term, no: Term) -> Term | None:
+    """The test of a choice between two terms; None of another term."""
+    if not z3.is_app_of(term, z3.Z3_OP_ITE):
+        return None
+    test, *sides = term.children()
+    if sides[0].eq(yes) and sides[1].eq(no):
+        return test
+    return z3.simplify(z3.Not(test)) if sides[0].eq(no) and sides[1].eq(yes) else None
 
 
 def clamped(term: Term, element: ElementType, most: int) -> Term:

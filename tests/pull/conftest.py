@@ -1,4 +1,4 @@
-"""The random programs of the tiler's tests, and the ops of the subset rules', are what the judge is tried on."""
+"""The random programs of the tiler's tests, and the ops of the subset rules', are what laws of loops are tried on."""
 
 import sys
 from pathlib import Path

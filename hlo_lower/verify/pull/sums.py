@@ -1,0 +1,115 @@
+"""Folds in any order: one over the rounds of a loop of folds is a fold over both, and dims may be cut into parts.
+
+    sum over t < 8 of (sum over k < 16 of f(t, k))  is  the sum over t, k of f(t, k)
+    sum over j < 128 of g(j)                        is  the sum over t, k of g(16 t + k)
+
+Sums of floats are looked at so only where their order is free, "reassociated"; of integers, maxima and minima always.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+from hlo_lower.verify.pull.solver import z3
+from hlo_lower.verify.pull.terms import Term, is_application, number
+
+MOST_DIMS = 4
+"""Dims of a fold up to which they are taken in any order."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What is made of terms over bound variables by something that is a function of them.
+
+    Attributes:
+      kind: what it is made by, as ("combined", "add", "f32"): other kinds are other functions.
+      terms: of what, over the bound variables.
+      bound: these.
+      sizes: what each is less than, of a fold whose order does not matter; else None.
+      parameters: the other variables, as the arguments of the symbol that stands for it.
+    """
+
+    kind: tuple[Any, ...]
+    terms: tuple[Term, ...]
+    bound: tuple[Term, ...]
+    sizes: tuple[int, ...] | None = None
+    parameters: tuple[Term, ...] = ()
+
+    def at(self, arguments: Sequence[Term]) -> "Made":
+        """What an application of its symbol stands for."""
+        return Made(self.kind, tuple(renamed(self.terms, self.parameters, arguments)), self.bound, self.sizes)
+
+    def over(self, values: Sequence[Term], bound: Sequence[Term], sizes: Sequence[int] | None) -> "Made":
+        """The same over other variables, with terms over these in the place of its own."""
+        terms = tuple(renamed(self.terms, self.bound, values))
+        return Made(self.kind, terms, tuple(bound), None if sizes is None else tuple(sizes), self.parameters)
+
+
+def renamed(terms: Sequence[Term], old: Sequence[Term], new: Sequence[Term]) -> list[Term]:
+    """Terms with others in the place of some variables."""
+    changed = [(a, b) for a, b in zip(old, new, strict=True) if not a.eq(b)]
+    return [z3.simplify(z3.substitute(term, *changed)) for term in terms] if changed else list(terms)
+
+
+def refined(first: Sequence[int], second: Sequence[int]) -> list[int] | None:
+    """The fewest sizes of which those of two shapes with equal products are made; None where there are none."""
+    one, other, found = list(first), list(second), list[int]()
+    while one and other:
+        size = min(one[0], other[0])
+        if one[0] % size or other[0] % size:
+            return None
+        found.append(size)
+        for rest in (one, other):
+            rest[0] //= size
+            if rest[0] == 1:
+                del rest[0]
+    return found
+
+
+def as_parts(sizes: Sequence[int], parts: Sequence[int], names: Sequence[Term]) -> list[Term]:
+    """Each position of a shape as the row-major number of its parts."""
+    rest, found = list(zip(parts, names, strict=True)), list[Term]()
+    for size in sizes:
+        part, term = rest.pop(0)
+        while part < size:
+            inner, name = rest.pop(0)
+            part, term = part * inner, term * number(inner) + name
+        found.append(z3.simplify(term))
+    return found
+
+
+def orders(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """The orders of dims that are tried, the given one first."""
+    dims = range(len(sizes))
+    return list(permutations(dims)) if len(sizes) <= MOST_DIMS else [tuple(dims)]
+
+
+def abstracted(terms: Sequence[Term], bound: Sequence[Term]) -> tuple[list[Term], list[Term], list[Term]]:
+    """Terms in which each greatest part that holds no bound variable is a parameter; the parameters; these parts.
+
+    f(16 t + i, k) over the bound variable k is f(e0, k) of e0 = 16 t + i.
+    """
+    holds = {term.get_id(): True for term in bound}
+    pending = list(terms)
+    while pending:
+        term = pending[-1]
+        missing = [child for child in term.children() if child.get_id() not in holds]
+        if term.get_id() in holds or not missing:
+            holds.setdefault(term.get_id(), any(holds[child.get_id()] for child in term.children()))
+            pending.pop()
+        else:
+            pending += missing
+    parts, done = list[Term](), set[int]()
+    pending = list(reversed(terms))
+    while pending:
+        term = pending.pop()
+        if term.get_id() not in done:
+            done.add(term.get_id())
+            if holds[term.get_id()]:
+                pending += reversed(term.children())
+            elif term.num_args() or is_application(term):
+                parts.append(term)
+    parameters = [z3.Const(f"e{k} {part.sort()}", part.sort()) for k, part in enumerate(parts)]
+    changed = list(zip(parts, parameters, strict=True))
+    return [z3.substitute(term, *changed) for term in terms] if changed else list(terms), parameters, parts

@@ -1,0 +1,139 @@
+"""Loops over tiles are derived equal to what they compute where they are, and nothing is where it is not."""
+
+import numpy as np
+import pytest
+from mutants import mutant
+from op_cases import CASES
+from op_pieces import are_same, attacks
+from random_graphs import are_equal, program, tiled
+from untyped_mlir import module
+from wrong_loops import MACHINERY, RULES, SEEN, changed
+
+from hlo_lower.ops.axes.op_axes import default_subset_rules
+from hlo_lower.verify import Assumed, verify
+from hlo_lower.verify.pull import derive
+
+BY_NAME = {case.name: case for case in CASES}
+
+
+def both(seed, rules=None):
+    """A random program, and the same with loops in it."""
+    text = program(seed)
+    after = text
+    for number in range(2):
+        after, _ = tiled(after, seed + number, rules or default_subset_rules())
+    return text, after
+
+
+def derived(first, second, seconds=1.0):
+    """Whether two modules are equal, sums of floats in any order."""
+    return bool(derive(first, second, seconds=seconds, reassociated=True))
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("seed", [9, 8, 21, 22, 23])
+def test_random_loops_are_derived(seed):
+    """Whatever ops the loops hold."""
+    assert derived(*both(seed), seconds=30)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("wrong", MACHINERY, ids=lambda wrong: wrong.__name__)
+def test_a_wrong_loop_is_not_derived(wrong, monkeypatch):
+    """Whatever way a loop is wrong, it is not taken for right."""
+    wrong(monkeypatch)
+    assert not derived(*both(SEEN[wrong.__name__]))
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("what", RULES)
+def test_a_wrong_rule_is_not_derived(what):
+    """The judge does not believe what the tiler's rules say."""
+    assert not derived(*both(SEEN[what], changed(*RULES[what])))
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_ops_on_cut_operands_are_told_apart(case):
+    """An op on cut operands is a part of the op only where it gives it."""
+    assert [pair for pair in attacks(case) if derived(*pair, seconds=0.3) and not are_same(*pair)] == []
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("block", range(20))
+def test_no_wrong_mutant_is_derived(block):
+    """Of random programs with loops, each changed somewhere a few times, those that are derived give the same."""
+    for seed in range(20 * block, 20 * (block + 1)):
+        first, second = both(seed)
+        rng = np.random.default_rng(seed)
+        for found in (mutant(second, rng) for _ in range(6)):
+            if found is not None and derived(first, found):
+                assert any(are_equal(first, found, rounding, seed) for rounding in ("quick", "unfused")), found
+
+
+SUMS = module(
+    "%x: 24x8xf32, %w: 8x96xf32",
+    """%zero = constant 0.0 : f32; %logits = dot_general %x, %w, contracting_dims = [1] x [0]
+    %likely = exponential %logits; %sums = reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]""",
+    "%sums",
+)
+
+
+def looped(size):
+    """The sums in six parts of a size."""
+    body = f"""%zero = constant 0.0 : f32; %none = constant 0.0 : 24xf32; %first = constant 0 : i32
+    %one = constant 1 : i32; %size = constant {size} : i32; %trips = constant 6 : i32
+    %r:2 = while(%t = %first, %sums = %none) cond {{ %c = compare LT, %t, %trips; return %c }} do {{
+      %i = multiply %t, %size; %part = dynamic_slice %w, %first, %i, sizes = [8, 16]
+      %logits = dot_general %x, %part, contracting_dims = [1] x [0]; %likely = exponential %logits
+      %more = reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
+      %new = add %sums, %more; %next = add %t, %one; return %next, %new }}"""
+    return module("%x: 24x8xf32, %w: 8x96xf32", body, "%r#1")
+
+
+def test_sums_of_floats_are_split_only_where_their_order_is_free():
+    """Not where results are compared bit for bit; either version may be the one with the loop."""
+    assert derived(SUMS, looped(16), 30)
+    assert derived(looped(16), SUMS, 30)
+    assert not derived(SUMS, looped(15))
+    assert not derive(SUMS, looped(16), seconds=1)
+
+
+def test_a_split_sum_is_judged_without_a_run():
+    """Where `--float-mode reassociate` says that the order is free; a wrong one is run and found wrong."""
+    [region] = verify(SUMS, looped(16), Assumed(reassociated=True), level="regions").regions
+    assert (region.how, region.runs) == ("derived", 0)
+    assert "reassociated" in region.laws
+    assert verify(SUMS, looped(15), Assumed(reassociated=True), level="regions").differs
+
+
+# --- what no law looks at is not left open: unread results, loops that never end ---
+
+DRAWN = "%r:2 = rng_bit_generator %x, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>)"
+CALLED = "%r:2 = custom_call @computes(%x) -> (2xui64, 8xui32)"
+
+
+@pytest.mark.parametrize("body", [DRAWN, CALLED], ids=["state", "call"])
+def test_results_that_nobody_reads_tell_what_is_computed(body):
+    """The next state depends on how many numbers are drawn, and a call may do something else for another type."""
+    text = module("%x: 2xui64", body, "%r#0")
+    assert derived(text, text)
+    assert not derived(text, text.replace("8xui32", "64xui32"))
+
+
+def counting(limit="%most", following="%next"):
+    """A loop of which every result is written over."""
+    body = f"""%zero = constant 0 : i32; %one = constant 1 : i32; %most = constant 4 : i32
+    %r:2 = while(%i = %zero, %carried = %x) cond {{ %c = compare LT, %i, {limit}; return %c }} do {{
+      %next = add %i, %one; %other = negate %carried; return {following}, %other }}
+    %y = negate %x; %whole = dynamic_update_slice %r#1, %y, %zero"""
+    return module("%x: 4xf32, %n: i32", body, "%whole")
+
+
+def test_a_loop_that_may_not_end_is_not_derived():
+    """A loop whose results are written over has to end: it counts, or is one that the first version has, too."""
+    negated = module("%x: 4xf32, %n: i32", "%y = negate %x", "%y")
+    assert derived(negated, counting())
+    assert not derived(negated, counting(following="%zero"))
+    assert not derived(negated, counting(limit="%n"))
+    assert derived(counting(limit="%n"), counting(limit="%n"))
