@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
+from time import thread_time
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -69,7 +69,7 @@ class Derivation:
       laws: names of the laws that it rests on, beside the definitions of the ops.
       reason: why it is open.
       questions: how many were put to z3.
-      seconds: what it took.
+      seconds: what it took of this thread's processor.
       inputs: of an open one arguments for which the terms of an output differ, where all that is uninterpreted, as
         functions on floats are, is what a model says. They need not differ when they are run.
     """
@@ -100,13 +100,13 @@ def derive(
 
     Args:
       before, after: texts of two modules with a function @main of one signature, of static shapes.
-      seconds: for each of `ATTEMPTS`.
+      seconds: of this thread's processor, for each of `ATTEMPTS`.
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
       reassociated: whether sums of floats may be in any order: what is rounded otherwise is equal, too.
     """
-    start = perf_counter()
+    start = thread_time()
     with alone():
         context = mlir.shared_context(len(before) + len(after))
         try:
@@ -137,7 +137,7 @@ def derive(
                 tuple(sorted(prover.used)),
                 reason,
                 prover.questions,
-                perf_counter() - start,
+                thread_time() - start,
                 found.inputs or (_inputs(prover) if reason else ()),
             )
             may_say_more = prover.has_closed or prover.used.keys() & FOLDING

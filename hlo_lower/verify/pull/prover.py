@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from itertools import product
 from math import inf, prod
-from time import monotonic
+from time import thread_time
 from typing import Any, Literal, TypeAlias
 
 from hlo_lower.base.element_types import ElementType
@@ -38,6 +38,12 @@ from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 
 SOON_SECONDS = 0.5
 """Time for one question that may stay open: whether two tests are the same, and what is asked in another way, too."""
+
+STEPS_A_SECOND = 4_000_000
+"""What z3 counts in a second of one processor, mostly: limited so, it answers the same where other processes run."""
+
+PATIENCE = 8
+"""So many times longer a question may take by the clock."""
 
 WITHOUT_CHOICES = ("simplify", "propagate-values", "cofactor-term-ite", "simplify", "smt")
 """z3's steps to answer what it does not answer soon: sums in another order are easy once no choice stands in them."""
@@ -228,7 +234,7 @@ class Prover:
     Args:
       programs: the modules.
       pull: the law of an op.
-      seconds: for everything, from now on.
+      seconds: of this thread's processor, for everything, from now on.
       oob: what a scatter does with windows that reach out: drop them ("xla"), or their outside elements ("spec").
       chain: steps of a fold up to which it is written out.
       order: that in which a scatter and a reduce combine: row-major, any, or any in which finite floats come first.
@@ -262,7 +268,7 @@ class Prover:
         self.oob, self.chain, self.trust_flags, self.reassociated = oob, chain, trust_flags, reassociated
         self.assumptions: list[Term] = []
         self.any_order, self.is_finite_first = order != "row-major", order == "finite first"
-        self.until = monotonic() + seconds
+        self.until = thread_time() + seconds
         self.used: dict[str, None] = {}
         self.numbers, self.positions = Arithmetic(lambda law: self.used.setdefault(law), self.know), Positions()
         self.numbers.adds_known, self.numbers.reassociated = self.is_finite_first, reassociated
@@ -384,7 +390,7 @@ class Prover:
             if isinstance(found, Beyond):
                 raise found
             return found
-        if monotonic() > self.until:
+        if thread_time() > self.until:
             raise Beyond("no time is left")
         op = program.makers[ask.value]
         if op is None:
@@ -414,7 +420,7 @@ class Prover:
                 goals.append(a != b)
         if not goals:
             return True
-        left = self.until - monotonic()
+        left = self.until - thread_time()
         if left <= 0:
             raise Beyond("no time is left")
         goal = z3.simplify(z3.Or(goals))
@@ -432,7 +438,7 @@ class Prover:
         solver = z3.Solver()
         solver.add(goal, *self.assumptions)
         pending, told, greatest = [goal, *self.assumptions], set[int](), list[tuple[Term, Greatest]]()
-        self.model, until = None, monotonic() + seconds
+        self.model, until = None, thread_time() + seconds
         places: list[tuple[Term, int]] = []
         for number_ in range(FACT_ROUNDS):
             parts = parts_of(pending)
@@ -447,7 +453,7 @@ class Prover:
                 if found := self.greatest.get(term.decl().name().split(":")[0]):
                     greatest.append((term, found))
             for k, (term, its) in enumerate(greatest):
-                if monotonic() > until:
+                if thread_time() > until:
                     return None
                 others = greatest if k >= before else greatest[before:]
                 pending += [f for other, theirs in others for f in its.facts(term, other, theirs.total, places)]
@@ -457,9 +463,11 @@ class Prover:
         for share, steps in ((0.4, ()), (0.5, WITHOUT_CHOICES), (1.0, ())):
             asked = z3.Then(*steps).solver() if steps else solver
             asked.add(*(solver.assertions() if steps else ()))
-            asked.set("timeout", max(1, int(1000 * share * (until - monotonic()))))
+            left = share * (until - thread_time())
+            asked.set("rlimit", max(1, int(STEPS_A_SECOND * left)))
+            asked.set("timeout", max(1, int(1000 * PATIENCE * left)))
             found = asked.check()
-            if found != z3.unknown or until - monotonic() < SOON_SECONDS:
+            if found != z3.unknown or until - thread_time() < SOON_SECONDS:
                 break
         self.model = asked.model() if found == z3.sat else None
         return True if found == z3.unsat else False if found == z3.sat else None
