@@ -55,14 +55,8 @@ def gradient(table, rows, tokens):
     return table.at[tokens].add(rows)
 
 
-def f32(shape, *axes):
-    """Floats of a shape, spread over axes of the mesh."""
-    return shape, axes, "float32"
-
-
-def i32(shape, *axes):
-    """Integers of a shape, spread over axes of the mesh."""
-    return shape, axes, "int32"
+f32, i32 = (lambda shape, *axes, kind=kind: (shape, axes, kind) for kind in ("float32", "int32"))
+"""Floats or integers of a shape, spread over axes of the mesh."""
 
 
 def write_over(name, over):
@@ -82,23 +76,11 @@ PROGRAMS = {
 }
 
 
-def meshes():
-    """The eight devices in a line, and as a grid."""
-    return {
-        "x": jax.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,)),
-        "y": jax.make_mesh((2, 4), ("y", "z"), axis_types=(AxisType.Auto,) * 2),
-    }
-
-
 def specs_of(program):
-    """A program's arguments as sharded specs."""
-    mesh = meshes()["y" if "y" in program[1][1] else "x"]
+    """A program's arguments as sharded specs, the eight devices in a line or as a grid."""
+    sizes, names = ((2, 4), ("y", "z")) if "y" in program[1][1] else ((8,), ("x",))
+    mesh = jax.make_mesh(sizes, names, axis_types=(AxisType.Auto,) * len(sizes))
     return [jax.ShapeDtypeStruct(s, d, sharding=NamedSharding(mesh, P(*axes))) for s, axes, d in program[1:]]
-
-
-def collectives(compiled):
-    """Kind and type of every collective of a compiled module."""
-    return sorted(f"{kind} {shape}" for shape, kind in COLLECTIVE.findall(compiled.as_text()))
 
 
 def arguments_of(specs, seed):
@@ -125,7 +107,7 @@ def compare(call, lowered_call, specs, draw):
     if not equal:
         still = {"xla_backend_optimization_level": 0, "xla_disable_hlo_passes": "algsimp,fusion"}
         equal, placed = same([lowering.compile(compiler_options=still) for lowering in lowerings], specs, draw)
-    before, after = (collectives(c) for c in compiled)
+    before, after = (sorted(f"{kind} {shape}" for shape, kind in COLLECTIVE.findall(c.as_text())) for c in compiled)
     return {"equal": equal, "placed": placed, "before": before, "after": after}
 
 
