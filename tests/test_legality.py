@@ -3,6 +3,8 @@
 import jax.numpy as jnp
 import pytest
 from rule_examples import SCATTERS
+from untyped_mlir import function
+from untyped_mlir import module as in_full
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
@@ -27,37 +29,17 @@ POINT = {
 }
 
 
-def module(dtype="f32", index="i32", body="stablehlo.return %b : tensor<DTYPE>", windows=None):
+def module(dtype="f32", index="i32", body="assign", windows=None):
     """A point write, or one of several points, with this region."""
     indices, updates = (f"1x{index}", dtype) if windows is None else (f"{windows}x1x{index}", f"{windows}x{dtype}")
-    ivd = "" if windows is None else ", index_vector_dim = 1"
-    text = f"""
-func.func private @twice(%x: tensor<DTYPE>) -> tensor<DTYPE> {{
-  %y = stablehlo.add %x, %x : tensor<DTYPE>
-  return %y : tensor<DTYPE>
-}}
-func.func public @main(%o: tensor<8xDTYPE>, %i: tensor<{indices}>, %u: tensor<{updates}>, %z: tensor<DTYPE>)
-    -> (tensor<8xDTYPE>, tensor<DTYPE>) {{
-  %r = "stablehlo.scatter"(%o, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
-    scatter_dims_to_operand_dims = [0]{ivd}>}}> ({{
-  ^bb0(%a: tensor<DTYPE>, %b: tensor<DTYPE>):
-    {body}
-  }}) : (tensor<8xDTYPE>, tensor<{indices}>, tensor<{updates}>) -> tensor<8xDTYPE>
-  %t = func.call @twice(%z) : (tensor<DTYPE>) -> tensor<DTYPE>
-  return %r, %t : tensor<8xDTYPE>, tensor<DTYPE>
-}}
-"""
-    return text.replace("DTYPE", dtype)
+    ivd = "" if windows is None else ", ivd=1"
+    lines = f"%r = scatter(%o, %i, %u) <inserted=[0], to=[0]{ivd}> {{{body}}}; %t = call @twice(%z) -> {dtype}"
+    twice = function("private @twice", f"%x: {dtype}", "%r = add %x, %x")
+    return in_full(f"%o: 8x{dtype}, %i: {indices}, %u: {updates}, %z: {dtype}", lines, "%r, %t", twice)
 
 
-def region(line):
-    """A region that returns what a line computes."""
-    return f"%c = {line}tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
-
-
-MULTIPLY = region("stablehlo.multiply %a, %b : ")
-CALL = region("func.call @twice(%a) : (tensor<DTYPE>) -> ")
-OPAQUE = region("stablehlo.transpose %a, dims = [] : (tensor<DTYPE>) -> ")
+CALL = "%a, %b: %c = call @twice(%a) -> f32; return %c"
+OPAQUE = "%a, %b: %c = transpose %a, dims = [] : (f32) -> f32; return %c"
 
 
 def npu(**says):
@@ -78,18 +60,17 @@ def refused(text, target, **options):
     return str(error.value).splitlines()
 
 
-MULTIPLIED, FIVE = module(body=MULTIPLY), module("bf16", windows=5, body=MULTIPLY)
+MULTIPLIED, FIVE = module(body="multiply"), module("bf16", windows=5, body="multiply")
 REFUSED = {
     "element type": (module("bf16"), npu(refused_dtypes={"bf16": "32 bits"}), "needs bf16, which npu refuses: 32 bits"),
     "index type": (module(index="i64"), npu(dtypes={"f32", "i32", "i1"}), "needs i64, which npu refuses"),
-    "mask": (module(), npu(dtypes={"f32", "i32"}), "needs i1, which npu refuses"),
     "op on a type": (module(), npu(op_dtypes={"stablehlo.select": {"i32"}}), "select, which npu refuses for f32"),
     "op": (module(), refusing("dynamic_update_slice"), "emits stablehlo.dynamic_update_slice, which npu refuses: no"),
     "op of the region": (MULTIPLIED, refusing("multiply"), "emits stablehlo.multiply, which npu refuses: no"),
     "op of a called function": (module(body=CALL), refusing("add"), "emits stablehlo.add, which npu refuses: no"),
     "map": (module(body=OPAQUE), refusing("map"), "stablehlo.map, which npu refuses: no"),
     "op within a map": (module(body=OPAQUE), refusing("transpose"), "emits stablehlo.transpose, which npu refuses: no"),
-    "loop": (module(windows=5, body=MULTIPLY), refusing("while"), "npu refuses: no"),
+    "loop": (module(windows=5, body="multiply"), refusing("while"), "npu refuses: no"),
     "loop on a type": (FIVE, npu(op_dtypes={"stablehlo.while": {"f32", "i32"}}), "while, which npu refuses for bf16"),
 }
 

@@ -1,18 +1,15 @@
 """Judging: right lowerings pass, wrong ones are found by each of the two judges, and nothing is left out silently."""
 
-import re
 from collections import Counter
 
 import pytest
 
+from hlo_lower.testing import arguments_of, case_of_seed, judge, module_text, reference
 from hlo_lower.testing.fuzz import judging
 from hlo_lower.testing.fuzz.campaign_worker import built_in
-from hlo_lower.testing.fuzz.case import CELLS, STRATA, case_of_seed
-from hlo_lower.testing.fuzz.case_arguments import arguments_of
+from hlo_lower.testing.fuzz.case import CELLS, STRATA
 from hlo_lower.testing.fuzz.case_outcome import Tally
-from hlo_lower.testing.fuzz.judging import judge
-from hlo_lower.testing.fuzz.module_text import module_text
-from hlo_lower.testing.fuzz.sensitivity import bites, reference
+from hlo_lower.testing.fuzz.sensitivity import bites
 from hlo_lower.verify.run import CannotRunError
 
 POLICIES = ("xla", "spec")
@@ -31,20 +28,14 @@ def judged(seeds, oob, lower=None, size=16):
 
 @pytest.mark.parametrize("oob", ["xla", pytest.param("spec", marks=pytest.mark.sweep)])
 def test_a_round_through_the_cells_matches(oob):
-    """A case for every other cell, those of the other policy left out, gives what the reference and XLA say.
-
-    Bit for bit; at least 30 % of them bite.
-    """
+    """A case for every other cell gives what the reference and XLA say, bit for bit; at least 30 % of them bite."""
     outcomes, tally = judged(range(POLICIES.index(oob), len(CELLS), 2), oob)
     assert [(o.name, o.failure) for o in outcomes if o.failure] == []
-    assert (
-        len(outcomes)
-        == tally.count("cases")
-        == tally.count("judged by", "reference and XLA") + tally.count("judged by", "reference")
-    )
+    both, alone = (tally.count("judged by", judges) for judges in ("reference and XLA", "reference"))
+    assert len(outcomes) == tally.count("cases") == both + alone
     assert tally.count("bites", "any") >= 0.3 * len(outcomes)
-    assert tally.count("judged by", "reference and XLA") >= 0.6 * len(outcomes)
-    assert sum(tally.of("not judged by XLA").values()) >= tally.count("judged by", "reference")
+    assert both >= 0.6 * len(outcomes)
+    assert sum(tally.of("not judged by XLA").values()) >= alone
 
 
 @pytest.mark.sweep
@@ -91,8 +82,7 @@ def test_xla_judges_apart_from_the_reference(monkeypatch):
     seeds = biting("overhang", "xla", 2)
     monkeypatch.setattr(judging, "reference", lambda case, a, oob: reference(case, a, "spec"))
     outcomes, _ = judged(seeds, "xla", built_in("spec"))
-    told = [re.sub(r"\(.*?\)", "", o.failure)[len("argument set 0 ") :][:18] for o in outcomes]
-    assert [": XLA says result 0"[:18]] * 2 == told
+    assert ["XLA says result 0" in o.failure for o in outcomes] == [True, True]
 
 
 def test_a_wrong_reference_is_found(monkeypatch):

@@ -1,5 +1,7 @@
 """Sums whose order is free: another order passes, and what is more than another order does not."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -58,15 +60,10 @@ def test_assignments_are_allowed_nothing():
 
 def sums(count):
     """Seeds of cases that add floats at runtime places, several windows each."""
-    found = []
-    for seed in range(40 * len(STRATA)):
-        case = case_of_seed(seed)
-        kinds = ("Points", "Windows", "Filter")
-        if case.intended[0] in kinds and case.intended[1] == "add" and case.operands[0] in ("f32", "f16", "bf16"):
-            found.append(seed)
-        if len(found) == count:
-            break
-    return found
+    cases = ((seed, case_of_seed(seed)) for seed in range(40 * len(STRATA)))
+    kinds, floats = ("Points", "Windows", "Filter"), ("f32", "f16", "bf16")
+    found = (s for s, c in cases if c.intended[0] in kinds and c.intended[1] == "add" and c.operands[0] in floats)
+    return list(islice(found, count))
 
 
 @pytest.mark.parametrize("oob", ["xla", pytest.param("spec", marks=pytest.mark.sweep)])
@@ -83,15 +80,11 @@ def test_the_forms_sum_in_another_order(rule, oob):
 def test_a_lost_update_is_found(monkeypatch):
     """A form that leaves out what stands one place before is beyond the bound in a good part of the cases."""
     right = numbered_rows.shift_along
-    monkeypatch.setattr(
-        numbered_rows,
-        "shift_along",
-        lambda build, value, step, filling: (
-            right(build, value, step + 1, filling)
-            if value.static_shape[1] > step + 1
-            else right(build, value, step, filling)
-        ),
-    )
+
+    def one_further(build, value, step, filling):
+        return right(build, value, step + (value.static_shape[1] > step + 1), filling)
+
+    monkeypatch.setattr(numbered_rows, "shift_along", one_further)
     cases = [case_of_seed(seed) for seed in sums(12)]
     outcomes = judge(cases, built_in("xla", ("sorted_segments",), "reassociate"), "xla").outcomes
     assert sum(bool(o.failure) for o in outcomes) >= 2
