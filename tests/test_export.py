@@ -80,24 +80,10 @@ def _refusal(spec, **settings):
     return str(caught.value)
 
 
-def test_export_computes_what_the_function_computes():
-    """An exported function called with arrays gives the function's result."""
-    exported = export(lambda x, i: x.at[i].set(7.0), _shape(3), jax.ShapeDtypeStruct((), jnp.int32))
-    expected = np.zeros((3, 4))
-    expected[1] = 7.0
-    np.testing.assert_array_equal(expected, exported.call(jnp.zeros((3, 4)), jnp.int32(1)))
-
-
 def test_donated_arguments_are_marked():
     """donate=(0,) marks the first argument, and no other, as aliased to a result; a jitted function keeps its own."""
-
-    def step(x, y):
-        return x + 1, y * 2
-
-    for exported in (
-        export(step, _shape(3), _shape(3), donate=(0,)),
-        export(jax.jit(step, donate_argnums=(0,)), _shape(3), _shape(3)),
-    ):
+    step, shapes = (lambda x, y: (x + 1, y * 2)), (_shape(3), _shape(3))
+    for exported in (export(step, *shapes, donate=(0,)), export(jax.jit(step, donate_argnums=(0,)), *shapes)):
         signature = next(line for line in exported_text(exported).splitlines() if "@main" in line)
         assert signature.count("tf.aliasing_output") == 1
         assert signature.index("tf.aliasing_output") < signature.index("%arg1")
@@ -206,11 +192,7 @@ def test_settings_replace_fields_of_the_config(folder):
     assert (target.args[0].shape, target.args[0].dtype) == ((16, 4), "float16")
     assert load_function("package/model.py:step", {"preset": "big"}).static["config"].rows == 64
     assert target.donate == (0,)
-
-
-def test_a_file_without_a_config_takes_no_settings(folder):
-    """Arguments may be a plain tuple; then there is nothing to set."""
-    assert load_function("package/model.py:plain").args[0].shape == (3,)
+    assert load_function("package/model.py:plain").args[0].shape == (3,)  # without a config there is nothing to set
     assert "package/model.py: no config to set rows in" in _refusal("package/model.py:plain", rows="3")
 
 
@@ -225,22 +207,17 @@ REFUSED = [  # a file of the package and a function; what the message says behin
     ("notes.txt:step", ': not a Python file\n  facts:   its name ends in ".txt", not ".py"'),
     ("syntax.py:f", ":2: not valid Python: SyntaxError: "),
     ("raises.py:f", f":3: {RUNNING} KeyError: 'weights'"),
-    ("imports.py:f", f":1: {RUNNING} ModuleNotFoundError: No module named 'nowhere'"),
     ("exits.py:f", f":2: {RUNNING} SystemExit: 3"),
     ("model.py:stop", f": no function stop\n  {THERE}"),
     ("model.py:EXPORTS", ": EXPORTS is not a function"),
     ("model.py:bare", ": bare has no example arguments\n  facts:   EXPORTS names step, plain, broken, typo"),
     ("alone.py:f", f": f has no example arguments\n  {NO_EXPORTS}"),
     ("list.py:f", ": EXPORTS is not a dict\n  facts:   it is of type list"),
-    (
-        "keys.py:f",
-        ": EXPORTS['f']: unknown key 'donated'\n  facts:   keys are args, config, presets, donate, x64, shapes",
-    ),
+    ("keys.py:f", f": EXPORTS['f']: unknown key 'donated'\n  {KEYS}"),
     ("keys.py:g", ": EXPORTS['g']: not a dict with \"args\""),
     ("keys.py:h", ": EXPORTS['h']: \"args\" is a int, not a tuple"),
     ("keys.py:i", ": EXPORTS['i']: \"x64\" is neither True nor False"),
     ("keys.py:j", ": EXPORTS['j']: \"shapes\" is no tuple of texts\n  next:    write one per"),
-    ("keys.py:k", ": EXPORTS['k']: \"shapes\" is no tuple of texts"),
 ]
 
 
@@ -251,13 +228,12 @@ def test_a_function_that_cannot_be_loaded_is_refused(folder, spec, says):
         "notes.txt": "no Python",
         "syntax.py": "x = 1\ndef f(:\n",
         "raises.py": "def load():\n    table = {}\n    return table['weights']\nload()\n",
-        "imports.py": "import nowhere\n",
         "exits.py": "import sys\nsys.exit(3)\n",
         "alone.py": "def f(x):\n    return x\n",
         "list.py": "def f(x):\n    return x\nEXPORTS = ['f']\n",
-        "keys.py": "def f(x):\n    return x\ng = h = i = j = k = f\n"
+        "keys.py": "def f(x):\n    return x\ng = h = i = j = f\n"
         "EXPORTS = {'f': {'args': (), 'donated': 1}, 'g': (), 'h': {'args': 3}, 'i': {'args': (), 'x64': 'yes'},\n"
-        "           'j': {'args': (), 'shapes': 'n, 4'}, 'k': {'args': (), 'shapes': lambda: ('n', 4)}}\n",
+        "           'j': {'args': (), 'shapes': 'n, 4'}}\n",
     }
     for name, content in files.items():
         (folder / "package" / name).write_text(content)

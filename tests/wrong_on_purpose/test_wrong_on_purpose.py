@@ -34,7 +34,7 @@ def lowered_wrongly(name):
     return lowered
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_lowering_is_caught(name):
     """The scatter alone differs, and the verdict names it."""
