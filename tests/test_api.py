@@ -43,22 +43,6 @@ def test_lowered_exported_of_text_is_flat(exported):
     assert found[0][3].tolist() == ROW.tolist()
 
 
-def test_classify_says_what_lower_does(exported):
-    """The records of classify are those of lower."""
-    assert hl.classify(hl.read(exported)) == hl.lower(exported).records
-
-
-def test_verify_takes_its_options_from_what_was_lowered():
-    """A module lowered under another policy, target and registry is verified under these, without saying so again."""
-    source = jax.jit(lambda x, i, u: x.at[i].set(u, mode="drop")).lower(STATE["cache"], np.int32(0), ROW)
-    lowered = hl.lower(source, oob="spec", target=hl.Target("npu"), trust_flags=True)
-    verdict = hl.verify(source, lowered, level="regions")
-    assert verdict.ok
-    assert lowered.options.target.name == "npu"
-    with pytest.raises(hl.InputError, match="no target named 'tpu9'"):
-        hl.verify(source, lowered, target="tpu9")
-
-
 def test_verify_uses_the_registry_of_what_was_lowered():
     """A wrong rule of a registry of one's own is found by what it wrote, and is named."""
     wrong = RuleList()

@@ -44,25 +44,18 @@ def test_types_that_follow_are_added(line, told):
     [
         ("%r = add %x, %z", "nothing defines %z before"),
         ("%r = reshape %x", "the type of the result is wanted behind an arrow"),
-        ("%r = reduce(%x, %p) {add}", "the type of the result is wanted behind an arrow"),
         ("%r, %s = negate %x", "names for 2 results, but there are 1"),
         ("%r = 0.0 : f32", "this is not understood"),
-        ("%r = slice %x [0:a]", "this is not understood"),
         ("%r = slice %x [0:1", "a bracket is not closed"),
         ("%r = negate %x)", "a bracket is closed that is not open"),
         ("%r = sort %x {LT}", "the operands are wanted in brackets"),
         ("%r = sort(%x) {%a: return %a}", "names for 1 arguments of a region, but it has 2"),
         ("%r = sort(%x) {a b}", "a region begins with the names of its arguments, or is one word"),
-        ("return %z", "nothing defines %z before"),
     ],
 )
 def test_what_is_wrong_is_quoted(line, told):
     """An error says what is wrong and quotes the statement."""
     with pytest.raises(NotationError, match=re.escape(f"{told}: {line}")):
         module(GIVEN, f"%n = negate %x\n{line}")
-
-
-def test_what_is_wrong_in_a_region_is_quoted():
-    """It is the statement in the region that is quoted."""
     with pytest.raises(NotationError, match=r"nothing defines %z before: %n = abs %z$"):
         module(GIVEN, "%r = if(%p) { return %x } { %n = abs %z; return %n }")
