@@ -66,8 +66,8 @@ def refused(call=hl.rules):
     return str(error.value)
 
 
-def test_rules_of_a_distribution_are_used(install):
-    """They are chosen by every function where they are more specific, and shown with file, distribution and name."""
+def test_rules_of_a_distribution_are_used(install, monkeypatch):
+    """They are chosen by every function, and shown with their place; a variable or a registry leaves them out."""
     install("npu-rules", RULES.replace("NAME", "own_write"))
     place = "site/npu_rules_rules.py:6 (npu-rules 1.2, entry point mine)"
     assert [row.place for row in hl.rules() if row.name == "own_write"] == [place]
@@ -77,11 +77,6 @@ def test_rules_of_a_distribution_are_used(install):
     lowered = hl.lower(POINT)
     assert lowered.records[0].rule == "own_write"
     assert hl.verify(POINT, lowered).ok
-
-
-def test_without_plugins(install, monkeypatch):
-    """An environment variable leaves all of them out, and a registry that is given takes their place."""
-    install("npu-rules", RULES.replace("NAME", "own_write"))
     [record] = hl.classify(hl.read(POINT), registry=kinds.registry_with(()))
     assert record.rule == "guarded_dynamic_update_slice"
     monkeypatch.setenv(kinds.WITHOUT, "1")
@@ -107,17 +102,12 @@ NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"
 NO_EMITS = "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built"
 SAME_NAME = "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py"
 UNUSABLE = {
-    "missing import": ("import not_there", f"{NOT_IMPORTED} ModuleNotFoundError: No module named 'not_the"),
     "syntax": ("rules = (", f"{NOT_IMPORTED} SyntaxError: '(' was never closed"),
-    "exception": ("1 / 0", f"{NOT_IMPORTED} ZeroDivisionError: division by zero"),
     "missing name": ("", f"{NOT_IMPORTED} AttributeError: module 'npu_rules_rules' has no attribute"),
     "a list": ("rules = []", "npu_rules_rules:rules is a list, not a RuleList"),
     "a module": ("rules = []", "npu_rules_rules is a module, not a RuleList"),
     "op": (RULES.replace("stablehlo.scatter", "stablehlo.fft"), "lowers stablehlo.fft, which has no domains"),
-    "a value for a set": (
-        RULES.replace("{Combiner.ASSIGN}", "Combiner.ASSIGN"),
-        "combiner must be a set of values, not <Combiner",
-    ),
+    "no set": (RULES.replace("{Combiner.ASSIGN}", "Combiner.ASSIGN"), "combiner must be a set of values, not <Comb"),
     "value": (RULES.replace("{Combiner.ASSIGN}", "{'add'}"), "combiner must be some of add|"),
     "fact": (RULES.replace("combiner=", "combine="), "constrains combine, which is no fact of stablehlo.scatter"),
     "emits": (RULES.replace("form=", 'emits=("stablehlo.add",), form='), NO_EMITS),
@@ -136,8 +126,8 @@ def test_a_plugin_that_cannot_be_used_is_an_error(install, what):
     assert refused(lambda: hl.lower(POINT)) == told
 
 
-def test_two_plugins_that_contradict_each_other(install):
-    """Two rules, neither more specific, are an error that names both distributions and entry points."""
+def test_plugins_that_contradict_each_other_or_the_built_in_rules(install, tmp_path):
+    """Two rules, neither more specific, are an error that names both places, distributions and entry points."""
     for name, more in (("a", "unique={Unique.PROVED}"), ("b", "oob={OutOfBounds.XLA}")):
         source = RULES.replace("NAME", name).replace("InBounds,", "InBounds, OutOfBounds, Unique,")
         install(f"{name}-rules", source.replace("drops=", f"{more}, drops="), folder=name)
@@ -145,10 +135,7 @@ def test_two_plugins_that_contradict_each_other(install):
     assert told.startswith("the rules of plug-ins contradict others: stablehlo.scatter: ")
     for name in ("a", "b"):
         assert f"scatter_to_{name} ({name}/{name}_rules_rules.py:6 ({name}-rules 1.2, entry point mine))" in told
-
-
-def test_a_plugin_that_contradicts_the_built_in_rules(install):
-    """A rule that crosses a built-in one is an error that names both places."""
+        sys.path.remove(str(tmp_path / name))
     install("npu-rules", RULES.replace("NAME", "any_drop").replace("drops={Drops.WINDOWS},\n", ""))
     told = refused()
     assert "scatter_to_any_drop (site/npu_rules_rules.py:6 (npu-rules 1.2, entry point mine))" in told
