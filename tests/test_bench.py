@@ -25,11 +25,11 @@ from benchmark.cost_fit import FITTED, Measurement, between, fitted, forms_by_ru
 from benchmark.family import family
 from benchmark.on_iree import ON_IREE
 from benchmark.on_litert import ON_LITERT
-from benchmark.outcome import Entry, Outcome, difference, repeated
+from benchmark.outcome import Entry, Outcome, difference
 from benchmark.sizes import SCALES
 from benchmark.synthetic import synthetic_module
 from benchmark.timing import Timing, interleave
-from benchmark.versions import DEFAULT, LOOP, LOWERED, NATIVE, REASSOCIATE, Prepared, Version
+from benchmark.versions import DEFAULT, LOOP, LOWERED, NATIVE, REASSOCIATE, Prepared
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 SMALL = {case.name: case for case in suite(SCALES["small"])}
@@ -192,16 +192,6 @@ def test_only_sums_in_any_order_have_a_tolerance(name, candidate, ordered, found
     assert shown.startswith(told) if "off by" in told else shown == told
 
 
-def test_an_equal_module_is_not_measured_twice():
-    """A later version's entry repeats its figures and says so; a figure that was not measured is none, as its ratio."""
-    first = Entry(LOWERED, ("while",), Timing((1.0, 3.0), 2), 0.5, 64)
-    again = repeated(Version(LOOP, "", ("while",), (), LOWERED), [first])
-    assert (again.timing, again.memory, again.note) == (first.timing, 64, "same module as lowered")
-    outcome = Outcome(SMALL["decode"], "X", (Entry(NATIVE, note="refused: x"), Entry(LOOP, (), Timing((2.0,), 1))))
-    assert (outcome.ratio(LOOP), outcome.ratio(LOOP, LOOP)) == (None, 1)
-    assert outcome.figures()["candidates"][0]["seconds_per_call"] is None
-
-
 STAND_IN = """\
 import json, os, pathlib, signal, sys, time
 what, name = sys.argv[1], sys.argv[2]
@@ -332,15 +322,3 @@ def test_the_synthetic_module_has_the_size_that_was_asked_for():
     lowered = hl.lower(text)
     assert lowered.scatters_left == 0
     assert {record.kind for record in lowered.records} == {"insert_slice", "reduction_add"}
-
-
-def test_a_chart_shows_what_has_no_ratio(tmp_path):
-    """An entry without a figure is a word in the chart, not an error."""
-    pytest.importorskip("matplotlib")
-    from benchmark.plot import write_plot
-
-    case = SMALL["decode"]
-    refused = Outcome(case, "A", (Entry(NATIVE, note="refused: x"), Entry(LOOP, (), Timing((2.0,), 1))))
-    timed = Outcome(case, "B", (Entry(NATIVE, (), Timing((1.0,), 1)), Entry(LOOP, note="refused: y")))
-    write_plot(tmp_path / "b.png", [refused, timed], "caption")
-    assert (tmp_path / "b.png").stat().st_size > 1000

@@ -26,6 +26,9 @@ README, TARGETS = PAGES["README.md"], PAGES["docs/targets.md"]
 CODE = [p for folder in ("hlo_lower", "tests", "scripts", "models", "examples") for p in (ROOT / folder).rglob("*.py")]
 CODE.remove(Path(__file__))
 
+NAMED = "".join(path.read_text() for path in (*ROOT.glob("hlo_lower/cli/*.py"), *ROOT.glob("scripts/*.py")))
+"""Where flags are named."""
+
 PLACES = r"(?:hlo_lower|tests|docs|scripts|models|examples)/[\w./-]+"
 """Paths as text names them; one with capitals stands for many (tests/golden/RULE.mlir)."""
 
@@ -131,11 +134,10 @@ def test_commands_are_those_that_exist(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_names_in_text_exist(page):
     """Flags, paths, public names and modules that the text names are there."""
-    known = "".join(path.read_text() for path in (*ROOT.glob("hlo_lower/cli/*.py"), *ROOT.glob("scripts/*.py")))
     plain = without_blocks(PAGES[page])
     for code in re.findall(r"`([^`]+)`", plain):
         for flag in re.findall(r"^--(?:no-)?([\w-]+)", code):
-            assert f'"--{flag}"' in known or f'"{flag}"' in known or f'"--no-{flag}"' in known, code
+            assert any(f'"{start}{flag}"' in NAMED for start in ("--", "", "--no-")), code
         if re.fullmatch(PLACES, code) and code == code.lower():
             assert (ROOT / code).exists(), code
     for name in re.findall(r'(?<!["@])\bhl\.(\w+)', PAGES[page]):  # "hl.softmax" and @hl.softmax are composites

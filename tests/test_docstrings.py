@@ -86,9 +86,3 @@ def test_what_is_documented_is_a_parameter(folder):
     wrong = 'def bind(source, costs):\n    """Bind.\n\n    Args:\n      source: it.\n      sizes: those.\n    """\n'
     assert misnamed(wrong) == [("bind", "sizes")]
     assert [found for path in sorted(folder.glob("*.py")) for found in misnamed(path.read_text())] == []
-
-
-def test_sizes_are_given_by_name(folder):
-    """`hl.bind` is called by its names, as the documents do."""
-    text = ROW.replace("8x4xf32", "?x4xf32")
-    assert "tensor<8x4xf32>" in str(hl.bind(source=text, sizes={"arg0.0": 8}).module)

@@ -229,20 +229,6 @@ def test_a_wrong_guard_is_found():
     assert not hl.verify(text, other).ok
 
 
-@pytest.mark.skipif(not POLY.is_dir(), reason="the corpus is not here")
-@pytest.mark.parametrize("oob", ["xla", pytest.param("spec", marks=pytest.mark.sweep)])
-def test_an_exported_module_both_ways(oob):
-    """A module that JAX exported with symbolic sizes verifies as it is and after binding."""
-    source = POLY / "at_set_2s1.mlir"
-    as_it_is = hl.lower(source, oob=oob)
-    assert as_it_is.records[0].rule.startswith("dynamic_shape_")
-    assert hl.verify(source, as_it_is, level="regions").ok
-    bound_first = hl.lower(source, oob=oob, bind={"s": 6})
-    assert not bound_first.records[0].rule.startswith("dynamic_shape_")
-    assert "?" not in bound_first.text
-    assert hl.verify(source, bound_first).ok
-
-
 @pytest.mark.sweep
 @pytest.mark.skipif(not POLY.is_dir(), reason="the corpus is not here")
 @pytest.mark.parametrize("source", sorted(POLY.glob("*.mlir")) if POLY.is_dir() else [], ids=lambda p: p.stem)

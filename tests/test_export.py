@@ -103,18 +103,10 @@ def test_arguments_are_named_as_in_python():
 
 def test_shapes_make_symbolic_dims():
     """One symbolic shape per argument, for each leaf of it, or one per leaf; equal names are equal sizes."""
-    exported = export(lambda x, y: x @ y, _shape(3), jax.ShapeDtypeStruct((4, 5), jnp.float32), shapes=["b, _", "..."])
-    assert [str(aval.shape) for aval in exported.in_avals] == ["(b, 4)", "(4, 5)"]
-    assert "tensor<?x4xf32>" in exported_text(exported)
-    shared = export(lambda x, y: x + y, _shape(3), _shape(3), shapes=["2*b+1, 4", "2*b+1, 4"])
-    assert [str(aval.shape) for aval in shared.out_avals] == ["(2*b + 1, 4)"]
     for shapes in (["n, 4"], ["n, 4", "n, _"]):
         exported = export(lambda t: t["a"] + t["b"], {"a": _shape(3), "b": _shape(3)}, shapes=shapes)
-        assert [str(a.shape) for a in exported.in_avals] == ["(n, 4)"] * 2
-
-
-def test_wrong_shapes_are_refused():
-    """Too many: the message says what the arguments are. One that does not parse: it points to the place."""
+        assert [str(a.shape) for a in (*exported.in_avals, *exported.out_avals)] == ["(n, 4)"] * 3
+        assert "tensor<?x4xf32>" in exported_text(exported)
     with pytest.raises(InputError) as caught:
         export(jnp.add, _shape(3), _shape(2), shapes=["b, 4", "b, 4", "b, 4"])
     assert str(caught.value).splitlines() == [
@@ -122,12 +114,6 @@ def test_wrong_shapes_are_refused():
         "  facts:   arguments float32[3,4], float32[2,4]",
         '  next:    give one shape per argument, "..." for those that stay as they are',
     ]
-    with pytest.raises(InputError) as caught:
-        export(jnp.add, _shape(3), _shape(3), shapes=["b, 4", "b, 4*"])
-    expected = (
-        "add: argument 1: a name or a number is missing here\n    b, 4*\n         ^\n  next:    a shape is made of "
-    )
-    assert str(caught.value).startswith(expected)
 
 
 WIDE = """\
@@ -238,12 +224,6 @@ def test_a_function_that_cannot_be_loaded_is_refused(folder, spec, says):
     for name, content in files.items():
         (folder / "package" / name).write_text(content)
     assert _refusal(f"package/{spec}").startswith(f"package/{spec.split(':')[0]}{says}")
-
-
-def test_what_names_no_function_is_refused(folder):
-    """A file without a function, and a module that is not there."""
-    assert _refusal("model.py").startswith("model.py: not the name of a function in a file or module")
-    assert _refusal("package.nowhere:f").startswith("package.nowhere: no module named package.nowhere")
 
 
 OTHERS = "facts:   settings: rows=8, scale=1.0, wide=False, dtype=float32"

@@ -216,7 +216,7 @@ def ops_of(source):
     return names - {"builtin.module", "func.func", "func.return", "stablehlo.return"}
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("path", [example.path for example in SCATTERS], ids=lambda path: path.stem)
 def test_no_form_is_refused_for_what_it_does_not_build(path):
     """A target that takes just what forms become takes them; without one of these ops it gets others that lack it."""

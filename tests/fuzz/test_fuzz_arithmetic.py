@@ -5,7 +5,6 @@ import pytest
 
 from hlo_lower.testing.fuzz.case_arguments import data
 from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
-from hlo_lower.testing.fuzz.update_computations import Expr, UpdateComputation, evaluate
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.judges import definitions
 from hlo_lower.verify.judges.interpreter import shared_interpreter
@@ -49,15 +48,3 @@ def test_ops_of_a_type(name):
             found = definitions.apply(op, element.dtype, inputs)
         difference = first_difference([computed(op, name, inputs)], [found])
         assert difference is None, f"{op} on {name}: {difference}"
-
-
-def test_a_region_is_evaluated_as_a_tree():
-    """3 c - u of two operands, with a captured value; the second one takes the update of the first."""
-    tripled = Expr("multiply", "i32", (Expr("current", "i32"), Expr("captured", "i32")))
-    region = UpdateComputation(
-        ("i32", "i32"), (Expr("subtract", "i32", (tripled, Expr("update", "i32"))), Expr("update", "i32"))
-    )
-    one, two = (np.array([n, n + 1], np.int32) for n in (1, 10))
-    found = evaluate(region, [one, one], [two, one], [np.int32(3)])
-    assert [list(r) for r in found] == [[-7, -5], [10, 11]]
-    assert [e.op for e in region.captured] == ["captured"]

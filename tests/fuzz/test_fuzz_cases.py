@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.ir import mlir
 from hlo_lower.ops.subset import Subset
 from hlo_lower.testing.fuzz.case import CELLS, IMPOSSIBLE, STRATA, case_of_seed, recorded_case, replayed_case
 from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.draw import Draw, Replayed, Seeded
 from hlo_lower.testing.fuzz.drawn_types import INDEX_TYPES, TYPES
 from hlo_lower.testing.fuzz.families import FAMILIES, family_of
-from hlo_lower.testing.fuzz.index_columns import DrawnColumn, compute
 from hlo_lower.testing.fuzz.layouts import LAYOUTS
 from hlo_lower.testing.fuzz.module_text import module_text
 from hlo_lower.verify.drive.input_roles import REGIMES
@@ -105,19 +103,3 @@ def test_choices_beyond_the_record_are_the_simplest():
     assert source.record == [3, 1, 0, 0]
     draw = Draw(Seeded(1))
     assert sorted(draw.permutation(5)) == list(range(5))
-
-
-@pytest.mark.parametrize("kind", ["data", "constant", "uniform", "run", "reversed", "strided", "coordinate", "mixed"])
-@pytest.mark.parametrize("treatment", ["", "normalised", "clamped", "clamped outside"])
-def test_a_column_is_what_its_text_says(kind, treatment):
-    """The interpreter computes from the lines of a column what NumPy does, wrapping around in a narrow type."""
-    column = DrawnColumn(0, kind, 1, offset=3, treatment=treatment, values=(5, -2, 120, 0, 1, 127))
-    positions, rng = (2, 3), np.random.default_rng(0)
-    shape = column.argument_shape(positions)
-    given = None if shape is None else rng.integers(-128, 128, shape).astype(np.int8)
-    lines, name, value = compute(column, positions, "i8", (9, 2), ("%a", given), "v")
-    arguments = "" if shape is None else f"%a: tensor<{'x'.join(map(str, (*shape, 'i8')))}>"
-    body = "\n".join((*lines, f"return {name} : tensor<2x3xi8>"))
-    text = f"func.func @main({arguments}) -> tensor<2x3xi8> {{\n{body}\n}}"
-    [found] = mlir.interpret(text, [] if given is None else [given])
-    np.testing.assert_array_equal(found, value)

@@ -47,14 +47,6 @@ def test_a_wrong_lowering_is_caught(name):
     assert f", written by {name}: differs: " in line
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("module", "oob"), dict.fromkeys((case.module, case.oob) for case in WRONG.values()))
-def test_the_right_lowering_of_a_module_verifies(module, oob):
-    """The built-in rule for the same scatter is not accused."""
-    verdict = hl.verify(module.text, hl.lower(module.text, oob=oob), level="regions")
-    assert verdict.ok, verdict.lines()
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize("name", WRONG)
 def test_the_whole_module_alone(name):
