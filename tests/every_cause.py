@@ -20,7 +20,6 @@ from hlo_lower.ops.subset import Subset
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 
 X, S, M = np.zeros(3, np.int32), np.int32(0), np.zeros(8, np.bool_)
-LOOP = 50  # iterations
 ZEROS = jnp.zeros(3, jnp.int32)
 
 
@@ -46,12 +45,7 @@ def wrapped(x, offset):
     return jax.lax.select(x < 0, x + offset, x)
 
 
-def inverse(x):
-    """The permutation that undoes another."""
-    return put(x, size=ZEROS, value=jnp.arange(3))
-
-
-def carried(step, start, until=LOOP):
+def carried(step, start, until=50):
     """What a loop makes of a value."""
     return jax.lax.while_loop(lambda c: c[0] < until, lambda c: (c[0] + 1, step(*c)), (0, start))[1]
 
@@ -59,9 +53,6 @@ def carried(step, start, until=LOOP):
 def in_loop(s):
     """A write at an index that a loop carries."""
     return jax.lax.while_loop(lambda c: c[1] != 5, lambda c: (put(c[1], size=c[0]), c[1] * s), (jnp.zeros(8), s))
-
-
-NEVER = When("never", lambda facts: False)
 
 
 def unwilling(op):
@@ -234,7 +225,6 @@ SMALLEST = module("%x: 6xf32", f"%r:2 = custom_call @mhlo.topk(%x) {TOP_K}\nretu
 LEGAL = {"lowered": True, "target": hl.Target("npu", legalize=True)}
 WHOLE = {"lowered": True, "target": hl.Target("npu", legalize=True, composites={"odml.softmax"})}
 NO_BYTES = hl.Target("npu", op_dtypes={f"stablehlo.{op}": ["f32"] for op in ("add", "convert")})
-NO_MESH = hl.Target("npu", refused={"sdy.mesh": "none"})
 PLACED = program("sign %x {sdy.sharding = #sdy.sharding_per_value<[<@m, [{}]>]>}", functions="sdy.mesh @m = <[]>")
 
 CASES = {
@@ -272,7 +262,7 @@ CASES = {
     "sorted along": lambda x, s, m: put(jnp.argsort(x)),
     "picked or": lambda x, s, m: put(jnp.where(x > 4, jnp.arange(3), 9)),
     "gathered": lambda x, s, m: put(jnp.argsort(x)[jnp.argsort(x)]),
-    "written once": lambda x, s, m: put(inverse(jnp.argsort(x))),
+    "written once": lambda x, s, m: put(put(jnp.argsort(x), size=ZEROS, value=jnp.arange(3))),
     "outside bounds": lambda x, s, m: put(np.array([9, 9])),
     "no windows": text(rows="%i", indices="0x1xi32", updates="0xf32"),
     "whole": text(rows="%i", numbers="window=[0]", indices="0xi32", updates="8xf32"),
@@ -298,7 +288,7 @@ CASES = {
     "type": (text(), {"target": ONLY}),
     "preferred": (ANYWHERE, {"prefer": ["while"]}),
     "not today": (ANYWHERE, {"registry": with_rule(unwilling), "lowered": True}),
-    "condition": (ANYWHERE, {"registry": with_rule(unwilling, NEVER)}),
+    "condition": (ANYWHERE, {"registry": with_rule(unwilling, When("never", lambda facts: False))}),
     "given back": (ANYWHERE, {"registry": with_rule(as_it_is), "lowered": True}),
     "open": text(**OPEN, numbers=ROW),
     "quantized": text().replace("xf32>", f"x{QUANT}>").replace("<f32>", f"<{QUANT}>"),
@@ -317,7 +307,7 @@ CASES = {
     "holds": (text(body=computed("call @adds(%c, %v) -> f32"), functions=ADDS), {**KEPT, "skip": ["#2"]}),
     "roundings": (program("cholesky %x, lower = true", "3x3xf32"), refusing("cholesky")),
     "routine": (call("lapack_snovel_ffi", ""), refusing("custom_call")),
-    "placed on one device": (PLACED, {"lowered": True, "target": NO_MESH}),
+    "placed on one device": (PLACED, {"lowered": True, "target": hl.Target("npu", refused={"sdy.mesh": "none"})}),
     "became": (REVERSED, refusing("reverse")),
     "no form": (REVERSED, refusing("reverse", "slice", "gather", "concatenate")),
     "sizes": (program("sign %x", "?xf32"), refusing("sign")),

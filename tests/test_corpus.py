@@ -9,8 +9,6 @@ import hlo_lower as hl
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "modules"
 MODULES = sorted(CORPUS.glob("*/*.mlir"))
-DECODE = sorted(CORPUS.glob("torchax/*_decode*.mlir"))
-PREFILL = sorted(CORPUS.glob("torchax/*_prefill*.mlir"))
 WINDOWS = {"shifted_rows": 1, "wrapped_rows": 2, "dynamic_update_slice": 1}
 """How many windows a rule writes; a run whose negative rows are moved up needs two (trap 39)."""
 
@@ -34,22 +32,21 @@ def converted(path, windows):
 
 
 @needs_corpus
-@pytest.mark.parametrize("path", DECODE, ids=name)
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("torchax/*_decode*.mlir")), ids=name)
 def test_decode_modules_write_their_caches_by_slices(path):
     """Each scatter of a decode step into a KV cache is insert_slice and becomes one slice update."""
     assert {record.kind for record in converted(path, len)} == {"insert_slice"}
 
 
-def windows_of(record):
-    """How many windows are written: for "8 tiles [b, i, :] of 8x4x64" one for each batch coordinate, or one select."""
-    return record.writes.counts[0] if record.rule == "unrolled" else WINDOWS.get(record.rule, 0)
-
-
 @needs_corpus
-@pytest.mark.parametrize("path", PREFILL, ids=name)
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("torchax/*_prefill*.mlir")), ids=name)
 def test_prefill_modules_write_their_caches_by_runs_of_rows(path):
     """Each run of rows of a prefill step becomes one shifted window, or two where negative rows are moved up."""
-    records = converted(path, lambda records: sum(map(windows_of, records)))
+
+    def windows(records):  # for "8 tiles [b, i, :] of 8x4x64" one for each batch coordinate, or one select
+        return sum(r.writes.counts[0] if r.rule == "unrolled" else WINDOWS.get(r.rule, 0) for r in records)
+
+    records = converted(path, windows)
     caches = [record for record in records if record.rule in WINDOWS]
     assert {record.kind for record in caches} == {"insert_slice"}
     assert {record.rule for record in records} <= {*WINDOWS, "unrolled", "select_per_batch"}

@@ -25,7 +25,9 @@ def test_options_are_what_keywords_say():
     assert by_value.records == by_keywords.records
     assert by_value.options == by_keywords.options == hl.Options(**GIVEN)
     assert by_value.records[0].rule == "while"
-    assert hl.classify(TEXT, options=hl.Options(**GIVEN))[0].rule == "while"
+    records = hl.classify(TEXT, options=hl.Options(**GIVEN))
+    assert isinstance(records, Records)
+    assert records == by_value.records == tuple(records) == pickle.loads(pickle.dumps(records))
 
 
 def test_options_are_taken_everywhere():
@@ -159,11 +161,3 @@ def test_a_notebook_runs_nothing_of_a_module():
     for page in (hl.read(hostile)._repr_html_(), hl.verify(hostile, WRONG.replace("@main", '@"<b>"'))._repr_html_()):
         assert "&lt;" in page
         assert not {"<script", '<b>"'} & {page[i : i + 7] for i in range(len(page))}
-
-
-def test_records_are_a_tuple():
-    """They compare, slice and pickle as one."""
-    records = hl.classify(TEXT)
-    assert isinstance(records, Records)
-    assert records == tuple(records) == pickle.loads(pickle.dumps(records))
-    assert hl.lower(TEXT).records == records

@@ -75,12 +75,6 @@ def deep(put, add, x, i):
     return -add(add(put(x, i), i + 1), i + 2)
 
 
-def by_results(put, add):
-    """The place of a write is read from the operand, and that of the next one from the result."""
-    y = put(X, int(X[0]))
-    return [add(y, int(y[2]))]
-
-
 # The body, and the results by hand, of what sets and what adds, the start and the branch.
 PLACES = {
     "a function called with different facts": (
@@ -124,7 +118,7 @@ PLACES = {
     "a result that is the next index": (
         """%n = convert %op -> 6xi32; %j = slice %n [0:1]; %a = SET(%op, %j)
         %m = convert %a -> 6xi32; %l = slice %m [2:3]; %b = ADD(%a, %l); return %b""",
-        lambda put, add, i, k: by_results(put, add),
+        lambda put, add, i, k: [add(y := put(X, int(X[0])), int(y[2]))],
     ),
 }
 

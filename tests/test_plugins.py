@@ -4,7 +4,6 @@ import importlib
 import os
 import subprocess
 import sys
-from itertools import permutations
 
 import pytest
 from decode_module import POINT
@@ -81,21 +80,6 @@ def test_rules_of_a_distribution_are_used(install, monkeypatch):
     assert record.rule == "guarded_dynamic_update_slice"
     monkeypatch.setenv(kinds.WITHOUT, "1")
     assert "own_write" not in [row.name for row in hl.rules()]
-
-
-OTHER = RULES.replace("Combiner.ASSIGN}", "Combiner.ADD}")
-
-
-def test_the_order_of_plugins_does_not_matter(install):
-    """Distributions on the import path in any order give the same rules."""
-    found = []
-    for number, order in enumerate(permutations((("a-rules", RULES), ("b-rules", OTHER)))):
-        for name, source in order:
-            install(name, source.replace("NAME", name[0]), folder=f"site{number}/{name}")
-        found.append([(row.name, row.classes) for row in hl.rules()])
-        sys.path[:2] = []
-    assert found[0] == found[1]
-    assert {"a", "b"} < {name for name, _ in found[0]}
 
 
 NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"

@@ -74,7 +74,7 @@ MISPLACED = [
         hl.lower,
         LOWERED,
         f"{A_LOWERED} is not a module",
-        "its .graph is the module, and its .text is the module as text",
+        OF_LOWERED,
     ),
     (hl.read, GRAPH, f"{A_GRAPH} is not a module", READ),
     (

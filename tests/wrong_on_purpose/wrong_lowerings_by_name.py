@@ -6,7 +6,7 @@ Each builds legal StableHLO and is right but for what its name says. A test hand
 from dataclasses import dataclass, replace
 from typing import Any
 
-import scatter_programs as programs
+import scatter_programs as p
 
 from hlo_lower.facts.scatter.lift import lift
 from hlo_lower.ir import mlir
@@ -18,7 +18,7 @@ class Wrong:
     """A wrong lowering, its module, the policy under which it is wrong, and what the whole module's run says."""
 
     lowering: Any
-    module: programs.Module
+    module: p.Module
     oob: str
     alone: str
 
@@ -148,13 +148,7 @@ def row_by_row(op, current, step):
     return current
 
 
-@wrong(programs.ROW)
-def clamp_for_drop(op):
-    """An out-of-bounds row is written to the nearest place (trap 2)."""
-    return one_window(believed(op))
-
-
-@wrong(programs.ROW)
+@wrong(p.ROW)
 def off_by_one(op):
     """The row behind the asked one is written."""
     [start] = components(op, 0)
@@ -164,7 +158,7 @@ def off_by_one(op):
     )
 
 
-@wrong(programs.ROW)
+@wrong(p.ROW)
 def negative_index_wraps(op):
     """A negative index counts from the end, as in Python (trap 5)."""
     [start] = components(op, 0)
@@ -174,7 +168,7 @@ def negative_index_wraps(op):
     return written(op, op.scatter.operands, starts_of(op, [start]), windows(op, 0))
 
 
-@wrong(programs.BYTES)
+@wrong(p.BYTES)
 def unsigned_read_as_signed(op):
     """An index above 127 in a byte is taken for a negative one (trap 6)."""
     build, given = op.build, op.scatter.indices
@@ -184,31 +178,7 @@ def unsigned_read_as_signed(op):
     return written(op, op.scatter.operands, [start], windows(op, 0))
 
 
-@wrong(programs.WINDOW)
-def element_dropped_where_the_window_must_be(op):
-    """The inside part of an overhanging window is written, as the specification has it, where XLA writes nothing."""
-    return one_window(believed(op, masked=True))
-
-
-@wrong(programs.WINDOW, oob="spec", alone=NO_OVERHANG)
-def window_dropped_where_the_element_must_be(op):
-    """Nothing of an overhanging window is written, as XLA has it, where the specification writes its inside part."""
-    return one_window(believed(op, guarded=True))
-
-
-@wrong(programs.ROWS)
-def whole_block_guarded(op):
-    """A run of rows is dropped as a whole where one of them is out of bounds (trap 4)."""
-    return one_window(believed(op, guarded=True))
-
-
-@wrong(programs.ROWS)
-def last_row_lost(op):
-    """The last row of a run keeps what it was."""
-    return one_by_one(op, order=range(op.scatter.positions - 1))
-
-
-@wrong(programs.PAIRS)
+@wrong(p.PAIRS)
 def linearised_before_the_check(op):
     """The flat index is in bounds where a component is not, and another row is written (trap 8)."""
     build = op.build
@@ -224,31 +194,7 @@ def linearised_before_the_check(op):
     return [build.reshape(current, (rows, columns))]
 
 
-@wrong(programs.PAIRS)
-def index_vector_permuted(op):
-    """The components go to the dims in the opposite order (trap 12)."""
-    return placed(op, lambda position: components(op, position)[::-1])
-
-
-@wrong(programs.BATCH)
-def per_batch_index_ignored(op):
-    """Every batch coordinate is written at the position of the first."""
-    return placed(op, lambda position: [components(op, position)[0], components(op, 0)[1]])
-
-
-@wrong(programs.BATCH)
-def batching_position_from_value(op):
-    """The batch coordinate is read from the index instead of counted (trap 13)."""
-    return placed(op, lambda position: [components(op, position)[1]] * 2)
-
-
-@wrong(programs.POINTS)
-def first_writer_wins(op):
-    """Of several updates of an element the first one stays (trap 16)."""
-    return one_by_one(op, order=range(op.scatter.positions)[::-1])
-
-
-@wrong(programs.TWO)
+@wrong(p.TWO)
 def variadic_winner_mixed(op):
     """The first operand keeps the last of several updates, the second one the first of them (trap 17)."""
     forwards = one_by_one(op)
@@ -256,26 +202,14 @@ def variadic_winner_mixed(op):
     return [forwards[0], backwards[1]]
 
 
-@wrong(programs.CLAIMED_UNIQUE)
+@wrong(p.CLAIMED_UNIQUE)
 def flag_trusted_on_duplicates(op):
     """Where unique_indices is claimed, all current values are read before the first update is written (trap 14)."""
     claimed = "true" in str(op.scatter.node.raw.attributes["unique_indices"])
     return one_by_one(op, read=op.scatter.operands if claimed else None)
 
 
-@wrong(programs.POINTS_ADDED)
-def duplicates_combined_once(op):
-    """Of several updates of an element only the last one is added to it."""
-    return one_by_one(op, read=op.scatter.operands)
-
-
-@wrong(programs.ROW_SUBTRACTED)
-def arguments_swapped(op):
-    """The region is given the update first and the current value second (trap 22)."""
-    return one_by_one(op, combine=lambda op, currents, updates: combined(op, updates, currents))
-
-
-@wrong(programs.POINTS_ADDED, alone=NO_NAN)
+@wrong(p.POINTS_ADDED, alone=NO_NAN)
 def nan_poisoning_sum(op):
     """Updates are multiplied by 0 or 1, and 0 times NaN or infinity reaches every other element (trap 19)."""
     build, [operand] = op.build, op.scatter.operands
@@ -294,7 +228,7 @@ def nan_poisoning_sum(op):
     return [row_by_row(op, operand, step)]
 
 
-@wrong(programs.POINTS_ADDED, alone=NO_NAN)
+@wrong(p.POINTS_ADDED, alone=NO_NAN)
 def negative_zero_lost(op):
     """Elements that nothing is added to have 0 added, and -0 becomes 0 (trap 20)."""
     build, [operand] = op.build, op.scatter.operands
@@ -306,7 +240,7 @@ def negative_zero_lost(op):
     return [row_by_row(op, operand, step)]
 
 
-@wrong(programs.POINTS_MAXIMUM)
+@wrong(p.POINTS_MAXIMUM)
 def identity_for_untouched(op):
     """Elements that no update reaches become the maximum of nothing, minus infinity (trap 21)."""
     build = op.build
@@ -333,13 +267,40 @@ def summed(op, element):
     return row_by_row(op, op.build.convert(op.scatter.operands[0], element), step)
 
 
-@wrong(programs.BFLOATS, alone=NO_ROUNDING)
-def wide_accumulation(op):
-    """bfloat16 is summed up in float32 and rounded once, not after each addition (trap 18)."""
-    return [op.build.convert(summed(op, "f32"), "bf16")]
-
-
-@wrong(programs.PROMOTED, alone=NO_PROMOTION)
-def promoted_too_late(op):
-    """The region computes in float32, but the sums are made in bfloat16 and converted behind it (trap 24)."""
-    return [op.build.convert(summed(op, "bf16"), "f32")]
+SIMPLE = {
+    # an out-of-bounds row is written to the nearest place (trap 2)
+    "clamp_for_drop": (p.ROW, lambda op: one_window(believed(op))),
+    # the inside part of an overhanging window is written, as the specification has it, where XLA writes nothing
+    "element_dropped_where_the_window_must_be": (p.WINDOW, lambda op: one_window(believed(op, masked=True))),
+    # nothing of an overhanging window is written, as XLA has it, where the specification writes its inside part
+    "window_dropped_where_the_element_must_be": (
+        p.WINDOW,
+        lambda op: one_window(believed(op, guarded=True)),
+        "spec",
+        NO_OVERHANG,
+    ),
+    # a run of rows is dropped as a whole where one of them is out of bounds (trap 4)
+    "whole_block_guarded": (p.ROWS, lambda op: one_window(believed(op, guarded=True))),
+    # the last row of a run keeps what it was
+    "last_row_lost": (p.ROWS, lambda op: one_by_one(op, order=range(op.scatter.positions - 1))),
+    # the components go to the dims in the opposite order (trap 12)
+    "index_vector_permuted": (p.PAIRS, lambda op: placed(op, lambda n: components(op, n)[::-1])),
+    # every batch coordinate is written at the position of the first
+    "per_batch_index_ignored": (p.BATCH, lambda op: placed(op, lambda n: [components(op, n)[0], components(op, 0)[1]])),
+    # the batch coordinate is read from the index instead of counted (trap 13)
+    "batching_position_from_value": (p.BATCH, lambda op: placed(op, lambda n: [components(op, n)[1]] * 2)),
+    # of several updates of an element the first one stays (trap 16)
+    "first_writer_wins": (p.POINTS, lambda op: one_by_one(op, order=range(op.scatter.positions)[::-1])),
+    # of several updates of an element only the last one is added to it
+    "duplicates_combined_once": (p.POINTS_ADDED, lambda op: one_by_one(op, read=op.scatter.operands)),
+    # the region is given the update first and the current value second (trap 22)
+    "arguments_swapped": (p.ROW_SUBTRACTED, lambda op: one_by_one(op, combine=lambda op, c, u: combined(op, u, c))),
+    # bfloat16 is summed up in float32 and rounded once, not after each addition (trap 18)
+    "wide_accumulation": (p.BFLOATS, lambda op: [op.build.convert(summed(op, "f32"), "bf16")], "xla", NO_ROUNDING),
+    # the region computes in float32, but the sums are made in bfloat16 and converted behind it (trap 24)
+    "promoted_too_late": (p.PROMOTED, lambda op: [op.build.convert(summed(op, "bf16"), "f32")], "xla", NO_PROMOTION),
+}
+"""Wrong in a word: the module, and what is built; the policy under which it is wrong, and what its run says."""
+for name, (module, lowering, *how) in SIMPLE.items():
+    lowering.__name__ = name
+    wrong(module, *how)(lowering)
