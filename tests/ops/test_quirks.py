@@ -19,7 +19,6 @@ from hlo_lower.ops.quirks.quirk import Rewrite, Rules
 from hlo_lower.ops.targets import TARGETS
 from hlo_lower.verify.judges.devices import compile_anywhere
 
-
 RULES = default_registry()
 
 
