@@ -29,15 +29,10 @@ MODELS = Path(__file__).parent.parent / "models"
 COLLECTIVE = re.compile(r"= (\S+?)(?:\{[\d,]*\})? (all-gather|all-to-all|collective-permute|all-reduce)(?:-start)?\(")
 
 
-def decode(cache, rows, position):
-    """A row per sequence and head, all at one position."""
-    return cache.at[:, :, position].set(rows)
-
-
 CACHE, ROW, RUN = (BATCH, HEADS, LENGTH, DIM), (BATCH, HEADS, DIM), (BATCH, HEADS, ROWS, DIM)
 AXES = {"heads": (None, "x"), "batch": ("x",), "both": ("y", "z"), "length": (None, None, "x")}
 WRITES = {  # what is written into a cache of keys, the shape of its rows, and whether each sequence has a position
-    "decode": (decode, ROW, False),
+    "decode": (lambda cache, rows, at: cache.at[:, :, at].set(rows), ROW, False),
     "clipped decode": (lambda cache, rows, at: cache.at[:, :, at].set(rows, mode="clip"), ROW, False),
     "ragged rows": (lambda cache, rows, at: cache.at[jnp.arange(len(cache)), :, at].set(rows), ROW, True),
     "ragged vmap": (jax.vmap(lambda cache, rows, at: cache.at[:, at].set(rows)), ROW, True),
@@ -45,15 +40,8 @@ WRITES = {  # what is written into a cache of keys, the shape of its rows, and w
 }
 
 
-def paged(slots, rows, numbers):
-    """Rows of a paged cache at numbered slots."""
-    return slots.at[numbers].set(rows)
-
-
-def gradient(table, rows, tokens):
-    """Rows added to a table, some of them several times; integers, whose sums have no order."""
-    return table.at[tokens].add(rows)
-
+paged, gradient = (lambda slots, rows, at: slots.at[at].set(rows)), (lambda table, rows, at: table.at[at].add(rows))
+"""Rows at numbered slots; rows added to a table, some of them several times: of integers, whose sums have no order."""
 
 f32, i32 = (lambda shape, *axes, kind=kind: (shape, axes, kind) for kind in ("float32", "int32"))
 """Floats or integers of a shape, spread over axes of the mesh."""
@@ -152,7 +140,7 @@ def run_jit():
     specs = specs_of(PROGRAMS["decode over heads"])
 
     def held(*args):
-        return jax.lax.with_sharding_constraint(decode(*args), specs[0].sharding)
+        return jax.lax.with_sharding_constraint(WRITES["decode"][0](*args), specs[0].sharding)
 
     fast = hl.jit(held)
     return {"rules": [r.rule for r in fast.lowered(*specs).records], **compare(held, fast, specs, arguments_of)}

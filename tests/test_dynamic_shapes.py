@@ -278,18 +278,6 @@ def test_every_choice_of_sizes_of_0(name, oob, combiner):
     assert_right(name, oob, combiner, zero_shapes(name), 2)
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize("name", ["rows", "windows", "points", "batches", "index vector first", "no index"])
-@pytest.mark.parametrize("oob", ["xla", "spec"])
-def test_trap_10_sizes_of_0_that_are_known(name, oob):
-    """A module whose sizes are known to be 0 writes nothing, by the rules of static shapes."""
-    shapes = next(iter(zero_shapes(name)))
-    lowered = hl.lower(module_of(*shapes, CASES[name][3]), oob=oob)
-    assert "stablehlo.scatter" not in lowered.text
-    o, i, u = arguments(np.random.default_rng(1), shapes)
-    assert np.array_equal(Executable(lowered.text, "quick").run([o, i, u])[0], o)
-
-
 def test_a_slice_without_its_first_row():
     """Of `x[1:]` of an x of one row there is none: what is lowered runs there as the original does."""
 

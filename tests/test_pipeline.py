@@ -11,11 +11,7 @@ from untyped_mlir import module
 import hlo_lower as hl
 from hlo_lower.ir.writer import to_text
 
-
-def point(attributes=""):
-    """A public function with one point write."""
-    arguments = f"%o: 8xf32 {attributes}, %i: 1xi32, %u: f32"
-    return module(arguments, "%r = scatter(%o, %i, %u) <inserted=[0], to=[0]> {assign}")
+POINT = module("%o: 8xf32, %i: 1xi32, %u: f32", "%r = scatter(%o, %i, %u) <inserted=[0], to=[0]> {assign}")
 
 
 def two(k_cache, v_cache, pos, row):
@@ -60,14 +56,6 @@ def test_a_pattern_that_matches_nothing_is_an_error(decode):
     assert f"test_pipeline.py:{LINE}" in error.value.facts
 
 
-def test_keep_unsupported():
-    """A scatter without a rule stays as it is and is counted where that is asked for."""
-    text = point().replace("f32", "!quant.uniform<i8:f32, 2.0>")
-    lowered = hl.lower(text, keep_unsupported=True)
-    assert (lowered.scatters_left, lowered.records[0].rule) == (1, "")
-    assert lowered.text == to_text(hl.read(text))
-
-
 def test_lowering_is_deterministic_and_done_once(decode):
     """The same text and bytecode come out, a graph that is given is left as it is, and what is lowered stays so."""
     graph = hl.read(decode)
@@ -78,17 +66,11 @@ def test_lowering_is_deterministic_and_done_once(decode):
     assert hl.lower(first.text).text == first.text
 
 
-@pytest.mark.parametrize("attribute", ["tf.aliasing_output = 0 : i32", "jax.buffer_donor = true"])
-def test_argument_attributes_survive(attribute):
-    """Donation is kept (trap 31)."""
-    assert attribute in hl.lower(point(f"{{{attribute}}}")).text
-
-
 def test_a_module_goes_with_the_last_who_holds_it():
     """Nothing of a conversion waits for a collection: the module is gone once what was made of it is."""
     gc.disable()
     try:
-        lowered = hl.lower(point())
+        lowered = hl.lower(POINT)
         held = weakref.ref(lowered.graph)
         del lowered
         assert held() is None
