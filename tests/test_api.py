@@ -34,7 +34,7 @@ def exported():
 
 
 def test_lowered_exported_keeps_the_pytree(exported):
-    """An Exported that is lowered, also by its graph, is called with the same pytrees and gives the same pytree."""
+    """A lowered Exported, also by its graph, has the same pytrees; a bare module takes and gives a flat list."""
     lowered = hl.lower(exported).exported
     assert (exported.in_tree, exported.out_tree) == (lowered.in_tree, lowered.out_tree)
     for pos in (3, -1, 8):
@@ -43,10 +43,6 @@ def test_lowered_exported_keeps_the_pytree(exported):
         assert found["pos"] == pos + 1
     assert "stablehlo.scatter" not in lowered.mlir_module()
     assert hl.lower(hl.read(exported)).exported.in_tree == exported.in_tree
-
-
-def test_lowered_exported_of_text_is_flat(exported):
-    """A bare module is called with flat arguments and gives a flat list."""
     found = hl.lower(exported.mlir_module()).exported.call(STATE["cache"], np.int32(3), ROW)
     assert [r.shape for r in found] == [(8, 4), ()]
     assert found[0][3].tolist() == ROW.tolist()

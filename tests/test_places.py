@@ -42,13 +42,9 @@ def module_of(body):
         made = r"scatter(\2, %up) <window=[0], to=[0]> {\1}"
         return re.sub(r"(SET|ADD)\((.*?)\)", made, text).replace("{SET}", "{assign}").replace("{ADD}", "{add}")
 
-    named, new = {"other"}, {body}
-    while new:
-        found = {name for text in new for name in re.findall(r"@(\w+)", text)} - named
-        named, new = named | found, {FUNCTIONS[name] for name in found}
-    own = [name for name in FUNCTIONS if name in named]
+    own = [name for name in FUNCTIONS if f"@{name}" in body]  # in a comment as well
     private = "".join(function(f"private @{name}", ARGUMENTS, full(FUNCTIONS[name])) for name in own)
-    return module(ARGUMENTS, full(body.replace("// @set_at\n", "")), more=private)
+    return module(ARGUMENTS, full(re.sub("//.*", "", body)), more=private)
 
 
 X, UPDATES = np.asarray([3, 1, 4, 0, 5, 9], np.float32), np.asarray([10, 20], np.float32)
@@ -84,7 +80,7 @@ PLACES = {
         lambda put, add, i: [deep(put, add, X, i), deep(put, add, deep(put, add, X, i), i)],
     ),
     "a composite in a composite": (
-        '%a = composite "test.outer" %op, %i, %up {decomposition = @outer} -> 6xf32; return %a',
+        '%a = composite "test.outer" %op, %i, %up {decomposition = @outer} -> 6xf32; return %a  // @add_at',
         lambda put, add, i: [add(add(X, i), i)],
     ),
     "results that are used several times, and not at all": (

@@ -70,12 +70,8 @@ def violations(name, imported):
 
 
 def test_imports_point_downwards(own):
-    """Every import of the package points to a room that stands before the file's own."""
+    """Every import points to a room that stands before the file's own; there is no other, and none called utils."""
     assert {name: found for name, names in own.items() if (found := violations(name, names))} == {}
-
-
-def test_every_file_stands_in_a_room(own):
-    """The rooms are those of the list, no other file stands beside them, and none is called utils, helpers or so."""
     assert {name.split(".")[0] for name in own} == set(ROOMS)
     assert {file.stem for file in FILES} & {"utils", "util", "helpers", "helper", "common", "misc"} == set()
 

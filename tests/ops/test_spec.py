@@ -27,16 +27,12 @@ def ops_of(dialect):
 
 
 def test_every_op_is_declared():
-    """The declared ops are those that jaxlib has, of chlo but those with a reason."""
+    """The declared ops are those that jaxlib has, of chlo but those with a reason; each has a constant of its name."""
     reasons = tuple(f"chlo.{name}" for names in UNDECLARED.values() for name in names.split())
     assert {op for op in OPS if op.startswith("stablehlo.")} == ops_of("stablehlo")
     chlo = {op for op in OPS if op.startswith("chlo.")}
     assert chlo <= ops_of("chlo")
     assert {op for op in ops_of("chlo") - chlo if not op.startswith(reasons)} == set()
-
-
-def test_every_op_of_stablehlo_has_its_name():
-    """A constant of `ops/names.py` is the name of the op that it is called after, and none lacks."""
     written = {key: name for key, name in vars(names).items() if key.isupper()}
     assert set(written.values()) == {op for op in OPS if op.startswith("stablehlo.")}
     assert all(key == OPS[name].short_name.upper().replace("-", "_") for key, name in written.items())
