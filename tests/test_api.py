@@ -14,7 +14,7 @@ import hlo_lower as hl
 from hlo_lower.base.registry import RuleList
 from hlo_lower.ir.export.load import load_function
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.kinds import default_registry, new_registry
+from hlo_lower.lowering.kinds import new_registry
 from hlo_lower.verify.run import Executable
 
 
@@ -65,23 +65,11 @@ def test_verify_uses_the_registry_of_what_was_lowered():
 
 
 def test_rules_have_rows():
-    """Each rule has a name, classes, a form, a place and what it builds; the most specific ones come first."""
+    """Each rule has a form and a place, the one for anything too; only the scatters of consumers are refused here."""
     rows = hl.rules()
-    named = [row.name for row in rows]
-    static = named[: named.index("while") + 1]
-    assert rows[len(static) - 1].classes == "anything"
-    registry = default_registry()
-    others = [rule.short_name for op in registry.ops if op != "stablehlo.scatter" for rule in registry.rules(op)]
-    assert sorted(others) == sorted(named[len(static) :])
     assert all(row.form and row.place for row in rows)
-    own = {row.name for row in rows if row.refused}
-    assert own == {"safe_scatter", "safe_scatter_of_run"}  # a scatter, for consumers whose own one is right
-    assert [row.name for row in rows if not row.builds] == [
-        *("elementwise", "updates", "operand", "dynamic_shape_operand"),
-        *("gather_to_itself", "dynamic_shape_gather_to_itself", "composite_to_itself", "chlo_to_itself"),
-        *("sort_to_operands", "branches_to_taken", "note_to_operand", "barrier_to_operands"),
-        "set_dimension_size_to_operand",
-    ]
+    assert next(row for row in rows if row.name == "while").classes == "anything"
+    assert {row.name for row in rows if row.refused} == {"safe_scatter", "safe_scatter_of_run"}
 
 
 POINT = module("%o: 8xf32, %i: 1xi32, %u: f32", "%r = scatter(%o, %i, %u) <inserted=[0], to=[0]> {assign}")

@@ -163,18 +163,6 @@ def test_a_scatter_without_a_form_is_an_error():
     assert kept.lowered(state(), ROW, 3).scatters_left == 1
 
 
-def test_the_policy_is_that_of_lower():
-    """Under oob="spec" single elements are dropped, where jax.jit drops the window."""
-
-    def write(x, i):
-        numbers, mode = jax.lax.ScatterDimensionNumbers((0,), (), (0,)), jax.lax.GatherScatterMode.FILL_OR_DROP
-        return jax.lax.scatter(x, i[None], jnp.ones(2), numbers, mode=mode)
-
-    x, i = jnp.zeros(4), jnp.int32(3)
-    assert hl.jit(write)(x, i).tolist() == [0, 0, 0, 0]
-    assert hl.jit(write, oob="spec")(x, i).tolist() == [0, 0, 0, 1]
-
-
 def test_what_export_does_not_take_is_told():
     """A callback and a captured tracer are errors that say what to do."""
     with pytest.raises(hl.InputError, match=r"<lambda>: jax\.export does not take the function: .*callback"):

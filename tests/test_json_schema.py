@@ -96,6 +96,11 @@ def test_references_lead_somewhere():
 
 def test_like_records_are_what_they_are_in_full():
     """What a record leaves out is what the one that it is like has: with it, it is as it would be alone."""
+
+    def resolved(record, evidence):
+        steps = {name: [evidence[n] for n in numbers] for name, numbers in record.get("evidence", {}).items()}
+        return {**record, "evidence": steps, "why_not": None}
+
     for report in reports():
         [module] = json.loads(render_json([report]))["modules"]
         by_number = {record["number"]: record for record in module["records"]}
@@ -105,12 +110,6 @@ def test_like_records_are_what_they_are_in_full():
             assert "like" not in first
             full = {name: value for name, value in {**first, **own}.items() if value is not None and name != "like"}
             assert resolved(full, module["evidence"]) == resolved(alone["records"][0], alone["evidence"])
-
-
-def resolved(record, evidence):
-    """A record with its steps instead of their numbers, and without the number of what was not chosen."""
-    steps = {name: [evidence[n] for n in numbers] for name, numbers in record.get("evidence", {}).items()}
-    return {**record, "evidence": steps, "why_not": None}
 
 
 def causes_table():

@@ -3,8 +3,6 @@
 import ast
 import importlib
 import importlib.util
-import os
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -128,34 +126,6 @@ def test_plugins_that_contradict_each_other_or_the_built_in_rules(install, tmp_p
     told = refused()
     assert "scatter_to_any_drop (site/npu_rules_rules.py:6 (npu-rules 1.2, entry point mine))" in told
     assert "(lowering/" in told
-
-
-@pytest.mark.sweep
-def test_the_command_line_uses_plugins(install, tmp_path):
-    """`rules` shows them, `convert` uses them, and an error in one is a message and exit code 2, without output."""
-    site = install("npu-rules", RULES.replace("NAME", "own_write"))
-    (tmp_path / "m.mlir").write_text(POINT)
-
-    def run(*argv, **env):
-        path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-        how = {"env": {**os.environ, "PYTHONPATH": path, "COLUMNS": "250", **env}, "cwd": tmp_path, "text": True}
-        return subprocess.run([sys.executable, "-m", "hlo_lower", *argv], capture_output=True, check=False, **how)
-
-    shown = run("rules").stdout
-    assert "own_write" in shown
-    assert "npu-rules 1.2, entry point mine" in shown
-    converted = run("convert", "m.mlir", "-o", "out.mlir", "--verify", "regions")
-    assert (converted.returncode, converted.stderr) == (0, "")
-    assert "own_write" in converted.stdout
-    assert "own_write" not in run("rules", **{kinds.WITHOUT: "1"}).stdout
-    (tmp_path / "out.mlir").unlink()
-    (site / "npu_rules_rules.py").write_text("1 / 0")
-    failed = run("convert", "m.mlir", "-o", "out.mlir")
-    assert (failed.returncode, failed.stdout) == (2, "")
-    assert failed.stderr.startswith("npu-rules 1.2, entry point mine of hlo_lower.rules: the plug-in cannot be used: ")
-    assert "Traceback" not in failed.stderr
-    assert "ZeroDivisionError" in run("rules", "--debug").stderr.split("\nnpu-rules")[0]
-    assert not (tmp_path / "out.mlir").exists()
 
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"

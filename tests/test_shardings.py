@@ -46,19 +46,16 @@ GATHERING = {
 }
 """Programs whose lowered form gathers what the original does not, and what it gathers."""
 
-MODELS = tuple(f"model {f} over {axes}" for f in ("decode", "prefill") for axes in ("heads", "batch"))
-
 JIT, UNREDUCED = "jit over heads", "unreduced sum/shardy/xla"
 
 QUICK = [
     *("decode over heads/shardy/xla", "prefill over heads/shardy/xla", "ragged vmap over batch/shardy/xla"),
     *("paged over slots by while/shardy/xla", "paged over slots by last_writer/shardy/xla"),
     *("decode over heads/gspmd/xla", f"{JIT}/shardy/xla"),
-    "model decode over heads/shardy/xla",
 ]
 EVERY = [
     *(f"{p}/{by}/{oob}" for p in (*IN_PLACE, *GATHERING) for by in ("shardy", "gspmd") for oob in ("xla", "spec")),
-    *(f"{p}/shardy/xla" for p in (*MODELS, "model decode_rows over heads", "model decode_rows over batch", JIT)),
+    f"{JIT}/shardy/xla",
 ]
 CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.sweep) for name in EVERY]
 

@@ -29,7 +29,6 @@ def test_the_example_is_a_module():
         ("slice %x [1:4:2, 0:1]", "(tensor<4x3xf32>) -> tensor<2x1xf32>"),
         ("concatenate %x, %y, dim = 1", "-> tensor<4x6xf32>"),
         ("reduce(%x init: %y) applies stablehlo.add across dimensions = [0]", "-> tensor<3xf32>"),
-        ("custom_call @f(%x) : (4x3xf32) -> f32", "stablehlo.custom_call @f(%x) : (tensor<4x3xf32>) -> tensor<f32>"),
         ("sort(%x) <dimension = 1> {LT}", ") : (tensor<4x3xf32>) -> (tensor<4x3xf32>)"),
         ("if(%p) { return %x } { %n = negate %x; return %n }", "(tensor<i1>) -> (tensor<4x3xf32>)"),
     ],
