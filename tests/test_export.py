@@ -80,25 +80,17 @@ def _refusal(spec, **settings):
     return str(caught.value)
 
 
-def test_donated_arguments_are_marked():
-    """donate=(0,) marks the first argument, and no other, as aliased to a result; a jitted function keeps its own."""
+def test_arguments_are_named_as_in_python_and_donated_ones_are_marked():
+    """A name has the path into a pytree; donate=(0,) marks the first argument alone, and a jitted function's own."""
     step, shapes = (lambda x, y: (x + 1, y * 2)), (_shape(3), _shape(3))
     for exported in (export(step, *shapes, donate=(0,)), export(jax.jit(step, donate_argnums=(0,)), *shapes)):
         signature = next(line for line in exported_text(exported).splitlines() if "@main" in line)
         assert signature.count("tf.aliasing_output") == 1
         assert signature.index("tf.aliasing_output") < signature.index("%arg1")
-
-
-def test_arguments_are_named_as_in_python():
-    """The location of an argument is the Python name, with the path into a pytree."""
-
-    def step(params, position):
-        return params["layers"][0]["w"] * position
-
+    step = lambda params, position: params["layers"][0]["w"] * position  # noqa: E731
     text = exported_text(export(step, {"layers": [{"w": _shape(3)}]}, jax.ShapeDtypeStruct((), jnp.float32)))
     assert "loc(\"params['layers'][0]['w']\")" in text
     assert 'loc("position")' in text
-    assert "module @jit_step" in text
 
 
 def test_shapes_make_symbolic_dims():
@@ -143,6 +135,7 @@ def test_an_entry_says_that_64_bit_types_are_on(folder):
 def test_locations_are_seen_from_the_current_folder(folder, monkeypatch):
     """Files below the current folder have their relative path, others their name alone; no folder above is named."""
     text = exported_text(load_function("package/model.py:step").export())
+    assert "module @jit_step" in text
     assert 'loc("package/helper.py":2:' in text
     assert 'loc("package/model.py":21:' in text
     assert not [line for line in text.splitlines() if 'loc("/' in line]
