@@ -262,29 +262,19 @@ RIGHT_ABOVE_0 = module(
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", CASES)
-def test_trap_10_sizes_of_0_at_run_time(name):
-    """A module lowered without sizes is right where one of them is 0: no positions, empty windows, an empty operand."""
-    choices = list(zero_shapes(name))[::3]
-    assert choices
-    assert_right(name, "spec" if len(name) % 2 else "xla", "mixed", choices, 2)
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("combiner", COMBINE)
-def test_every_choice_of_sizes_of_0(name, oob, combiner):
-    """The same with every subset of the open sizes at 0."""
-    assert_right(name, oob, combiner, zero_shapes(name), 2)
+def test_trap_10_sizes_of_0_at_run_time(name, oob, combiner):
+    """A module lowered without sizes is right where some of them are 0: no positions, empty windows or operands."""
+    choices = list(zero_shapes(name))
+    assert choices
+    assert_right(name, oob, combiner, choices, 2)
 
 
 def test_a_slice_without_its_first_row():
     """Of `x[1:]` of an x of one row there is none: what is lowered runs there as the original does."""
-
-    def write(x, i, v):
-        return x[1:].at[i].set(v)
-
-    exported = hl.export(write, jnp.zeros(4, jnp.float32), jnp.int32(0), jnp.float32(0), shapes=["s", "", ""])
+    write, x = (lambda x, i, v: x[1:].at[i].set(v)), jnp.zeros(4, jnp.float32)
+    exported = hl.export(write, x, jnp.int32(0), jnp.float32(0), shapes=["s", "", ""])
     lowered = hl.lower(exported)
     for size, places in ((1, (0, -1, 5)), (3, (0, 1, 2, -1, -2, -3))):
         x = np.arange(size, dtype=np.float32)
