@@ -165,7 +165,7 @@ def test_what_export_does_not_take_is_told():
 
 
 def test_it_looks_like_the_function():
-    """Name, docstring and the function itself are kept; it works as a decorator and as a method."""
+    """Name, docstring and function are kept, as a decorator and a method; under jax.disable_jit nothing is lowered."""
     fast = hl.jit(step)
     assert (fast.__name__, fast.__doc__, fast.__wrapped__) == ("step", step.__doc__, step)
 
@@ -177,10 +177,6 @@ def test_it_looks_like_the_function():
     assert Model().write(jnp.zeros(2)).tolist() == [1, 0]
     partial = hl.jit(functools.partial(step, mode="add"))
     assert partial(state(), ROW, 0)[0]["cache"][0].tolist() == ROW.tolist()
-
-
-def test_without_jit_it_is_the_function():
-    """Under jax.disable_jit nothing is lowered, and values can be looked at; what the function raises is its own."""
     with jax.disable_jit():
         assert hl.jit(lambda x: x.at[int(x[0])].set(1.0))(jnp.zeros(2)).tolist() == [1, 0]
     with pytest.raises(LookupError, match="mine"):

@@ -40,15 +40,11 @@ def records(cases):
 
 
 def test_every_case_is_legal_and_alone_what_it_is_in_a_batch(cases, records):
-    """jaxlib verifies each; there is one scatter in each, which classifies the same in a module of its own."""
+    """jaxlib verifies each; each has one scatter, which is the same alone; every cell that can be is reached."""
     assert len(cases) == len(records)
     for case, record in list(zip(cases, records, strict=True))[::40]:
         [alone] = hl.classify(hl.read(module_text([case])))
         assert (alone.subset, alone.combiner, alone.rule) == (record.subset, record.combiner, record.rule)
-
-
-def test_every_cell_is_reached(records):
-    """Each subset is written with each family of combiners, as `classify` names them, but where that cannot be."""
     found = Counter((record.subset, family_of(record.combiner)) for record in records)
     assert not set(CELLS) - set(found)
     assert not set(IMPOSSIBLE) & set(found)
@@ -92,16 +88,12 @@ def test_forms_types_and_regions_are_all_drawn(cases):
 
 
 def test_a_seed_is_a_case():
-    """The same seed draws the same case, which survives pickling, and so do the choices that were recorded."""
+    """The same seed draws the same case, pickled or replayed; beyond the record choices are the simplest."""
     for seed in SEEDS[::50]:
         case, choices = recorded_case(seed)
         assert case == case_of_seed(seed) == pickle.loads(pickle.dumps(case)) == replayed_case(list(choices), case)[0]
         twice = [arguments_of(case, 1).all for _ in range(2)]
         assert [a.tobytes() for a in twice[0]] == [a.tobytes() for a in twice[1]]
-
-
-def test_choices_beyond_the_record_are_the_simplest():
-    """A replay cuts a choice to its range and draws the first option where the record ends."""
     draw = Draw(source := Replayed([9, 1]))
     assert [draw.integer(2, 5), draw.choice("abc"), draw.choice("abc"), draw.chance(99)] == [5, "b", "a", False]
     assert source.record == [3, 1, 0, 0]
