@@ -341,7 +341,7 @@ def test_a_module_written_for_one_of_its_devices_is_run_on_all_of_them(exported_
     verdict = hl.verify(exported_by_hand, hl.lower(exported_by_hand), runs=1)
     assert (verdict.ok, verdict.module.status) == (True, "equal")
     assert verdict.module.how == "bit for bit on 8 devices"
-    assert "module: equal in 1 runs, bit for bit on 8 devices" in verdict.lines()
+    assert "module: equal in 1 run, bit for bit on 8 devices" in verdict.lines()
 
 
 @pytest.mark.sweep
