@@ -9,7 +9,6 @@ import json
 import os
 import re
 import sys
-from pathlib import Path
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
@@ -20,24 +19,17 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import hlo_lower as hl
-from hlo_lower.ir.export.load import load_function
 
 BATCH, HEADS, LENGTH, DIM, ROWS = 8, 8, 64, 16, 8
 SLOTS, HIDDEN = 512, 64
 TABLE = (256, HIDDEN)
-MODELS = Path(__file__).parent.parent / "models"
 COLLECTIVE = re.compile(r"= (\S+?)(?:\{[\d,]*\})? (all-gather|all-to-all|collective-permute|all-reduce)(?:-start)?\(")
-
-
-def decode(cache, rows, position):
-    """A row per sequence and head, all at one position."""
-    return cache.at[:, :, position].set(rows)
 
 
 CACHE, ROW, RUN = (BATCH, HEADS, LENGTH, DIM), (BATCH, HEADS, DIM), (BATCH, HEADS, ROWS, DIM)
 AXES = {"heads": (None, "x"), "batch": ("x",), "both": ("y", "z"), "length": (None, None, "x")}
 WRITES = {  # what is written into a cache of keys, the shape of its rows, and whether each sequence has a position
-    "decode": (decode, ROW, False),
+    "decode": (lambda cache, rows, at: cache.at[:, :, at].set(rows), ROW, False),
     "clipped decode": (lambda cache, rows, at: cache.at[:, :, at].set(rows, mode="clip"), ROW, False),
     "ragged rows": (lambda cache, rows, at: cache.at[jnp.arange(len(cache)), :, at].set(rows), ROW, True),
     "ragged vmap": (jax.vmap(lambda cache, rows, at: cache.at[:, at].set(rows)), ROW, True),
@@ -45,24 +37,11 @@ WRITES = {  # what is written into a cache of keys, the shape of its rows, and w
 }
 
 
-def paged(slots, rows, numbers):
-    """Rows of a paged cache at numbered slots."""
-    return slots.at[numbers].set(rows)
+paged, gradient = (lambda slots, rows, at: slots.at[at].set(rows)), (lambda table, rows, at: table.at[at].add(rows))
+"""Rows at numbered slots; rows added to a table, some of them several times: of integers, whose sums have no order."""
 
-
-def gradient(table, rows, tokens):
-    """Rows added to a table, some of them several times; integers, whose sums have no order."""
-    return table.at[tokens].add(rows)
-
-
-def f32(shape, *axes):
-    """Floats of a shape, spread over axes of the mesh."""
-    return shape, axes, "float32"
-
-
-def i32(shape, *axes):
-    """Integers of a shape, spread over axes of the mesh."""
-    return shape, axes, "int32"
+f32, i32 = (lambda shape, *axes, kind=kind: (shape, axes, kind) for kind in ("float32", "int32"))
+"""Floats or integers of a shape, spread over axes of the mesh."""
 
 
 def write_over(name, over):
@@ -82,23 +61,11 @@ PROGRAMS = {
 }
 
 
-def meshes():
-    """The eight devices in a line, and as a grid."""
-    return {
-        "x": jax.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,)),
-        "y": jax.make_mesh((2, 4), ("y", "z"), axis_types=(AxisType.Auto,) * 2),
-    }
-
-
 def specs_of(program):
-    """A program's arguments as sharded specs."""
-    mesh = meshes()["y" if "y" in program[1][1] else "x"]
+    """A program's arguments as sharded specs, the eight devices in a line or as a grid."""
+    sizes, names = ((2, 4), ("y", "z")) if "y" in program[1][1] else ((8,), ("x",))
+    mesh = jax.make_mesh(sizes, names, axis_types=(AxisType.Auto,) * len(sizes))
     return [jax.ShapeDtypeStruct(s, d, sharding=NamedSharding(mesh, P(*axes))) for s, axes, d in program[1:]]
-
-
-def collectives(compiled):
-    """Kind and type of every collective of a compiled module."""
-    return sorted(f"{kind} {shape}" for shape, kind in COLLECTIVE.findall(compiled.as_text()))
 
 
 def arguments_of(specs, seed):
@@ -117,23 +84,23 @@ def arguments_of(specs, seed):
     return arrays
 
 
-def compare(call, lowered_call, specs, draw):
+def compare(call, lowered_call, specs):
     """Whether two calls give the same, in the same places; their collectives; if not, once more at level 0."""
     lowerings = [jax.jit(f).lower(*specs) for f in (call, lowered_call)]
     compiled = [lowering.compile() for lowering in lowerings]
-    equal, placed = same(compiled, specs, draw)
+    equal, placed = same(compiled, specs)
     if not equal:
         still = {"xla_backend_optimization_level": 0, "xla_disable_hlo_passes": "algsimp,fusion"}
-        equal, placed = same([lowering.compile(compiler_options=still) for lowering in lowerings], specs, draw)
-    before, after = (collectives(c) for c in compiled)
+        equal, placed = same([lowering.compile(compiler_options=still) for lowering in lowerings], specs)
+    before, after = (sorted(f"{kind} {shape}" for shape, kind in COLLECTIVE.findall(c.as_text())) for c in compiled)
     return {"equal": equal, "placed": placed, "before": before, "after": after}
 
 
-def same(compiled, specs, draw):
+def same(compiled, specs):
     """Whether the results of two compiled functions have the same bits, and lie in the same places."""
     equal = placed = True
     for seed in range(2):
-        results = [jax.tree.leaves(c(*draw(specs, seed))) for c in compiled]
+        results = [jax.tree.leaves(c(*arguments_of(specs, seed))) for c in compiled]
         equal &= all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(*results, strict=True))
         placed &= all(a.sharding.is_equivalent_to(b.sharding, a.ndim) for a, b in zip(*results, strict=True))
     return equal, placed
@@ -142,8 +109,6 @@ def same(compiled, specs, draw):
 def run(name):
     """One case."""
     program, partitioner, oob = name.split("/")
-    if program.startswith("model "):
-        return run_model(program.removeprefix("model "))
     if program == "jit over heads":
         return run_jit()
     if program == "unreduced sum":
@@ -161,7 +126,7 @@ def run(name):
         "devices": lowered.exported.nr_devices,
         "shardings": [str(s) for s in lowered.exported.in_shardings_hlo] == [str(s) for s in exported.in_shardings_hlo],
         "annotations": [exported.mlir_module().count("sharding"), lowered.text.count("sharding")],
-        **compare(exported.call, lowered.exported.call, specs, arguments_of),
+        **compare(exported.call, lowered.exported.call, specs),
     }
 
 
@@ -170,10 +135,10 @@ def run_jit():
     specs = specs_of(PROGRAMS["decode over heads"])
 
     def held(*args):
-        return jax.lax.with_sharding_constraint(decode(*args), specs[0].sharding)
+        return jax.lax.with_sharding_constraint(WRITES["decode"][0](*args), specs[0].sharding)
 
     fast = hl.jit(held)
-    return {"rules": [r.rule for r in fast.lowered(*specs).records], **compare(held, fast, specs, arguments_of)}
+    return {"rules": [r.rule for r in fast.lowered(*specs).records], **compare(held, fast, specs)}
 
 
 def run_unreduced():
@@ -198,31 +163,6 @@ def run_unreduced():
         "sums": sums,
         "unreduced": ["unreduced={'x'}" in str(r.sharding.spec) for r in results],
     }
-
-
-def run_model(name):
-    """A whole step of models/sharded_decode.py, its rounding held still."""
-    function, spread = name.split(" over ")
-    target = load_function(f"{MODELS}/sharded_decode.py:{function}", {"spread": spread})
-    exported = target.export()
-    lowered = hl.lower(exported)
-    mesh = jax.make_mesh((8,), ("model",), axis_types=(AxisType.Auto,))
-
-    def concrete(spec):
-        return jax.ShapeDtypeStruct(spec.shape, spec.dtype, sharding=NamedSharding(mesh, spec.sharding.spec))
-
-    def draw(specs, seed):
-        rng = np.random.default_rng(seed)
-
-        def array(spec):
-            drawn = rng.integers(0, 60, spec.shape) if spec.dtype == jnp.int32 else rng.standard_normal(spec.shape) / 4
-            return jax.device_put(drawn.astype(spec.dtype), spec.sharding)
-
-        return jax.tree.map(array, specs)
-
-    specs = jax.tree.map(concrete, target.args)
-    found = compare(exported.call, lowered.exported.call, specs, draw)
-    return {"rules": [record.rule for record in lowered.records], **found}
 
 
 if __name__ == "__main__":

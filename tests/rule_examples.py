@@ -10,11 +10,9 @@ or a built-in one; the CHECK lines, which the package filecheck reads, say what 
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import hlo_lower as hl
@@ -36,7 +34,7 @@ NO_PAIRS = COSTS.with_entry("rank_pair", 1e9)
 CONTROL = ("while", "case", "if", "map", "optimization_barrier", "custom_call")
 
 
-def target(name: str, *refused: str, **more: Any) -> hl.Target:
+def target(name, *refused, **more):
     """A target that refuses scatters and these ops."""
     return hl.Target(name, refused={**SCATTER, **{f"stablehlo.{op}": "none" for op in refused}}, **more)
 
@@ -71,21 +69,21 @@ class Example:
     path: Path
 
     @property
-    def rule(self) -> str:
+    def rule(self):
         """The rule that has to lower it."""
         return self.path.stem.partition("-")[0]
 
     @property
-    def told(self) -> dict[str, str]:
+    def told(self):
         """The options as they are written."""
         head, mark, told = self.path.read_text().partition("\n")[0].partition("options:")
         assert (head, mark) == ("// ", "options:"), self.path
         return dict(pair.split("=", 1) for pair in told.split())
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self):
         """The keywords of `hl.lower`."""
-        found: dict[str, Any] = self.told
+        found = self.told
         name = found.get("target", "stablehlo")
         found["target"] = TARGETS.get(name, name)
         if "prefer" in found:
@@ -95,10 +93,10 @@ class Example:
         return found
 
     @cached_property
-    def _lowered(self) -> tuple[hl.Lowered, set[str]]:
-        built, keep = set[str](), engine.keep_attributes
+    def _lowered(self):
+        built, keep = set(), engine.keep_attributes
 
-        def noting(node: Any, values: Any, build: Any, *args: Any, **kwargs: Any) -> Any:
+        def noting(node, values, build, *args, **kwargs):
             values = keep(node, values, build, *args, **kwargs)
             is_inlined = node.name == "stablehlo.sort"  # whose comparator becomes ops of whole tensors
             own = {inner.name for block in node.blocks for inner in block.nodes if not is_inlined}
@@ -109,12 +107,12 @@ class Example:
             return hl.lower(self.path, **self.options), built
 
     @property
-    def lowered(self) -> hl.Lowered:
+    def lowered(self):
         """What it is lowered to, once in a process."""
         return self._lowered[0]
 
     @property
-    def built(self) -> set[str]:
+    def built(self):
         """The names of the ops that rules built, but for those of the op's own region."""
         return self._lowered[1]
 
@@ -124,18 +122,18 @@ EXAMPLES = [*SCATTERS, *(Example(path) for path in sorted(GOLDEN.glob("kinds/*.m
 """All examples, those of scatters first."""
 
 
-def examples_of(rule: str) -> list[Example]:
+def examples_of(rule):
     """The examples of a rule, the plain one first ("mask" before "mask-in_parts")."""
     return sorted((example for example in EXAMPLES if example.rule == rule), key=lambda example: example.path.stem)
 
 
-def built_ops() -> Mapping[str, set[str]]:
+def built_ops():
     """For each rule the ops that it builds in its examples."""
     rules = sorted({example.rule for example in EXAMPLES})
-    return {rule: set[str]().union(*(example.built for example in examples_of(rule))) for rule in rules}
+    return {rule: set().union(*(example.built for example in examples_of(rule))) for rule in rules}
 
 
-def write_tables() -> None:
+def write_tables():
     """Write the ops that rules build, and the table of rules with them."""
     told = {rule: " ".join(op.removeprefix("stablehlo.") for op in sorted(ops)) for rule, ops in built_ops().items()}
     BUILT_OPS_FILE.write_text("".join(f"{rule}: {ops}".strip() + "\n" for rule, ops in told.items()))

@@ -25,11 +25,11 @@ from benchmark.cost_fit import FITTED, Measurement, between, fitted, forms_by_ru
 from benchmark.family import family
 from benchmark.on_iree import ON_IREE
 from benchmark.on_litert import ON_LITERT
-from benchmark.outcome import Entry, Outcome, difference, repeated
+from benchmark.outcome import Entry, Outcome, difference
 from benchmark.sizes import SCALES
 from benchmark.synthetic import synthetic_module
 from benchmark.timing import Timing, interleave
-from benchmark.versions import DEFAULT, LOOP, LOWERED, NATIVE, REASSOCIATE, Prepared, Version
+from benchmark.versions import DEFAULT, LOOP, LOWERED, NATIVE, REASSOCIATE, Prepared
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 SMALL = {case.name: case for case in suite(SCALES["small"])}
@@ -43,14 +43,17 @@ def run(folder, argv, **env):
 
 @pytest.mark.sweep
 def test_the_command_measures_every_table_and_says_what_it_did_not(tmp_path):
-    """At small sizes all tables but IREE's are printed and written, each candidate with its rounds and its memory."""
+    """At small sizes all tables but that of IREE are printed, written and drawn, each candidate with its rounds."""
+    pytest.importorskip("matplotlib")
     empty = tmp_path / "no_iree" / "iree"
     empty.mkdir(parents=True)
     (empty / "__init__.py").write_text("")  # an `iree` without a compiler, before any that is installed
     classes = ("decode", "embedding_grad", "top_p_sorted")
-    argv = f"--rounds 7 --json b.json --classes {','.join(classes)}"
+    argv = f"--rounds 7 --json b.json --png b.png --classes {','.join(classes)}"
     done = run(tmp_path, argv, PYTHONPATH=str(empty.parent))
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+    assert "bincount:" not in done.stdout
     assert "classes on XLA cpu" in done.stdout
     assert f"classes on {ON_IREE.title}: not measured: the extra `iree` is not installed" in done.stdout
     figures = json.loads((tmp_path / "b.json").read_text())
@@ -69,17 +72,7 @@ def test_the_command_measures_every_table_and_says_what_it_did_not(tmp_path):
             assert not candidate["wrong"]
 
 
-def test_the_command_draws_the_ratios(tmp_path):
-    """`--png` writes a PNG file, and `--classes` restricts what is measured."""
-    pytest.importorskip("matplotlib")
-    done = run(tmp_path, "--rounds 7 --only xla --classes decode --png b.png")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
-    assert "decode:" in done.stdout
-    assert "bincount:" not in done.stdout
-
-
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
@@ -99,15 +92,11 @@ def test_a_mistake_is_told_before_anything_is_measured(tmp_path, argv, told):
 
 
 def test_candidates_take_turns():
-    """The order of the candidates turns from round to round."""
+    """The order turns from round to round; rounds are what fits the budget, and who is over it alone is called once."""
     calls = []
     timings = interleave({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 4, sample=0)
     assert "".join(calls) == "aabb" + "ab" + "ba" + "ab" + "ba"
     assert [(t.rounds, t.calls) for t in timings.values()] == [(4, 1), (4, 1)]
-
-
-def test_a_slow_candidate_has_fewer_rounds_and_a_quick_one_more_calls():
-    """Rounds are what fits the budget, and a candidate over it by itself is called once."""
     calls = {"quick": lambda: None, "slow": lambda: time.sleep(0.02), "over": lambda: time.sleep(0.2)}
     timings = interleave(calls, 9, budget=0.1, sample=0.001)
     quick, slow, over = timings.values()
@@ -137,10 +126,7 @@ def test_other_rules_are_candidates():
     assert versions[LOOP].rules == ("while",)
     assert versions[LOWERED].text != versions[LOOP].text
     names = [v.candidate for v in Prepared(SMALL["paged"], ("last_writer", "one_hot_dot")).versions]
-    assert names[:4] == [NATIVE, LOWERED, DEFAULT, LOOP]
-    assert set(names[4:]) == {"last_writer"}
-    [usual] = [v for v in Prepared(SMALL["paged"]).versions if v.candidate == LOWERED]
-    assert usual.rules
+    assert names == [NATIVE, LOWERED, DEFAULT, LOOP, "last_writer"]
 
 
 def test_native_gives_what_numpy_gives():
@@ -159,8 +145,9 @@ def test_native_gives_what_numpy_gives():
     np.testing.assert_array_equal(expected, embedding.reference)
 
 
-def in_a_wrong_version(prepared):
-    """The class with a lowered version that writes into the row after the right one."""
+def wrong_decode():
+    """A class with a lowered version that writes into the row after the right one."""
+    prepared = Prepared(SMALL["decode"])
     native, lowered, _, loop = prepared.versions
     prepared.arguments = (prepared.arguments[0], prepared.arguments[1], np.int32(7)[...])
     text = native.text.replace("dense<0> : tensor<i32>", "dense<8> : tensor<i32>")  # 7 counts from the end now
@@ -171,7 +158,7 @@ def in_a_wrong_version(prepared):
 
 def test_a_version_with_wrong_results_is_not_timed():
     """It gets an entry that says how many elements differ, and the others are measured."""
-    prepared = in_a_wrong_version(Prepared(SMALL["decode"]))
+    prepared = wrong_decode()
     outcome = on_xla.measure(prepared, jax.devices("cpu")[0], rounds=7, budget=1, sample=0)
     wrong = outcome.entry(LOWERED)
     assert (wrong.wrong, wrong.timing) == (True, None)
@@ -203,16 +190,6 @@ def test_only_sums_in_any_order_have_a_tolerance(name, candidate, ordered, found
     """Results are compared bit for bit but for `reassociate`, and for all on a consumer that adds in any order."""
     shown = difference(SMALL[name], candidate, found, wanted, ordered=ordered)
     assert shown.startswith(told) if "off by" in told else shown == told
-
-
-def test_an_equal_module_is_not_measured_twice():
-    """A later version's entry repeats its figures and says so; a figure that was not measured is none, as its ratio."""
-    first = Entry(LOWERED, ("while",), Timing((1.0, 3.0), 2), 0.5, 64)
-    again = repeated(Version(LOOP, "", ("while",), (), LOWERED), [first])
-    assert (again.timing, again.memory, again.note) == (first.timing, 64, "same module as lowered")
-    outcome = Outcome(SMALL["decode"], "X", (Entry(NATIVE, note="refused: x"), Entry(LOOP, (), Timing((2.0,), 1))))
-    assert (outcome.ratio(LOOP), outcome.ratio(LOOP, LOOP)) == (None, 1)
-    assert outcome.figures()["candidates"][0]["seconds_per_call"] is None
 
 
 STAND_IN = """\
@@ -255,7 +232,7 @@ def test_iree_runs_a_class():
     assert lowered.timing.rounds == 7
     assert lowered.compile_seconds > 0
     assert lowered.memory is not None
-    wrong = in_children.measure(in_a_wrong_version(Prepared(SMALL["decode"])), ON_IREE, **FEW_ROUNDS).entry(LOWERED)
+    wrong = in_children.measure(wrong_decode(), ON_IREE, **FEW_ROUNDS).entry(LOWERED)
     assert (wrong.wrong, wrong.timing) == (True, None)
 
 
@@ -304,12 +281,8 @@ def test_costs_are_found_again():
     assert [found.loop, found.element, found.step] == pytest.approx([5000, 20, 5], rel=0.1)
     assert found.sort == CostTable().sort
     assert max(regrets(forms, found).values()) < 1.05 < max(regrets(forms, CostTable()).values())
-
-
-def test_between_two_tables_each_entry_is_their_geometric_mean():
-    """So a form that one consumer does 100 times faster, and the other one 10 times slower, is taken."""
     one, other = (replace(CostTable(), loop=loop) for loop in (4.0, 10_000.0))
-    mean = between([one, other], CostTable())
+    mean = between([one, other], CostTable())  # the geometric mean of each entry
     assert (mean.loop, mean.few_windows) == (200, CostTable().few_windows)
 
 
@@ -349,15 +322,3 @@ def test_the_synthetic_module_has_the_size_that_was_asked_for():
     lowered = hl.lower(text)
     assert lowered.scatters_left == 0
     assert {record.kind for record in lowered.records} == {"insert_slice", "reduction_add"}
-
-
-def test_a_chart_shows_what_has_no_ratio(tmp_path):
-    """An entry without a figure is a word in the chart, not an error."""
-    pytest.importorskip("matplotlib")
-    from benchmark.plot import write_plot
-
-    case = SMALL["decode"]
-    refused = Outcome(case, "A", (Entry(NATIVE, note="refused: x"), Entry(LOOP, (), Timing((2.0,), 1))))
-    timed = Outcome(case, "B", (Entry(NATIVE, (), Timing((1.0,), 1)), Entry(LOOP, note="refused: y")))
-    write_plot(tmp_path / "b.png", [refused, timed], "caption")
-    assert (tmp_path / "b.png").stat().st_size > 1000

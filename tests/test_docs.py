@@ -1,5 +1,8 @@
-"""README, CONTRIBUTING and docs keep their promises: links, commands, names, excerpts, tables and numbers."""
+"""README, CONTRIBUTING, docs and docstrings keep their promises: links, commands, names, excerpts, tables, examples."""
 
+import ast
+import doctest
+import inspect
 import posixpath
 import re
 import shlex
@@ -8,7 +11,10 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
+from decode_module import ROW
 
 import hlo_lower as hl
 from hlo_lower.cli import main
@@ -25,6 +31,9 @@ PAGES |= {
 README, TARGETS = PAGES["README.md"], PAGES["docs/targets.md"]
 CODE = [p for folder in ("hlo_lower", "tests", "scripts", "models", "examples") for p in (ROOT / folder).rglob("*.py")]
 CODE.remove(Path(__file__))
+
+NAMED = "".join(path.read_text() for path in (*ROOT.glob("hlo_lower/cli/*.py"), *ROOT.glob("scripts/*.py")))
+"""Where flags are named."""
 
 PLACES = r"(?:hlo_lower|tests|docs|scripts|models|examples)/[\w./-]+"
 """Paths as text names them; one with capitals stands for many (tests/golden/RULE.mlir)."""
@@ -131,11 +140,10 @@ def test_commands_are_those_that_exist(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_names_in_text_exist(page):
     """Flags, paths, public names and modules that the text names are there."""
-    known = "".join(path.read_text() for path in (*ROOT.glob("hlo_lower/cli/*.py"), *ROOT.glob("scripts/*.py")))
     plain = without_blocks(PAGES[page])
     for code in re.findall(r"`([^`]+)`", plain):
         for flag in re.findall(r"^--(?:no-)?([\w-]+)", code):
-            assert f'"--{flag}"' in known or f'"{flag}"' in known or f'"--no-{flag}"' in known, code
+            assert any(f'"{start}{flag}"' in NAMED for start in ("--", "", "--no-")), code
         if re.fullmatch(PLACES, code) and code == code.lower():
             assert (ROOT / code).exists(), code
     for name in re.findall(r'(?<!["@])\bhl\.(\w+)', PAGES[page]):  # "hl.softmax" and @hl.softmax are composites
@@ -180,15 +188,11 @@ def test_every_key_of_target_files_is_explained(tmp_path):
 
 
 def test_every_package_has_a_line():
-    """The architecture page names every folder and file at the top of the package, and no other."""
+    """The architecture page names what is at the top of the package; words of the glossary stand in order."""
     named = set(re.findall(r"^\| `([\w.]+/?)` \|", PAGES["docs/architecture.md"], re.M))
     top = [path for path in (ROOT / "hlo_lower").iterdir() if not path.name.startswith("__")]
     there = {f"{path.name}/" if path.is_dir() else path.name for path in top if path.is_dir() or path.suffix == ".py"}
     assert named == there
-
-
-def test_the_glossary_has_each_word_once():
-    """Words stand in order, so that one can be found, and none twice."""
     words = re.findall(r"^\| ([a-z][^|]*?) \|", PAGES["docs/glossary.md"], re.M)[1:]
     assert len(words) > 60
     assert words == sorted(set(words), key=str.lower)
@@ -203,3 +207,77 @@ def test_every_page_can_be_reached():
         new = {posixpath.normpath(posixpath.join(posixpath.dirname(page), link)) for page, link in links}
         new = (new & set(PAGES)) - reached
     assert {page for page in PAGES if page.startswith("docs/")} - reached == set()
+
+
+PACKAGE = Path(hl.__file__).parent
+
+ALIASES = {"Inputs", "Level", "Source", "TargetLike"}
+"""Names for annotations, which are no objects with a docstring of their own."""
+
+NAMES = sorted(set(hl.__all__) - ALIASES - {"__version__"})
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(hl, name))]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the module that the examples read."""
+    (tmp_path / "decode.mlir").write_text(ROW)
+    monkeypatch.chdir(tmp_path)
+
+
+def failures(docstring):
+    """What running the examples of a docstring gives that it does not show."""
+    globs = {"hl": hl, "np": np, "jax": jax}
+    test = doctest.DocTestParser().get_doctest(textwrap.dedent(docstring), globs, "docstring", None, 0)
+    assert test.examples, "no example"
+    told = []
+    doctest.DocTestRunner(verbose=False).run(test, out=told.append)
+    return "".join(told)
+
+
+@pytest.mark.few(11)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_of_a_public_name_runs(name, folder):
+    """Each public function and class has an example in its docstring, which gives what it shows."""
+    docstring = inspect.cleandoc(getattr(hl, name).__doc__)
+    assert "Example:\n" in docstring
+    assert failures(docstring) == ""
+
+
+def test_an_example_that_is_wrong_is_found(folder):
+    """One that shows something else fails, and a docstring without one does."""
+    assert "Expected:" in failures('>>> hl.lower("decode.mlir").scatters_left\n1')
+    with pytest.raises(AssertionError, match="no example"):
+        failures("Nothing runs here.")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_says_what_it_takes_gives_and_raises(name):
+    """Args, Returns and Raises stand in the docstring of each public function."""
+    assert {"lower", "classify", "verify", "jit", "export", "read", "bind", "rules", "costs"} <= set(FUNCTIONS)
+    docstring = getattr(hl, name).__doc__
+    assert [part for part in ("Args:", "Returns:", "Raises:") if f"    {part}\n" not in docstring] == []
+
+
+def misnamed(source):
+    """What docstrings of functions tell of among their Args that is no parameter, with the function's name."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        docstring = ast.get_docstring(node) if isinstance(node, ast.FunctionDef) else None
+        if docstring is None or "Args:\n" not in docstring or node.args.kwarg:
+            continue
+        args = re.split(r"\n(?=\S)", docstring.split("Args:\n")[1])[0]
+        told = re.findall(r"^  (?! )([\w, *]+?)(?: \([^)]*\))?:", args, re.MULTILINE)
+        own = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg) if a}
+        names = {name.strip(" *") for line in told for name in line.split(",")}
+        found += [(node.name, name) for name in sorted(names - own)]
+    return found
+
+
+@pytest.mark.few(14)
+@pytest.mark.parametrize("folder", sorted({path.parent for path in PACKAGE.rglob("*.py")}), ids=lambda path: path.name)
+def test_what_is_documented_is_a_parameter(folder):
+    """A parameter that was renamed has its new name in the docstring; one that is none would be found."""
+    wrong = 'def bind(source, costs):\n    """Bind.\n\n    Args:\n      source: it.\n      sizes: those.\n    """\n'
+    assert misnamed(wrong) == [("bind", "sizes")]
+    assert [found for path in sorted(folder.glob("*.py")) for found in misnamed(path.read_text())] == []

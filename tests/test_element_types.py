@@ -3,21 +3,18 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from untyped_mlir import module
 
 from hlo_lower.base.element_types import ELEMENT_TYPES, Family, element_type, element_type_of, type_range
 from hlo_lower.ir import mlir
 
 DECLARED = [e for e in ELEMENT_TYPES.values() if e.name != "index"]
 FLOATS = {e.name: e for e in DECLARED if e.is_float}
-ON = """func.func @main(%x: tensor<2x{0}>) -> tensor<1x2x{0}> {{
-  %r = stablehlo.reshape %x : (tensor<2x{0}>) -> tensor<1x2x{0}>
-  return %r : tensor<1x2x{0}>
-}}"""
 
 
 def is_taken(name):
     """Whether jaxlib's StableHLO has an op on such elements."""
-    text = ON.format(name)
+    text = module(f"%x: 2x{name}", f"%r = reshape %x -> 1x2x{name}")
     context = mlir.shared_context(len(text))
     with mlir.active(context):
         try:
@@ -26,17 +23,12 @@ def is_taken(name):
             return False
 
 
-def candidates():
-    """Integers of all widths to 128, and each float type of which jaxlib has a Python class."""
+def test_what_stablehlo_computes_with_is_declared():
+    """Of integers of all widths, and floats of which jaxlib has a class, those are declared that StableHLO computes."""
     with mlir.active(mlir.shared_context(0)):
         floats = {str(one.get()) for one in mlir.ir.FloatType.__subclasses__()}
     integers = {f"{letters}i{bits}" for letters in ("", "s", "u") for bits in range(1, 129)}
-    return integers | floats | {f"complex<{name}>" for name in floats}
-
-
-def test_what_stablehlo_computes_with_is_declared():
-    """An element type is declared if, and only if, jaxlib's StableHLO has ops on it."""
-    found = candidates()
+    found = integers | floats | {f"complex<{name}>" for name in floats}
     assert {"bf16", "f8E4M3FN", "f64"} <= found
     assert {e.name for e in DECLARED} == {name for name in found if is_taken(name)}
 
@@ -52,30 +44,27 @@ def test_integers_are_those_of_numpy(name):
 
 @pytest.mark.parametrize("name", FLOATS)
 def test_floats_are_those_of_ml_dtypes(name):
-    """Layout, range and precision of a float are those of the type of ml_dtypes, for those without a dtype by name."""
+    """Layout, range and precision of a float are those of the type of ml_dtypes; half of the tiniest one is zero."""
     declared = FLOATS[name]
     dtype = declared.dtype or np.dtype(getattr(ml_dtypes, f"float6_{name[2:].lower()}"))
     info = ml_dtypes.finfo(dtype)
     assert (info.bits, info.nmant, info.nexp) == (declared.bits, declared.mantissa, declared.exponent)
     assert (float(info.min), float(info.max)) == (declared.least, declared.most)
     assert (float(info.smallest_normal), float(info.eps)) == (declared.smallest, declared.epsilon)
-
-
-@pytest.mark.parametrize("name", [name for name in FLOATS if name != "f8E8M0FNU" and FLOATS[name].dtype is not None])
-def test_the_tiniest_float_is_the_smallest_that_is_no_zero(name):
-    """Half of the tiniest number of a float type is rounded to zero, and the number itself is kept."""
-    tiniest, dtype = FLOATS[name].tiniest, FLOATS[name].dtype
-    assert np.asarray(tiniest, np.float64).astype(dtype).astype(np.float64) == tiniest
-    assert np.asarray(tiniest / 2, np.float64).astype(dtype).astype(np.float64) == 0.0
+    if name != "f8E8M0FNU" and declared.dtype is not None:
+        kept = np.array([declared.tiniest, declared.tiniest / 2]).astype(dtype).astype(np.float64)
+        assert kept.tolist() == [declared.tiniest, 0.0]
 
 
 def test_a_type_is_found_by_its_name_and_by_its_dtype():
-    """The declaration of a dtype is that of its name; other names and dtypes are of another family."""
+    """The declaration of a dtype is that of its name; others are of another family; integers wrap around in a type."""
     assert all(element_type_of(e.dtype) is element_type(e.name) for e in DECLARED if e.dtype is not None)
     others = element_type("!quant.uniform<i8:f32, 1.0>"), element_type_of(np.dtype(object))
     assert {other.family for other in others} == {Family.OTHER}
     assert type_range("index") == type_range("i64")
     assert type_range("f32") is None
+    wraps = [("i8", 200, -56), ("ui8", -1, 255), ("i2", 2, -2), ("i1", 3, 1)]
+    assert [element_type(name).wrapped(value) for name, value, _ in wraps] == [wrapped for *_, wrapped in wraps]
 
 
 def test_one_type_holds_another():
@@ -90,11 +79,3 @@ def test_one_type_holds_another():
         "bf16": {"f16", "i16"},
     }
     assert {name: held[name] & names for name, names in beyond.items()} == {key: set() for key in beyond}
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "wrapped"), [("i8", 200, -56), ("ui8", -1, 255), ("i2", 2, -2), ("i1", 3, 1)]
-)
-def test_integers_wrap_around(name, value, wrapped):
-    """An integer is taken modulo 2^bits into the range of its type."""
-    assert wrapped == element_type(name).wrapped(value)

@@ -80,55 +80,25 @@ def _refusal(spec, **settings):
     return str(caught.value)
 
 
-def test_export_computes_what_the_function_computes():
-    """An exported function called with arrays gives the function's result."""
-    exported = export(lambda x, i: x.at[i].set(7.0), _shape(3), jax.ShapeDtypeStruct((), jnp.int32))
-    expected = np.zeros((3, 4))
-    expected[1] = 7.0
-    np.testing.assert_array_equal(expected, exported.call(jnp.zeros((3, 4)), jnp.int32(1)))
-
-
-def test_donated_arguments_are_marked():
-    """donate=(0,) marks the first argument, and no other, as aliased to a result; a jitted function keeps its own."""
-
-    def step(x, y):
-        return x + 1, y * 2
-
-    for exported in (
-        export(step, _shape(3), _shape(3), donate=(0,)),
-        export(jax.jit(step, donate_argnums=(0,)), _shape(3), _shape(3)),
-    ):
+def test_arguments_are_named_as_in_python_and_donated_ones_are_marked():
+    """A name has the path into a pytree; donate=(0,) marks the first argument alone, and a jitted function's own."""
+    step, shapes = (lambda x, y: (x + 1, y * 2)), (_shape(3), _shape(3))
+    for exported in (export(step, *shapes, donate=(0,)), export(jax.jit(step, donate_argnums=(0,)), *shapes)):
         signature = next(line for line in exported_text(exported).splitlines() if "@main" in line)
         assert signature.count("tf.aliasing_output") == 1
         assert signature.index("tf.aliasing_output") < signature.index("%arg1")
-
-
-def test_arguments_are_named_as_in_python():
-    """The location of an argument is the Python name, with the path into a pytree."""
-
-    def step(params, position):
-        return params["layers"][0]["w"] * position
-
+    step = lambda params, position: params["layers"][0]["w"] * position  # noqa: E731
     text = exported_text(export(step, {"layers": [{"w": _shape(3)}]}, jax.ShapeDtypeStruct((), jnp.float32)))
     assert "loc(\"params['layers'][0]['w']\")" in text
     assert 'loc("position")' in text
-    assert "module @jit_step" in text
 
 
 def test_shapes_make_symbolic_dims():
     """One symbolic shape per argument, for each leaf of it, or one per leaf; equal names are equal sizes."""
-    exported = export(lambda x, y: x @ y, _shape(3), jax.ShapeDtypeStruct((4, 5), jnp.float32), shapes=["b, _", "..."])
-    assert [str(aval.shape) for aval in exported.in_avals] == ["(b, 4)", "(4, 5)"]
-    assert "tensor<?x4xf32>" in exported_text(exported)
-    shared = export(lambda x, y: x + y, _shape(3), _shape(3), shapes=["2*b+1, 4", "2*b+1, 4"])
-    assert [str(aval.shape) for aval in shared.out_avals] == ["(2*b + 1, 4)"]
     for shapes in (["n, 4"], ["n, 4", "n, _"]):
         exported = export(lambda t: t["a"] + t["b"], {"a": _shape(3), "b": _shape(3)}, shapes=shapes)
-        assert [str(a.shape) for a in exported.in_avals] == ["(n, 4)"] * 2
-
-
-def test_wrong_shapes_are_refused():
-    """Too many: the message says what the arguments are. One that does not parse: it points to the place."""
+        assert [str(a.shape) for a in (*exported.in_avals, *exported.out_avals)] == ["(n, 4)"] * 3
+        assert "tensor<?x4xf32>" in exported_text(exported)
     with pytest.raises(InputError) as caught:
         export(jnp.add, _shape(3), _shape(2), shapes=["b, 4", "b, 4", "b, 4"])
     assert str(caught.value).splitlines() == [
@@ -136,12 +106,6 @@ def test_wrong_shapes_are_refused():
         "  facts:   arguments float32[3,4], float32[2,4]",
         '  next:    give one shape per argument, "..." for those that stay as they are',
     ]
-    with pytest.raises(InputError) as caught:
-        export(jnp.add, _shape(3), _shape(3), shapes=["b, 4", "b, 4*"])
-    expected = (
-        "add: argument 1: a name or a number is missing here\n    b, 4*\n         ^\n  next:    a shape is made of "
-    )
-    assert str(caught.value).startswith(expected)
 
 
 WIDE = """\
@@ -171,6 +135,7 @@ def test_an_entry_says_that_64_bit_types_are_on(folder):
 def test_locations_are_seen_from_the_current_folder(folder, monkeypatch):
     """Files below the current folder have their relative path, others their name alone; no folder above is named."""
     text = exported_text(load_function("package/model.py:step").export())
+    assert "module @jit_step" in text
     assert 'loc("package/helper.py":2:' in text
     assert 'loc("package/model.py":21:' in text
     assert not [line for line in text.splitlines() if 'loc("/' in line]
@@ -206,11 +171,7 @@ def test_settings_replace_fields_of_the_config(folder):
     assert (target.args[0].shape, target.args[0].dtype) == ((16, 4), "float16")
     assert load_function("package/model.py:step", {"preset": "big"}).static["config"].rows == 64
     assert target.donate == (0,)
-
-
-def test_a_file_without_a_config_takes_no_settings(folder):
-    """Arguments may be a plain tuple; then there is nothing to set."""
-    assert load_function("package/model.py:plain").args[0].shape == (3,)
+    assert load_function("package/model.py:plain").args[0].shape == (3,)  # without a config there is nothing to set
     assert "package/model.py: no config to set rows in" in _refusal("package/model.py:plain", rows="3")
 
 
@@ -225,22 +186,17 @@ REFUSED = [  # a file of the package and a function; what the message says behin
     ("notes.txt:step", ': not a Python file\n  facts:   its name ends in ".txt", not ".py"'),
     ("syntax.py:f", ":2: not valid Python: SyntaxError: "),
     ("raises.py:f", f":3: {RUNNING} KeyError: 'weights'"),
-    ("imports.py:f", f":1: {RUNNING} ModuleNotFoundError: No module named 'nowhere'"),
     ("exits.py:f", f":2: {RUNNING} SystemExit: 3"),
     ("model.py:stop", f": no function stop\n  {THERE}"),
     ("model.py:EXPORTS", ": EXPORTS is not a function"),
     ("model.py:bare", ": bare has no example arguments\n  facts:   EXPORTS names step, plain, broken, typo"),
     ("alone.py:f", f": f has no example arguments\n  {NO_EXPORTS}"),
     ("list.py:f", ": EXPORTS is not a dict\n  facts:   it is of type list"),
-    (
-        "keys.py:f",
-        ": EXPORTS['f']: unknown key 'donated'\n  facts:   keys are args, config, presets, donate, x64, shapes",
-    ),
+    ("keys.py:f", f": EXPORTS['f']: unknown key 'donated'\n  {KEYS}"),
     ("keys.py:g", ": EXPORTS['g']: not a dict with \"args\""),
     ("keys.py:h", ": EXPORTS['h']: \"args\" is a int, not a tuple"),
     ("keys.py:i", ": EXPORTS['i']: \"x64\" is neither True nor False"),
     ("keys.py:j", ": EXPORTS['j']: \"shapes\" is no tuple of texts\n  next:    write one per"),
-    ("keys.py:k", ": EXPORTS['k']: \"shapes\" is no tuple of texts"),
 ]
 
 
@@ -251,23 +207,16 @@ def test_a_function_that_cannot_be_loaded_is_refused(folder, spec, says):
         "notes.txt": "no Python",
         "syntax.py": "x = 1\ndef f(:\n",
         "raises.py": "def load():\n    table = {}\n    return table['weights']\nload()\n",
-        "imports.py": "import nowhere\n",
         "exits.py": "import sys\nsys.exit(3)\n",
         "alone.py": "def f(x):\n    return x\n",
         "list.py": "def f(x):\n    return x\nEXPORTS = ['f']\n",
-        "keys.py": "def f(x):\n    return x\ng = h = i = j = k = f\n"
+        "keys.py": "def f(x):\n    return x\ng = h = i = j = f\n"
         "EXPORTS = {'f': {'args': (), 'donated': 1}, 'g': (), 'h': {'args': 3}, 'i': {'args': (), 'x64': 'yes'},\n"
-        "           'j': {'args': (), 'shapes': 'n, 4'}, 'k': {'args': (), 'shapes': lambda: ('n', 4)}}\n",
+        "           'j': {'args': (), 'shapes': 'n, 4'}}\n",
     }
     for name, content in files.items():
         (folder / "package" / name).write_text(content)
     assert _refusal(f"package/{spec}").startswith(f"package/{spec.split(':')[0]}{says}")
-
-
-def test_what_names_no_function_is_refused(folder):
-    """A file without a function, and a module that is not there."""
-    assert _refusal("model.py").startswith("model.py: not the name of a function in a file or module")
-    assert _refusal("package.nowhere:f").startswith("package.nowhere: no module named package.nowhere")
 
 
 OTHERS = "facts:   settings: rows=8, scale=1.0, wide=False, dtype=float32"

@@ -62,18 +62,13 @@ def test_what_is_compiled_has_no_scatter():
     [record] = lowered.records
     assert (record.file, record.writes.index) == ("step", ("pos", ":"))
     assert record.location.startswith("test_jit.py:")
-
-
-def test_lowered_takes_shapes():
-    """Shapes are enough, and static arguments are values."""
-    fast = hl.jit(step, static_argnames="mode")
+    fast = hl.jit(step, static_argnames="mode")  # for `lowered` shapes are enough, and static arguments are values
     given = {"cache": jax.ShapeDtypeStruct((16, 4), "float32")}, jax.ShapeDtypeStruct((4,), "float32"), 3
     assert fast.lowered(*given, mode="add").records[0].combiner == "add"
     assert fast.lowered(*given).records[0].combiner == "assign"
 
 
-@pytest.mark.parametrize("donate", [{"donate_argnums": 0}, {"donate_argnames": "state"}])
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(("donate", "named"), [({"donate_argnums": 0}, True), ({"donate_argnames": "state"}, False)])
 def test_a_donated_buffer_is_written_in_place(donate, named):
     """The argument is gone after the call, and its bytes are those of the result; what is not donated stays."""
     fast = hl.jit(step, **donate)
@@ -88,7 +83,7 @@ def test_a_donated_buffer_is_written_in_place(donate, named):
 
 
 def test_it_is_lowered_once_for_a_signature():
-    """Other values of the same types are the same compilation; another type, weak type or static value is a new one."""
+    """Other values of the same types are the same compilation; not so of another type, static value or flag."""
     traced = []
 
     def fn(x, i, n):
@@ -104,10 +99,6 @@ def test_it_is_lowered_once_for_a_signature():
         fast(*args)
         fast(*args)
         assert len(traced) == number * once
-
-
-def test_the_64_bit_flag_is_part_of_the_signature():
-    """The same call under the flag is lowered for 64 bits."""
     fast = hl.jit(lambda x: jnp.zeros(3).at[0].set(x))
     assert fast(1.0).dtype == np.float32
     with jax.enable_x64(True):
@@ -133,33 +124,24 @@ def test_it_is_called_within_other_functions():
 
 
 def test_derivatives_and_batches_are_lowered_inside():
-    """hl.jit(jax.grad(f)) and hl.jit(jax.vmap(f)) have no scatter left and give what JAX gives."""
-
-    def loss(table, tokens):
-        return (table[tokens] ** 2).sum()
-
+    """hl.jit(jax.grad(f)) and hl.jit(jax.vmap(f)) give what JAX gives; from outside they are refused."""
+    loss = lambda table, tokens: (table[tokens] ** 2).sum()  # noqa: E731
     table, tokens = jnp.arange(8.0), jnp.array([1, 1, 2])
     gradient = hl.jit(jax.grad(loss))
     same(gradient(table, tokens), jax.jit(jax.grad(loss))(table, tokens))
     assert gradient.lowered(table, tokens).records[0].combiner == "add"
     batched = hl.jit(jax.vmap(lambda x, i: x.at[i].set(1.0)))
     assert batched(jnp.zeros((2, 3)), jnp.array([0, 2])).tolist() == [[1, 0, 0], [0, 0, 1]]
-
-
-@pytest.mark.parametrize(
-    ("what", "call"),
-    [
-        ("differentiated", lambda fast: jax.grad(lambda row: fast(state(), row, 3)[1].sum())(ROW)),
-        ("differentiated", lambda fast: jax.jvp(lambda row: fast(state(), row, 3)[1], (ROW,), (ROW,))),
-        ("batched", lambda fast: jax.vmap(lambda row: fast(state(), row, 3))(ROW[None])),
-    ],
-    ids=["grad", "jvp", "vmap"],
-)
-def test_from_outside_they_are_refused(what, call):
-    """What JAX would derive would not be lowered, so it is an error that says where to put the transformation."""
-    with pytest.raises(hl.InputError, match=f"step: a function under hl.jit cannot be {what} from outside") as error:
-        call(hl.jit(step))
-    assert "put it inside: hl.jit(jax." in error.value.next_step
+    outside = {
+        "differentiated": lambda fast: jax.grad(lambda row: fast(state(), row, 3)[1].sum())(ROW),
+        "batched": lambda fast: jax.vmap(lambda row: fast(state(), row, 3))(ROW[None]),
+    }
+    for what, call in outside.items():
+        with pytest.raises(
+            hl.InputError, match=f"step: a function under hl.jit cannot be {what} from outside"
+        ) as error:
+            call(hl.jit(step))
+        assert "put it inside: hl.jit(jax." in error.value.next_step
 
 
 def test_a_scatter_without_a_form_is_an_error():
@@ -173,18 +155,6 @@ def test_a_scatter_without_a_form_is_an_error():
     assert kept.lowered(state(), ROW, 3).scatters_left == 1
 
 
-def test_the_policy_is_that_of_lower():
-    """Under oob="spec" single elements are dropped, where jax.jit drops the window."""
-
-    def write(x, i):
-        numbers, mode = jax.lax.ScatterDimensionNumbers((0,), (), (0,)), jax.lax.GatherScatterMode.FILL_OR_DROP
-        return jax.lax.scatter(x, i[None], jnp.ones(2), numbers, mode=mode)
-
-    x, i = jnp.zeros(4), jnp.int32(3)
-    assert hl.jit(write)(x, i).tolist() == [0, 0, 0, 0]
-    assert hl.jit(write, oob="spec")(x, i).tolist() == [0, 0, 0, 1]
-
-
 def test_what_export_does_not_take_is_told():
     """A callback and a captured tracer are errors that say what to do."""
     with pytest.raises(hl.InputError, match=r"<lambda>: jax\.export does not take the function: .*callback"):
@@ -195,7 +165,7 @@ def test_what_export_does_not_take_is_told():
 
 
 def test_it_looks_like_the_function():
-    """Name, docstring and the function itself are kept; it works as a decorator and as a method."""
+    """Name, docstring and function are kept, as a decorator and a method; under jax.disable_jit nothing is lowered."""
     fast = hl.jit(step)
     assert (fast.__name__, fast.__doc__, fast.__wrapped__) == ("step", step.__doc__, step)
 
@@ -207,10 +177,6 @@ def test_it_looks_like_the_function():
     assert Model().write(jnp.zeros(2)).tolist() == [1, 0]
     partial = hl.jit(functools.partial(step, mode="add"))
     assert partial(state(), ROW, 0)[0]["cache"][0].tolist() == ROW.tolist()
-
-
-def test_without_jit_it_is_the_function():
-    """Under jax.disable_jit nothing is lowered, and values can be looked at; what the function raises is its own."""
     with jax.disable_jit():
         assert hl.jit(lambda x: x.at[int(x[0])].set(1.0))(jnp.zeros(2)).tolist() == [1, 0]
     with pytest.raises(LookupError, match="mine"):
@@ -218,6 +184,7 @@ def test_without_jit_it_is_the_function():
 
 
 SHARDED = """
+import os; os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 import jax, jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 import hlo_lower as hl
@@ -236,6 +203,5 @@ for kind in (AxisType.Auto, AxisType.Explicit):
 
 def test_arrays_stay_where_they_are():
     """Arrays on several devices give a result on the same devices, on automatic and on explicit meshes."""
-    program = f"import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=2'{SHARDED}"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", SHARDED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,10 +1,11 @@
-"""Rules of installed distributions: a real one is made in a folder on the import path."""
+"""Rules of installed distributions: a real one is made in a folder on the import path, and examples/plugin is one."""
 
+import ast
 import importlib
-import os
-import subprocess
+import importlib.util
 import sys
-from itertools import permutations
+import tomllib
+from pathlib import Path
 
 import pytest
 from decode_module import POINT
@@ -66,8 +67,8 @@ def refused(call=hl.rules):
     return str(error.value)
 
 
-def test_rules_of_a_distribution_are_used(install):
-    """They are chosen by every function where they are more specific, and shown with file, distribution and name."""
+def test_rules_of_a_distribution_are_used(install, monkeypatch):
+    """They are chosen by every function, and shown with their place; a variable or a registry leaves them out."""
     install("npu-rules", RULES.replace("NAME", "own_write"))
     place = "site/npu_rules_rules.py:6 (npu-rules 1.2, entry point mine)"
     assert [row.place for row in hl.rules() if row.name == "own_write"] == [place]
@@ -77,47 +78,22 @@ def test_rules_of_a_distribution_are_used(install):
     lowered = hl.lower(POINT)
     assert lowered.records[0].rule == "own_write"
     assert hl.verify(POINT, lowered).ok
-
-
-def test_without_plugins(install, monkeypatch):
-    """An environment variable leaves all of them out, and a registry that is given takes their place."""
-    install("npu-rules", RULES.replace("NAME", "own_write"))
     [record] = hl.classify(hl.read(POINT), registry=kinds.registry_with(()))
     assert record.rule == "guarded_dynamic_update_slice"
     monkeypatch.setenv(kinds.WITHOUT, "1")
     assert "own_write" not in [row.name for row in hl.rules()]
 
 
-OTHER = RULES.replace("Combiner.ASSIGN}", "Combiner.ADD}")
-
-
-def test_the_order_of_plugins_does_not_matter(install):
-    """Distributions on the import path in any order give the same rules."""
-    found = []
-    for number, order in enumerate(permutations((("a-rules", RULES), ("b-rules", OTHER)))):
-        for name, source in order:
-            install(name, source.replace("NAME", name[0]), folder=f"site{number}/{name}")
-        found.append([(row.name, row.classes) for row in hl.rules()])
-        sys.path[:2] = []
-    assert found[0] == found[1]
-    assert {"a", "b"} < {name for name, _ in found[0]}
-
-
 NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"
 NO_EMITS = "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built"
 SAME_NAME = "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py"
 UNUSABLE = {
-    "missing import": ("import not_there", f"{NOT_IMPORTED} ModuleNotFoundError: No module named 'not_the"),
     "syntax": ("rules = (", f"{NOT_IMPORTED} SyntaxError: '(' was never closed"),
-    "exception": ("1 / 0", f"{NOT_IMPORTED} ZeroDivisionError: division by zero"),
     "missing name": ("", f"{NOT_IMPORTED} AttributeError: module 'npu_rules_rules' has no attribute"),
     "a list": ("rules = []", "npu_rules_rules:rules is a list, not a RuleList"),
     "a module": ("rules = []", "npu_rules_rules is a module, not a RuleList"),
     "op": (RULES.replace("stablehlo.scatter", "stablehlo.fft"), "lowers stablehlo.fft, which has no domains"),
-    "a value for a set": (
-        RULES.replace("{Combiner.ASSIGN}", "Combiner.ASSIGN"),
-        "combiner must be a set of values, not <Combiner",
-    ),
+    "no set": (RULES.replace("{Combiner.ASSIGN}", "Combiner.ASSIGN"), "combiner must be a set of values, not <Comb"),
     "value": (RULES.replace("{Combiner.ASSIGN}", "{'add'}"), "combiner must be some of add|"),
     "fact": (RULES.replace("combiner=", "combine="), "constrains combine, which is no fact of stablehlo.scatter"),
     "emits": (RULES.replace("form=", 'emits=("stablehlo.add",), form='), NO_EMITS),
@@ -136,8 +112,8 @@ def test_a_plugin_that_cannot_be_used_is_an_error(install, what):
     assert refused(lambda: hl.lower(POINT)) == told
 
 
-def test_two_plugins_that_contradict_each_other(install):
-    """Two rules, neither more specific, are an error that names both distributions and entry points."""
+def test_plugins_that_contradict_each_other_or_the_built_in_rules(install, tmp_path):
+    """Two rules, neither more specific, are an error that names both places, distributions and entry points."""
     for name, more in (("a", "unique={Unique.PROVED}"), ("b", "oob={OutOfBounds.XLA}")):
         source = RULES.replace("NAME", name).replace("InBounds,", "InBounds, OutOfBounds, Unique,")
         install(f"{name}-rules", source.replace("drops=", f"{more}, drops="), folder=name)
@@ -145,39 +121,46 @@ def test_two_plugins_that_contradict_each_other(install):
     assert told.startswith("the rules of plug-ins contradict others: stablehlo.scatter: ")
     for name in ("a", "b"):
         assert f"scatter_to_{name} ({name}/{name}_rules_rules.py:6 ({name}-rules 1.2, entry point mine))" in told
-
-
-def test_a_plugin_that_contradicts_the_built_in_rules(install):
-    """A rule that crosses a built-in one is an error that names both places."""
+        sys.path.remove(str(tmp_path / name))
     install("npu-rules", RULES.replace("NAME", "any_drop").replace("drops={Drops.WINDOWS},\n", ""))
     told = refused()
     assert "scatter_to_any_drop (site/npu_rules_rules.py:6 (npu-rules 1.2, entry point mine))" in told
     assert "(lowering/" in told
 
 
-@pytest.mark.sweep
-def test_the_command_line_uses_plugins(install, tmp_path):
-    """`rules` shows them, `convert` uses them, and an error in one is a message and exit code 2, without output."""
-    site = install("npu-rules", RULES.replace("NAME", "own_write"))
-    (tmp_path / "m.mlir").write_text(POINT)
+EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
 
-    def run(*argv, **env):
-        path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-        how = {"env": {**os.environ, "PYTHONPATH": path, "COLUMNS": "250", **env}, "cwd": tmp_path, "text": True}
-        return subprocess.run([sys.executable, "-m", "hlo_lower", *argv], capture_output=True, check=False, **how)
 
-    shown = run("rules").stdout
-    assert "own_write" in shown
-    assert "npu-rules 1.2, entry point mine" in shown
-    converted = run("convert", "m.mlir", "-o", "out.mlir", "--verify", "regions")
-    assert (converted.returncode, converted.stderr) == (0, "")
-    assert "own_write" in converted.stdout
-    assert "own_write" not in run("rules", **{kinds.WITHOUT: "1"}).stdout
-    (tmp_path / "out.mlir").unlink()
-    (site / "npu_rules_rules.py").write_text("1 / 0")
-    failed = run("convert", "m.mlir", "-o", "out.mlir")
-    assert (failed.returncode, failed.stdout) == (2, "")
-    assert failed.stderr.startswith("npu-rules 1.2, entry point mine of hlo_lower.rules: the plug-in cannot be used: ")
-    assert "Traceback" not in failed.stderr
-    assert "ZeroDivisionError" in run("rules", "--debug").stderr.split("\nnpu-rules")[0]
-    assert not (tmp_path / "out.mlir").exists()
+@pytest.fixture
+def its_tests(tmp_path, monkeypatch):
+    """Its test module, with the distribution on the path as its pyproject.toml describes it."""
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    points = "\n".join(f"{name} = {value}" for name, value in project["entry-points"][kinds.GROUP].items())
+    (info / "entry_points.txt").write_text(f"[{kinds.GROUP}]\n{points}\n")
+    monkeypatch.delenv(kinds.WITHOUT, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    kinds._registry.cache_clear()
+    spec = importlib.util.spec_from_file_location("its_tests", EXAMPLE / "tests" / "test_point_select.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    kinds._registry.cache_clear()
+    sys.modules.pop("point_select", None)
+
+
+def test_its_own_tests_pass(its_tests, monkeypatch):
+    """The rule is taken and is equal, a wrong variant is found; it imports one module of ours, which is public."""
+    for oob in ("xla", "spec"):
+        its_tests.test_a_point_is_selected(oob)
+    its_tests.test_a_large_operand_keeps_its_place()
+    its_tests.test_a_wrong_comparison_is_found()
+    its_tests.test_without_the_plugin_there_is_no_lowering(monkeypatch)
+    assert len([name for name in vars(its_tests) if name.startswith("test_")]) == 4
+    tree = ast.parse((EXAMPLE / "point_select" / "__init__.py").read_text())
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name for name in imported if name.startswith("hlo_lower")} == {"hlo_lower.plugin"}
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import)]

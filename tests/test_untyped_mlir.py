@@ -29,7 +29,6 @@ def test_the_example_is_a_module():
         ("slice %x [1:4:2, 0:1]", "(tensor<4x3xf32>) -> tensor<2x1xf32>"),
         ("concatenate %x, %y, dim = 1", "-> tensor<4x6xf32>"),
         ("reduce(%x init: %y) applies stablehlo.add across dimensions = [0]", "-> tensor<3xf32>"),
-        ("custom_call @f(%x) : (4x3xf32) -> f32", "stablehlo.custom_call @f(%x) : (tensor<4x3xf32>) -> tensor<f32>"),
         ("sort(%x) <dimension = 1> {LT}", ") : (tensor<4x3xf32>) -> (tensor<4x3xf32>)"),
         ("if(%p) { return %x } { %n = negate %x; return %n }", "(tensor<i1>) -> (tensor<4x3xf32>)"),
     ],
@@ -44,25 +43,18 @@ def test_types_that_follow_are_added(line, told):
     [
         ("%r = add %x, %z", "nothing defines %z before"),
         ("%r = reshape %x", "the type of the result is wanted behind an arrow"),
-        ("%r = reduce(%x, %p) {add}", "the type of the result is wanted behind an arrow"),
         ("%r, %s = negate %x", "names for 2 results, but there are 1"),
         ("%r = 0.0 : f32", "this is not understood"),
-        ("%r = slice %x [0:a]", "this is not understood"),
         ("%r = slice %x [0:1", "a bracket is not closed"),
         ("%r = negate %x)", "a bracket is closed that is not open"),
         ("%r = sort %x {LT}", "the operands are wanted in brackets"),
         ("%r = sort(%x) {%a: return %a}", "names for 1 arguments of a region, but it has 2"),
         ("%r = sort(%x) {a b}", "a region begins with the names of its arguments, or is one word"),
-        ("return %z", "nothing defines %z before"),
     ],
 )
 def test_what_is_wrong_is_quoted(line, told):
     """An error says what is wrong and quotes the statement."""
     with pytest.raises(NotationError, match=re.escape(f"{told}: {line}")):
         module(GIVEN, f"%n = negate %x\n{line}")
-
-
-def test_what_is_wrong_in_a_region_is_quoted():
-    """It is the statement in the region that is quoted."""
     with pytest.raises(NotationError, match=r"nothing defines %z before: %n = abs %z$"):
         module(GIVEN, "%r = if(%p) { return %x } { %n = abs %z; return %n }")

@@ -39,44 +39,42 @@ def test_a_process_that_dies_or_hangs_is_a_finding():
     }
 
 
-def found_alike(call, batches, **how):
-    """Judges without lowering anything, as `judged_in_processes`; seed 7 fails."""
-    for batch in batches:
-        failures = {"seed 7": "differs"}
-        told = ("Tile", "add", "window", ("reference",))
-        outcomes = [CaseOutcome(c.name, *told, failure=failures.get(c.name, "")) for c in batch]
-        SEEN.extend(case.name for case in batch)
-        yield batch, Judged(outcomes)
-
-
-SEEN: list[str] = []
-
-
 @pytest.fixture
 def fake(monkeypatch):
-    """A campaign without processes, and the names of the cases that it judges."""
-    SEEN.clear()
+    """A campaign that lowers nothing and in which seed 7 fails, and the names of the cases that it judges."""
+    seen = []
+
+    def found_alike(call, batches, **how):
+        for batch in batches:
+            seen.extend(case.name for case in batch)
+            told = ("Tile", "add", "window", ("reference",))
+            failures = {"seed 7": "differs"}
+            yield batch, Judged([CaseOutcome(c.name, *told, failure=failures.get(c.name, "")) for c in batch])
+
     monkeypatch.setattr(campaign, "judged_in_processes", found_alike)
     monkeypatch.setattr(campaign, "shrink", lambda case, choices, fails, most=0: (case, choices))
-    return SEEN
+    return seen
+
+
+def quiet(tmp_path, runs):
+    """A campaign from seed 20 on that prints nothing."""
+    return Campaign(20, runs, "xla", 1, tmp_path, show=lambda _: None)
 
 
 def test_a_run_that_was_cut_off_is_resumed(fake, tmp_path):
     """The seeds that are done are not judged again, a line that was cut off is, and the figures add up."""
-    Campaign(20, 30, "xla", 1, tmp_path, show=lambda _: None).run()
+    quiet(tmp_path, 30).run()
     assert len(fake) == 30
     lines = (tmp_path / STATE).read_text().splitlines()
     (tmp_path / STATE).write_text("\n".join([*lines[:2], lines[2][:40]]))
     fake.clear()
-    again = Campaign(20, 30, "xla", 1, tmp_path, show=lambda _: None)
-    told = []
+    again, told = quiet(tmp_path, 30), []
     again.run(resume=True, tell=lambda *given: told.append(given))
     assert fake == [f"seed {n}" for n in range(32, 50)]
     assert (again.tally.count("cases"), told[-1][0], told[-1][4]) == (30, 30, 18)
     assert json.loads((tmp_path / SUMMARY).read_text())["cells"]["Tile/add"] == 30
-    more = Campaign(20, 40, "xla", 1, tmp_path, show=lambda _: None)
     fake.clear()
-    more.run(resume=True)
+    quiet(tmp_path, 40).run(resume=True)
     assert fake == [f"seed {n}" for n in range(50, 60)]
 
 
@@ -98,10 +96,8 @@ def test_a_failure_is_written_down(fake, tmp_path):
     shown = []
     run = Campaign(6, 3, "spec", 1, tmp_path, show=shown.append)
     run.run()
-    assert {p.name for p in tmp_path.iterdir()} >= {
-        *(f"seed7{kind}" for kind in (".mlir", ".lowered.mlir", ".npz", ".txt")),
-        *(f"seed7.small{kind}" for kind in (".mlir", ".lowered.mlir", ".npz", ".txt")),
-    }
+    kinds = (".mlir", ".lowered.mlir", ".npz", ".txt")
+    assert {p.name for p in tmp_path.iterdir()} >= {f"seed7{small}{kind}" for small in ("", ".small") for kind in kinds}
     assert (tmp_path / "seed7.mlir").read_text().startswith("// oob=spec: differs\nfunc.func public @main(")
     assert "stablehlo.scatter" not in (tmp_path / "seed7.lowered.mlir").read_text()
     assert "repeat:  python scripts/difftest.py --seed 7 --runs 1 --oob spec" in (tmp_path / "seed7.txt").read_text()
@@ -131,22 +127,13 @@ def test_a_case_that_does_not_lower_is_written_down_too(tmp_path):
     assert kinds == ["not lowered", "the process that worked on it died", "was not done", "differs"]
 
 
-def test_an_outcome_survives_its_line():
-    """What is written into the state is what is read from it."""
-    outcome = CaseOutcome("seed 1", "Tile", "add", "window", ("reference", "XLA"), bites=("drop",), second_look=True)
-    assert from_json(json.loads(json.dumps(to_json(outcome)))) == outcome
-
-
 def test_the_report_counts_everything():
-    """Each count is in the table or in a list, with its share."""
-    tally = Tally()
-    tally.extend(
-        [
-            CaseOutcome("seed 1", "Tile", "add", "window", ("reference", "XLA"), ran_on="XLA", bites=("drop",)),
-            CaseOutcome("seed 2", "Rows", "mixed", "rows", ("reference",), "captures", "interpreter", "XLA: no map"),
-        ],
-        {"lowering": 1.5},
-    )
+    """Each count is in the table or in a list, with its share; an outcome survives its line."""
+    tally, both = Tally(), ("reference", "XLA")
+    one = CaseOutcome("seed 1", "Tile", "add", "window", both, ran_on="XLA", bites=("drop",), second_look=True)
+    other = CaseOutcome("seed 2", "Rows", "mixed", "rows", ("reference",), "captures", "interpreter", "XLA: no map")
+    assert [from_json(json.loads(json.dumps(to_json(outcome)))) for outcome in (one, other)] == [one, other]
+    tally.extend([one, other], {"lowering": 1.5})
     run = Campaign(1, 2, "xla", 2, None, tally=tally, wall=3.0)
     lines = list(report_lines(run.summary()))
     assert lines[0].split()[:3] == ["assign", "add", "assign_constant"]

@@ -56,13 +56,9 @@ def test_a_failing_seed_shrinks_in_the_same_way(unguarded, differs):
 
 
 def test_a_passing_case_does_not_shrink():
-    """Where nothing fails, the case stays as it is."""
+    """Where nothing fails, the case stays as it is; of a cell that is none the message lists the cells."""
     case, choices = recorded_case(3)
     assert shrink(case, choices, lambda cases: [False] * len(cases), most=30) == (case, choices)
-
-
-def test_an_unknown_cell_is_refused():
-    """The message lists the cells."""
     with pytest.raises(ValueError, match=r"\('Row', 'assign'\) is no cell; the cells are Point/assign, Tile/assign"):
         legal_scatters(("Row", "assign"))
 

@@ -5,6 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
+from untyped_mlir import module
 
 from hlo_lower.ops import names
 from hlo_lower.ops.purity import FUNCTIONS, PURE_OPS
@@ -26,33 +27,25 @@ def ops_of(dialect):
 
 
 def test_every_op_is_declared():
-    """The declared ops are those that jaxlib has, of chlo but those with a reason."""
+    """The declared ops are those that jaxlib has, of chlo but those with a reason; each has a constant of its name."""
     reasons = tuple(f"chlo.{name}" for names in UNDECLARED.values() for name in names.split())
     assert {op for op in OPS if op.startswith("stablehlo.")} == ops_of("stablehlo")
     chlo = {op for op in OPS if op.startswith("chlo.")}
     assert chlo <= ops_of("chlo")
     assert {op for op in ops_of("chlo") - chlo if not op.startswith(reasons)} == set()
-
-
-def test_every_op_of_stablehlo_has_its_name():
-    """A constant of `ops/names.py` is the name of the op that it is called after, and none lacks."""
     written = {key: name for key, name in vars(names).items() if key.isupper()}
     assert set(written.values()) == {op for op in OPS if op.startswith("stablehlo.")}
     assert all(key == OPS[name].short_name.upper().replace("-", "_") for key, name in written.items())
 
 
 def test_columns_agree_with_each_other():
-    """An op that moves elements says which and how; what speaks with a host or a device is not pure."""
+    """An op that moves elements says which and how; what speaks with a host is not pure; what is pure is a function."""
     for op in OPS.values():
         assert (op.elements is not None) <= (op.role is Role.MOVES), op.name
         assert (op.moved != ()) >= (op.role is Role.MOVES), op.name
         assert not (op.is_pure and op.role in (Role.HOST, Role.DEVICES, Role.CALLS)), op.name
         assert op.arity is None or not op.moved or max(op.moved) < op.arity, op.name
         assert not (op.identity or op.keeps or op.image) or op.role is Role.ELEMENTWISE, op.name
-
-
-def test_what_is_pure_is_a_function():
-    """An op that may be erased gives equal results for equal operands, and one that loops is not erased."""
     assert PURE_OPS < FUNCTIONS
     assert not PURE_OPS & named(role=Role.CONTROL)
     assert not FUNCTIONS & named(is_pure=False)
@@ -69,12 +62,9 @@ NUMBERS = {"0": 0, "1": 1, "-1": -1, "least": -128, "greatest": 127}
 @pytest.mark.parametrize("name", sorted(COMBINING))
 def test_the_identity_changes_nothing_and_order_does_not_matter(name):
     """On all pairs of bytes: a op identity is a, a op b is b op a, and (a op b) op c is a op (b op c)."""
-    kind = "tensor<65536xi8>"
-    line = f"%r = {name} %x, %y : {kind}"
-    text = f"func.func public @main(%x: {kind}, %y: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}"
     a, b = (part.reshape(-1).astype(np.int8) for part in np.meshgrid(np.arange(-128, 128), np.arange(-128, 128)))
     c = np.random.default_rng(0).permutation(a)
-    program = Executable(text, "exact")
+    program = Executable(module("%x: 65536xi8, %y: 65536xi8", f"%r = {name} %x, %y"), "exact")
     op = lambda x, y: program.run([x, y])[0]  # noqa: E731 - the op itself, as it is written in the laws
     np.testing.assert_array_equal(op(a, np.full_like(a, NUMBERS[OPS[name].identity])), a)
     np.testing.assert_array_equal(op(a, b), op(b, a))
@@ -84,8 +74,7 @@ def test_the_identity_changes_nothing_and_order_does_not_matter(name):
 @pytest.mark.parametrize("name", sorted(op.name for op in OPS.values() if op.keeps and op.name.startswith("stable")))
 def test_odd_and_even_functions(name):
     """f(-x) is -f(x) of an odd function and f(x) of an even one, bit for bit, NaN aside."""
-    kind = "tensor<4096xf32>"
-    text = f"func.func public @main(%x: {kind}) -> {kind} {{\n%r = {name} %x : {kind}\nreturn %r : {kind}\n}}"
+    text = module("%x: 4096xf32", f"%r = {name} %x")
     rng = np.random.default_rng(1)
     x = np.concatenate([rng.normal(size=4000), np.arange(-20, 20) / 2, [0.0, np.inf, 1e30, 1e-30]])
     x = np.resize(x, 4096).astype(np.float32)
@@ -98,10 +87,8 @@ def test_odd_and_even_functions(name):
 @pytest.mark.parametrize("name", sorted(op.name for op in OPS.values() if op.image))
 def test_results_lie_in_the_image(name):
     """Of numbers of all magnitudes, infinities and subnormal numbers no result lies beyond an end, NaN aside."""
-    kind = "tensor<8192xf32>"
-    text = f"func.func public @main(%x: {kind}) -> {kind} {{\n%r = {name} %x : {kind}\nreturn %r : {kind}\n}}"
     bits = np.random.default_rng(2).integers(0, 1 << 32, 8192, dtype=np.uint32)
-    found = run(text, bits.view(np.float32))
+    found = run(module("%x: 8192xf32", f"%r = {name} %x"), bits.view(np.float32))
     low, high = OPS[name].image
     known = found[~np.isnan(found)]
     assert low <= known.min() <= known.max() <= high
@@ -109,23 +96,20 @@ def test_results_lie_in_the_image(name):
 
 
 MOVING = {
-    "reshape": ("%x : (tensor<2x6xf32>) -> tensor<3x4xf32>", "tensor<3x4xf32>"),
-    "transpose": ("%x, dims = [1, 0] : (tensor<2x6xf32>) -> tensor<6x2xf32>", "tensor<6x2xf32>"),
-    "reverse": ("%x, dims = [1] : tensor<2x6xf32>", "tensor<2x6xf32>"),
-    "broadcast_in_dim": ("%x, dims = [0, 2] : (tensor<2x6xf32>) -> tensor<2x3x6xf32>", "tensor<2x3x6xf32>"),
-    "slice": ("%x [0:2, 1:4] : (tensor<2x6xf32>) -> tensor<2x3xf32>", "tensor<2x3xf32>"),
-    "concatenate": ("%x, %x, dim = 0 : (tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<4x6xf32>", "tensor<4x6xf32>"),
+    "reshape": "%x -> 3x4xf32",
+    "transpose": "%x, dims = [1, 0]",
+    "reverse": "%x, dims = [1]",
+    "broadcast_in_dim": "%x, dims = [0, 2] -> 2x3x6xf32",
+    "slice": "%x [0:2, 1:4]",
+    "concatenate": "%x, %x, dim = 0",
 }
 
 
 @pytest.mark.parametrize("name", MOVING)
 def test_what_becomes_of_moved_elements(name):
     """Elements stand once, at several places, or are left out, as the column says."""
-    rest, made = MOVING[name]
-    body = f"%r = stablehlo.{name} {rest}\nreturn %r : {made}"
-    text = f"func.func public @main(%x: tensor<2x6xf32>) -> {made} {{\n{body}\n}}"
     x = np.arange(12, dtype=np.float32).reshape(2, 6)
-    found, counts = np.unique(run(text, x), return_counts=True)
+    found, counts = np.unique(run(module("%x: 2x6xf32", f"%r = {name} {MOVING[name]}"), x), return_counts=True)
     assert set(found) <= set(x.reshape(-1))
     expected = {
         Elements.ALL_ONCE: found.size == 12 and set(counts) == {1},
@@ -134,21 +118,16 @@ def test_what_becomes_of_moved_elements(name):
         Elements.JOINED: True,
     }
     assert expected[OPS[f"stablehlo.{name}"].elements]
-
-
-def test_one_op_that_moves_elements_makes_others_of_them():
-    """Of bits another type makes other numbers; all other ops say what becomes of the elements."""
-    assert {"stablehlo.bitcast_convert"} == MOVES - KEEPS_ELEMENTS
+    assert {"stablehlo.bitcast_convert"} == MOVES - KEEPS_ELEMENTS  # of bits another type makes other numbers
 
 
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "remainder", "reduce_precision", "sqrt"])
 def test_what_is_rounded_once_has_one_right_result(name):
     """XLA and the interpreter give it bit for bit; so they do for square roots, which not every consumer rounds so."""
-    kind, unary = "tensor<4096xf32>", name in ("reduce_precision", "sqrt")
+    unary = name in ("reduce_precision", "sqrt")
     assert OPS[f"stablehlo.{name}"].rounds is (Rounds.FREELY if name == "sqrt" else Rounds.ONCE)
     operands, more = ("%x" if unary else "%x, %y"), (", format = e5m7" if name == "reduce_precision" else "")
-    line = f"%r = stablehlo.{name} {operands}{more} : {kind}"
-    text = f"func.func public @main(%x: {kind}, %y: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}"
+    text = module("%x: 4096xf32, %y: 4096xf32", f"%r = {name} {operands}{more}")
     arguments = [np.random.default_rng(k).lognormal(0, 3, 4096).astype(np.float32) for k in range(2)]
     [expected] = shared_interpreter().run(text, arguments)
     np.testing.assert_array_equal(run(text, *arguments), expected)

@@ -7,65 +7,37 @@ from untyped_mlir import module
 
 @dataclass(frozen=True)
 class Module:
-    """A module of one scatter, in short notation (see untyped_mlir).
+    """A module of one scatter."""
 
-    Attributes:
-      operand, indices, updates: their types.
-      numbers: dimension numbers, and flags.
-      body: the region.
-      more: element type of a second operand and its updates, "" for none.
-      producers: ops in front of the scatter.
-      scattered: what is scattered, and where, instead of the arguments.
-      promoted: element type of the region, which adds, where it is not the operand's.
-    """
+    text: str
 
-    operand: str
-    indices: str
-    updates: str
-    numbers: str
-    body: str = "assign"
-    more: str = ""
-    producers: str = ""
-    scattered: str = "%o, %i, %up"
-    promoted: str = ""
 
-    @property
-    def text(self) -> str:
-        """The module."""
-        shape, windows = (kind.rpartition("x")[0] for kind in (self.operand, self.updates))
-        operands, updates = [f"%o: {self.operand}"], [f"%up: {self.updates}"]
-        scattered, names, body, result = self.scattered, "%r", self.body, ""
-        if self.more:
-            operands.append(f"%p: {shape}x{self.more}")
-            updates.append(f"%vp: {windows}x{self.more}")
-            scattered, names = "%o, %p, %i, %up, %vp", "%r, %s"
-        if self.promoted:
-            body = f"^bb0(%c: {self.promoted}, %u: {self.promoted}): %n = {body} %c, %u; return %n"
-            result = f" -> {shape}x{self.promoted}"
-        lines = f"{self.producers}\n{names} = scatter({scattered}) <{self.numbers}> {{{body}}}{result}"
-        return module(", ".join([*operands, f"%i: {self.indices}", *updates]), lines, names)
+POINT_NUMBERS = "inserted=[0], to=[0], ivd=1"
+
+
+def of(types, numbers=POINT_NUMBERS, body="assign", *, producers="", scattered="%o, %i, %up", result=""):
+    """A module of these types of operand, indices and updates, of dimension numbers, flags and a region."""
+    arguments = ", ".join(f"{name}: {kind}" for name, kind in zip(("%o", "%i", "%up"), types.split(), strict=True))
+    return Module(module(arguments, f"{producers}\n%r = scatter({scattered}) <{numbers}> {{{body}}}{result}"))
 
 
 ROW_NUMBERS = "window=[0], inserted=[0], to=[0]"
-POINT_NUMBERS = "inserted=[0], to=[0], ivd=1"
 PAIR_NUMBERS = "inserted=[0, 1], to=[0, 1], ivd=1"
 RUN = """%k = iota dim = 0 : 3xi32; %b = broadcast_in_dim %i, dims = [] -> 3xi32
   %s = add %b, %k; %j = reshape %s -> 3x1xi32"""
 NUMBERED = "%k = iota dim = 0 : 3x1xi32; %j = concatenate %k, %i, dim = 1"
+OF_TWO = "%o: 8xf32, %p: 8xi32, %i: 6x1xi32, %up: 6xf32, %vp: 6xi32"
 
-ROW = Module("8x4xf32", "1xi32", "4xf32", ROW_NUMBERS)
-ROW_SUBTRACTED = Module("8x4xf32", "1xi32", "4xf32", ROW_NUMBERS, "subtract")
-WINDOW = Module("8xf32", "1xi32", "3xf32", "window=[0], to=[0]")
-BYTES = Module("200xf32", "1xui8", "f32", "inserted=[0], to=[0]")
-POINTS = Module("8xf32", "6x1xi32", "6xf32", POINT_NUMBERS)
-POINTS_ADDED = Module("8xf32", "6x1xi32", "6xf32", POINT_NUMBERS, "add")
-POINTS_MAXIMUM = Module("8xf32", "6x1xi32", "6xf32", POINT_NUMBERS, "maximum")
-CLAIMED_UNIQUE = Module("8xi32", "6x1xi32", "6xi32", f"{POINT_NUMBERS}, unique_indices = true", "add")
-BFLOATS = Module("8xbf16", "6x1xi32", "6xbf16", POINT_NUMBERS, "add")
-PROMOTED = Module("8xbf16", "6x1xi32", "6xbf16", POINT_NUMBERS, "add", promoted="f32")
-PAIRS = Module("6x4xf32", "5x2xi32", "5xf32", PAIR_NUMBERS)
-TWO = Module("8xf32", "6x1xi32", "6xf32", POINT_NUMBERS, more="i32")
-ROWS = Module(
-    *("8x4xf32", "i32", "3x4xf32", "window=[1], inserted=[0], to=[0], ivd=1"), producers=RUN, scattered="%o, %j, %up"
-)
-BATCH = Module("3x5xf32", "3x1xi32", "3xf32", PAIR_NUMBERS, producers=NUMBERED, scattered="%o, %j, %up")
+ROW = of("8x4xf32 1xi32 4xf32", ROW_NUMBERS)
+ROW_SUBTRACTED = of("8x4xf32 1xi32 4xf32", ROW_NUMBERS, "subtract")
+WINDOW = of("8xf32 1xi32 3xf32", "window=[0], to=[0]")
+BYTES = of("200xf32 1xui8 f32", "inserted=[0], to=[0]")
+POINTS, POINTS_ADDED, POINTS_MAXIMUM = (of("8xf32 6x1xi32 6xf32", body=body) for body in ("assign", "add", "maximum"))
+CLAIMED_UNIQUE = of("8xi32 6x1xi32 6xi32", f"{POINT_NUMBERS}, unique_indices = true", "add")
+BFLOATS = of("8xbf16 6x1xi32 6xbf16", body="add")
+WIDER = "^bb0(%c: f32, %u: f32): %n = add %c, %u; return %n"
+PROMOTED = of("8xbf16 6x1xi32 6xbf16", body=WIDER, result=" -> 8xf32")
+PAIRS = of("6x4xf32 5x2xi32 5xf32", PAIR_NUMBERS)
+TWO = Module(module(OF_TWO, f"%r, %s = scatter(%o, %p, %i, %up, %vp) <{POINT_NUMBERS}> {{assign}}", "%r, %s"))
+ROWS = of("8x4xf32 i32 3x4xf32", "window=[1], inserted=[0], to=[0], ivd=1", producers=RUN, scattered="%o, %j, %up")
+BATCH = of("3x5xf32 3x1xi32 3xf32", PAIR_NUMBERS, producers=NUMBERED, scattered="%o, %j, %up")

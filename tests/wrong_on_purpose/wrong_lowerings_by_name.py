@@ -3,55 +3,27 @@
 Each builds legal StableHLO and is right but for what its name says. A test hands it to the tool as a plug-in's rule.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any
 
-from scatter_programs import (
-    BATCH,
-    BFLOATS,
-    BYTES,
-    CLAIMED_UNIQUE,
-    PAIRS,
-    POINTS,
-    POINTS_ADDED,
-    POINTS_MAXIMUM,
-    PROMOTED,
-    ROW,
-    ROW_SUBTRACTED,
-    ROWS,
-    TWO,
-    WINDOW,
-    Module,
-)
+import scatter_programs as p
 
 from hlo_lower.facts.scatter.lift import lift
 from hlo_lower.ir import mlir
-from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.kind import ScatterLowering
 from hlo_lower.lowering.scatter.one_window import one_window
-
-Lowering = Callable[[ScatterLowering], Sequence[Value]]
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong lowering.
+    """A wrong lowering, its module, the policy under which it is wrong, and what the whole module's run says."""
 
-    Attributes:
-      lowering: what it builds.
-      module: the module that it is for.
-      oob: the policy under which it is wrong.
-      alone: what the whole module's run says: "differs", or why it cannot.
-    """
-
-    lowering: Lowering
-    module: Module
-    oob: Literal["xla", "spec"]
+    lowering: Any
+    module: p.Module
+    oob: str
     alone: str
 
 
-WRONG: dict[str, Wrong] = {}
+WRONG = {}
 
 NO_NAN = "equal: the whole module runs on ordinary numbers"
 NO_OVERHANG = "not run: XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
@@ -59,27 +31,22 @@ NO_PROMOTION = "not run: it returns the narrow type of a promoting region"
 NO_ROUNDING = "equal: none of its runs adds updates to one element that round otherwise"
 
 
-def wrong(
-    module: Module, oob: Literal["xla", "spec"] = "xla", alone: str = "differs"
-) -> Callable[[Lowering], Lowering]:
+def wrong(module, oob="xla", alone="differs"):
     """Write a wrong lowering down under its own name."""
 
-    def enter(lowering: Lowering) -> Lowering:
+    def enter(lowering):
         WRONG[lowering.__name__] = Wrong(lowering, module, oob, alone)
         return lowering
 
     return enter
 
 
-# --- steps that the lowerings share, each right ---
-
-
-def combined(op: ScatterLowering, currents: Sequence[Value], updates: Sequence[Value]) -> list[Value]:
+def combined(op, currents, updates):
     """The scatter's region."""
     return lift(op.build, op.graph, op.scatter.region, currents, updates, None)
 
 
-def components(op: ScatterLowering, position: int) -> list[Value]:
+def components(op, position):
     """The index vector of a position as scalars, in the start type."""
     indices = op.scatter.canonical_indices(op.build)
     k = len(op.scatter.index_dims)
@@ -87,10 +54,10 @@ def components(op: ScatterLowering, position: int) -> list[Value]:
     return [op.build.reshape(op.build.slice(flat, [position, c], [position + 1, c + 1]), ()) for c in range(k)]
 
 
-def windows(op: ScatterLowering, position: int) -> list[Value]:
+def windows(op, position):
     """The updates of a position, of the window's shape."""
     shape = op.scatter.window
-    found: list[Value] = []
+    found = []
     for update in op.scatter.canonical_updates(op.build):
         flat = op.build.reshape(update, (op.scatter.positions, *shape))
         own = op.build.slice(flat, [position, *(0 for _ in shape)], [position + 1, *shape])
@@ -98,28 +65,28 @@ def windows(op: ScatterLowering, position: int) -> list[Value]:
     return found
 
 
-def number(op: ScatterLowering, value: int) -> Value:
+def number(op, value):
     """A scalar of the start type."""
     return op.build.constant(value, (), op.scatter.start_type)
 
 
-def starts_of(op: ScatterLowering, vector: Sequence[Value]) -> list[Value]:
+def starts_of(op, vector):
     """A start per operand dim."""
     zero = number(op, 0)
     placed = dict(zip(op.scatter.index_dims, vector, strict=True))
     return [placed.get(d, zero) for d in range(op.scatter.rank)]
 
 
-def within(op: ScatterLowering, start: Value, limit: int) -> Value:
+def within(op, start, limit):
     """Whether 0 <= start <= limit."""
     build = op.build
     low = build.compare(start, "GE", number(op, 0))
     return build.elementwise("and", low, build.compare(start, "LE", number(op, limit)))
 
 
-def inside(op: ScatterLowering, starts: Sequence[Value]) -> Value:
+def inside(op, starts):
     """Whether the window lies in the operand."""
-    found: Value | None = None
+    found = None
     for start, size, extent in zip(starts, op.scatter.operand_shape, op.scatter.window, strict=True):
         here = within(op, start, size - extent)
         found = here if found is None else op.build.elementwise("and", found, here)
@@ -127,16 +94,7 @@ def inside(op: ScatterLowering, starts: Sequence[Value]) -> Value:
     return found
 
 
-def written(
-    op: ScatterLowering,
-    operands: Sequence[Value],
-    starts: Sequence[Value],
-    updates: Sequence[Value],
-    *,
-    hit: Value | None = None,
-    read: Sequence[Value] | None = None,
-    combine: Callable[..., list[Value]] = combined,
-) -> list[Value]:
+def written(op, operands, starts, updates, *, hit=None, read=None, combine=combined):
     """The operands after one window; hit and read stand in for the check of its bounds and for what is read."""
     build = op.build
     hit = inside(op, starts) if hit is None else hit
@@ -147,35 +105,35 @@ def written(
     return [build.dynamic_update_slice(v, k, starts) for v, k in zip(operands, kept, strict=True)]
 
 
-def one_by_one(op: ScatterLowering, order: Sequence[int] | None = None, **how: object) -> list[Value]:
+def one_by_one(op, order=None, **how):
     """Every position in turn."""
     current = op.scatter.promoted_operands(op.build)
     for position in range(op.scatter.positions) if order is None else order:
         starts = starts_of(op, components(op, position))
-        current = written(op, current, starts, windows(op, position), **how)  # type: ignore[arg-type]
+        current = written(op, current, starts, windows(op, position), **how)
     return current
 
 
-def hits(op: ScatterLowering, position: int) -> Value:
+def hits(op, position):
     """For a scatter into one dim: where the position lands, an i1 per row."""
     [start] = components(op, position)
     shape = op.scatter.operand_shape
     return op.build.compare(op.build.iota(shape, 0, start.element_type), "EQ", op.build.broadcast(start, shape))
 
 
-def spread(op: ScatterLowering, value: Value) -> Value:
+def spread(op, value):
     """One number over the operand's shape."""
     return op.build.broadcast(op.build.reshape(value, ()), op.scatter.operand_shape)
 
 
-def believed(op: ScatterLowering, *, guarded: bool = False, masked: bool = False) -> ScatterLowering:
+def believed(op, *, guarded=False, masked=False):
     """The same, with whole windows dropped, or elements, or, in bounds, nothing at all."""
     dims = tuple(sorted({*op.facts.guarded_dims, *op.facts.masked_dims}))
     facts = replace(op.facts, guarded_dims=dims if guarded else (), masked_dims=dims if masked else ())
     return replace(op, facts=facts)
 
 
-def placed(op: ScatterLowering, start_of: Callable[[int], list[Value]]) -> list[Value]:
+def placed(op, start_of):
     """Every position in turn, where it is said."""
     current = list(op.scatter.operands)
     for position in range(op.scatter.positions):
@@ -183,24 +141,15 @@ def placed(op: ScatterLowering, start_of: Callable[[int], list[Value]]) -> list[
     return current
 
 
-def row_by_row(op: ScatterLowering, current: Value, step: Callable[[Value, Value, Value], Value]) -> Value:
+def row_by_row(op, current, step):
     """For a scatter into one dim: a step of where a position lands, the rows so far, and its update."""
     for position in range(op.scatter.positions):
         current = step(hits(op, position), current, windows(op, position)[0])
     return current
 
 
-# --- bounds ---
-
-
-@wrong(ROW)
-def clamp_for_drop(op: ScatterLowering) -> Sequence[Value]:
-    """An out-of-bounds row is written to the nearest place (trap 2)."""
-    return one_window(believed(op))
-
-
-@wrong(ROW)
-def off_by_one(op: ScatterLowering) -> Sequence[Value]:
+@wrong(p.ROW)
+def off_by_one(op):
     """The row behind the asked one is written."""
     [start] = components(op, 0)
     moved = op.build.elementwise("add", start, number(op, 1))
@@ -209,8 +158,8 @@ def off_by_one(op: ScatterLowering) -> Sequence[Value]:
     )
 
 
-@wrong(ROW)
-def negative_index_wraps(op: ScatterLowering) -> Sequence[Value]:
+@wrong(p.ROW)
+def negative_index_wraps(op):
     """A negative index counts from the end, as in Python (trap 5)."""
     [start] = components(op, 0)
     size = number(op, op.scatter.operand_shape[0])
@@ -219,8 +168,8 @@ def negative_index_wraps(op: ScatterLowering) -> Sequence[Value]:
     return written(op, op.scatter.operands, starts_of(op, [start]), windows(op, 0))
 
 
-@wrong(BYTES)
-def unsigned_read_as_signed(op: ScatterLowering) -> Sequence[Value]:
+@wrong(p.BYTES)
+def unsigned_read_as_signed(op):
     """An index above 127 in a byte is taken for a negative one (trap 6)."""
     build, given = op.build, op.scatter.indices
     signed = mlir.tensor_type(given.shape, "i8")
@@ -229,32 +178,8 @@ def unsigned_read_as_signed(op: ScatterLowering) -> Sequence[Value]:
     return written(op, op.scatter.operands, [start], windows(op, 0))
 
 
-@wrong(WINDOW)
-def element_dropped_where_the_window_must_be(op: ScatterLowering) -> Sequence[Value]:
-    """The inside part of an overhanging window is written, as the specification has it, where XLA writes nothing."""
-    return one_window(believed(op, masked=True))
-
-
-@wrong(WINDOW, oob="spec", alone=NO_OVERHANG)
-def window_dropped_where_the_element_must_be(op: ScatterLowering) -> Sequence[Value]:
-    """Nothing of an overhanging window is written, as XLA has it, where the specification writes its inside part."""
-    return one_window(believed(op, guarded=True))
-
-
-@wrong(ROWS)
-def whole_block_guarded(op: ScatterLowering) -> Sequence[Value]:
-    """A run of rows is dropped as a whole where one of them is out of bounds (trap 4)."""
-    return one_window(believed(op, guarded=True))
-
-
-@wrong(ROWS)
-def last_row_lost(op: ScatterLowering) -> Sequence[Value]:
-    """The last row of a run keeps what it was."""
-    return one_by_one(op, order=range(op.scatter.positions - 1))
-
-
-@wrong(PAIRS)
-def linearised_before_the_check(op: ScatterLowering) -> Sequence[Value]:
+@wrong(p.PAIRS)
+def linearised_before_the_check(op):
     """The flat index is in bounds where a component is not, and another row is written (trap 8)."""
     build = op.build
     rows, columns = op.scatter.operand_shape
@@ -269,68 +194,23 @@ def linearised_before_the_check(op: ScatterLowering) -> Sequence[Value]:
     return [build.reshape(current, (rows, columns))]
 
 
-# --- places ---
-
-
-@wrong(PAIRS)
-def index_vector_permuted(op: ScatterLowering) -> Sequence[Value]:
-    """The components go to the dims in the opposite order (trap 12)."""
-    return placed(op, lambda position: components(op, position)[::-1])
-
-
-@wrong(BATCH)
-def per_batch_index_ignored(op: ScatterLowering) -> Sequence[Value]:
-    """Every batch coordinate is written at the position of the first."""
-    return placed(op, lambda position: [components(op, position)[0], components(op, 0)[1]])
-
-
-@wrong(BATCH)
-def batching_position_from_value(op: ScatterLowering) -> Sequence[Value]:
-    """The batch coordinate is read from the index instead of counted (trap 13)."""
-    return placed(op, lambda position: [components(op, position)[1]] * 2)
-
-
-# --- duplicates ---
-
-
-@wrong(POINTS)
-def first_writer_wins(op: ScatterLowering) -> Sequence[Value]:
-    """Of several updates of an element the first one stays (trap 16)."""
-    return one_by_one(op, order=range(op.scatter.positions)[::-1])
-
-
-@wrong(TWO)
-def variadic_winner_mixed(op: ScatterLowering) -> Sequence[Value]:
+@wrong(p.TWO)
+def variadic_winner_mixed(op):
     """The first operand keeps the last of several updates, the second one the first of them (trap 17)."""
     forwards = one_by_one(op)
     backwards = one_by_one(op, order=range(op.scatter.positions)[::-1])
     return [forwards[0], backwards[1]]
 
 
-@wrong(CLAIMED_UNIQUE)
-def flag_trusted_on_duplicates(op: ScatterLowering) -> Sequence[Value]:
+@wrong(p.CLAIMED_UNIQUE)
+def flag_trusted_on_duplicates(op):
     """Where unique_indices is claimed, all current values are read before the first update is written (trap 14)."""
     claimed = "true" in str(op.scatter.node.raw.attributes["unique_indices"])
     return one_by_one(op, read=op.scatter.operands if claimed else None)
 
 
-@wrong(POINTS_ADDED)
-def duplicates_combined_once(op: ScatterLowering) -> Sequence[Value]:
-    """Of several updates of an element only the last one is added to it."""
-    return one_by_one(op, read=op.scatter.operands)
-
-
-# --- values ---
-
-
-@wrong(ROW_SUBTRACTED)
-def arguments_swapped(op: ScatterLowering) -> Sequence[Value]:
-    """The region is given the update first and the current value second (trap 22)."""
-    return one_by_one(op, combine=lambda op, currents, updates: combined(op, updates, currents))
-
-
-@wrong(POINTS_ADDED, alone=NO_NAN)
-def nan_poisoning_sum(op: ScatterLowering) -> Sequence[Value]:
+@wrong(p.POINTS_ADDED, alone=NO_NAN)
+def nan_poisoning_sum(op):
     """Updates are multiplied by 0 or 1, and 0 times NaN or infinity reaches every other element (trap 19)."""
     build, [operand] = op.build, op.scatter.operands
     zero = spread(op, build.zero(mlir.tensor_element(operand.raw.type)))
@@ -339,7 +219,7 @@ def nan_poisoning_sum(op: ScatterLowering) -> Sequence[Value]:
         "compare_type": mlir.parse_attribute("#stablehlo<comparison_type FLOAT>"),
     }
 
-    def step(hit: Value, current: Value, update: Value) -> Value:
+    def step(hit, current, update):
         product = build.elementwise("multiply", build.convert(hit, "f32"), spread(op, update))
         nothing = build.op("stablehlo.compare", [product, zero], [hit.raw.type], equal).results[0]
         nothing = build.elementwise("and", nothing, build.elementwise("not", hit))
@@ -348,27 +228,27 @@ def nan_poisoning_sum(op: ScatterLowering) -> Sequence[Value]:
     return [row_by_row(op, operand, step)]
 
 
-@wrong(POINTS_ADDED, alone=NO_NAN)
-def negative_zero_lost(op: ScatterLowering) -> Sequence[Value]:
+@wrong(p.POINTS_ADDED, alone=NO_NAN)
+def negative_zero_lost(op):
     """Elements that nothing is added to have 0 added, and -0 becomes 0 (trap 20)."""
     build, [operand] = op.build, op.scatter.operands
     zero = spread(op, build.zero(mlir.tensor_element(operand.raw.type)))
 
-    def step(hit: Value, current: Value, update: Value) -> Value:
+    def step(hit, current, update):
         return build.elementwise("add", current, build.select(hit, spread(op, update), zero))
 
     return [row_by_row(op, operand, step)]
 
 
-@wrong(POINTS_MAXIMUM)
-def identity_for_untouched(op: ScatterLowering) -> Sequence[Value]:
+@wrong(p.POINTS_MAXIMUM)
+def identity_for_untouched(op):
     """Elements that no update reaches become the maximum of nothing, minus infinity (trap 21)."""
     build = op.build
     touched = hits(op, 0)
     for position in range(op.scatter.positions):
         touched = build.elementwise("or", touched, hits(op, position))
 
-    def step(hit: Value, current: Value, update: Value) -> Value:
+    def step(hit, current, update):
         return build.select(hit, build.elementwise("maximum", current, spread(op, update)), current)
 
     current = row_by_row(op, op.scatter.operands[0], step)
@@ -377,23 +257,50 @@ def identity_for_untouched(op: ScatterLowering) -> Sequence[Value]:
     return [build.select(touched, current, lowest.results[0])]
 
 
-def summed(op: ScatterLowering, element: str) -> Value:
+def summed(op, element):
     """The sums of rows in an element type."""
 
-    def step(hit: Value, current: Value, update: Value) -> Value:
+    def step(hit, current, update):
         added = op.build.elementwise("add", current, spread(op, op.build.convert(update, element)))
         return op.build.select(hit, added, current)
 
     return row_by_row(op, op.build.convert(op.scatter.operands[0], element), step)
 
 
-@wrong(BFLOATS, alone=NO_ROUNDING)
-def wide_accumulation(op: ScatterLowering) -> Sequence[Value]:
-    """bfloat16 is summed up in float32 and rounded once, not after each addition (trap 18)."""
-    return [op.build.convert(summed(op, "f32"), "bf16")]
-
-
-@wrong(PROMOTED, alone=NO_PROMOTION)
-def promoted_too_late(op: ScatterLowering) -> Sequence[Value]:
-    """The region computes in float32, but the sums are made in bfloat16 and converted behind it (trap 24)."""
-    return [op.build.convert(summed(op, "bf16"), "f32")]
+SIMPLE = {
+    # an out-of-bounds row is written to the nearest place (trap 2)
+    "clamp_for_drop": (p.ROW, lambda op: one_window(believed(op))),
+    # the inside part of an overhanging window is written, as the specification has it, where XLA writes nothing
+    "element_dropped_where_the_window_must_be": (p.WINDOW, lambda op: one_window(believed(op, masked=True))),
+    # nothing of an overhanging window is written, as XLA has it, where the specification writes its inside part
+    "window_dropped_where_the_element_must_be": (
+        p.WINDOW,
+        lambda op: one_window(believed(op, guarded=True)),
+        "spec",
+        NO_OVERHANG,
+    ),
+    # a run of rows is dropped as a whole where one of them is out of bounds (trap 4)
+    "whole_block_guarded": (p.ROWS, lambda op: one_window(believed(op, guarded=True))),
+    # the last row of a run keeps what it was
+    "last_row_lost": (p.ROWS, lambda op: one_by_one(op, order=range(op.scatter.positions - 1))),
+    # the components go to the dims in the opposite order (trap 12)
+    "index_vector_permuted": (p.PAIRS, lambda op: placed(op, lambda n: components(op, n)[::-1])),
+    # every batch coordinate is written at the position of the first
+    "per_batch_index_ignored": (p.BATCH, lambda op: placed(op, lambda n: [components(op, n)[0], components(op, 0)[1]])),
+    # the batch coordinate is read from the index instead of counted (trap 13)
+    "batching_position_from_value": (p.BATCH, lambda op: placed(op, lambda n: [components(op, n)[1]] * 2)),
+    # of several updates of an element the first one stays (trap 16)
+    "first_writer_wins": (p.POINTS, lambda op: one_by_one(op, order=range(op.scatter.positions)[::-1])),
+    # of several updates of an element only the last one is added to it
+    "duplicates_combined_once": (p.POINTS_ADDED, lambda op: one_by_one(op, read=op.scatter.operands)),
+    # the region is given the update first and the current value second (trap 22)
+    "arguments_swapped": (p.ROW_SUBTRACTED, lambda op: one_by_one(op, combine=lambda op, c, u: combined(op, u, c))),
+    # bfloat16 is summed up in float32 and rounded once, not after each addition (trap 18)
+    "wide_accumulation": (p.BFLOATS, lambda op: [op.build.convert(summed(op, "f32"), "bf16")], "xla", NO_ROUNDING),
+    # the region computes in float32, but the sums are made in bfloat16 and converted behind it (trap 24)
+    "promoted_too_late": (p.PROMOTED, lambda op: [op.build.convert(summed(op, "bf16"), "f32")], "xla", NO_PROMOTION),
+}
+"""Wrong in a word: the module, and what is built; the policy under which it is wrong, and what its run says."""
+for name, (module, lowering, *how) in SIMPLE.items():
+    lowering.__name__ = name
+    wrong(module, *how)(lowering)
