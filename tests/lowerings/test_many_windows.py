@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rewrites import main
 from test_differential import DTYPES, check, draw, regimes
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.lowering.scatter import numbered_rows
@@ -23,14 +23,14 @@ IN_PARTS = "mask_elements=37"
 SIZE_OF_WINDOW = {"points": (1, 1), "rows": (1, 4), "windows": (3, 2)}
 
 
-def named(*cases):
-    """Parameters of form and policy; those that are not in NOW are for the sweep."""
-    return pytest.mark.parametrize(("form", "oob"), [now_or_in_sweep(*case) for case in cases])
-
-
 def now_or_in_sweep(*case):
-    """Parameters of which the last two are form and policy."""
+    """Parameters of which the last two are form and policy; those that are not in NOW are for the sweep."""
     return pytest.param(*case, id="-".join(case), marks=() if case[-2:] in NOW else pytest.mark.sweep)
+
+
+def named(*cases):
+    """Parameters of form and policy."""
+    return pytest.mark.parametrize(("form", "oob"), [now_or_in_sweep(*case) for case in cases])
 
 
 @named(*CASES)
@@ -171,21 +171,18 @@ def test_rows_without_an_update_keep_their_bits(rule, combiner):
     assert check("rows", combiner, "xla", kinds, same=exact_where_no_update, **options) == {rule}
 
 
-# --- rows that are written once ---
+ONCE = {
+    "windows": np.array([(0, 0), (3, 0), (0, 2), (3, 2), (7, 1), (-4, 0)]),
+    "points": np.array([(i, j) for i in range(-1, 7) for j in range(-1, 5)]),
+    "rows": np.arange(-2, 8)[:, None],
+}
 
 
 def once(form):
     """Indices whose windows do not meet; some of them lie outside."""
     rng = np.random.default_rng(5)
-    for _ in range(12):
-        if form == "windows":
-            corners = np.array([(0, 0), (3, 0), (0, 2), (3, 2), (7, 1), (-4, 0)])
-            yield rng.permutation(corners)[:3]
-        elif form == "points":
-            pairs = np.array([(i, j) for i in range(-1, 7) for j in range(-1, 5)])
-            yield rng.permutation(pairs)[:5].T
-        else:
-            yield rng.permutation(np.arange(-2, 8))[:5, None]
+    found = [rng.permutation(ONCE[form])[: 3 if form == "windows" else 5] for _ in range(12)]
+    return [indices.T if form == "points" else indices for indices in found]
 
 
 @pytest.mark.few(2)
@@ -194,13 +191,13 @@ def once(form):
 @pytest.mark.parametrize("rule", ["only_writer", "sorted_only_writer"])
 def test_rows_that_are_combined_once(rule, form, oob, combiner):
     """Float sums of which each has one update are exact, and -0.0 stays where there is none."""
-    options = {"flags": "unique_indices = true, ", "trust_flags": True, "given": list(once(form))}
+    options = {"flags": ", unique_indices = true", "trust_flags": True, "given": once(form)}
     prefer = (rule, *([IN_PARTS] if form == "rows" else []))
     assert check(form, combiner, oob, ["f32", "bf16", "i8", "f64"], prefer=prefer, **options) == {rule}
 
 
 PERMUTED = (Path(__file__).parents[1] / "golden" / "permuted.mlir").read_text()
-ADDED = "%s_ = stablehlo.add %c, %u : tensor<f32>\n    stablehlo.return %s_ : tensor<f32>"
+ADDED = "%s_ = stablehlo.add %c, %u : tensor<f32> stablehlo.return %s_ : tensor<f32>"
 
 
 @pytest.mark.parametrize("form", ["", "only", "sorted_only"])
@@ -226,33 +223,18 @@ def test_rows_in_the_order_of_an_argsort(width, is_added, form):
         assert first_difference([expected], executable.run([operand, keys, updates])) is None
 
 
-# --- several operands ---
-
-F, N, INDICES = "tensor<6x2xf32>", "tensor<6x2xi32>", "tensor<7x1xi32>"
-UPDATES = "tensor<7x2xf32>", "tensor<7x2xi32>"
-TYPES = f"({F}, {N}, {INDICES}, {UPDATES[0]}, {UPDATES[1]}) -> ({F}, {N})"
-TWO = main(
-    f"%o: {F}, %p: {N}, %i: {INDICES}, %x: {UPDATES[0]}, %y: {UPDATES[1]}",
-    f"""%r:2 = "stablehlo.scatter"(%o, %p, %i, %x, %y) <{{
-    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
-      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
-  ^bb0(%a: tensor<f32>, %b: tensor<i32>, %u: tensor<f32>, %v: tensor<i32>):
-    BODY : tensor<f32>, tensor<i32>
-  }}) : {TYPES}""",
-    f"%r#0, %r#1 : {F}, {N}",
-)
+def two(body):
+    """A scatter of rows into two operands."""
+    text = (
+        f"%r:2 = scatter(%o, %p, %i, %x, %y) <window=[1], inserted=[0], to=[0], ivd=1> {{{body}}} -> (6x2xf32, 6x2xi32)"
+    )
+    return module("%o: 6x2xf32, %p: 6x2xi32, %i: 7x1xi32, %x: 7x2xf32, %y: 7x2xi32", text, "%r#0, %r#1")
 
 
-def both(op, function):
-    """A body of one op on each pair, and what it computes."""
-    ops = f"%m = stablehlo.{op} %a, %u : tensor<f32> %n = stablehlo.{op} %b, %v : tensor<i32>"
-    return f"{ops} stablehlo.return %m, %n", lambda c, u: [function(c[0], u[0]), function(c[1], u[1])]
-
-
-BODIES = {
-    "assign": ("stablehlo.return %u, %v", lambda c, u: u),
-    "maximum": both("maximum", np.maximum),
-    "add": both("add", np.add),  # of whole numbers, so that no sum rounds
+BODIES = {  # of whole numbers, so that no sum rounds
+    "assign": lambda c, u: u,
+    "maximum": lambda c, u: [np.maximum(c[0], u[0]), np.maximum(c[1], u[1])],
+    "add": lambda c, u: [c[0] + u[0], c[1] + u[1]],
 }
 
 
@@ -265,8 +247,7 @@ BODIES = {
 )
 def test_several_operands(rule, body):
     """Of equal indices the same update wins in each operand, and each operand is combined with its own updates."""
-    told, combine = BODIES[body]
-    lowered = hl.lower(TWO.replace("BODY", told), prefer=(rule,), float_mode="reassociate")
+    lowered = hl.lower(two(body), prefer=(rule,), float_mode="reassociate")
     assert [record.rule for record in lowered.records] == [rule]
     executable, rng = Executable(lowered.text, "exact"), np.random.default_rng(0)
     numbers = ScatterNumbers((1,), (0,), (), (), (0,), 1)
@@ -275,5 +256,5 @@ def test_several_operands(rule, body):
         operands = [rng.integers(-9, 9, (6, 2)).astype(t) for t in (np.float32, np.int32)]
         updates = [rng.integers(-9, 9, (7, 2)).astype(t) for t in (np.float32, np.int32)]
         kinds = [np.dtype(DTYPES[t]) for t in ("f32", "i32")]
-        expected = scatter(operands, index, updates, numbers, combine, kinds, oob="xla")
+        expected = scatter(operands, index, updates, numbers, BODIES[body], kinds, oob="xla")
         assert first_difference(expected, executable.run([*operands, index, *updates])) is None
