@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from element_type_programs import on_32_bits, target_taking
 from halves_programs import OPS, WITHOUT, differing, every_op, no_64_bits, no_unsigned_64_bits, random_program
-from rewrites import assert_same, main, results
+from rewrites import assert_same, results, swept
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.lowering.types.carried import halves, pairs
@@ -25,11 +26,13 @@ FEW = [
     (("shift_by_known", "quotient_by_known", "other_sign"), no_unsigned_64_bits()),
     (("convert", "from_narrow", "other_sign"), no_unsigned_64_bits()),
 ]
-"""Ops, and a target, of what every run of the tests tries."""
+"""Ops, and a target; of each the default run tries one or two programs."""
 
 
-@pytest.mark.parametrize("seed", [2, 3])
-@pytest.mark.parametrize(("names", "npu"), FEW, ids=lambda part: ", ".join(part) if isinstance(part, tuple) else "")
+BOTH = [(names, npu, seed) for names, npu in FEW for seed in (2, 3)]
+
+
+@pytest.mark.parametrize(("names", "npu", "seed"), swept(BOTH, *BOTH[::4], *BOTH[3::4], BOTH[9], BOTH[13]), ids=str)
 def test_programs_of_few_ops_give_the_bits_of_native_xla(names, npu, seed):
     """Of halves; a ui64 that has no room is an i64, and the halves of that where an op takes none."""
     assert not differing(*random_program(seed, names), npu)[0]
@@ -70,31 +73,19 @@ def test_programs_of_every_op_give_the_bits_of_native_xla(block):
             assert left <= ({"stablehlo.while"} if target == "no_loops" else set()), (seed, target)
 
 
-ROWS, TRUTH = "tensor<12xi64>", "tensor<i1>"
-OWN_ORDER = main(
-    f"%x: {ROWS}, %y: {ROWS}",
-    f"""%s:2 = "stablehlo.sort"(%x, %y) <{{dimension = 0 : i64, is_stable = true}}> ({{
-  ^b(%x0: tensor<i64>, %x1: tensor<i64>, %i: tensor<i64>, %j: tensor<i64>):
-    %a = stablehlo.minimum %x0, %x1 : tensor<i64>
-    %b = stablehlo.compare EQ, %a, %x0 : (tensor<i64>, tensor<i64>) -> {TRUTH}
-    %c = stablehlo.compare NE, %x0, %x1 : (tensor<i64>, tensor<i64>) -> {TRUTH}
-    %o = stablehlo.and %b, %c : {TRUTH}
-    stablehlo.return %o : {TRUTH}
-  }}) : ({ROWS}, {ROWS}) -> ({ROWS}, {ROWS})""",
-    f"%s#0, %s#1 : {ROWS}, {ROWS}",
+OWN_ORDER = module(
+    "%x: 12xi64, %y: 12xi64",
+    """%s:2 = sort(%x, %y) <dimension = 0 : i64, is_stable = true> {%x0, %x1, %i, %j:
+    %a = minimum %x0, %x1; %b = compare EQ, %a, %x0; %c = compare NE, %x0, %x1; %o = and %b, %c; return %o
+  }""",
+    "%s#0, %s#1",
 )
+"""Rows in the order of a key of 64 bits, told by the lesser of two, of which no columns are read."""
 KEYS = np.array([5, 5 << 32, -1, 5, 1 << 63, 0, -(1 << 40), (5 << 32) | 5, 2, 1 << 31, 5, 7], object) % (1 << 64)
 KEYS = KEYS.astype(np.uint64).view(np.int64)
 
 
-def assert_own_order_is_the_same():
-    """Rows in the order of a key of 64 bits, told by the lesser of two, of which no columns are read."""
-    assert_same(OWN_ORDER, hl.lower(OWN_ORDER, target=no_64_bits()).as_given, KEYS, np.arange(12))
-
-
-# --- complex numbers beside integers that are refused, too ---
-
-C, ONE = "tensor<4xcomplex<f32>>", "tensor<complex<f32>>"
+C = "4xcomplex<f32>"
 NO_PARTS = {op: taken for op, taken in target_taking(*WORD).op_dtypes.items() if "real" not in op and "imag" not in op}
 REAL_ONLY = hl.Target(
     "npu",
@@ -103,22 +94,14 @@ REAL_ONLY = hl.Target(
     op_dtypes=NO_PARTS | {f"stablehlo.{op}": [*WORD] for op in ("convert", "complex")},
 )
 BESIDE = {
-    ("converted", "ui32"): f"%r = stablehlo.convert %i : (tensor<4xui32>) -> {C}",
-    ("an index", "i64"): f"""%k = stablehlo.slice %i [1:2] : (tensor<4xi64>) -> tensor<1xi64>
-  %j = stablehlo.reshape %k : (tensor<1xi64>) -> tensor<i64>
-  %d = stablehlo.dynamic_slice %x, %j, sizes = [2] : ({C}, tensor<i64>) -> tensor<2xcomplex<f32>>
-  %z = stablehlo.constant dense<(0.0,1.0)> : {ONE}
-  %r = stablehlo.pad %d, %z, low = [2], high = [0], interior = [0] : (tensor<2xcomplex<f32>>, {ONE}) -> {C}""",
-    ("in a fold", "i64"): f"""%z = stablehlo.constant dense<0> : tensor<i64>
-  %c = stablehlo.constant dense<(0.0,1.0)> : {ONE}
-  %f:2 = "stablehlo.reduce"(%x, %i, %c, %z) ({{
-  ^b(%a: {ONE}, %n: tensor<i64>, %e: {ONE}, %m: tensor<i64>):
-    %g = stablehlo.compare GT, %n, %m : (tensor<i64>, tensor<i64>) -> tensor<i1>
-    %v = stablehlo.select %g, %a, %e : tensor<i1>, {ONE}
-    %w = stablehlo.select %g, %n, %m : tensor<i1>, tensor<i64>
-    stablehlo.return %v, %w : {ONE}, tensor<i64>
-  }}) {{dimensions = array<i64: 0>}} : ({C}, tensor<4xi64>, {ONE}, tensor<i64>) -> ({ONE}, tensor<i64>)
-  %r = stablehlo.broadcast_in_dim %f#0, dims = [] : ({ONE}) -> {C}""",
+    ("converted", "ui32"): f"%r = convert %i -> {C}",
+    ("an index", "i64"): f"""%k = slice %i [1:2]; %j = reshape %k -> i64; %d = dynamic_slice %x, %j, sizes = [2]
+      %z = constant (0.0,1.0) : complex<f32>; %r = pad %d, %z, low = [2], high = [0], interior = [0] -> {C}""",
+    ("in a fold", "i64"): f"""%z = constant 0 : i64; %c = constant (0.0,1.0) : complex<f32>
+      %f:2 = reduce(%x, %i, %c, %z) <dimensions = array<i64: 0>> {{%a, %n, %e, %m:
+        %g = compare GT, %n, %m; %v = select %g, %a, %e; %w = select %g, %n, %m; return %v, %w
+      }} -> (complex<f32>, i64)
+      %r = broadcast_in_dim %f#0, dims = [] -> {C}""",
 }
 NUMBERS = {"ui32": np.array([2**32 - 9, 1, 5, 2**31], np.uint32), "i64": np.array([1 << 40, -1, 2, -(1 << 62)])}
 
@@ -126,7 +109,7 @@ NUMBERS = {"ui32": np.array([2**32 - 9, 1, 5, 2**31], np.uint32), "i64": np.arra
 @pytest.mark.parametrize(("how", "element"), BESIDE)
 def test_integers_beside_complex_numbers_are_carried_after_them(how, element):
     """A `ui32` that becomes complex is unsigned, indices and operands of 64 bits stay one value of their own."""
-    text = main(f"%x: {C}, %i: tensor<4x{element}>", BESIDE[how, element], f"%r : {C}")
+    text = module(f"%x: {C}, %i: 4x{element}", BESIDE[how, element])
     lowered = hl.lower(text, target=REAL_ONLY)
     assert lowered.refused == ()
     assert_same(text, lowered.as_given, (np.arange(4) + 1j * np.arange(1, 5)).astype(np.complex64), NUMBERS[element])
@@ -144,8 +127,7 @@ def rounded_to(number, bits):
 @pytest.mark.parametrize("element", ["i64", "ui64"])
 def test_halves_are_rounded_to_a_narrow_float_once(element, narrow, bits):
     """What is just above the middle of two numbers, and in f32 that middle, goes up."""
-    x, r = f"tensor<512x{element}>", f"tensor<512x{narrow}>"
-    lowered = hl.lower(main(f"%x: {x}", f"%r = stablehlo.convert %x : ({x}) -> {r}", f"%r : {r}"), target=no_64_bits())
+    lowered = hl.lower(module(f"%x: 512x{element}", f"%r = convert %x -> 512x{narrow}"), target=no_64_bits())
     assert lowered.refused == ()
     rng = np.random.default_rng(0)
     lengths = rng.integers(1, 63 if element == "i64" else 64, 512)
@@ -162,11 +144,8 @@ def test_halves_are_rounded_to_a_narrow_float_once(element, narrow, bits):
 
 def test_an_op_without_a_form_says_so():
     """A power of integers has no carrier; its sizes are known, so that none are asked for."""
-    text = main("%x: tensor<3xi64>", "%r = stablehlo.power %x, %x : tensor<3xi64>", "%r : tensor<3xi64>")
+    text = module("%x: 3xi64", "%r = power %x, %x")
     assert hl.lower(text, target=no_64_bits()).notes[0].endswith("element types i64: npu takes no form of it")
-
-
-# --- wrong on purpose ---
 
 
 def not_met(c, node, block):
@@ -179,21 +158,23 @@ def without_sign(c, x, given, element):
     return c.build.convert(x, "i32"), c.number(0, c.build.convert(x, "i32"))
 
 
+def test_halves_of_an_order_that_do_not_meet_differ(monkeypatch):
+    """What is right is the same, and needed."""
+    given = KEYS, np.arange(12)
+    assert_same(OWN_ORDER, hl.lower(OWN_ORDER, target=no_64_bits()).as_given, *given)
+    monkeypatch.setattr(pairs, "_order", not_met)
+    with pytest.raises(AssertionError):
+        assert_same(OWN_ORDER, hl.lower(OWN_ORDER, target=no_64_bits()).as_given, *given)
+
+
 @pytest.mark.parametrize(
-    ("owner", "name", "instead", "ops"),
+    ("name", "instead", "ops"),
     [
-        (pairs, "_order", not_met, ()),
-        pytest.param(halves, "DIGIT", 16, ("matrices",), marks=pytest.mark.sweep),  # the slowest
-        (halves, "_from_narrow", without_sign, ("from_narrow",)),
+        pytest.param("DIGIT", 16, ("matrices",), marks=pytest.mark.sweep),  # the slowest
+        ("_from_narrow", without_sign, ("from_narrow",)),
     ],
 )
-def test_what_is_wrong_differs(owner, name, instead, ops, monkeypatch):
-    """What is right is the same, and programs see what is needed: without it some result has other bits."""
-    if not ops:
-        assert_own_order_is_the_same()
-    monkeypatch.setattr(owner, name, instead)
-    if ops:
-        assert any(differing(*random_program(seed, ops), no_64_bits())[0] for seed in range(2))
-    else:
-        with pytest.raises(AssertionError):
-            assert_own_order_is_the_same()
+def test_what_is_wrong_differs(name, instead, ops, monkeypatch):
+    """Programs see what is needed: without it some result has other bits."""
+    monkeypatch.setattr(halves, name, instead)
+    assert any(differing(*random_program(seed, ops), no_64_bits())[0] for seed in range(2))
