@@ -280,7 +280,7 @@ def other_triangle(right, k, a, b, *, is_lower, is_unit):
     return right(k, a, b, is_lower=not is_lower, is_unit=is_unit)
 
 
-@fault(matrices, "_column")
+@fault(matrices, "_cholesky_column")
 def whole_column(right, k, a, info):
     """A step of the factorization left out: the pivot is not divided by."""
     a, info = right(k, a, info)
