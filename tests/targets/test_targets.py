@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-import hlo_lower as hl
 from hlo_lower.base.english import told
 from hlo_lower.base.errors import InputError
 from hlo_lower.ops.targets import STABLEHLO, TARGETS, read_target, target_named, target_of
@@ -131,14 +130,6 @@ def test_a_word_that_does_not_exist_is_refused(make, says, told):
     """A target that is made in Python is held to the words that a file is held to."""
     with pytest.raises(InputError, match=told):
         make(**({"name": "npu"} if make is Target else {}), **says)
-
-
-@pytest.mark.parametrize("mode", ["exact", "reassociate"])
-def test_the_float_mode_is_the_targets_where_none_is_given(mode):
-    """A target's own mode holds unless the user names one."""
-    assert hl.Options().float_mode == "exact"
-    assert hl.Options(Target("npu", float_mode=mode)).float_mode == mode
-    assert hl.Options(Target("npu", float_mode=mode), float_mode="exact").float_mode == "exact"
 
 
 def test_targets_are_found_by_name():
