@@ -144,6 +144,12 @@ def test_a_rule_gives_what_the_reference_gives(rule, combiner, form, oob, elemen
     assert check(form, combiner, oob, elements, **{"prefer": (rule,), **options}) == {rule}
 
 
+def test_batches_are_searched_apart():
+    """The sorted rows of each batch coordinate are its own."""
+    used = check("two batches", "assign", "xla", ["f32"], prefer=("sorted_last_writer",))
+    assert used == {"sorted_last_writer"}
+
+
 def test_infinities_multiplied_by_0_are_found(monkeypatch):
     """The comparison of sums can fail: a product that takes infinities and NaN as they are spoils other rows."""
     monkeypatch.setattr(numbered_rows, "_columns", lambda build, value: value)
