@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from rewrites import main
+from legalized import results
+from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.base.errors import InputError, NotLoweredError
@@ -20,20 +21,14 @@ from hlo_lower.verify.bounds.compare import first_difference
 
 INT32, INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
 EXTREMES = np.array([INT32.min, INT32.max, -1, 0], np.int64)
-X, ONE, F = "tensor<4xi64>", "tensor<i64>", "tensor<4xf64>"
 
 
-def module(*ops, result=X):
-    """A module of ops on %x and %y, whose main returns %r."""
-    return main(f"%x: {X}, %y: {X}", "\n  ".join(ops), f"%r : {result}")
+def of_both(body):
+    """A module of ops on %x and %y."""
+    return module("%x: 4xi64, %y: 4xi64", body)
 
 
-def constant(value, name="c", of=X):
-    """A constant."""
-    return f"%{name} = stablehlo.constant dense<{value}> : {of}"
-
-
-SUM = module(f"%r = stablehlo.add %x, %y : {X}")
+SUM = of_both("%r = add %x, %y")
 
 
 def demoted(text, name="module.mlir"):
@@ -46,90 +41,60 @@ def demoted(text, name="module.mlir"):
     return after, demotion
 
 
-@pytest.fixture
-def same(results):
-    """Demote a module and compare with the original on arguments; the text, and the assumptions that are not about
-    arguments."""
-
-    def check(text, *argument_lists):
-        after, demotion = demoted(text)
-        wrapped = with_original_signature(after, demotion)
-        for arguments in argument_lists:
-            assert first_difference(results(text, *arguments), results(wrapped, *arguments)) is None
-        return after, [told for told in demotion.assumptions if not told.startswith("argument")]
-
-    return check
+def assert_same(text, *argument_lists):
+    """Demoted it gives the same; gives the text, and the assumptions that are not about arguments."""
+    after, demotion = demoted(text)
+    wrapped = with_original_signature(after, demotion)
+    for arguments in argument_lists:
+        expected, found = (results(one, *map(np.asarray, arguments)) for one in (text, wrapped))
+        assert first_difference(expected, found) is None
+    return after, [told for told in demotion.assumptions if not told.startswith("argument")]
 
 
-COMPARED = f"({X}, {X}) -> tensor<4xi1>"
-NO_ASSUMPTION = [
-    pytest.param(  # JAX's random bits take the upper half of a counter, which of 32 bits are none
-        module(
-            *(f"%i = stablehlo.iota dim = 0 : {X}", constant(32)),
-            *(f"%h = stablehlo.shift_right_logical %i, %c : {X}", f"%r = stablehlo.add %h, %i : {X}"),
-        ),
+LEAST_OF = "%c = constant 9223372036854775807 : i64\n%r = reduce(%x init: %c) applies stablehlo.minimum across "
+NO_ASSUMPTION = {
+    # JAX's random bits take the upper half of a counter, which of 32 bits are none
+    "what is shifted out of a number that fits is zero": (
+        "%i = iota dim = 0 : 4xi64; %h = shift_right_logical %i, 32; %r = add %h, %i",
         *("", "shift_right_logical"),
-        id="what is shifted out of a number that fits is zero",
     ),
-    pytest.param(  # the sum wraps around only where it is not selected
-        module(
-            *(constant(0), constant(8, "d"), f"%n = stablehlo.compare LT, %x, %c : {COMPARED}"),
-            *(f"%s = stablehlo.add %x, %d : {X}", f"%r = stablehlo.select %n, %s, %x : tensor<4xi1>, {X}"),
-        ),
+    # the sum wraps around only where it is not selected
+    "a negative index is normalised": (
+        "%n = compare LT, %x, 0; %s = add %x, 8; %r = select %n, %s, %x",
         *("select", "no such text"),
-        id="a negative index is normalised",
     ),
-    pytest.param(
-        module(
-            *(constant("0x123456789ABCDEF"), f"%m = stablehlo.multiply %x, %c : {X}"),
-            f"%r = stablehlo.convert %m : ({X}) -> tensor<4xi32>",
-            result="tensor<4xi32>",
-        ),
+    "what is cut off again": (
+        "%c = constant 0x123456789ABCDEF : 4xi64; %m = multiply %x, %c; %r = convert %m -> 4xi32",
         *("multiply", "no such text"),
-        id="what is cut off again",
     ),
-    pytest.param(
-        module(constant(INT64.max), f"%r = stablehlo.minimum %x, %c : {X}"),
+    "a bound out of range becomes the nearest": (
+        f"%r = minimum %x, {INT64.max}",
         *("dense<2147483647>", "9223372036854775807"),
-        id="a bound out of range becomes the nearest",
     ),
-    pytest.param(
-        module(constant(INT64.max), constant(INT64.min, "d"), f"%r = stablehlo.clamp %d, %x, %c : {X}"),
+    "both bounds": (
+        f"%c = constant {INT64.max} : 4xi64; %d = constant {INT64.min} : 4xi64; %r = clamp %d, %x, %c",
         *("dense<-2147483648>", "-9223372036854775808"),
-        id="both bounds",
     ),
-    pytest.param(
-        main(
-            f"%x: {X}",
-            f"{constant(INT64.max, of=ONE)} %r = stablehlo.reduce(%x init: %c) applies stablehlo.minimum "
-            f"across dimensions = [0] : ({X}, {ONE}) -> {ONE}",
-            f"%r : {ONE}",
-        ),
+    "the start of a minimum becomes the nearest": (
+        f"{LEAST_OF}dimensions = [0]",
         *("dense<2147483647>", "9223372036854775807"),
-        id="the start of a minimum becomes the nearest",
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("text", "holds", "holds_no"), NO_ASSUMPTION)
-def test_what_needs_no_assumption(text, holds, holds_no, same):
+@pytest.mark.parametrize("name", NO_ASSUMPTION)
+def test_what_needs_no_assumption(name):
     """Results are the same at the ends of i32, and nothing is assumed but the range of arguments."""
-    count = text.partition(")")[0].count(X)
-    after, assumed = same(text, [EXTREMES] * count, [np.full(4, INT32.max)] * count)
+    body, holds, holds_no = NO_ASSUMPTION[name]
+    after, assumed = assert_same(of_both(body), [EXTREMES] * 2, [np.full(4, INT32.max)] * 2)
     assert assumed == []
     assert holds in after
     assert holds_no not in after
 
 
-def test_the_start_of_a_minimum_of_nothing_is_refused():
-    """It is what comes out."""
-    with pytest.raises(NotLoweredError, match="9223372036854775807"):
-        demoted(NO_ASSUMPTION[-1].values[0].replace(X, "tensor<0xi64>"))
-
-
-def test_a_sum_that_is_returned_is_assumed_to_fit(same, results):
+def test_a_sum_that_is_returned_is_assumed_to_fit():
     """x + y of two arguments may leave i32: that is told with its place, and without the assumption it is wrong."""
-    _, [assumed] = same(SUM, [np.arange(4), np.arange(4) - 9])
+    _, [assumed] = assert_same(SUM, [np.arange(4), np.arange(4) - 9])
     assert "stablehlo.add at module.mlir:2" in assumed
     after, demotion = demoted(SUM)
     assert demotion.assumptions[0] == "argument 0 of @main: its values are in [-2147483648, 2147483647]"
@@ -137,36 +102,36 @@ def test_a_sum_that_is_returned_is_assumed_to_fit(same, results):
     assert first_difference(results(SUM, EXTREMES, EXTREMES), results(wrapped, EXTREMES, EXTREMES)) is not None
 
 
-@pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE", "EQ", "NE"])
 @pytest.mark.parametrize("bound", [INT64.max, INT64.min, 1 << 31, -(1 << 31) - 1])
-def test_a_comparison_with_what_no_argument_reaches_is_decided(same, direction, bound):
+def test_a_comparison_with_what_no_argument_reaches_is_decided(bound):
     """It becomes its outcome, also for arguments at the ends of i32, where the nearest bound would be equal."""
-    body = constant(bound), f"%r = stablehlo.compare {direction}, %x, %c : {COMPARED}"
-    after, _ = same(module(*body, result="tensor<4xi1>"), [EXTREMES, EXTREMES])
-    assert "compare" not in after
-
-
-BITS = f"%f = stablehlo.bitcast_convert %x : ({X}) -> {F}", f"%r = stablehlo.add %x, %x : {X}"
+    names = ("LT", "LE", "GT", "GE", "EQ", "NE")
+    body = "\n".join(f"%{name} = compare {name}, %x, {bound}" for name in names)
+    text = module("%x: 4xi64", body, ", ".join(f"%{name}" for name in names))
+    assert "compare" not in assert_same(text, [EXTREMES])[0]
 
 
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ([constant(4294967296, "r")], "the constant 4294967296 does not fit"),
-        (BITS, "bits"),
-        ([f"%r = stablehlo.count_leading_zeros %x : {X}"], "zeros"),
-        ([f"%r = stablehlo.popcnt %x : {X}"], "may be negative"),
-        ([constant(32), f"%r = stablehlo.shift_left %x, %c : {X}"], "shifts by 32"),
-        ([f"%r = stablehlo.shift_left %x, %y : {X}"], "more than 31"),
-        ([constant(3), f"%r = stablehlo.shift_right_logical %x, %c : {X}"], "the sign"),
-        ([constant("1.0e10", of=F), f"%r = stablehlo.convert %c : ({F}) -> {X}"], "10000000000"),
-        ([f"%r = stablehlo.custom_call @my.hash(%x) : ({X}) -> {X}"], "@my.hash"),
+        ("%r = constant 4294967296 : 4xi64", "the constant 4294967296 does not fit"),
+        ("%f = bitcast_convert %x -> 4xf64; %r = add %x, %x", "bits"),
+        ("%r = count_leading_zeros %x", "zeros"),
+        ("%r = popcnt %x", "may be negative"),
+        ("%r = shift_left %x, 32", "shifts by 32"),
+        ("%r = shift_left %x, %y", "more than 31"),
+        ("%r = shift_right_logical %x, 3", "the sign"),
+        ("%c = constant 1.0e10 : 4xf64; %r = convert %c -> 4xi64", "10000000000"),
+        ("%r = custom_call @my.hash(%x) -> 4xi64", "@my.hash"),
+        # the start of a minimum of nothing is what comes out
+        (f"%x = slice %y [0:0]\n{LEAST_OF}dimensions = [0]", "9223372036854775807"),
     ],
-    ids=lambda part: part if isinstance(part, str) else "",
+    ids=lambda part: part.split("\n")[0],
 )
 def test_what_would_be_wrong_is_refused(body, told):
     """Bits, shifts, constants and unknown calls: an error with the place and the reason, and the module as it was."""
-    graph = read(module(*body), "module.mlir", contained=False)
+    text = module("%y: 4xi64", body) if "%x = " in body else of_both(body)
+    graph = read(text, "module.mlir", contained=False)
     before = to_text(graph)
     with pytest.raises(NotLoweredError, match="cannot be made 32 bits wide") as caught:
         demote_i64(graph)
@@ -205,18 +170,19 @@ PROGRAMS = {
 
 @pytest.mark.few(4)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_compute_the_same(same, name):
+def test_programs_compute_the_same(name):
     """With 64-bit indices in and out of bounds, at the ends of i32, the demoted module gives the same bits."""
-    function, calls = PROGRAMS[name]
+    program, calls = PROGRAMS[name]
     with jax.enable_x64(True):
-        text = jax.jit(function).lower(*calls[0]).as_text()
-    same(text, *calls)
+        text = jax.jit(program).lower(*calls[0]).as_text()
+    assert_same(text, *calls)
 
 
 def test_calls_and_donation_keep_their_places():
     """Private functions change with their callers, and attributes of arguments stand on the wrapper's arguments."""
-    text = main(f"%x: {X} {{tf.aliasing_output = 0 : i32}}", f"%r = func.call @double(%x) : ({X}) -> {X}", f"%r : {X}")
-    text += f"func.func private @double(%v: {X}) -> {X} {{ %d = stablehlo.add %v, %v : {X} return %d : {X} }}"
+    double = function("private @double", "%v: 4xi64", "%r = add %v, %v")
+    text = module("%x: 4xi64", "%r = call @double(%x) -> 4xi64", more=double)
+    text = text.replace("tensor<4xi64>)", "tensor<4xi64> {tf.aliasing_output = 0 : i32})", 1)
     after, demotion = demoted(text)
     assert "tf.aliasing_output" in after
     wrapped = with_original_signature(after, demotion)
@@ -241,8 +207,7 @@ def test_arguments_are_checked_and_converted():
 def test_an_exported_gets_the_new_signature():
     """A `jax.export.Exported` that is demoted can be called with 32-bit arguments."""
     with jax.enable_x64(True):
-        shapes = [jax.ShapeDtypeStruct((8,), np.float32), jax.ShapeDtypeStruct((), np.int64)]
-        exported = jax.export.export(jax.jit(lambda x, i: (x.at[i].set(1.0), i)))(*shapes)
+        exported = hl.export(lambda x, i: (x.at[i].set(1.0), i), np.zeros(8, np.float32), np.int64(0))
     graph = read(exported)
     demote_i64(graph)
     assert np.dtype(np.int32) == graph.exported.in_avals[1].dtype
@@ -251,19 +216,15 @@ def test_an_exported_gets_the_new_signature():
     assert 1.0 == float(written[5]) == float(written.sum())
 
 
-WINDOW = f"""{constant("0.0", of="tensor<f64>")} %r = "stablehlo.reduce_window"(%x, %c) <{{
-    padding = dense<[[3, 0]]> : tensor<1x2xi64>, window_dimensions = array<i64: 4>}}> ({{
-  ^bb0(%a: tensor<f64>, %b: tensor<f64>):
-    %s = stablehlo.add %a, %b : tensor<f64>
-    stablehlo.return %s : tensor<f64>
-  }}) : ({F}, tensor<f64>) -> {F}"""
+WINDOW = "padding = dense<[[3, 0]]> : tensor<1x2xi64>, window_dimensions = array<i64: 4>"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        main("%x: tensor<4xi32>", "%r = stablehlo.add %x, %x : tensor<4xi32>", "%r : tensor<4xi32>"),
-        main(f"%x: {F}", WINDOW, f"%r : {F}"),  # paddings and dimensions are attributes of 64 bits; f64 is no integer
+        module("%x: 4xi32", "%r = add %x, %x"),
+        # paddings and dimensions are attributes of 64 bits; f64 is no integer
+        module("%x: 4xf64", f"%c = constant 0.0 : f64; %r = reduce_window(%x, %c) <{WINDOW}> {{add}} -> 4xf64"),
     ],
     ids=["of 32 bits", "attributes of 64 bits"],
 )

@@ -14,14 +14,12 @@ PLACED = """module attributes {mhlo.num_partitions = %d : i32} {
   }
 }
 """
-ONE = PLACED % (1, "", "", "", "")
-TWO = PLACED % (2, '"a"=2', '"a"', '"a"', '"a"')
-KNOWS_NONE = ["iree", "litert", "coreml"]
+ONE, TWO = PLACED % (1, "", "", "", ""), PLACED % (2, '"a"=2', '"a"', '"a"', '"a"')
 
 
-@pytest.mark.parametrize("target", KNOWS_NONE)
+@pytest.mark.parametrize("target", ["iree", "litert", "coreml"])
 def test_shardings_of_one_device_are_taken_off_and_told(target):
-    """What a sharding of one device says means nothing; what else stands on the argument stays; both are verified."""
+    """They mean nothing; what else stands on the argument stays. A mesh of two devices is told, with what helps."""
     lowered = hl.lower(ONE, target=target)
     assert "sdy" not in lowered.text
     assert "jax.buffer_donor = true" in lowered.text
@@ -29,11 +27,6 @@ def test_shardings_of_one_device_are_taken_off_and_told(target):
     told = [change.op for change in lowered.changes if change.why.code.code == "placed_on_one_device"]
     assert told == ["sdy.mesh", "sdy.sharding"]
     assert hl.verify(ONE, lowered).ok
-
-
-@pytest.mark.parametrize("target", KNOWS_NONE)
-def test_shardings_of_several_devices_stay_and_are_refused(target):
-    """A module for two devices is none for one: its mesh is told, with what helps."""
     for text in (TWO, TWO.replace("attributes {mhlo.num_partitions = 2 : i32} ", "")):
         lowered = hl.lower(text, target=target)
         assert "sdy.mesh" in lowered.text
@@ -42,16 +35,12 @@ def test_shardings_of_several_devices_stay_and_are_refused(target):
 
 
 def test_they_are_found_in_whatever_form_the_module_comes():
-    """Bytecode and portable artifacts name the dialect as text does."""
+    """Bytecode and portable artifacts name the dialect as text does; without a target, and for XLA, they stay."""
     lowered = hl.lower(ONE)
     for form in (lowered.bytecode(), lowered.portable(), lowered.graph):
         assert "sdy" not in hl.lower(form, target="iree").text
-
-
-def test_a_target_that_reads_shardings_keeps_them():
-    """Without a target, and for XLA, the module keeps what it says of one device."""
-    for target in ("stablehlo", "xla"):
-        assert hl.lower(ONE, target=target).text.count("sdy.") == ONE.count("sdy.")
+    for kept in (lowered, hl.lower(ONE, target="xla")):
+        assert kept.text.count("sdy.") == ONE.count("sdy.")
 
 
 def test_a_sharding_that_a_version_for_two_devices_gains_is_a_difference():

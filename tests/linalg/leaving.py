@@ -19,8 +19,10 @@ def lowered_text(source: Any) -> str:
     return hl.lower(source, target=LINALG).stablehlo
 
 
-def left_as_linalg(source: Any, *, named: bool, parallel: bool = False) -> tuple[str, LinalgReport]:
-    """The text of a module in linalg, and the report."""
+def left_as_linalg(source: Any, *, named=True, parallel=False, then=None) -> tuple[str, LinalgReport]:
+    """The text of a module in linalg, changed once more where that is asked for, and the report."""
     graph = read(lowered_text(source))
     report = to_linalg(graph, named=named, parallel=parallel)
+    if then:
+        then(graph)
     return str(graph.module), report

@@ -30,44 +30,29 @@ from hlo_lower.verify.bounds.compare import first_difference
 needs_corpus = pytest.mark.skipif(not MODULES, reason="the corpus is not there")
 
 
-def in_linalg(path: Path, *, named: bool):
-    """A static module in linalg, complete; its indices, and the check's name."""
+@needs_corpus
+@pytest.mark.parametrize("named", [True, False], ids=["named", "generic"])
+def test_modules_of_dynamic_shape_end_without_stablehlo(named):
+    """Each module of dynamic shape ends with linalg and its kin, its sizes read at run time."""
+    for path in DYNAMIC:
+        text, report = left_as_linalg(path, named=named)
+        assert report.is_complete, (path.name, report.lines())
+        assert "stablehlo" not in text
+
+
+def assert_met(path, *, named):
+    """On IREE a static module gets what it expects, as strictly as its combiner and its check allow."""
+    from iree_runs import run_on_iree
+
     moved, indices = with_index_argument(path.read_text())
     unchecked, check = without_check(lowered_text(moved))
     text, report = left_as_linalg(unchecked, named=named)
     assert report.is_complete, report.lines()
     assert "stablehlo" not in text
-    return text, indices, check
-
-
-def check_on_iree(path: Path, *, named: bool) -> None:
-    """Run a module on IREE: what it got is what it expects, as strictly as its combiner and its check allow."""
-    from iree_runs import run_on_iree
-
-    text, indices, check = in_linalg(path, named=named)
     got, expected = run_on_iree(text, [indices])
     found = first_difference([expected], [got])
     within = features(path)[1] in ROUNDS and check == "check.expect_close" and ulps(got, expected) <= CLOSE_ULPS
     assert found is None or within, str(found)
-
-
-@pytest.mark.sweep
-@needs_corpus
-@pytest.mark.parametrize("named", [True, False], ids=["named", "generic"])
-def test_a_sample_ends_without_stablehlo(named):
-    """Every tenth static module, others for the other form, its indices an argument, ends with linalg and its kin."""
-    for path in STATIC[5 * named :: 10]:
-        in_linalg(path, named=named)
-
-
-@needs_corpus
-@pytest.mark.parametrize("named", [True, False], ids=["named", "generic"])
-def test_modules_of_dynamic_shape_end_without_stablehlo(named):
-    """So does each module of dynamic shape, its sizes read at run time."""
-    for path in DYNAMIC:
-        text, report = left_as_linalg(path, named=named)
-        assert report.is_complete, (path.name, report.lines())
-        assert "stablehlo" not in text
 
 
 @pytest.mark.few(2)
@@ -75,7 +60,7 @@ def test_modules_of_dynamic_shape_end_without_stablehlo(named):
 @pytest.mark.parametrize("path", sample()[::8], ids=name)
 def test_a_sample_meets_its_expectation_on_iree(path):
     """Modules of several forms give on IREE what they expect."""
-    check_on_iree(path, named=True)
+    assert_met(path, named=True)
 
 
 @pytest.mark.sweep
@@ -84,4 +69,4 @@ def test_a_sample_meets_its_expectation_on_iree(path):
 @pytest.mark.parametrize("path", STATIC, ids=name)
 def test_every_module_meets_its_expectation_on_iree(path, named):
     """Each static module gives on IREE what it expects, in both forms."""
-    check_on_iree(path, named=named)
+    assert_met(path, named=named)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rewrites import main
 from test_differential import DTYPES, check, draw, regimes
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.lowering.scatter import numbered_rows
@@ -13,77 +13,13 @@ from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.judges.definitions import ScatterNumbers, scatter
 from hlo_lower.verify.run import Executable
 
-MANY = ("points", "rows", "windows", "two batches", "implicit", "interleaved")
-CASES = [*((form, "xla") for form in MANY), ("windows", "spec"), ("interleaved", "spec")]
+CASES = [(form, "xla") for form in ("points", "rows", "windows", "two batches", "implicit", "interleaved")]
+CASES += [("windows", "spec"), ("interleaved", "spec")]
 """The policies differ where windows have several rows."""
+FOUR = (("points", "xla"), ("rows", "xla"), ("windows", "spec"), ("two batches", "xla"))
 NOW = (("rows", "xla"), ("windows", "spec"))
 """What the default run tries of each rule; tests/proof proves each rule on small shapes of the other forms."""
-
 IN_PARTS = "mask_elements=37"
-SIZE_OF_WINDOW = {"points": (1, 1), "rows": (1, 4), "windows": (3, 2)}
-
-
-def named(*cases):
-    """Parameters of form and policy; those that are not in NOW are for the sweep."""
-    return pytest.mark.parametrize(("form", "oob"), [now_or_in_sweep(*case) for case in cases])
-
-
-def now_or_in_sweep(*case):
-    """Parameters of which the last two are form and policy."""
-    return pytest.param(*case, id="-".join(case), marks=() if case[-2:] in NOW else pytest.mark.sweep)
-
-
-@named(*CASES)
-@pytest.mark.parametrize("rule", ["last_writer", "sorted_last_writer", "unrolled"])
-def test_assignment(rule, form, oob):
-    """The last of several updates wins in every element type, and what is dropped changes nothing."""
-    several = rule == "last_writer" and form in ("rows", "windows")
-    kinds = ["f32", "bf16", "i8", "i1", "ui32", "complex<f32>", "f64"] if several else ["f32", "i8"]
-    prefer = (rule, "few_windows=64", *([IN_PARTS] if oob == "spec" or form == "rows" else []))
-    assert check(form, "assign", oob, kinds, prefer=prefer) == {rule}
-
-
-@pytest.mark.few(2)
-@named(*CASES)
-@pytest.mark.parametrize("combiner", ["assign", "add", "subtract", "minimum"])
-def test_the_scatter_of_a_consumer(combiner, form, oob):
-    """As a scatter of rows in bounds the writes to a row keep their order, and what is dropped changes nothing."""
-    several = ["bf16", "i8", "i1"] if form in ("rows", "windows") else []
-    used = check(form, combiner, oob, ["f32", *several], prefer=("safe_scatter",), target="iree")
-    assert used == {"safe_scatter"}
-
-
-@pytest.mark.few(2)
-@named(*CASES)
-@pytest.mark.parametrize("combiner", ["add", "subtract", "multiply"])
-def test_rounds(combiner, form, oob):
-    """In rounds each row takes its updates in their order, so that float sums keep every bit, and NaN stay in rows."""
-    several = ["f32", "bf16", "i8", *(["complex<f32>"] if combiner != "multiply" else [])]  # XLA contracts those
-    kinds = several if form in ("rows", "windows") else ["f32"]
-    assert check(form, combiner, oob, kinds, prefer=("rounds",)) == {"rounds"}
-
-
-@named(("rows", "xla"), ("two batches", "xla"))
-@pytest.mark.parametrize("rule", ["last_writer", "sorted_last_writer", "rounds"])
-@pytest.mark.parametrize("index_type", ["i8", "ui8", "i64"])
-def test_index_types(rule, form, oob, index_type):
-    """Narrow, unsigned and wide indices keep their meaning at both ends of their range."""
-    combiner = "add" if rule == "rounds" else "assign"
-    assert check(form, combiner, oob, ["f32"], index_type, prefer=(rule,)) == {rule}
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("combiner", ["assign", "maximum", "minimum"])
-@named(("points", "xla"), ("rows", "xla"), ("windows", "spec"), ("two batches", "xla"))
-def test_mask(form, oob, combiner):
-    """Updates that are all the same leave the same, whatever their number; they may differ along whole dims and
-    between batch coordinates."""
-    kept = {"rows": (1,), "two batches": (0, 2)}.get(form, ())
-    prefer = ("mask", *([IN_PARTS] if combiner == "maximum" else []))
-    kinds = ["f32", "bf16", "i8", "i1", "ui32"] if combiner == "assign" else ["f32", "i8"]
-    assert check(form, combiner, oob, kinds, kept=kept, prefer=prefer) == {"mask"}
-
-
 REDUCED = {
     "add": ["i32", "i8", "ui8", "i1", "i64"],
     "subtract": ["i32", "ui8"],
@@ -92,31 +28,6 @@ REDUCED = {
     "minimum": ["f32", "bf16", "f64", "i32", "ui8", "i1"],
     "xor": ["i32", "i8", "i1"],
 }
-
-
-@pytest.mark.few(4)
-@pytest.mark.parametrize(
-    ("combiner", "form", "oob"),
-    [
-        *(now_or_in_sweep("add", *case) for case in CASES),
-        *(now_or_in_sweep("maximum", *case) for case in (("points", "xla"), *NOW)),
-        *(now_or_in_sweep(c, "rows", "xla") for c in ("subtract", "multiply", "minimum", "xor")),
-    ],
-)
-@pytest.mark.parametrize("rule", ["compare_reduce", "sorted_segments"])
-def test_what_has_no_order_is_combined_first(rule, combiner, form, oob):
-    """Integers that wrap, truths, and extremes of floats with NaN and signed zeros come out bit for bit."""
-    kinds = REDUCED[combiner] if form == "rows" else REDUCED[combiner][::3]  # every type in one form
-    prefer = (rule, *([IN_PARTS] if form in ("rows", "interleaved") and combiner != "minimum" else []))
-    assert check(form, combiner, oob, kinds, prefer=prefer) == {rule}
-
-
-@named(*CASES)
-def test_sums_of_integers_as_a_product(form, oob):
-    """A matrix product of integers wraps as the sum does."""
-    prefer = ("one_hot_dot", *([IN_PARTS] if form in ("rows", "interleaved") else []))
-    assert check(form, "add", oob, ["i32", "i64", "ui32"], prefer=prefer) == {"one_hot_dot"}
-    assert check(form, "subtract", oob, ["i32"], prefer=prefer) == {"one_hot_dot"}
 
 
 def near(expected, found, what):
@@ -130,15 +41,113 @@ def near(expected, found, what):
         np.testing.assert_allclose(b, a, rtol=0, atol=allowed, err_msg=what)
 
 
-@pytest.mark.few(3)
-@named(("points", "xla"), ("rows", "xla"), ("windows", "spec"), ("two batches", "xla"))
-@pytest.mark.parametrize("combiner", ["add", "subtract"])
-@pytest.mark.parametrize("rule", ["compare_reduce", "one_hot_dot", "sorted_segments"])
-def test_sums_of_floats_where_their_order_is_free(rule, combiner, form, oob):
+ONCE = {
+    "windows": np.array([(0, 0), (3, 0), (0, 2), (3, 2), (7, 1), (-4, 0)]),
+    "points": np.array([(i, j) for i in range(-1, 7) for j in range(-1, 5)]),
+    "rows": np.arange(-2, 8)[:, None],
+}
+
+
+def once(form):
+    """Indices whose windows do not meet; some of them lie outside."""
+    rng = np.random.default_rng(5)
+    found = [rng.permutation(ONCE[form])[: 3 if form == "windows" else 5] for _ in range(12)]
+    return [indices.T if form == "points" else indices for indices in found]
+
+
+def assignments(form, oob):
+    """The last of several updates wins in every element type, and what is dropped changes nothing."""
+    for rule in ("last_writer", "sorted_last_writer", "unrolled"):
+        several = ["bf16", "i1", "ui32", "complex<f32>", "f64"] if rule == "last_writer" and (form, oob) in NOW else []
+        more = ("few_windows=64", *([IN_PARTS] if oob == "spec" or form == "rows" else []))
+        yield rule, "assign", ["f32", "i8", *several], {"prefer": (rule, *more)}
+
+
+def of_a_consumer(form, oob):
+    """As a scatter of rows in bounds the writes to a row keep their order, and what is dropped changes nothing."""
+    for combiner in ("assign", "add", "subtract", "minimum"):
+        kinds = ["f32", *(["bf16", "i8", "i1"] if (form, oob) in NOW else [])]
+        yield "safe_scatter", combiner, kinds, {"target": "iree"}
+
+
+def in_rounds(form, oob):
+    """In rounds each row takes its updates in their order, so that float sums keep every bit, and NaN stay in rows."""
+    for combiner in ("add", "subtract", "multiply"):
+        several = ["bf16", "i8", *(["complex<f32>"] if combiner != "multiply" else [])]  # XLA contracts those
+        yield "rounds", combiner, ["f32", *(several if (form, oob) in NOW else [])], {}
+
+
+def of_index_types(form, oob):
+    """Narrow, unsigned and wide indices keep their meaning at both ends of their range."""
+    for rule in ("last_writer", "sorted_last_writer", "rounds") if form in ("rows", "two batches") else ():
+        for index_type in ("i8", "ui8", "i64"):
+            yield rule, "add" if rule == "rounds" else "assign", ["f32"], {"index_type": index_type}
+
+
+def masks(form, oob):
+    """Updates that are all the same leave the same, whatever their number; they may differ along whole dims and
+    between batch coordinates."""
+    for combiner in ("assign", "maximum", "minimum") if (form, oob) in FOUR else ():
+        kept = {"rows": (1,), "two batches": (0, 2)}.get(form, ())
+        kinds = ["f32", "bf16", "i8", "i1", "ui32"] if combiner == "assign" else ["f32", "i8"]
+        prefer = ("mask", *([IN_PARTS] if combiner == "maximum" else []))
+        yield "mask", combiner, kinds, {"kept": kept, "prefer": prefer}
+
+
+def combined_first(form, oob):
+    """Integers that wrap, truths, and extremes of floats with NaN and signed zeros come out bit for bit; a matrix
+    product of integers wraps as the sum does."""
+    in_parts = [IN_PARTS] if form in ("rows", "interleaved") else []
+    for combiner in REDUCED if form == "rows" else ("add", "maximum"):
+        kinds = REDUCED[combiner] if form == "rows" else REDUCED[combiner][::3]  # every type in one form
+        for rule in ("compare_reduce", "sorted_segments"):
+            yield rule, combiner, kinds, {"prefer": (rule, *(in_parts if combiner != "minimum" else []))}
+    for combiner, kinds in (("add", ["i32", "i64", "ui32"]), ("subtract", ["i32"])):
+        yield "one_hot_dot", combiner, kinds, {"prefer": ("one_hot_dot", *in_parts)}
+
+
+def of_floats_in_any_order(form, oob):
     """With reassociation sums are near, and NaN and infinities stay in the rows that they are for."""
-    kinds = ["f32", "bf16", "f16", "f64", *(["complex<f32>"] if rule != "one_hot_dot" else [])]
-    options = {"float_mode": "reassociate", "prefer": (rule,)}
-    assert check(form, combiner, oob, kinds, same=near, **options) == {rule}
+    for rule in ("compare_reduce", "one_hot_dot", "sorted_segments") if (form, oob) in FOUR else ():
+        kinds = ["f32", "bf16", "f16", "f64", *(["complex<f32>"] if rule != "one_hot_dot" else [])]
+        for combiner in ("add", "subtract"):
+            yield rule, combiner, kinds, {"float_mode": "reassociate", "same": near}
+
+
+def written_once(form, oob):
+    """Float sums of which each has one update are exact, and -0.0 stays where there is none."""
+    for rule in ("only_writer", "sorted_only_writer") if form in ONCE else ():
+        options = {"flags": ", unique_indices = true", "trust_flags": True, "given": once(form)}
+        for combiner in ("add", "subtract"):
+            prefer = (rule, *([IN_PARTS] if form == "rows" else []))
+            yield rule, combiner, ["f32", "bf16", "i8", "f64"], {**options, "prefer": prefer}
+
+
+KINDS = assignments, of_a_consumer, in_rounds, of_index_types, masks, combined_first
+KINDS += of_floats_in_any_order, written_once
+
+
+def every_case():
+    """Parameters of the test below; those of forms that are not in NOW are for the sweep."""
+    for kind in KINDS:
+        for form, oob in CASES:
+            for rule, combiner, elements, options in kind(form, oob):
+                marks = () if (form, oob) in NOW else pytest.mark.sweep
+                name = f"{kind.__name__}-{rule}-{combiner}-{form}-{oob}-{options.get('index_type', '')}"
+                yield pytest.param(rule, combiner, form, oob, elements, options, id=name, marks=marks)
+
+
+@pytest.mark.few(34)
+@pytest.mark.parametrize(("rule", "combiner", "form", "oob", "elements", "options"), [*every_case()])
+def test_a_rule_gives_what_the_reference_gives(rule, combiner, form, oob, elements, options):
+    """As each of the functions above says."""
+    assert check(form, combiner, oob, elements, **{"prefer": (rule,), **options}) == {rule}
+
+
+def test_batches_are_searched_apart():
+    """The sorted rows of each batch coordinate are its own."""
+    used = check("two batches", "assign", "xla", ["f32"], prefer=("sorted_last_writer",))
+    assert used == {"sorted_last_writer"}
 
 
 def test_infinities_multiplied_by_0_are_found(monkeypatch):
@@ -171,36 +180,8 @@ def test_rows_without_an_update_keep_their_bits(rule, combiner):
     assert check("rows", combiner, "xla", kinds, same=exact_where_no_update, **options) == {rule}
 
 
-# --- rows that are written once ---
-
-
-def once(form):
-    """Indices whose windows do not meet; some of them lie outside."""
-    rng = np.random.default_rng(5)
-    for _ in range(12):
-        if form == "windows":
-            corners = np.array([(0, 0), (3, 0), (0, 2), (3, 2), (7, 1), (-4, 0)])
-            yield rng.permutation(corners)[:3]
-        elif form == "points":
-            pairs = np.array([(i, j) for i in range(-1, 7) for j in range(-1, 5)])
-            yield rng.permutation(pairs)[:5].T
-        else:
-            yield rng.permutation(np.arange(-2, 8))[:5, None]
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("combiner", ["add", "subtract"])
-@named(("points", "xla"), ("rows", "xla"), ("windows", "xla"), ("windows", "spec"))
-@pytest.mark.parametrize("rule", ["only_writer", "sorted_only_writer"])
-def test_rows_that_are_combined_once(rule, form, oob, combiner):
-    """Float sums of which each has one update are exact, and -0.0 stays where there is none."""
-    options = {"flags": "unique_indices = true, ", "trust_flags": True, "given": list(once(form))}
-    prefer = (rule, *([IN_PARTS] if form == "rows" else []))
-    assert check(form, combiner, oob, ["f32", "bf16", "i8", "f64"], prefer=prefer, **options) == {rule}
-
-
 PERMUTED = (Path(__file__).parents[1] / "golden" / "permuted.mlir").read_text()
-ADDED = "%s_ = stablehlo.add %c, %u : tensor<f32>\n    stablehlo.return %s_ : tensor<f32>"
+ADDED = "%s_ = stablehlo.add %c, %u : tensor<f32> stablehlo.return %s_ : tensor<f32>"
 
 
 @pytest.mark.parametrize("form", ["", "only", "sorted_only"])
@@ -226,33 +207,18 @@ def test_rows_in_the_order_of_an_argsort(width, is_added, form):
         assert first_difference([expected], executable.run([operand, keys, updates])) is None
 
 
-# --- several operands ---
-
-F, N, INDICES = "tensor<6x2xf32>", "tensor<6x2xi32>", "tensor<7x1xi32>"
-UPDATES = "tensor<7x2xf32>", "tensor<7x2xi32>"
-TYPES = f"({F}, {N}, {INDICES}, {UPDATES[0]}, {UPDATES[1]}) -> ({F}, {N})"
-TWO = main(
-    f"%o: {F}, %p: {N}, %i: {INDICES}, %x: {UPDATES[0]}, %y: {UPDATES[1]}",
-    f"""%r:2 = "stablehlo.scatter"(%o, %p, %i, %x, %y) <{{
-    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
-      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
-  ^bb0(%a: tensor<f32>, %b: tensor<i32>, %u: tensor<f32>, %v: tensor<i32>):
-    BODY : tensor<f32>, tensor<i32>
-  }}) : {TYPES}""",
-    f"%r#0, %r#1 : {F}, {N}",
-)
+def two(body):
+    """A scatter of rows into two operands."""
+    text = (
+        f"%r:2 = scatter(%o, %p, %i, %x, %y) <window=[1], inserted=[0], to=[0], ivd=1> {{{body}}} -> (6x2xf32, 6x2xi32)"
+    )
+    return module("%o: 6x2xf32, %p: 6x2xi32, %i: 7x1xi32, %x: 7x2xf32, %y: 7x2xi32", text, "%r#0, %r#1")
 
 
-def both(op, function):
-    """A body of one op on each pair, and what it computes."""
-    ops = f"%m = stablehlo.{op} %a, %u : tensor<f32> %n = stablehlo.{op} %b, %v : tensor<i32>"
-    return f"{ops} stablehlo.return %m, %n", lambda c, u: [function(c[0], u[0]), function(c[1], u[1])]
-
-
-BODIES = {
-    "assign": ("stablehlo.return %u, %v", lambda c, u: u),
-    "maximum": both("maximum", np.maximum),
-    "add": both("add", np.add),  # of whole numbers, so that no sum rounds
+BODIES = {  # of whole numbers, so that no sum rounds
+    "assign": lambda c, u: u,
+    "maximum": lambda c, u: [np.maximum(c[0], u[0]), np.maximum(c[1], u[1])],
+    "add": lambda c, u: [c[0] + u[0], c[1] + u[1]],
 }
 
 
@@ -265,8 +231,7 @@ BODIES = {
 )
 def test_several_operands(rule, body):
     """Of equal indices the same update wins in each operand, and each operand is combined with its own updates."""
-    told, combine = BODIES[body]
-    lowered = hl.lower(TWO.replace("BODY", told), prefer=(rule,), float_mode="reassociate")
+    lowered = hl.lower(two(body), prefer=(rule,), float_mode="reassociate")
     assert [record.rule for record in lowered.records] == [rule]
     executable, rng = Executable(lowered.text, "exact"), np.random.default_rng(0)
     numbers = ScatterNumbers((1,), (0,), (), (), (0,), 1)
@@ -275,5 +240,5 @@ def test_several_operands(rule, body):
         operands = [rng.integers(-9, 9, (6, 2)).astype(t) for t in (np.float32, np.int32)]
         updates = [rng.integers(-9, 9, (7, 2)).astype(t) for t in (np.float32, np.int32)]
         kinds = [np.dtype(DTYPES[t]) for t in ("f32", "i32")]
-        expected = scatter(operands, index, updates, numbers, combine, kinds, oob="xla")
+        expected = scatter(operands, index, updates, numbers, BODIES[body], kinds, oob="xla")
         assert first_difference(expected, executable.run([*operands, index, *updates])) is None

@@ -1,23 +1,58 @@
-"""LAPACK's calls, as JAX exports them, and StableHLO's own factorizations, written out as loops."""
+"""LAPACK's calls, as JAX exports them, and StableHLO's own factorizations, written out as loops, and verified."""
 
 from itertools import product
 
 import numpy as np
 import pytest
-from matrix_programs import call, cholesky, triangular_solve
-from rewrites import results, swept
+from jax import numpy as jnp
+from rewrites import fault, results, swept
 from rule_examples import TARGETS, target
+from untyped_mlir import module, of
 
 import hlo_lower as hl
 from hlo_lower.api.many.survey import survey
+from hlo_lower.lowering import matrices
+from hlo_lower.lowering.engine import traced
 
 BATCHES, SIZES = ((), (2,), (2, 3)), (1, 2, 3, 8, 33)
 ALL = [(n, batch, element) for n in SIZES for batch in BATCHES for element in ("f32", "f64")]
 GRID = swept(ALL, (3, (2, 3), "f32"), (1, (), "f64"))
 """Sizes of matrices, of batches, and element types; all but two behind the sweep marker."""
-
 NO_MATRICES = TARGETS["no_matrices"]
 DTYPES = {"f32": np.float32, "f64": np.float64}
+ROUTINES = {  # matrices, vectors and scalars that it takes and gives, and which of its results are integers
+    "potrf": ("m", "ms", (1,)),
+    "getrf": ("m", "mvs", (1, 2)),
+    "geqrf": ("m", "mv", ()),
+    "orgqr": ("mv", "m", ()),
+    "trsm": ("mm", "m", ()),
+    "syevd": ("m", "mvs", (2,)),
+}
+
+
+def layout(kind, shape):
+    """How an array lies in memory: matrices by columns."""
+    rank = len(shape)
+    dims = [rank - 2, rank - 1, *reversed(range(rank - 2))] if kind == "m" else [*reversed(range(rank))]
+    return f"dense<{dims or ''}> : tensor<{rank}xindex>"
+
+
+def call(routine, *shapes, element="f32", then="", **config):
+    """A module of one call to LAPACK of operands of these shapes, which returns all its results or what is made of
+    them; its letters by key (uplo="L")."""
+    takes, gives, integers = ROUTINES[routine]
+    *batch, m, n = shapes[-1] if routine == "trsm" else shapes[0]
+    own = {"m": (m, n), "v": (min(m, n),), "s": ()}
+    made = [(*batch, *own[kind]) for kind in gives]
+    types = [of(shape, "i32" if k in integers else element) for k, shape in enumerate(made)]
+    names = [f"%x{k}" for k in range(len(shapes))]
+    layouts = [", ".join(map(layout, *each)) for each in ((takes, shapes), (gives, made))]
+    letters = ", ".join(f"{key} = {ord(letter)} : ui8" for key, letter in config.items())
+    told = f"mhlo.backend_config = {{{letters}}}, operand_layouts = [{layouts[0]}], result_layouts = [{layouts[1]}]"
+    called = f"custom_call @lapack_{'s' if element == 'f32' else 'd'}{routine}_ffi({', '.join(names)}) {{{told}}}"
+    returned = "%f" if then else ", ".join(f"%r#{k}" for k in range(len(types)))
+    arguments = ", ".join(f"{x}: {of(shape, element)}" for x, shape in zip(names, shapes, strict=True))
+    return module(arguments, f"%r:{len(types)} = {called} -> ({', '.join(types)})\n{then}", returned)
 
 
 def lowered_results(text, *arguments):
@@ -27,15 +62,9 @@ def lowered_results(text, *arguments):
     return results(lowered, *arguments)
 
 
-def drawn(shape, element, seed=0):
+def drawn(shape, element="f32", seed=0):
     """Ordinary matrices."""
     return np.random.default_rng(seed).standard_normal(shape).astype(DTYPES[element])
-
-
-def definite(shape, element):
-    """Symmetric, positive definite matrices."""
-    a = drawn(shape, "f64")
-    return (a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1])).astype(DTYPES[element])
 
 
 def is_near(a, b, element, n, scale):
@@ -46,8 +75,9 @@ def is_near(a, b, element, n, scale):
 @pytest.mark.parametrize(("n", "batch", "element"), GRID)
 def test_a_cholesky_factor_multiplies_to_its_matrix(n, batch, element):
     """L L' is A within 4 n eps of |L| |L'|, the other triangle is A's, and info is 0."""
-    a = definite((*batch, n, n), element)
-    factor, info = lowered_results(call("potrf", [a.shape], element, uplo="L"), a)
+    a = drawn((*batch, n, n), "f64")
+    a = (a @ np.swapaxes(a, -1, -2) + np.eye(n)).astype(DTYPES[element])
+    factor, info = lowered_results(call("potrf", a.shape, element=element, uplo="L"), a)
     lower = np.tril(np.float64(factor))
     upper = np.swapaxes(lower, -1, -2)
     assert is_near(lower @ upper, a, element, n, np.abs(lower) @ np.abs(upper))
@@ -61,15 +91,13 @@ def test_lu_has_lapacks_pivots(n, batch, element, rows, columns):
     """P A is L U within 4 n eps of |L| |U|, with the pivots and the info of LAPACK."""
     rows, columns = n + rows, n + columns
     a, least = drawn((*batch, rows, columns), element), min(rows, columns)
-    text = call("getrf", [a.shape], element)
-    factors, pivots, info = lowered_results(text, a)
-    expected = results(text, a)
-    assert np.array_equal(expected[1], pivots)
-    assert np.array_equal(expected[2], info)
+    text = call("getrf", a.shape, element=element)
+    factors, *told = lowered_results(text, a)
+    assert all(map(np.array_equal, told, results(text, a)[1:]))
     lower = np.tril(np.float64(factors), -1)[..., :, :least] + np.eye(rows, least)
     upper = np.triu(np.float64(factors))[..., :least, :]
     exchanged = a.reshape(-1, rows, columns).copy()
-    for matrix, chosen in zip(exchanged, pivots.reshape(-1, least), strict=True):
+    for matrix, chosen in zip(exchanged, told[0].reshape(-1, least), strict=True):
         for k, pivot in enumerate(chosen):
             matrix[[k, pivot - 1]] = matrix[[pivot - 1, k]]
     assert is_near(lower @ upper, exchanged.reshape(a.shape), element, n, np.abs(lower) @ np.abs(upper))
@@ -79,15 +107,14 @@ def test_lu_has_lapacks_pivots(n, batch, element, rows, columns):
 def test_reflections_have_lapacks_signs(n, batch, element):
     """Reflections, tau and Q are LAPACK's within 32 n eps of the columns' norms, of well-conditioned matrices."""
     a = drawn((*batch, n + 1, n), element) + 3 * np.eye(n + 1, n, dtype=DTYPES[element])
-    text = call("geqrf", [a.shape], element)
-    scale = 8 * np.linalg.norm(a, axis=-2, keepdims=True)
+    text = call("geqrf", a.shape, element=element)
     packed, taus = lowered_results(text, a)
-    expected, of = results(text, a)
-    assert is_near(packed, expected, element, n, scale)
-    assert is_near(taus, of, element, n, 8)
-    text = call("orgqr", [a.shape, taus.shape], element)
-    [q] = lowered_results(text, expected, of)
-    assert is_near(q, results(text, expected, of)[0], element, n, 8)
+    expected, of_lapack = results(text, a)
+    assert is_near(packed, expected, element, n, 8 * np.linalg.norm(a, axis=-2, keepdims=True))
+    assert is_near(taus, of_lapack, element, n, 8)
+    text = call("orgqr", a.shape, taus.shape, element=element)
+    [q] = lowered_results(text, expected, of_lapack)
+    assert is_near(q, results(text, expected, of_lapack)[0], element, n, 8)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +123,11 @@ def test_reflections_have_lapacks_signs(n, batch, element):
 def test_a_triangular_system_is_solved(side, uplo, trans, diag):
     """X solves it within 4 n eps of |A| |X|, whatever stands in the other triangle, be it NaN."""
     n = 5
-    a, b = drawn((2, n, n), "f32") + 3 * np.eye(n, dtype=np.float32), drawn((2, n, 3), "f32", 1)
+    a, b = drawn((2, n, n)) + 3 * np.eye(n, dtype=np.float32), drawn((2, n, 3), seed=1)
     b = b if side == "L" else np.swapaxes(b, -1, -2)
     own = np.tril(a) if uplo == "L" else np.triu(a)
     given = np.where((own != 0) if diag == "N" else (own != 0) & (np.eye(n) == 0), a, np.nan).astype(np.float32)
-    text = call("trsm", [given.shape, b.shape], uplo=uplo, side=side, trans_x=trans, diag=diag)
+    text = call("trsm", given.shape, b.shape, uplo=uplo, side=side, trans_x=trans, diag=diag)
     [x] = lowered_results(text, given, b)
     t = np.where(np.eye(n) == 1, 1, own) if diag == "U" else own
     t = t if trans == "N" else np.swapaxes(t, -1, -2)
@@ -109,49 +136,53 @@ def test_a_triangular_system_is_solved(side, uplo, trans, diag):
 
 
 def test_what_fails_is_told_as_lapack_does():
-    """Info is the first pivot that is not positive, the first that is 0, and of StableHLO's own Cholesky all is NaN."""
+    """Info is the first pivot that is not positive, the first that is 0, and of StableHLO's own Cholesky all is NaN; of
+    equal pivots the first is taken, whatever its sign."""
     flat, indefinite, bad = np.ones((3, 3)), np.diag([1, -1, 1]), np.diag([1, 1, np.nan])
     a = np.stack([np.eye(3), flat, indefinite, bad]).astype(np.float32)
-    info = lowered_results(call("potrf", [a.shape], uplo="L"), a)[1]
-    assert info.tolist() == [0, 2, 2, 3]
-    singular = np.stack([np.zeros((3, 3)), flat, np.eye(3)]).astype(np.float32)
-    text = call("getrf", [singular.shape])
-    found, expected = lowered_results(text, singular), results(text, singular)
-    assert all(np.array_equal(x, y) for x, y in zip(found, expected, strict=True))
-    assert found[2].tolist() == [1, 2, 0]
-    [factor] = lowered_results(cholesky(a.shape), a)
+    assert lowered_results(call("potrf", a.shape, uplo="L"), a)[1].tolist() == [0, 2, 2, 3]
+    singular = np.stack([np.zeros((3, 3)), flat, np.eye(3), [[1, 2, 0], [-4, 1, 1], [4, 0, 1]]]).astype(np.float32)
+    text = call("getrf", singular.shape)
+    found = lowered_results(text, singular)
+    assert all(map(np.array_equal, found, results(text, singular)))
+    assert found[2].tolist() == [1, 2, 0, 0]
+    assert found[1][3].tolist() == [2, 2, 3]
+    [factor] = lowered_results(module(f"%x: {of(a.shape, 'f32')}", "%r = cholesky %x, lower = true"), a)
     assert np.array_equal(np.eye(3), factor[0])
     assert np.isnan(factor[1:]).all()
-
-
-def test_the_first_of_equal_pivots_is_taken():
-    """As by LAPACK, whatever its sign."""
-    a = np.float32([[1, 2, 0], [-4, 1, 1], [4, 0, 1]])
-    assert lowered_results(call("getrf", [a.shape]), a)[1].tolist() == [2, 2, 3]
 
 
 @pytest.mark.parametrize(("left", "transposed"), swept([(True, True), (False, False)], (True, True)))
 def test_stablehlos_own_solve_is_xlas(left, transposed):
     """`stablehlo.triangular_solve` gives what XLA gives."""
-    a, b = drawn((4, 4), "f32") + 3 * np.eye(4, dtype=np.float32), drawn((4, 4), "f32", 1)
-    text = triangular_solve(4, 4, left=left, transposed=transposed)
-    [x] = lowered_results(text, a, b)
-    assert is_near(x, results(text, a, b)[0], "f32", 4, 8)
+    a, b = drawn((4, 4)) + 3 * np.eye(4, dtype=np.float32), drawn((4, 4), seed=1)
+    how = f"transpose_a = #stablehlo<transpose {'TRANSPOSE' if transposed else 'NO_TRANSPOSE'}>"
+    told = f"left_side = {str(left).lower()}, lower = true, unit_diagonal = false, {how}"
+    solved = f'%r = "stablehlo.triangular_solve"(%a, %b) <{{{told}}}> : (4x4xf32, 4x4xf32) -> 4x4xf32'
+    text = module("%a: 4x4xf32, %b: 4x4xf32", solved)
+    assert is_near(lowered_results(text, a, b)[0], results(text, a, b)[0], "f32", 4, 8)
+
+
+LU = call("getrf", (3, 3))
 
 
 def test_without_loops_the_steps_stand_one_after_the_other():
-    """A target that refuses loops gets none, as far as --max-unroll goes."""
-    lowered = hl.lower(call("getrf", [(3, 3)]), target="litert")
+    """A target that refuses loops gets none, as far as --max-unroll goes; without a target nothing is touched, unless a
+    legal form is asked for."""
+    lowered = hl.lower(LU, target="litert")
     assert "stablehlo.while" not in lowered.stablehlo
     assert lowered.refused == ()
     bare = target("bare", "custom_call", "while")
-    left = hl.lower(call("getrf", [(3, 3)]), target=bare, float_mode="reassociate", max_unroll=10)
-    assert any("--max-unroll" in note for note in left.notes)
+    unrolled = hl.lower(LU, target=bare, float_mode="reassociate", max_unroll=10)
+    assert any("--max-unroll" in note for note in unrolled.notes)
+    for known in ("xla", "stablehlo"):
+        assert "lapack_sgetrf_ffi" in hl.lower(LU, target=known, float_mode="reassociate").stablehlo
+    assert "lapack" not in hl.lower(LU, legalize=True, float_mode="reassociate").stablehlo
 
 
 def left(text, **options):
-    """The module as text, and why its call is left."""
-    lowered = hl.lower(text, **options)
+    """Why the call of a module is left."""
+    lowered = hl.lower(text, target=NO_MATRICES, **options)
     [note] = [note for note in lowered.notes if note.startswith("left: ")]
     assert "lapack" in lowered.stablehlo
     return note
@@ -159,19 +190,9 @@ def left(text, **options):
 
 def test_other_roundings_have_to_be_allowed():
     """In the exact mode a call is left, with what would help; a report names the option beside the call."""
-    text = call("getrf", [(3, 3)])
-    assert "--float-mode reassociate" in left(text, target=NO_MATRICES)
-    [refused] = survey(hl.read(text), options=hl.Options(target="coreml")).refused
+    assert "--float-mode reassociate" in left(LU)
+    [refused] = survey(hl.read(LU), options=hl.Options(target="coreml")).refused
     assert (refused.op, refused.remedy) == ("stablehlo.custom_call @lapack_sgetrf_ffi", "--float-mode reassociate")
-
-
-def test_a_target_that_takes_a_call_keeps_it():
-    """XLA has LAPACK; without a target nothing is touched, unless a legal form is asked for."""
-    text = call("getrf", [(3, 3)])
-    for known in ("xla", "stablehlo"):
-        lowered = hl.lower(text, target=known, float_mode="reassociate")
-        assert "lapack_sgetrf_ffi" in lowered.stablehlo
-    assert "lapack" not in hl.lower(text, legalize=True, float_mode="reassociate").stablehlo
 
 
 @pytest.mark.parametrize(
@@ -190,12 +211,95 @@ def test_a_target_that_takes_a_call_keeps_it():
 )
 def test_a_call_that_may_mean_something_else_is_left(old, new, why):
     """What is not read attribute by attribute is not guessed, and the reason is told."""
-    text = call("potrf", [(3, 3)], uplo="L")
+    text = call("potrf", (3, 3), uplo="L")
     assert old in text
-    assert why in left(text.replace(old, new, 1), target=NO_MATRICES, float_mode="reassociate")
+    assert why in left(text.replace(old, new, 1), float_mode="reassociate")
 
 
 def test_eigenvectors_are_left():
     """They have no one sign, so there is no rule, and that is told."""
-    text = call("syevd", [(3, 3)], uplo="L", mode="V")
-    assert "only defined up to their signs" in left(text, target=NO_MATRICES, float_mode="reassociate")
+    told = left(call("syevd", (3, 3), uplo="L", mode="V"), float_mode="reassociate")
+    assert "only defined up to their signs" in told
+
+
+MASKED = """%zero = constant 0 : i32; %ok = compare EQ, %r#1, %zero; %nan = constant "0x0000C07F" : 3x3xf32
+  %f = select %ok, %r#0, %nan"""
+PROGRAMS = {
+    "lu": LU,
+    "batch": call("getrf", (2, 3, 4)),
+    "qr": call("geqrf", (3, 3)),
+    "q": call("orgqr", (3, 3), (3,)),
+    "solve": call("trsm", (3, 3), (3, 2), uplo="L", side="L", trans_x="N", diag="N"),
+    "cholesky": call("potrf", (3, 3), then=MASKED, uplo="L"),  # as JAX takes it: NaN where it failed
+}
+
+
+def verdict_of(text, level="regions"):
+    """What verification says of a module lowered by the rules as they are now: by LAPACK's own bound."""
+    return hl.verify(text, hl.lower(text, target=NO_MATRICES, float_mode="reassociate"), level=level)
+
+
+@pytest.mark.parametrize("name", swept(PROGRAMS, "solve", "cholesky"))
+def test_a_right_lowering_is_verified(name):
+    """Ordinary, singular and badly scaled matrices, in regions and in the whole module."""
+    verdict = verdict_of(PROGRAMS[name], level="auto")
+    assert verdict.ok, verdict
+    assert any("NaN and infinities in matrices" in told for region in verdict.regions for told in region.excluded)
+
+
+@fault(matrices, "_first_largest")
+def last_largest(_right, k, column):
+    """The last of the largest candidates."""
+    rows = jnp.arange(column.shape[-1], dtype="int32")
+    sizes = jnp.where(rows >= k, jnp.abs(column), -1.0)
+    return jnp.max(jnp.where(sizes == jnp.max(sizes, -1)[..., None], rows, 0), -1)
+
+
+@fault(matrices, "_reflected")
+def negated_tau(right, vector, tau, a):
+    """Reflections with the other sign of tau."""
+    return right(vector, -tau, a)
+
+
+@fault(matrices, "_mirrored")
+def positive_diagonal(right, alpha, below):
+    """R with the other sign: as right a factorization, but not LAPACK's."""
+    beta, is_done = right(alpha, below)
+    return -beta, is_done
+
+
+@fault(matrices, "_row")
+def forgotten_unit(right, k, a, b, *, is_lower, is_unit):
+    """The diagonal taken for ones, or not, the wrong way round."""
+    return right(k, a, b, is_lower=is_lower, is_unit=not is_unit)
+
+
+@fault(matrices, "_row")
+def other_triangle(right, k, a, b, *, is_lower, is_unit):
+    """Upper for lower."""
+    return right(k, a, b, is_lower=not is_lower, is_unit=is_unit)
+
+
+@fault(matrices, "_cholesky_column")
+def whole_column(right, k, a, info):
+    """A step of the factorization left out: the pivot is not divided by."""
+    a, info = right(k, a, info)
+    return a + a, info
+
+
+WRONG = [
+    (last_largest, "lu"),
+    (negated_tau, "q"),
+    (positive_diagonal, "qr"),
+    (forgotten_unit, "solve"),
+    (other_triangle, "solve"),
+    (whole_column, "cholesky"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "program"), swept(WRONG, WRONG[0]), ids=lambda part: getattr(part, "__name__", part))
+def test_a_wrong_lowering_is_caught(wrong, program, monkeypatch):
+    """What people would get wrong differs by more than LAPACK's own bound on some driven matrix."""
+    wrong(monkeypatch)
+    monkeypatch.setattr(traced, "jaxpr_of", traced.jaxpr_of.__wrapped__)  # not those that were right
+    assert "differs" in {region.status for region in verdict_of(PROGRAMS[program]).regions}

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 from jax import lax
-from rewrites import assert_same, results, swept
+from rewrites import assert_same, fault, results, swept
 from rule_examples import OP_FORMS, target
 
 import hlo_lower as hl
@@ -40,13 +40,12 @@ def padded(x, value, low, high, interior):
 def test_a_pad_is_its_definition(seed):
     """Of any rank, with values between, in front, behind, and elements cut at both ends."""
     rng = np.random.default_rng(seed)
-    rank = int(rng.integers(1, 4))
-    x = rng.standard_normal(rng.integers(1, 5, rank)).astype([np.float32, np.int32][seed % 2])
+    rank, dtype = int(rng.integers(1, 4)), [np.float32, np.int32][seed % 2]
+    x, value = rng.standard_normal(rng.integers(1, 5, rank)).astype(dtype), np.asarray(7, dtype)
     low, high = rng.integers(-2, 4, (2, rank))
     interior = rng.integers(0, 3, rank)
     high = np.maximum(high, -np.asarray(x.shape) - (np.asarray(x.shape) - 1) * interior - low)
     dims = [tuple(map(int, three)) for three in zip(low, high, interior, strict=True)]
-    value = np.asarray(7, x.dtype)
     _, lowered = lowered_of(lambda v, p: lax.pad(v, p, dims), x, value)
     np.testing.assert_array_equal(results(lowered, x, value)[0], padded(x, value, low, high, interior))
 
@@ -86,17 +85,15 @@ NOW = [(NPU, seed) for seed in range(4)] + [(DILATED, seed) for seed in (20, 23)
 @pytest.mark.parametrize(("npu", "seed"), swept(CONVOLUTIONS, *NOW), ids=str)
 def test_a_convolution_is_the_same_sums(npu, seed):
     """In groups, dilated on either side, with strides and any order of dims; sums of whole numbers are exact. Also
-    where only dilated kernels are refused."""
+    where only dilated kernels are refused, which may leave others that a target refuses."""
     function, x, k = random_convolution(seed)
     if 0 in jax.eval_shape(function, x, k).shape:
         pytest.skip("it has no window")
-    if npu is NPU:
-        assert_same(*lowered_of(function, x, k, float_mode="reassociate"), x, k)
-    else:
-        source = hl.export(function, x, k)
-        lowered = hl.lower(source, target=npu, float_mode="reassociate")
-        assert lowered.changes
-        np.testing.assert_array_equal(results(source, x, k)[0], results(lowered, x, k)[0])
+    source = hl.export(function, x, k)
+    lowered = hl.lower(source, target=npu, float_mode="reassociate")
+    assert lowered.changes
+    assert npu is DILATED or not lowered.refused
+    np.testing.assert_array_equal(results(source, x, k)[0], results(lowered, x, k)[0])
 
 
 def test_floats_are_convolved_in_another_order_only_where_that_is_allowed():
@@ -154,9 +151,6 @@ def test_a_gather_is_the_same_in_any_order(seed):
     assert_same(source, lowered, x, i)
 
 
-# --- wrong on purpose ---
-
-
 def convolved(kernel, **options):
     """A convolution of integers over one dim; its kernel is no constant."""
     numbers = {"dimension_numbers": ("NWC", "WIO", "NWC"), **options}
@@ -170,34 +164,40 @@ def gathered(x):
     return lax.gather(x, np.int32([[2], [0], [1], [1]]), numbers, (1, 4), mode="clip")
 
 
-def cut_in_front(own):
+@fault(products, "slice_along")
+def cut_in_front(own, b, v, axis, start, n):
     """A slice that begins one further, where there is one."""
-    return lambda b, v, axis, start, n: own(b, v, axis, min(start + 1, v.static_shape[axis] - n), n)
+    return own(b, v, axis, min(start + 1, v.static_shape[axis] - n), n)
 
 
-def not_interleaved(_own):
+@fault(products, "_interleaved")
+def not_interleaved(_own, b, v, _dim, step):
     """The sequences one after the other."""
-    return lambda b, v, _dim, step: b.reshape(v, (v.shape[0] // step, v.shape[1] * step, v.shape[2]))
+    return b.reshape(v, (v.shape[0] // step, v.shape[1] * step, v.shape[2]))
 
 
-def groups_turned(own):
+@fault(products.Convolution, "on")
+def groups_turned(own, self, b, values, *rest):
     """The groups of the operand in opposite order."""
-    return lambda self, b, values, *rest: own(self, b, [b.reverse(values[0], [2]), values[1]], *rest)
+    return own(self, b, [b.reverse(values[0], [2]), values[1]], *rest)
 
 
-def first_dim_alone(own):
+@fault(reverse, "reverse_facts")
+def first_dim_alone(own, node, *, few):
     """A reverse of the first dim alone."""
-    return lambda node, few: replace(own(node, few=few), dims=(0,))
+    return replace(own(node, few=few), dims=(0,))
 
 
-def counting_start(_own):
+@fault(reductions, "identity")
+def counting_start(_own, b, _, element):
     """A start that counts."""
-    return lambda b, _, element: b.constant(5, (), element)
+    return b.constant(5, (), element)
 
 
-def not_transposed(_own):
+@fault(Builder, "transpose")
+def not_transposed(_own, b, value, order):
     """Dims as they stand."""
-    return lambda b, value, order: value
+    return value
 
 
 PADDED, STARTED = (
@@ -206,24 +206,24 @@ PADDED, STARTED = (
 )
 DOT = lambda x: lax.dot_general(x, x, (((1, 2), (2, 1)), ((), ())))  # noqa: E731
 WRONG = {
-    "pad": (PADDED, (3, 4), products, "slice_along", cut_in_front),
-    "interleaved": (convolved((2, 4, 3), rhs_dilation=[2]), (2, 8, 4), products, "_interleaved", not_interleaved),
-    "groups": (convolved((2, 2, 6), batch_group_count=2), (4, 5, 2), products.Convolution, "on", groups_turned),
-    "start": (STARTED, (3, 4), reductions, "identity", counting_start),
-    "dims": (OTHERS["reversed dims"][0], (2, 3, 4), reverse, "reverse_facts", first_dim_alone),
-    "rows": (gathered, (4, 4), Builder, "transpose", not_transposed),
-    "dot": (DOT, (2, 3, 3), Builder, "transpose", not_transposed),
+    "pad": (PADDED, (3, 4), cut_in_front),
+    "interleaved": (convolved((2, 4, 3), rhs_dilation=[2]), (2, 8, 4), not_interleaved),
+    "groups": (convolved((2, 2, 6), batch_group_count=2), (4, 5, 2), groups_turned),
+    "start": (STARTED, (3, 4), counting_start),
+    "dims": (OTHERS["reversed dims"][0], (2, 3, 4), first_dim_alone),
+    "rows": (gathered, (4, 4), not_transposed),
+    "dot": (DOT, (2, 3, 3), not_transposed),
 }
-"""A function of a tensor, its shape, and a step of the rule with a wrong one."""
+"""A function of a tensor, its shape, and a step of the rule that is done wrongly."""
 
 
 @pytest.mark.parametrize("name", swept(WRONG, "rows", "dims"))
 def test_a_wrong_rule_is_found(name, monkeypatch):
     """What a rule gives is verified against the module; with a step done wrongly the verification says so."""
-    function, shape, where, step, wrong = WRONG[name]
+    function, shape, wrong = WRONG[name]
     source, lowered = lowered_of(function, np.zeros(shape, np.int32))
     assert hl.verify(source, lowered).ok
-    monkeypatch.setattr(where, step, wrong(getattr(where, step)))
+    wrong(monkeypatch)
     assert not hl.verify(source, hl.lower(source, target=NPU)).ok
 
 

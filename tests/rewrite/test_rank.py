@@ -1,18 +1,22 @@
 """Ops on more dims than a target takes: the same bits on fewer, and wrong ones are found."""
 
-import jax
 import numpy as np
 import pytest
 from jax import lax
+from rewrites import assert_same, results, swept
 
 import hlo_lower as hl
 from hlo_lower.base.change import Outcome
-from hlo_lower.base.errors import InputError
 from hlo_lower.lowering import ranks
-from hlo_lower.ops.targets import target_of
 
 FEW = hl.Target("few", refused={"stablehlo.scatter": "lowered"}, max_rank={"*": 5})
 SHAPE = (2, 3, 1, 2, 2, 3)
+SIZE = int(np.prod(SHAPE))
+
+
+def on(v):
+    """Flat numbers on six dims."""
+    return v.reshape(SHAPE)
 
 
 def best(left, right):
@@ -24,26 +28,21 @@ def best(left, right):
 def programs(seed):
     """Functions of flat arguments that do something on six dims, by name."""
     rng = np.random.default_rng(seed)
-    size, order = int(np.prod(SHAPE)), tuple(int(d) for d in rng.permutation(6))
-    x = rng.standard_normal(size).astype(np.float32)
-    some = tuple(sorted(int(d) for d in rng.permutation(6)[:3]))
+    order, some = (tuple(int(d) for d in rng.permutation(6)[:count]) for count in (6, 3))
+    x, chosen, axis = rng.standard_normal(SIZE).astype(np.float32), rng.random(SIZE) < 0.5, int(rng.integers(6))
     low, high, gap = (rng.integers(n, 3, 6).tolist() for n in (-1, 0, 0))
+    pads = [(lo, max(hi, -lo), g) for lo, hi, g in zip(low, high, gap, strict=True)]
     starts = [np.int32(s) for s in rng.integers(-1, 3, 6)]
     sizes = [int(rng.integers(1, n + 1)) for n in SHAPE]
-    whole = (x * 4).astype(np.int32)
-    lows, zero, one = [n - k for n, k in zip(SHAPE, sizes, strict=True)], np.float32(0), np.float32(1)
-    on = lambda v: v.reshape(SHAPE)  # noqa: E731
-    axis = int(rng.integers(6))
-    chosen = rng.random(size) < 0.5
-    pads = [(lo, max(hi, -lo), g) for lo, hi, g in zip(low, high, gap, strict=True)]
-    update = rng.standard_normal(sizes).astype(np.float32).reshape(-1)
+    lows, update = [n - k for n, k in zip(SHAPE, sizes, strict=True)], np.ones(int(np.prod(sizes)), np.float32)
+    whole, zero, one, some = (x * 4).astype(np.int32), np.float32(0), np.float32(1), tuple(sorted(some))
     return {
         "elementwise": (lambda v, p: lax.select(on(p), on(v) * 2, lax.clamp(zero, on(v), one)), x, chosen),
         "transpose": (lambda v: lax.transpose(on(v), order), x),
         "broadcast": (lambda v: lax.broadcast_in_dim(v[:6].reshape(2, 3), (2, 2, 3, 3, 2, 1), (0, 3)), x),
         "reduce": (lambda v: lax.reduce(on(v), np.float32(-np.inf), lax.max, some), x),
         "sum of integers": (lambda v: lax.reduce(on(v), np.int32(0), lax.add, some), whole),
-        "place": (lambda v: lax.reduce((on(v), on(lax.iota(np.int32, size))), (-np.inf, 0), best, some)[1], x),
+        "place": (lambda v: lax.reduce((on(v), on(lax.iota(np.int32, SIZE))), (-np.inf, 0), best, some)[1], x),
         "slice": (lambda v: lax.slice(on(v), lows, SHAPE, [1, 2, 1, 1, 2, 1]), x),
         "pad": (lambda v: lax.pad(on(v), np.float32(7), pads), x),
         "reverse": (lambda v: lax.rev(on(v), some), x),
@@ -53,42 +52,36 @@ def programs(seed):
         "update": (lambda v, u: lax.dynamic_update_slice(on(v), u.reshape(sizes), starts), x, update),
         "dot": (lambda v: lax.dot_general(on(v), on(v), (((5, 1), (5, 1)), ((3, 0), (3, 0)))), whole),
         "dot of floats": (lambda v: lax.dot_general(on(v), on(v), (((5, 1), (5, 1)), ((3, 0), (3, 0)))), x),
-        "constant": (lambda v: on(v) + np.arange(size, dtype=np.float32).reshape(SHAPE), x),
+        "constant": (lambda v: on(v) + np.arange(SIZE, dtype=np.float32).reshape(SHAPE), x),
     }  # fmt: skip
 
 
-NAMES = tuple(programs(0))
+def flat(name, seed):
+    """One of them as a module of flat results, and its arguments."""
+    function, *values = programs(seed)[name]
+    return hl.export(lambda *args: function(*args).reshape(-1), *values), values
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.sweep) for k in range(1, 12))])
+@pytest.mark.parametrize("name", programs(0))
+@pytest.mark.parametrize("seed", swept(range(12), 0))
 def test_fewer_dims_are_the_same_bits(name, seed):
     """Of every family of ops; nothing of more dims is left but what is given and returned in them."""
-    function, *values = programs(seed)[name]
-    flat = lambda *args: function(*args).reshape(-1)  # noqa: E731
-    source = hl.export(flat, *values)
+    source, values = flat(name, seed)
     lowered = hl.lower(source, target=FEW)
     assert lowered.changes
     assert not lowered.refused, lowered.text
-    expected, found = (np.asarray(jax.tree.leaves(e.call(*values))[0]) for e in (source, lowered.exported))
-    assert expected.tobytes() == found.tobytes(), lowered.text
+    assert_same(source, lowered, *values)
 
 
-WRONG = {
-    "transpose": ("moved", lambda b, value, order: b.reshape(value, [value.static_shape[d] for d in order])),
-    "reduce": ("moved", lambda b, value, order: b.reshape(value, [value.static_shape[d] for d in order])),
-    "reverse": ("_blocks", lambda shape, dim: (1, shape[dim], int(np.prod(shape)) // shape[dim])),
-    "concatenate": ("_blocks", lambda shape, dim: (1, shape[dim], int(np.prod(shape)) // shape[dim])),
-}
+NOT_MOVED = "moved", lambda b, value, order: b.reshape(value, [value.static_shape[d] for d in order])
+OTHER_BLOCKS = "_blocks", lambda shape, dim: (1, shape[dim], int(np.prod(shape)) // shape[dim])
+WRONG = {"transpose": NOT_MOVED, "reduce": NOT_MOVED, "reverse": OTHER_BLOCKS, "concatenate": OTHER_BLOCKS}
 
 
-@pytest.mark.parametrize(
-    "name", ["reverse", "transpose", *(pytest.param(n, marks=pytest.mark.sweep) for n in ("reduce", "concatenate"))]
-)
+@pytest.mark.parametrize("name", swept(WRONG, "reverse", "transpose"))
 def test_a_wrong_shape_is_found(name, monkeypatch):
     """Dims that are not moved, or taken for others, are found by the verification."""
-    function, *values = programs(3)[name]
-    source = hl.export(lambda *args: function(*args).reshape(-1), *values)
+    source, _ = flat(name, 3)
     assert hl.verify(source, hl.lower(source, target=FEW)).ok
     monkeypatch.setattr(ranks, *WRONG[name])
     assert not hl.verify(source, hl.lower(source, target=FEW)).ok
@@ -99,13 +92,12 @@ def test_sums_of_floats_need_leave():
     x = np.random.default_rng(0).standard_normal(3600).astype(np.float32)
     total = lambda v: lax.reduce(v.reshape(6, 5, 4, 6, 5, 1), np.float32(0), lax.add, (0, 1, 2))  # noqa: E731
     source = hl.export(lambda v: total(v).reshape(-1), x)
-    exact, allowed = hl.lower(source, target=FEW), hl.lower(source, target=FEW, float_mode="reassociate")
-    [stays] = exact.changes
+    [stays] = hl.lower(source, target=FEW).changes
     assert (stays.op, stays.outcome) == ("stablehlo.reduce", Outcome.LEFT)
     assert "--float-mode reassociate" in str(stays.why)
+    allowed = hl.lower(source, target=FEW, float_mode="reassociate")
     assert not allowed.refused
-    before, after = (np.asarray(jax.tree.leaves(e.call(x))[0]) for e in (source, allowed.exported))
-    assert before.tobytes() != after.tobytes()
+    assert results(source, x)[0].tobytes() != results(allowed, x)[0].tobytes()
     assert hl.verify(source, allowed).ok
     assert not hl.verify(source, allowed.text, float_mode="exact").ok
 
@@ -116,15 +108,3 @@ def test_what_stays_is_told():
     assert [(one.op, one.reason["note"]) for one in lowered.refused] == [
         ("stablehlo.reshape", "on 6 dims, more than 5"),
     ]
-
-
-def test_a_limit_is_read_from_a_file(tmp_path):
-    """By op, and "*" for all others; fewer than four dims are refused, with the line."""
-    file = tmp_path / "npu.toml"
-    file.write_text('[max_rank]\n"*" = 5\n"stablehlo.pad" = 4\n')
-    assert target_of(str(file)).max_rank == {"*": 5, "stablehlo.pad": 4}
-    file.write_text('[max_rank]\n"*" = 3\n')
-    with pytest.raises(InputError, match="4 or more"):
-        target_of(str(file))
-    with pytest.raises(InputError, match="4 or more"):
-        hl.Target("npu", max_rank={"*": 1})

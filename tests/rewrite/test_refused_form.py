@@ -1,35 +1,36 @@
-"""Constants with infinities, comparisons in the total order and branches, for a target that refuses these forms."""
+"""Constants, comparisons, branches, sines, tangents and powers, for a target that refuses them in some form."""
 
 import numpy as np
 import pytest
 from jax import numpy as jnp
-from rewrites import assert_same, main, results
+from rewrites import assert_same, results
+from untyped_mlir import module, of
 
 import hlo_lower as hl
 from hlo_lower import cli
 from hlo_lower.api.many.survey import survey
 from hlo_lower.base.errors import EXIT_NOT_LOWERED, EXIT_OK
 from hlo_lower.lowering import refused_forms
+from hlo_lower.lowering.engine import traced
 
 DTYPES = {"f16": np.float16, "bf16": jnp.bfloat16, "f32": np.float32, "f64": np.float64}
 FINITE = hl.Target("finite", refused_forms=["constant Inf", "compare TOTALORDER"])
-V, F = "tensor<4xf32>", "tensor<f32>"
+POSITIVE = hl.Target("positive", refused_forms=["sine or tangent below 0", "power below 0"])
 
 
-def numbers(element):
-    """Every number of 16 bits; edges of wider ones, NaN of both signs among them."""
+def every(element, edges):
+    """Every number of 16 bits; edges of wider ones of both signs, and NaN."""
     dtype = np.dtype(DTYPES[element])
     if dtype.itemsize == 2:
         return np.arange(1 << 16, dtype=np.uint16).view(dtype)
-    edges = np.asarray([0, 1, 1.5, np.finfo(dtype).max, np.finfo(dtype).tiny, 5e-324, np.inf, np.nan], dtype)
-    return np.concatenate([edges, np.negative(edges)])
+    return np.asarray([*edges, *np.negative(edges), np.nan, -np.nan], dtype)
 
 
-def compared(direction, element, size):
+def compared(directions, element, size):
     """A module that compares in the total order."""
-    x, r = f"tensor<{size}x{element}>", f"tensor<{size}xi1>"
-    body = f"%r = stablehlo.compare {direction}, %x, %y, TOTALORDER : ({x}, {x}) -> {r}"
-    return main(f"%x: {x}, %y: {x}", body, f"%r : {r}")
+    x, names = of([size], element), directions.split()
+    body = "\n".join(f"%{name} = compare {name}, %x, %y, TOTALORDER" for name in names)
+    return module(f"%x: {x}, %y: {x}", body, ", ".join(f"%{name}" for name in names))
 
 
 def rank(values):
@@ -39,32 +40,39 @@ def rank(values):
     return [b if b < 1 << (width - 1) else (1 << (width - 1)) - 1 - b for b in found]
 
 
-@pytest.mark.few(6)
-@pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE", "EQ", "NE"])
 @pytest.mark.parametrize("element", DTYPES)
-def test_the_total_order_is_that_of_the_bits(element, direction):
+def test_the_total_order_is_that_of_the_bits(element):
     """Each number against others is compared as their ranks are."""
-    x = numbers(element)
-    y = np.random.default_rng(0).permutation(x)
-    lowered = hl.lower(compared(direction, element, x.size), target=FINITE)
+    x = every(element, [0, 1, 1.5, np.finfo(np.float32).max, np.finfo(np.float32).tiny, 5e-324, np.inf])
+    y, names = np.random.default_rng(0).permutation(x), "LT LE GT GE EQ NE"
+    lowered = hl.lower(compared(names, element, x.size), target=FINITE)
     assert "TOTALORDER" not in lowered.text
-    by = f"__{direction.lower()}__"
-    expected = [getattr(a, by)(b) for a, b in zip(rank(x), rank(y), strict=True)]
-    np.testing.assert_array_equal(results(lowered, x, y, rounding="exact")[0], expected)
+    first, second = (np.array(rank(values), object) for values in (x, y))
+    for name, found in zip(names.split(), results(lowered, x, y, rounding="exact"), strict=True):
+        np.testing.assert_array_equal(found, getattr(first, f"__{name.lower()}__")(second))
 
 
 @pytest.mark.parametrize("element", DTYPES)
 def test_infinities_keep_their_bits(element):
     """Both infinities, alone and beside numbers; a finite constant and a NaN stay as they are."""
-    of, infinite = f"tensor<2x{element}>", np.asarray([np.inf, -np.inf], DTYPES[element])
+    infinite = np.asarray([np.inf, -np.inf], DTYPES[element])
     bits = [f"0x{int(b):X}" for b in infinite.view(f"u{infinite.dtype.itemsize}")]
     for value, expected in ((bits[0], [np.inf] * 2), (f"[{bits[1]}, 1.5]", [-np.inf, 1.5]), ("1.5", None)):
-        source = main("", f"%c = stablehlo.constant dense<{value}> : {of}", f"%c : {of}")
+        source = module("", f"%r = constant {value} : 2x{element}")
         lowered = hl.lower(source, target=FINITE)
         assert ("bitcast_convert" in lowered.text) is (lowered.notes != ()) is (expected is not None)
         if expected:
             np.testing.assert_array_equal(np.asarray(results(lowered)[0], np.float64), expected)
             assert hl.verify(source, lowered).ok
+
+
+def test_a_constant_whose_reader_takes_another_type_is_lowered_in_that():
+    """LiteRT refuses infinite constants, and bf16: the reader of the first constant gets one of f32."""
+    source = hl.export(lambda x: jnp.maximum(x, -jnp.inf), np.zeros((3, 5), jnp.bfloat16))
+    lowered = hl.lower(source, target="litert")
+    assert "0xFF80" not in lowered.text
+    assert lowered.refused == ()
+    assert hl.verify(source, lowered, level="regions").ok
 
 
 def test_a_report_tells_of_forms_and_of_what_is_left():
@@ -79,23 +87,13 @@ def test_a_report_tells_of_forms_and_of_what_is_left():
     assert "of dynamic shape" in left
 
 
-def reduced(op, start, more=""):
-    """A module that reduces from a start, and may return that, too."""
-    across = f"applies stablehlo.{op} across dimensions = [0] : ({V}, {F}) -> {F}"
-    body = f"%z = stablehlo.constant dense<{start}> : {F} %r = stablehlo.reduce(%x init: %z) {across}"
-    return main(f"%x: {V}", body, f"%r, %z : {F}, {F}" if more else f"%r : {F}")
-
-
 def test_a_body_is_left_as_it_is():
     """What a reduction's body holds is not looked at: its consumer reads it as a whole."""
-    body = f"""%z = stablehlo.constant dense<0.0> : {F}
-  %r = stablehlo.reduce(%x init: %z) across dimensions = [0] : ({V}, {F}) -> {F} reducer(%a: {F}, %b: {F}) {{
-    %c = stablehlo.constant dense<0x7F800000> : {F}
-    %m = stablehlo.minimum %a, %c : {F}
-    %s = stablehlo.add %m, %b : {F}
-    stablehlo.return %s : {F}
-  }}"""
-    lowered = hl.lower(main(f"%x: {V}", body, f"%r : {F}"), target=FINITE)
+    body = """%z = constant 0.0 : f32
+      %r = reduce(%x, %z) <dimensions = array<i64: 0>> {%a, %b:
+        %m = minimum %a, 0x7F800000; %s = add %m, %b; return %s
+      } -> f32"""
+    lowered = hl.lower(module("%x: 4xf32", body), target=FINITE)
     assert "bitcast_convert" not in lowered.text
     assert [(one.op, one.count) for one in lowered.refused] == [("stablehlo.constant", 1)]
 
@@ -103,58 +101,56 @@ def test_a_body_is_left_as_it_is():
 BELOW, ABOVE = "0xFF800000", "0x7F800000"
 
 
+def reduced(op, start, returned="%r"):
+    """A module that reduces from a start, and may return that, too."""
+    across = f"applies stablehlo.{op} across dimensions = [0]"
+    return module("%x: 4xf32", f"%z = constant {start} : f32; %r = reduce(%x init: %z) {across}", returned)
+
+
 @pytest.mark.parametrize(
     ("op", "start", "is_known"),
     [("maximum", BELOW, True), ("minimum", ABOVE, True), ("maximum", ABOVE, False), ("add", BELOW, False)],
 )
-def test_what_is_left_in_a_refused_form_is_counted(op, start, is_known, tmp_path):
-    """Where a reduction begins otherwise than a consumer knows it by, `convert` says so and exits with 3."""
-    text = reduced(op, start)
-    refused = [one.op for one in hl.lower(text, target=FINITE).refused]
+def test_what_is_left_in_a_refused_form_is_counted(op, start, is_known):
+    """Where a reduction begins otherwise than a consumer knows it by, that is refused."""
+    refused = [one.op for one in hl.lower(reduced(op, start), target=FINITE).refused]
     assert refused == ([] if is_known else ["stablehlo.constant"])
-    source, target = tmp_path / "in.mlir", tmp_path / "finite.toml"
-    source.write_text(text)
-    target.write_text('description = "finite"\nrefused_forms = ["constant Inf"]\n')
-    given = ["convert", str(source), "-o", str(tmp_path / "out.mlir"), "--target", str(target), "--no-verify"]
-    assert cli.main(given) == (EXIT_OK if is_known else EXIT_NOT_LOWERED)
+
+
+def test_convert_tells_of_a_refused_form(tmp_path):
+    """It exits with 3, and with 0 where none is left."""
+    source, npu = tmp_path / "in.mlir", tmp_path / "finite.toml"
+    npu.write_text('refused_forms = ["constant Inf"]\n')
+    for op, code in (("add", EXIT_NOT_LOWERED), ("maximum", EXIT_OK)):
+        source.write_text(reduced(op, BELOW))
+        given = ["convert", str(source), "-o", str(tmp_path / "out.mlir"), "--target", str(npu), "--no-verify"]
+        assert cli.main(given) == code
 
 
 def test_a_reduction_begins_with_the_constant_itself():
     """A consumer knows a maximum by it; another use of the same constant is written by bits."""
-    text = reduced("maximum", BELOW, "%z")
+    text = reduced("maximum", BELOW, "%r, %z")
     lowered = hl.lower(text, target=FINITE)
-    assert lowered.text.count(BELOW) == 1
-    assert lowered.text.count("bitcast_convert") == 1
+    assert lowered.text.count(BELOW) == lowered.text.count("bitcast_convert") == 1
     assert hl.verify(text, lowered).ok
 
 
 def test_bits_that_are_not_turned_do_not_verify(monkeypatch):
     """Without it negative numbers stand in opposite order."""
-    bits = {"f32": "i32"}
-    monkeypatch.setattr(refused_forms, "ordered", lambda build, value: build.bitcast(value, bits[value.element_type]))
+    monkeypatch.setattr(refused_forms, "ordered", lambda build, value: build.bitcast(value, "i32"))
     source = compared("LT", "f32", 16)
     assert not hl.verify(source, hl.lower(source, target=FINITE)).ok
 
 
-BRANCHES = main(
-    f"%i: tensor<i32>, %x: {V}",
-    f"""%o = stablehlo.constant dense<2.0> : {V}
-  %r = "stablehlo.case"(%i) ({{
-    %c = stablehlo.constant dense<2.0> : {V}
-    %d = stablehlo.constant dense<3.0> : {V}
-    %s = stablehlo.add %x, %x : {V}
-    %t = stablehlo.multiply %s, %c : {V}
-    %u = stablehlo.subtract %t, %o : {V}
-    %v = stablehlo.divide %u, %d : {V}
-    stablehlo.return %v : {V}
-  }}, {{ stablehlo.return %x : {V} }}) : (tensor<i32>) -> {V}""",
-    f"%r : {V}",
-)
-
-
 def test_a_branch_reads_each_value_once():
     """What it reads twice it copies first, equal constants as one; what it reads once stays, and all is verified."""
-    lowered = hl.lower(BRANCHES, target=hl.Target("once", refused_forms=["case reading a value twice"]))
+    body = """%o = constant 2.0 : 4xf32
+      %r = case(%i) {
+        %c = constant 2.0 : 4xf32; %d = constant 3.0 : 4xf32; %s = add %x, %x; %t = multiply %s, %c
+        %u = subtract %t, %o; %v = divide %u, %d; return %v
+      } { return %x }"""
+    text = module("%i: i32, %x: 4xf32", body)
+    lowered = hl.lower(text, target=hl.Target("once", refused_forms=["case reading a value twice"]))
     branches = next(node for node in lowered.graph.main.body.nodes if node.name == "stablehlo.case").blocks
     names = [node.name.removeprefix("stablehlo.") for node in branches[0].nodes]
     assert names[:4] == ["constant", "convert", "convert", "constant"]
@@ -162,6 +158,102 @@ def test_a_branch_reads_each_value_once():
         inside = {value for node in block.nodes if node.name != "stablehlo.constant" for value in node.results}
         taken = [value for node in block.nodes for value in node.operands if value not in inside]
         assert len(taken) == len(set(taken))
-    assert_same(BRANCHES, lowered, np.int32(0), np.float32([1, -2, 0, 9]))
-    assert hl.verify(BRANCHES, lowered).ok
-    assert "convert" not in hl.lower(BRANCHES, target=FINITE).text
+    assert_same(text, lowered, np.int32(0), np.float32([1, -2, 0, 9]))
+    assert hl.verify(text, lowered).ok
+    assert "convert" not in hl.lower(text, target=FINITE).text
+
+
+EDGES = 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 1e-10, 1e30, 2.0**24 - 1, 2.0**25, np.inf, 0.99951172
+"""The last one less 2 is 1 once it is rounded to f16."""
+SUBNORMAL, SMALLEST = 1e-42, 2.0**-126
+
+
+def of_two(body, element="f32", size=8):
+    """A module of ops of %x and %y."""
+    return module(f"%x: {of([size], element)}, %y: {of([size], element)}", body)
+
+
+def assert_same_numbers(source, lowered, x, y, compared=slice(None)):
+    """All bits are the same, but those of NaN."""
+    [expected], [found] = (results(one, x, y, rounding="exact") for one in (source, lowered))
+    wide = np.asarray(expected, np.float64)
+    np.testing.assert_array_equal(np.asarray(found, np.float64)[compared], wide[compared])
+    signs = (np.signbit(one)[compared][~np.isnan(wide[compared])] for one in (found, expected))
+    np.testing.assert_array_equal(*signs)
+
+
+@pytest.mark.parametrize("op", ["sine", "tan"])
+@pytest.mark.parametrize("element", DTYPES)
+def test_an_odd_function_is_that_of_the_magnitude(element, op):
+    """Every number of 16 bits, and edges of wider ones; of subnormals XLA's tangent is zero, its sine is not."""
+    x = every(element, [*EDGES, *([SUBNORMAL] if op == "sine" else [])])
+    source = of_two(f"%r = {op} %x", element, x.size)
+    lowered = hl.lower(source, target=POSITIVE)
+    assert (lowered.refused, "(odd_function_to_magnitude)" in lowered.notes[0]) == ((), True)
+    with np.errstate(invalid="ignore"):  # of NaN that signal
+        size = np.abs(x.astype(np.float64))
+    assert_same_numbers(source, lowered, x, x, (size == 0) | ~(size < (SMALLEST if op == "tan" else 0.0)))
+
+
+@pytest.mark.parametrize("element", DTYPES)
+def test_a_power_is_that_of_the_magnitude(element):
+    """Each edge to the power of each: zeros, infinities, NaN, whole and odd numbers up to where all are even."""
+    with np.errstate(over="ignore"):
+        edges = np.asarray([*EDGES, *np.negative(EDGES), np.nan]).astype(DTYPES[element])
+    x, y = (np.ascontiguousarray(a.reshape(-1)) for a in np.meshgrid(edges, edges))
+    source = of_two("%r = power %x, %y", element, x.size)
+    lowered = hl.lower(source, target=POSITIVE)
+    assert lowered.refused == ()
+    assert_same_numbers(source, lowered, x, y)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_lowered", "is_short"),
+    [
+        # the square is that of the magnitude; of 0, of odd and of broken exponents there is more to say
+        *((of_two(f"%r = power %x, {value}"), True, True) for value in ("2.0", "-4.0")),
+        *((of_two(f"%r = power %x, {value}"), True, False) for value in ("0.0", "3.0", "0.5")),
+        # base and exponent may come from any op; (-0)^y has a sign where y is odd
+        (of_two("%a = add %x, %y; %r = power %a, %a"), True, False),
+        (of_two("%r = power -0.0, %x"), True, False),
+        # a base that is a constant of no sign, a magnitude, and what is no float are taken as they are
+        (of_two("%r = power 10000.0, %x"), False, True),
+        (of_two("%r = power %x, %y", "i32"), False, True),
+        (of_two("%r = sine %x", "complex<f32>"), False, True),
+        (of_two("%a = abs %x; %r = sine %a"), False, True),
+    ],
+)
+def test_what_may_be_below_zero_is_lowered_and_nothing_else(text, is_lowered, is_short):
+    """As a power of the magnitude, in as few ops as may be; and all is verified."""
+    lowered = hl.lower(text, target=POSITIVE)
+    assert lowered.refused == ()
+    assert any("(power_to_magnitude)" in note for note in lowered.notes) is is_lowered
+    assert ("floor" not in lowered.text) is is_short
+    assert hl.verify(text, lowered).ok if is_lowered else lowered.notes == ()
+
+
+def test_open_shapes_and_bodies_are_lowered_too():
+    """The sine of an open shape, and in a reduction, is lowered; a power of open shape stays and is told."""
+    lowered = hl.lower(of_two("%r = sine %x", size="?"), target=POSITIVE)
+    assert (lowered.refused, "stablehlo.abs" in lowered.text) == ((), True)
+    [left] = hl.lower(of_two("%r = power %x, %y", size="?"), target=POSITIVE).refused
+    assert left.op == "stablehlo.power"
+    folded = "{%a, %b: %m = sine %a; %s = add %m, %b; return %s}"
+    text = of_two(f"%z = constant 0.0 : f32; %r = reduce(%x, %z) <dimensions = array<i64: 0>> {folded} -> f32", size=4)
+    lowered = hl.lower(text, target=POSITIVE)
+    assert lowered.refused == ()
+    x = np.asarray([-1.0, 2.0, -0.0, -1e-3], np.float32)
+    assert_same_numbers(text, lowered, x, x, ...)
+
+
+@pytest.mark.parametrize(("name", "instead"), [("neg", "abs"), ("floor", "ceil"), ("div", "multiply")])
+def test_wrong_powers_do_not_verify(monkeypatch, name, instead):
+    """Without the sign, or what is whole, it is another function; without a division (-0)^3 has no sign."""
+    source = of_two("%r = power %x, %y", size=64)
+    monkeypatch.setitem(traced.ELEMENTWISE, name, instead)
+    lowered = hl.lower(source, target=POSITIVE)
+    if name == "div":
+        [found] = results(lowered, *(np.full(64, n, np.float32) for n in (-0.0, 3.0)), rounding="exact")
+        assert not np.signbit(found[0])
+    else:
+        assert not hl.verify(source, lowered).ok

@@ -1,8 +1,10 @@
 """A lowering that is replayed for a twin is the one that would have been built, and so is what is told of it."""
 
-from itertools import pairwise
+import re
+from itertools import count, pairwise
 
 import pytest
+from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.base.registry import CompositeLoweringRegistry
@@ -13,83 +15,50 @@ from hlo_lower.lowering.engine.kind import Stage
 from hlo_lower.lowering.kinds import kinds_of
 
 REGIONS = {
-    "assign": "stablehlo.return %new : tensor<f32>",
-    "add": "%s = stablehlo.add %old, %new : tensor<f32> stablehlo.return %s : tensor<f32>",
-    "max": "%s = stablehlo.maximum %old, %new : tensor<f32> stablehlo.return %s : tensor<f32>",
-    "captured": "%s = stablehlo.multiply %new, %k : tensor<f32> stablehlo.return %s : tensor<f32>",
-    "two steps": "%t = stablehlo.abs %new : tensor<f32> %s = stablehlo.add %old, %t : tensor<f32> "
-    "stablehlo.return %s : tensor<f32>",
+    "assign": "assign",
+    "add": "add",
+    "max": "maximum",
+    "two steps": "%old, %new: %t = abs %new; %s = add %old, %t; return %s",
 }
-ROWS = "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
-TYPES = "(tensor<8x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<8x4xf32>"
-
-HEAD = "%o: tensor<8x4xf32>, %i: tensor<3x1xi32>, %u: tensor<3x4xf32>, %k: tensor<f32>"
+HEAD = "%o: 8x4xf32, %i: 3x1xi32, %u: 3x4xf32, %k: f32"
 
 
-def put(result, operand, updates, region, at=""):
+def put(result, operand, region):
     """One scatter of three rows at an index chain of its own."""
-    body = REGIONS[region]
-    return f"""
-    %c{result} = stablehlo.constant dense<1> : tensor<3x1xi32>
-    %i{result} = stablehlo.add %i, %c{result} : tensor<3x1xi32>
-    %{result} = "stablehlo.scatter"(%{operand}, %i{result}, %{updates}) <{{
-        scatter_dimension_numbers = #stablehlo.scatter<{ROWS}>}}> ({{
-      ^bb0(%old: tensor<f32>, %new: tensor<f32>): {body}
-    }}) : {TYPES} {at}"""
+    numbers = "window=[1], inserted=[0], to=[0], ivd=1"
+    body = REGIONS.get(region, region)
+    return f"%i{result} = add %i, 1\n%{result} = scatter(%{operand}, %i{result}, %u) <{numbers}> {{{body}}}\n"
 
 
-def in_a_row(region, count=4):
+def in_a_row(region, times=4, head=HEAD):
     """Scatters of which each writes into the result of the one before."""
-    names = ["o", *(f"r{n}" for n in range(count))]
-    body = "".join(put(new, old, "u", region) for old, new in pairwise(names))
-    return f"func.func public @main({HEAD}) -> tensor<8x4xf32> {{{body}\n return %{names[-1]} : tensor<8x4xf32> }}"
+    names = ["o", *(f"r{n}" for n in range(times))]
+    return module(head, "".join(put(new, old, region) for old, new in pairwise(names)), f"%{names[-1]}")
 
 
 def unused(region):
     """Scatters whose results nobody uses, so that one may be erased with what uses it."""
-    body = "".join(put(f"r{n}", "o", "u", region) for n in range(3))
-    return f"func.func public @main({HEAD}) -> tensor<8x4xf32> {{{body}\n return %r1 : tensor<8x4xf32> }}"
+    return module(HEAD, "".join(put(f"r{n}", "o", region) for n in range(3)), "%r1")
 
 
 def all_over(region):
     """Scatters in two functions, in the body of a loop, and in both branches of an if."""
-    branches = ", ".join(
-        f"{{ {put(name, 'o', 'u', region)}\n stablehlo.return %{name} : tensor<8x4xf32> }}" for name in ("p", "q")
-    )
-    return f"""
-  func.func public @main({HEAD}, %n: tensor<i32>, %b: tensor<i1>) -> tensor<8x4xf32> {{
-    {put("r0", "o", "u", region)}
-    %one = stablehlo.constant dense<1> : tensor<i32>
-    %l:2 = stablehlo.while(%j = %n, %a = %r0) : tensor<i32>, tensor<8x4xf32>
-      cond {{
-        %t = stablehlo.compare LT, %j, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        stablehlo.return %t : tensor<i1>
-      }} do {{
-        {put("r1", "a", "u", region)}
-        {put("r2", "r1", "u", region)}
-        %j2 = stablehlo.add %j, %one : tensor<i32>
-        stablehlo.return %j2, %r2 : tensor<i32>, tensor<8x4xf32>
-      }}
-    %e = "stablehlo.if"(%b) ({branches}) : (tensor<i1>) -> tensor<8x4xf32>
-    %f = func.call @inner(%e, %i, %u, %k) :
-        (tensor<8x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>, tensor<f32>) -> tensor<8x4xf32>
-    %z = stablehlo.add %f, %l#1 : tensor<8x4xf32>
-    return %z : tensor<8x4xf32>
-  }}
-  func.func private @inner({HEAD}) -> tensor<8x4xf32> {{
-    {put("r3", "o", "u", region)}
-    {put("r4", "r3", "u", region)}
-    return %r4 : tensor<8x4xf32>
-  }}"""
+    inner = function("private @inner", HEAD, put("r3", "o", region) + put("r4", "r3", region), "%r4")
+    branches = " ".join(f"{{{put(name, 'o', region)} return %{name}}}" for name in ("p", "q"))
+    body = f"""{put("r0", "o", region)}
+    %l:2 = while(%j = %n, %a = %r0) cond {{ %t = compare LT, %j, 1; return %t }} do {{
+      {put("r1", "a", region)} {put("r2", "r1", region)} %j2 = add %j, 1; return %j2, %r2
+    }}
+    %e = if(%b) {branches}
+    %f = call @inner(%e, %i, %u, %k) -> 8x4xf32; %z = add %f, %l#1"""
+    return module(f"{HEAD}, %n: i32, %b: i1", body, "%z", inner)
 
 
 def located(region):
     """Scatters with locations of their own, whose regions have others."""
-    body = in_a_row(region).replace(f": {TYPES} ", f': {TYPES} loc("model.py":7:1)')
-    places = iter(range(100, 200))
-    parts = body.split("stablehlo.add %old, %new : tensor<f32>")
-    pieces = [f'stablehlo.add %old, %new : tensor<f32> loc("region.py":{next(places)}:3)' for _ in parts[1:]]
-    return parts[0] + "".join(a + b for a, b in zip(pieces, parts[1:], strict=True))
+    number = count(100)
+    text = re.sub(r"(-> \(?tensor<8x4xf32>\)?)\n", r'\1 loc("model.py":7:1)\n', in_a_row(region))
+    return re.sub(r"(\^bb0.*\n.*: tensor<f32>)\n", lambda m: f'{m[1]} loc("region.py":{next(number)}:3)\n', text)
 
 
 SHAPES = {"in a row": in_a_row, "unused": unused, "all over": all_over, "located": located}
@@ -98,8 +67,7 @@ SHAPES = {"in a row": in_a_row, "unused": unused, "all over": all_over, "located
 @pytest.fixture
 def replayed(monkeypatch):
     """How often a lowering was replayed."""
-    counted = []
-    built_for = Recipe.built_for
+    counted, built_for = [], Recipe.built_for
 
     def counting(self, node):
         given = built_for(self, node)
@@ -113,26 +81,22 @@ def replayed(monkeypatch):
 def told(lowered):
     """All that is said of a module that was lowered, evidence included."""
     facts = [[(fact.name, fact.value, fact.evidence) for fact in record.facts] for record in lowered.records]
-    located = mlir.print_module(lowered.graph.module, locations=True)
-    return lowered.text, located, lowered.records, facts
+    return lowered.text, mlir.print_module(lowered.graph.module, locations=True), lowered.records, facts
+
+
+CASES = [(shape, region, {"oob": oob}) for shape in SHAPES for region in REGIONS for oob in ("xla", "spec")]
 
 
 @pytest.mark.few(8)
-@pytest.mark.parametrize("oob", ["xla", "spec"])
-@pytest.mark.parametrize("region", [region for region in REGIONS if region != "captured"])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_replayed_as_built(shape, region, oob, replayed, monkeypatch):
-    """Text, every location, records and evidence are those of a module in which nothing is replayed."""
-    agrees_with_what_is_built(f"module {{ {SHAPES[shape](region)} }}", replayed, monkeypatch, oob=oob)
-
-
-@pytest.mark.parametrize("region", ["assign", "add"])
-def test_what_stands_in_a_replayed_loop_is_where_its_scatter_is(region, replayed, monkeypatch):
-    """An op in the region of what is replayed has the location that it has where nothing is replayed."""
-    agrees_with_what_is_built(f"module {{ {in_a_row(region)} }}", replayed, monkeypatch, prefer=["while"])
-
-
-def agrees_with_what_is_built(source, replayed, monkeypatch, **options):
+@pytest.mark.parametrize(
+    ("shape", "region", "options"),
+    [*(("in a row", region, {"prefer": ["while"]}) for region in ("assign", "add")), *CASES],
+    ids=str,
+)
+def test_replayed_as_built(shape, region, options, replayed, monkeypatch):
+    """Text, every location, records and evidence are those of a module in which nothing is replayed; an op in the
+    region of what is replayed, or in its loop, has the location that it has there."""
+    source = SHAPES[shape](region)
     first = told(hl.lower(source, name="m.mlir", **options))
     assert any(replayed)
     del replayed[:]
@@ -144,31 +108,27 @@ def agrees_with_what_is_built(source, replayed, monkeypatch, **options):
 @pytest.mark.parametrize("shape", ["in a row", "unused"])
 def test_what_a_region_captures_is_not_replayed(shape, replayed):
     """A value that is no operand of the first scatter stands for none of the twin, so that one is built."""
-    lowered = hl.lower(f"module {{ {SHAPES[shape]('captured')} }}")
+    lowered = hl.lower(SHAPES[shape]("%old, %new: %s = multiply %new, %k; return %s"))
     assert lowered.scatters_left == 0
     assert not any(replayed)
 
 
 def test_operands_that_are_one_value_are_no_twins_of_others(replayed):
     """Where updates and operand of the first one are the same value, only a scatter of which that holds is replayed."""
-    types = TYPES.replace("8x4", "3x4")
-    text = in_a_row("add", 3).replace("8x4", "3x4").replace("(%o, %ir0, %u)", "(%u, %ir0, %u)")
-    assert types in text
-    whole = hl.lower(f"module {{ {text} }}")
-    assert whole.scatters_left == 0
+    text = in_a_row("add", 3, HEAD.replace("8x4", "3x4"))
+    assert hl.lower(text.replace("(%o, %ir0, %u)", "(%u, %ir0, %u)")).scatters_left == 0
     assert replayed == [True, False]  # backwards: the last one is built, the second one replayed, the first one built
 
 
 def test_a_rule_of_somebody_else_is_not_replayed(replayed):
     """What a rule outside of the package looks at is not known, so each of its lowerings is built."""
-    domains = {kind.name: kind.domains for kind in kinds_of(Stage.SCATTERS)}
-    registry, calls = CompositeLoweringRegistry(domains), []
+    registry, calls = CompositeLoweringRegistry({kind.name: kind.domains for kind in kinds_of(Stage.SCATTERS)}), []
 
     def scatter_to_twice_its_operand(op):
         calls.append(op)
         return [op.build.elementwise("add", *op.scatter.operands, *op.scatter.operands)]
 
     registry.add("stablehlo.scatter", scatter_to_twice_its_operand, constraints={})
-    assert hl.lower(f"module {{ {in_a_row('add')} }}", registry=registry).text.count("stablehlo.add") == 4
+    assert hl.lower(in_a_row("add"), registry=registry).text.count("stablehlo.add") == 4
     assert len(calls) == 4
     assert not replayed
