@@ -216,7 +216,6 @@ def test_random_scans(seeds, monkeypatch):
 
 
 def next_row(build, stack, number, value, right=rematerialization._row_of):
-    """A row is computed from what goes into the trip behind it."""
     return right(build, stack, build.elementwise("add", number, build.constant(1, (), number.element_type)), value)
 
 
