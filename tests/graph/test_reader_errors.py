@@ -59,12 +59,7 @@ ERRORS = {  # a source, and what is found in the place, in what is wrong, and in
     "no function": ("module {}\n", "", NO_ENTRY, "^functions: none"),
     "no public function": (GOOD.replace("public", "private"), "^m.mlir$", NO_ENTRY, "^functions: @main"),
     "a scatter outside of functions": (SCATTER + GOOD, "^m.mlir:4$", "^a stablehlo.scatter stands in no function$", ""),
-    "a name of bytes": (
-        GOOD.replace("@main", r'@"\FF"'),
-        "^m.mlir$",
-        "name of a function is not UTF-8$",
-        "",
-    ),
+    "a name of bytes": (GOOD.replace("@main", r'@"\FF"'), "^m.mlir$", "name of a function is not UTF-8$", ""),
 }
 
 

@@ -23,9 +23,9 @@ ALL = (*HITS, *NEAR_MISSES, *DECODERS, *VARIANTS)
 
 def test_what_programs_ask_for():
     """Thirty patterns of attention, four or more ways of each op but the rare accumulations, 60 near misses or more;
-    the twenty exports hold attentions, norms, activations and rotations by hundreds. Names are unique. What is expected or refused has
-    the attributes that are asked of it, with values that they may have. A hit expects, a near miss refuses and is named
-    after what it is a near miss of."""
+    the twenty exports hold attentions, norms, activations and rotations by hundreds. Names are unique. What is expected
+    or refused has the attributes that are asked of it, with values that they may have. A hit expects, a near miss
+    refuses and is named after what it is a near miss of."""
     assert sum(case.source == "inductor patterns" for case in HITS) == 30
     assert (len(NEAR_MISSES) >= 60, len(DECODERS), len(VARIANTS)) == (True, 20, 20)
     kinds = {"attention", "rms_norm", "layer_norm", "swiglu", "gelu", "relu", "rope"}

@@ -56,11 +56,7 @@ RUN = np.arange(4, dtype=np.int32)
 PUT = {  # the positions of a start, for JAX and in Python's integers, and the extent of windows
     "one window, dropped as a whole": (lambda i: i.reshape(1), lambda i: [i], 3),
     "as many at one place, of a start that is computed": (lambda i: jnp.broadcast_to(i, (16,)), lambda i: [i] * 16, 1),
-    "some elements": (
-        lambda i: i + jnp.array([0, 40, -5], jnp.int32),
-        lambda i: wrapping([i, i + 40, i - 5]),
-        1,
-    ),
+    "some elements": (lambda i: i + jnp.array([0, 40, -5], jnp.int32), lambda i: wrapping([i, i + 40, i - 5]), 1),
     "a run of rows, each index normalized by itself": (
         lambda i: jnp.where(i + RUN < 0, i + RUN + W, i + RUN),
         lambda i: [wrapping([k + W])[0] if k < 0 else k for k in wrapping(np.arange(4) + i)],
