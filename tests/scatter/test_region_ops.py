@@ -71,6 +71,7 @@ LIFTED = {
 """Elementwise regions, which become ops on windows."""
 MAPPED = {
     "an if": (IF, larger),
+    "an if with a note": (NOTE.format("w", "c") + IF.replace("negate %c", "negate %w"), larger),
     "an if with a captured constant": (
         IF.replace("negate %c", "add %c, %four"),
         lambda c, u: u if c < u else c + np.float32(4),

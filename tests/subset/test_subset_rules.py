@@ -16,7 +16,7 @@ from hlo_lower.ops.axes.op_axes import ELEMENTWISE, default_subset_rules, is_cou
 BY_NAME = {case.name: case for case in CASES}
 
 
-@pytest.mark.few(16)
+@pytest.mark.few(24)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_pieces_are_the_op(case):
     """Along each axis, in tiles that divide and that do not, in a while and unrolled, the result is the same."""
