@@ -73,7 +73,8 @@ def test_every_form_of_a_module_lowers_to_the_same(traced, exported, tmp_path):
 
 
 def test_without_locations_a_place_is_the_modules_own_line(traced, tmp_path):
-    """A module without locations gives the line of the op in its own text, under the file's name."""
+    """A module without locations gives the line of the op in its own text, under the file's name. Where no function is
+    called main, it is the first public one."""
     text, path = traced.as_text(), tmp_path / "decode.mlir"
     path.write_text(text)
     graph = read(path)
@@ -81,6 +82,16 @@ def test_without_locations_a_place_is_the_modules_own_line(traced, tmp_path):
     location = graph.location(graph.scatters[0])
     assert (f"decode.mlir:{line}", "", False) == (str(location), location.scope, graph.has_locations)
     assert (str(path), line) == (location.file, location.line)
+    assert read(text.replace("@main", "@serve")).main.name == "serve"
+
+
+def test_a_dynamic_shape_is_not_static():
+    """A size that is open is None, and there is no static shape."""
+    graph = read("func.func public @main(%x: tensor<?x4xui8>) -> tensor<?x4xui8> { return %x : tensor<?x4xui8> }")
+    argument = graph.main.body.argument(0)
+    assert (argument.shape, argument.element_type, argument.is_static) == ((None, 4), "ui8", False)
+    with pytest.raises(ValueError, match="dynamic shape"):
+        _ = argument.static_shape
 
 
 def test_what_is_written_reads_back_and_leaves_the_graph_as_it_is(traced):
