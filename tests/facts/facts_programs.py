@@ -7,11 +7,11 @@ from math import prod
 
 import numpy as np
 from facts_expressions import Expressions
-from facts_lines import Lines, Shape, Term
+from facts_lines import Shape, Term
 from untyped_mlir import SHORT_NUMBERS, function, of
 
 from hlo_lower.testing.fuzz.draw import Draw, Seeded
-from hlo_lower.testing.fuzz.drawn_types import TYPES
+from hlo_lower.testing.fuzz.drawn_types import INDEX_TYPES, TYPES
 from hlo_lower.testing.fuzz.index_columns import Array
 from hlo_lower.verify.judges.definitions import ScatterNumbers
 
@@ -23,19 +23,10 @@ REGIONS = ("assign", "assign", "add", "maximum")
 
 @dataclass(frozen=True)
 class Program:
-    """A scatter and what computes its indices.
-
-    Attributes:
-      seed: what it was drawn from.
-      lines: that compute the indices and the updates.
-      operand_shape: shape of the operand.
-      indices, updates: the index tensor, the updates.
-      numbers: the dimension numbers.
-      region: the update computation.
-    """
+    """A scatter and what computes its indices."""
 
     seed: int
-    lines: Lines
+    lines: Expressions
     operand_shape: Shape
     updates: Term
     indices: Term
@@ -44,7 +35,6 @@ class Program:
 
     @property
     def header(self) -> str:
-        """Its arguments as a function declares them."""
         return ", ".join(f"{a.name}: {a.type}" for a in self.lines.arguments)
 
     def computing(self) -> str:
@@ -57,10 +47,11 @@ class Program:
         """A public function that scatters."""
         values = ((short, getattr(self.numbers, name)) for short, name in SHORT_NUMBERS.items())
         told = ", ".join(f"{short}={v if short == 'ivd' else list(v)}" for short, v in values if v != ())
-        operands = f"%operand, {self.indices.name}, {self.updates.name}"
-        lines = [*self.lines.text, f"%r = scatter({operands}) <{told}> {{{self.region}}}"]
+        put = f"%r = scatter(%operand, {self.indices}, {self.updates}) <{told}> {{{self.region}}}"
         arguments = f"%operand: {of(self.operand_shape, 'i32')}, {self.header}"
-        return function(f"public @p{self.seed}", arguments, "\n".join(lines)) + "".join(self.lines.functions)
+        return function(f"public @p{self.seed}", arguments, "\n".join([*self.lines.text, put])) + "".join(
+            self.lines.functions
+        )
 
     def inputs(self, number: int) -> list[Array]:
         """A set of hostile arguments."""
@@ -93,8 +84,8 @@ class _Sketch:
         self.indexed: list[int] = []
         self.plan, self.own, self.own_dim = "", 0, 0
         self._draw_dims()
-        self.expressions = Expressions(draw, positions, f"p{seed}")
-        self.lines = Lines("v")
+        types = tuple(draw.choice(INDEX_TYPES) for _ in range(3))
+        self.lines = Expressions("v", draw=draw, sizes=positions, types=types, symbol=f"p{seed}")
 
     def _dim(self, size: int, window: int, *, inserted: bool = False) -> int:
         self.operand.append(size)
@@ -153,37 +144,37 @@ class _Sketch:
         """A column of the plan, and along which scatter dim it goes."""
         lines, size = self.lines, self.positions[self.own]
         if dim == self.own_dim and self.plan != "across":
-            return self.expressions.congruent(lines, size, final), self.own
+            return lines.congruent(size, final), self.own
         if dim == self.own_dim:
             base = lines.broadcast(lines.clamp(0, lines.argument((), final), 3), (size,), ())
-            return lines.binary("add", base, lines.iota((size,), 0, final)), self.own
+            return lines.like("add", base, lines.iota((size,), 0, final)), self.own
         if self.plan == "beside":
-            return self.expressions.expression(lines, (size,)), self.own
+            return lines.expression((size,)), self.own
         n = self.draw.choice([n for n in range(len(self.positions)) if n != self.own])
         inside = lines.clamp(0, lines.argument((self.positions[n],), final), self.operand[dim] - 1)
         return lines.sort([inside], 0)[0], n
 
     def _column(self, dim: int, final: str) -> Term:
         """Starts in an operand dim, at all positions."""
-        self.expressions.sizes = (self.operand[dim],) * 4 + self.positions
+        self.lines.sizes = (self.operand[dim],) * 4 + self.positions
         draw, lines, positions = self.draw, self.lines, self.positions
         n = draw.integer(0, len(positions) - 1)
         kind = draw.choice(("line", "line", "line", *["idiom"] * 4, "plane", "scalar", "coordinate"))
         if self.plan:
             found, n = self._planned(dim, final)
         elif kind == "plane":
-            found = self.expressions.expression(lines, positions)
+            found = lines.expression(positions)
         elif kind == "scalar":
-            found = self.expressions.expression(lines, ())
+            found = lines.expression(())
         else:
             if kind == "idiom":
-                found = self.expressions.idiom(lines, positions[n], self.operand[dim], final)
+                found = lines.idiom(positions[n], self.operand[dim], final)
             elif kind == "line":
-                found = self.expressions.expression(lines, (positions[n],))
+                found = lines.expression((positions[n],))
             else:
-                found = lines.iota((positions[n],), 0, self.expressions.element())
+                found = lines.iota((positions[n],), 0, lines.an_element())
                 if draw.chance(50):
-                    found = self.expressions.step(lines, found)
+                    found = lines.step(found)
         found = lines.convert(found, final) if found.element != final else found
         if found.shape == positions:
             return found
@@ -206,7 +197,7 @@ class _Sketch:
         shape = (*self.positions[:ivd], 1, *self.positions[ivd:])
         if not columns:
             empty = (*self.positions[:ivd], 0, *self.positions[ivd:])
-            return lines.add(f"constant [] : {of(empty, final)}", empty, final), ivd
+            return lines.constant([], empty, final), ivd
         dims = [d + (d >= ivd) for d in range(rank)]
         columns = [lines.broadcast(c, shape, dims) for c in columns]
         return (lines.concatenate(columns, ivd) if len(columns) > 1 else columns[0]), ivd
@@ -227,12 +218,9 @@ class _Sketch:
             updates = self.lines.broadcast(updates, shape, varying)
         implicit = len(indices.shape) == rank
         numbers = ScatterNumbers(
-            update_window_dims=tuple(places),
-            inserted_window_dims=tuple(sorted(self.inserted)),
-            input_batching_dims=tuple(batching),
-            scatter_indices_batching_dims=tuple(n + (not implicit and n >= ivd) for _, n in self.batching),
-            scatter_dims_to_operand_dims=tuple(self.indexed),
-            index_vector_dim=ivd,
+            *(tuple(places), tuple(sorted(self.inserted)), tuple(batching)),
+            tuple(n + (not implicit and n >= ivd) for _, n in self.batching),
+            *(tuple(self.indexed), ivd),
         )
         region = draw.choice(REGIONS)
         return Program(self.seed, self.lines, tuple(self.operand), updates, indices, numbers, region)

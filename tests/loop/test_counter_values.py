@@ -31,7 +31,6 @@ K = np.arange(5)
 
 KNOWN = {
     "%v = arith.muli %i, %n : i32": K * 7,
-    "%v = arith.minsi %low, %n : i32": K - 3,
     "%v = arith.select %less, %low, %n : i32": K - 3,
     "%p = arith.cmpi slt, %low, %m : i32 %v = arith.select %p, %n, %low : i32": K - 3,
     "%p = arith.cmpi ult, %i, %n : i32 %v = arith.select %p, %i, %n : i32": K,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
@@ -38,9 +39,7 @@ def squared_and_summed(build, loop, x, zeros, zero):
 @pytest.fixture(scope="module")
 def results():
     """What each of the loops gives for 0 to 6, and how often a `while` was built."""
-    graph = hl.read(
-        f"func.func public @main(%x: tensor<{COUNT}xi32>) -> tensor<{COUNT}xi32> {{ return %x : tensor<{COUNT}xi32> }}"
-    )
+    graph = hl.read(module(f"%x: {COUNT}xi32", "return %x"))
     terminator = graph.main.body.terminator
     with mlir.active(graph.context):
         build, x = Builder.before(terminator), graph.main.body.argument(0)
@@ -54,25 +53,19 @@ def results():
     return text.count("stablehlo.while"), list(zip(values[::2], values[1::2], strict=True))
 
 
-def test_every_tile_is_written(results):
-    """The tiles of a loop cover the axis, whatever is left over."""
+def test_every_tile_is_written_and_counted(results):
+    """The tiles of a loop cover the axis, whatever is left over; accumulators are right where the last tile is smaller,
+    and a clamped one counts steps twice, unless it divides. A `while` is built where there are two tiles of the full
+    size, and it is not unrolled."""
     squares = np.arange(COUNT, dtype=np.int32) ** 2
-    assert all(np.array_equal(squares, written) for written, _ in results[1])
-
-
-def test_a_smaller_last_tile_counts_each_step_once(results):
-    """Accumulators are right where the last tile is smaller; a clamped one counts steps twice, unless it divides."""
-    for loop, (_, total) in zip(LOOPS, results[1], strict=True):
+    for loop, (written, total) in zip(LOOPS, results[1], strict=True):
+        assert np.array_equal(squares, written)
         twice = loop.tail == "clamped" and COUNT % loop.size
         assert bool(twice) is (int(total) != sum(range(COUNT))) or loop.size == COUNT
-
-
-def test_a_loop_of_one_tile_is_none(results):
-    """A `while` is built where there are two tiles of the full size, and it is not unrolled."""
     assert sum(loop.trips > 1 and not loop.is_unrolled for loop in LOOPS) == results[0]
 
 
 def test_tails():
     """7 steps by 3: two tiles and one step, or three tiles of which the last is moved back."""
-    assert (TiledLoop(7, 3).trips, TiledLoop(7, 3).rest) == (2, 1)
-    assert (TiledLoop(7, 3, "clamped").trips, TiledLoop(7, 3, "clamped").rest) == (3, 0)
+    smaller, clamped = TiledLoop(7, 3), TiledLoop(7, 3, "clamped")
+    assert (smaller.trips, smaller.rest, clamped.trips, clamped.rest) == (2, 1, 3, 0)

@@ -106,6 +106,14 @@ def test_vmap_of_attention():
     assert composites(jax.vmap(attention, in_axes=(0, None, None)), X, X[0], X[0]) == []
 
 
+def test_what_is_named():
+    """Of a method the instance is no operand; the axis that one_hot adds counts."""
+    gate = type("Gate", (), {"silu": hl.named("silu")(lambda self, x: jax.nn.silu(x))})()
+    assert [found[:2] for found in composites(gate.silu, X)] == [("hl.silu", 1)]
+    hot = hl.named("one_hot", depth=3, axis=-1)(lambda labels: jax.nn.one_hot(labels, 3))
+    assert "axis = 1 : i64" in attributes_of(hot, np.arange(4))
+
+
 def test_a_derivative_goes_through_the_function():
     """Its gradient is that of the function without a name, alone and mapped."""
     named, unnamed = (lambda x, fn=fn: fn(x, W).sum() for fn in (rms_norm, plain))
@@ -116,19 +124,7 @@ def test_a_derivative_goes_through_the_function():
         assert np.allclose(expected, gradient(X))
 
 
-def test_what_is_named():
-    """Of a method the instance is no operand; the axis that one_hot adds counts."""
-
-    class Gate:
-        @hl.named("silu")
-        def silu(self, x):
-            return jax.nn.silu(x)
-
-    assert [found[:2] for found in composites(Gate().silu, X)] == [("hl.silu", 1)]
-    hot = hl.named("one_hot", depth=3, axis=-1)(lambda labels: jax.nn.one_hot(labels, 3))
-    assert "axis = 1 : i64" in attributes_of(hot, np.arange(4))
-
-
+SILU = hl.named("silu")
 OUTSIDE = ": the function takes an array that is none of its arguments: float32[8]"
 INSIDE = "pass it as an argument, or make it inside of the function (jnp.arange, jnp.tril)"
 WRONG = [  # what is behind hl.named in the first line, and another line
@@ -143,24 +139,16 @@ WRONG = [  # what is behind hl.named in the first line, and another line
     (lambda: hl.named("softmax", axis=1.5), ": axis is 1.5, not a whole number", "next:    write axis=-1"),
     (lambda: hl.named("rms_norm", axes=-1, epsilon="s"), ": epsilon is 's', not a number", "write epsilon=1e-6"),
     (lambda: hl.named("softmax", axis=-1, accumulate=32), ": accumulate is 32, not a text", "write accumulate='f32'"),
-    (lambda: hl.named("silu")(3), ": 3 is not a function", 'next:    decorate a function: hl.named("silu")(fn)'),
+    (lambda: SILU(3), ": 3 is not a function", 'next:    decorate a function: hl.named("silu")(fn)'),
     (lambda: rms_norm(X, W, W), "('rms_norm'): 3 operands", "facts:   rms_norm takes x, [weight]"),
     (
         lambda: hl.named("softmax", axis=5)(jax.nn.softmax)(X),
         "('softmax'): axis=5, but there are 3 axes",
-        "next:    write axis=-1 for the last",
+        "axis=-1 for",
     ),
-    (lambda: hl.named("silu")(lambda x: x * jnp.asarray(W))(X), f"('silu'){OUTSIDE}", INSIDE),
-    (
-        lambda: jax.jit(lambda x, w: hl.named("silu")(lambda x: x * w)(x))(X, W),
-        f"('silu'){OUTSIDE}",
-        "facts:   the operands of silu are x",
-    ),
-    (
-        lambda: hl.named("silu")(lambda *, x: x)(x=X),
-        "('silu'): x given as a keyword",
-        "facts:   operands of a composite have an order, and attributes are given to hl.named",
-    ),
+    (lambda: SILU(lambda x: x * jnp.asarray(W))(X), f"('silu'){OUTSIDE}", INSIDE),
+    (lambda: jax.jit(lambda x, w: SILU(lambda x: x * w)(x))(X, W), f"('silu'){OUTSIDE}", "the operands of silu are x"),
+    (lambda: SILU(lambda *, x: x)(x=X), "('silu'): x given as a keyword", "operands of a composite have an order, and"),
 ]
 
 

@@ -123,19 +123,15 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("what", PROGRAMS)
 def test_written_out_again_it_is_the_same(what):
-    """Raised and written out, a module has the ops that it had; in between it is valid, and holds composites."""
+    """Raised and written out, a module has the ops that it had; in between it is valid, and holds composites. A softmax
+    within an attention is a composite of its decomposition."""
     before = text_of(*PROGRAMS[what])
-    raised = hl.raise_named(before).text
-    assert composites(raised)
-    assert structure(hl.read(before)) == structure(hl.inline_named(raised))
-
-
-def test_the_largest_wins_and_holds_the_smaller():
-    """A softmax within an attention is a composite of its decomposition."""
-    raised = hl.raise_named(text_of(attended, X))
-    [found] = raised.named
-    assert (found.name, found.inner) == ("attention", ("softmax",))
-    assert sorted(composites(raised.text)) == ["attention", "softmax"]
+    raised = hl.raise_named(before)
+    assert composites(raised.text)
+    assert structure(hl.read(before)) == structure(hl.inline_named(raised.text))
+    if what == "attention":
+        assert [(found.name, found.inner) for found in raised.named] == [("attention", ("softmax",))]
+        assert sorted(composites(raised.text)) == ["attention", "softmax"]
 
 
 def test_only_those_that_are_asked_for():
@@ -190,8 +186,6 @@ def test_what_is_raised_is_verified(what):
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (lambda x: x.transpose(2, 0, 1), ["b", "c", "a"]),
-        (lambda x: x.reshape(12, 4), ["a0", "a1", "b"]),
         (lambda x: x.reshape(2, 3, 2, 4), ["a", "bc", "d"]),
         (lambda x: x.transpose(0, 2, 1).reshape(8, 6), ["a0", "b", "a1"]),
         (lambda x: jnp.broadcast_to(x[:, None], (2, 5, 6, 4)), ["a", "c", "d"]),

@@ -21,24 +21,20 @@ from recall.scores import Recall, recall_of
 ALL = (*HITS, *NEAR_MISSES, *DECODERS, *VARIANTS)
 
 
-def test_there_are_as_many_programs_as_are_told():
+def test_what_programs_ask_for():
     """Thirty patterns of attention, four or more ways of each op but the rare accumulations, 60 near misses or more;
-    the twenty exports hold attentions, norms, activations and rotations by hundreds. Names are unique."""
+    the twenty exports hold attentions, norms, activations and rotations by hundreds. Names are unique. What is expected
+    or refused has the attributes that are asked of it, with values that they may have. A hit expects, a near miss
+    refuses and is named after what it is a near miss of."""
     assert sum(case.source == "inductor patterns" for case in HITS) == 30
+    assert (len(NEAR_MISSES) >= 60, len(DECODERS), len(VARIANTS)) == (True, 20, 20)
+    kinds = {"attention", "rms_norm", "layer_norm", "swiglu", "gelu", "relu", "rope"}
+    assert sum(wanted.times for case in DECODERS for wanted in case.expected if wanted.op in kinds) > 200
     ways = Counter(wanted.op for case in HITS for wanted in case.expected)
     rare = {"cumprod", "cummax", "cummin", "cumlogsumexp"}
     assert set() == {op for op in BY_NAME.keys() - rare if ways[op] < 4}
     assert rare <= ways.keys()
-    assert len(NEAR_MISSES) >= 60
-    assert (len(DECODERS), len(VARIANTS)) == (20, 20)
-    kinds = {"attention", "rms_norm", "layer_norm", "swiglu", "gelu", "relu", "rope"}
-    assert sum(wanted.times for case in DECODERS for wanted in case.expected if wanted.op in kinds) > 200
     assert len(ALL) == len({case.name for case in ALL})
-
-
-def test_what_is_asked_is_in_the_vocabulary():
-    """Each op that is expected or refused has the attributes that are asked of it, with values that they may have. A
-    hit expects, a near miss refuses and is named after what it is a near miss of."""
     for case in ALL:
         for wanted in (*case.expected, *case.refused):
             known = {attribute.name: attribute for attribute in BY_NAME[wanted.op].attributes}
@@ -46,8 +42,7 @@ def test_what_is_asked_is_in_the_vocabulary():
             for name, value in wanted.attributes.items():
                 assert not known[name].choices or value in known[name].choices, case.name
         assert (bool(case.expected), bool(case.refused)) == ((False, True) if case in NEAR_MISSES else (True, False))
-    odd = [case.name for case in NEAR_MISSES if not any(f"/{wanted.op}_" in case.name for wanted in case.refused)]
-    assert odd == []
+    assert [c.name for c in NEAR_MISSES if not any(f"/{wanted.op}_" in c.name for wanted in c.refused)] == []
 
 
 @pytest.mark.parametrize("module", counted_modules(), ids=lambda module: module.path)
@@ -60,18 +55,15 @@ def test_counted_norms_are_the_reciprocal_roots(module):
     assert norms == file.read_text().count("stablehlo.rsqrt")
 
 
-def test_attributes_are_compared_as_the_module_has_them():
-    """An epsilon is what its constant rounds to; a bool is not a number; what is not asked may be anything."""
+def test_what_is_found_is_counted():
+    """An epsilon is what its constant rounds to; a bool is not a number; what is not asked may be anything. Each miss
+    is told with what was found in its place; what is found in a near miss by name and attributes, as are attributes
+    that are wrong; and more than was counted in a module."""
     norm = Finding("rms_norm", {"epsilon": 9.99999997e-07, "axes": (2,)})
     assert fits(norm, finds("rms_norm", epsilon=1e-6))
-    assert not fits(norm, finds("rms_norm", epsilon=1e-5))
-    assert not fits(norm, finds("layer_norm"))
-    assert not fits(Finding("attention", {"scale": 0.25}), finds("attention", causal=True))
-
-
-def test_what_is_found_is_counted():
-    """Each miss is told with what was found in its place; what is found in a near miss by name and attributes, as are
-    attributes that are wrong; and more than was counted in a module."""
+    others = (norm, finds("rms_norm", epsilon=1e-5)), (norm, finds("layer_norm"))
+    others += ((Finding("attention", {"scale": 0.25}), finds("attention", causal=True)),)
+    assert [fits(*pair) for pair in others] == [False] * 3
     nothing = recall_of(HITS[:1], NEAR_MISSES[:1], lambda _: [])
     everything = [Finding("attention", {"scale": 2.0}), Finding("softmax", {"axis": 1})]
     wrong = recall_of(HITS[:1], NEAR_MISSES[:1], lambda _: everything)

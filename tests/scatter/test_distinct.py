@@ -18,10 +18,10 @@ from hlo_lower.facts.values.site import Site
 I32, N, B = jnp.int32, 8, 4
 
 
-def found(function, *arguments, number=-1):
-    """What is known of a scatter of a function, the last one by default: "P" permutation, "U" unique, "S" sorted."""
+def found(function, *arguments):
+    """What is known of the last scatter of a function: "P" permutation, "U" unique, "S" sorted."""
     graph = hl.read(jax.jit(function).lower(*arguments).as_text())
-    return told(graph, graph.scatters[number])
+    return told(graph, graph.scatters[-1])
 
 
 def told(graph, node):
@@ -43,34 +43,24 @@ def inverse(perm):
 
 
 PROGRAMS = [
-    # permutations of an axis
     ("argsort", lambda k, i, m, s: jnp.argsort(k), "PU"),
-    ("argsort of integers", lambda k, i, m, s: jnp.argsort(i), "PU"),
     ("descending argsort", lambda k, i, m, s: jnp.argsort(k, descending=True), "PU"),
-    ("lexsort", lambda k, i, m, s: jnp.lexsort((k, i)), "PU"),
-    ("halved argsort", lambda k, i, m, s: jnp.argsort(k) // 2, ""),
     ("reversed argsort", lambda k, i, m, s: jnp.argsort(k)[::-1], "PU"),
     ("rolled argsort", lambda k, i, m, s: jnp.roll(jnp.argsort(k), 3), "PU"),
     ("mirrored argsort", lambda k, i, m, s: N - 1 - jnp.argsort(k), "PU"),
     ("shifted argsort", lambda k, i, m, s: jnp.argsort(k) + 1, "U"),
     ("part of an argsort", lambda k, i, m, s: jnp.argsort(k)[:3], "U"),
-    ("an argsort twice", lambda k, i, m, s: jnp.concatenate([jnp.argsort(k)[:4], jnp.argsort(k)[3:7]]), ""),
-    ("argsort in another shape", lambda k, i, m, s: jnp.argsort(k).reshape(2, 4), "PU"),
     ("argsort as int8", lambda k, i, m, s: jnp.argsort(k).astype(jnp.int8), "PU"),
     ("behind a barrier", lambda k, i, m, s: jax.lax.optimization_barrier(jnp.argsort(k)), "PU"),
     ("inverse by argsort", lambda k, i, m, s: jnp.argsort(jnp.argsort(k)), "PU"),
     ("inverse by scatter", lambda k, i, m, s: inverse(jnp.argsort(k)), "PU"),
     ("inverse of no permutation", lambda k, i, m, s: inverse(jnp.argsort(k) // 2), ""),
     ("permutation of a permutation", lambda k, i, m, s: jnp.argsort(k)[jnp.argsort(i)], "PU"),
-    ("permutation of data", lambda k, i, m, s: jnp.argsort(k)[i], ""),
     ("permutation clamped", lambda k, i, m, s: jnp.argsort(k).at[2 * jnp.argsort(i)].get(mode="clip"), ""),
     ("part of a permutation", lambda k, i, m, s: jnp.argsort(k).at[jnp.argsort(i)[:3]].get(mode="clip"), "U"),
-    ("permuted data", lambda k, i, m, s: i[jnp.argsort(k)], ""),
     ("top_k", lambda k, i, m, s: jax.lax.top_k(k, 3)[1], "U"),
     ("top_k of all", lambda k, i, m, s: jax.lax.top_k(k, N)[1], "PU"),
-    ("values of top_k", lambda k, i, m, s: jax.lax.top_k(i, 3)[0], ""),
     ("random permutation", lambda k, i, m, s: jax.random.permutation(jax.random.key(s), N), "PU"),
-    # strides
     ("strided from a base", lambda k, i, m, s: s + 2 * jnp.arange(3), "U"),
     ("strides that come round", lambda k, i, m, s: s + 4 * jnp.arange(3), ""),
     ("digits", lambda k, i, m, s: s + 4 * jnp.arange(2)[:, None] + 2 * jnp.arange(2)[None], "U"),
@@ -78,13 +68,10 @@ PROGRAMS = [
     ("ring buffer", lambda k, i, m, s: (jnp.clip(s, 0, 99) + jnp.arange(5)) % N, "U"),
     ("whole ring buffer", lambda k, i, m, s: (jnp.clip(s, 0, 99) + jnp.arange(N)) % N, "PU"),
     ("ring buffer that laps", lambda k, i, m, s: (jnp.clip(s, 0, 99) + jnp.arange(9)) % N, ""),
-    ("ring of three by steps", lambda k, i, m, s: (jnp.clip(s, 0, 99) + 3 * jnp.arange(4)) % N, ""),
-    # constants
     ("constants", lambda k, i, m, s: np.array([3, 1, 7]), "U"),
     ("equal constants", lambda k, i, m, s: np.array([3, 1, 3]), ""),
     ("ascending constants", lambda k, i, m, s: np.array([1, 3, 3, 6]), "S"),
     ("quotients", lambda k, i, m, s: jnp.arange(N) // 2, "S"),
-    # sums and orders
     ("sums of sizes", lambda k, i, m, s: jnp.cumsum(jnp.clip(i, 1, 3)), "US"),
     ("sums of sizes that may be 0", lambda k, i, m, s: jnp.cumsum(jnp.clip(i, 0, 3)), "S"),
     ("sums of sizes from 0", lambda k, i, m, s: jnp.cumsum(jnp.append(0, jnp.clip(i, 1, 3)[1:])), "US"),
@@ -93,17 +80,13 @@ PROGRAMS = [
     ("sums of a mask", lambda k, i, m, s: jnp.cumsum(m), "S"),
     ("sums of a mask from -1", lambda k, i, m, s: jnp.cumsum(m) - 1, ""),  # -1 is the last row
     ("sorted", lambda k, i, m, s: jnp.sort(jnp.clip(i, 0, 9)), "S"),
-    ("sorted, then normalised", lambda k, i, m, s: jnp.sort(i), ""),
     ("sorted down", lambda k, i, m, s: jnp.sort(jnp.clip(i, 0, 9), descending=True), ""),
     ("cut after sorting", lambda k, i, m, s: jnp.clip(jnp.sort(i), 0, 7), "S"),
-    # drops
     ("dropped out of bounds", lambda k, i, m, s: jnp.where(m, jnp.argsort(k), N), "U"),
     ("dropped below, then normalised", lambda k, i, m, s: jnp.where(m, jnp.argsort(k), -N - 1), ""),  # not followed
-    ("dropped inside", lambda k, i, m, s: jnp.where(m, jnp.argsort(k), 0), ""),
     ("dropped at -1", lambda k, i, m, s: jnp.where(m, jnp.argsort(k), -1), ""),
     ("cut to the end", lambda k, i, m, s: jnp.minimum(2 * jnp.argsort(k), N), "U"),
     ("cut to the last row", lambda k, i, m, s: jnp.minimum(2 * jnp.argsort(k), N - 1), ""),
-    ("data", lambda k, i, m, s: i, ""),
 ]  # fmt: skip
 
 
@@ -123,13 +106,15 @@ def test_where_positions_write(indices, expected):
     def counts(*given):
         return jnp.zeros((N, 2), I32).at[indices(*given)].add(1, mode="drop")
 
-    given = arguments(0)
-    assert found(counts, *given) == expected
-    run = jax.jit(counts)
-    for seed in range(6):
-        written = np.asarray(run(*arguments(seed)))
-        assert "U" not in expected or written.max() <= 1
-        assert "P" not in expected or bool((written == 1).all())
+    assert found(counts, *arguments(0)) == expected
+    written = [np.asarray(run(*arguments(seed))) for run in [jax.jit(counts)] for seed in range(6)]
+    assert "U" not in expected or max(map(np.max, written)) <= 1
+    assert "P" not in expected or min(map(np.min, written)) == 1
+
+
+def inverses(perms):
+    """The inverse of each batch's permutation."""
+    return jnp.zeros((B, N), I32).at[jnp.arange(B)[:, None], perms].set(jnp.arange(N))
 
 
 BATCHED = [
@@ -146,13 +131,17 @@ BATCHED = [
     ("two columns, one a permutation", lambda x, k: x.at[jnp.argsort(k[:, 0]), k[:, 1].astype(I32)].set(1.0), "U"),
     ("two permutations apart", lambda x, k: x.at[jnp.argsort(k[:, 0])[:, None], jnp.argsort(k[0])].set(2 * x), "U"),
     ("one of two moves along both", lambda x, k: x.at[jnp.argsort(k[:, 0])[:, None], jnp.argsort(k, 1)].set(1.0), "U"),
+    ("an inverse by scatter", lambda x, k: x.at[jnp.arange(B)[:, None], inverses(jnp.argsort(k, 1))].set(2 * x), "PU"),
+    ("repeated", lambda x, k: x.at[jnp.broadcast_to(jnp.argsort(k[:, 0])[:, None], (B, 3))].set(1.0), ""),
+    ("claimed", lambda x, k: x.at[k[0].astype(I32)].set(1.0, unique_indices=True, indices_are_sorted=True), ""),
     ("neither along one", lambda x, k: x.at[jnp.argsort(k, 0)[:, :4], jnp.argsort(k, 0)[:, :4]].set(1.0), ""),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "expected"), [b[1:] for b in BATCHED], ids=[b[0] for b in BATCHED])
 def test_batches_and_several_columns(function, expected):
-    """Positions of one batch coordinate are compared, and one column may settle what others leave open."""
+    """Positions of one batch coordinate are compared, and one column may settle what others leave open; flags that
+    claim unique and sorted indices prove nothing, and what is spread along a dim repeats."""
     x = np.zeros((B, N), np.float32)
     assert found(function, x, x) == expected
 
@@ -185,19 +174,6 @@ def test_windows_need_room(starts, extent, expected):
     assert found(function, np.zeros(20, np.int32), np.zeros(4, np.int32)) == expected
 
 
-def test_an_inverse_by_scatter_is_looked_into_for_batches():
-    """The inverse of each batch's permutation, built by a scatter of iotas, is a permutation of each batch."""
-
-    def function(x, k):
-        rows = jnp.arange(B)[:, None]
-        perm = jnp.argsort(k, axis=1)
-        back = jnp.zeros((B, N), I32).at[rows, perm].set(jnp.arange(N))
-        return x.at[rows, back].set(2 * x)
-
-    x = np.zeros((B, N), np.float32)
-    assert (found(function, x, x, number=0), found(function, x, x)) == ("PU", "PU")
-
-
 @pytest.mark.parametrize(("second", "expected"), [("%t", "PU"), ("%i", "PU"), ("%s", "")])
 def test_a_private_function_is_looked_at_from_all_its_calls(second, expected):
     """Indices that a private function gets are a permutation only if they are at every call."""
@@ -208,18 +184,3 @@ def test_a_private_function_is_looked_at_from_all_its_calls(second, expected):
     )
     graph = hl.read(text + function("private @put", "%x: 4xi32, %i: 4xi32", put))
     assert told(graph, graph.scatters[0]) == expected
-
-
-def test_what_proves_nothing():
-    """Flags that claim unique and sorted indices prove nothing; where nothing moves along a dim, its positions write
-    the same place."""
-
-    def claimed(x, i):
-        return x.at[i].set(1.0, unique_indices=True, indices_are_sorted=True)
-
-    def repeated(x, k):
-        return x.at[jnp.broadcast_to(jnp.argsort(k)[:, None], (N, 3))].set(1.0)
-
-    x = np.zeros(N, np.float32)
-    assert found(claimed, x, np.zeros(3, np.int32)) == ""
-    assert found(repeated, x, x) == ""

@@ -61,15 +61,15 @@ def exported(fn, pool=(20, 2), table=(PAGES,), rows=(PAGES, BLOCK, 2)):
     return hl.export(fn, *(jax.ShapeDtypeStruct(shape, kind) for shape, kind in kinds))
 
 
-def differs(fn, rows=20, **options):
+def differs(fn, rows=20, pages=(PAGES,), **options):
     """Whether the lowered module gives another result for some tables."""
-    source = exported(fn, (rows, 2))
+    source = exported(fn, (rows, 2), pages, (*pages, BLOCK, 2))
     lowered = hl.lower(source, **options)
     versions = [Executable(t, "exact") for t in (hl.lower(source, skip=["*"]).text, lowered.text)]
     rng = np.random.default_rng(0)
-    for _ in range(40):
-        pool, new = (rng.standard_normal(s).astype(np.float32) for s in ((rows, 2), (PAGES, BLOCK, 2)))
-        table = rng.choice(SPECIAL, PAGES).astype(np.int32)
+    for _ in range(20):
+        pool, new = (rng.standard_normal(s).astype(np.float32) for s in ((rows, 2), (*pages, BLOCK, 2)))
+        table = rng.choice(SPECIAL, pages).astype(np.int32)
         expected, found = (version.run([pool, table, new]) for version in versions)
         if first_difference(expected, found) is not None:
             return True
@@ -92,7 +92,7 @@ def test_what_is_no_whole_page_drops_row_by_row(fn, rows):
     assert record.subset == "Filter" or record.why["drops"] == "elements"
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("rule", ["unrolled", "while", "last_writer"])
 @pytest.mark.parametrize("fn", [by_slots, by_at, added, beside, columns_first])
@@ -116,7 +116,7 @@ def test_a_table_in_two_dims_is_unfolded_to_pages():
     """[batch, pages, block] flattened to one dim: every page is a window."""
     source = exported(by_slots, (40, 2), (2, 3), (2, 3, BLOCK, 2))
     assert hl.classify(source)[0].writes == Written((6,), ("i:i+4", ":"))
-    assert hl.verify(source, hl.lower(source)).ok
+    assert not differs(by_slots, 40, (2, 3))
 
 
 def test_a_batch_of_caches_keeps_its_sequences_apart():

@@ -14,7 +14,7 @@ LATE = "%d0 = convert %s -> 64xi32; %d = add %d0, 100\n"
 CALL = "call @put(%x, %u, {}) -> 64xf32"
 
 
-def put(arguments, lines, dims, count, index="i32"):
+def put(arguments, lines, dims=(64,), count=64, index="i32"):
     """A module that writes so many elements at columns %i and %j."""
     columns = ["%i", "%j"][: len(dims)]
     return placed(lines, columns, range(len(dims)), (count,), dims, index=index, arguments=arguments)
@@ -28,23 +28,20 @@ def through(wide, narrow):
 
 
 CASES = {
-    "select": put("%b: i8, %c: i1", f"{NARROW}{EARLY}{LATE}%i = select %c, %a, %d", (64,), 64),
+    "select": put("%b: i8, %c: i1", f"{NARROW}{EARLY}{LATE}%i = select %c, %a, %d"),
     "case": put(
         "%b: i8, %k: i1",
         f"{NARROW}%c = convert %k -> i32; %i = case(%c) {{ {EARLY}return %a }} {{ {LATE}return %d }}\n",
-        (64,),
-        64,
     ),
     "calls": module(
         "%x: 64xf32, %u: 64xf32, %b: i8, %c: i1",
         f"{NARROW}{EARLY}{LATE}%o = {CALL.format('%a')}; %e = {CALL.format('%d')}; return %e",
     )
-    + put("%i: 64xi32", "", (64,), 64).replace("public @main", "private @put"),
+    + put("%i: 64xi32", "").replace("public @main", "private @put"),
     "coordinate": put(
         "%j: 64xi32",
         "%io = iota dim = 0 : 64xi8; %s = add %io, 100; %w = convert %s -> 64xi32; %i = add %w, -100",
         (64, 8),
-        64,
     ),
     "i8 and back": through("i32", "i8"),
     "ui16 and back": through("i32", "ui16"),
@@ -55,7 +52,6 @@ CASES = {
         %lt = compare LT, %s, 0; %up = add %s, 1000; %n = select %lt, %up, %s
         %t = convert %n -> 64xi8; %i = convert %t -> 64xi32""",
         (1000,),
-        64,
     ),
 }
 ENDS = (0, 5, 127, 100, -100, 27, -128, 300, -1, 255, 1 << 15, (1 << 31) + 3, (1 << 32) + 2, 128, 1 << 40, -(1 << 32))

@@ -28,9 +28,14 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_folder_is_searched_to_the_bottom_in_order(here):
-    """Files come sorted, before the sorted subfolders, whatever the order on the disk."""
+    """Files come sorted, before the sorted subfolders, whatever the order on the disk. Groups are folders: below the
+    only one that was given they are relative to it; among several paths as reports name them."""
     touch(here / "t/b/x.mlir", here / "t/z.mlir", here / "t/a/c/y.mlir", here / "t/a/y.mlir", here / "t/B.mlir")
     assert names("t") == ["t/B.mlir", "t/z.mlir", "t/a/y.mlir", "t/a/c/y.mlir", "t/b/x.mlir"]
+    assert [module.group for module in select(["t"])] == [".", ".", "a", "a/c", "b"]
+    groups = ["t", "t", "t/a", "t/a/c", "t/b", "o", "."]
+    assert [module.group for module in select(["t", "o/z.mlir", "w.mlir"])] == groups
+    assert [module.group for module in select(["."])] == groups[:5]
 
 
 def test_suffixes_decide(here):
@@ -41,28 +46,16 @@ def test_suffixes_decide(here):
     assert names("t") == [f"t/{name}" for name in good]
 
 
-@pytest.mark.parametrize("suffix", [".bc", ".bin"])
-def test_what_other_formats_are_called_too_is_looked_into(here, suffix):
-    """LLVM bitcode and weights are left out; MLIR bytecode is taken."""
-    touch(here / "t/x.mlir")
-    (here / f"t/module{suffix}").write_bytes(b"ML\xefR\x06")
-    (here / f"t/other{suffix}").write_bytes(b"BC\xc0\xde")
-    touch(here / f"t/empty{suffix}")
-    assert names("t") == [f"t/module{suffix}", "t/x.mlir"]
-
-
-def test_a_named_file_is_taken_whatever_it_is_called(here):
-    """The user knows better; that it is not there is found when it is read."""
+def test_what_is_looked_into(here):
+    """Under suffixes that other formats have too, LLVM bitcode and weights are left out and MLIR bytecode is taken. A
+    named file is taken whatever it is called; that it is not there is found when it is read."""
+    for suffix in (".bc", ".bin"):
+        touch(here / f"t{suffix}/x.mlir", here / f"t{suffix}/empty{suffix}")
+        (here / f"t{suffix}/module{suffix}").write_bytes(b"ML\xefR\x06")
+        (here / f"t{suffix}/other{suffix}").write_bytes(b"BC\xc0\xde")
+        assert names(f"t{suffix}") == [f"t{suffix}/module{suffix}", f"t{suffix}/x.mlir"]
     touch(here / "notes.txt")
     assert names("notes.txt", "missing.mlir", ".hidden") == ["notes.txt", "missing.mlir", ".hidden"]
-
-
-def test_groups_are_folders(here):
-    """Below the only folder that was given they are relative to it; among several paths as reports name them."""
-    touch(here / "t/x.mlir", here / "t/a/b/y.mlir", here / "o/z.mlir")
-    assert [module.group for module in select(["t"])] == [".", "a/b"]
-    assert [module.group for module in select(["t", "o/z.mlir", "w.mlir"])] == ["t", "t/a/b", "o", "."]
-    assert [module.group for module in select(["."])] == ["o", "t", "t/a/b"]
 
 
 def test_a_module_is_taken_once(here):
@@ -72,37 +65,27 @@ def test_a_module_is_taken_once(here):
     assert names("t/x.mlir", "t", "./t/x.mlir") == ["t/x.mlir"]
 
 
-def test_loops_of_links_end(here):
-    """Linked folders are searched, each once, also if they lead back."""
+def test_links_and_pipes(here):
+    """Linked folders are searched, each once, also if they lead back. A link to nowhere is not dropped silently; a
+    pipe, which would block, is no module."""
     touch(here / "t/a/x.mlir", here / "o/y.mlir")
     (here / "t/a/up").symlink_to("..")
     (here / "t/self").symlink_to(".")
     (here / "t/z").symlink_to(here / "o")
-    assert names("t") == ["t/a/x.mlir", "t/z/y.mlir"]
-
-
-def test_a_link_to_nowhere_is_a_module_that_cannot_be_read(here):
-    """It is not dropped silently; a pipe, which would block, is no module."""
-    (here / "t").mkdir()
     (here / "t/gone.mlir").symlink_to("nowhere")
     os.mkfifo(here / "t/pipe.mlir")
-    assert names("t") == ["t/gone.mlir"]
+    assert names("t") == ["t/gone.mlir", "t/a/x.mlir", "t/z/y.mlir"]
 
 
 def test_an_empty_folder_is_an_error(here):
-    """Alone it is raised; among others it is an entry with the reason."""
-    touch(here / "t/notes.txt", here / "x.mlir")
+    """Alone it is raised; among others it is an entry with the reason; a folder that is named twice is not empty."""
+    touch(here / "t/notes.txt", here / "x.mlir", here / "o/x.mlir")
     with pytest.raises(InputError, match=r"t: is a directory without a module in it\n  facts: .*[.]mlirbc"):
         select(["t"])
     module, other = select(["t", "x.mlir"])
     assert "without a module" in str(module.error)
     assert (other.file, other.error) == ("x.mlir", None)
-
-
-def test_a_folder_of_modules_that_are_taken_already_is_not_empty(here):
-    """Naming a folder twice is no error."""
-    touch(here / "t/x.mlir")
-    assert [module.error for module in select(["t", "t/"])] == [None]
+    assert [module.error for module in select(["o", "o/"])] == [None]
 
 
 def test_names_that_are_no_text_are_shown_as_escapes(here):

@@ -23,8 +23,9 @@ def by_name(reports):
 class Here(Executor):
     """An executor that does the work when it is submitted, and breaks for a module of some name."""
 
-    def __init__(self, breaks_at=""):
-        self.breaks_at, self.submitted, self.broken = breaks_at, [], False
+    def __init__(self, breaks_at="\0", error=None):
+        self.breaks_at, self.error = breaks_at, error or BrokenExecutor()
+        self.submitted, self.broken = [], False
 
     def submit(self, fn, /, *args, **kwargs):
         """Do the work."""
@@ -32,9 +33,9 @@ class Here(Executor):
             raise BrokenExecutor
         future = Future()
         self.submitted.append(args[-1].file)
-        if args[-1].file.endswith(self.breaks_at or "\0"):
-            self.broken = True
-            future.set_exception(BrokenExecutor())
+        self.broken = args[-1].file.endswith(self.breaks_at)
+        if self.broken:
+            future.set_exception(self.error)
         else:
             future.set_result(fn(*args, **kwargs))
         return future
@@ -53,7 +54,6 @@ def test_bad_modules_are_reports_with_their_reason(zoo):
 
 
 @pytest.mark.sweep
-@pytest.mark.sweep
 def test_however_the_work_is_spread_the_reports_are_the_same(zoo):
     """In this process, in two of its own, in threads, in a pool: every format has the same bytes."""
     spawn = multiprocessing.get_context("spawn")
@@ -71,31 +71,21 @@ def test_a_module_that_crashes_the_parser_costs_itself(zoo, crash):
     """jaxlib's parser dies of deep nesting; the module is a report with that reason, all others are done."""
     (zoo / "deep.mlir").write_text(crash)
     told = []
-    reports = classify_modules(zoo, jobs=2, progress=lambda *told_now: told.append(told_now))
-    assert by_name(reports)["deep.mlir"].error is not None
-    assert [os.path.basename(report.file) for report in reports if report.error] == ["deep.mlir", "recipe.mlir"]
-    assert told == [("modules", number, 6) for number in range(1, 7)]
+    names = ["deep.mlir", "top.mlir", "poly/recipe.mlir"]
+    reports = classify_modules([zoo / n for n in names], jobs=2, progress=lambda *now: told.append(now))
+    assert [report.error is not None for report in reports] == [True, False, True]
+    assert told == [("modules", number, 3) for number in range(1, 4)]
 
 
-def test_an_executor_that_breaks_does_not_stop_the_rest(zoo):
-    """What it left undone is done in processes of their own; what it had done is kept."""
-    executor = Here(breaks_at="plain.mlir")
+def test_what_an_executor_does_not_do(zoo):
+    """What one that breaks left undone is done in processes of their own, and what it had done is kept; whatever else
+    it raises for a module becomes that module's reason."""
+    executor = Here(breaks_at="poly.mlir")
     reports = classify_modules(zoo, executor=executor)
-    assert executor.submitted == [f"{zoo}/top.mlir", f"{zoo}/add/add.mlir", f"{zoo}/add/plain.mlir"]
+    names = ["top.mlir", "add/add.mlir", "add/plain.mlir", "poly/poly.mlir"]
+    assert executor.submitted == [f"{zoo}/{name}" for name in names]
     assert render(reports, "json") == render(classify_modules(zoo), "json")
-
-
-def test_an_answer_that_does_not_come_through_is_a_report(zoo):
-    """Whatever an executor raises for a module becomes that module's reason."""
-
-    class Lossy(Here):
-        def submit(self, fn, /, *args, **kwargs):
-            """Lose the answer."""
-            future = Future()
-            future.set_exception(ConnectionError("gone"))
-            return future
-
-    (report,) = classify_modules(zoo / "top.mlir", executor=Lossy())
+    (report,) = classify_modules(zoo / "top.mlir", executor=Here("top.mlir", ConnectionError("gone")))
     assert "internal error: ConnectionError: gone" in report.error
 
 
@@ -107,14 +97,10 @@ def test_an_internal_error_is_the_modules_own(zoo, monkeypatch):
     assert "please report it with hlo-lower report --debug" in errors[0]
 
 
-def test_policy_is_passed_on(zoo):
-    """Records speak of the policy that was asked for."""
+def test_policy_and_content_are_passed_on(zoo):
+    """Records speak of the policy that was asked for; standard input comes as bytes, in its place among files."""
     (report,) = classify_modules(zoo / "top.mlir", oob="spec")
     assert (report.oob, report.records[0].oob) == ("spec", "spec")
-
-
-def test_content_is_read_as_it_is(zoo):
-    """Standard input comes as bytes, in its place among files."""
     content = Selected("-", ".", (zoo / "top.mlir").read_bytes())
     reports = classify_modules([content, zoo / "add" / "plain.mlir"])
     assert [(report.file, len(report.records)) for report in reports] == [("-", 1), (f"{zoo}/add/plain.mlir", 0)]
@@ -141,10 +127,9 @@ def test_records_of_a_graph_can_be_pickled(zoo):
     assert any(fact.evidence for fact in arrived[0].facts)
 
 
-@pytest.mark.parametrize(
-    ("modules", "cpus", "jobs"), [(1, 8, 1), (2, 8, 2), (3, 1, 1), (16, 8, 2), (17, 8, 3), (999, 8, 8)]
-)
-def test_jobs_suit_the_modules(monkeypatch, modules, cpus, jobs):
+def test_jobs_suit_the_modules(monkeypatch):
     """One module needs no process; several get two, many as many as there are CPUs."""
-    monkeypatch.setattr("hlo_lower.api.many.modules._cpus", lambda: cpus)
-    assert jobs == default_jobs(modules)
+    cases = (1, 8, 1), (2, 8, 2), (3, 1, 1), (16, 8, 2), (17, 8, 3), (999, 8, 8)
+    for modules, cpus, jobs in cases:
+        monkeypatch.setattr("hlo_lower.api.many.modules._cpus", lambda cpus=cpus: cpus)
+        assert jobs == default_jobs(modules)

@@ -36,10 +36,7 @@ def answers(works, **how):
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_a_process_that_dies_loses_its_own_work_only(jobs):
     """The piece that killed it says how it died; all others are done, also those behind it."""
-    segfault, exited = (
-        Lost("the process that worked on it died: signal SIGSEGV"),
-        Lost("the process that worked on it died: exit code 7"),
-    )
+    segfault, exited = (Lost(f"the process that worked on it died: {how}") for how in ("signal SIGSEGV", "exit code 7"))
     assert answers([1, 13, 2, 14, 3], jobs=jobs) == [2, segfault, 4, exited, 6]
     assert multiprocessing.active_children() == []
 
@@ -61,11 +58,6 @@ def test_processes_end_when_nobody_listens():
     assert multiprocessing.active_children() == []
 
 
-def test_no_work_needs_no_process():
-    """Nothing is started for nothing."""
-    assert answers([], jobs=4) == []
-
-
 def test_processes_that_cannot_start_are_an_error():
     """They are not started for ever; the message names the usual reason."""
     with pytest.raises(InputError, match=r"could not start: exit code 3\n  next: .*__main__"):
@@ -74,7 +66,8 @@ def test_processes_that_cannot_start_are_an_error():
 
 
 def test_interrupts_reach_this_process_only():
-    """Control-C is handled as before once a process has started."""
+    """Control-C is handled as before once a process has started; nothing is started for nothing."""
+    assert answers([], jobs=4) == []
     before = signal.getsignal(signal.SIGINT)
     assert answers([1], jobs=1) == [2]
     assert signal.getsignal(signal.SIGINT) is before

@@ -13,13 +13,10 @@ from hlo_lower.ir.shapes.tokens import pointed
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        *(("8", 8), ("s", 5), ("+s", 5), ("  ( s )  ", 5), ("2*s + 1", 11), ("b - s", 2), ("(b + 1)*s", 40)),
-        *(("floordiv(b, 2)", 3), ("b // 2", 3), ("b // -2", -4), ("(b - 2*s) // 2", -2), ("(b - 2*s) % 4", 1)),
-        *(("mod(b, s)", 2), ("b % s", 2), ("-1*s + b", 2), ("- s + b", 2), ("non_negative(s - b)", 0)),
-        *(("max(b, 2*s, 4)", 10), ("min(b, s)", 5), ("max(s, max(b, 3))", 7)),
-        *(("s^2", 25), ("2*s^2", 50), ("s**2", 25)),
-        # the longest expressions that are taken
-        *(("-" * 599 + "s", -5), ("+".join(["s"] * 300), 1500)),
+        *(("+s", 5), ("  ( s )  ", 5), ("2*s + 1", 11), ("(b + 1)*s", 40), ("- s + b", 2), ("non_negative(s - b)", 0)),
+        *(("floordiv(b, 2)", 3), ("b // -2", -4), ("(b - 2*s) // 2", -2), ("(b - 2*s) % 4", 1), ("mod(b, s)", 2)),
+        *(("max(b, 2*s, 4)", 10), ("min(b, s)", 5), ("max(s, max(b, 3))", 7), ("2*s^2", 50), ("s**2", 25)),
+        *(("-" * 599 + "s", -5), ("+".join(["s"] * 300), 1500)),  # the longest ones that are taken
     ],
 )
 def test_an_expression_has_its_value(text, value):
@@ -28,48 +25,36 @@ def test_an_expression_has_its_value(text, value):
 
 
 REFUSED = [
-    ("", "a name or a number is missing here", ""),
     ("2*", "a name or a number is missing here", "  ^"),
-    ("2* ", "a name or a number is missing here", "  ^"),
     ("* s", "a name or a number is missing before *", "^"),
-    ("s s", "an operator is missing before s", "  ^"),
     ("2s", "an operator is missing before s", " ^"),
-    ("2(s)", "an operator is missing before (", " ^"),
     ("(s + 1", "this parenthesis is not closed", "^"),
-    ("s + 1)", "this parenthesis closes nothing", "     ^"),
     ("max(s, (1, 2))", "this parenthesis is not closed", "       ^"),
+    ("s + 1)", "this parenthesis closes nothing", "     ^"),
     ("t + s", "t has no size", "^"),
     ("s + 4 // (s - 5)", "this divides by zero", "    ^^^^^^^^^^^^"),
     ("mod(s, 0) + 1", "this divides by zero", "^^^^^^^^^"),
     ("s.real", "'.' is no character of a shape", " ^"),
-    ("s $ 2", "'$' is no character of a shape", "  ^"),
-    ("sé", "'é' is no character of a shape", " ^"),
     ("s\x00", "U+0000 is no character of a shape", " ^"),
-    ("__import__('os')", "''' is no character of a shape", "           ^"),
     ("sin(s)", "sin is no function", "^^^"),
-    ("s(2)", "s is no function", "^"),
     ("max + 1", "max is a function and cannot be a name", "^^^"),
     ("s + for", "for is a word of Python and cannot be a name", "    ^^^"),
     ("floordiv(s)", "floordiv takes 2 arguments, not 1", "^^^^^^^^"),
     ("1 + min(s)", "min takes 2 arguments or more, not 1", "    ^^^"),
     ("non_negative(s, s)", "non_negative takes 1 argument, not 2", "^^^^^^^^^^^^"),
-    ("max()", "a name or a number is missing before )", "    ^"),
     ("s ** 900", "an exponent is a number from 0 to 8", "     ^^^"),
-    ("2^s", "an exponent is a number from 0 to 8", "  ^"),
     ("2*s^-1", "an exponent is a number from 0 to 8", "    ^^"),
     ("2 + ((s^8)^8)^8", "this multiplies 64 sizes: 8 are the most", "     ^^^^^^^"),
     ("(s + b + c + d + e + f)^8", "multiplied out this has 1,287 terms: 64 are the most", "^" * 25),
     ("s^4*s^5", "this multiplies 9 sizes: 8 are the most", "^^^^^^^"),
     ("((9^8)^8)^8", "this is a number of more than 128 bits", " ^^^^^^^"),
     ("1 + 9999999999999999999", "9999999999999999999 is no size: the greatest is 2^63 - 1", "    " + "^" * 19),
-    ("True", "True is a word of Python and cannot be a name", "^^^^"),
     ("s / 2", "/ is no operator of whole numbers: // divides and rounds down", "  ^"),
     ("1.5*s", "1.5 is not a whole number", "^^^"),
     ("s + 007", "007 begins with 0: write 7", "    ^^^"),
     ("9" * 20, "a number of 20 digits is no size", "^" * 20),
     ("s >= 1", ">= compares, which only a constraint of its own does", "  ^^"),
     ("_ + 1", "_ keeps what the argument has and stands alone between commas", "^"),
-    ("s, ...", "this parenthesis is not closed", " ^"),
 ]
 
 
@@ -78,49 +63,37 @@ def test_what_is_no_expression_is_refused(text, told, carets):
     """Nothing but whole numbers, symbols and arithmetic is evaluated; the error says what is wrong, and where."""
     with pytest.raises(ExpressionError) as caught:
         evaluate(text, {"s": 5})
-    error = caught.value
-    assert (told.replace("'''", '"\'"'), carets or "^") == (error.what, " " * error.column + "^" * error.width)
+    assert (told, carets) == (caught.value.what, " " * caught.value.column + "^" * caught.value.width)
 
 
-def test_a_long_text_is_shown_around_the_place():
-    """The carets stand under the same characters, however long the text is."""
-    text = "s + " * 100 + "$" + " + s" * 100
-    shown, carets = pointed(text, 400, 1)
-    assert len(shown) == 164
-    assert shown[carets.index("^")] == "$"
+def test_a_long_text():
+    """It is shown around the place; what is too long or too deep is an error with a place, no crash."""
+    shown, carets = pointed("s + " * 100 + "$" + " + s" * 100, 400, 1)
+    assert (len(shown), shown[carets.index("^")]) == (164, "$")
     assert pointed("a\tb\n$", 4, 1) == ("    a b $", "        ^")
-
-
-@pytest.mark.parametrize("text", ["(" * 400 + "s" + ")" * 400, "(" * 250 + "s" + ")" * 250, "+".join(["s"] * 400)])
-def test_what_is_too_long_or_nested_too_deeply_is_refused(text):
-    """It is an error with a place, no crash."""
-    with pytest.raises(ExpressionError, match=r"too long|too deeply"):
-        evaluate(text, {"s": 5})
+    for text in ("(" * 400 + "s" + ")" * 400, "(" * 250 + "s" + ")" * 250, "+".join(["s"] * 400)):
+        with pytest.raises(ExpressionError, match=r"too long|too deeply"):
+            evaluate(text, {"s": 5})
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("mod(s, 16)", "s % 16"),
         ("16*floordiv(s*b - 1, 16)", "16*((s*b - 1) // 16)"),
         ("max(mod(s + 1, b), 4) + s^2", "max((s + 1) % b, 4) + s^2"),
-        ("2*s + 1", "2*s + 1"),
     ],
 )
 def test_jaxs_notation_is_told_in_ours(text, told):
     """Where a person reads it, a remainder is % and a quotient is //, with the same value and names."""
-    assert symbols_of("max(2*s, floordiv(b, 4)) + s") == ("b", "s")
-    assert told == rewritten(text)
+    assert (told, symbols_of(text)) == (rewritten(text), ("b", "s"))
     assert evaluate(text, {"s": 5, "b": 7}) == evaluate(told, {"s": 5, "b": 7})
 
-
-# --- against JAX ------------------------------------------------------------------------------------------------
 
 NAMES = ("s", "b", "batch_size")
 
 
 def _combined(inner):
-    binary = st.tuples(inner, st.sampled_from([" + ", "-", "*", " // ", " % "]), inner).map(lambda t: "".join(t))
+    binary = st.tuples(inner, st.sampled_from([" + ", "-", "*", " // ", " % "]), inner).map("".join)
     called = st.tuples(st.sampled_from(["min", "max"]), st.lists(inner, min_size=2, max_size=4)).map(
         lambda t: f"{t[0]}({', '.join(t[1])})"
     )
@@ -128,12 +101,9 @@ def _combined(inner):
     return st.one_of(binary, called, jaxs, inner.map(lambda t: f"({t})"), inner.map(lambda t: f"(-{t})"))
 
 
-EXPRESSIONS = st.recursive(
-    st.one_of(st.sampled_from(NAMES), st.integers(0, 20).map(str), st.sampled_from(["s^2", "b^3"])),
-    _combined,
-    max_leaves=7,
-)
+LEAVES = st.one_of(st.sampled_from([*NAMES, "s^2", "b^3"]), st.integers(0, 20).map(str))
 SIZES = st.fixed_dictionaries({name: st.integers(1, 40) for name in NAMES})
+OTHERWISE = pytest.raises(ValueError, match=r"do not match|Shape mismatch|inconsistency")
 
 
 def exported(expressions):
@@ -147,8 +117,8 @@ def called(function, sizes, values):
     return jax.eval_shape(function.call, *(jax.ShapeDtypeStruct(shape, "float32") for shape in shapes))
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(EXPRESSIONS, min_size=1, max_size=4), SIZES)
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.recursive(LEAVES, _combined, max_leaves=7), min_size=1, max_size=4), SIZES)
 def test_what_jax_makes_of_an_expression_has_its_value(texts, sizes):
     """An exported function takes an argument whose dim has the value that we give its expression, and no other; and
     what JAX prints of the expression has that value with us."""
@@ -162,7 +132,7 @@ def test_what_jax_makes_of_an_expression_has_its_value(texts, sizes):
     called(function, sizes, values)
     dims = [str(aval.shape[0]) for aval in function.in_avals[1:]]
     assert values == [evaluate(dim, sizes) for dim in dims] == [evaluate(rewritten(dim), sizes) for dim in dims]
-    with pytest.raises(ValueError, match=r"do not match|Shape mismatch|inconsistency"):
+    with OTHERWISE:
         called(function, sizes, [*values[:-1], values[-1] + 1])
 
 
@@ -170,5 +140,5 @@ def test_the_comparison_with_jax_can_fail():
     """Another reading of the same text, `^` as weak as `*`, has another value, which JAX refuses."""
     sizes = dict.fromkeys(NAMES, 3)
     called(exported(["2*s^2"]), sizes, [18])
-    with pytest.raises(ValueError, match=r"do not match|Shape mismatch|inconsistency"):
+    with OTHERWISE:
         called(exported(["2*s^2"]), sizes, [evaluate("(2*s)^2", sizes)])

@@ -15,6 +15,7 @@ from test_spelled import QKV, B, H, S, composites, grouped, in_place, text_of
 from test_spelled import WRITTEN as ATTENDED
 
 import hlo_lower as hl
+from hlo_lower.consumers.coreml_named import HANDLERS
 from hlo_lower.named.spell.added_mask import AddedMask
 from hlo_lower.ops.targets import target_of
 from hlo_lower.ops.targets.named_op import SpelledAttribute
@@ -64,17 +65,15 @@ WRITTEN = {
 }
 
 
-ATTENTIONS = {
-    **{name: ("scaled_dot_product_attention", *ATTENDED[name]) for name in ATTENDED if name != "a soft cap"},
-    "longer values": ("scaled_dot_product_attention", grouped(), (QKV[0], QKV[1], (B, 2, S, 2 * H))),
-    "heads of one key, in a batch": ("scaled_dot_product_attention", in_place, ((2, S, 4, H), *((2, S, 1, H),) * 2)),
-    "a mask for each head": (
-        "scaled_dot_product_attention",
-        grouped(lambda s, m: s + m),
-        (*QKV, (B, 4, S, S)),
-    ),
+WRITTEN |= {
+    name: ("scaled_dot_product_attention", *program)
+    for name, program in {
+        **{name: ATTENDED[name] for name in ATTENDED if name != "a soft cap"},
+        "longer values": (grouped(), (QKV[0], QKV[1], (B, 2, S, 2 * H))),
+        "heads of one key, in a batch": (in_place, ((2, S, 4, H), *((2, S, 1, H),) * 2)),
+        "a mask for each head": (grouped(lambda s, m: s + m), (*QKV, (B, 4, S, S))),
+    }.items()
 }
-WRITTEN |= ATTENTIONS
 
 
 def mask_there(name, spec):
@@ -108,35 +107,27 @@ WRONG = {
     "layer norm, fast": {"operands": ("x", "[bias]", "[weight]")},
     "gelu": {"mode": SpelledAttribute(value="TANH_APPROXIMATION")},
     "groups": {"scale": SpelledAttribute(value=1.0, type="f32")},
-    "a boolean mask": {"scale": SpelledAttribute(of="softcap", type="f32")},
+    "an additive mask": {"scale": SpelledAttribute(of="softcap", type="f32")},
     "a causal mask": {"layout": "bn(qg)h,bnkh,bnkv,bn(gq)k->bn(qg)v"},
+    "a boolean mask": {},
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_entry_is_found(name):
-    """The comparison can fail: another epsilon, scale, order of operands or of positions, another form of gelu."""
+def test_a_wrong_entry_is_found(name, monkeypatch):
+    """The comparison can fail: another epsilon, scale, order of operands or of positions, another form of gelu; and a
+    mask that hides what is to be seen, and is recovered just so, which leaves the module as it was."""
     op, function, shapes = WRITTEN[name]
-    coreml = target_of("coreml")
+    coreml, changed = target_of("coreml"), dict(WRONG[name])
     [right] = [one for one in coreml.named if one.composite == f"coreml.{op}"]
-    changed = dict(WRONG[name])
-    changed = {key: changed.pop(key) for key in ("operands", "layout") if key in changed} | {
-        "attributes": {**right.attributes, **changed}
-    }
-    wrong = replace(right, **changed)
+    keys = {key: changed.pop(key) for key in ("operands", "layout") if key in changed}
+    wrong = replace(right, attributes={**right.attributes, **changed}, **keys)
+    if not WRONG[name]:
+        made, recovered = AddedMask.made, AddedMask.recovered
+        monkeypatch.setattr(AddedMask, "made", lambda m, *given: made(replace(m, hides=not m.hides), *given))
+        monkeypatch.setattr(AddedMask, "recovered", lambda m, *given: recovered(replace(m, hides=not m.hides), *given))
     raised = hl.raise_named(text_of(function, *shapes), target=replace(coreml, named=(wrong,))).text
     found, wanted = found_and_wanted(raised, name)
-    assert not np.allclose(found, wanted, rtol=1e-4, atol=1e-5)
-
-
-def test_a_mask_with_the_other_sign_is_found(monkeypatch):
-    """A mask that hides what is to be seen, and is recovered just so, leaves the module as it was, not the op there."""
-    made, recovered = AddedMask.made, AddedMask.recovered
-    monkeypatch.setattr(AddedMask, "made", lambda m, *given: made(replace(m, hides=not m.hides), *given))
-    monkeypatch.setattr(AddedMask, "recovered", lambda m, *given: recovered(replace(m, hides=not m.hides), *given))
-    _, function, shapes = WRITTEN["a boolean mask"]
-    raised = hl.raise_named(text_of(function, *shapes), target="coreml").text
-    found, wanted = found_and_wanted(raised, "a boolean mask")
     assert not np.allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -149,17 +140,12 @@ def test_nothing_else_is_computed(name):
     assert hl.verify(before, hl.raise_named(before, target="coreml").text, level="regions").ok
 
 
-def test_a_norm_of_other_axes_is_plain_ops():
-    """MIL's norm is of the last axes: one of the first is written out, and a reason is told."""
+def test_what_is_not_written_and_what_is_kept():
+    """MIL's norm is of the last axes: one of the first is written out, and a reason is told. A conversion for Core ML
+    leaves the composites as they are; each has its handler."""
     raised = hl.raise_named(text_of(lambda x: centred(x, 0)[0] / jnp.sqrt(centred(x, 0)[1] + 1e-5), X), target="coreml")
     assert composites(raised.text) == []
     assert any("the last axes" in str(one.why) for one in raised.spelled)
-
-
-def test_what_is_written_is_kept_by_a_conversion():
-    """A conversion for Core ML leaves the composites as they are; each has its handler."""
-    from hlo_lower.consumers.coreml_named import HANDLERS
-
     raised = hl.raise_named(text_of(by_root, X, W, W), target="coreml")
     assert composites(hl.lower(raised.text, target="coreml").text) == ["coreml.layer_norm"]
     coreml = target_of("coreml")

@@ -7,23 +7,14 @@ from untyped_mlir import module
 
 @dataclass(frozen=True)
 class OpCase:
-    """One op.
-
-    Attributes:
-      name: of the case.
-      arguments: the types of its arguments.
-      op: the op, its operands %0, %1, ...
-      axes: how many axes its rule has.
-      before: lines in front of it.
-      count: of its results.
-    """
+    """One op, of arguments %0, %1, ... of these types."""
 
     name: str
     arguments: tuple[str, ...]
     op: str
-    axes: int
-    before: str = ""
-    count: int = 1
+    axes: int  # how many axes its rule has
+    before: str = ""  # lines in front of it
+    count: int = 1  # of its results
 
     def text(self, copies: int) -> str:
         """A module that computes the op several times, and returns all of it."""
@@ -82,6 +73,8 @@ CONV_STRIDED = (
     "convolution(%0, %1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], "
     f"pad = [[3, 1], [0, 1]], rhs_dilate = [2, 1], reverse = [true, false]}} {GROUPS}"
 )
+GROUPED, PAIR = ("4x5x6xi32", "4x3x1xi32", "4x3x6xi32"), ("6xi32", "6xi32", "1xi32", "i32", "i32")
+IMAGES = "2x9x8x3xf32", "3x2x3x4xf32"
 TOP_K = '"chlo.top_k"(%0) <{k = 3 : i64}> : (4x6xi32) -> (4x3xi32, 4x3xi32)'
 
 CASES = (
@@ -117,15 +110,8 @@ CASES = (
     OpCase("gather_batched", ("4x5x6xi32", "4x3x1xi32"), gather(BATCHED, "1, 1, 6", "4x3x6xi32"), 3),
     scatter("scatter_add", ROWS, ALONG, 3),
     scatter("scatter_last", ROWS, ALONG, 3, "assign"),
-    scatter(
-        "scatter_two", ("5x4xi32", "3x2x1xi32", "3x2x4xi32"), "window=[2], inserted=[0], to=[0], ivd=2", 3, "assign"
-    ),
-    scatter(
-        "scatter_batched",
-        ("4x5x6xi32", "4x3x1xi32", "4x3x6xi32"),
-        f"window=[2], inserted=[1], {BATCH}, ivd=2",
-        *(3, "assign"),
-    ),
+    scatter("scatter_two", ("5x4xi32", "3x2x1xi32", "3x2x4xi32"), TWO_DIMS, 3, "assign"),
+    scatter("scatter_batched", GROUPED, f"window=[2], inserted=[1], {BATCH}, ivd=2", 3, "assign"),
     scatter("scatter_points", ("5x4x3xi32", "7x2xi32", "7x3xi32"), "window=[1], inserted=[0, 1], to=[1, 0], ivd=1", 4),
     scatter("scatter_point", ("6xi32", "1xi32", "i32"), POINT, 1),
     scatter("scatter_point_of_bytes", ("6xi32", "1xui8", "i32"), POINT, 1, "multiply"),
@@ -134,19 +120,8 @@ CASES = (
     scatter("scatter_point_2d", (TILE, "2xi32", "i32"), "inserted=[0, 1], to=[1, 0], ivd=0", 2, "minimum"),
     scatter("scatter_part", (TILE, "2xi32", "3xi32"), "window=[0], inserted=[1], to=[0, 1], ivd=0", 1, "assign"),
     scatter("scatter_row_of_each", ("4x5x6xi32", "4x1xi32", "4x6xi32"), f"window=[1], inserted=[1], {BATCH}, ivd=1", 3),
-    OpCase(
-        "scatter_two_operands",
-        ("6xi32", "6xi32", "1xi32", "i32", "i32"),
-        f"scatter(%0, %1, %2, %3, %4) <{POINT}> {BOTH}",
-        axes=1,
-        count=2,
-    ),
+    OpCase("scatter_two_operands", PAIR, f"scatter(%0, %1, %2, %3, %4) <{POINT}> {BOTH}", 1, count=2),
     OpCase("gather_one", (TILE, "2xi32"), gather(GATHER_ONE, "1, 6", "6xi32"), 1),
     OpCase("convolution", ("4x5x3xf32", "3x3x6xf32"), f"{CONV} : (4x5x3xf32, 3x3x6xf32) -> 4x5x6xf32", 3),
-    OpCase(
-        "convolution_strided",
-        ("2x9x8x3xf32", "3x2x3x4xf32"),
-        f"{CONV_STRIDED} : (2x9x8x3xf32, 3x2x3x4xf32) -> 2x5x4x4xf32",
-        4,
-    ),
+    OpCase("convolution_strided", IMAGES, f"{CONV_STRIDED} : ({', '.join(IMAGES)}) -> 2x5x4x4xf32", 4),
 )

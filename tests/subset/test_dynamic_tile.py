@@ -25,41 +25,32 @@ D, W = 6, 3
 OFFSETS = [-(2**31), -D - 1, -W, -2, -1, 0, 1, D - W, D - W + 1, D - 1, D, D + 1, 2**31 - 1]
 
 
-def run(body, results, window=W, guarded=(0,), masked=()):
+def run(body, window=W, guarded=(0,), masked=()):
     """Run what body builds from the operand %o of 6, the tile %t and the scalar start %s, at every offset."""
-    names = ", ".join(f"%r{k}" for k in range(len(results)))
-    lines = f"{names} = custom_call @x() : () -> ({', '.join(results)})\nreturn {names}"
-    graph = read(module(f"%o: {D}xi32, %t: {window}xi32, %s: i32", lines))
+    graph = read(module(f"%o: {D}xi32, %t: {window}xi32, %s: i32", "return %o"))
     operand, tile, start = graph.main.body.arguments
-    stand_in = graph.main.body.terminator.operand(0).node
+    terminator = graph.main.body.terminator
     with mlir.active(graph.context):
-        values = body(Builder.before(stand_in), operand, tile, DynamicTile((D,), (start,), (window,), guarded, masked))
-        for old, new in zip(stand_in.results, values, strict=True):
-            old.raw.replace_all_uses_with(new.raw)
-        stand_in.raw.erase()
-    executable = Executable(to_text(graph), "exact")
-    return {
-        s: executable.run([np.arange(D, dtype=np.int32), np.arange(10, 10 + window, dtype=np.int32), np.int32(s)])
-        for s in OFFSETS
-    }
+        build = Builder.before(terminator)
+        values = body(build, operand, tile, DynamicTile((D,), (start,), (window,), guarded, masked))
+        build.op("func.return", values, [])
+        terminator.raw.erase()
+        mlir.set_signature(graph.main.node.raw)
+    executable, given = Executable(to_text(graph), "exact"), np.arange(10, 10 + window, dtype=np.int32)
+    return {s: executable.run([np.arange(D, dtype=np.int32), given, np.int32(s)]) for s in OFFSETS}
 
 
-def test_is_inside():
-    """A tile is inside exactly where 0 <= start <= D - W; elsewhere the nearest one that is inside takes its place."""
+def test_inside_and_back():
+    """A tile is inside exactly where 0 <= start <= D - W; elsewhere the nearest one that is inside takes its place. Out
+    of bounds too, what is read is read where it would be written: written back it changes nothing."""
 
     def body(build, o, t, tile):
         placed, inside = tile.inside(build)
-        return [inside, placed.starts[0]]
+        return [inside, placed.starts[0], tile.yield_to(build, o, tile.materialize(build, o))]
 
-    found = run(body, ["i1", "i32"])
-    assert {s: bool(r[0]) for s, r in found.items()} == {s: 0 <= s <= D - W for s in OFFSETS}
-    assert {s: int(r[1]) for s, r in found.items()} == {s: min(max(s, 0), D - W) for s in OFFSETS}
-
-
-def test_reading_and_writing_back_changes_nothing():
-    """Out of bounds too, what is read is read where it would be written."""
-    found = run(lambda build, o, t, tile: [tile.yield_to(build, o, tile.materialize(build, o))], [f"{D}xi32"])
-    assert all(r[0].tolist() == list(range(D)) for r in found.values())
+    for s, (inside, start, same) in run(body).items():
+        assert (bool(inside), int(start)) == (0 <= s <= D - W, min(max(s, 0), D - W))
+        assert same.tolist() == list(range(D))
 
 
 def write_shifted(build, o, t, tile):
@@ -73,49 +64,38 @@ def write_shifted(build, o, t, tile):
 def test_a_shifted_tile_covers_what_the_tile_covers(window):
     """Writing the covered elements of the shifted tile writes exactly the elements that lie inside, however long the
     tile is (traps 3 and 4)."""
-    found = run(write_shifted, [f"{D}xi32"], window, guarded=(), masked=(0,))
-    for s, [result] in found.items():
-        expected = [10 + p - s if s <= p < s + window else p for p in range(D)]
-        assert result.tolist() == expected, s
+    for s, [result] in run(write_shifted, window, guarded=(), masked=(0,)).items():
+        assert result.tolist() == [10 + p - s if s <= p < s + window else p for p in range(D)], s
 
 
 def test_a_tile_without_a_masked_dim_is_not_shifted():
     """Where no element is dropped by itself, the shifted tile is the tile, all of it covered; a guarded dim is checked,
     a masked one is not."""
-    checks = {}
+    checks = []
 
     def body(build, o, t, tile):
-        shifted = tile.shifted(build)
-        checks["guarded"] = (
-            shifted.tile.starts == tile.starts,
-            shifted.is_covered(build),
-            shifted.align(build, t) == t,
-        )
-        masked = DynamicTile((D,), tile.starts, (W,), (), (0,))
-        checks["masked"] = (masked.inside(build)[1], masked.shifted(build).is_covered(build) is None)
+        shifted, masked = tile.shifted(build), DynamicTile((D,), tile.starts, (W,), (), (0,))
+        checks.extend((shifted.tile.starts == tile.starts, shifted.is_covered(build), shifted.align(build, t) == t))
+        checks.extend((masked.inside(build)[1], masked.shifted(build).is_covered(build) is None))
         return [tile.inside(build)[1]]
 
-    run(body, ["i1"])
-    assert checks == {"guarded": (True, None, True), "masked": (None, False)}
+    run(body)
+    assert checks == [True, None, True, None, False]
 
 
-@pytest.mark.parametrize("kind", Subset)
-def test_a_kind_is_in_the_constraints_of_the_larger_kinds(kind):
-    """A point and full are tiles; the others are only themselves."""
+def test_kinds_and_names():
+    """A kind is in the constraints of the larger ones: a point and full are tiles; the others are only themselves. A
+    part prints as its runs, and its kind is a word of the classifier."""
     named = {"Tile": Tile, "Point": Point, "Full": Full, "Empty": Empty, "Rows": Rows, "BatchedTile": BatchedTile}
-    taking = {name for name, kinds in named.items() if kind in kinds}
     larger = {Subset.POINT: {"Point", "Tile"}, Subset.FULL: {"Full", "Tile"}}
-    listed = {Subset.TILE, Subset.EMPTY, Subset.ROWS, Subset.BATCHED_TILE}
-    assert taking == larger.get(kind, {kind.value} if kind in listed else set())
-
-
-def test_parts_are_readable_and_have_the_classifiers_kinds():
-    """A part prints as its runs, and its kind is a word of the classifier."""
+    for kind in Subset:
+        taking = {name for name, kinds in named.items() if kind in kinds}
+        assert taking == larger.get(kind, {kind.value} & named.keys())
     whole = TensorSubset.full((2048, 32000))
-    assert str(whole) == "[:, :] of 2048x32000"
     tile = whole.along(0, StridedRange(Offset(0, "i", 1), 128))
-    assert str(tile) == "[i:+128, :] of 2048x32000"
-    assert str(whole.along(1, StridedRange(Offset(1, "i", 8), 8, 2))) == "[:, 8*i+1:+8:2] of 2048x32000"
+    strided = whole.along(1, StridedRange(Offset(1, "i", 8), 8, 2))
+    assert [*map(str, (whole, tile))] == ["[:, :] of 2048x32000", "[i:+128, :] of 2048x32000"]
+    assert str(strided) == "[:, 8*i+1:+8:2] of 2048x32000"
     point, empty = (TensorSubset((3,), (StridedRange(Offset(1), size),)) for size in (1, 0))
     kinds = [part.kind for part in (whole, tile, point, empty)]
     assert kinds == [Subset.FULL, Subset.TILE, Subset.POINT, Subset.EMPTY]

@@ -28,26 +28,6 @@ def gathered(x, s):
     return lax.gather(x, s[None], numbers, (W,), mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def one(y, i, combine):
-    """A window of three, dropped as a whole."""
-    return scattered(y, i.reshape(1), 3, combine)
-
-
-def folded(y, i, combine):
-    """As many windows at one place, of a start that is computed."""
-    return scattered(y, jnp.broadcast_to(i, (16,)), 1, combine)
-
-
-def unrolled(y, i, combine):
-    """Some elements."""
-    return scattered(y, i + jnp.array([0, 40, -5], jnp.int32), 1, combine)
-
-
-def wrapped(y, i, combine):
-    """A run of rows, each index normalized by itself."""
-    return scattered(y, jnp.where(i + jnp.arange(4) < 0, i + jnp.arange(4) + W, i + jnp.arange(4)), 1, combine)
-
-
 def scattered(y, at, window, combine):
     """A scatter of windows of ones and twos."""
     numbers = lax.ScatterDimensionNumbers((1,) if window > 1 else (), () if window > 1 else (0,), (0,))
@@ -72,11 +52,16 @@ def wrapping(numbers):
     return np.asarray(numbers, np.int64).astype(np.int32).tolist()
 
 
-PLACES = {
-    one: lambda i: [i],
-    folded: lambda i: [i] * 16,
-    unrolled: lambda i: wrapping([i, i + 40, i - 5]),
-    wrapped: lambda i: [wrapping([k + W])[0] if k < 0 else k for k in wrapping(np.arange(4) + i)],
+RUN = np.arange(4, dtype=np.int32)
+PUT = {  # the positions of a start, for JAX and in Python's integers, and the extent of windows
+    "one window, dropped as a whole": (lambda i: i.reshape(1), lambda i: [i], 3),
+    "as many at one place, of a start that is computed": (lambda i: jnp.broadcast_to(i, (16,)), lambda i: [i] * 16, 1),
+    "some elements": (lambda i: i + jnp.array([0, 40, -5], jnp.int32), lambda i: wrapping([i, i + 40, i - 5]), 1),
+    "a run of rows, each index normalized by itself": (
+        lambda i: jnp.where(i + RUN < 0, i + RUN + W, i + RUN),
+        lambda i: [wrapping([k + W])[0] if k < 0 else k for k in wrapping(np.arange(4) + i)],
+        1,
+    ),
 }
 
 
@@ -86,24 +71,27 @@ def called(x, s):
 
 
 TARGETS = ("stablehlo", "litert", "coreml")
-CASES = [(put, "add", sliced, target) for put in PLACES for target in TARGETS]
-CASES += [(one, "assign", gathered, "stablehlo"), (wrapped, "assign", called, "coreml")]
-ALL = [(put, how, read, target) for put in PLACES for how in ("assign", "add") for read in (sliced, gathered, called)
-       for target in TARGETS if (put, how, read, target) not in CASES]  # fmt: skip
+ONE, *_, RUNS = PUT
+CASES = [(put, "add", sliced, target) for put in PUT for target in TARGETS]
+CASES += [(ONE, "assign", gathered, "stablehlo"), (RUNS, "assign", called, "coreml")]
+ALL = [
+    pytest.param((put, how, read, target), marks=pytest.mark.sweep)
+    for put, how, read, target in itertools.product(PUT, ("assign", "add"), (sliced, gathered, called), TARGETS)
+    if (put, how, read, target) not in CASES
+]
 
 
-@pytest.mark.parametrize("case", [*CASES, *(pytest.param(case, marks=pytest.mark.sweep) for case in ALL)])
+@pytest.mark.parametrize("case", [*CASES, *ALL], ids=lambda case: "-".join(getattr(c, "__name__", c) for c in case))
 def test_a_scatter_into_a_slice_is_right_at_every_edge(case):
     """XLA makes one slice of the module's and of the one that a rule reads by, and no start is lost."""
     put, combine, read, target = case
-    program = jax.jit(lambda x, s, i: put(read(x, s), i, combine))
+    at, places, window = PUT[put]
+    program = jax.jit(lambda x, s, i: scattered(read(x, s), at(i), window, combine))
     given = program.lower(X, np.int32(0), np.int32(0)).as_text()
     lowered = Executable(hl.lower(given, target=target).stablehlo, "default")
-    window = 3 if put is one else 1
     for s, i in itertools.product(STARTS, INDICES):
-        right = expected(s, PLACES[put](i), window, combine)
-        got = lowered.run([X, np.int32(s), np.int32(i)])[0]
-        assert got.tolist() == right.tolist(), (s, i)
+        right = expected(s, places(i), window, combine)
+        assert lowered.run([X, np.int32(s), np.int32(i)])[0].tolist() == right.tolist(), (s, i)
 
 
 def test_slices_that_no_rule_built_are_left():

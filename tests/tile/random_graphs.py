@@ -136,23 +136,22 @@ DRAWN, ACCUMULATED = 6, 5
 """Plans that are drawn for one that is made, and what an accumulator counts beside an op."""
 
 
-def computed(seed: int, arguments: Sequence[jax.Array], count: int = 12, ops: Sequence[Op] = OPS) -> list[jax.Array]:
-    """So many random operations, of which a few results are returned."""
-    d = Drawn(np.random.default_rng(seed + 1), list(arguments))
-    for _ in range(count):
-        array = cast(d, ops)(d, d.one(1))
-        if 0 < array.size <= MOST and 0 < array.ndim <= 4:
-            d.arrays.append(array)
-    return [d.arrays[-1], *(d.arrays[int(k)] for k in d.rng.integers(len(d.arrays), size=2))]
-
-
 def program(seed: int, count: int = 12, ops: Sequence[Op] = OPS, *, keep_unused: bool = False) -> str:
-    """A module of so many random operations; without arguments that none of them takes, unless asked for."""
+    """A module of so many random operations, of which a few results are returned; without arguments that none of them
+    takes, unless asked for."""
+
+    def computed(*arguments: jax.Array) -> list[jax.Array]:
+        d = Drawn(np.random.default_rng(seed + 1), list(arguments))
+        for _ in range(count):
+            array = cast(d, ops)(d, d.one(1))
+            if 0 < array.size <= MOST and 0 < array.ndim <= 4:
+                d.arrays.append(array)
+        return [d.arrays[-1], *(d.arrays[int(k)] for k in d.rng.integers(len(d.arrays), size=2))]
+
     rng = np.random.default_rng(seed)
     shapes = [tuple(int(s) for s in rng.choice((2, 4, 6), rng.integers(1, 4))) for _ in range(3)]
     structs = [jax.ShapeDtypeStruct(s, jnp.int32) for s in shapes]
-    whole = jax.jit(lambda *arguments: computed(seed, arguments, count, ops), keep_unused=keep_unused)
-    return whole.lower(*structs).as_text()
+    return jax.jit(computed, keep_unused=keep_unused).lower(*structs).as_text()
 
 
 def drawn_plan(found: Dataflow, rng: np.random.Generator) -> LoopPlan | None:
@@ -193,19 +192,29 @@ def tiled(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
     return to_text(graph), told
 
 
-def mismatch(seed: int, rules: SubsetRules, loops: int = 2) -> str:
-    """What differs between a random program and the same with random loops in it; "" for nothing.
+def with_loops(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
+    """The module with two random plans, one after the other, and what was drawn."""
+    told: list[str] = []
+    for number in range(2):
+        text, how = tiled(text, seed + number, rules)
+        told.append(how)
+    return text, "; ".join(told)
+
+
+def agree(text: str, after: str, seed: int) -> bool:
+    """Whether two versions give the same.
 
     XLA is asked a second time without fusion and the algebraic simplifier: with them program 1193 gives something else
     with loops than without, where the reference interpreter finds all versions equal.
     """
+    return any(are_equal(text, after, rounding, seed) for rounding in ("quick", "unfused"))
+
+
+def mismatch(seed: int, rules: SubsetRules) -> str:
+    """What differs between a random program and the same with random loops in it; "" for nothing."""
     text = program(seed)
-    after, told = text, []
-    for number in range(loops):
-        after, how = tiled(after, seed + number, rules)
-        told.append(how)
-    agree = any(are_equal(text, after, rounding, seed) for rounding in ("quick", "unfused"))
-    return "" if agree else "; ".join(told)
+    after, told = with_loops(text, seed, rules)
+    return "" if agree(text, after, seed) else told
 
 
 def are_equal(text: str, after: str, rounding: Rounding, seed: int) -> bool:

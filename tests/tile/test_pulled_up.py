@@ -116,10 +116,8 @@ def picked(rng, a, data):
 
 
 def mismatch(seed):
-    """How many picks are pulled up in a random program, and whether anything differs by it.
-
-    The program: chains of ops on int32 arrays, and picks of what they make and of what was picked.
-    """
+    """How many picks are pulled up in a random program, and whether anything differs by it: in chains of ops on int32
+    arrays, and picks of what they make and of what was picked."""
 
     def f(a, b, data):
         rng = np.random.default_rng(seed)
@@ -153,13 +151,11 @@ def test_random_pulls_change_nothing(seeds):
 
 
 def wrapped(right, build, low, value, high):
-    """A start out of bounds wraps around in the place of being clamped."""
     extent = build.elementwise("add", high, build.constant(1, (), high.element_type))
     return build.elementwise("remainder", build.elementwise("maximum", value, low), extent)
 
 
 def contracted(right, build, pick, value, dims):
-    """What is picked of a dot's operands is picked along their contracting dims, too."""
     extent = pick.operand(0).shape
     if None not in dims or pick.name == "stablehlo.gather":
         return right(build, pick, value, dims)
@@ -168,28 +164,28 @@ def contracted(right, build, pick, value, dims):
 
 
 def first_columns(right, build, indices, columns, *rest):
-    """Of the index vectors those that come first are taken, whichever dims are left."""
     return right(build, indices, range(len(columns)), *rest)
 
 
 def unmoved(right, build, pick, value, dims):
-    """A slice of a broadcast begins at 0."""
-    found = right(build, pick, value, dims)
-    return build.slice(value, [0] * len(dims), found.static_shape)
+    return build.slice(value, [0] * len(dims), right(build, pick, value, dims).static_shape)
 
 
-WRONG = {  # what each stands for, and a program in which it gives other results
-    wrapped: (Builder, "clamp", 4),
-    contracted: (slice_hoisting, "in_place", 29),
-    first_columns: (slice_hoisting, "_columns", 0),
-    unmoved: (slice_hoisting, "_sliced", 0),
+WRONG = {  # what stands for what, and a program in which it gives other results
+    "a start out of bounds wraps around": (wrapped, Builder, "clamp", 4),
+    "what is picked of a dot's operands is picked along their contracting dims": (
+        *(contracted, slice_hoisting, "in_place", 29),
+    ),
+    "of the index vectors those that come first are taken": (first_columns, slice_hoisting, "_columns", 0),
+    "a slice of a broadcast begins at 0": (unmoved, slice_hoisting, "_sliced", 0),
 }
+ROUND, *OTHERS = WRONG
 
 
-@pytest.mark.parametrize("wrong", [wrapped, *(pytest.param(w, marks=pytest.mark.sweep) for w in [*WRONG][1:])])
-def test_a_wrong_pull_is_seen(wrong, monkeypatch):
+@pytest.mark.parametrize("what", [ROUND, *(pytest.param(w, marks=pytest.mark.sweep) for w in OTHERS)])
+def test_a_wrong_pull_is_seen(what, monkeypatch):
     """Each wrong way to pull a pick up gives other results in a program that is right without it."""
-    owner, name, seed = WRONG[wrong]
+    wrong, owner, name, seed = WRONG[what]
     assert mismatch(seed)[1] is False
     right = getattr(owner, name)
     monkeypatch.setattr(owner, name, lambda *args: wrong(right, *args))
