@@ -3,9 +3,10 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -47,16 +48,6 @@ def test_a_folder_is_reported_by_module_and_folder(zoo, folder, command):
     assert (page.endswith("</html>\n"), sum(len(one["records"]) for one in held["modules"])) == (True, 4)
 
 
-def test_files_and_folders_are_mixed(zoo, command):
-    """Each module once, named from what was given; the same for any number of jobs."""
-    results = [command(f"report plain.mlir zoo/ zoo/a --format json --jobs {n}") for n in (1, 2)]
-    assert results[0] == results[1]
-    data = json.loads(results[0].out)
-    assert [group["group"] for group in data["groups"]] == [".", "zoo/a", "zoo/b"]
-    assert [one["file"] for one in data["modules"][:2]] == ["plain.mlir", "zoo/a/m0.mlir"]
-    assert data["totals"]["modules"] == 11
-
-
 def test_what_cannot_be_read_does_not_stop_the_rest(zoo, folder, command):
     """A bad module, a missing file and an empty folder are rows with their reasons; exit code 2, --fail-on is told."""
     (zoo / "a" / "bad.mlir").write_text("this is a recipe for bread\n")
@@ -85,12 +76,12 @@ def test_a_time_limit_ends_what_hangs(folder, command):
     assert "line 4" in result.out
 
 
-def test_standard_input_among_files(folder):
+def test_standard_input_among_files(folder, command, monkeypatch):
     """`-` is a module in its place."""
-    argv = [sys.executable, "-m", "hlo_lower", "report", "-", "plain.mlir", "--format", "json", "--jobs", "1"]
-    done = subprocess.run(argv, input=(folder / "decode.mlir").read_bytes(), capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    first = json.loads(done.stdout)["modules"][0]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO((folder / "decode.mlir").read_bytes())))
+    result = command("report - plain.mlir --format json --jobs 1")
+    assert (result.code, result.err) == (0, "")
+    first = json.loads(result.out)["modules"][0]
     assert (first["file"], first["group"], len(first["records"])) == ("-", ".", 1)
 
 
