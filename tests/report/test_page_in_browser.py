@@ -76,7 +76,7 @@ def tab(browser):
     errors, asked_for = [], []
     found = browser.new_page(viewport={"width": 1280, "height": 900})
     found.on("pageerror", lambda error: errors.append(error))
-    found.on("request", lambda request: asked_for.append(request.url))
+    found.on("request", lambda request: asked_for.append(request.url.partition("#")[0]))
     yield found
     found.close()
     assert errors == []
@@ -89,7 +89,6 @@ def opened(tab, page, view):
     tab.goto(f"{page.as_uri()}#{view}")
     tab.reload()
     tab.locator("main section:not([hidden])").first.wait_for()
-    return tab
 
 
 def names(tab, view):
@@ -109,7 +108,7 @@ def cells(tab, what):
 
 
 def test_five_questions_are_answered(tab, page, zoo, tmp_path):
-    """Which are blocked and why, which need a guard, what is written, what got slower, what is left in loops."""
+    """What is blocked, needs a guard, is written, got slower (by JSON or an earlier page), and is left in loops."""
     opened(tab, page, "overview")
     assert cells(tab, "#view-overview h3:has-text('refuses') + .wide tbody tr")[:2] == [
         ["stablehlo.sort: no kernel", "19", "38", "none known (19)"],
@@ -143,10 +142,6 @@ def test_five_questions_are_answered(tab, page, zoo, tmp_path):
     opened(tab, page, "overview")
     tab.locator("a.card:has-text('in a loop')").first.click()
     assert status(tab, "ops") == "10 of 88 rows"
-
-
-def test_an_earlier_page_is_as_good_as_its_json_and_other_files_are_told(tab, page, tmp_path):
-    """The page holds its report; what is none is named, and nothing else happens."""
     opened(tab, page, "overview")
     tab.locator("input[type=file]").set_input_files(page)
     tab.locator("#compared li").first.wait_for()
@@ -158,7 +153,7 @@ def test_an_earlier_page_is_as_good_as_its_json_and_other_files_are_told(tab, pa
 
 
 def test_search_facets_and_order_are_a_link(browser, tab, page):
-    """Words, all of which occur, and facets choose rows, a heading orders them, and the address has all of it."""
+    """Words and facets choose rows, and facets say how many; a heading orders them; the address has all of it."""
     opened(tab, page, "modules")
     tab.locator("#modules-q").fill("zoo sort")
     assert len(names(tab, "modules")) == 19
@@ -176,10 +171,6 @@ def test_search_facets_and_order_are_a_link(browser, tab, page):
     again.close()
     tab.locator("#view-modules button", has_text="Clear").click()
     assert len(names(tab, "modules")) == 30
-
-
-def test_the_counts_of_facets_are_those_of_their_choice(tab, page):
-    """Each option says how many rows it would leave."""
     opened(tab, page, "ops")
     for option in tab.locator("select[name=rule] option").all_inner_texts()[1:]:
         value, count = option.rsplit(" (", 1)
@@ -187,8 +178,8 @@ def test_the_counts_of_facets_are_those_of_their_choice(tab, page):
         assert status(tab, "ops") == f"{count[:-1]} of 88 rows"
 
 
-def test_every_row_has_a_link_that_opens_it(tab, page):
-    """Whatever is filtered, the row of the link is drawn, open, and has the focus."""
+def test_rows_are_opened_by_a_link_and_all_at_once(tab, page):
+    """Whatever is filtered, the row of a link is drawn, open, and has the focus; all open at once, evidence folded."""
     opened(tab, page, "ops?" + "rule=while")
     tab.goto(f"{page.as_uri()}#m7-s3")
     row = tab.locator("#m7-s3 .open")
@@ -199,10 +190,6 @@ def test_every_row_has_a_link_that_opens_it(tab, page):
     ids = tab.evaluate("[...modules, ...ops].map(row => row.id)")
     assert len(ids) == len(set(ids)) == 118
     assert tab.locator("#m7-s3 a.anchor").get_attribute("href") == "#m7-s3"
-
-
-def test_expand_all_opens_each_row_and_evidence_is_folded(tab, page):
-    """All rows that match; what stands below has its evidence closed."""
     opened(tab, page, "ops?folder=a")
     tab.locator("#view-ops button", has_text="Expand all").click()
     assert tab.locator("#view-ops tr.detail").count() == len(names(tab, "ops")) == 40
@@ -295,8 +282,8 @@ def named(tab, tmp_path):
     return tab
 
 
-def test_which_named_ops_and_what_they_cover_is_in_the_overview(named):
-    """Shares of ops and FLOPs, for each named op its number, the largest first, and what was almost one."""
+def test_the_page_of_named_ops_answers(named):
+    """The overview has shares of ops and FLOPs; an op is a facet, its row opens; near misses have their reason."""
     cards = [card.replace("\n", " ") for card in named.locator("a.card").all_inner_texts()]
     shares = ["6 named ops", "25 % of the ops are in them", "100 % of the FLOPs are in them", "2 were almost one"]
     assert cards[1:5] == shares
@@ -304,10 +291,6 @@ def test_which_named_ops_and_what_they_cover_is_in_the_overview(named):
     assert covered[0] == ["attention", "1", "2", "5", "600", "60 %"]
     lacked = cells(named, "#view-overview h3:has-text('Almost') + .wide tbody tr")
     assert [one[0].split(":")[0] for one in lacked] == ["softmax", "gelu"]
-
-
-def test_a_named_op_is_a_facet_and_a_row_says_what_it_is(named):
-    """One click shows where an op is; its row opens to operands, attributes and what it covers."""
     named.locator("#view-overview a", has_text="attention").click()
     shown = named.locator("#view-ops tr.row")
     assert shown.count() == 1
@@ -316,10 +299,8 @@ def test_a_named_op_is_a_facet_and_a_row_says_what_it_is(named):
     told = named.locator("#view-ops tr.detail").inner_text()
     for words in ("x 4x8xf32", "5 ops, 300 FLOPs each time: 60 % of the module's", "softmax"):
         assert words in told
-
-
-def test_near_misses_are_found_by_what_they_lacked(named):
-    """Rows of the outcome almost have the reason in the place of operands; a module's row lists its own."""
+    named.goto(named.url.partition("#")[0])
+    named.reload()
     named.locator("a.card", has_text="almost").click()
     assert status(named, "ops") == "2 of 5 rows"
     assert "the maximum of the same rows" in named.locator("#view-ops tr.row").first.inner_text()
