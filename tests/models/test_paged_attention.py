@@ -41,36 +41,6 @@ def test_steps_are_dense_attention(heads, kv_heads, dtype):
         np.testing.assert_array_equal(np.asarray(out[0]), 0)
 
 
-def test_chunks_of_prefill_and_steps_of_decode_build_one_cache():
-    """A sequence written by chunks, then token by token, attends as over all of it at once."""
-    config = size_of(max_blocks=4)
-    prefill, decode = jitted(paged.prefill, config), jitted(paged.decode, config)
-    lengths = np.array([14, 9, 13, 16, 12, 15])
-    pages, args = judge.inputs(config, "some_pairs", lengths, [0] * 6)
-    pools = args[3:5]
-
-    def chunks(start, end, width):
-        """Keys, values and slots of so many tokens of each sequence, those behind its end padded."""
-        for row, length in enumerate(lengths):
-            tokens = [p if p < min(end, length) else -1 for p in range(start, start + width)]
-            nothing = np.full(pages.k_pool.shape[1:], np.nan, np.float32)
-            new = [[of[row][p] if p >= 0 else nothing for p in tokens] for of in (pages.keys, pages.values)]
-            yield *map(np.stack, new), judge.slots_of(pages.table[row], tokens, SIZE)
-
-    for start in (0, 6):
-        k, v, slots = map(np.stack, zip(*chunks(start, min(start + 6, 12), 6), strict=True))
-        now = pages.table, np.full(6, start), np.minimum(lengths, start + 6)
-        out, *pools = prefill(args[0], k, v, *pools, slots, *now)
-    for length in range(13, 17):
-        now = np.where(lengths >= length, length, 0)
-        k, v, slots = (np.stack(part)[:, 0] for part in zip(*chunks(length - 1, length, 1), strict=True))
-        out, *pools = decode(args[0][:, 0], k, v, *pools, slots, pages.table, now)
-        for row in np.flatnonzero(now):
-            seen = pages.keys[row][:length], pages.values[row][:length]
-            error = np.abs(out[row] - judge.dense(args[0][row, 0], *seen))
-            assert np.all(error <= judge.bound(args[0][row, 0], *seen))
-
-
 def loads_of(plan):
     """The loads of each sequence: (blocks in the load, first block, place)."""
     table = np.asarray(plan.table).tolist()
