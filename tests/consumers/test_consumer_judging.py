@@ -11,11 +11,73 @@ import pytest
 from untyped_mlir import module
 
 from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, InputError
-from hlo_lower.consumers import CONSUMERS, IREE, consumer_named
+from hlo_lower.consumers import CONSUMERS, IREE, Consumer, consumer_named
 from hlo_lower.consumers.consumer_judge import Judge, judge
 from hlo_lower.consumers.consumer_outcome import ConsumerRun
 from hlo_lower.consumers.rounding import Rounding
 from hlo_lower.consumers.verification import SILENT, verify_on
+
+DRIVER = """
+import os, signal, subprocess, sys, time
+import numpy as np
+from hlo_lower.consumers.consumer_outcome import RefusedError, ToolCrashedError
+
+poisoned = []
+ERRORS = {
+    "refuse": RefusedError("cannot take it", "stablehlo.sort"),
+    "refuse_at_run": RefusedError("not with these arguments"),
+    "tool": ToolCrashedError("its compiler ended by SIGSEGV"),
+    "raise": ZeroDivisionError("of its own"),
+}
+MADE = {
+    "wrong": lambda a: a * 2 + 1,
+    "wrong_later": lambda a: a * 2 if a.flat[0] == 1 else a,
+    "logits": lambda a: np.append(a * 2, np.float32(-1e30)),
+    "no_logits": lambda a: np.append(a * 0, np.float32(-1e30)),
+}
+
+def load():
+    print("loaded")  # what a consumer prints is no answer
+
+def compile_module(text):
+    word, *rest = text.split()
+    if word in ERRORS and word != "refuse_at_run":
+        raise ERRORS[word]
+    if word == "segfault":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if word == "exit":
+        os.write(2, b"sorry\\n")
+        os._exit(7)
+    if word == "hang":
+        child = subprocess.Popen(["sleep", "600"])
+        with open(rest[0], "w") as file:
+            file.write(f"{os.getpid()} {child.pid}")
+        time.sleep(600)
+    if word == "memory":
+        np.ones(int(rest[0]) << 17)
+    if poisoned:
+        os.kill(os.getpid(), signal.SIGABRT)
+    if word == "poison":
+        poisoned.append(1)
+    return None if word == "convert" else lambda arguments: run(word, arguments)
+
+def run(word, arguments):
+    if word == "crash_at_run":
+        os.kill(os.getpid(), signal.SIGABRT)
+    if word in ERRORS:
+        raise ERRORS[word]
+    return [] if word == "few" else [MADE.get(word, lambda a: a * 2)(a) for a in arguments]
+"""
+
+
+@pytest.fixture
+def fake(tmp_path):
+    """Make a consumer that does what the first word of a module's text says, with other fields where they are given."""
+    (tmp_path / "fake_driver.py").write_text(DRIVER)
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH", ""))))
+    told = {"title": "Fake", "driver": "fake_driver", "environment": {"PYTHONPATH": path}, "extra": "fake"}
+    return lambda **fields: Consumer("fake", **{**told, **fields})
+
 
 EXACT = Rounding((True,))
 ONE = np.ones(3, np.float32)

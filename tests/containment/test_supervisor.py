@@ -5,8 +5,51 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import indent
 
 import pytest
+
+PROGRAM = """\
+import os, resource, signal, sys, time
+from hlo_lower.base.contained import status_board, supervisor
+from hlo_lower.base.contained.status_board import lowering, reading, temporary_file
+from hlo_lower.base.contained.supervisor import supervised
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background may ignore it
+BEFORE
+def run():
+BODY
+sys.exit(supervised(run, ["m.mlir"], lambda message: print(message, file=sys.stderr)))
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a program, without JAX, whose command has this body; what stands before it may be given, too."""
+    started = []
+
+    def program(body, before=""):
+        code = PROGRAM.replace("BEFORE", before).replace("BODY", indent(body, "    "))
+        pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+        started.append(subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, text=True, **pipes))
+        return started[-1]
+
+    yield program
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def outcome(start):
+    """Run such a program to its end: exit code, standard output, standard error."""
+
+    def run(*text):
+        process = start(*text)
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    return run
 
 
 @pytest.mark.parametrize("code", [0, 3, 130])
