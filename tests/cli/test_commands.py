@@ -246,7 +246,7 @@ def test_whatever_is_raised_is_a_message(command, refused, monkeypatch, line, wh
 
 
 def test_the_output_keeps_mode_and_link(folder, command):
-    """A file is replaced with its mode, a new one has that of any program, a link is written through."""
+    """A file keeps its mode, a new one has that of any program, a link is written through; in place if asked for."""
     (folder / "real.mlir").write_text("old")
     (folder / "real.mlir").chmod(0o644)
     (folder / "link.mlir").symlink_to("real.mlir")
@@ -260,10 +260,6 @@ def test_the_output_keeps_mode_and_link(folder, command):
     assert [stat.S_IMODE((folder / name).stat().st_mode) for name in ("real.mlir", "out.mlir")] == [0o644, 0o640]
     assert "module" in (folder / "real.mlir").read_text()
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
-
-
-def test_in_place(folder, command):
-    """A module is written over itself where that is asked for."""
     assert command("convert decode.mlir -o decode.mlir --in-place --no-verify").code == 0
     assert "stablehlo.scatter" not in (folder / "decode.mlir").read_text()
 

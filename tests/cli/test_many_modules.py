@@ -77,16 +77,12 @@ def test_a_time_limit_ends_what_hangs(folder, command):
 
 
 def test_standard_input_among_files(folder, command, monkeypatch):
-    """`-` is a module in its place."""
+    """`-` is a module in its place; help says which files of a folder are modules, and when they are shown in full."""
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO((folder / "decode.mlir").read_bytes())))
     result = command("report - plain.mlir --format json --jobs 1")
     assert (result.code, result.err) == (0, "")
     first = json.loads(result.out)["modules"][0]
     assert (first["file"], first["group"], len(first["records"])) == ("-", ".", 1)
-
-
-def test_help_says_what_a_folder_gives(command):
-    """The suffixes of modules, and when they are shown in full."""
     shown = " ".join(command("report --help").out.split())
     assert [word for word in (*SUFFIXES, *SNIFFED, f"Up to {FEW} modules") if word not in shown] == []
 

@@ -56,7 +56,7 @@ def writing(*numbers):
 
 
 def test_right_wrong_and_refused(judged):
-    """Rows in bounds are right, native and converted; a wrong result is told; a refusal names its cause."""
+    """Rows in bounds are right, native and converted; a wrong result is told; a refusal names its cause; all types."""
     reference = writing(3, 0, 15, 7)
     assert judged(ROWS, reference).result == judged(converted_rows(), reference).result == "right"
     wrong = judged(hl.lower(rows("%j")).text, writing(3, 0, 12, 7))
@@ -65,10 +65,6 @@ def test_right_wrong_and_refused(judged):
     custom, parse = judged(CUSTOM, reference), judged("module {", reference)
     assert [(one.result, one.stage) for one in (custom, parse)] == [("refused", "compile")] * 2
     assert (custom.cause, bool(parse.message)) == ("stablehlo.custom_call @of_my_own", True)
-
-
-def test_every_type_goes_in_and_comes_out(judged):
-    """Arguments and results of narrow floats, booleans, unsigned and wide integers, and of no elements."""
     assert judged(TYPES, reference_of(TYPES, runs=1)).result == "right"
 
 

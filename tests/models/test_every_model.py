@@ -26,10 +26,6 @@ def swept(function, *more, is_quick=None):
     return pytest.param(function, *more, id=function, marks=[] if is_quick else [pytest.mark.sweep])
 
 
-def test_every_model_file_is_here():
-    assert sorted(FILES) == sorted(path.name for path in MODELS.glob("*.py"))
-
-
 LARGE = [
     pytest.param(f"{file}:{name}", preset, marks=[] if (name, number) == (FILES[file], 0) else pytest.mark.sweep)
     for file, module in MODULES.items()
@@ -88,7 +84,8 @@ def each(exports):
 OPEN = {export: told for exports, *told in FORMS for export in each(exports)}
 
 
-def test_every_export_can_be_left_open():
+def test_every_model_file_and_export_is_here():
+    assert sorted(FILES) == sorted(path.name for path in MODELS.glob("*.py"))
     assert set(ALL) == set(OPEN)
 
 

@@ -28,7 +28,7 @@ def test_steps_keep_the_peak_and_the_order():
 
 
 def test_a_function_stands_at_each_call_with_its_loops():
-    """What is live in a called function is live at the call, twice here, and its loop is a span there."""
+    """What is live in a function is live at its two calls, with its loop; unknown sizes have no curve."""
     [curve] = curves_of(read(HERE / "called_twice.mlir"))
     assert curve.most >= 4 * 4 * 4 * 4 * 4
     half = len(curve.live) // 2
@@ -36,10 +36,6 @@ def test_a_function_stands_at_each_call_with_its_loops():
     first, second = curve.loops
     assert first.last < half <= second.first
     assert second.last - second.first == first.last - first.first > 0
-
-
-def test_unknown_sizes_have_no_curve():
-    """A module of symbolic shape is not told as if what is not known were nothing."""
     assert curves_of(read(module("%x: ?xf32", "%r = add %x, %x"))) == ()
 
 

@@ -29,7 +29,7 @@ def test_a_report_of_a_module(decode):
 
 
 def test_what_was_not_measured_says_so(of_one, record):
-    """Of a module that was only classified, of one without scatters, which has no table, without verification, and of places."""
+    """Of a module that was only classified, one without scatters, and verification; places that are not known."""
     only = "a.mlir   7 ops, 1 scatter   target stablehlo, oob xla   conversion and verification not measured"
     assert render_text([of_one()]).splitlines()[0] == only
     assert render_text([ModuleReport("a.mlir", 7)]) == only.replace("1 scatter", "0 scatters") + "\n"

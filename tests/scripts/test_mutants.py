@@ -37,25 +37,15 @@ def by_numpy_alone(monkeypatch):
     monkeypatch.setattr(truth, "_confirmed", lambda *_: "")
 
 
-def test_a_witness_is_found(by_numpy_alone):
-    """A clip to the other side shows in a run."""
+def test_the_truth_of_a_mutant(by_numpy_alone):
+    """A clip to the other side shows in a run, what is never reached is equal, a threshold is found by halving."""
     found = truth.truth_of(changed("maximum", "minimum"), INDEXED)
     assert (found.truth, found.why.rsplit("; ", 1)[1]) == ("differs", "by NumPy alone")
     results = [Module(text).run(found.witness)[0] for text in (INDEXED, INDEXED.replace("maximum", "minimum"))]
     assert not np.array_equal(*results, equal_nan=True)
-
-
-def test_what_is_never_reached_is_equal():
-    """An index that is clipped is never negative, so nothing depends on the number that is added to negative ones."""
-    assert truth.truth_of(changed("dense<8>", "dense<9>"), INDEXED).truth == "equal"
-
-
-def test_a_comparison_is_aimed_at(by_numpy_alone):
-    """A threshold behind a float computation is found by halving."""
-    lines = "%t = tanh %x; %c = constant 0.7512345 : f32; %r = compare GT, %t, %c"
-    before = module("%x: f32", lines)
+    assert truth.truth_of(changed("dense<8>", "dense<9>"), INDEXED).truth == "equal"  # no index is negative
+    before = module("%x: f32", "%t = tanh %x; %c = constant 0.7512345 : f32; %r = compare GT, %t, %c")
     other = mutant("tanh", before, "constant_ulp", 3)
-    assert other is not None
     assert truth.truth_of(other, before, seconds=6.0).truth == "differs"
 
 
