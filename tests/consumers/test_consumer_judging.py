@@ -108,7 +108,7 @@ def gone(file, seconds=10):
     return not any(map(is_alive, processes))
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("text", "result", "message", "cause", "stage"),
     [
