@@ -1,8 +1,6 @@
 """What commands refuse ends in a message that says what is wrong and what to do: exit code 2, and no output."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -167,13 +165,3 @@ def test_a_module_in_linalg_is_for_a_consumer(command, refused):
     for line in ("verify decode.mlir out.mlir", "report out.mlir"):
         told = refused(line, "", "the module is in linalg, which hlo_lower writes and does not read")
         assert "hlo-lower verify --on iree BEFORE AFTER" in told.splitlines()[-1]
-
-
-def test_as_a_process(folder):
-    """`python -m hlo_lower` gives the same message and exit code, and no traceback."""
-    (folder / "bread.mlir").write_text("this is a recipe for bread\n")
-    line = ["-m", "hlo_lower", "convert", "bread.mlir", "-o", "out.mlir"]
-    done = subprocess.run([sys.executable, *line], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (2, "", False)
-    assert "bread.mlir:1:1" in done.stderr
-    assert not (folder / "out.mlir").exists()
