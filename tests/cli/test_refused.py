@@ -54,6 +54,7 @@ REFUSED = [  # a command line, how the message begins, and what it says besides
     ("convert models -o o.mlir", "models: is a directory without a module in it\n  facts:   modules end in .mlir, "),
     ("tile poly.mlir -o out.mlir --max-temp 1MiB", "poly.mlir: the module has symbolic sizes"),
     ("convert poly.mlir -o out.mlir --bind b=6", "poly.mlir: the module has no size called b"),
+    ("convert poly.mlir -o out.mlir --bind arg0.1=5", "poly.mlir: arg0.1 is 4 in the module, not 5"),
     ("convert poly.mlir -o out.mlir --bind arg0.0", "usage: ", "'arg0.0' is no NAME=SIZE; write --bind b=4,s=16"),
     ("convert poly.mlir -o out.exported --keep-unsupported --no-verify",
      "poly.mlir: the module cannot become a jax.export.Exported: ", "dynamic shape tensor<?x4xf32>"),
