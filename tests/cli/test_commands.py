@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import jax.export
 import numpy as np
 import pytest
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.api.many import survey
@@ -126,6 +127,16 @@ def test_what_convert_is_asked_for(folder, command):
     assert command("convert plain.mlir -o out.mlir").code == 0  # which has nothing to lower
     printed = mlir.print_module(mlir.parse_module((folder / "plain.mlir").read_text()))
     assert printed == (folder / "out.mlir").read_text()
+
+
+@pytest.mark.parametrize("rule", ["while", "sorted_last_writer"])
+def test_a_preferred_rule_is_verified(rule, folder, command):
+    """It is taken, and right also by a judge of two texts that knows no rule."""
+    lines = "%r = scatter(%o, %i, %u) <window=[1], inserted=[0], to=[0], ivd=1> {assign}"
+    (folder / "many.mlir").write_text(module("%o: 4x2xf32, %i: 3x1xi32, %u: 3x2xf32", lines))
+    result = command(f"convert many.mlir -o out.mlir --prefer {rule} --verify regions")
+    assert (result.code, result.err, rule in result.out) == (0, "", True)
+    assert command("verify many.mlir out.mlir --runs 1").code == 0
 
 
 def test_a_target_file(folder, command):
