@@ -1,6 +1,7 @@
 """IREE, where it is installed: right, wrong, refused, memory corrupted, and caches written out of bounds."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,12 @@ from hlo_lower.verify.run import entry_function
 
 pytestmark = pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")
 
-MODELS = Path(__file__).parents[2] / "models"
-TINY = {"layers": 1, "hidden": 16, "heads": 4, "kv_heads": 2, "head_dim": 4, "ffn": 16, "vocab": 32, "max_length": 16}
+
+@pytest.fixture(scope="module")
+def judged():
+    """What becomes of a module on the runs of a reference, in one process as long as it lives: its start is slow."""
+    with Judge(replace(IREE, modules_per_process=50)) as judge:
+        yield lambda text, reference: judge.judge(text, reference.runs, reference.rounding)
 
 
 def rows(at="%i", operand="%a", shape="16x8", flags=""):
@@ -39,25 +44,31 @@ TYPES = module(
 )
 
 
-def judged(text, reference):
-    """The outcome of a module on the runs of a reference."""
-    with Judge(IREE) as judge:
-        return judge.judge(text, reference.runs, reference.rounding)
+@cache
+def converted_rows():
+    """That module, lowered for IREE."""
+    return hl.lower(ROWS, target="iree").text
 
 
-def arguments_of(rows):
-    """Arguments of ROWS that write these rows."""
-    return [np.zeros((16, 8), np.float32), np.int32(rows), np.ones((4, 8), np.float32)]
+def writing(*numbers):
+    """XLA's results of the module where it writes these rows."""
+    return reference_of(ROWS, inputs=[np.zeros((16, 8), np.float32), np.int32(numbers), np.ones((4, 8), np.float32)])
 
 
-def test_rows_in_bounds_are_right_native_and_converted():
-    """Both versions compute what XLA does, bit for bit."""
-    reference = reference_of(ROWS, inputs=arguments_of([3, 0, 15, 7]))
-    assert judged(ROWS, reference).result == "right"
-    assert judged(hl.lower(ROWS, target="iree").text, reference).result == "right"
+def test_right_wrong_and_refused(judged):
+    """Rows in bounds are right, native and converted; a wrong result is told; a refusal names its cause; all types."""
+    reference = writing(3, 0, 15, 7)
+    assert judged(ROWS, reference).result == judged(converted_rows(), reference).result == "right"
+    wrong = judged(hl.lower(rows("%j")).text, writing(3, 0, 12, 7))
+    told = "run 1 (given): result 0 at [0, 0]: expected 1.0, got 0.0 (64 elements differ, bit for bit)"
+    assert (wrong.result, wrong.message) == ("wrong", told)
+    custom, parse = judged(CUSTOM, reference), judged("module {", reference)
+    assert [(one.result, one.stage) for one in (custom, parse)] == [("refused", "compile")] * 2
+    assert (custom.cause, bool(parse.message)) == ("stablehlo.custom_call @of_my_own", True)
+    assert judged(TYPES, reference_of(TYPES, runs=1)).result == "right"
 
 
-def test_a_scatter_of_a_value_into_itself_is_right_converted():
+def test_a_scatter_of_a_value_into_itself_is_right_converted(judged):
     """Its own kernel of single elements does not compile where updates and operand are one value; converted it does."""
     text = rows(operand="%u", shape="4x1", flags=", unique_indices=true")
     elements = np.asarray([[1], [2], [3], [4]], np.float32)
@@ -76,51 +87,31 @@ def test_barriers_are_taken_away():
     assert hl.verify(text, lowered).ok
 
 
-def test_memory_that_is_corrupted_is_a_crash():
+def test_memory_that_is_corrupted_is_a_crash(judged):
     """Native rows out of bounds are written over other memory, which ends the process; converted they are dropped."""
-    reference = reference_of(ROWS, inputs=arguments_of([1 << 26, 1 << 27, -1, -(1 << 26)]))
-    native = judged(ROWS, reference)
+    reference = writing(1 << 26, 1 << 27, -1, -(1 << 26))
+    with Judge(IREE) as judge:
+        native = judge.judge(ROWS, reference.runs, reference.rounding)
     assert (native.result, native.stage) == ("crashed", "run")
-    assert judged(hl.lower(ROWS, target="iree").text, reference).result == "right"
+    assert judged(converted_rows(), reference).result == "right"
 
 
-def test_a_wrong_result_is_caught():
-    """A module that writes other rows is wrong, and the message says where."""
-    outcome = judged(hl.lower(rows("%j")).text, reference_of(ROWS, inputs=arguments_of([3, 0, 12, 7])))
-    assert outcome.result == "wrong"
-    assert outcome.message == (
-        "run 1 (given): result 0 at [0, 0]: expected 1.0, got 0.0 (64 elements differ, bit for bit)"
-    )
-
-
-def test_refusals():
-    """The cause of a refusal is the op that the compiler names; its own message of a parse error comes through."""
-    custom, parse = (judged(text, reference_of(ROWS)) for text in (CUSTOM, "module {"))
-    assert [(one.result, one.stage) for one in (custom, parse)] == [("refused", "compile")] * 2
-    assert custom.cause == "stablehlo.custom_call @of_my_own"
-    assert parse.message
-
-
-def test_every_type_goes_in_and_comes_out():
-    """Arguments and results of narrow floats, booleans, unsigned and wide integers, and of no elements."""
-    assert judged(TYPES, reference_of(TYPES)).result == "right"
-
-
-EXPORTS = [
-    ("torch_style_decode.py:index_put", "sequences", "positions", True),
-    pytest.param("torch_style_decode.py:paged", "", "slot_mapping", True, marks=pytest.mark.sweep),
-    pytest.param("ragged_decode.py:decode_rows", "", "positions", False, marks=pytest.mark.sweep),
-    pytest.param("llama.py:decode", "", "position", False, marks=pytest.mark.sweep),
-]
+MODELS = Path(__file__).parents[2] / "models"
+TINY = {"layers": 1, "hidden": 16, "heads": 4, "kv_heads": 2, "head_dim": 4, "ffn": 16, "vocab": 32, "max_length": 16}
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("function", "counted", "position", "wide"), EXPORTS, ids=lambda v: v if isinstance(v, str) and ":" in v else ""
+    ("function", "counted", "position", "wide"),
+    [
+        ("torch_style_decode.py:index_put", "sequences", "positions", True),
+        ("torch_style_decode.py:paged", "", "slot_mapping", True),
+        ("ragged_decode.py:decode_rows", "", "positions", False),
+        ("llama.py:decode", "", "position", False),
+    ],
 )
-def test_caches_are_right_with_positions_past_the_end(function, counted, position, wide):
-    """Converted, a step computes what XLA does with positions in range, past the end and far below 0; where positions
-    are int64 the compiler does not take the step as it was."""
+def test_caches_are_right_with_positions_past_the_end(judged, function, counted, position, wide):
+    """With positions in range, past the end, far below 0; where they are int64 the step as it was is refused."""
     settings = {key: str(value) for key, value in TINY.items()}
     text = exported_text(load_function(f"{MODELS}/{function}", settings).export())
     converted = hl.lower(text, target="iree")
@@ -142,7 +133,7 @@ def test_caches_are_right_with_positions_past_the_end(function, counted, positio
 
 def test_verify_on_says_what_it_compared():
     """The verdict of a converted module: three runs, bit for bit, on this version of IREE."""
-    verdict = verify_on(IREE, ROWS, hl.lower(ROWS, target="iree").text)
+    verdict = verify_on(IREE, ROWS, converted_rows())
     assert verdict.ok
     assert verdict.summary() == f"IREE (llvm-cpu, local-task) {IREE.version()}: right in 3 runs"
     assert verdict.lines()[1] == "  compared with XLA's results of the original: bit for bit"

@@ -32,10 +32,11 @@ def outcome(result, message="", cause="", runs=0):
     return ConsumerOutcome("iree", result, message, cause, "compile", runs)
 
 
+RIGHT = outcome("right", runs=3)
 ENTRIES = [
-    Entry("a/right", "1", 1, native=outcome("right", runs=3), converted=outcome("right", runs=3)),
-    Entry("a/gained", "2", 2, native=outcome("crashed", "SIGABRT", runs=2), converted=outcome("right", runs=3)),
-    Entry("a/lost", "3", 1, native=outcome("right", runs=3), converted=outcome("refused", "a | b", "stablehlo.sort")),
+    Entry("a/right", "1", 1, native=RIGHT, converted=RIGHT),
+    Entry("a/gained", "2", 2, native=outcome("crashed", "SIGABRT", runs=2), converted=RIGHT),
+    Entry("a/lost", "3", 1, native=RIGHT, converted=outcome("refused", "a | b", "stablehlo.sort")),
     Entry("b/left", "4", 1, native=outcome("refused", "x", "iree_linalg_ext.scatter"),
           converted=outcome("refused", "not lowered", "stablehlo.scatter"), scatters_left=1),
     Entry("b/dynamic", "5", 1, not_judged="dynamic shape"),
@@ -43,8 +44,14 @@ ENTRIES = [
 
 
 def test_the_table_counts_and_lists():
-    """Results side by side, what was gained and lost, and refusals by the op that is named."""
-    lines = table_lines(IREE, "3.13.0", ENTRIES, left=7)
+    """Results side by side, what was gained and lost, refusals by the op that is named, and runs that are others."""
+    notes = (
+        "run 1 (in range): arguments beyond the narrower integers are taken as their ends",
+        "run 3 (mixed): left out, its values do not fit the narrower integers",
+        "result 0: rounding alone moves 40% of it by more than half of itself",
+    )
+    noted = [replace(ENTRIES[0], notes=notes), replace(ENTRIES[1], notes=notes[:1]), *ENTRIES[2:]]
+    lines = table_lines(IREE, "3.13.0", noted, left=7)
     for line in (
         "IREE (llvm-cpu, local-task) 3.13.0, 5 modules, 4 judged",
         "| right | 2 | 2 |",
@@ -59,6 +66,9 @@ def test_the_table_counts_and_lists():
         "7 modules are still to be done.",
     ):
         assert line in lines
+    assert any(line.startswith("- 1 runs left out") and line.endswith("in 1 modules (a/right)") for line in lines)
+    assert any(line.startswith("- 2 runs on the ends") and "a/right, a/gained" in line for line in lines)
+    assert any(line.startswith("- 1 notes of results that rounding alone") for line in lines)
     told = table_json(IREE, SETTINGS, ENTRIES, 7)
     assert (told["lost"], told["gained"], told["due_to_scatter"]) == (["a/lost"], ["a/gained"], ["b/left"])
     assert told["native"] == {"right": 2, "crashed": 1, "refused": 1}
@@ -76,12 +86,12 @@ def test_the_table_counts_and_lists():
 )
 def test_a_failure_is_due_to_a_scatter_where_it_is_named_or_nothing_is(cause, left, due):
     """Another op that is named is the cause, though a scatter was kept; select_and_scatter is another op."""
-    entry = Entry("m", "1", 1, native=outcome("right"), converted=outcome("refused", "no", cause), scatters_left=left)
+    entry = Entry("m", "1", 1, native=RIGHT, converted=outcome("refused", "no", cause), scatters_left=left)
     assert entry.is_due_to_scatter == due
 
 
 def test_a_journal_is_read_back(tmp_path):
-    """Entries come back as they were; a line that was cut short is as if not written."""
+    """Entries come back, a line that was cut short does not; one of other settings is refused unless begun anew."""
     path = tmp_path / "m.jsonl"
     journal = Journal(path, SETTINGS)
     for entry in ENTRIES:
@@ -92,12 +102,6 @@ def test_a_journal_is_read_back(tmp_path):
     assert list(again.entries.values()) == ENTRIES[:-1]
     again.add(replace(ENTRIES[-1], module="new"))
     assert list(Journal(path, SETTINGS).entries) == [e.module for e in ENTRIES[:-1]] + ["new"]
-
-
-def test_a_journal_of_other_settings_is_refused(tmp_path):
-    """The error says which ones, and a fresh one begins anew."""
-    path = tmp_path / "m.jsonl"
-    Journal(path, SETTINGS).add(ENTRIES[0])
     with pytest.raises(InputError) as caught:
         Journal(path, {**SETTINGS, "seed": 1})
     assert "seed was 0, is 1" in str(caught.value)
@@ -105,6 +109,24 @@ def test_a_journal_of_other_settings_is_refused(tmp_path):
     path.write_text("no journal\n")
     with pytest.raises(InputError, match="its first line holds no settings"):
         Journal(path, SETTINGS)
+
+
+def test_what_made_an_entry_is_told_by_content(tmp_path, monkeypatch):
+    """Another line in a target's file, or in any file of the package, is another target or another tool."""
+    file, package = tmp_path / "t.toml", tmp_path / "package"
+    (package / "verify").mkdir(parents=True)
+    monkeypatch.setattr(made_by, "PACKAGE", package)
+
+    def made(target="a", lowering="1", verify="1"):
+        file.write_text(f"description = '{target}'")
+        (package / "lowering.py").write_text(lowering)
+        (package / "verify" / "a.py").write_text(verify)
+        return [made_by.target_digest(str(file)), made_by.tool(), made_by.judge()]
+
+    first = made()
+    changed = [[one == other for one, other in zip(first, made(*what), strict=True)] for what in ("b", "a2", "a12")]
+    assert changed == [[False, True, True], [True, False, True], [True, False, False]]
+    assert made_by.target_digest("iree") == ""
 
 
 @pytest.fixture
@@ -119,39 +141,6 @@ def matrix(tmp_path):
         return subprocess.run(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=False)
 
     return run
-
-
-def test_runs_that_are_others_are_told():
-    """The table counts runs that were left out or clipped, and results whose bounds say little, with their modules."""
-    notes = (
-        "run 1 (in range): arguments beyond the narrower integers are taken as their ends",
-        "run 3 (mixed): left out, its values do not fit the narrower integers",
-        "result 0: rounding alone moves 40% of it by more than half of itself",
-    )
-    lines = table_lines(IREE, "3.13.0", [replace(ENTRIES[0], notes=notes), replace(ENTRIES[1], notes=notes[:1])])
-    assert any(line.startswith("- 1 runs left out") and line.endswith("in 1 modules (a/right)") for line in lines)
-    assert any(line.startswith("- 2 runs on the ends") and "a/right, a/gained" in line for line in lines)
-    assert any(line.startswith("- 1 notes of results that rounding alone") for line in lines)
-
-
-def test_what_made_an_entry_is_told_by_content(tmp_path, monkeypatch):
-    """Another line in a target's file, or in any file of the package, is another target or another tool."""
-    file = tmp_path / "t.toml"
-    file.write_text("description = 'a'")
-    first = made_by.target_digest(str(file))
-    file.write_text("description = 'b'")
-    assert made_by.target_digest(str(file)) != first
-    assert made_by.target_digest("iree") == ""
-    package = tmp_path / "package"
-    (package / "verify").mkdir(parents=True)
-    (package / "verify" / "a.py").write_text("1")
-    (package / "lowering.py").write_text("1")
-    monkeypatch.setattr(made_by, "PACKAGE", package)
-    tool, judge = made_by.tool(), made_by.judge()
-    (package / "lowering.py").write_text("2")
-    assert (made_by.tool() != tool, made_by.judge() == judge) == (True, True)
-    (package / "verify" / "a.py").write_text("2")
-    assert made_by.judge() != judge
 
 
 @pytest.mark.sweep
@@ -196,36 +185,25 @@ def test_a_run_goes_on_where_it_was_stopped(matrix, tmp_path):
     assert "add: right -> right" in matrix("--out", "m.json", "zoo").stderr
 
 
-ERRORS = [
-    ((), "name a folder of modules"),
-    (("--on", "tvm", "zoo"), "consumers: iree, litert, coreml"),
-    (("--option", "float_mode", "zoo"), "--option float_mode: not KEY=VALUE"),
-    (("--only", "nothing", "zoo"), "no module fits --only and --skip"),
-    (("--skip", "*", "zoo"), "no module fits --only and --skip"),
-    (("nowhere",), "nowhere"),
-    (("--target", "no_such", "zoo"), "no target named 'no_such'"),
-]
-QUICK = ERRORS[:3]
-"""Each starts the script anew; the others are left to the sweep."""
-
-
 @needs_iree
 @pytest.mark.parametrize(
-    ("argv", "message"),
-    [pytest.param(*e, marks=[] if e in QUICK else pytest.mark.sweep, id=" ".join(e[0]) or "nothing") for e in ERRORS],
-)
-def test_a_mistake_is_a_message(matrix, tmp_path, argv, message):
+    ("line", "message"),
+    [  # each starts the script anew: one of them in the default run
+        ("--option float_mode zoo", "--option float_mode: not KEY=VALUE"),
+        *(pytest.param(*case, marks=pytest.mark.sweep) for case in (
+            ("", "name a folder of modules"),
+            ("--on coreml zoo", "pip install 'hlo-lower[coreml]'"),
+            ("--only nothing zoo", "no module fits --only and --skip"),
+            ("--target no_such zoo", "no target named 'no_such'"),
+        )),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_a_message(matrix, tmp_path, line, message):
     """What cannot be done is said before anything is, without a traceback, and nothing is written."""
-    done = matrix(*argv)
+    if "coreml" in line and COREML.version():
+        pytest.skip("the extra coreml is installed")
+    done = matrix(*line.split())
     assert done.returncode in (1, 2)
     assert message in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.glob("*.json*"))
-
-
-@pytest.mark.skipif(bool(COREML.version()), reason="the extra coreml is installed")
-def test_a_consumer_that_is_missing_is_named_with_its_extra(matrix):
-    """Exit code 2, and the command that installs it."""
-    done = matrix("--on", "coreml", "zoo")
-    assert done.returncode == 2
-    assert "pip install 'hlo-lower[coreml]'" in done.stderr

@@ -1,5 +1,6 @@
 """Damaged and extreme inputs at both front doors: no crash, no hang, no output."""
 
+import shlex
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -48,42 +49,24 @@ def test_mutations_depend_on_the_seed_alone():
     assert len(set(made)) > 40
 
 
-def run(folder, *argv):
-    """Run the script beside its output."""
-    command = [sys.executable, str(SCRIPTS / "fuzz_inputs.py"), *argv]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.sweep
-def test_both_doors_refuse_what_is_damaged(tmp_path):
-    """Some inputs through the library and the command line: nothing fails, and nothing is left."""
-    done = run(tmp_path, "--runs", "16", "--seed", "5", "--models", "")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "16 inputs made of 18 seeds" in done.stdout.splitlines()[-1]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_outcomes_that_fail_are_told_apart():
     """A traceback, silence and a leftover are failures; a clear error is none."""
-    fuzz = script_with_flags()
+    fuzz = script("fuzz_inputs")
     assert fuzz._outcome_of("m.mlir:1:1: expected '}'") == "clear error"
     assert fuzz._outcome_of("m: the process that read it died: signal SIGSEGV") == "contained crash"
     assert fuzz._outcome_of("m: was not read after 60 s, the time for a module of 9 bytes") == "over a limit"
-    for message, outcome in (("Traceback (most recent call last)", "TRACEBACK"), ("", "NO MESSAGE")):
-        assert (outcome, True) == (fuzz._outcome_of(message), outcome in fuzz.BAD)
-    assert fuzz._outcome_of("hlo-lower: internal error: KeyError: 'x'") == "TRACEBACK"
-
-
-def script_with_flags():
-    """fuzz_inputs.py as a module; absl takes each flag once in a process."""
-    if "fuzz_inputs_under_test" not in sys.modules:
-        sys.modules["fuzz_inputs_under_test"] = script("fuzz_inputs")
-    return sys.modules["fuzz_inputs_under_test"]
+    for message in ("Traceback (most recent call last)", "hlo-lower: internal error: KeyError: 'x'"):
+        assert fuzz._outcome_of(message) == "TRACEBACK"
+    assert fuzz._outcome_of("") == "NO MESSAGE"
+    assert {"TRACEBACK", "NO MESSAGE"} <= set(fuzz.BAD)
 
 
 @pytest.mark.sweep
-def test_two_thousand_inputs(tmp_path):
-    """No crash, no hang, no output."""
-    done = run(tmp_path, "--runs", "2000", "--seed", "1")
-    assert done.returncode == 0, done.stdout
+@pytest.mark.parametrize("argv", ["--runs 16 --seed 5 --models ''", "--runs 2000 --seed 1"])
+def test_both_doors_refuse_what_is_damaged(argv, tmp_path):
+    """Inputs through the library and the command line: no crash, no hang, and nothing is left."""
+    command = [sys.executable, str(SCRIPTS / "fuzz_inputs.py"), *shlex.split(argv)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{argv.split()[1]} inputs made of " in done.stdout.splitlines()[-1].replace(",", "")
     assert list(tmp_path.iterdir()) == []

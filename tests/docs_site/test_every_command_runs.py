@@ -8,22 +8,20 @@ import re
 import shlex
 import shutil
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
+from page_steps import ROOT
 
 import hlo_lower as hl
 from hlo_lower.cli import main
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
-LLAMA = "models/llama.py"
-
+INSTALLED = "the example has to be installed; its own test runs it"
 LEFT_OUT = {
     "prove": "the whole family takes hours; single rules are here",
-    "conformance --on xla --only 'rows/add/*'": "the example has to be installed; its own test runs it",
-    "verify --on xla decode.mlir lowered.mlir": "the example has to be installed; its own test runs it",
+    "conformance --on xla --only 'rows/add/*'": INSTALLED,
+    "verify --on xla decode.mlir lowered.mlir": INSTALLED,
     "tile prefill.mlir -o tiled.mlir --op llama.py:88 --sizes 0=128 --fuse producers": "the op is the reader's",
 }
 CODES = {
@@ -35,36 +33,35 @@ CODES = {
 
 def commands():
     """Each command once, in the order of the pages."""
-    found = {}
-    for page in PAGES:
-        for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.DOTALL | re.M):
-            for line in block.splitlines():
-                words = shlex.split(line.partition(" | ")[0], comments=True)
-                if words[:1] == ["hlo-lower"]:
-                    found.setdefault(shlex.join(words[1:]), words[1:])
-    return found
+    blocks = "".join(re.findall(r"^```sh\n(.*?)^```$", "\n".join(p.read_text() for p in PAGES), re.DOTALL | re.M))
+    words = [shlex.split(line.partition(" | ")[0], comments=True) for line in blocks.splitlines()]
+    return {shlex.join(line[1:]): line[1:] for line in words if line[:1] == ["hlo-lower"]}
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """The folder of which each command gets a copy."""
     folder = tmp_path_factory.mktemp("documents")
-    for function, name in (("decode", "decode.mlir"), ("prefill", "other.mlir")):
-        assert main(["export", str(ROOT / f"{LLAMA}:{function}"), "-o", str(folder / name)]) == 0
     shapes = ["--shapes", "...", "b, _, t, _", "b, s", "..."]
-    assert main(["export", str(ROOT / f"{LLAMA}:prefill"), "-o", str(folder / "poly.mlir"), *shapes]) == 0
-    assert main(["export", str(ROOT / "models/train_step.py:sgd"), "-o", str(folder / "train.mlir")]) == 0
+    for function, name, more in (
+        ("llama.py:decode", "decode", []),
+        ("llama.py:prefill", "other", []),
+        ("llama.py:prefill", "poly", shapes),
+        ("train_step.py:sgd", "train", []),
+    ):
+        assert main(["export", f"{ROOT}/models/{function}", "-o", f"{folder}/{name}.mlir", *more]) == 0
     (folder / "zoo").mkdir()
-    for name in ("decode.mlir", "other.mlir"):
-        shutil.copy(folder / name, folder / "zoo" / name)
-    shutil.copy(folder / "decode.mlir", folder / "in.mlir")
-    (folder / "lowered.mlir").write_text(hl.lower(folder / "decode.mlir").text)
-    (folder / "raised.mlir").write_text(hl.raise_named(folder / "decode.mlir").text)
-    (folder / "named.mlir").write_text(hl.raise_named(folder / "decode.mlir", target="litert").text)
-    graph = hl.read(folder / "decode.mlir")
-    inputs = graph.main.body.arguments
+    decode = folder / "decode.mlir"
+    for copy in ("zoo/decode.mlir", "in.mlir"):
+        shutil.copy(decode, folder / copy)
+    shutil.copy(folder / "other.mlir", folder / "zoo")
+    (folder / "lowered.mlir").write_text(hl.lower(decode).text)
+    (folder / "raised.mlir").write_text(hl.raise_named(decode).text)
+    (folder / "named.mlir").write_text(hl.raise_named(decode, target="litert").text)
     kinds = {"f32": np.float32, "i32": np.int32, "bf16": np.float32}
-    np.savez(folder / "inputs.npz", *(np.zeros(value.shape, kinds[value.element_type]) for value in inputs))
+    graph = hl.read(decode)  # which its arguments do not keep
+    inputs = [np.zeros(value.shape, kinds[value.element_type]) for value in graph.main.body.arguments]
+    np.savez(folder / "inputs.npz", *inputs)
     (folder / "my_npu.toml").write_text('[refused]\n"stablehlo.scatter" = "no kernel"\n')
     return folder
 
@@ -74,14 +71,10 @@ def files(tmp_path_factory):
 def test_a_command_runs(command, files, tmp_path, monkeypatch):
     """It ends with 0, or with what tells of its module."""
     words = commands()[command]
-    if command in LEFT_OUT:
-        pytest.skip(LEFT_OUT[command])
-    if "iree" in words and "--on" in words and find_spec("iree") is None:
+    if command in LEFT_OUT or "point_select" in words:
+        pytest.skip(LEFT_OUT.get(command, INSTALLED))
+    if {"iree", "--on"} <= set(words) and find_spec("iree") is None:
         pytest.skip("needs the extra iree")
-    if "prove" in words and find_spec("z3") is None:
-        pytest.skip("needs the extra prove")
-    if "point_select" in words:
-        pytest.skip("the example has to be installed; its own test runs it")
     shutil.copytree(files, tmp_path / "here")
     (tmp_path / "here" / "models").symlink_to(ROOT / "models")
     monkeypatch.chdir(tmp_path / "here")

@@ -19,7 +19,6 @@ from docs_site.gallery import OTHERS, group_of  # noqa: E402
 
 import hlo_lower as hl  # noqa: E402
 
-WITHOUT_SITE = "needs the extra docs"
 LOADED = re.compile(r'<(?:script|link)[^>]*(?:src|href)="(https?:[^"]*)"')
 """What a page loads from somewhere else."""
 
@@ -84,7 +83,7 @@ def test_the_flowcharts_of_the_documents_are_read():
 
 @pytest.mark.sweep
 @pytest.mark.docs
-@pytest.mark.skipif(find_spec("sphinx") is None or find_spec("myst_nb") is None, reason=WITHOUT_SITE)
+@pytest.mark.skipif(find_spec("sphinx") is None or find_spec("myst_nb") is None, reason="needs the extra docs")
 def test_the_site_is_built_without_a_warning(tmp_path):
     """The command of CONTRIBUTING ends with 0; each rule has a section, each public name an entry; nothing is loaded
     from a network."""

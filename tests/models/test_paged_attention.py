@@ -18,7 +18,6 @@ MOST = 5  # blocks of a sequence
 LENGTHS = (0, 1, SIZE, SIZE + 1, SIZE * MOST, 11)
 STARTS = (0, 0, 0, 2, 14, 8)  # the last chunk is a partial one, as are those of the short sequences
 KINDS = ("contiguous", "shuffled", "some_pairs", "backwards", "at_the_end")
-BOTH_TYPES = pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 
 
 def size_of(heads=6, kv_heads=2, **fields):
@@ -27,57 +26,19 @@ def size_of(heads=6, kv_heads=2, **fields):
     return paged.Config(**sizes | {"tile": 16, "heads": heads, "kv_heads": kv_heads} | fields)
 
 
-@pytest.mark.few(2)
-@BOTH_TYPES
-@pytest.mark.parametrize(
-    ("heads", "kv_heads"),
-    [(6, 2), (6, 6), (20, 1), *(pytest.param(*heads, marks=pytest.mark.sweep) for heads in ((6, 1), (20, 4)))],
-)
-def test_decode_is_dense_attention(heads, kv_heads, dtype):
-    """For any table and any lengths a step is right to rounding; NaN of unwritten places gets nowhere."""
+HEADS = [(6, 2), (20, 1), *(pytest.param(*heads, marks=pytest.mark.sweep) for heads in ((6, 6), (6, 1), (20, 4)))]
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("heads", "kv_heads"), HEADS)
+def test_steps_are_dense_attention(heads, kv_heads, dtype):
+    """For any table and lengths; NaN of unwritten places gets nowhere, and padding, which is NaN, gives zeros."""
     config = size_of(heads, kv_heads, dtype=dtype)
     for kind in KINDS:
         judge.assert_right(jitted(paged.decode, config), config, kind, LENGTHS)
-
-
-@BOTH_TYPES
-@pytest.mark.parametrize(("heads", "kv_heads"), [(6, 2), pytest.param(20, 1, marks=pytest.mark.sweep)])
-def test_prefill_is_dense_attention(heads, kv_heads, dtype):
-    """Each token of a chunk sees what stands before it and itself; padding gives zeros, though it is NaN."""
-    config = size_of(heads, kv_heads, dtype=dtype)
-    for kind in KINDS:
         out = judge.assert_right(jitted(paged.prefill, config), config, kind, LENGTHS, STARTS)
         np.testing.assert_array_equal(np.asarray(out[0]), 0)
-
-
-def test_chunks_of_prefill_and_steps_of_decode_build_one_cache():
-    """A sequence written by chunks, then token by token, attends as over all of it at once."""
-    config = size_of(max_blocks=4)
-    prefill, decode = jitted(paged.prefill, config), jitted(paged.decode, config)
-    lengths = np.array([14, 9, 13, 16, 12, 15])
-    pages, args = judge.inputs(config, "some_pairs", lengths, [0] * 6)
-    pools = args[3:5]
-
-    def chunks(start, end, width):
-        """Keys, values and slots of so many tokens of each sequence, those behind its end padded."""
-        for row, length in enumerate(lengths):
-            tokens = [p if p < min(end, length) else -1 for p in range(start, start + width)]
-            nothing = np.full(pages.k_pool.shape[1:], np.nan, np.float32)
-            new = [[of[row][p] if p >= 0 else nothing for p in tokens] for of in (pages.keys, pages.values)]
-            yield *map(np.stack, new), judge.slots_of(pages.table[row], tokens, SIZE)
-
-    for start in (0, 6):
-        k, v, slots = map(np.stack, zip(*chunks(start, min(start + 6, 12), 6), strict=True))
-        now = pages.table, np.full(6, start), np.minimum(lengths, start + 6)
-        out, *pools = prefill(args[0], k, v, *pools, slots, *now)
-    for length in range(13, 17):
-        now = np.where(lengths >= length, length, 0)
-        k, v, slots = (np.stack(part)[:, 0] for part in zip(*chunks(length - 1, length, 1), strict=True))
-        out, *pools = decode(args[0][:, 0], k, v, *pools, slots, pages.table, now)
-        for row in np.flatnonzero(now):
-            seen = pages.keys[row][:length], pages.values[row][:length]
-            error = np.abs(out[row] - judge.dense(args[0][row, 0], *seen))
-            assert np.all(error <= judge.bound(args[0][row, 0], *seen))
 
 
 def loads_of(plan):
@@ -160,27 +121,6 @@ def test_one_tier_and_two_and_a_constant_table_give_the_same(kind):
             np.testing.assert_array_equal(jitted(paged.decode, two)(*args)[0], planned)
 
 
-PAIRS = [(0, 4), (1, -1), (-1, 0), (5, 0), (-1, 7), (5, -4), (2**31 - 1, 1), (1, 2**31 - 1), (4, 3), (0, 0)]
-WRITES = {  # the pool, where to write, what to write, and which places of the pool get which row of it
-    "write_slots": ((132, 2, 8), ([131, -1, -2, -132, 132, 133, 2**31 - 1, -(2**31), 0],), (9,), {131: 0, 0: 8}),
-    "write_blocks": ((5, 4, 2, 8), [*zip(*PAIRS, strict=True)], (10,), {(4, 3): 8, (0, 0): 9}),
-    "write_pages": ((5, 4, 2, 8), ([[4, -1, 0], [5, 2, -5]],), (2, 3, 4), {4: (0, 0), 0: (0, 2), 2: (1, 1)}),
-}
-
-
-@pytest.mark.parametrize("name", WRITES)
-def test_what_is_outside_the_pool_is_dropped(name):
-    """A negative slot is not counted from the end, one past the pool not moved into it; offsets are checked."""
-    shape, places, count, landing = WRITES[name]
-    generator = np.random.default_rng(0)
-    pool = judge.poison(generator, shape, np.float32)
-    rows = generator.normal(size=(*count, *shape[-2:])).astype(np.float32)
-    written = getattr(paged.writes, name)(jnp.asarray(pool), *(np.array(place) for place in places), rows)
-    for place, row in landing.items():
-        pool[place] = rows[row]
-    np.testing.assert_array_equal(judge.bits_of(pool), judge.bits_of(written))
-
-
 @pytest.mark.parametrize(("heads", "tiles"), [(6, [6]), (16, [16]), (20, [16, 4]), (33, [16, 16, 1])])
 def test_the_last_tile_keeps_what_is_left(heads, tiles, monkeypatch):
     """Query heads are cut into tiles of 16, and no head is lost or made up."""
@@ -214,30 +154,26 @@ def test_loops_do_nothing_twice():
             moving |= {id(variable) for variable in equation.outvars}
 
 
-UNMASKED, UNOWNED, LOADED = kernels.softmax_prepare, kernels.pv, kernels.Form.load
+UNMASKED, UNOWNED, LOADED, Form = kernels.softmax_prepare, kernels.pv, kernels.Form.load, kernels.Form
+
+
+def twice(form, pool, block, size):
+    """A load of the first page in the place of each."""
+    return jnp.concatenate([LOADED(kernels.ONE_BLOCK, pool, block, size)] * form.blocks)
+
+
+def added(was, top, total, mixed):
+    """Sums of different maxima, kept as they are."""
+    return kernels.Running(jnp.maximum(was.largest, top), was.total + total, was.mixed + mixed)
+
+
+UNSEEN = "the rest of the last block is seen"
 WRONG = {
-    "sums of different maxima are kept as they are": (
-        *(kernels, "online_update"),
-        lambda was, top, total, mixed: kernels.Running(
-            jnp.maximum(was.largest, top), was.total + total, was.mixed + mixed
-        ),
-    ),
-    "the rest of the last block is seen": (
-        *(kernels, "softmax_prepare"),
-        lambda scores, seen: UNMASKED(scores, jnp.ones_like(seen)),
-    ),
-    "a weight of zero is taken to be enough": (
-        *(kernels, "pv"),
-        lambda p, values, owned: UNOWNED(p, values, jnp.ones_like(owned)),
-    ),
-    "a load of two blocks reads its first page again": (
-        *(kernels.Form, "load"),
-        lambda form, pool, block, size: jnp.concatenate([LOADED(kernels.ONE_BLOCK, pool, block, size)] * form.blocks),
-    ),
-    "a pair at the end of the pool is moved back": (
-        *(kernels.Form, "load"),
-        lambda form, pool, block, size: LOADED(form, pool, block + 1, size),
-    ),
+    "sums of different maxima are kept": (kernels, "online_update", added),
+    UNSEEN: (kernels, "softmax_prepare", lambda scores, seen: UNMASKED(scores, jnp.ones_like(seen))),
+    "a weight of zero is enough": (kernels, "pv", lambda p, values, owned: UNOWNED(p, values, jnp.ones_like(owned))),
+    "two blocks are the first page again": (Form, "load", twice),
+    "a pair at the end is moved back": (Form, "load", lambda form, pool, block, n: LOADED(form, pool, block + 1, n)),
 }
 
 
@@ -249,6 +185,6 @@ def test_a_wrong_kernel_is_caught(wrong, dtype, monkeypatch):
     config = size_of(dtype=dtype)
     monkeypatch.setattr(*WRONG[wrong])
     step = jax.jit(partial(paged.decode, config=config), compiler_options=QUICKLY)
-    for clean in (False, True)[: 1 + (wrong == "the rest of the last block is seen")]:  # NaN aside
+    for clean in (False, True)[: 1 + (wrong == UNSEEN)]:  # NaN aside
         pages, args = judge.inputs(config, "contiguous", LENGTHS, clean=clean)
         assert judge.excess(pages, args, step(*args)[0]) > 2

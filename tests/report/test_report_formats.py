@@ -30,29 +30,23 @@ def told(name):
     return Path(__file__).with_name(name).read_text()
 
 
-def test_json_has_every_record(decode):
-    """Each is there, in program order, with these fields at least; a verified module carries its verdict."""
-    data = json.loads(render_json([decode]))
-    [module] = data["modules"]
+def test_json_has_every_record(decode, of_one):
+    """Each in program order, a verified module with its verdict; null is what was not measured or is not known."""
+    data = json.loads(render_json([decode, of_one(operand_shape=(None, 4)), GONE]))
+    module, other, gone = data["modules"]
     record, *_ = module["records"]
-    shapes = "operand_shape indices_shape updates_shape"
-    needed = f"function location kind subset combiner {shapes} dtype in_bounds unique rule why why_not"
-    assert set() == set(needed.split()) - set(record)
-    assert record["operand_shape"] == [1, 8, 64, 16]
+    needed = (
+        "function location kind subset combiner indices_shape updates_shape dtype in_bounds unique rule why why_not"
+    )
+    assert set(needed.split()) <= set(record)
+    assert (record["operand_shape"], other["records"][0]["operand_shape"]) == ([1, 8, 64, 16], [None, 4])
     assert data["rejections"][record["why_not"]] == {"loop": [0]}
     assert data["reasons"][0] == {"code": "less_specific", "than": "dynamic_update_slice"}
     assert [record["number"] for record in module["records"]] == [1, 2, 3, 4]
     assert module["verdict"] == {"ok": True}
-    assert data["totals"]["kinds"] == {"insert_slice": 3, "general": 1}
-
-
-def test_json_null_is_what_was_not_measured(of_one):
-    """Times, verdict, left scatters of a module that was only classified are null, as is a size that is not known."""
-    data = json.loads(render_json([of_one(operand_shape=(None, 4)), GONE]))
-    module, gone = data["modules"]
+    assert data["totals"]["kinds"] == {"insert_slice": 4, "general": 1}
     fields = ("scatters_left", "verdict", "convert_seconds", "verify_seconds", "error")
-    assert [module[field] for field in fields] == [None] * 5
-    assert module["records"][0]["operand_shape"] == [None, 4]
+    assert [other[field] for field in fields] == [None] * 5
     assert (gone["error"], data["totals"]["unreadable"]) == ("bad.mlir: gone", 1)
 
 
@@ -61,8 +55,7 @@ def test_markdown_is_the_text_in_cells(decode, of_one):
     assert render_markdown([decode, GONE], explain=(1,)) == told("decode.md")
     text = render_markdown([of_one("a|b.mlir", location="x|y.py:1", writes=Written((1,), ("<b>`*",)))])
     row = next(line for line in text.splitlines() if line.startswith("| 1 "))
-    assert "x\\|y.py:1" in row
-    assert "&lt;b&gt;\\`\\*" in row
+    assert ("x\\|y.py:1" in row, "&lt;b&gt;\\`\\*" in row) == (True, True)
     assert "## a\\|b.mlir" in text.splitlines()
 
 
@@ -87,10 +80,9 @@ def test_rules_as_markdown_and_as_text():
     text = render_rules_text([Row(), Row(name="x", refused="t refuses stablehlo.while")], width=120)
     words = ("loop", Row.place, "subset=Windows | Points", "while over the windows", "while, select")
     assert [word for word in words if word not in text] == []
-    assert "scatter_to_loop" not in text
+    assert [word for word in ("scatter_to_loop", "Equal") if word in text] == []
     assert text.count("refused: t refuses stablehlo.while") == 1
     assert [line for line in text.splitlines() if len(line) > 120] == []
-    assert "Equal" not in text
     assert render_rules_text([Row()], width=80, proofs=True).endswith(Row.proof + "\n")
 
 
@@ -114,6 +106,11 @@ def test_each_module_of_a_tree_is_a_line_below_its_folder(tree):
     assert render_text(tree, explain=(2,)).count("scatter 2 of decode.mlir") == 10
     assert render_markdown(tree, explain=(2,)).count("    scatter 2 of decode.mlir") == 10
     assert "target stablehlo, oob xla; target stablehlo, oob spec" in render_text([*tree, replace(tree[1], oob="spec")])
+    data = json.loads(render_json(tree))
+    assert set(data) == {"version", "modules", "rules", "rejections", "reasons", "totals", "groups"}
+    groups = [(group["group"], group["totals"]["scatters"], group["totals"]["looped"]) for group in data["groups"]]
+    assert groups == [(".", 0, 0), ("jax", 20, 10), ("poly", 1, 0)]
+    assert [module["group"] for module in data["modules"]] == [".", *["jax"] * 10, "poly"]
 
 
 def test_few_modules_or_all_of_them_are_shown_in_full(tree, decode):
@@ -123,11 +120,11 @@ def test_few_modules_or_all_of_them_are_shown_in_full(tree, decode):
         assert text.count("llama.py:88 layer 0") == sum(len(report.records) for report in reports)
         assert "in the loop" in text
         assert "kinds and their rules" not in text + render_markdown(reports, **how)
-    alone = [replace(decode, file=f"{number}.mlir") for number in range(12)]
+    alone = [replace(decode, file=f"{number}.mlir") for number in range(FEW + 1)]
     assert "in the loop" not in render_text(alone) + render_markdown(alone)
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+@pytest.mark.parametrize("width", [40, 80, 200])
 def test_lines_stay_on_the_page(tree, width):
     """Long names are shortened in the middle, cells are wrapped; only a reason may need more on the narrowest page."""
     long = replace(tree[1], file=f"zoo/jax/{'x' * 300}.mlir")
@@ -136,44 +133,24 @@ def test_lines_stay_on_the_page(tree, width):
     assert "xxx.mlir" in text
 
 
-def test_json_has_groups(tree):
-    """Each folder with its totals, in the order of the other formats; each module says which is its own."""
-    data = json.loads(render_json(tree))
-    assert set(data) == {"version", "modules", "rules", "rejections", "reasons", "totals", "groups"}
-    assert [group["group"] for group in data["groups"]] == [".", "jax", "poly"]
-    assert [module["group"] for module in data["modules"]] == [".", *["jax"] * 10, "poly"]
-    assert sum(group["totals"]["scatters"] for group in data["groups"]) == data["totals"]["scatters"] == 21
-    assert data["groups"][1]["totals"]["looped"] == 10
-
-
-@pytest.fixture
-def faults(of_one):
-    """A module with refused ops, one with a loop, one that cannot be read, and one of which there is nothing to say."""
+def test_faults_at_their_lines(of_one):
+    """GitHub has a command for each place, its own syntax escaped; SARIF has the same, with declared rules."""
     why = Code.REFUSES_OPS("npu", ("stablehlo.sort",), "50 % slower, no kernel")
     refused = RefusedOps("stablehlo.sort", why, 3, ("m.mlir:13", "llama.py:88"))
-    loop = {"rule": "while", "kind": "reduction_add", "location": "loop.mlir:2"}
-    return [
+    faults = [
         ModuleReport("zoo/m.mlir", target="npu", refused=(refused,)),
-        of_one("loop.mlir", **loop),
+        of_one("loop.mlir", rule="while", kind="reduction_add", location="loop.mlir:2"),
         ModuleReport("bad,1.mlir", error="bad,1.mlir: no MLIR\n  next: look"),
         ModuleReport("fine.mlir", 3),
     ]
-
-
-def test_github_shows_faults_at_their_lines(faults):
-    """A command for each place; what would be its own syntax is escaped; lines of the module have its path."""
-    refused = "npu: 3 stablehlo.sort: 50 %25 slower, no kernel; at m.mlir:13, llama.py:88, ..."
+    text = "npu: 3 stablehlo.sort: 50 %25 slower, no kernel; at m.mlir:13, llama.py:88, ..."
     assert render(faults, "github").splitlines() == [
-        f"::error file=zoo/m.mlir,line=13,title=hlo-lower refused::{refused}",
-        f"::error file=llama.py,line=88,title=hlo-lower refused::{refused}",
+        f"::error file=zoo/m.mlir,line=13,title=hlo-lower refused::{text}",
+        f"::error file=llama.py,line=88,title=hlo-lower refused::{text}",
         "::warning file=loop.mlir,line=2,title=hlo-lower loop::scatter 1 (reduction_add) is a loop over its windows",
         "::error file=bad%2C1.mlir,title=hlo-lower unreadable::bad,1.mlir: no MLIR next: look",
     ]
     assert render(faults[3:], "github") == ""
-
-
-def test_sarif_has_the_same(faults):
-    """One run, whose results name declared rules; a module without a line has none."""
     log = json.loads(render(faults, "sarif"))
     [run] = log["runs"]
     assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "hlo-lower")
@@ -197,25 +174,19 @@ def write(cache, index):
     return cache.at[index].set(1.0)
 
 
-def reported(source):
-    """The text of a report, and the explanation of its one scatter."""
-    records = hl.classify(hl.read(source, "m.mlir"))
-    return render_text([ModuleReport("m.mlir", 7, tuple(records))], width=200), explain(records[0])
-
-
 def test_a_module_without_locations_is_told_how_to_get_them():
     """Summary and explanation name the argument of as_text; exported so, lines are the program's."""
     lowered = jax.jit(write).lower(np.zeros(8, np.float32), 3)
-    text, explained = reported(lowered.as_text())
+    own, other = (hl.classify(hl.read(lowered.as_text(debug_info=located), "m.mlir"))[0] for located in (False, True))
+    text = render_text([ModuleReport("m.mlir", 7, (own,))], width=200)
     assert f"  locations: none in the module, lines are those of its text; export again with {ADVICE}" in text
-    assert f"  source:  the module names none, the line is its own; export again with {ADVICE}" in explained
-    text, explained = reported(lowered.as_text(debug_info=True))
+    assert f"  source:  the module names none, the line is its own; export again with {ADVICE}" in explain(own)
+    text, explained = render_text([ModuleReport("m.mlir", 7, (other,))], width=200), explain(other)
     line = write.__code__.co_firstlineno + 1
     assert f"{HERE}:{line}" in text
     assert f"at {HERE}:{line} in @main" in explained[0]
     assert ADVICE not in text + "".join(explained)
-    own, other = (hl.classify(hl.read(lowered.as_text(debug_info=located), "m")) for located in (False, True))
-    reports = [ModuleReport("m", 7, tuple(own)), ModuleReport("m", 7, tuple(other)), ModuleReport("empty.mlir", 1)]
+    reports = [ModuleReport("m.mlir", 7, (own,)), ModuleReport("m.mlir", 7, (other,)), ModuleReport("empty.mlir", 1)]
     assert "locations: none in 1 of 3 modules" in render_text(reports, width=200)
     assert report_data(reports)["totals"]["unlocated"] == 1
 

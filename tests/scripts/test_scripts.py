@@ -1,43 +1,44 @@
 """Each script's main path, small."""
 
 import json
+import re
+import sys
+from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
-@pytest.mark.sweep
-def test_scatter_report_goes_on_after_a_bad_file(script):
-    """The good module has its table, the bad one its reason; exit code 2."""
-    done = script("scatter_report.py", "decode.mlir", "missing.mlir")
-    assert done.returncode == 2
-    assert done.stdout.startswith("decode.mlir   6 ops, 1 scatter   target stablehlo, oob xla   ")
-    assert "line 4  insert_slice" in done.stdout
-    assert "missing.mlir   error: missing.mlir: no such file" in done.stdout
+from benchmark.memory_chart import memory_chart
+
+ROOT = Path(__file__).parents[2]
 
 
-def test_scatter_report_takes_folders_and_writes_a_page(script, tmp_path):
-    """A tree is classified in processes of its own, and the page is written into a file."""
+def test_scatter_report_goes_on_after_a_bad_file(script, tmp_path):
+    """Modules and trees are in the page that is written; a bad file is exit code 2."""
     (tmp_path / "zoo" / "deep").mkdir(parents=True)
     for name in ("a.mlir", "deep/b.mlir"):
         (tmp_path / "zoo" / name).write_bytes((tmp_path / "decode.mlir").read_bytes())
-    done = script("scatter_report.py", "--jobs", "2", "--format", "html", "--output", "zoo.html", "zoo")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert "total: 2 modules, 12 ops, 2 scatters" in (tmp_path / "zoo.html").read_text()
+    done = script("scatter_report.py", "--jobs", "1", "--format", "html", "--output", "zoo.html", "zoo", "missing.mlir")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+    page = (tmp_path / "zoo.html").read_text()
+    assert "total: 3 modules (1 failed), 12 ops, 2 scatters" in page
+    assert "missing.mlir: no such file" in page
 
 
+@pytest.mark.sweep
 def test_scatter_report_says_what_it_cannot_do(script, tmp_path):
-    """An empty folder is a message and exit code 2."""
+    """An empty folder is a message and exit code 2; without a file it says how it is called; a table fits the page."""
     (tmp_path / "empty").mkdir()
     done = script("scatter_report.py", "empty")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("empty: is a directory without a module in it")
-
-
-def test_scatter_report_needs_a_file(script):
-    """Without one it says how it is called."""
     done = script("scatter_report.py")
     assert done.returncode != 0
     assert "name a module: scripts/scatter_report.py FILE..." in done.stdout + done.stderr
+    done = script("scatter_report.py", "decode.mlir", "missing.mlir")
+    assert done.stdout.startswith("decode.mlir   6 ops, 1 scatter   target stablehlo, oob xla   ")
+    assert "line 4  insert_slice" in done.stdout
 
 
 def test_convert_llm_writes_a_module_without_scatters(script, tmp_path):
@@ -97,3 +98,38 @@ def test_bench_measures_conversion(script, tmp_path):
     figures = json.loads((tmp_path / "bench.json").read_text())
     assert figures["rounds"] == 7
     assert [row["ratio"] > 0 for row in figures["convert"]] == [True]
+
+
+def test_what_changed_of_frozen_texts_is_named(script, tmp_path):
+    """A module that is another one, one that is new, one that is gone, each by its name; a refusal is a text, too."""
+    refused = (ROOT / "tests" / "golden" / "refused_quantized.mlir").read_text()
+    for name in ("refused", "kept"):
+        (tmp_path / f"{name}.mlir").write_text(refused)
+    options = ("--corpus", ".", "--only", "raised,lowered", "--jobs", "1")
+    first = script("frozen_texts.py", *options, "--write", "texts.json")
+    assert (first.returncode, first.stdout) == (0, "21 texts\n"), first.stderr
+    texts = json.loads((tmp_path / "texts.json").read_text())
+    assert len({told for name, told in texts.items() if name.startswith("lowered refused")}) == 1
+    decode = tmp_path / "decode.mlir"
+    (tmp_path / "new.mlir").write_text(decode.read_text())
+    decode.write_text(decode.read_text().replace("f32", "f16"))
+    (tmp_path / "refused.mlir").unlink()
+    second = script("frozen_texts.py", *options, "--compare", "texts.json", "--keep", "changed")
+    assert second.returncode == 1
+    told = ["changed: lowered decode iree", "new: lowered new iree", "gone: lowered refused iree"]
+    assert set(told) <= set(second.stdout.splitlines())
+    assert "kept" not in second.stdout
+    assert "f16" in (tmp_path / "changed" / "lowered-decode-iree.mlir").read_text()
+
+
+def test_the_memory_chart_is_that_of_its_figures():
+    """The document's is what its JSON gives; less is a shorter bar, a time that is not there is told."""
+    figures = ROOT / "docs" / "figures"
+    entries = json.loads((figures / "tiling_workloads.json").read_text())["workloads"]
+    assert memory_chart(entries) == (figures / "tiling_workloads.svg").read_text()
+    sizes = {"workload": "a_block", "before": 64 << 20, "after": 4 << 20}
+    timed, untimed = (memory_chart([{**sizes, **more}]) for more in ({"time_ratio": 0.5}, {}))
+    assert ">4.0 MiB, 16x less<" in timed
+    assert (">0.50x<" in timed, "not measured" in timed, "not measured" in untimed) == (True, False, True)
+    before, after = (float(width) for width in re.findall(r'<rect x="170"[^>]* width="([\d.]+)"', timed))
+    assert before > after
