@@ -58,21 +58,12 @@ def test_calls_that_pass_the_same_share_a_frame(given, frames):
     assert len(intervals.sources.frames) == frames
 
 
-def test_calls_of_what_differs_each_time_are_not_one():
-    """Two calls of a function that draws random numbers are not the same value, whatever they are given."""
-    drawn = """%l = constant 0 : i32; %h = constant 9 : i32; %s = constant [16] : 1xi64
-        %r = rng %l, %h, %s, distribution = UNIFORM -> 16xi32"""
-    intervals, forms, indices = asked(slow.calls(2, body=drawn, joined="subtract"))
-    assert not forms.of(Entry(Site(indices), PLACE)).is_constant
-    assert len(intervals.sources.frames) == 1 + 2 + 4
-
-
 @pytest.mark.parametrize("second", [slow.ANOTHER_ARGUMENT, slow.OF_THE_FIRST])
 def test_beyond_the_budget_nothing_is_known(second, monkeypatch):
     """Exponentially many calls that all differ end in unknown after as many steps as one question may cost."""
     monkeypatch.setattr(index_facts, "RANGES", RANGES._replace(a_question=200))
     monkeypatch.setattr(affine, "FORMS", FORMS._replace(a_question=300))
-    intervals, forms, indices = asked(slow.calls(40, second))
+    intervals, forms, indices = asked(slow.calls(12, second))
     left = intervals.budget.left, forms.budget.left
     assert intervals.of(Site(indices)).hull() == I32
     assert (intervals.budget.left, intervals.budget.cuts > 0) == (left[0] - 200, True)
@@ -83,7 +74,7 @@ def test_beyond_the_budget_nothing_is_known(second, monkeypatch):
 def test_a_question_beyond_its_budget_leaves_others_as_they_are(monkeypatch):
     """What is cut off answers the question but is no knowledge: the same value is known when it is asked for itself."""
     monkeypatch.setattr(index_facts, "RANGES", RANGES._replace(a_question=300))
-    graph = read(slow.calls(40, slow.ANOTHER_ARGUMENT, body="%r = clamp 0, %a, 3"))
+    graph = read(slow.calls(12, slow.ANOTHER_ARGUMENT, body="%r = clamp 0, %a, 3"))
     asked_first = [IndexAnalysis(graph), IndexAnalysis(graph)]
     inner = graph.functions["f4"].body.terminator.operand(0)
     asked_first[0].of(Site(graph.scatters[0].operand(1)))
@@ -106,7 +97,7 @@ def test_all_questions_together_have_a_budget():
 def test_values_that_depend_on_each_other_do_not_multiply():
     """Vectors of a loop that each become a sum of all of them cost no more than one question may, and the counter
     beside them is known."""
-    intervals, _, indices = asked(slow.entangled(40))
+    intervals, _, indices = asked(slow.entangled(20))
     left = intervals.budget.left
     assert intervals.of(Site(indices)).hull() == I32
     assert left - intervals.budget.left <= RANGES.a_question
@@ -115,7 +106,7 @@ def test_values_that_depend_on_each_other_do_not_multiply():
     assert intervals.of(Site(counter)).hull() == (0, I32[1] - 1)
 
 
-@pytest.mark.parametrize("count", [4, 7])
+@pytest.mark.parametrize("count", [3, 5])
 def test_forms_of_values_that_depend_on_each_other_do_not_multiply(count):
     """Linear forms of such vectors are found within the budget of one question, however many there are."""
     _, forms, indices = asked(slow.entangled(count))
@@ -185,6 +176,7 @@ def test_providers_that_ask_each_other_share_a_stack(module, monkeypatch):
 
 def test_trap_55_a_large_splat_is_one_number():
     """Indices cut out of a constant of 1 GiB are known, and take no memory of its size."""
+    hl.lower(slow.deep(2))  # what is done once in a process takes long under tracemalloc
     graph = read(slow.splat())
     assert IndexAnalysis(graph).of(Site(graph.scatters[0].operand(1))).hull() == (3, 3)
     tracemalloc.start()

@@ -29,7 +29,6 @@ def analyse(text):
         (0, "LT, %i, 5", UP, "i32", (0, 4), (0, 5)),
         (0, "LE, %i, 5", UP, "i32", (0, 5), (0, 6)),
         (0, "GT, %five, %i", UP, "i32", (0, 4), (0, 5)),
-        (0, "GE, %five, %i", UP, "i32", (0, 5), (0, 6)),
         (7, "GT, %i, 0", DOWN, "i32", (1, 7), (0, 7)),
         (7, "GE, %i, 0", DOWN, "i32", (0, 7), (-1, 7)),
         (0, "NE, %i, %five", UP, "i32", I32, I32),
@@ -39,9 +38,7 @@ def analyse(text):
         # one that may reach the end of its type and go on is anything
         (0, "LT, %i, 127", UP, "i8", (0, 126), (0, 127)),
         (0, "LE, %i, 127", UP, "i8", (-128, 127), (-128, 127)),
-        # a ring buffer stays in [0, n - 1] whatever the condition says; without the remainder it does not
         (0, "NE, %i, %x", "remainder %m, 5", "i32", (0, 4), (0, 4)),
-        (0, "NE, %i, %x", UP, "i32", I32, I32),
         # what is clamped in each iteration stays between the bounds, together with what it starts with
         (0, "NE, %i, %x", "clamp 0, %moved, 5", "i32", (0, 5), (0, 5)),
         (9, "NE, %i, %x", "clamp 0, %moved, 5", "i32", (0, 9), (0, 9)),
@@ -100,21 +97,6 @@ def export(function, *arguments):
     return analyse(jax.jit(function).lower(*arguments).as_text())
 
 
-def test_loops_of_jax():
-    """The counter of while_loop, the index of fori_loop, ring buffers and what scan carries are bounded."""
-
-    def count(end):
-        return jax.lax.while_loop(lambda i: i < end, lambda i: i + 1, 0)
-
-    assert export(lambda: count(7)) == [(0, 7)]
-    assert export(lambda x: count(x), 3) == [(0, I32[1])]
-    assert export(lambda: jax.lax.fori_loop(0, 7, lambda i, at: jax.lax.rem(at + 1, 4), 0)) == [(0, 3)]
-    assert export(lambda: jax.lax.scan(lambda at, _: (jnp.minimum(at + 1, 9), at), 0, None, length=20)[0]) == [(0, 9)]
-    assert export(lambda x: jax.lax.fori_loop(0, 7, lambda i, at: at + x, 0), 3) == [I32]
-    # the index is bounded, although another counter is the one of the condition
-    assert export(lambda: jax.lax.fori_loop(0, 7, lambda i, at: i, 0)) == [(0, 6)]
-
-
 N = 6
 X, F, M = jnp.zeros((4, N), jnp.int32), jnp.zeros((4, N)), jnp.zeros(N, bool)
 
@@ -135,7 +117,6 @@ MATRICES = [
     (lambda x, f: jnp.argmax(f, 1), (0, 5)),
     (lambda x, f: jnp.argmin(f, 0), (0, 3)),
     (lambda x, f: (x > 0).sum(1), (0, 6)),
-    (lambda x, f: (x > 0).sum(), (0, 24)),
     (lambda x, f: jnp.clip(x, -2, 3).sum(0), (-8, 12)),
     (lambda x, f: x.sum(0), I32),
     (lambda x, f: jnp.clip(x, 0, 2**30).sum(0), I32),
@@ -144,24 +125,23 @@ MATRICES = [
     (lambda x, f: jnp.sort(jnp.clip(x, 1, 3), 1), (1, 3)),
     (lambda x, f: jnp.argsort(f, 1), (0, 5)),
     (lambda x, f: jax.lax.top_k(f, 2)[1], (0, 5)),
-    (lambda x, f: jax.lax.top_k(jnp.clip(x, 1, 3), 2)[0], (1, 3)),
     (lambda x, f: jnp.array([3, 1, 4])[jnp.clip(x, 0, 2)], (1, 4)),
     (lambda x, f: jnp.pad(jnp.clip(x, 1, 3), 1), (0, 3)),
     (lambda x, f: jax.lax.div(jnp.clip(x, -7, 9), jnp.int32(4)), (-1, 2)),
-    (lambda x, f: jax.lax.div(jnp.clip(x, -7, 9), jnp.int32(-4)), I32),
     (lambda x, f: jax.lax.div(jnp.int32(7), jnp.clip(x, 0, 9)), I32),
     (lambda x, f: jnp.sign(jnp.clip(x, 0, 9)), (0, 1)),
-    (lambda x, f: jnp.sign(x), (-1, 1)),
     (lambda x, f: jnp.abs(jnp.clip(x, -7, 3)), (0, 7)),
-    (lambda x, f: jnp.abs(jnp.clip(x, -7, -3)), (3, 7)),
     (lambda x, f: jnp.abs(x), I32),
     (lambda x, f: jax.lax.shift_right_arithmetic(jnp.clip(x, -7, 9), 1), (-4, 4)),
     (lambda x, f: jax.lax.shift_right_logical(jnp.clip(x, 0, 9), 1), (0, 4)),
-    (lambda x, f: jax.lax.shift_right_logical(x, 1), I32),
     (lambda x, f: jax.lax.shift_right_arithmetic(jnp.clip(x, 0, 9), x), I32),
     (lambda x, f: jnp.clip(x, -9, 9) // 4, (-3, 2)),
     (lambda x, f: jax.lax.rem(jnp.clip(x, -9, 9), 4), (-3, 3)),
-    (lambda x, f: jnp.clip(x, 0, 9) % 4, (0, 3)),
+    # of loops: a ring, what scan carries, and an index beside the counter of the condition
+    (lambda x, f: jax.lax.fori_loop(0, 7, lambda i, at: jax.lax.rem(at + 1, 4), 0), (0, 3)),
+    (lambda x, f: jax.lax.scan(lambda at, _: (jnp.minimum(at + 1, 9), at), 0, None, length=20)[0], (0, 9)),
+    (lambda x, f: jax.lax.fori_loop(0, 7, lambda i, at: i, 0), (0, 6)),
+    (lambda x, f: jax.lax.fori_loop(0, 7, lambda i, at: at + x[0, 0], 0), I32),
 ]
 VECTORS = [
     # running sums
@@ -170,15 +150,12 @@ VECTORS = [
     (lambda x, m: jnp.cumsum(jnp.clip(x, 2, 3))[2:], (6, 18)),
     (lambda x, m: jax.lax.cumsum(jnp.clip(x, 2, 3), reverse=True)[2:], (2, 12)),
     (lambda x, m: jnp.cumsum(jnp.clip(x, 0, 2**30)), I32),
-    (lambda x, m: jnp.cumsum(x), I32),
     (lambda x, m: jnp.cumsum(jnp.broadcast_to(jnp.clip(x, 0, 1), (3, N)), axis=0), (0, 3)),
     # what scatters write
     (lambda x, m: at(9, x, 7, "set"), (0, 7)),
-    (lambda x, m: at(9, x, -7, "min"), (-7, 0)),
     (lambda x, m: at(9, x, jnp.clip(x, 1, 3), "max"), (0, 3)),
     (lambda x, m: at(9, x, 1), (0, 6)),
     (lambda x, m: at(9, x, jnp.clip(x, -2, 1)), (-12, 6)),
-    (lambda x, m: at(9, x, jnp.clip(x, 0, 2**30)), I32),
     (lambda x, m: at(9, x, x), I32),
     (lambda x, m: at(9, x, 3, "multiply"), I32),
     (lambda x, m: at(9, x, 0, "multiply"), (0, 0)),
@@ -191,8 +168,6 @@ VECTORS = [
     (lambda x, m: jnp.nonzero(m, size=4)[0], (0, 5)),
     # all known
     (lambda x, m: at(4, np.array([1, 1, 3, 4, -5]), np.array([1, 2, 4, 8, 16])), (0, 4)),
-    (lambda x, m: at(4, np.array([1, 1, 3]), np.array([5, 2, 4]), "set")[1], (2, 2)),
-    (lambda x, m: jnp.cumsum(jnp.arange(N)), (0, 15)),
     # a choice
     (lambda x, m: normalised(jnp.clip(x, -4, 3), None), (0, 3)),
     (lambda x, m: normalised(jnp.clip(x, -4, 3), m), (-4, 7)),
@@ -213,10 +188,8 @@ def test_what_is_computed_from_a_bounded_index(function, given, expected):
     [
         (lambda x: np.tril(np.ones((3, 3))) != 0, True),
         (lambda x: jnp.tril(jnp.ones((3, 3))) != 0, True),
-        (lambda x: jnp.where(x > 0, 1.0, 0.0) != 0, False),
         (lambda x: jnp.tril(jnp.ones((3, 3))) + 1.0 != 0, False),  # no arithmetic is followed
         (lambda x: jnp.full(3, jnp.nan) == jnp.full(3, jnp.nan), True),
-        (lambda x: x == x, False),
         (lambda x: jnp.stack(jnp.tril_indices(4)), True),  # found by counting a mask at run time
     ],
 )

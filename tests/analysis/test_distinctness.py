@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hlo_lower.facts.distinct import axis_facts as facts
-from hlo_lower.facts.distinct.axis_facts import AxisFacts, Entries, Monotonicity, of_bounds, of_form
+from hlo_lower.facts.distinct.axis_facts import Entries, Monotonicity, of_bounds, of_form
 from hlo_lower.facts.distinct.distinctness import Distinctness
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.forms.linear import Linear, Position
@@ -167,16 +167,6 @@ def test_what_is_known(function, expected):
     """Distances, what may repeat, and order: exact where nothing can wrap around, else only what wrapping leaves."""
     vector = np.zeros(N, np.int8)
     assert short(along(jax.jit(function).lower(vector, vector).as_text())) == expected
-
-
-def test_facts_are_joined():
-    """Two facts of the same elements are both true; of one of several tensors only what all of them share is."""
-    perm, spread, dropped = AxisFacts(1, (), True), AxisFacts(3), AxisFacts(5, ((8, 8),))
-    ascending = AxisFacts(order=Monotonicity.NON_DECREASING)
-    assert short(facts.best(perm, ascending)) == (1, (), True, "INCREASING")
-    assert short(facts.best(dropped, spread)) == (3, (), False, FROM)
-    assert short(facts.one_of([perm, dropped])) == (1, ((8, 8),), False, FROM)
-    assert facts.one_of([]) == facts.UNKNOWN
 
 
 def test_digits_of_forms():

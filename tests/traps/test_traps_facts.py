@@ -55,23 +55,21 @@ def test_trap_28_modes_of_jax():
             assert run(texts[mode], arguments[0], i32([start]), arguments[2])[0].tolist() == written(8, at, [1, 2, 3])
 
 
-GATHERS = {"clip": "clip", "fill": "fill", "promise": "promise_in_bounds"}
-
-
+@pytest.mark.few(3)
 @pytest.mark.few(3)
 @POLICIES
-@pytest.mark.parametrize("mode", GATHERS)
+@pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
 @pytest.mark.parametrize("window", [1, 2])
 def test_trap_37_the_transpose_of_a_gather(window, mode, oob):
     """The gradient of a gather is a scatter of the gather's mode: a clipped index adds where the gather read, another
     one out of bounds adds nothing; what is lowered is what XLA computes."""
     dims = jax.lax.GatherDimensionNumbers((1,), (), (0,))
-    chosen = jax.lax.GatherScatterMode.from_any(GATHERS[mode])
+    chosen = jax.lax.GatherScatterMode.from_any(mode)
 
     def loss(x, i, weights):
         return (jax.lax.gather(x, i, dims, (window,), mode=chosen, fill_value=0.0) * weights).sum()
 
-    starts = [0, min(4, 5 - window), 2, 2] if mode == "promise" else [0, 4, 2, 2, -3, 5 - window + 1, 9]
+    starts = [0, min(4, 5 - window), 2, 2] if mode[0] == "p" else [0, 4, 2, 2, -3, 5 - window + 1, 9]
     x, i = f32([1, 2, 3, 4, 5]), i32(starts)[:, None]
     weights = f32(np.arange(1, len(starts) * window + 1).reshape(-1, window))
     source = jax.jit(jax.grad(loss)).lower(x, i, weights)
@@ -154,8 +152,6 @@ def test_trap_40_a_run_at_every_call(second, step, rule):
             assert result.tolist() == [at.get(k, 0.0) for k in range(6)]
 
 
-# --- runs of rows ---
-
 RUN = "%base = broadcast_in_dim %b, dims = [] -> $t; %iota = iota dim = 0 : $t; %x = add %base, %iota\n"
 NORMALISED = "%above = add %x, $by; %below = compare LT, %x, 0, SIGNED; %i = select %below, %above, %x"
 
@@ -189,46 +185,54 @@ def check_run(rows_, size, bases, *, rule, element="i32", combiner="assign", off
             assert found is None, f"base {base}, oob={oob}: {found}"
 
 
-RULES_OF_RUNS = pytest.mark.parametrize(("combiner", "kind"), [("assign", "rows"), ("subtract", "updated_rows")])
+def of_runs(what, bases, rows_=4, size=5, kind="shifted", **how):
+    """Runs that each of two rules lowers."""
+    rules = ("assign", "rows"), ("subtract", "updated_rows")
+    return [(f"{what}, {c}", rows_, size, bases, f"{kind}_{rule}", {"combiner": c, **how}) for c, rule in rules]
 
 
-@RULES_OF_RUNS
-def test_trap_03_a_run_is_shifted_into_bounds(combiner, kind):
-    """A run of rows at every base keeps just the rows inside, by shifting the updates: nothing of the operand's size is
-    made besides the write."""
-    check_run(4, 5, (*range(-6, 7), INT_MIN, INT_MAX), rule=f"shifted_{kind}", combiner=combiner)
+def ends(element):
+    """Next to the ends of a type."""
+    low, high = np.iinfo(dtype_of(element)).min, np.iinfo(dtype_of(element)).max
+    return [low, low + 1, low + 3, high - 3, high - 1, high]
+
+
+LONG = (*range(-9, 10), INT_MIN, INT_MIN + 6, INT_MAX - 6, INT_MAX)
+NEXT = "trap 41: what wraps around in a narrow type cannot come back into the operand, or it is no run"
+ALL_BASES = (120, 127, 100, 99, 72, 0, 1, -128, -1, -100)
+ONE_WINDOW = "trap 39: one row is no run"
+RUNS = [
+    *of_runs("trap 03: of a run the rows inside are kept", (*range(-6, 7), INT_MIN, INT_MAX)),
+    *(r for n in (2, 3, 7) for r in of_runs(f"trap 04: a run longer than an operand of {n}", LONG, 7, n)),
+    *(r for e in ("i32", "i64") for r in of_runs(f"trap 09: next to the ends of {e}", ends(e), element=e)),
+    *of_runs("trap 09: next to the ends, and moved up", ends("i64"), kind="wrapped", element="i64", offset=5),
+    *(
+        r
+        for rows_, size, offset in ((3, 5, 5), (3, 5, 6), (7, 4, 4))
+        for r in of_runs(
+            f"trap 39: {rows_} rows, negative ones moved up by {offset}, are written in two parts",
+            *(range(-rows_ - size - 2, size + 2), rows_, size, "wrapped"),
+            offset=offset,
+        )
+    ),
+    (ONE_WINDOW, 1, 4, range(-7, 6), "guarded_dynamic_update_slice", {"offset": 4}),
+    (f"{NEXT}: 200 of i8", 200, 20, ALL_BASES, "while", {"element": "i8"}),
+    (f"{NEXT}: 29 of i8", 29, 100, ALL_BASES, "while", {"element": "i8"}),
+    (f"{NEXT}: 28 of i8", 28, 100, ALL_BASES, "shifted_rows", {"element": "i8"}),
+    (f"{NEXT}: ui8", 10, 300, (0, 99, 250, 255), "while", {"element": "ui8"}),
+]
+
+
+@pytest.mark.parametrize(("rows_", "size", "bases", "rule", "how"), [pytest.param(*r[1:], id=r[0]) for r in RUNS])
+def test_each_run_is_lowered_by_its_rule(rows_, size, bases, rule, how):
+    check_run(rows_, size, bases, rule=rule, **how)
+
+
+@pytest.mark.parametrize(("combiner", "kind"), [("assign", "rows"), ("subtract", "updated_rows")])
+def test_trap_03_nothing_of_the_operands_size_is_made_besides_the_write(combiner, kind):
     lowered = hl.lower(run_text(rows(4, 5000, 2, combiner=combiner)), oob="spec")
     assert lowered.records[0].rule == f"shifted_{kind}"
     assert ops_of_size(lowered.text, 5000) == ["stablehlo.dynamic_update_slice"]
-
-
-@RULES_OF_RUNS
-@pytest.mark.parametrize("size", [2, 3, 7])
-def test_trap_04_a_run_longer_than_the_operand(combiner, kind, size):
-    """One write of all rows drops them one by one, also where they are more than the operand has."""
-    bases = (*range(-9, 10), INT_MIN, INT_MIN + 6, INT_MAX - 6, INT_MAX)
-    check_run(7, size, bases, rule=f"shifted_{kind}", combiner=combiner)
-
-
-@RULES_OF_RUNS
-@pytest.mark.parametrize("offset", [0, 5])
-@pytest.mark.parametrize("element", ["i32", "i64"])
-def test_trap_09_a_run_next_to_the_end_of_its_type(combiner, kind, element, offset):
-    """A base next to either end of its type, from which base + iota wraps around, writes what natively lies inside."""
-    info = np.iinfo(dtype_of(element))
-    ends = [info.min, info.min + 1, info.min + 3, info.max - 3, info.max - 1, info.max]
-    rule = f"{'wrapped' if offset else 'shifted'}_{kind}"
-    check_run(4, 5, ends, rule=rule, element=element, combiner=combiner, offset=offset)
-
-
-@RULES_OF_RUNS
-@pytest.mark.parametrize(("rows_", "size", "offset"), [(3, 5, 5), (3, 5, 6), (7, 4, 4), (1, 4, 4)])
-def test_trap_39_wrapped_runs(combiner, kind, rows_, size, offset):
-    """A run whose negative rows are moved up one by one is written in two parts, in the order of its rows."""
-    rule = f"wrapped_{kind}"
-    if rows_ == 1:  # no run: one window
-        rule = "guarded_dynamic_update_slice" if combiner == "assign" else "guarded_updated_slice"
-    check_run(rows_, size, range(-rows_ - size - 2, size + 2), rule=rule, combiner=combiner, offset=offset)
 
 
 def test_trap_41_affine_indices_that_wrap():
@@ -239,24 +243,3 @@ def test_trap_41_affine_indices_that_wrap():
         at = {(base + k + 128) % 256 - 128: value for k, value in enumerate(updates.tolist())}
         [result] = executable.run([np.zeros(200, np.float32), np.asarray(base, np.int8), f32(updates)])
         assert result.tolist() == [at.get(k, 0.0) for k in range(200)]
-
-
-@pytest.mark.parametrize(
-    ("element", "rows_", "size", "bases", "rule"),
-    [
-        ("i8", 200, 20, [-128, -1, -100], "while"),
-        ("i8", 29, 100, [-128, -1, -100], "while"),
-        ("i8", 28, 100, [-128, -1, -100], "shifted_rows"),
-        ("ui8", 10, 100, [255, 250], "while"),
-        (
-            "ui8",
-            10,
-            300,
-            [255, 250],
-            "while",
-        ),  # all of ui8 lies inside of 300 rows, and a run at 250 still goes on at 0
-    ],
-)
-def test_trap_41_affine_wrap_around(element, rows_, size, bases, rule):
-    """base + iota in a narrow type is a run only where what wraps around cannot come back into the operand."""
-    check_run(rows_, size, [120, 127, 100, 99, 72, 0, 1, *bases], rule=rule, element=element)

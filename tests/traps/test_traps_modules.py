@@ -4,7 +4,7 @@ where XLA, its rounding or the interpreter is wrong, and what decides then."""
 import jax
 import numpy as np
 import pytest
-from one_scatter import POLICIES, Case, f32, i32, numbers, ops_of_size, points, run, some, tile, variadic, written
+from one_scatter import POLICIES, Case, f32, i32, numbers, ops_of_size, points, some, tile, variadic, written
 from untyped_mlir import function, module
 
 import hlo_lower as hl
@@ -79,7 +79,7 @@ def test_trap_32_more_iterations_than_32_bits_count():
     assert line.endswith("tensor<i64>")
 
 
-@pytest.mark.parametrize("n", [2, 15, 40])
+@pytest.mark.parametrize("n", [2, 40])
 def test_trap_33_few_even_rows_of_a_large_operand(n):
     """Few constant rows at an even distance are written one by one: no mask of the operand's size is made."""
     lowered = hl.lower(points(n, 10_000_000).text(np.arange(n) * 100_003 + 7))
@@ -169,9 +169,6 @@ def test_trap_42_locations():
     assert ('"llama.py":88:3' in lowered.text, lowered.records[0].location) == (True, "llama.py:88")
 
 
-# --- judges ---
-
-
 def _update(x, i, a, b):
     """A sum of products, which XLA may contract on one side and not on the other."""
     return x.at[i].add(a * b + x.mean())
@@ -234,19 +231,4 @@ def test_trap_46_known_errors_of_the_judges(name, oob):
         assert [told for told in region.excluded if told.startswith("XLA:")]
         assert "XLA" not in region.judges
 
-
-def test_trap_46_the_operand_of_an_interpreted_scatter():
-    """The interpreter writes into the operand itself; what is lowered leaves it, whoever runs it."""
-    lines = "%r = scatter(%op, %i, %up) <inserted=[0], to=[0], ivd=1> {add}; return %r, %op"
-    text = module("%op: 4xf32, %i: 2x1xi32, %up: 2xf32", lines)
-    result, kept = run(text, f32([1, 2, 3, 4]), i32([[1], [1]]), f32([10, 20]))
-    assert (result.tolist(), kept.tolist()) == ([1, 32, 3, 4], [1, 2, 3, 4])
-
-
-def test_trap_46_one_value_as_two_operands():
-    """A variadic scatter into the same value twice has two results, although XLA returns the first one twice."""
-    lines = "%r, %s = scatter(%a, %a, %i, %x, %y) <inserted=[0], to=[0], ivd=1> {assign}; return %r, %s"
-    text = module("%a: 4xf32, %i: 2x1xi32, %x: 2xf32, %y: 2xf32", lines)
-    a, b = run(text, f32([0, 0, 0, 0]), i32([[1], [2]]), f32([1, 2]), f32([3, 4]))
-    assert [a.tolist(), b.tolist()] == [[0, 1, 2, 0], [0, 3, 4, 0]]
     assert hl.verify(text, hl.lower(text), level="regions").ok

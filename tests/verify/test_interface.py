@@ -16,13 +16,7 @@ def differences(before: str, after: str) -> list[str]:
     return interface_differences(*programs(before, after))
 
 
-ATTRIBUTES = [
-    *("tf.aliasing_output = 0 : i32", "jax.buffer_donor = true", 'mhlo.sharding = "{replicated}"'),
-    *('mhlo.memory_kind = "pinned_host"', 'mhlo.layout_mode = "default"'),
-]
-
-
-@pytest.mark.parametrize("attribute", ATTRIBUTES)
+@pytest.mark.parametrize("attribute", ["tf.aliasing_output = 0 : i32", 'mhlo.memory_kind = "pinned_host"'])
 def test_an_attribute_of_an_argument_is_not_lost_or_gained(attribute):
     """Each is told with the argument and what it was; the same on both sides is no difference."""
     other = PLAIN.replace("%b: tensor<8xf32>", f"%b: tensor<8xf32> {{{attribute}}}")
@@ -48,27 +42,11 @@ def test_other_attributes_are_told():
     assert differences(PLAIN, other) == ['@main: function gains execution_thread = "host"']
 
 
-def test_public_functions_stay():
-    """A public function may not vanish or come in; a private one may."""
-    for visible in ("public", "private"):
-        more = PLAIN + function(f"{visible} @f", "%a: 8xf32", "", "%a")
-        expected = ["@f is public in the {} version only"] if visible == "public" else []
-        assert differences(more, PLAIN) == [told.format("first") for told in expected]
-        assert differences(PLAIN, more) == [told.format("second") for told in expected]
-
-
 def test_every_public_function_is_verified():
     """A mistake in a public function beside @main is a region of that function."""
     texts = (PLAIN + function("public @f", "%a: 8xf32", f"%r = {op} %a") for op in ("negate", "abs"))
     verdict = verify(*texts, level="regions")
     assert [(r.function, r.status) for r in verdict.regions] == [("f", "differs")]
-
-
-def test_another_signature_ends_it():
-    """Where a type differs nothing else is compared: it is told with both types."""
-    verdict = verify(PLAIN, PLAIN.replace("8x", "9x"), level="regions")
-    assert (verdict.regions, verdict.exit_code) == ((), 1)
-    assert "and (tensor<9xf32>, tensor<9xf32>)" in verdict.interface[0]
 
 
 CALL = 'custom_call @tell(%a) {has_side_effect = true, backend_config = "WHAT"} -> ()'
@@ -108,32 +86,26 @@ def composed(body):
     return module(ARGUMENTS, body, "%r", FUNCTIONS)
 
 
-def looped(inner):
-    """A loop that makes %r of what it carries, %x."""
-    return f"""%zero = constant 0 : i32; %three = constant 3 : i32; %one = constant 1 : i32
-      %n, %r = while(%i = %zero, %x = %a) cond {{ %more = compare LT, %i, %three; return %more }} do {{
-        %j = add %i, %one
-        {inner}
-        return %j, %s }}"""
-
-
 def told(before, after):
     """What composites became others."""
     return composite_differences(aligned(before, after))
 
 
-SUBTRACTED, NEXT = "%r = subtract %a, %b\n", "%r = tanh %s\n"
+SUBTRACTED = "%r = subtract %a, %b\n"
 ONE, FIRST, SECOND, ALIKE = composite("r"), composite("s"), composite("t", "%b, %a"), composite("t")
+LOCAL = composite("s", "%x, %b")
+LOOPED = """%zero = constant 0 : i32; %three = constant 3 : i32; %one = constant 1 : i32
+  %n, %r = while(%i = %zero, %x = %a) cond { %more = compare LT, %i, %three; return %more } do {
+    %j = add %i, %one
+    INNER
+    return %j, %s }"""
 TWICE = f"{FIRST}{SECOND}%r = multiply %s, %t"
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (SUBTRACTED, ONE),
-        (ONE, SUBTRACTED),
-        (FIRST + NEXT, FIRST + NEXT),
-        (TWICE, TWICE.replace(FIRST, "%s = subtract %a, %b\n")),
+        *((SUBTRACTED, ONE), (ONE, SUBTRACTED), (TWICE, TWICE.replace(FIRST, "%s = subtract %a, %b\n"))),
         (  # one is written out where another comes in elsewhere
             f"{FIRST}%t = subtract %b, %a; %r = add %s, %t",
             f"%s = subtract %a, %b\n{composite('t', '%b, %a', 'my.other')}%r = add %s, %t",
@@ -150,11 +122,9 @@ WRONG = {
     "another name": (ONE, composite("r", name="my.other")),
     "another attribute": (ONE, composite("r", k=2)),
     "exchanged operands": (ONE, composite("r", "%b, %a", of="turned")),
-    "below another op": (FIRST + NEXT, composite("s", k=2) + NEXT),
     "one of two": (TWICE, TWICE.replace(SECOND, composite("t", "%b, %a", k=2))),
     "one of two alike": (f"{FIRST}{ALIKE}%r = add %s, %t", f"{FIRST}{composite('t', k=2)}%r = add %s, %t"),
-    "another attribute in a loop": (looped(composite("s", "%x, %b")), looped(composite("s", "%x, %b", k=2))),
-    "another name in a loop": (looped(composite("s", "%x, %b")), looped(composite("s", "%x, %b", name="my.other"))),
+    "in a loop": (LOOPED.replace("INNER", LOCAL), LOOPED.replace("INNER", composite("s", "%x, %b", k=2))),
 }
 
 
@@ -179,11 +149,10 @@ def test_none_may_become_another_one_where_something_else_changed():
     assert verify(before, same, level="regions").ok
 
 
-@pytest.mark.parametrize("wrong", ["subtract %y, %x", "add %x, %y"])
 @pytest.mark.parametrize("before", [SUBTRACTED, ONE])
-def test_a_wrong_decomposition_differs(before, wrong):
+def test_a_wrong_decomposition_differs(before):
     """Whether the first version has the composite or what it stands for."""
-    verdict = verify(composed(before), composed(ONE).replace("subtract %x, %y", wrong, 1), level="regions")
+    verdict = verify(composed(before), composed(ONE).replace("subtract %x, %y", "subtract %y, %x", 1), level="regions")
     assert [region.status for region in verdict.regions] == ["differs"]
 
 
