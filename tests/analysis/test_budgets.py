@@ -50,14 +50,6 @@ def test_steps_grow_with_the_module(module):
         assert long <= 2 * short + 20
 
 
-@pytest.mark.parametrize(("given", "frames"), [((12,), 13), ((3, slow.ANOTHER_ARGUMENT), 1 + 2 + 4 + 8)])
-def test_calls_that_pass_the_same_share_a_frame(given, frames):
-    """f_k(x) = f_{k-1}(x) + f_{k-1}(x) is looked at through one frame a function; what differs in an argument, two."""
-    intervals, _, indices = asked(slow.calls(*given))
-    intervals.of(Site(indices))
-    assert len(intervals.sources.frames) == frames
-
-
 @pytest.mark.parametrize("second", [slow.ANOTHER_ARGUMENT, slow.OF_THE_FIRST])
 def test_beyond_the_budget_nothing_is_known(second, monkeypatch):
     """Exponentially many calls that all differ end in unknown after as many steps as one question may cost."""

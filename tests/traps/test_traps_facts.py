@@ -130,28 +130,6 @@ def test_trap_40_in_a_loop(following, in_bounds):
         assert result.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize(
-    ("second", "step", "rule"), [("%rise", 1, "shifted_rows"), ("%iota", None, "shifted_rows"), ("%down", -1, "while")]
-)
-def test_trap_40_a_run_at_every_call(second, step, rule):
-    """A callee's scatter is one of a run where each call passes a run that goes up; one call that does not ends it."""
-    calls = f"""%base = broadcast_in_dim %start, dims = [] -> 3x1xi32; %iota = iota dim = 0 : 3x1xi32
-        %rise = add %base, %iota; %down = subtract %base, %iota
-        %r = call @write(%a, %rise, %up) -> 6xf32; %s = call @write(%b, {second}, %up) -> 6xf32; return %r, %s"""
-    text = module("%a: 6xf32, %b: 6xf32, %up: 3xf32, %start: i32", calls)
-    text += points(3, 6).text().replace("public @main", "private @write")
-    if rule == "while":  # no run: of the forms for any windows the loop is asked for
-        assert hl.lower(text).records[0].rule != "shifted_rows"
-    lowered = hl.lower(text, prefer=("while",) if rule == "while" else ())
-    assert lowered.records[0].rule == rule
-    executable, updates = Executable(lowered.text, "exact"), [1, 2, 3]
-    for start in (-2, 0, 2, 4, 5, INT_MAX):
-        found = executable.run([f32(np.zeros(6)), f32(np.zeros(6)), f32(updates), i32(start)])
-        for result, begin, by in zip(found, (start, 0 if step is None else start), (1, step or 1), strict=True):
-            at = {begin + by * k: value for k, value in enumerate(updates)}
-            assert result.tolist() == [at.get(k, 0.0) for k in range(6)]
-
-
 RUN = "%base = broadcast_in_dim %b, dims = [] -> $t; %iota = iota dim = 0 : $t; %x = add %base, %iota\n"
 NORMALISED = "%above = add %x, $by; %below = compare LT, %x, 0, SIGNED; %i = select %below, %above, %x"
 

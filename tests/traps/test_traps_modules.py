@@ -4,7 +4,7 @@ where XLA, its rounding or the interpreter is wrong, and what decides then."""
 import jax
 import numpy as np
 import pytest
-from one_scatter import POLICIES, Case, f32, i32, numbers, ops_of_size, points, some, tile, variadic, written
+from one_scatter import POLICIES, Case, f32, i32, numbers, ops_of_size, points, some, tile, variadic
 from untyped_mlir import function, module
 
 import hlo_lower as hl
@@ -134,33 +134,6 @@ def test_trap_35_nested_regions_and_uses():
         assert (result.tolist(), kept.tolist()) == (expected, operand.tolist())
 
 
-V = "tensor<5xf32>"
-OTHERS = f"""%held, %put = optimization_barrier %op, %up
-    %a = composite "test.write" %held, %i, %put {{decomposition = @write}} -> 5xf32
-    %b = call @write(%a, %i, %up) -> 5xf32; %c = optimization_barrier %b
-    %t = reshape %c -> 5x1xf32; %u = transpose %t, dims = [1, 0]
-    %pair = tuple %a, %c : tuple<{V}, {V}>
-    %first = get_tuple_element %pair[0] : (tuple<{V}, {V}>) -> 5xf32
-    return %op, %first, %u"""
-
-
-@POLICIES
-def test_trap_35_composites_barriers_and_tuples(oob):
-    """A scatter in a composite's decomposition is lowered, between barriers, and where its result is in a tuple or is
-    transposed; the operand is still what it was."""
-    text = module(GIVEN, OTHERS) + function("private @write", GIVEN, f"%r = {WRITE.format('add')}")
-    lowered = hl.lower(text, oob=oob)
-    assert (len(lowered.records), "stablehlo.scatter" in lowered.text) == (1, False)
-    assert 'stablehlo.composite "test.write"' in lowered.text
-    executable = Executable(lowered.text, "exact")
-    operand = f32([1, 2, 3, 4, 5])
-    for start in (-2, -1, 0, 3, 4, 5):
-        added = f32(written(5, start, [10, 20], oob))
-        found = executable.run([operand, i32([start]), f32([10, 20])])
-        expected = operand, operand + added, (operand + 2 * added)[None]
-        assert [v.tolist() for v in found] == [v.tolist() for v in expected]
-
-
 def test_trap_42_locations():
     """A module that came with locations leaves with them, the new operations too; one without stays without."""
     text = tile(2, 5).text()
@@ -178,7 +151,7 @@ def test_trap_43_rounding_is_compared_at_level_0():
     """Around a scatter and around what replaces it, a multiply and an add round alike bit for bit where nothing is
     contracted; at the default level they may differ, within few units in the last place."""
     rng = np.random.default_rng(0)
-    arguments = [some(rng, (64, 64), "f32"), i32(rng.permutation(64)[:16])] + [some(rng, (16, 64), "f32")] * 2
+    arguments = [some(rng, (16, 64), "f32"), i32(rng.permutation(16)[:8])] + [some(rng, (8, 64), "f32")] * 2
     before = jax.jit(_update).lower(*arguments).as_text()
     after = hl.lower(before).text
     exact, default = (
@@ -189,21 +162,6 @@ def test_trap_43_rounding_is_compared_at_level_0():
     assert first_difference_beyond(*default, bounds) is None
     assert first_difference_beyond(exact[0], default[1], bounds) is None
     assert hl.verify(before, after, level="full").ok
-
-
-def test_trap_43_a_last_bit_is_found():
-    """A second version that rounds once more is told from the first one, though it is within every tolerance."""
-    text = points(3, 8, combiner="add").text()
-    after = hl.lower(text).text
-    head, arguments = after.index("{\n", after.index("func.func")) + 2, "tensor<3xf32>"
-    name = after[: after.index(f": {arguments}")].rsplit("%", 1)[1]
-    lines = f"""    %by = stablehlo.constant dense<1.0000001> : {arguments}
-    %more = stablehlo.multiply %{name}, %by : {arguments}
-"""
-    wrong = after[:head] + lines + after[head:].replace(f"%{name}", "%more")
-    assert hl.verify(text, after, level="full").ok
-    verdict = hl.verify(text, wrong, level="full")
-    assert (verdict.ok, verdict.module.status) == (False, "differs")
 
 
 ADD = {"combiner": "add"}
