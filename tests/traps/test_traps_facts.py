@@ -40,21 +40,6 @@ def test_trap_28_clamped_index(last, in_bounds):
         assert result.tolist() == written(8, min(max(position, 0), last), [1, 2, 3])
 
 
-def test_trap_28_modes_of_jax():
-    """JAX clips before the scatter, so that it is in bounds; its other modes give one and the same module."""
-    dims, arguments = jax.lax.ScatterDimensionNumbers((0,), (), (0,)), (f32(np.zeros(8)), i32([0]), f32([1, 2, 3]))
-    texts = {}
-    for mode in ("clip", "fill", "promise_in_bounds"):
-        chosen = jax.lax.GatherScatterMode.from_any(mode)
-        write = jax.jit(lambda x, i, row, mode=chosen: jax.lax.scatter(x, i, row, dims, mode=mode))
-        texts[mode] = write.lower(*arguments).as_text()
-    assert texts["fill"] == texts["promise_in_bounds"]
-    assert [hl.lower(texts[mode]).records[0].in_bounds for mode in ("clip", "fill")] == ["always", "unknown"]
-    for start, clipped in ((-4, 0), (2, 2), (7, 5)):
-        for mode, at in (("clip", clipped), ("fill", start)):
-            assert run(texts[mode], arguments[0], i32([start]), arguments[2])[0].tolist() == written(8, at, [1, 2, 3])
-
-
 @pytest.mark.few(3)
 @pytest.mark.few(3)
 @POLICIES
@@ -100,34 +85,6 @@ def test_trap_40_call_sites(second, in_bounds):
         inside = min(max(position, 0), 4)
         starts = inside, inside if second == "%inside" else position
         assert [r.tolist() for r in results] == [written(6, start, [1, 2]) for start in starts]
-
-
-CARRIED = f"""%zero = constant 0 : i32; %first = clamp 0, %pos, 4
-    %r:3 = while(%k = %zero, %at = %first, %c = %op) cond {{
-      %p = compare LT, %k, 3; return %p
-    }} do {{
-      %i = reshape %at -> 1xi32; %w = {PUT.format("%c")}
-      %next = add %k, 1; %moved = add %at, %by; %held = clamp 0, %moved, 4; return %next, FOLLOWING, %w
-    }}
-    return %r#2"""
-
-
-@pytest.mark.parametrize(("following", "in_bounds"), [("%held", "always"), ("%at", "always"), ("%moved", "unknown")])
-def test_trap_40_in_a_loop(following, in_bounds):
-    """Bounds of a loop-carried index are those of its first value only if every iteration keeps them."""
-    text = module("%op: 6xf32, %pos: i32, %up: 2xf32, %by: i32", CARRIED.replace("FOLLOWING", following))
-    lowered = hl.lower(text)
-    assert lowered.records[0].in_bounds == in_bounds
-    executable = Executable(lowered.text, "exact")
-    for position, by in ((-2, 2), (0, 3), (4, -3), (9, 1), (1, INT_MAX)):
-        at, expected = min(max(position, 0), 4), np.zeros(6, np.float32)
-        for _ in range(3):
-            if 0 <= at <= 4:
-                expected[at : at + 2] = [1, 2]
-            moved = (at + by + 2**31) % 2**32 - 2**31
-            at = {"%held": min(max(moved, 0), 4), "%at": at, "%moved": moved}[following]
-        [result] = executable.run([f32(np.zeros(6)), i32(position), f32([1, 2]), i32(by)])
-        assert result.tolist() == expected.tolist()
 
 
 RUN = "%base = broadcast_in_dim %b, dims = [] -> $t; %iota = iota dim = 0 : $t; %x = add %base, %iota\n"

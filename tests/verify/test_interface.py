@@ -11,35 +11,36 @@ from hlo_lower.verify.read.interface import composite_differences, effect_differ
 PLAIN = module("%a: 8xf32, %b: 8xf32", "%r = add %a, %b")
 
 
-def differences(before: str, after: str) -> list[str]:
-    """How two interfaces differ."""
-    return interface_differences(*programs(before, after))
+def given(argument="", result="tensor<8xf32>", head="module @a"):
+    """The module with attributes of an argument, a result, the function or the module."""
+    text = PLAIN.replace("%b: tensor<8xf32>", f"%b: tensor<8xf32>{argument}")
+    return f"{head} {{\n{text.replace('-> tensor<8xf32> {', f'-> {result} {{')}}}"
 
 
-@pytest.mark.parametrize("attribute", ["tf.aliasing_output = 0 : i32", 'mhlo.memory_kind = "pinned_host"'])
-def test_an_attribute_of_an_argument_is_not_lost_or_gained(attribute):
-    """Each is told with the argument and what it was; the same on both sides is no difference."""
-    other = PLAIN.replace("%b: tensor<8xf32>", f"%b: tensor<8xf32> {{{attribute}}}")
-    name = attribute.split(" ")[0]
-    assert differences(other, other) == []
-    [lost], [gained] = differences(other, PLAIN), differences(PLAIN, other)
-    assert lost.startswith(f"@main: argument 1 loses {name} = ")
-    assert gained.startswith(f"@main: argument 1 gains {name} = ")
+BARE, DONATED, PINNED = (given(a and f" {{{a}}}") for a in ("", "jax.buffer_donor = true", 'mhlo.memory_kind = "p"'))
+SHARDED, SPLIT = (given(f' {{mhlo.sharding = "{{{how}}}"}}') for how in ("replicated", "devices=[2]0,1"))
+X, Y = (given(result=f'(tensor<8xf32> {{jax.result_info = "{name}"}})') for name in "xy")
+ONE_PART, TWO_PARTS = (given(head=f"module attributes {{mhlo.num_partitions = {n} : i32}}") for n in (1, 2))
 
 
-def test_other_attributes_are_told():
-    """Those of a result with both values; the module's own and a function's; names of modules are not compared."""
-
-    def with_result(behind):
-        return PLAIN.replace("-> tensor<8xf32> {", f"-> {behind} {{")
-
-    results = (with_result(f'(tensor<8xf32> {{jax.result_info = "{name}"}})') for name in ("x", "y"))
-    assert differences(*results) == ['@main: result 0 has jax.result_info = "x", and "y" in the second version']
-    head = "module @{} attributes {{mhlo.num_partitions = {} : i32}}"
-    [told] = differences(*(f"{head.format(*how)} {{\n{PLAIN}}}" for how in (("a", 1), ("b", 2))))
-    assert told.startswith("module has mhlo.num_partitions = 1")
-    other = with_result('tensor<8xf32> attributes {execution_thread = "host"}')
-    assert differences(PLAIN, other) == ['@main: function gains execution_thread = "host"']
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (DONATED, DONATED, ""),
+        (BARE, given(head="module @another"), ""),
+        (DONATED, BARE, "@main: argument 1 loses jax.buffer_donor = "),
+        (BARE, PINNED, "@main: argument 1 gains mhlo.memory_kind = "),
+        (SHARDED, SPLIT, "@main: argument 1 has mhlo.sharding = "),
+        (X, Y, '@main: result 0 has jax.result_info = "x", and "y" in the second version'),
+        (ONE_PART, TWO_PARTS, "module has mhlo.num_partitions = 1"),
+        (BARE, given(result='tensor<8xf32> attributes {thread = "host"}'), '@main: function gains thread = "host"'),
+    ],
+)
+def test_attributes_are_compared(before, after, told):
+    """What is lost, gained or another one is told with what it belongs to."""
+    found = interface_differences(*programs(before, after))
+    assert len(found) == bool(told)
+    assert all(one.startswith(told) for one in found)
 
 
 def test_every_public_function_is_verified():
