@@ -28,29 +28,22 @@ from hlo_lower.verify.run import CannotRunError
 
 def counted(turns, op="add", depth=1, test="LT, %i0, %end"):
     """A module of loops in one another, each of so many turns."""
-    kind, body = "tensor<i32>, tensor<8xf32>", f"%r = stablehlo.{op} %a{depth - 1}, %y : tensor<8xf32>"
-    result = "%r"
+    body, result = f"%r = {op} %a{depth - 1}, %y", "%r"
     for k in reversed(range(depth)):
-        compared = f"compare {test if k == 0 else f'LT, %i{k}, %end'} : (tensor<i32>, tensor<i32>) -> tensor<i1>"
-        body = f"""%w{k}:2 = stablehlo.while(%i{k} = %zero, %a{k} = {f"%a{k - 1}" if k else "%x"}) : {kind} cond {{
-          %p{k} = stablehlo.{compared}
-          stablehlo.return %p{k} : tensor<i1> }} do {{
-        {body}
-        %n{k} = stablehlo.add %i{k}, %one : tensor<i32>
-        stablehlo.return %n{k}, {result} : {kind} }}"""
+        more = test if k == 0 else f"LT, %i{k}, %end"
+        body = f"""%w{k}:2 = while(%i{k} = %zero, %a{k} = {f"%a{k - 1}" if k else "%x"}) cond {{
+          %p{k} = compare {more}; return %p{k} }} do {{ {body}; %n{k} = add %i{k}, %one; return %n{k}, {result} }}"""
         result = f"%w{k}#1"
-    constants = "%zero = constant 0 : i32; %one = constant 1 : i32; %end = constant TURNS : i32; %m = negate %x"
-    text = module("%x: 8xf32, %y: 8xf32", constants.replace("TURNS", str(turns)), "%m")
-    head, negated, behind = text.partition("%m = stablehlo.negate %x")
-    return f"{head}{body}\n{negated.replace('%x', '%w0#1')}{behind}"
+    constants = f"%zero = constant 0 : i32; %one = constant 1 : i32; %end = constant {turns} : i32\n"
+    return module("%x: 8xf32, %y: 8xf32", f"{constants}{body}\n%m = negate %w0#1", "%m")
 
 
-def called_twice(depth, op):
-    """A module of functions each of which calls the one before twice."""
-    more = function("private @f0", "%x: 8xf32", f"%r = {op} %x, %x")
+def calling(depth, op, times=2):
+    """A module of functions each of which calls the one before so many times."""
+    more = function("private @f0", "%v0: 8xf32", f"%r = {op} %v0, %v0")
     for k in range(depth):
-        calls = f"%a = call @f{k}(%x) -> 8xf32; %b = call @f{k}(%a) -> 8xf32"
-        more += function(f"private @f{k + 1}", "%x: 8xf32", calls, "%b")
+        calls = "; ".join(f"%v{n + 1} = call @f{k}(%v{n}) -> 8xf32" for n in range(times))
+        more += function(f"private @f{k + 1}", "%v0: 8xf32", calls, f"%v{times}")
     return module("%x: 8xf32", f"%r = call @f{depth}(%x) -> 8xf32", "%r", more)
 
 
@@ -60,8 +53,8 @@ def test_the_cost_of_a_module_grows_with_its_turns_operations_and_values():
     assert cost_of(counted(10)).is_small
     assert 1e3 < cost_of(counted(100_000, depth=2)).seconds / cost_of(counted(1_000)).seconds < inf
     assert cost_of(counted(10, test="NE, %i0, %end")).seconds == inf
-    assert not cost_of(called_twice(13, "add")).is_small
-    assert cost_of(called_twice(30, "add")).operations > 1 << 30 > OPERATIONS
+    assert not cost_of(calling(13, "add")).is_small
+    assert cost_of(calling(30, "add")).operations > 1 << 30 > OPERATIONS
     assert not cost_of(f"{counted(1)}// {'x' * (1 << 24)}").is_small
     body = """%z = constant 0.0 : f32; %a = broadcast_in_dim %x, dims = [0] -> 20000x20000xf32
     %r = reduce(%a init: %z) applies stablehlo.maximum across dimensions = [1]"""
@@ -72,14 +65,14 @@ def test_what_is_too_large_is_not_judged(monkeypatch):
     """More calls than are inlined, a module that is too deep, and a value of 2^34 numbers between two regions are told
     with exit code 4 and the reason."""
     large = "%a = broadcast_in_dim %x, dims = [] -> 17179869184xf32; %b = {} %a, %a; %r = slice %b [0:8]"
-    depth, ops = sys.getrecursionlimit() // 3, program_file.MAX_OPS
+    deep, ops = sys.getrecursionlimit(), program_file.MAX_OPS
     for most, told, texts in (
-        (1000, "more than 1,000 operations", [called_twice(30, op) for op in ("add", "multiply")]),
-        (ops, "too deep", [counted(1, op, depth=depth) for op in ("add", "subtract")]),
+        (1000, "more than 1,000 operations", [calling(30, op) for op in ("add", "multiply")]),
+        (ops, "too deep", [calling(deep, op, 1) for op in ("add", "multiply")]),
         (ops, "this machine's memory", [module("%x: f32", large.format(op)) for op in ("maximum", "minimum")]),
     ):
         monkeypatch.setattr(program_file, "MAX_OPS", most)
-        verdict = verify(*texts)
+        verdict = verify(*texts, level="regions")
         assert verdict.exit_code == 4
         assert told in "\n".join(verdict.lines())
 
