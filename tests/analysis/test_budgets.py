@@ -44,8 +44,7 @@ def looked_at(text):
 
 @pytest.mark.parametrize("module", [slow.deep, slow.in_a_loop, slow.diamonds, slow.calls, slow.normalised, slow.masks])
 def test_steps_grow_with_the_module(module):
-    """Twice the length costs at most twice the steps, and a few: each thing is looked at once, also within loops and
-    calls, however many ways lead to it."""
+    """Twice the length costs at most twice the steps, and a few: each thing is looked at once, also within loops."""
     for short, long in zip(looked_at(module(6)), looked_at(module(12)), strict=True):
         assert long <= 2 * short + 20
 
@@ -87,8 +86,7 @@ def test_all_questions_together_have_a_budget():
 
 
 def test_values_that_depend_on_each_other_do_not_multiply():
-    """Vectors of a loop that each become a sum of all of them cost no more than one question may, and the counter
-    beside them is known."""
+    """Vectors that each become a sum of all cost no more than one question may; the counter beside them is known."""
     intervals, _, indices = asked(slow.entangled(20))
     left = intervals.budget.left
     assert intervals.of(Site(indices)).hull() == I32
@@ -125,8 +123,7 @@ def test_what_is_asked_first_does_not_matter():
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_run_that_a_loop_moves_stays_a_run(order):
-    """One run goes up by the counter, another by the first and down by it again: both are runs behind the loop,
-    whichever is asked for first, also while the other one is assumed."""
+    """Up by the counter, or by the other run and down again: runs behind the loop, whichever is asked for first."""
     body = """%a = broadcast_in_dim %i, dims = [] -> 16xi32
         %p = add %w0, %a; %q = add %w1, %w0; %d = subtract %q, %w0"""
     run = "%run = iota dim = 0 : 16xi32\n"

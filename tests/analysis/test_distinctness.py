@@ -111,8 +111,7 @@ def values(dtype, shape, state, kind):
 @pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_claims_hold_when_the_program_runs(seed):
-    """Whatever is claimed of a random program's result, along one dim or both, holds for every input, and its elements
-    lie in their intervals."""
+    """Claims of a random program's result hold for every input, and its elements lie in their intervals."""
     draw = random.Random(seed)
     dtype = np.dtype(draw.choice(["int8", "int8", "uint8", "int32"]))
     shape = draw.choice([(N,), (N,), (3, 4)])

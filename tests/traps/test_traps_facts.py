@@ -46,8 +46,7 @@ def test_trap_28_clamped_index(last, in_bounds):
 @pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
 @pytest.mark.parametrize("window", [1, 2])
 def test_trap_37_the_transpose_of_a_gather(window, mode, oob):
-    """The gradient of a gather is a scatter of the gather's mode: a clipped index adds where the gather read, another
-    one out of bounds adds nothing; what is lowered is what XLA computes."""
+    """The gradient of a gather is a scatter of its mode: a clipped index adds where the gather read, others nothing."""
     dims = jax.lax.GatherDimensionNumbers((1,), (), (0,))
     chosen = jax.lax.GatherScatterMode.from_any(mode)
 

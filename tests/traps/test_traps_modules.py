@@ -1,5 +1,4 @@
-"""Traps of the module around a scatter: donation, loops, nested regions, locations, large constants; and of judges:
-where XLA, its rounding or the interpreter is wrong, and what decides then."""
+"""Traps of the module around a scatter, and of judges: where XLA, its rounding or the interpreter is wrong."""
 
 import jax
 import numpy as np
@@ -88,8 +87,7 @@ def test_trap_33_few_even_rows_of_a_large_operand(n):
 
 @pytest.mark.parametrize(("indices", "entries"), [("even", 0), ("two runs", 0), ("any", 20_000), ("sparse", 0)])
 def test_trap_33_large_constant_tables(indices, entries):
-    """A list of 20,000 constant indices is folded where it goes evenly or in runs; another one becomes one table, no
-    longer than a few times the list, whatever the operand's size."""
+    """20,000 constant indices are folded where they go evenly or in runs; others become one table, of their own size."""
     n, size = (50, 10_000_000) if indices == "sparse" else (20_000, 50_000)
     at = {
         "even": np.arange(n) * 2 + 5,
@@ -148,8 +146,7 @@ def _update(x, i, a, b):
 
 
 def test_trap_43_rounding_is_compared_at_level_0():
-    """Around a scatter and around what replaces it, a multiply and an add round alike bit for bit where nothing is
-    contracted; at the default level they may differ, within few units in the last place."""
+    """A multiply and an add round alike bit for bit where nothing is contracted, else within units in the last place."""
     rng = np.random.default_rng(0)
     arguments = [some(rng, (16, 64), "f32"), i32(rng.permutation(16)[:8])] + [some(rng, (8, 64), "f32")] * 2
     before = jax.jit(_update).lower(*arguments).as_text()

@@ -186,8 +186,7 @@ def sorts_of(graph):
 
 
 def test_trap_34_every_sort_goes_by_row_and_position():
-    """No two rows that are sorted compare equal, so nothing depends on how a sort breaks ties; only the form of
-    permutations, whose keys are proved to differ, sorts by the rows alone."""
+    """No sort depends on how ties break; permutations, whose keys are proved to differ, go by the rows alone."""
     assert {rule.name for rule in hl.rules() if "stablehlo.sort" in rule.builds} == {*SORTING, "permuted"}
     for rule, how in SORTING.items():
         lowered = hl.lower(points(9, 6, **how).text(), prefer=(rule,), trust_flags=True)

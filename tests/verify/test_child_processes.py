@@ -25,8 +25,7 @@ def doubles(interpreter: Interpreter) -> bool:
 
 
 def test_one_child_serves_all_and_is_replaced_when_it_dies():
-    """An unsupported op and broken text raise InterpreterError, and the next module runs. When the child dies, the run
-    in question fails, and the next one has a new child, which is ended with the context."""
+    """What it cannot run is an error and the next module runs; a dead child has a successor, ended with the context."""
     with Interpreter() as interpreter:
         assert doubles(interpreter)
         first = interpreter._child

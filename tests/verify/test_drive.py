@@ -57,8 +57,7 @@ def test_all_kinds_of_floats_come():
 
 
 def test_the_constants_of_the_pieces_are_tried():
-    """12,345 stands in the pieces, so it, the number before and the one behind are among the inputs; 0.7 comes exactly,
-    and negated, too."""
+    """Of 12,345 in the pieces the neighbours come, too; 0.7 comes exactly, and negated."""
     for kind, constant, tried in (
         ("i32", "12345", {12344, 12345, 12346}),
         ("f32", "0.7", {float(np.float32(0.7)), -float(np.float32(0.7))}),

@@ -31,8 +31,7 @@ CHOSEN = loop(choice(), "%c")
 
 
 def test_a_choice_by_the_condition_is_what_it_takes():
-    """Both have one number, so nothing is left to be judged. Where what is chosen is computed otherwise, that alone is
-    the region: runs of it are on values of which nothing holds."""
+    """Both have one number; where what is chosen is computed otherwise, that alone is the region."""
     assert regions(loop(), CHOSEN) == []
     [first, second] = numbers(loop(), CHOSEN)
     assert first == second

@@ -48,8 +48,7 @@ def calling(depth, op, times=2):
 
 
 def test_the_cost_of_a_module_grows_with_its_turns_operations_and_values():
-    """Turns of nested loops multiply, an open loop has no end, and calls count as often as they are inlined. A long
-    text is dear, as XLA folds what large constants decide, and a large value between small ones is."""
+    """Turns and calls multiply, an open loop has no end; a long text (constants that fold) and a large value are dear."""
     assert cost_of(counted(10)).is_small
     assert 1e3 < cost_of(counted(100_000, depth=2)).seconds / cost_of(counted(1_000)).seconds < inf
     assert cost_of(counted(10, test="NE, %i0, %end")).seconds == inf
@@ -62,8 +61,7 @@ def test_the_cost_of_a_module_grows_with_its_turns_operations_and_values():
 
 
 def test_what_is_too_large_is_not_judged(monkeypatch):
-    """More calls than are inlined, a module that is too deep, and a value of 2^34 numbers between two regions are told
-    with exit code 4 and the reason."""
+    """Too many calls, too deep, or 2^34 numbers between two regions: exit code 4, with the reason."""
     large = "%a = broadcast_in_dim %x, dims = [] -> 17179869184xf32; %b = {} %a, %a; %r = slice %b [0:8]"
     deep, ops = sys.getrecursionlimit(), program_file.MAX_OPS
     for most, told, texts in (

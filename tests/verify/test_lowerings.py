@@ -76,10 +76,7 @@ def test_a_wrong_lowering_of_one_scatter_is_caught_and_named(name):
 
 
 def test_dropping_elements_is_wrong_where_windows_are_dropped():
-    """The guarded update is right under oob="xla" and wrong under oob="spec", which keeps the inside elements.
-
-    Windows of its region lie inside, outside and overhanging, and two judges at least look at them.
-    """
+    """The guarded update is right under oob="xla" and wrong under oob="spec", which keeps the inside elements."""
     before = scattering(**WINDOW)
     under_xla, under_spec = (verify(before, GUARDED, Assumed(oob), level="regions") for oob in ("xla", "spec"))
     [found] = under_xla.regions
@@ -189,8 +186,7 @@ def test_what_a_run_does_not_exercise_is_told():
 
 
 def test_what_never_reaches_a_result_is_no_difference():
-    """A scatter that is written wrongly and whose result is not selected is taken as unequal, and what is returned is
-    equal; where it is selected that is a difference."""
+    """A wrong scatter whose result is not selected is no difference; where it is selected it is one."""
     for chosen in ("false", "true"):
         hidden = f"%k = constant {chosen} : 8xi1; %q = select %k, %r, %o"
         texts = (scattering(body=body, behind=hidden, returned="%q") for body in ("add", "maximum"))

@@ -615,8 +615,7 @@ def test_what_waits_for_a_host_or_divides_a_constant_by_zero_is_not_run(texts, i
 @pytest.mark.sweep
 @pytest.mark.parametrize("start", ["%a", "%x"])
 def test_what_is_divided_may_be_computed_by_any_number_of_ops(start):
-    """Eleven hundred sums in a row, of constants and of an argument, before a division by what is not zero; and
-    one by a zero that as many ops make is seen."""
+    """Behind eleven hundred sums a division by what is not zero runs, and a zero that as many ops make is seen."""
     sums = "\n".join(f"%v{k + 1} = add %v{k}, %o" for k in range(1100))
     body = f"%a = constant -1100 : 4xi32; %o = constant 1 : 4xi32; %v0 = multiply {start}, %o\n{sums}"
     body += "\n%d = remainder HERE; %r = add %d, %x"

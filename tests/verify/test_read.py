@@ -91,8 +91,7 @@ TOLD = "custom_call @f(%a) {has_side_effect = EFFECT} -> 8xf32"
 
 @pytest.mark.parametrize("drawn", [RNG, TOLD.replace("EFFECT", "true"), TOLD.replace("EFFECT", "false")])
 def test_what_has_an_effect_is_not_its_twin(drawn):
-    """Each draw, and each call with a side effect, has a number of its own within a module, that of what stands at the
-    same place in the other one; a call without an effect is its twin."""
+    """A draw or effect is numbered by its place, alike in both modules; a call without an effect is its twin."""
     first, second = both(*[f"{DRAWS}%x = {drawn}; %y = {drawn}; return %x, %y"] * 2)
     assert first == second
     assert (first[0] == first[1]) == ("false" in drawn)

@@ -57,8 +57,7 @@ STARTS = {
 
 @pytest.mark.parametrize("name", STARTS)
 def test_only_starts_that_lie_inside_are_accepted(name):
-    """Whatever keeps the starts inside makes the reads equal, and nothing else is asked of them; one row too many, by
-    whatever computes it, makes the verdict differ, though both texts are the same."""
+    """Whatever keeps the starts inside makes the reads equal; one row too many makes the same two texts differ."""
     computed, is_inside = STARTS[name]
     text = rows("%j", computed)
     assert verify(text, text, level="regions").ok
@@ -147,8 +146,7 @@ PERMUTED = """%zero = constant 0 : i32; %first = constant FROM : i32; %one = con
 
 @pytest.mark.parametrize(("step", "start", "is_inside"), [(-1, 2, True), (1, 1, False)])
 def test_a_second_count_is_known_and_a_loop_with_reads_is_entered(step, start, is_inside):
-    """A loop counts twice, as JAX writes it, and gathers by the second count, then rows by what it has carried:
-    what goes along with a loop's counter is one of its values; what is read behind the loop is what it computes."""
+    """What goes along with a loop's counter, as JAX writes it, is known, also to a read behind the loop."""
     body = PERMUTED.replace("FROM", str(start)).replace("STEP", str(step)) + GATHER.replace("START", "%r#2")
     verdict = reads_inside(module("%x: 8x4xf32, %y: 3xi32", body, "%g, %r#3"))
     assert is_inside == verdict.ok, verdict.lines()

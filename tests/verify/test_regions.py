@@ -28,8 +28,7 @@ def changed(body, *changes, returned="%r", after=None):
 
 
 def test_two_changes_are_two_regions():
-    """Changes with matched operations between them are judged each alone. What both modules return is taken as equal
-    under its own name; what lies between has none."""
+    """Changes with matched operations between them are judged each alone; only what is returned has a name."""
     texts = changed(CHAIN, ("multiply", "divide"), ("subtract", "power"))
     found = [names(region) for region in regions(*texts)]
     assert sorted(found) == [(["multiply"], ["divide"]), (["subtract"], ["power"])]

@@ -69,15 +69,13 @@ def test_the_summary_is_one_line_and_the_code_says_what_was_found(verdict, code,
     ],
 )
 def test_what_is_enough_is_what_was_asked_for(regions, module, required, accepts_runs, code):
-    """Where runs are accepted what was only run is enough; what was not judged, or a module that had to be run (under
-    level "full") and was not, is not."""
+    """Accepted runs are enough; what was not judged, or a module that had to be run and was not, is not."""
     verdict = Verdict(regions, module=module, module_required=required, accepts_runs=accepts_runs)
     assert verdict.exit_code == code
 
 
 def test_the_lines_name_places_judges_and_differences():
-    """Differences come first; equal regions tell how, their judges, rules and windows, and who was left out. What was
-    not judged, only run, not run or not exercised is told with its reason, before what is equal."""
+    """Differences come first, then what is not proved, with its reason; equal regions tell how, by whom and where."""
     assert Verdict((EQUAL, WIDENED, WRONG), CHANGED, MODULE_WRONG).lines() == [
         "differs: @main: argument 0 loses tf.aliasing_output = 0 : i32",
         "scatter 3 at llama.py:88 in main: differs: in range: XLA says result 0 at [1]: ...",
