@@ -178,7 +178,7 @@ VECTORS = [
     ("function", "given", "expected"), [(f, (X, F), e) for f, e in MATRICES] + [(f, (X[0], M), e) for f, e in VECTORS]
 )
 def test_what_is_computed_from_a_bounded_index(function, given, expected):
-    """What is computed of bounded integers, and what scatters write, is bounded; what may leave the type is anything."""
+    """What is computed of bounded integers, and what scatters write, is bounded, unless it may leave the type."""
     assert export(function, *given)[0] == expected
 
 

@@ -87,7 +87,7 @@ def test_trap_33_few_even_rows_of_a_large_operand(n):
 
 @pytest.mark.parametrize(("indices", "entries"), [("even", 0), ("two runs", 0), ("any", 20_000), ("sparse", 0)])
 def test_trap_33_large_constant_tables(indices, entries):
-    """20,000 constant indices are folded where they go evenly or in runs; others become one table, of their own size."""
+    """20,000 constant indices are folded where they go evenly or in runs; others become one table of their size."""
     n, size = (50, 10_000_000) if indices == "sparse" else (20_000, 50_000)
     at = {
         "even": np.arange(n) * 2 + 5,
@@ -146,7 +146,7 @@ def _update(x, i, a, b):
 
 
 def test_trap_43_rounding_is_compared_at_level_0():
-    """A multiply and an add round alike bit for bit where nothing is contracted, else within units in the last place."""
+    """A multiply and an add round alike bit for bit where nothing is contracted, else within a few units."""
     rng = np.random.default_rng(0)
     arguments = [some(rng, (16, 64), "f32"), i32(rng.permutation(16)[:8])] + [some(rng, (8, 64), "f32")] * 2
     before = jax.jit(_update).lower(*arguments).as_text()

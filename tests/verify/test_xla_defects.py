@@ -84,7 +84,7 @@ print(verdict.ok, [r.status for r in hl.verify(text, wrong).regions], *verdict.l
 
 @pytest.mark.parametrize("text", [LOOPS[0], *(pytest.param(t, marks=pytest.mark.sweep) for t in LOOPS[1:])])
 def test_where_xla_aborts_the_interpreter_judges(text):
-    """XLA is not given what it dies of, and that is told; the interpreter tells a loop of two turns from one of three."""
+    """XLA is not given what it dies of, which is told; the interpreter tells a loop of two turns from one of three."""
     done = subprocess.run([sys.executable, "-c", VERIFY], input=text, capture_output=True, text=True, check=True)
     is_ok, statuses, *lines = done.stdout.splitlines()
     assert is_ok == "True"
