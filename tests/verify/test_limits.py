@@ -48,7 +48,7 @@ def calling(depth, op, times=2):
 
 
 def test_the_cost_of_a_module_grows_with_its_turns_operations_and_values():
-    """Turns and calls multiply; open loops do not end; a long text, whose constants fold, and a large value are dear."""
+    """Turns and calls multiply; open loops do not end; a long text and a large value are dear."""
     assert cost_of(counted(10)).is_small
     assert 1e3 < cost_of(counted(100_000, depth=2)).seconds / cost_of(counted(1_000)).seconds < inf
     assert cost_of(counted(10, test="NE, %i0, %end")).seconds == inf
