@@ -114,6 +114,7 @@ def told(form):
             for second, expected in (("%x", RUN_FORM), ("%i", RUN_FORM), ("%v", DATA))
             for op in ("if(%p)", "case(%a)")
         ),
+        (WHILE.replace("BODY", "return %next, %w"), RUN_FORM),
         # where each iteration adds one number to all elements, their distances stay; else it is data (trap 40)
         *(
             (WHILE.replace("BODY", f"{body}; return %next, %w2"), expected)
@@ -172,6 +173,7 @@ def test_what_is_added_after_a_narrow_sum_is_remembered():
         ("%n = compare GE, %x, 0; %r = select %n, %x, %up", 10),
         ("%down = add %x, -7; %n = compare LT, %x, 0; %r = select %n, %down, %x", None),
         ("%n = compare GE, %x, 0; %r = select %n, %up, %x", None),
+        ("%n = compare LE, %x, 0; %r = select %n, %up, %x", None),
         ("%n = compare LT, %x, 1; %r = select %n, %up, %x", None),
         ("%n = compare LT, %x, 0; %r = select %n, %x, %up", None),
         ("%n = compare LT, %x, 0; %r = select %n, %up, %i", None),

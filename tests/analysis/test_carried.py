@@ -125,6 +125,7 @@ MATRICES = [
     (lambda x, f: jnp.sort(jnp.clip(x, 1, 3), 1), (1, 3)),
     (lambda x, f: jnp.argsort(f, 1), (0, 5)),
     (lambda x, f: jax.lax.top_k(f, 2)[1], (0, 5)),
+    (lambda x, f: jax.lax.top_k(jnp.clip(x, 1, 3), 2)[0], (1, 3)),
     (lambda x, f: jnp.array([3, 1, 4])[jnp.clip(x, 0, 2)], (1, 4)),
     (lambda x, f: jnp.pad(jnp.clip(x, 1, 3), 1), (0, 3)),
     (lambda x, f: jax.lax.div(jnp.clip(x, -7, 9), jnp.int32(4)), (-1, 2)),
@@ -134,6 +135,7 @@ MATRICES = [
     (lambda x, f: jnp.abs(x), I32),
     (lambda x, f: jax.lax.shift_right_arithmetic(jnp.clip(x, -7, 9), 1), (-4, 4)),
     (lambda x, f: jax.lax.shift_right_logical(jnp.clip(x, 0, 9), 1), (0, 4)),
+    (lambda x, f: jax.lax.shift_right_logical(x, 1), I32),
     (lambda x, f: jax.lax.shift_right_arithmetic(jnp.clip(x, 0, 9), x), I32),
     (lambda x, f: jnp.clip(x, -9, 9) // 4, (-3, 2)),
     (lambda x, f: jax.lax.rem(jnp.clip(x, -9, 9), 4), (-3, 3)),
@@ -157,6 +159,7 @@ VECTORS = [
     (lambda x, m: at(9, x, 1), (0, 6)),
     (lambda x, m: at(9, x, jnp.clip(x, -2, 1)), (-12, 6)),
     (lambda x, m: at(9, x, x), I32),
+    (lambda x, m: at(9, x, jnp.clip(x, 0, 2**30)), I32),
     (lambda x, m: at(9, x, 3, "multiply"), I32),
     (lambda x, m: at(9, x, 0, "multiply"), (0, 0)),
     # with batching dims only the updates of one batch come to an element
@@ -187,6 +190,7 @@ def test_what_is_computed_from_a_bounded_index(function, given, expected):
     [
         (lambda x: np.tril(np.ones((3, 3))) != 0, True),
         (lambda x: jnp.tril(jnp.ones((3, 3))) != 0, True),
+        (lambda x: jnp.where(x > 0, 1.0, 0.0) != 0, False),
         (lambda x: jnp.tril(jnp.ones((3, 3))) + 1.0 != 0, False),  # no arithmetic is followed
         (lambda x: jnp.full(3, jnp.nan) == jnp.full(3, jnp.nan), True),
         (lambda x: jnp.stack(jnp.tril_indices(4)), True),  # found by counting a mask at run time

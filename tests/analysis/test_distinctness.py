@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hlo_lower.facts.distinct import axis_facts as facts
-from hlo_lower.facts.distinct.axis_facts import Entries, Monotonicity, of_bounds, of_form
+from hlo_lower.facts.distinct.axis_facts import AxisFacts, Entries, Monotonicity, of_bounds, of_form
 from hlo_lower.facts.distinct.distinctness import Distinctness
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.forms.linear import Linear, Position
@@ -151,6 +151,7 @@ FROM = Monotonicity.UNKNOWN.name
         (lambda x, y: jnp.argsort(x).astype(jnp.int8) * np.int8(20), (20, (), False, FROM)),
         (lambda x, y: jnp.argsort(x).astype(jnp.int8) * np.int8(64), (0, (), False, FROM)),  # 256 is 0
         (lambda x, y: jnp.argsort(x).astype(jnp.int8) + y[0], (1, (), False, FROM)),
+        (lambda x, y: np.int8(5) - jnp.argsort(x).astype(jnp.int8), (1, (), True, FROM)),
         (lambda x, y: jnp.sort(x), (0, (), False, "NON_DECREASING")),
         (lambda x, y: jnp.sort(x) + np.int8(1), (0, (), False, FROM)),  # 127 becomes -128
         (lambda x, y: jnp.sort(jnp.argsort(x)), (1, (), True, "INCREASING")),
@@ -166,6 +167,15 @@ def test_what_is_known(function, expected):
     """Distances, what may repeat, and order: exact where nothing can wrap around, else only what wrapping leaves."""
     vector = np.zeros(N, np.int8)
     assert short(along(jax.jit(function).lower(vector, vector).as_text())) == expected
+
+
+def test_facts_are_joined():
+    """Two facts of the same elements are both true; of one of several tensors only what all of them share is."""
+    perm, dropped, ascending = AxisFacts(1, (), True), AxisFacts(5, ((8, 8),)), AxisFacts(order=Monotonicity(1))
+    assert short(facts.best(perm, ascending)) == (1, (), True, "INCREASING")
+    assert short(facts.best(dropped, AxisFacts(3))) == (3, (), False, FROM)
+    assert short(facts.one_of([perm, dropped])) == (1, ((8, 8),), False, FROM)
+    assert facts.one_of([]) == facts.UNKNOWN
 
 
 def test_digits_of_forms():

@@ -140,7 +140,7 @@ CHECKED = {
     "trap 10: a window, a list or an operand without elements leaves the operand": [
         (case, [np.zeros(case.indices), np.ones(case.indices)])
         for case in (
-            Case((3, 2), (1, 1), (1, 0), ONE_ROW), rows(2, 3, 0), tile(0, 3, combiner="add"),
+            Case((3, 2), (1, 1), (1, 0), ONE_ROW), points(0, 3), rows(2, 3, 0), tile(0, 3, combiner="add"),
         )
     ],
     "trap 11: with K = 0 all updates land at 0 and compound": [

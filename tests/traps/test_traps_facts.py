@@ -41,7 +41,6 @@ def test_trap_28_clamped_index(last, in_bounds):
 
 
 @pytest.mark.few(3)
-@pytest.mark.few(3)
 @POLICIES
 @pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
 @pytest.mark.parametrize("window", [1, 2])

@@ -252,7 +252,7 @@ def identity(name, element):
     return {"add": 0, "or": 0, "multiply": 1, "and": -1 if low < 0 else high, "maximum": low, "minimum": high}[name]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(12)
 @pytest.mark.parametrize(
     ("combiner", "element"),
     [
