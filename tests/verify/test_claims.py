@@ -8,6 +8,7 @@ from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir.mlir import make_context, parse_module
+from hlo_lower.verify import claim_checks as claims_file
 from hlo_lower.verify.claim_checks import Check, check_claims
 from hlo_lower.verify.read.program import Program
 
@@ -95,6 +96,15 @@ def test_scatters_in_loops_are_not_looked_at():
     assert (found.scatters, asked) == ((2,), {2})
     [told] = found.broken
     assert told.startswith("scatter 2: claimed, and not so (")
+
+
+def test_scatters_behind_too_many_operations_are_not_looked_at(monkeypatch):
+    """The same scatter is looked at with three operations before its indices, not with one more than the limit."""
+    text = written("%i1 = not %i; %i2 = not %i1; %i3 = not %i2", "%i3")
+    assert asked_of(text)[0].scatters == (1,)
+    monkeypatch.setattr(claims_file, "MAX_OPS", 2)
+    found, asked = asked_of(text)
+    assert (found.scatters, found.broken, asked) == ((), (), set())
 
 
 @pytest.mark.parametrize("extents", [(1, 3), (3, 1)])

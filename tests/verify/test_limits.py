@@ -64,13 +64,18 @@ def test_what_is_too_large_is_not_judged(monkeypatch):
     """Too many calls, too deep, or 2^34 numbers between two regions: exit code 4, with the reason."""
     large = "%a = broadcast_in_dim %x, dims = [] -> 17179869184xf32; %b = {} %a, %a; %r = slice %b [0:8]"
     deep, ops = sys.getrecursionlimit(), program_file.MAX_OPS
-    for most, told, texts in (
-        (1000, "more than 1,000 operations", [calling(30, op) for op in ("add", "multiply")]),
-        (ops, "too deep", [calling(deep, op, 1) for op in ("add", "multiply")]),
-        (ops, "this machine's memory", [module("%x: f32", large.format(op)) for op in ("maximum", "minimum")]),
+    for most, level, told, texts in (
+        (1000, "auto", "more than 1,000 operations", [calling(30, op) for op in ("add", "multiply")]),
+        (ops, "auto", "too deep", [calling(deep, op, 1) for op in ("add", "multiply")]),
+        (
+            ops,
+            "regions",
+            "this machine's memory",
+            [module("%x: f32", large.format(op)) for op in ("maximum", "minimum")],
+        ),
     ):
         monkeypatch.setattr(program_file, "MAX_OPS", most)
-        verdict = verify(*texts, level="regions")
+        verdict = verify(*texts, level=level)
         assert verdict.exit_code == 4
         assert told in "\n".join(verdict.lines())
 

@@ -96,10 +96,11 @@ RIGHT = {
     "subtracted points": scattering(body="%c, %d: %s = subtract %c, %d; return %s"),
     "one window": scattering(**WINDOW),
     "i8 indices": scattering(indices="5x1xi8"),
+    "unsigned indices": scattering(indices="5x1xui32"),
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_tools_own_lowering_is_accepted(name, oob):

@@ -104,7 +104,7 @@ def test_what_is_converted_for_iree_reads_inside_and_its_clamp_may_not_go():
     verdict = hl.verify(source, hl.lower(source, target="iree"), level="regions")
     assert verdict.ok, verdict.lines()
     assert hl.verify(source, source, target="iree", level="regions").differs
-    assert hl.verify(source, source, level="regions").ok
+    assert hl.verify(source, source).ok
 
 
 def adding(rows, unique="false", ascending="false"):

@@ -5,6 +5,7 @@ import pytest
 from two_programs import aligned, names, programs, regions
 from untyped_mlir import module
 
+from hlo_lower.verify.align import corrections
 from hlo_lower.verify.align.align import Side
 from hlo_lower.verify.align.corrections import values_apart
 from hlo_lower.verify.align.piece import module_of, pieces_of
@@ -158,3 +159,10 @@ def test_what_is_written_for_one_of_several_devices_is_refused(body):
     """Without its devices such a piece has no meaning, and it is not cut out as if it had one."""
     with pytest.raises(CannotRunError, match="written for one of several devices"):
         whole(body)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_sought_of_a_complex_value_is_its_real_part():
+    """Without a word on standard error: what the user sees is the verdict."""
+    np.testing.assert_array_equal(corrections._cast(np.asarray([1 + 2j]), np.dtype(np.float32)), [1.0])
+    np.testing.assert_array_equal(corrections._cast(np.asarray([1.5]), np.dtype(np.int32)), [1])

@@ -282,7 +282,7 @@ RAGGED = [[[1.0], [2.0, 3.0]], [[0], [1]], [1.0, 2.0]]
         ("?", "2", arrays(operand=(3, 1)), "input 0 does not fit"),
         ("?", "2", arrays(indices=(4, 1)), "input 1 does not fit"),
         ("?", "2", [[1.0, 2.0], [[0], [1]], [1.0, 2.0]], "input 0 does not fit"),
-        ("5", "2", RAGGED, "input 0 is no array"),
+        *((n, "2", RAGGED, "input 0 is no array") for n in ("5", "?")),
         ("?", "?", arrays(indices=(4, 1)), "the inputs do not fit the module"),  # each fits alone
         ("5", "2", [1], "1 inputs for 3 arguments"),
         ("?", "2", arrays(operand=(7,)), ""),
