@@ -80,6 +80,7 @@ def test_the_first_difference_is_told_with_both_values_and_the_count():
     told = f"result 0 at [1]: expected 2.0, got 2.5 (1 elements differ, {what})"
     assert str(beyond(f32(1, 2), f32(1.5, 2.5), (1, 0.25))) == told
     assert first_difference([np.asarray(1)], [np.asarray(2)]).index == ()
+    assert first_difference([np.zeros(2, np.int8)], [np.zeros(2, np.uint8)]).what == "types"
 
 
 def test_overflow_epsilons_and_shares_of_nan():
