@@ -7,8 +7,9 @@ import pytest
 from untyped_mlir import module
 
 import hlo_lower as hl
+from hlo_lower.ir import mlir
 from hlo_lower.ir.mlir import stablehlo
-from hlo_lower.verify.judges.silent_attributes import MEANINGS
+from hlo_lower.verify.judges.silent_attributes import MEANINGS, make_stable
 
 
 def test_every_attribute_of_every_operation_has_a_meaning():
@@ -216,6 +217,18 @@ def test_another_order_that_the_first_version_allows_is_not_told_different():
     after = written(True, "%xt = reverse %x, dims = [0]; %yt = reverse %y, dims = [0]", "%xt, %yt")
     assert hl.verify(written(False), after).exit_code == 4
     assert hl.verify(written(True), after).exit_code == 1
+
+
+def test_only_a_sort_that_stands_for_one_that_is_not_stable_is_taken_as_stable():
+    """Any other one is taken in the order that a stable one does not give."""
+    context = mlir.make_context()
+    for before, is_turned in ((False, False), (True, True)):
+        first, second = (mlir.parse_module(sorts(stable), context) for stable in (before, False))
+        assert make_stable(first, second)
+        text = mlir.print_module(second)
+        assert "is_stable = false" not in text
+        assert is_turned == ("stablehlo.reverse" in text)
+        assert not make_stable(first, second)
 
 
 TOTAL = """%nan = constant 0x7FC00000 : f32; %is = compare NE, %c, %c, FLOAT; %e = select %is, CHOSEN, %c
