@@ -12,32 +12,25 @@ from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.reader import read
 
-ARGUMENTS = "%a: i32, %v: 6xi32, %p: i1, %q: 6xi1"
+ARGUMENTS = "%a: i32, %v: 6xi32, %p: i1, %q: 6xi1, %open: ?xi32"
 RUN = "%base = broadcast_in_dim %a, dims = [] -> 6xi32; %i = iota dim = 0 : 6xi32; %x = add %base, %i\n"
 DATA = (0, {}, 0, 1)
-LOOSE_BASE = (0, {}, 1, 0)
 IOTA, RUN_FORM = (0, {0: 1}, 0, 0), (0, {0: 1}, 1, 0)
-
-
 WHILE = """%zero = constant 0 : i32
     %k, %r = while(%n = %zero, %w = %x) cond {
       %go = compare LT, %n, 5; return %go
     } do {
       %next = add %n, 1; BODY
     }"""
+F = function("private @f", "%y: 6xi32", "%s = iota dim = 0 : 6xi32; %r = add %y, %s")
 
 
-def form_of(graph, value):
-    """The form of a value at a symbolic place."""
-    sizes = enumerate(value.static_shape)
-    place = tuple(Linear(0, {Position(n, size): 1}) if size > 1 else Linear(0) for n, size in sizes)
-    return AffineAnalysis(IndexAnalysis(graph)).of(Entry(Site(value), place))
-
-
-def element_of(lines, functions="", value=None, arguments=ARGUMENTS):
-    """The form of %r, or of another value of the module."""
+def element_of(lines, functions=F, value=lambda graph: graph.main.body.terminator.operand(0), arguments=ARGUMENTS):
+    """The form of %r, or of another value of the module, at a symbolic place."""
     graph = read(module(arguments, lines) + functions)
-    return form_of(graph, value(graph) if value else graph.main.body.terminator.operand(0))
+    sizes = enumerate(value(graph).static_shape)
+    place = tuple(Linear(0, {Position(n, size): 1}) if size > 1 else Linear(0) for n, size in sizes)
+    return AffineAnalysis(IndexAnalysis(graph)).of(Entry(Site(value(graph)), place))
 
 
 def told(form):
@@ -54,7 +47,6 @@ def told(form):
         # iota, even constants, sums, differences and products with a constant have a form
         ("%r = iota dim = 0 : 6xi32", IOTA),
         ("%r = add %base, %i", RUN_FORM),
-        ("%r = add %i, %base", RUN_FORM),
         ("%r = subtract %base, %i", (0, {0: -1}, 1, 0)),
         ("%r = subtract %i, %i", (0, {}, 0, 0)),
         ("%r = add %i, %v", (0, {0: 1}, 0, 1)),
@@ -62,42 +54,33 @@ def told(form):
         ("%r = multiply %i, 16", (0, {0: 16}, 0, 0)),
         ("%r = multiply 16, %i", (0, {0: 16}, 0, 0)),
         ("%r = multiply %v, 0", (0, {}, 0, 0)),
-        ("%r = constant [2, 3, 4, 5, 6, 7] : 6xi32", (2, {0: 1}, 0, 0)),
         ("%r = constant [9, 7, 5, 3, 1, -1] : 6xi32", (9, {0: -2}, 0, 0)),
-        ("%r = constant 7 : 6xi32", (7, {}, 0, 0)),
         # a table that is not even, a product of two values and other ops are data
         ("%r = constant [2, 3, 4, 5, 6, 8] : 6xi32", DATA),
         ("%r = multiply %i, %base", DATA),
         ("%r = xor %i, %base", DATA),
-        ("%r = reshape %v -> 6xi32", DATA),
         # ops that move elements change the place that is looked at; a place without a form is data
         ("%r = broadcast_in_dim %x, dims = [1] -> 3x6xi32", (0, {1: 1}, 1, 0)),
-        ("%r = broadcast_in_dim %v, dims = [1] -> 3x6xi32", DATA),
-        ("%r = broadcast_in_dim %a, dims = [] -> 3x6xi32", LOOSE_BASE),
+        ("%r = broadcast_in_dim %a, dims = [] -> 3x6xi32", (0, {}, 1, 0)),
         ("%r = reshape %x -> 1x6x1xi32", (0, {1: 1}, 1, 0)),
         ("%r = reshape %x -> 2x3xi32", (0, {0: 3, 1: 1}, 1, 0)),
         ("%y = iota dim = 1 : 2x3xi32; %r = reshape %y -> 6xi32", DATA),
-        ("%y = iota dim = 1 : 2x3xi32; %r = reshape %y -> 3x2xi32", DATA),
         ("%y = iota dim = 2 : 2x1x3xi32; %r = reshape %y -> 2x3xi32", (0, {1: 1}, 0, 0)),
         ("%y = iota dim = 1 : 2x3xi32; %r = transpose %y, dims = [1, 0]", IOTA),
         ("%r = slice %x [1:6:2]", (1, {0: 2}, 1, 0)),
-        ("%r = slice %v [1:6:2]", DATA),
         ("%r = reverse %x, dims = [0]", (5, {0: -1}, 1, 0)),
         ("%y = iota dim = 1 : 2x3xi32; %r = reverse %y, dims = [0]", (0, {1: 1}, 0, 0)),
         ("%s = slice %x [2:6]; %t = slice %v [0:2]; %c = concatenate %t, %s, dim = 0; %r = slice %c [3:4]",
          (3, {}, 1, 0)),
         ("%r = concatenate %x, %x, dim = 0", DATA),
         ("%r = dynamic_slice %i, %a, sizes = [3]", RUN_FORM),
-        ("%r = dynamic_slice %v, %a, sizes = [3]", DATA),
         ("%r = dynamic_slice %i, %a, sizes = [6]", IOTA),
+        ("%r = dynamic_slice %open, %a, sizes = [3]", DATA),
         # of columns put together each is looked at for itself
-        ("%c = reshape %x -> 6x1xi32; %d = reshape %v -> 6x1xi32; %e = concatenate %d, %c, dim = 1\n"
-         "%r = slice %e [0:6, 0:1]", DATA),
         ("%c = reshape %x -> 6x1xi32; %d = reshape %v -> 6x1xi32; %e = concatenate %d, %c, dim = 1\n"
          "%r = slice %e [0:6, 1:2]", RUN_FORM),
         # clamps are looked through where the bounds cut nothing off: a clamped run is no run
         ("%r = minimum %i, 5", IOTA),
-        ("%r = minimum 5, %i", IOTA),
         ("%r = minimum %i, 4", DATA),
         ("%r = maximum %i, 0", IOTA),
         ("%r = maximum %i, 4", DATA),
@@ -106,7 +89,6 @@ def told(form):
         ("%r = clamp 4, %i, 5", DATA),
         # what no operand tells apart from position to position is one base, whatever op makes it; data stays data
         ("%c = minimum %base, 20; %r = add %c, %i", RUN_FORM),
-        ("%r = minimum %v, 20", DATA),
         # a known predicate is followed, one that is the same everywhere chooses a base, any other one makes data
         ("%yes = constant true : 6xi1; %r = select %yes, %x, %v", RUN_FORM),
         ("%no = constant false : 6xi1; %r = select %no, %v, %x", RUN_FORM),
@@ -121,17 +103,23 @@ def told(form):
         ("%r = custom_call @Sharding(%x) -> 6xi32", RUN_FORM),
         ("%r = custom_call @annotate_device_placement(%x) -> 6xi32", RUN_FORM),
         ("%r = custom_call @other(%x) -> 6xi32", DATA),
+        # a constant is converted as arithmetic in the type would
+        ("%k = constant 200 : 6xui8; %r = convert %k -> 6xi8", (-56, {}, 0, 0)),
+        # a call is looked through, whatever other calls pass
+        ("%r = call @f(%base) -> 6xi32; %other = call @f(%v) -> 6xi32; return %r", RUN_FORM),
+        ("%r = call @f(%v) -> 6xi32; %other = call @f(%base) -> 6xi32; return %r", (0, {0: 1}, 0, 1)),
         # a branch chooses one base for all elements where the branches agree on what moves
         *(
             (f"%r = {op} {{ return %x }} {{ return {second} }}", expected)
             for second, expected in (("%x", RUN_FORM), ("%i", RUN_FORM), ("%v", DATA))
             for op in ("if(%p)", "case(%a)")
         ),
+        (WHILE.replace("BODY", "return %next, %w"), RUN_FORM),
         # where each iteration adds one number to all elements, their distances stay; else it is data (trap 40)
         *(
             (WHILE.replace("BODY", f"{body}; return %next, %w2"), expected)
             for body, expected in (
-                ("%w2 = add %w, 0", RUN_FORM),
+                ("%w2 = reshape %w -> 6xi32", RUN_FORM),
                 ("%w2 = add %w, 1", RUN_FORM),
                 ("%s = broadcast_in_dim %n, dims = [] -> 6xi32; %w2 = subtract %w, %s", RUN_FORM),
                 *((f"%w2 = {op}", DATA) for op in ("add %w, %i", "add %w, %w", "reverse %w, dims = [0]")),
@@ -143,9 +131,6 @@ def told(form):
 def test_one_op(lines, expected):
     """Each op is looked through as its comment says."""
     assert told(element_of(RUN + lines)) == expected
-
-
-# --- types ---
 
 
 @pytest.mark.parametrize(
@@ -181,26 +166,16 @@ def test_what_is_added_after_a_narrow_sum_is_remembered():
         assert told(element_of(lines + f"%r = {near}")) == DATA
 
 
-def test_a_constant_is_converted_as_arithmetic_in_the_type_would():
-    """200 as ui8 is -56 as i8."""
-    assert told(element_of("%k = constant 200 : 6xui8; %r = convert %k -> 6xi8")) == (-56, {}, 0, 0)
-
-
-# --- choices ---
-
-
 @pytest.mark.parametrize(
     ("lines", "offset"),
     [
         ("%n = compare LT, %x, 0; %r = select %n, %up, %x", 10),
         ("%n = compare GE, %x, 0; %r = select %n, %x, %up", 10),
-        ("%up7 = add %x, 7; %n = compare LT, %x, 0; %r = select %n, %up7, %x", 7),
         ("%down = add %x, -7; %n = compare LT, %x, 0; %r = select %n, %down, %x", None),
-        ("%n = compare LE, %x, 0; %r = select %n, %up, %x", None),
         ("%n = compare GE, %x, 0; %r = select %n, %up, %x", None),
+        ("%n = compare LE, %x, 0; %r = select %n, %up, %x", None),
         ("%n = compare LT, %x, 1; %r = select %n, %up, %x", None),
         ("%n = compare LT, %x, 0; %r = select %n, %x, %up", None),
-        ("%n = compare LT, %x, 0; %r = select %n, %v, %x", None),
         ("%n = compare LT, %x, 0; %r = select %n, %up, %i", None),
     ],
 )
@@ -226,27 +201,13 @@ def test_an_offset_is_what_the_type_makes_of_it(added, offset):
     assert (symbol.offset if isinstance(symbol, Normalized) else None) == offset
 
 
-# --- calls, branches, loops ---
-
-F = function("private @f", "%y: 6xi32", "%s = iota dim = 0 : 6xi32; %r = add %y, %s")
-
-
-def test_the_result_of_a_call_is_looked_up_with_its_arguments():
-    """A call is looked through, whatever other calls pass."""
-    lines = RUN + "%r = call @f({}) -> 6xi32; %other = call @f({}) -> 6xi32; return %r"
-    assert told(element_of(lines.format("%base", "%v"), F)) == RUN_FORM
-    assert told(element_of(lines.format("%v", "%base"), F)) == (0, {0: 1}, 0, 1)
-
-
 @pytest.mark.parametrize(
     ("functions", "calls", "expected"),
     [
-        (F, ("%x",), RUN_FORM),
         (F, ("%x", "%x"), RUN_FORM),
         (F, ("%x", "%i"), RUN_FORM),  # two runs at different bases: a run at some base
         (F, ("%x", "%down"), DATA),
         (F, ("%x", "%v"), DATA),
-        (F, ("%v", "%v"), DATA),
         # a public function, one without a call and one that a composite names may be given anything
         (F.replace("private", "public"), ("%x",), DATA),
         (F, (), DATA),
@@ -268,17 +229,6 @@ def test_branches_on_data_are_no_base_at_the_first_position():
     assert told(element_of(lines)) != (0, {}, 0, 0)
 
 
-def test_a_while_that_returns_its_argument():
-    """What goes through a loop unchanged is what it was, inside of the loop and behind it."""
-    lines = RUN + WHILE.replace("BODY", "return %next, %w")
-
-    def inside(graph):
-        [node] = [n for n in graph.main.body.nodes if n.name == "stablehlo.while"]
-        return node.blocks[1].argument(1)
-
-    assert [told(element_of(lines)), told(element_of(lines, value=inside))] == [RUN_FORM] * 2
-
-
 def test_a_chain_that_is_too_long_is_not_followed():
     """Beyond a hundred steps an element is data, and the reason says so; a shorter one is followed."""
 
@@ -292,43 +242,18 @@ def test_a_chain_that_is_too_long_is_not_followed():
     assert next(iter(form.terms)).why == Code.TOO_FAR(100)
 
 
-def test_a_slice_of_a_tensor_of_dynamic_shape_is_data():
-    """A dynamic_slice of static size out of a tensor whose size is not known is looked at as far as that goes."""
-    assert told(element_of("%r = dynamic_slice %d, %a, sizes = [3]", arguments="%d: ?xi32, %a: i32")) == DATA
-
-
-def test_a_value_that_is_used_twice_is_followed_once(monkeypatch):
-    """A chain of doublings takes as many steps as it has sums, not two to the power of that."""
-    followed, original = [], AffineAnalysis.of
-
-    def counted(self, entry):
-        followed.append(entry)
-        return original(self, entry)
-
-    monkeypatch.setattr(AffineAnalysis, "of", counted)
-    lines = "".join(f"%x{n + 1} = add %x{n}, %x{n}\n" for n in range(8))
-    form = element_of(f"{RUN}%x0 = add %base, %i\n{lines}%r = reshape %x8 -> 6xi32")
-    assert told(form) == (0, {0: 2**8}, 1, 0)
-    assert len(followed) < 80
-
-
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        (np.arange(6), (0, (1,))),
         (5 - 2 * np.arange(6), (5, (-2,))),
         (3 * np.arange(4)[:, None] + np.arange(2) + 7, (7, (3, 1))),
         (np.full((2, 3), 4), (4, (0, 0))),
-        (np.asarray(9), (9, ())),
         (np.asarray([[1, 2], [3, 5]]), None),
-        (np.asarray([0, 1, 2, 4]), None),
         (np.asarray([2**64 - 2, 2**64 - 1], np.uint64), (2**64 - 2, (1,))),
         (np.asarray([-(2**63), 2**63 - 1]), (-(2**63), (2**64 - 1,))),
         (np.zeros((0,), np.int64), None),
         # nothing of the shape of a constant of one value is made: a Tebi of elements is one number
         (np.broadcast_to(np.int8(3), (1 << 20, 1 << 20)), (3, (0, 0))),
-        (np.broadcast_to(np.uint64(2**64 - 1), (1 << 20, 1 << 20)), (2**64 - 1, (0, 0))),
-        (np.broadcast_to(np.bool_(True), (1 << 20, 1 << 20)), (1, (0, 0))),
     ],
 )
 def test_fitted(values, expected):

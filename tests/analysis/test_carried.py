@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from untyped_mlir import module
 
-import hlo_lower as hl
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.reader import read
@@ -29,7 +28,6 @@ def analyse(text):
         (0, "LT, %i, 5", UP, "i32", (0, 4), (0, 5)),
         (0, "LE, %i, 5", UP, "i32", (0, 5), (0, 6)),
         (0, "GT, %five, %i", UP, "i32", (0, 4), (0, 5)),
-        (0, "GE, %five, %i", UP, "i32", (0, 5), (0, 6)),
         (7, "GT, %i, 0", DOWN, "i32", (1, 7), (0, 7)),
         (7, "GE, %i, 0", DOWN, "i32", (0, 7), (-1, 7)),
         (0, "NE, %i, %five", UP, "i32", I32, I32),
@@ -39,9 +37,10 @@ def analyse(text):
         # one that may reach the end of its type and go on is anything
         (0, "LT, %i, 127", UP, "i8", (0, 126), (0, 127)),
         (0, "LE, %i, 127", UP, "i8", (-128, 127), (-128, 127)),
-        # a ring buffer stays in [0, n - 1] whatever the condition says; without the remainder it does not
         (0, "NE, %i, %x", "remainder %m, 5", "i32", (0, 4), (0, 4)),
-        (0, "NE, %i, %x", UP, "i32", I32, I32),
+        # a step is looked for through conversions of a type to itself, and through no other
+        (0, "LT, %i, 200", "convert %step -> i32", "i32", (0, 199), (0, 200)),
+        (0, "LT, %i, 200", "convert %wraps -> i32", "i32", (-128, 127), (-128, 127)),
         # what is clamped in each iteration stays between the bounds, together with what it starts with
         (0, "NE, %i, %x", "clamp 0, %moved, 5", "i32", (0, 5), (0, 5)),
         (9, "NE, %i, %x", "clamp 0, %moved, 5", "i32", (0, 9), (0, 9)),
@@ -51,7 +50,8 @@ def test_a_counter(begin, condition, following, element, inside, behind):
     """The range of what a loop carries, inside of its body and behind it."""
     lines = f"""%begin = constant {begin} : {element}; %five = constant 5 : {element}
         %r = while(%i = %begin) cond {{ %p = compare {condition}; return %p
-        }} do {{ %m = add %i, 1; %moved = add %i, %x; %n = {following}; return %n }}"""
+        }} do {{ %m = add %i, 1; %moved = add %i, %x; %same = convert %i -> {element}
+        %step = add %same, 1; %byte = convert %i -> i8; %wraps = add %byte, 1; %n = {following}; return %n }}"""
     graph = read(module(f"%x: {element}", lines))
     result, analysis = graph.main.body.terminator.operand(0), IndexAnalysis(graph)
     argument = result.node.blocks[1].argument(0)
@@ -68,13 +68,10 @@ def carried_bound(returned):
 
 
 def test_a_bound_that_the_loop_carries():
-    """The bound may be carried through the loop unchanged; a bound that the loop changes is none."""
+    """Carried unchanged it is one, and one that the loop changes is none."""
     assert carried_bound("%n, %end") == [(0, 5), (5, 5)]
     assert carried_bound("%n, %x") == [(0, I32[1]), I32]
-
-
-def test_values_that_depend_on_each_other_end():
-    """Two carried values that are each other's next ones are not followed for ever; swapped, they keep their hull."""
+    # values that are each other's next ones are not followed for ever; swapped, they keep their hull
     for low, high in carried_bound("%end, %i"):
         assert low <= 0
         assert high >= 5
@@ -100,21 +97,6 @@ def export(function, *arguments):
     return analyse(jax.jit(function).lower(*arguments).as_text())
 
 
-def test_loops_of_jax():
-    """The counter of while_loop, the index of fori_loop, ring buffers and what scan carries are bounded."""
-
-    def count(end):
-        return jax.lax.while_loop(lambda i: i < end, lambda i: i + 1, 0)
-
-    assert export(lambda: count(7)) == [(0, 7)]
-    assert export(lambda x: count(x), 3) == [(0, I32[1])]
-    assert export(lambda: jax.lax.fori_loop(0, 7, lambda i, at: jax.lax.rem(at + 1, 4), 0)) == [(0, 3)]
-    assert export(lambda: jax.lax.scan(lambda at, _: (jnp.minimum(at + 1, 9), at), 0, None, length=20)[0]) == [(0, 9)]
-    assert export(lambda x: jax.lax.fori_loop(0, 7, lambda i, at: at + x, 0), 3) == [I32]
-    # the index is bounded, although another counter is the one of the condition
-    assert export(lambda: jax.lax.fori_loop(0, 7, lambda i, at: i, 0)) == [(0, 6)]
-
-
 N = 6
 X, F, M = jnp.zeros((4, N), jnp.int32), jnp.zeros((4, N)), jnp.zeros(N, bool)
 
@@ -135,7 +117,6 @@ MATRICES = [
     (lambda x, f: jnp.argmax(f, 1), (0, 5)),
     (lambda x, f: jnp.argmin(f, 0), (0, 3)),
     (lambda x, f: (x > 0).sum(1), (0, 6)),
-    (lambda x, f: (x > 0).sum(), (0, 24)),
     (lambda x, f: jnp.clip(x, -2, 3).sum(0), (-8, 12)),
     (lambda x, f: x.sum(0), I32),
     (lambda x, f: jnp.clip(x, 0, 2**30).sum(0), I32),
@@ -148,12 +129,9 @@ MATRICES = [
     (lambda x, f: jnp.array([3, 1, 4])[jnp.clip(x, 0, 2)], (1, 4)),
     (lambda x, f: jnp.pad(jnp.clip(x, 1, 3), 1), (0, 3)),
     (lambda x, f: jax.lax.div(jnp.clip(x, -7, 9), jnp.int32(4)), (-1, 2)),
-    (lambda x, f: jax.lax.div(jnp.clip(x, -7, 9), jnp.int32(-4)), I32),
     (lambda x, f: jax.lax.div(jnp.int32(7), jnp.clip(x, 0, 9)), I32),
     (lambda x, f: jnp.sign(jnp.clip(x, 0, 9)), (0, 1)),
-    (lambda x, f: jnp.sign(x), (-1, 1)),
     (lambda x, f: jnp.abs(jnp.clip(x, -7, 3)), (0, 7)),
-    (lambda x, f: jnp.abs(jnp.clip(x, -7, -3)), (3, 7)),
     (lambda x, f: jnp.abs(x), I32),
     (lambda x, f: jax.lax.shift_right_arithmetic(jnp.clip(x, -7, 9), 1), (-4, 4)),
     (lambda x, f: jax.lax.shift_right_logical(jnp.clip(x, 0, 9), 1), (0, 4)),
@@ -161,7 +139,11 @@ MATRICES = [
     (lambda x, f: jax.lax.shift_right_arithmetic(jnp.clip(x, 0, 9), x), I32),
     (lambda x, f: jnp.clip(x, -9, 9) // 4, (-3, 2)),
     (lambda x, f: jax.lax.rem(jnp.clip(x, -9, 9), 4), (-3, 3)),
-    (lambda x, f: jnp.clip(x, 0, 9) % 4, (0, 3)),
+    # of loops: a ring, what scan carries, and an index beside the counter of the condition
+    (lambda x, f: jax.lax.fori_loop(0, 7, lambda i, at: jax.lax.rem(at + 1, 4), 0), (0, 3)),
+    (lambda x, f: jax.lax.scan(lambda at, _: (jnp.minimum(at + 1, 9), at), 0, None, length=20)[0], (0, 9)),
+    (lambda x, f: jax.lax.fori_loop(0, 7, lambda i, at: i, 0), (0, 6)),
+    (lambda x, f: jax.lax.fori_loop(0, 7, lambda i, at: at + x[0, 0], 0), I32),
 ]
 VECTORS = [
     # running sums
@@ -170,16 +152,14 @@ VECTORS = [
     (lambda x, m: jnp.cumsum(jnp.clip(x, 2, 3))[2:], (6, 18)),
     (lambda x, m: jax.lax.cumsum(jnp.clip(x, 2, 3), reverse=True)[2:], (2, 12)),
     (lambda x, m: jnp.cumsum(jnp.clip(x, 0, 2**30)), I32),
-    (lambda x, m: jnp.cumsum(x), I32),
     (lambda x, m: jnp.cumsum(jnp.broadcast_to(jnp.clip(x, 0, 1), (3, N)), axis=0), (0, 3)),
     # what scatters write
     (lambda x, m: at(9, x, 7, "set"), (0, 7)),
-    (lambda x, m: at(9, x, -7, "min"), (-7, 0)),
     (lambda x, m: at(9, x, jnp.clip(x, 1, 3), "max"), (0, 3)),
     (lambda x, m: at(9, x, 1), (0, 6)),
     (lambda x, m: at(9, x, jnp.clip(x, -2, 1)), (-12, 6)),
-    (lambda x, m: at(9, x, jnp.clip(x, 0, 2**30)), I32),
     (lambda x, m: at(9, x, x), I32),
+    (lambda x, m: at(9, x, jnp.clip(x, 0, 2**30)), I32),
     (lambda x, m: at(9, x, 3, "multiply"), I32),
     (lambda x, m: at(9, x, 0, "multiply"), (0, 0)),
     # with batching dims only the updates of one batch come to an element
@@ -191,8 +171,6 @@ VECTORS = [
     (lambda x, m: jnp.nonzero(m, size=4)[0], (0, 5)),
     # all known
     (lambda x, m: at(4, np.array([1, 1, 3, 4, -5]), np.array([1, 2, 4, 8, 16])), (0, 4)),
-    (lambda x, m: at(4, np.array([1, 1, 3]), np.array([5, 2, 4]), "set")[1], (2, 2)),
-    (lambda x, m: jnp.cumsum(jnp.arange(N)), (0, 15)),
     # a choice
     (lambda x, m: normalised(jnp.clip(x, -4, 3), None), (0, 3)),
     (lambda x, m: normalised(jnp.clip(x, -4, 3), m), (-4, 7)),
@@ -203,8 +181,7 @@ VECTORS = [
     ("function", "given", "expected"), [(f, (X, F), e) for f, e in MATRICES] + [(f, (X[0], M), e) for f, e in VECTORS]
 )
 def test_what_is_computed_from_a_bounded_index(function, given, expected):
-    """Folds, sums, orders, look-ups and divisions of bounded integers, and what scatters write, are bounded; what may
-    leave the type is anything."""
+    """What is computed of bounded integers, and what scatters write, is bounded, unless it may leave the type."""
     assert export(function, *given)[0] == expected
 
 
@@ -216,7 +193,6 @@ def test_what_is_computed_from_a_bounded_index(function, given, expected):
         (lambda x: jnp.where(x > 0, 1.0, 0.0) != 0, False),
         (lambda x: jnp.tril(jnp.ones((3, 3))) + 1.0 != 0, False),  # no arithmetic is followed
         (lambda x: jnp.full(3, jnp.nan) == jnp.full(3, jnp.nan), True),
-        (lambda x: x == x, False),
         (lambda x: jnp.stack(jnp.tril_indices(4)), True),  # found by counting a mask at run time
     ],
 )
@@ -248,19 +224,3 @@ def test_a_fold(op, expected):
     """A region that gives more than what it is given is not bounded."""
     fold = f"%r = reduce(%c, %z) <dimensions = array<i64: 0>> {{%a, %b: %s = {op}; return %s}} -> i32"
     assert analyse(module("%x: 6xi32", f"%c = clamp 0, %x, 3; %z = constant 0 : i32; {fold}")) == [expected]
-
-
-COUNTED = """%zero = constant 0 : i32
-    %w:2 = while(%i = %zero, %x = %o) cond { %p = compare LT, %i, 200; return %p } do {
-      %at = reshape %i -> 1xi32; %y = scatter(%x, %at, %u) <inserted=[0], to=[0]> {assign}
-      %a = convert %i -> KIND; %b = add %a, 1; %next = convert %b -> i32; return %next, %y
-    }
-    return %w#1"""
-
-
-@pytest.mark.parametrize(("kind", "in_bounds"), [("i32", "always"), ("i8", "unknown")])
-def test_a_counter_that_wraps_around_in_a_narrower_type_is_no_counter(kind, in_bounds):
-    """A loop's step is looked for through conversions of a type to itself, and through no other: counted in i8, 127 is
-    followed by -128, which is out of bounds."""
-    [record] = hl.classify(hl.read(module("%o: 200xf32, %u: f32", COUNTED.replace("KIND", kind))))
-    assert record.in_bounds == in_bounds

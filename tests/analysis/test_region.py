@@ -46,7 +46,6 @@ def test_other_binary_ops():
         ("%n = negate %c0; return %n", Combiner.UNARY),
         ("%k = constant 1.0 : f32; return %k", Combiner.ASSIGN_CONSTANT),
         ("return %outer", Combiner.ASSIGN_CONSTANT),
-        ("%d = divide %c0, %u0; return %d", Combiner.GENERAL),
         ("%s = add %c0, %u0; %n = negate %s; return %n", Combiner.GENERAL),
         ("%s = add %c0, %outer; return %s", Combiner.UNARY),
         ("%s = add %c0, %u0; return %u0", Combiner.ASSIGN),

@@ -6,7 +6,6 @@ from untyped_mlir import function, module
 import hlo_lower as hl
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.values import budget
-from hlo_lower.facts.values.provider import Memo
 from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Carried, OneOf, Same, Sources, Unknown
 from hlo_lower.ir.reader import read
@@ -69,65 +68,3 @@ def test_beyond_the_memory_one_range_is_kept(monkeypatch):
     assert [told.hull() for told in found] == [(0, 14), (0, 14)]
     assert np.array_equal(found[0].lo, np.arange(0, 16, 2))
     assert found[1].lo.size == 1
-
-
-# --- the memo under assumptions ---
-
-
-def found(memo, key, rests_on=None):
-    """Find 1, resting on the assumption of a level."""
-    memo.begin()
-    if rests_on is not None:
-        memo.note(rests_on)
-    memo.keep(key, 1)
-
-
-def assuming(levels):
-    """A memo while so many things are assumed."""
-    memo = Memo()
-    for _ in range(levels):
-        memo.assume()
-    return memo
-
-
-def test_what_is_kept_goes_with_the_innermost_assumption_that_it_rests_on():
-    """What rests on no assumption stays for good, and an inner one that does not matter may be settled before."""
-    memo = assuming(2)
-    for key, level in (("nothing", None), ("outer", 1), ("inner", 2)):
-        found(memo, key, level)
-    kept = []
-    for _ in range(3):
-        kept.append([memo.get(key) for key in ("nothing", "outer", "inner")])
-        if memo.level:
-            memo.settle()
-    assert kept == [[1, 1, 1], [1, 1, None], [1, None, None]]
-
-
-def test_what_is_made_of_it_rests_on_the_same():
-    """A search that finds something in the memo, or by another search, rests on whatever that rests on."""
-    memo = assuming(1)
-    found(memo, "a", rests_on=1)
-    memo.begin()
-    memo.get("a")
-    memo.keep("of the memo", 2)
-    memo.begin()
-    found(memo, "b", rests_on=1)
-    memo.keep("of a search", 3)
-    memo.begin()
-    memo.begin()
-    memo.note(1)
-    memo.drop()
-    memo.keep("of what is not kept", 4)
-    memo.settle()
-    assert [memo.get(key) for key in ("of the memo", "of a search", "of what is not kept")] == [None] * 3
-
-
-def test_a_settled_assumption_is_no_reason_any_more():
-    """The search that made an assumption and settled it rests on the others only."""
-    memo = Memo()
-    memo.begin()
-    memo.assume()
-    found(memo, "a", rests_on=1)
-    memo.settle()
-    memo.keep("proved", 2)
-    assert (memo.get("proved"), memo.level) == (2, 0)

@@ -1,8 +1,10 @@
-"""Intervals: each transfer function, a hit and a near miss, by a chain of producers of a function's result."""
+"""Intervals: each transfer function, a hit and a near miss; and no chain of ops gives a value out of its interval."""
 
 import numpy as np
 import pytest
-from untyped_mlir import module
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from untyped_mlir import function, module
 
 from hlo_lower.base.causes import Code
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -11,11 +13,14 @@ from hlo_lower.ir.reader import read
 
 FULL = {"i8": (-128, 127), "ui8": (0, 255), "i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1), "i1": (0, 1)}
 PAIR = "%low = constant [1, 2] : 2xi32; %high = constant [6, 3] : 2xi32\n"
+CALLED = function("private @f", "%x: 4xi32", "%r = clamp 0, %x, 7")
+LT, GE = "%p = compare LT, %y, 0; ", "%p = compare GE, %y, 0; "
+UP, DOWN = "%up = add %y, 10; %r = select %p, %up, %y", "%up = add %y, 10; %r = select %p, %y, %up"
 
 
 def interval(lines, arguments="%x: i32"):
     """The interval of %r, that these lines define."""
-    graph = read(module(arguments, lines))
+    graph = read(module(arguments, lines) + CALLED)
     return IndexAnalysis(graph).of(Site(graph.main.body.terminator.operand(0)))
 
 
@@ -39,28 +44,19 @@ def test_an_argument_of_a_public_function_is_anything():
         (-2, 9, "maximum %y, 5", "i32", (5, 9)),
         (-9, 9, "remainder %y, 4", "i32", (-3, 3)),
         (0, 99, "remainder %y, 4", "i32", (0, 3)),
-        (0, 2, "remainder %y, 4", "i32", (0, 2)),
         (0, 99, "remainder %y, -4", "i32", (0, 3)),
-        (-3, 3, "remainder %y, 4", "i32", (-3, 3)),
-        (2, 3, "remainder %y, 4", "i32", (2, 3)),
         (-7, -7, "remainder %y, 4", "i32", (-3, -3)),
-        (7, 7, "remainder %y, -4", "i32", (3, 3)),
         (-9, 9, "and %y, 7", "i32", (0, 7)),
-        (0, 3, "and %y, 7", "i32", (0, 3)),
         (0, 5, "add %y, 250", "ui8", (250, 255)),
         (1, 3, "or %y, 8", "i32", (8, 15)),
         (1, 3, "xor %y, 8", "i32", (0, 15)),
         (0, 3, "not %y", "i32", (-4, -1)),
-        (0, 3, "not %y", "ui8", (252, 255)),
         (-1, 3, "shift_left %y, 1", "i32", (-2, 6)),
         (0, 7, "popcnt %y", "i32", (0, 3)),
-        (-1, 7, "popcnt %y", "i32", (0, 32)),
         (0, 7, "count_leading_zeros %y", "ui8", (0, 8)),
         # one that may wrap around, or of an op that says nothing, may be anything in its type
         (0, 100, "add %y, 28", "i8", None),
-        (0, 6, "add %y, 250", "ui8", None),
         (0, 6, "subtract %y, 1", "ui8", None),
-        (-128, 0, "negate %y", "i8", None),
         (0, 1, "negate %y", "ui8", None),
         (0, 65536, "multiply %y, 65536", "i32", None),
         (0, 2**32, "multiply %y, 2147483648", "i64", None),
@@ -78,32 +74,37 @@ def test_an_argument_of_a_public_function_is_anything():
         (2**64 - 2, 2**64 - 1, "subtract %y, 1", "ui64", (2**64 - 3, 2**64 - 2)),
         (2**64 - 2, 2**64 - 1, "add %y, 1", "ui64", (0, 2**64 - 1)),
         # the remainder by 16 is within 16 of 0, whatever holds the bounds of the type
-        *((0, 1, "remainder %x, 16", element, (-15, 15)) for element in ("i32", "i64")),
         (0, 1, "remainder %x, 16", "ui64", (0, 15)),
         # a convert keeps what fits the new type; to i1 it asks whether the value differs from zero
-        (0, 100, "convert %y -> i8", "i32", (0, 100)),
+        (0, 127, "convert %y -> i8", "i32", (0, 127)),
         (0, 128, "convert %y -> i8", "i32", FULL["i8"]),
         (-1, 3, "convert %y -> ui8", "i32", FULL["ui8"]),
         (0, 3, "convert %y -> i64", "i32", (0, 3)),
         (0, 255, "convert %y -> i8", "ui8", FULL["i8"]),
-        (0, 127, "convert %y -> i8", "ui8", (0, 127)),
         (1, 3, "convert %y -> i1", "i32", (1, 1)),
-        (-1, 3, "convert %y -> i1", "i32", (0, 1)),
         (0, 0, "convert %y -> i1", "i32", (0, 0)),
         # a comparison of a value in [0, 7] is known where its interval lies on one side
         (0, 7, "compare LT, %y, 8", "i32", (1, 1)),
         (0, 7, "compare LT, %y, 7", "i32", (0, 1)),
         (0, 7, "compare LT, %y, 0", "i32", (0, 0)),
-        (0, 7, "compare LE, %y, 7", "i32", (1, 1)),
-        (0, 7, "compare LE, %y, -1", "i32", (0, 0)),
         (0, 7, "compare GT, %y, -1", "i32", (1, 1)),
-        (0, 7, "compare GT, %y, 7", "i32", (0, 0)),
         (0, 7, "compare GE, %y, 0", "i32", (1, 1)),
-        (0, 7, "compare GE, %y, 8", "i32", (0, 0)),
         (0, 7, "compare EQ, %y, 8", "i32", (0, 0)),
-        (0, 7, "compare EQ, %y, 7", "i32", (0, 1)),
         (0, 7, "compare NE, %y, 8", "i32", (1, 1)),
-        (0, 7, "compare NE, %y, 3", "i32", (0, 1)),
+        # select(i < 0, i + D, i) with i in [-D, D-1] is in [0, D-1]; other bounds, directions and choices are not
+        (-10, 9, LT + UP, "i32", (0, 9)),
+        (-10, 9, GE + DOWN, "i32", (0, 9)),
+        (-11, 9, LT + UP, "i32", (-1, 9)),
+        (-10, 11, LT + UP, "i32", (0, 11)),
+        (-10, 9, "%p = compare GT, %y, 0; " + UP, "i32", (-10, 19)),
+        (-10, 9, LT + DOWN, "i32", (-10, 19)),
+        (-10, 9, "%p = compare EQ, %y, 0; " + UP, "i32", (-10, 10)),
+        (*FULL["i32"], LT + UP, "i32", (10 - 2**31, 2**31 - 1)),
+        (-10, 9, GE + "%r = select %p, %y, 10", "i32", (0, 10)),
+        # only the subject and one op on it are looked at under the predicate
+        (-10, 9, LT + "%up = add %y, 10; %more = add %up, 10; %r = select %p, %more, %y", "i32", (0, 29)),
+        # an arithmetic shift of unsigned integers repeats the highest bit: of 200 it is 228
+        (200, 250, "shift_right_arithmetic %y, 1", "ui8", None),
     ],
 )
 def test_arithmetic(low, high, op, element, expected):
@@ -116,20 +117,16 @@ def test_arithmetic(low, high, op, element, expected):
     ("lines", "expected"),
     [
         ("%r = broadcast_in_dim %v, dims = [1] -> 2x3xi32", [[4, 5, 6]] * 2),
-        ("%r = broadcast_in_dim %v, dims = [0] -> 3x2xi32", [[4] * 2, [5] * 2, [6] * 2]),
         ("%r = broadcast_in_dim %m, dims = [1, 0] -> 2x2xi32", [[1, 3], [2, 4]]),
         ("%r = reshape %m -> 4xi32", [1, 2, 3, 4]),
         ("%r = transpose %m, dims = [1, 0]", [[1, 3], [2, 4]]),
         ("%r = slice %v [0:3:2]", [4, 6]),
-        ("%r = slice %m [1:2, 0:2]", [[3, 4]]),
         ("%r = concatenate %v, %w, dim = 0", [4, 5, 6, 9, 9]),
         ("%r = reverse %v, dims = [0]", [6, 5, 4]),
-        ("%r = convert %b -> 3xi32", [1, 0, 1]),
         ("%s = select %b, %v, -7; %r = negate %s", [-4, 7, -6]),
         ("%z = slice %v [1:1]; %r = concatenate %z, %w, dim = 0", [9, 9]),
         # on i1, add is or and multiply is and (trap 25)
         ("%r = not %b", [0, 1, 0]),
-        ("%r = and %c, %d", [0, 0, 0, 1]),
         ("%r = or %c, %d", [0, 1, 1, 1]),
         ("%r = add %c, %d", [0, 1, 1, 1]),
         ("%r = multiply %c, %d", [0, 0, 0, 1]),
@@ -152,22 +149,22 @@ def test_ops_on_constants(lines, expected):
         # an iota plus a constant wraps in its last elements only, which alone are widened (trap 41)
         ("%i = iota dim = 0 : 4xi8; %r = add %i, 125", "%x: i32", [125, 126, 127, -128], [125, 126, 127, 127]),
         # whichever branch an unknown predicate takes, the result lies in one of them
-        (
-            "%a = constant [1, 2] : 2xi32; %b = constant [5, 0] : 2xi32; %r = select %p, %a, %b",
-            "%p: i1",
-            [1, 0],
-            [5, 2],
-        ),
+        ("%a = constant [1, 2] : 2xi32; %b = constant [5, 0] : 2xi32; %r = select %q, %a, %b", "%q: i1",
+         [1, 0], [5, 2]),
+        ("%r = if(%p) { %a = constant 1 : i32; return %a } { %b = constant 5 : i32; return %b }", "%p: i1", 1, 5),
+        ("%r = call @f(%x) -> 4xi32", "%x: 4xi32", 0, 7),
+        # reverse(y) under y >= 0 may be any y: the predicate speaks of other elements
+        ("%y = clamp -10, %x, 9; %p = compare GE, %y, 0; %b = reverse %y, dims = [0]; %r = select %p, %b, 10",
+         "%x: 4xi32", -10, 10),
         (f"{PAIR}%r = clamp %low, %x, %high", "%x: 2xi32", [1, 2], [6, 3]),
         # clamp bounds may be scalars; a uniform tensor is kept as one element (spec, clamp, C1 and C2)
-        ("%a = constant 1 : i32; %b = constant 6 : i32; %r = clamp %a, %x, %b", "%x: 2xi32", 1, 6),
         (f"{PAIR}%a = constant 1 : i32; %r = clamp %a, %x, %high", "%x: 2xi32", [1, 1], [6, 3]),
         (f"{PAIR}%b = constant 6 : i32; %r = clamp %low, %x, %b", "%x: 2xi32", [1, 2], [6, 6]),
         ("%r = constant 5 : 1000x1000xi32", "%x: i32", 5, 5),
         # a dynamic slice lies within the hull of what it is cut from, wherever it starts
         ("%v = constant [4, 9, 6] : 3xi32; %r = dynamic_slice %v, %x, sizes = [1]", "%x: i32", 4, 9),
     ],
-)
+)  # fmt: skip
 def test_elements(lines, arguments, low, high):
     """Each element has bounds of its own; where all have the same, one is kept."""
     found = interval(lines, arguments)
@@ -198,3 +195,110 @@ def test_a_chain_that_is_too_long_is_not_followed():
         return interval(f"%c0 = constant 0 : i32\n{lines}return %c{steps}").hull()
 
     assert ((0, 0), FULL["i32"]) == (chain(80), chain(150))
+
+
+UNARY = ("negate", "sign", "abs")
+# StableHLO has no sign and no abs of unsigned integers; of their arithmetic shift there is a test of its own.
+UNSIGNED = {"sign": "negate", "abs": "negate", "shift_right_arithmetic": "shift_right_logical"}
+NUMPY = {"i8": np.int8, "i32": np.int32, "ui8": np.uint8}
+
+
+def exact(compute):
+    """An op on pairs of Python integers, of arrays."""
+    return lambda a, b, c, dtype: np.array([compute(x, y, np.iinfo(dtype)) for x, y in zip(a, b, strict=True)], object)
+
+
+def sign(x):
+    """-1, 0 or 1."""
+    return (x > 0) - (x < 0)
+
+
+def shift(x, by, info, is_arithmetic):
+    """Bits moved right, with the sign's bit behind them if arithmetic; beyond the width all of them are."""
+    bits = x % 2**info.bits
+    if is_arithmetic:
+        bits = (x + 2 ** (info.bits - 1)) % 2**info.bits - 2 ** (info.bits - 1)
+    return bits >> min(by % 2**info.bits, info.bits)
+
+
+EXACT = {
+    "add": lambda a, b, c, _: a + b,
+    "subtract": lambda a, b, c, _: a - b,
+    "multiply": lambda a, b, c, _: a * b,
+    "minimum": lambda a, b, c, _: np.minimum(a, b),
+    "maximum": lambda a, b, c, _: np.maximum(a, b),
+    "remainder": exact(lambda x, y, _: sign(x) * (abs(x) % abs(y))),
+    "divide": exact(lambda x, y, _: sign(x) * sign(y) * (abs(x) // abs(y))),
+    "and": lambda a, b, c, _: a & b,
+    "or": lambda a, b, c, _: a | b,
+    "select": lambda a, b, c, _: np.where(a < b, c, b),
+    "negate": lambda a, b, c, _: -a,
+    "clamp": lambda a, b, c, _: np.minimum(np.maximum(b, a), c),
+    "reverse": lambda a, b, c, _: a[::-1],
+    "sign": lambda a, b, c, _: np.sign(a),
+    "abs": lambda a, b, c, _: abs(a),
+    "shift_right_arithmetic": exact(lambda x, y, info: shift(x, y, info, True)),
+    "shift_right_logical": exact(lambda x, y, info: shift(x, y, info, False)),
+    "sort": lambda a, b, c, _: np.sort(a),
+    "pad": lambda a, b, c, _: np.concatenate([b[:1], a[:3]]),
+    "gather": lambda a, b, c, _: a[[min(max(x, 0), 3) for x in b]],
+    "sum": lambda a, b, c, _: np.full(4, sum(a), object),
+    "largest": lambda a, b, c, _: np.full(4, max(*a, 0), object),
+}
+"""What each op computes of three arrays of Python integers, before it wraps into its type."""
+
+FOLD = """%z{n} = constant 0 : $e; %f{n} = reduce({x} init: %z{n}) applies stablehlo.OP across dimensions = [0]
+{r} = broadcast_in_dim %f{n}, dims = [] -> 4x$e"""
+LINES = {
+    "select": "%p{n} = compare LT, {x}, {y}; {r} = select %p{n}, {z}, {y}",
+    "reverse": "{r} = reverse {x}, dims = [0]",
+    "sort": "{r} = sort({x}) <dimension = 0> {{LT}}",
+    "pad": "%h{n} = slice {y} [0:1]; %k{n} = reshape %h{n} -> $e\n"
+    "{r} = pad {x}, %k{n}, low = [1], high = [-1], interior = [0] -> 4x$e",
+    "gather": "%g{n} = reshape {y} -> 4x1x$e\n"
+    "{r} = gather({x}, %g{n}) <dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], "
+    "start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>> -> 4x$e",
+    "sum": FOLD.replace("OP", "add"),
+    "largest": FOLD.replace("OP", "maximum"),
+    "clamp": "{r} = clamp {x}, {y}, {z}",
+}
+
+
+@st.composite
+def chains(draw):
+    """An element type, the values of two arguments, constants, and a chain of ops on earlier values."""
+    element = draw(st.sampled_from(sorted(NUMPY)))
+    info = np.iinfo(NUMPY[element])
+    edges = [v for v in (info.min, info.min + 1, -4, -1, 0, 1, 2, 3, 5, 100, info.max - 1, info.max) if v >= info.min]
+    vectors = st.lists(st.sampled_from(edges), min_size=4, max_size=4)
+    values = draw(st.lists(vectors, min_size=4, max_size=4))
+    steps = []
+    for n in range(draw(st.integers(1, 6))):
+        position = st.integers(0, 3 + n)
+        steps.append((draw(st.sampled_from(list(EXACT))), draw(position), draw(position), draw(position)))
+    return element, values, steps
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(chains())
+def test_a_computed_value_lies_in_its_interval(chain):
+    """For any chain of ops on i8, ui8 and i32, wrap-around included, each computed value lies in its interval."""
+    element, given_values, steps = chain
+    info = np.iinfo(NUMPY[element])
+    lines = [f"%v{k} = constant {given_values[k]} : 4x{element}" for k in (2, 3)]
+    values = [np.array(v, object) for v in given_values]
+    for op, a, b, c in steps:
+        if op in ("remainder", "divide") and 0 in values[b].tolist():
+            op = "add"
+        if element == "ui8":
+            op = UNSIGNED.get(op, op)
+        computed = EXACT[op](values[a], values[b], values[c], NUMPY[element])
+        line = LINES.get(op, f"{{r}} = {op} {{x}}" + ", {y}" * (op not in UNARY)).replace("$e", element)
+        lines.append(line.format(r=f"%v{len(values)}", n=len(values), x=f"%v{a}", y=f"%v{b}", z=f"%v{c}"))
+        values.append((computed - info.min) % (info.max - info.min + 1) + info.min)
+    lines.append(f"return {', '.join(f'%v{k}' for k in range(len(values)))}")
+    graph = read(module(f"%v0: 4x{element}, %v1: 4x{element}", "\n".join(lines)))
+    analysis = IndexAnalysis(graph)
+    for value, concrete in zip(graph.main.body.terminator.operands, values, strict=True):
+        lo, hi = analysis.of(Site(value)).full()
+        assert np.all((lo <= concrete) & (concrete <= hi)), (value.raw, concrete, lo, hi)

@@ -1,13 +1,11 @@
 """Twins: what is found for one scatter is told of another, alike one, with that one's own places."""
 
-import numpy as np
 import pytest
 from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
 from hlo_lower.facts.values.value_numbering import ValueNumbering
-from hlo_lower.verify.run import Executable
 
 CHAIN = """%b{n} = broadcast_in_dim {base}, dims = [] -> 3xi32
 %i{n} = iota dim = 0 : 3xi32
@@ -48,12 +46,6 @@ def test_evidence_of_a_twin_has_its_own_places():
             evidence = [step for fact in record.facts for step in fact.evidence]
             assert Code.IOTA(2).placed(f"m.mlir:{number}") in evidence
             assert not any(f"m.mlir:{other}" == step.at for other in iotas if other != number for step in evidence)
-
-
-def test_another_argument_is_told_by_its_own_name():
-    """What differs in what it takes is planned on its own: each record names the argument that it depends on."""
-    first, second = hl.classify(hl.read(linked(("%p", "add"), ("%q", "add"))))
-    assert [r.bounds for r in (first, second)] == [Code.GUARDED(Code.ARGUMENT(n, "main", None)) for n in (2, 3)]
 
 
 PUT = """%b{n} = broadcast_in_dim {base}, dims = [] -> 8xi32; %i{n} = iota dim = 0 : 8xi32; %x{n} = add %b{n}, %i{n}
@@ -99,23 +91,6 @@ def test_a_call_of_pure_functions_has_twins(inner, are_twins):
     calls = [node.result() for node in graph.functions["main"].body.nodes if node.name == "func.call"]
     first, second = numbers(graph, calls)
     assert (first == second) == are_twins
-
-
-def test_two_draws_write_at_two_places():
-    """The lowered module writes where the numbers that it draws itself say."""
-    lowered = Executable(hl.lower(drawn("rng")).text, "quick")
-    operand, updates = np.zeros((8, 4), np.float32), np.arange(1, 9, dtype=np.float32)
-    moved = set()
-    for _ in range(6):
-        one, other, apart = lowered.run([operand, updates, np.arange(8, dtype=np.int32) % 4])
-        moved.add(int(apart))
-        for found, base in ((one, 0), (other, int(apart))):
-            expected = operand.copy()
-            for k in range(8):
-                if 0 <= base + k < 8:
-                    expected[base + k, k % 4] = updates[k]
-            assert np.array_equal(found, expected)
-    assert moved != {0}
 
 
 def test_constants_are_told_apart_by_value_and_type():

@@ -2,7 +2,6 @@
 
 import re
 
-import jax
 import numpy as np
 import pytest
 from one_scatter import (
@@ -11,7 +10,6 @@ from one_scatter import (
     POLICIES,
     Case,
     array,
-    compiled,
     dtype_of,
     f32,
     i32,
@@ -26,6 +24,12 @@ from one_scatter import (
 
 import hlo_lower as hl
 from hlo_lower.verify.run import Executable
+
+
+def ends(kind):
+    """The ends of a type."""
+    return np.iinfo(dtype_of(kind))
+
 
 ASSIGNED_OR_ADDED = pytest.mark.parametrize("combiner", ["assign", "add"])
 PAIRS = numbers(inserted=[0, 1], to=[0, 1])
@@ -47,7 +51,7 @@ def test_trap_01_policy(oob, kept):
         (Case((4, 3), (2,), (1, 3), numbers(window=[0, 1], to=[0, 1], ivd=0)), False),
         (windows(2, 2, 5, combiner="add"), False),
     ],
-    ids=["points", "whole rows", "a row that is shifted", "windows"],
+    ids=["points", "whole rows", "a shifted row", "windows"],
 )
 def test_trap_01_where_the_policies_agree(case, agree):
     """The two policies are the same where the window has extent 1 in every scattered dim, and only there."""
@@ -60,11 +64,6 @@ def test_trap_01_where_the_policies_agree(case, agree):
     assert (results[0] == results[1]) is agree
     for oob in ("xla", "spec"):
         case.check(*starts[::5], oob=oob)
-
-
-def ends(kind):
-    """The ends of a type."""
-    return np.iinfo(dtype_of(kind))
 
 
 def combined(made, *given, combiners=("assign", "add"), **options):
@@ -92,10 +91,7 @@ ONE_ROW, WINDOWS_FIRST = numbers(window=[1], inserted=[0], to=[0]), numbers(wind
 MANY = numbers(inserted=[1], batching=[0], indices_batching=[0], to=[1])
 BATCHES = [np.random.default_rng(seed).integers(-2, 7, (300, 1)) for seed in range(2)]
 WIDER = [("i8", "i32", "add"), ("bf16", "f32", "subtract"), ("i8", "i32", "assign")]
-MORE_WIDER = [("i8", "i32", "subtract"), ("bf16", "f32", "add"), ("bf16", "f32", "assign")]
 TYPES = [("i1", "add"), ("complex<f32>", "add"), ("i4", "add")]
-MORE_TYPES = [("i1", "multiply"), ("complex<f32>", "assign"), ("complex<f64>", "subtract"), ("i4", "assign")]
-MORE_TYPES += [("i1", "assign"), ("ui4", "maximum")]
 
 CHECKED = {
     "trap 02: no window is moved to the border as dynamic_update_slice would": [
@@ -144,23 +140,19 @@ CHECKED = {
     "trap 10: a window, a list or an operand without elements leaves the operand": [
         (case, [np.zeros(case.indices), np.ones(case.indices)])
         for case in (
-            Case((3, 2), (1, 1), (1, 0), ONE_ROW), points(0, 3), rows(2, 3, 0),
-            Case((3, 0), (2, 1), (2, 0), ONE_ROW), tile(0, 3, combiner="add"),
+            Case((3, 2), (1, 1), (1, 0), ONE_ROW), points(0, 3), rows(2, 3, 0), tile(0, 3, combiner="add"),
         )
     ],
     "trap 11: with K = 0 all updates land at 0 and compound": [
         drawn(Case((3,), (4, 0), (4,), numbers(inserted=[0]), **SUBTRACT)),
         drawn(Case((3, 2), (4, 0), (4, 2, 1), numbers(window=[1, 2]), **SUBTRACT)),
-        drawn(Case((), (3, 0), (3,), numbers(), **SUBTRACT)),
     ],
     "trap 11: the index vector may lie anywhere or be implicit": [
         drawn(Case((3, 4), (2, 5), (5,), numbers(inserted=[0, 1], to=[0, 1], ivd=0))),
         drawn(Case((3, 4), (2, 2, 3), (2, 3), PAIRS)),
-        drawn(Case((4,), (2, 3), (2, 3), numbers(inserted=[0], to=[0], ivd=2), combiner="add")),
         drawn(Case((4, 2), (), (2,), numbers(window=[0], inserted=[0], to=[0], ivd=0))),
     ],
     "trap 12: dims interleaved, permuted, pinned at 0, and inserted ones that are not indexed": [
-        drawn(Case((4, 2, 3), (2, 3, 1), (2, 2, 3, 3), numbers([1, 3], [0], to=[0], ivd=2))),
         drawn(Case((4, 5), (3, 2), (3, 2), numbers([1], [0], to=[1, 0]))),
         drawn(Case((3, 5), (4, 1), (4,), numbers(inserted=[0, 1], to=[1]))),
         drawn(Case((5, 4, 3), (2, 2), (2, 3, 2), numbers([1, 2], [1], to=[2, 0]), combiner="add")),
@@ -175,41 +167,29 @@ CHECKED = {
     ],
     "trap 16: the last assignment in row-major order of positions stays": [
         (points(5, 3), [[1, 1, 1, 1, 1], [0, 2, 0, 2, 0]]),
-        (windows(4, 3, 6), [[1, 2, 0, 1], [3, 3, 2, 4]]),
     ],
     "trap 21: elements that no update reaches are the operand's, no identity": [
         (case, [[1, 1, -1], [6, 7, 8]])
         for kind in ("f32", "i8", "ui8", "i1")
         for case in combined(points, 3, 6, element=kind, combiners=("maximum", "minimum"))
     ],
-    **{
-        name: [
-            (made(n, 4, element=narrow, region_element=wide, combiner=combiner), indices)
-            for narrow, wide, combiner in some
-            for made, n, indices in ((points, 3, [[1, 1, 1], [0, -1, 4]]), (tile, 2, [[1], [3], [9]]))
-        ]
-        for name, some in (
-            ("trap 24: operand and updates are converted to a wider region's type first", WIDER),
-            ("sweep, trap 24: the others", MORE_WIDER),
-        )
-    },
-    **{
-        name: [
-            (made(n, 4, element=kind, combiner=combiner), indices)
-            for kind, combiner in some
-            for made, n, indices in ((points, 6, [[0, 1, 1, 2, 2, 2], [3, 3, 4, -1, 0, 0]]), (tile, 3, [[0], [1], [2]]))
-        ]
-        for name, some in (
-            ("trap 25: on i1, add is `or`; complex numbers add; four bits are enough", TYPES),
-            ("sweep, trap 25: the others", MORE_TYPES),
-        )
-    },
+    "trap 24: operand and updates are converted to a wider region's type first": [
+        (made(n, 4, element=narrow, region_element=wide, combiner=combiner), indices)
+        for narrow, wide, combiner in WIDER
+        for made, n, indices in ((points, 3, [[1, 1, 1], [0, -1, 4]]), (tile, 2, [[1], [3], [9]]))
+    ],
+    "trap 25: on i1, add is `or`; complex numbers add; four bits are enough": [
+        (made(n, 4, element=kind, combiner=combiner), indices)
+        for kind, combiner in TYPES
+        for made, n, indices in ((points, 6, [[0, 1, 1, 2, 2, 2], [3, 3, 4, -1, 0, 0]]), (tile, 3, [[0], [1], [2]]))
+    ],
     "trap 26: booleans are scattered as booleans": [
         (points(3, 5, element="i1"), [[1, 1, 4], [-1, 5, 0]]),
         (tile(2, 5, element="i1"), [[1], [4]]),
     ],
     "trap 36: a window as large as the operand at a runtime start is written at 0 only": [
-        (tile(4, 4), [[0], [1], [-1], [INT_MIN]])
+        (tile(4, 4), [[0], [1], [-1], [INT_MIN]]),
+        *((case, [[0, 0], [0, 1], [-1, 0], [1, -1]]) for case in combined(windows, 2, 4, 4)),
     ],
     "trap 45: a whole window is written before the next position's, where window dims come first": [
         (Case((6,), (3, 1), (3, 3), WINDOWS_FIRST), [[0, 1, 2], [2, 1, 0], [3, 3, 1], [-1, 0, 4]]),
@@ -220,16 +200,11 @@ CHECKED = {
 
 
 @POLICIES
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.sweep] * name.startswith("sweep")) for name in CHECKED]
-)
+@pytest.mark.parametrize("name", CHECKED)
 def test_each_trap_is_what_the_reference_computes(name, oob):
     """What is lowered gives the reference's result bit for bit, under both policies."""
     for case, indices in CHECKED[name]:
         case.check(*indices, oob=oob)
-
-
-# --- what the text shows, and results by hand ---
 
 
 @POLICIES
@@ -239,17 +214,6 @@ def test_trap_02_the_update_is_guarded_not_the_buffer(combiner, oob):
     lowered = hl.lower(tile(4, 5000, combiner=combiner).text(), oob=oob)
     large = [n for n in ops_of_size(lowered.text, 5000) if n not in ("func.func", "func.return")]
     assert large == ["stablehlo.dynamic_update_slice"]
-
-
-def test_trap_05_front_ends_wrap_by_themselves():
-    """JAX wraps a negative index of `.at` before the scatter, and does not wrap one of a segment sum."""
-
-    def both(x, i, updates):
-        return x.at[i].set(updates), jax.ops.segment_sum(updates, i, num_segments=4)
-
-    source = jax.jit(both).lower(f32(np.zeros(4)), i32([0, 0]), f32([0, 0]))
-    found = Executable(hl.lower(source).text, "exact").run([f32([1, 2, 3, 4]), i32([-1, 2]), f32([10, 20])])
-    assert [v.tolist() for v in found] == [[1, 2, 20, 10], [0, 0, 20, 0]]
 
 
 def test_trap_08_positions_of_a_large_operand_need_64_bits():
@@ -297,7 +261,6 @@ def test_trap_15_no_claim_is_passed_on():
         ("i32", "i32", 1, "assign", "operand", [1, 2, 3, 4]),
         ("i32", "i32", 0, "add", "elementwise", [11, 22, 33, 44]),
         ("i8", "i32", 0, "assign", "updates", [10, 20, 30, 40]),
-        ("i8", "i32", -1, "assign", "operand", [1, 2, 3, 4]),
     ],
 )
 def test_trap_36_full_overwrite(element, wide, start, combiner, rule, expected):
@@ -306,16 +269,3 @@ def test_trap_36_full_overwrite(element, wide, start, combiner, rule, expected):
     assert hl.lower(text).records[0].rule.removeprefix("scatter_to_") == rule
     [result] = run(text, array([1, 2, 3, 4], element), array([10, 20, 30, 40], element))
     assert (result.dtype, result.tolist()) == (np.dtype(dtype_of(wide)), expected)
-
-
-@POLICIES
-@ASSIGNED_OR_ADDED
-def test_trap_36_two_whole_windows(combiner, oob):
-    """Windows as large as the operand replace it in their order, and only those that start at 0."""
-    case = windows(2, 4, 4, combiner=combiner)
-    starts = [[0, 0], [0, 1], [-1, 0], [1, -1]]
-    case.check(*starts, oob=oob)
-    operand, updates = f32([1, 2, 3, 4]), f32([[10, 20, 30, 40], [100, 200, 300, 400]])
-    for start in starts:
-        [expected] = case.expected(operand, i32(start)[:, None], updates, oob)
-        assert compiled(case.text(start), oob).run([operand, updates])[0].tolist() == expected.tolist()

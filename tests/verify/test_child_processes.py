@@ -18,45 +18,32 @@ ADD = module("%a: 2xi32", "%r = add %a, %a")
 CUSTOM = module("%a: 2xi32", "%r = custom_call @nobody_knows(%a) -> 2xi32")
 
 
-@pytest.fixture(scope="module")
-def interpreter():
-    """One child for this file."""
-    with Interpreter() as child:
-        yield child
-
-
 def doubles(interpreter: Interpreter) -> bool:
     """Whether it answers rightly."""
     [result] = interpreter.run(ADD, [np.asarray([1, 2], np.int32)])
     return result.tolist() == [2, 4]
 
 
-def test_one_child_serves_all(interpreter):
-    """The same process runs one module after the other."""
-    assert doubles(interpreter)
-    first = interpreter._child
-    assert doubles(interpreter)
-    assert interpreter._child is first
-
-
-@pytest.mark.parametrize("text", [CUSTOM, "func.func @main("])
-def test_what_it_does_not_support_is_an_error(interpreter, text):
-    """An unsupported op and broken text raise InterpreterError, and the next module runs."""
-    with pytest.raises(InterpreterError):
-        interpreter.run(text, [np.asarray([1, 2], np.int32)])
-    assert doubles(interpreter)
-
-
-def test_a_dead_child_is_replaced(interpreter):
-    """When the child dies, the run in question fails with an error and the next one has a new child."""
-    assert doubles(interpreter)
-    dead = interpreter._child
-    dead.kill()
-    dead.wait()
-    with pytest.raises(InterpreterError, match="died"):
-        doubles(interpreter)
-    assert doubles(interpreter)
-    assert interpreter._child is not dead
+def test_one_child_serves_all_and_is_replaced_when_it_dies():
+    """What it cannot run is an error and the next module runs; a dead child has a successor, ended with the context."""
+    with Interpreter() as interpreter:
+        assert doubles(interpreter)
+        first = interpreter._child
+        assert doubles(interpreter)
+        assert interpreter._child is first
+        for text in (CUSTOM, "func.func @main("):
+            with pytest.raises(InterpreterError):
+                interpreter.run(text, [np.asarray([1, 2], np.int32)])
+            assert doubles(interpreter)
+        dead = interpreter._child
+        dead.kill()
+        dead.wait()
+        with pytest.raises(InterpreterError, match="died"):
+            doubles(interpreter)
+        assert doubles(interpreter)
+        last = interpreter._child
+    assert last.poll() is not None
+    interpreter.close()
 
 
 def test_a_slow_module_is_given_up(monkeypatch):
@@ -66,14 +53,6 @@ def test_a_slow_module_is_given_up(monkeypatch):
         with pytest.raises(InterpreterError, match="no answer"):
             doubles(child)
         assert child._child is None
-
-
-def test_closing_ends_the_child():
-    """Leaving the context ends the process; closing twice does no harm."""
-    with Interpreter() as child:
-        process = child._start()
-    assert process.poll() is not None
-    child.close()
 
 
 LOADED = f"""import importlib.util, sys

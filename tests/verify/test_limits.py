@@ -1,6 +1,7 @@
-"""What does not end in time is not judged, and what is dear runs in a process that can be ended."""
+"""What does not end in time, or is too large, is not judged; what is dear runs in a process that can be ended."""
 
 import sys
+import time
 from math import inf
 
 import numpy as np
@@ -8,122 +9,234 @@ import pytest
 from two_programs import regions
 from untyped_mlir import function, module
 
-from hlo_lower.verify import verify
+import hlo_lower as hl
+from hlo_lower.verify import run, verify
+from hlo_lower.verify.align import piece as piece_file
 from hlo_lower.verify.align.loops import counters_of
+from hlo_lower.verify.align.piece import pieces_of
+from hlo_lower.verify.drive import driven_runs
+from hlo_lower.verify.drive.driven_runs import runs_of
+from hlo_lower.verify.drive.input_roles import LOOP_REACH, Role, Roles, roles_of
+from hlo_lower.verify.judges import devices, judge
 from hlo_lower.verify.judges.devices import OPERATIONS, SOON, TookTooLongError, at_most, cost_of, patience
 from hlo_lower.verify.judges.devices import executable as executed
 from hlo_lower.verify.judges.devices import piece_executable as piece
+from hlo_lower.verify.read import meanings
 from hlo_lower.verify.read import program as program_file
-
-I32, F8 = "tensor<i32>", "tensor<8xf32>"
+from hlo_lower.verify.run import CannotRunError
 
 
 def counted(turns, op="add", depth=1, test="LT, %i0, %end"):
     """A module of loops in one another, each of so many turns."""
-    body, result = f"%r0 = stablehlo.{op} %a{depth - 1}, %y : {F8}", "%r0"
+    body, result = f"%r = {op} %a{depth - 1}, %y", "%r"
     for k in reversed(range(depth)):
-        body = f"""%w{k}:2 = stablehlo.while(%i{k} = %zero, %a{k} = {f"%a{k - 1}" if k else "%x"}) : {I32}, {F8} cond {{
-          %p{k} = stablehlo.compare LT, %i{k}, %end : ({I32}, {I32}) -> tensor<i1>
-          stablehlo.return %p{k} : tensor<i1> }} do {{
-        {body}
-        %n{k} = stablehlo.add %i{k}, %one : {I32}
-        stablehlo.return %n{k}, {result} : {I32}, {F8} }}"""
+        more = test if k == 0 else f"LT, %i{k}, %end"
+        body = f"""%w{k}:2 = while(%i{k} = %zero, %a{k} = {f"%a{k - 1}" if k else "%x"}) cond {{
+          %p{k} = compare {more}; return %p{k} }} do {{ {body}; %n{k} = add %i{k}, %one; return %n{k}, {result} }}"""
         result = f"%w{k}#1"
-    constants = (f"%{n} = stablehlo.constant dense<{v}> : {I32}" for n, v in (("zero", 0), ("one", 1), ("end", turns)))
-    return f"""func.func public @main(%x: {F8}, %y: {F8}) -> {F8} {{
-      {" ".join(constants)}
-      {body.replace("LT, %i0, %end", test)}
-      %r = stablehlo.negate %w0#1 : {F8}
-      return %r : {F8} }}"""
+    constants = f"%zero = constant 0 : i32; %one = constant 1 : i32; %end = constant {turns} : i32\n"
+    return module("%x: 8xf32, %y: 8xf32", f"{constants}{body}\n%m = negate %w0#1", "%m")
 
 
-ENDLESS, OPEN = counted(4, test="EQ, %i0, %i0"), "NE, %i0, %end"
-ONES = [np.ones(8, np.float32)] * 2
-
-
-def called_twice(depth, op):
-    """A module of functions each of which calls the one before twice."""
-    more = function("private @f0", "%x: 8xf32", f"%r = {op} %x, %x")
+def calling(depth, op, times=2):
+    """A module of functions each of which calls the one before so many times."""
+    more = function("private @f0", "%v0: 8xf32", f"%r = {op} %v0, %v0")
     for k in range(depth):
-        calls = f"%a = call @f{k}(%x) -> 8xf32; %b = call @f{k}(%a) -> 8xf32"
-        more += function(f"private @f{k + 1}", "%x: 8xf32", calls, "%b")
+        calls = "; ".join(f"%v{n + 1} = call @f{k}(%v{n}) -> 8xf32" for n in range(times))
+        more += function(f"private @f{k + 1}", "%v0: 8xf32", calls, f"%v{times}")
     return module("%x: 8xf32", f"%r = call @f{depth}(%x) -> 8xf32", "%r", more)
 
 
-def test_the_cost_of_a_module_grows_with_its_turns_and_operations():
-    """Turns of nested loops multiply, an open loop has no end, and calls count as often as they are inlined. A long
-    text is dear, as XLA folds what large constants decide, which no count of operations or seconds tells."""
+def test_the_cost_of_a_module_grows_with_its_turns_operations_and_values():
+    """Turns and calls multiply; open loops do not end; a long text and a large value are dear."""
     assert cost_of(counted(10)).is_small
     assert 1e3 < cost_of(counted(100_000, depth=2)).seconds / cost_of(counted(1_000)).seconds < inf
-    assert cost_of(counted(10, test=OPEN)).seconds == inf
-    assert not cost_of(called_twice(13, "add")).is_small
-    assert cost_of(called_twice(30, "add")).operations > 1 << 30 > OPERATIONS
+    assert cost_of(counted(10, test="NE, %i0, %end")).seconds == inf
+    assert not cost_of(calling(13, "add")).is_small
+    assert cost_of(calling(30, "add")).operations > 1 << 30 > OPERATIONS
     assert not cost_of(f"{counted(1)}// {'x' * (1 << 24)}").is_small
-
-
-def test_inputs_of_a_region_that_do_not_fit_are_not_drawn():
-    """A value of 2^34 numbers is what two regions have between them; the arguments are small."""
-    body = "%a = broadcast_in_dim %x, dims = [] -> 17179869184xf32; %b = {} %a, %a; %r = slice %b [0:8]"
-    texts = (module("%x: f32", body.format(op)) for op in ("maximum", "minimum"))
-    verdict = verify(*texts, level="regions")
-    assert verdict.exit_code == 4, verdict.lines()
-    assert "this machine's memory" in "\n".join(verdict.lines())
-
-
-@pytest.mark.parametrize("size", [200000, 20000])
-def test_a_large_value_between_small_ones_is_dear(size):
-    """What counts is each value, not the arguments and results alone."""
-    body = f"""%z = constant 0.0 : f32; %a = broadcast_in_dim %x, dims = [0] -> {size}x{size}xf32
+    body = """%z = constant 0.0 : f32; %a = broadcast_in_dim %x, dims = [0] -> 20000x20000xf32
     %r = reduce(%a init: %z) applies stablehlo.maximum across dimensions = [1]"""
-    assert SOON < cost_of(module(f"%x: {size}xf32", body)).seconds < inf
+    assert SOON < cost_of(module("%x: 20000xf32", body)).seconds < inf
 
 
-def test_a_run_that_would_take_hours_is_not_tried():
-    """Ten thousand million turns are told in no time; nothing is charged."""
+def test_what_is_too_large_is_not_judged(monkeypatch):
+    """Too many calls, too deep, or 2^34 numbers between two regions: exit code 4, with the reason."""
+    large = "%a = broadcast_in_dim %x, dims = [] -> 17179869184xf32; %b = {} %a, %a; %r = slice %b [0:8]"
+    deep, ops = sys.getrecursionlimit(), program_file.MAX_OPS
+    for most, level, told, texts in (
+        (1000, "auto", "more than 1,000 operations", [calling(30, op) for op in ("add", "multiply")]),
+        (ops, "auto", "too deep", [calling(deep, op, 1) for op in ("add", "multiply")]),
+        (
+            ops,
+            "regions",
+            "this machine's memory",
+            [module("%x: f32", large.format(op)) for op in ("maximum", "minimum")],
+        ),
+    ):
+        monkeypatch.setattr(program_file, "MAX_OPS", most)
+        verdict = verify(*texts, level=level)
+        assert verdict.exit_code == 4
+        assert told in "\n".join(verdict.lines())
+
+
+def test_a_counter_of_a_thousand_million_values_is_not_counted_through():
+    """Its ends say whether it fits its type; a run of more turns is told in no time, and nothing is charged."""
+    [region] = regions(counted(1_000_000_000), counted(1_000_000_000, "subtract"))
+    assert max(map(len, counters_of(region.pair).values())) == 1_000_000_000
     with at_most(2):
         with pytest.raises(TookTooLongError, match="not tried"):
             piece(counted(100_000, depth=2))
         assert patience().left == 2
 
 
+OPEN, ALWAYS = "LT, %k, %n", "EQ, %k, %k"
+DOUBLED = "%two = constant 2.0 : 8xf32; %y = multiply %x, %two"
+GIVEN = [np.ones(8, np.float32), np.asarray(3, np.int32)]
+
+
+def loop(test=OPEN, turn="%y = add %x, %x", start=0, kind="8xf32"):
+    """A module that adds as long as a test holds, by default up to an input."""
+    body = f"""%s = constant {start} : i32
+    %w:2 = while(%k = %s, %x = %o) cond {{ %p = compare {test}; return %p }} do {{
+      %one = constant 1 : i32; %next = add %k, %one; {turn}; return %next, %y }}
+    %r = negate %w#1"""
+    return module(f"%o: {kind}, %n: i32", body)
+
+
+def straight(op="abs", kind="8xf32"):
+    """A module without a loop."""
+    return module(f"%o: {kind}, %n: i32", f"%r = {op} %o")
+
+
+@pytest.fixture
+def one_second(monkeypatch):
+    """A limit of a second for each run, of which the second one that is late is the last."""
+    monkeypatch.setattr(devices, "LOOP_LIMIT", 1.0)
+    monkeypatch.setattr(judge, "LATE_RUNS", 1)
+
+
+def test_arguments_stay_near_zero_where_a_loop_counts_to_one():
+    """No run of a loop to an input takes more than LOOP_REACH iterations; other regions have the ends of the type."""
+    [region], [plain] = regions(loop(), straight()), regions(straight("negate"), straight())
+    roles = roles_of(region)
+    assert (roles.reach, roles_of(plain).reach) == (LOOP_REACH, None)
+    [place] = [k for k, role in enumerate(roles.inputs) if role.is_integer]
+    ends = [int(run.arguments[place].reshape(())) for run in runs_of(roles, [0])]
+    assert max(map(abs, ends)) <= LOOP_REACH
+    assert {0, 1, 2, -1} <= set(ends)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_equal"),
+    [
+        (straight(), loop(), False),
+        (loop(), loop(start=1), False),  # from the second iteration on
+        # integers of a byte beside it, none of them further from zero than such a loop may count
+        (loop(kind="4xi8"), straight(kind="4xi8"), False),
+        (loop(), loop(turn=DOUBLED), True),
+    ],
+)
+def test_a_loop_to_an_input_is_told_from_what_differs(before, after, is_equal):
+    verdict = verify(before, after, level="regions")
+    assert (verdict.ok, verdict.differs) == (is_equal, not is_equal), verdict.lines()
+
+
+def test_an_endless_run_ends_in_its_time_and_the_next_one_goes_on(one_second):
+    """TookTooLongError is raised about the limit, and what the same process had compiled runs in a new one."""
+    endless, plain = piece(loop(ALWAYS)), piece(loop())
+    child = devices.DeviceProcess.shared(1, 0)
+    process, start = child._child, time.perf_counter()
+    with pytest.raises(TookTooLongError, match="a run took more than 1 s"):
+        endless.run(GIVEN)
+    assert 1 <= time.perf_counter() - start < 30
+    assert process.poll() is not None
+    [found] = plain.run(GIVEN)
+    assert child._child is not process
+    np.testing.assert_array_equal(found, np.full(8, -8, np.float32))
+
+
 def test_what_is_late_is_charged_and_then_nothing_dear_is_tried():
     """The seconds are those of the whole verification."""
     with at_most(60):
-        late = executed(ENDLESS, "exact")
-    with at_most(2):
-        with pytest.raises(TookTooLongError, match="took more than 2 s"):
-            late.run(ONES)
+        late = executed(loop(ALWAYS), "exact")
+    with at_most(1):
+        with pytest.raises(TookTooLongError, match="took more than 1 s"):
+            late.run(GIVEN)
         assert patience().is_over
         with pytest.raises(TookTooLongError, match="others took"):
-            executed(ENDLESS, "exact")
+            executed(loop(ALWAYS), "exact")
 
 
-@pytest.mark.sweep
-def test_a_child_that_was_ended_mistakes_no_module_for_another_one():
-    """What an ended process had compiled is compiled anew, under another number."""
-    with at_most(60):
-        right, wrong = piece(counted(4, test=OPEN)), piece(ENDLESS)
-        [expected] = right.run(ONES)
-        for _ in range(2):
-            with pytest.raises(TookTooLongError):
-                wrong.run(ONES)
-            np.testing.assert_array_equal(right.run(ONES)[0], expected)
+def test_a_region_or_a_module_whose_runs_do_not_end_is_not_judged(one_second):
+    """After a few late runs it is left, with the reason, and that is neither equal nor a difference."""
+    verdict = verify(loop(ALWAYS), loop(ALWAYS, "%y = add %x, %o"), level="regions")
+    assert (verdict.ok, verdict.differs, verdict.exit_code) == (False, False, 4), verdict.lines()
+    assert {region.status for region in verdict.regions} == {"not judged"}
+    assert "a run took more than 1 s" in "\n".join(verdict.lines())
+    verdict = verify(loop(ALWAYS), loop(ALWAYS, DOUBLED), inputs=GIVEN, time_limit=2)
+    assert verdict.module.status == "not run"
+    assert "took more than 2 s" in verdict.module.reason
 
 
-def test_more_calls_than_are_inlined_are_not_judged(monkeypatch):
-    """A module that is too large, or too deep, is no bad input: exit code 4, with the reason."""
-    depth = sys.getrecursionlimit() // 3
-    for most, told, texts in (
-        (1000, "more than 1,000 operations", [called_twice(30, op) for op in ("add", "multiply")]),
-        (program_file.MAX_OPS, "too deep", [counted(1, op, depth=depth) for op in ("add", "subtract")]),
-    ):
-        monkeypatch.setattr(program_file, "MAX_OPS", most)
-        verdict = verify(*texts)
-        assert verdict.exit_code == 4
-        assert told in "\n".join(verdict.lines())
+def test_fewer_runs_of_what_is_large(monkeypatch):
+    """A piece that gives more values than all runs may has two runs, which the verdict says; a difference is seen."""
+    product = "%d = dot_general %x, %y, contracting_dims = [1] x [0]; "
+    one, other, same = (
+        module("%x: 64x8xf32, %y: 8x64xf32", product + last)
+        for last in ("%r = tanh %d", "%r = logistic %d", "%m = negate %d; %n = negate %m; %r = tanh %n")
+    )
+    few = hl.verify(one, same, level="regions").regions[0]
+    for where in (driven_runs, judge):
+        monkeypatch.setattr(where, "VALUES", 1 << 12)
+    [region] = hl.verify(one, same, level="regions").regions
+    assert (few.runs, few.excluded) == (driven_runs.PLAIN_RUNS, ())
+    assert region.runs == driven_runs.LEAST_OF_LARGE
+    assert region.excluded == ("further runs, because each gives 4,096 values",)
+    assert hl.verify(one, other, level="regions").differs
 
 
-def test_a_counter_of_a_thousand_million_values_is_not_counted_through():
-    """Its ends say whether it fits its type."""
-    [region] = regions(counted(1_000_000_000), counted(1_000_000_000, "subtract"))
-    assert max(map(len, counters_of(region.pair).values())) == 1_000_000_000
+def test_windows_are_mixed_first():
+    """Of a large piece that places windows the first run has ordinary floats, and each window a place of its own."""
+    role = Role((50,), np.dtype(np.int32), columns=(driven_runs.Column(100, 1),))
+    first = next(runs_of(Roles([role], (), (), positions=50), [0], 1 << 40))
+    starts = first.arguments[0]
+    assert (first.aim, first.is_special) == ("mixed", False)
+    assert (min(starts) < 0, max(starts) >= 100, sum(0 <= start < 100 for start in starts) > 10) == (True,) * 3
+
+
+SPLAT, DENSE = "1.0", "[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]"
+ENOUGH = 12 * 8 * 4
+"""Bytes that a run takes for eight floats."""
+
+
+def text(value, op="add"):
+    """A module that adds a constant."""
+    return module("%a: 8xf32", f"%k = constant {value} : 8xf32; %r = {op} %a, %k")
+
+
+@pytest.mark.parametrize(
+    ("value", "budget", "level", "status"),
+    [
+        (DENSE, ENOUGH, "auto", "equal"),
+        (DENSE, ENOUGH - 1, "auto", "not run"),
+        (DENSE, ENOUGH - 1, "full", "equal"),
+        (SPLAT, ENOUGH - 1, "auto", "equal"),
+    ],
+)
+def test_a_module_of_large_constants_is_not_run(value, budget, level, status):
+    """What a run takes for them counts against the budget of memory; one number that is repeated takes nothing."""
+    verdict = verify(text(value), text(value), level=level, memory_budget=budget)
+    assert verdict.module.status == status
+    assert ("constants" in verdict.module.reason) == (status == "not run")
+
+
+def test_a_region_of_large_constants_is_not_cut_out(monkeypatch):
+    """Its pieces would be printed and compiled; where constants are what both have in common, it is."""
+    monkeypatch.setattr(meanings, "MAX_ELEMENTS", 4)
+    monkeypatch.setattr(piece_file, "over_budget", lambda ops: run.over_budget(ops, ENOUGH - 1))
+    [region] = regions(text(DENSE), text(DENSE, "subtract"))
+    pieces_of(region)
+    [region] = regions(text(DENSE), text(DENSE.replace("0.0", "9.0", 1)))
+    with pytest.raises(CannotRunError, match=r"0\.0 GiB of constants"):
+        pieces_of(region)

@@ -171,13 +171,8 @@ MOVED = "%a = constant 3 : 4xi32; %b = constant 5 : 4xi32; %s = clamp %a, %x, %b
 def test_the_interval_of_a_result_is_known(arguments, body, interval):
     ranges, main = ranges_of(module(arguments, body))
     assert ranges.of(main.returned[0]) == interval
-
-
-def test_what_the_condition_says_holds_in_the_body():
-    """While it is below 5 a trip begins at 0 to 4."""
-    ranges, main = ranges_of(module("%x: 6xi32", LIMITED))
-    [loop] = (op for op in main.ops if op.name == "stablehlo.while")
-    assert ranges.of(loop.bodies[1].arguments[0]) == (0, 4)
+    if body == LIMITED:  # while the counter is below 5 a trip begins at 0 to 4
+        assert ranges.of(next(op for op in main.ops if op.bodies).bodies[1].arguments[0]) == (0, 4)
 
 
 SEARCHED = """%low = constant 0 : 4xui32; %high = constant 8 : 4xui32; %two = constant 2 : 4xui32
@@ -228,11 +223,6 @@ def test_what_a_comparison_cannot_come_out_as_is_known(arguments, body, may_be, 
     assert {what: ranges.may_be(compare, what) for what in may_be} == may_be
 
 
-def test_the_reciprocal_root_of_a_negative_zero_is_below_zero():
-    text = module(FLOATS, "%a = rsqrt %x; %z = constant 0.0 : 4xf32; %r = compare LT, %a, %z")
-    assert Executable(text, "exact").run([np.full(4, -0.0, np.float32)])[0].all()
-
-
 KEPT = """%z = constant 0 : i32; %one = constant 1 : i32; %n = constant 3 : i32; %m = constant MOST : i32
 %at = iota dim = 0 : 4xi32
 %r:3 = while(%i = %z, %v = %x, %k = %at) cond { %p = compare LT, %i, %n; return %p } do {
@@ -247,18 +237,3 @@ def test_what_a_loop_keeps_lies_where_it_began(most, may_be):
     [compare] = (op for op in main.ops[-1].bodies[1].ops if op.name == "stablehlo.compare")
     assert ranges.may_be(compare, "equal")
     assert ranges.may_be(compare, "different") == may_be
-
-
-ALONG = """%z = constant 0 : i32
-%r:4 = while(%i = %z, %j = %z, %k = %z, %v = %x) cond {
-  %n = constant 10 : i32; %p = compare LT, %i, %n; return %p } do {
-  %one = constant 1 : i32; %ni = add %i, %one; %nj = add %j, %one
-  %q = compare LT, %j, %z; %r = compare LT, %k, %z; return %ni, %nj, %k, %v }"""
-
-
-def test_what_goes_along_with_a_counter_has_its_values():
-    """A loop's second counter, which no condition reads, and what a loop carries unchanged are known in its body."""
-    ranges, main = ranges_of(module("%x: f32", ALONG, "%r#3"))
-    body = main.ops[-1].bodies[1]
-    assert [ranges.of(v) for v in body.arguments[:2]] == [(0, 9), (0, 9)]
-    assert not any(ranges.may_be(op, "less") for op in body.ops if op.short_name == "compare")

@@ -1,5 +1,7 @@
 """A module as the judge reads it: calls inlined, values numbered by what matters to them, constants folded."""
 
+import re
+
 import numpy as np
 import pytest
 from two_programs import numbers, programs
@@ -8,10 +10,8 @@ from untyped_mlir import function, module
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import COMBINING, OPS
 from hlo_lower.verify.align.align import Side
-from hlo_lower.verify.read import program as program_file
 from hlo_lower.verify.read.meanings import INTEGERS, is_splat
 from hlo_lower.verify.read.numbering import Table
-from hlo_lower.verify.read.program import TooLargeError, ops_within
 from hlo_lower.verify.run import Executable
 
 
@@ -28,8 +28,6 @@ def called(name, body):
 
 NEGATED = called("f", "%y = negate %x")
 CALL = "%{0} = call @f(%{1}) -> 8xf32; "
-DRAW = """%n = constant 8 : 1xi64; %lo = constant 0.0 : f32; %hi = constant 1.0 : f32
-%y = rng %lo, %hi, %n, distribution = UNIFORM -> 8xf32"""
 
 
 def test_calls_are_inlined_and_the_same_one_once():
@@ -39,72 +37,46 @@ def test_calls_are_inlined_and_the_same_one_once():
     assert entry.returned[0] == entry.returned[1] != entry.returned[2]
 
 
-def test_calls_fifteen_deep_stay_small():
-    """A function that calls the next one twice on one value has one operation inlined, not 2^15."""
-    more = "".join(
-        called(f"f{k}", f"%p = call @f{k + 1}(%x) -> 8xf32; %q = call @f{k + 1}(%x) -> 8xf32; %y = add %p, %q")
-        for k in range(15)
-    )
-    program, _ = read("%r = call @f0(%a) -> 8xf32", "%r", more + called("f15", "%y = negate %x"))
-    assert program.op_count == 16
-
-
-def test_a_function_with_effects_is_inlined_for_each_call():
-    """Two calls of a function that draws random numbers are two draws."""
-    _, entry = read(CALL.format("p", "a") + CALL.format("q", "a"), "%p", called("f", DRAW))
-    assert [op.has_effects for op in entry.ops if op.short_name == "rng"] == [True, True]
-    assert [op.short_name for op in entry.live()].count("rng") == 2
-
-
-def test_captures_are_what_regions_take_from_around():
-    """A branch captures the values of the body around it that it reads, each once, and reads them as operands."""
-    body = "%r = if(%p) { %x = add %a, %a; return %x } { return %b }"
-    _, entry = read(body, "%r", arguments="%p: i1, %a: 8xf32, %b: 8xf32")
-    [op] = entry.ops
-    assert op.reads == entry.arguments  # %a once, though it is read twice
-    assert [inner.short_name for inner in ops_within(entry.ops)] == ["if", "add"]
-
-
-def test_dead_operations_do_not_live():
-    """What nothing returned depends on is left out, what has effects is not."""
-    assert [op.short_name for op in read("%x = add %a, %a; %r = negate %a", "%r")[1].live()] == ["negate"]
-
-
-def test_a_module_of_too_many_operations_is_refused(monkeypatch):
-    """Beyond the limit, calls inlined, the module is not read."""
-    monkeypatch.setattr(program_file, "MAX_OPS", 2)
-    with pytest.raises(TooLargeError, match="more than 2 operations"):
-        read("%x = negate %a; %y = negate %x; %r = negate %y", "%r")
-
-
-BOTH = "%a: 8xf32, %b: 8xf32"
+GIVEN = "%p: i1, %a: 8xf32, %b: 8xf32, %m: 8x1xf32, %e: 8x0xf32, %t: 8x2xf32"
 X, Y, LAST = "%x = add %a, %b", "%y = multiply %a, %b", "%r = subtract %x, %y"
-NEGATION, ONE = "%r = negate %a", "%k = constant 1.0 : 8xf32"
-SPLAT = "%s = constant 1.0 : f32; %k = broadcast_in_dim %s, dims = [] -> 8xf32"
+CONSTANT, SPLAT = "%k = constant 1.0 : 8xf32", "%s = constant 1.0 : f32; %k = broadcast_in_dim %s, dims = [] -> 8xf32"
+IF = "%r = if(%p) {{ %{0} = add %a, %b; return %{0} }} {{ return {1} }}"
+SORT = """%r = sort({0}) <dimension = {1} : i64, is_stable = true> {{
+  %x, %y: %q = compare LT, %x, %y, FLOAT; return %q}}"""
 
 
-def both(first, second, arguments=BOTH, returned="%r"):
+def both(first, second):
     """The numbers of what two modules return."""
-    return numbers(*(module(arguments, body, returned) for body in (first, second)))
+    return numbers(*(module(GIVEN, body) for body in (first, second)))
 
 
 @pytest.mark.parametrize(
     ("first", "second", "is_same"),
     [
-        pytest.param(f"{X}; {Y}; {LAST}", f"{Y}; {X}; {LAST}", True, id="order"),
-        pytest.param(
-            f"{X}; {Y}; {LAST}", f"{X}; {Y}; {LAST}".replace("%a, %b", "%b, %a"), True, id="operands of a sum"
+        # order, the operands of a sum, duplicates, dead code, and how a constant is made do not matter
+        (f"{X}; {Y}; {LAST}", f"{Y}; {X}; {LAST}", True),
+        (f"{X}; {Y}; {LAST}", f"{X}; {Y}; {LAST}".replace("%a, %b", "%b, %a"), True),
+        (f"{X}; %r = subtract %x, %x", f"{X}; %y = add %a, %b; {LAST}", True),
+        ("%r = negate %a", f"{X}; %r = negate %a", True),
+        (f"{CONSTANT}; %r = add %a, %k", f"{SPLAT}; %r = add %a, %k", True),
+        # the operands of a difference, another operation, an attribute and the sign of a zero do
+        ("%r = subtract %a, %b", "%r = subtract %b, %a", False),
+        ("%r = add %a, %b", "%r = maximum %a, %b", False),
+        ("%r = reverse %a, dims = [0]", "%r = reverse %a, dims = []", False),
+        (*(f"%k = constant {zero} : 8xf32; %r = add %a, %k" for zero in ("0.0", "-0.0")), False),
+        # a < b is b > a, and not b < a unless the comparison is symmetric
+        *(
+            (f"%r = compare {one}, %a, %b", f"%r = compare {other}, %b, %a", True)
+            for one, other in (("LT", "GT"), ("LE", "GE"), ("NE", "NE"))
         ),
-        pytest.param(f"{X}; %r = subtract %x, %x", f"{X}; %y = add %a, %b; {LAST}", True, id="duplicates"),
-        pytest.param(NEGATION, f"{X}; {NEGATION}", True, id="dead code"),
-        pytest.param(X.replace("%x", "%r"), f"{X}; %r = add %a, %b", True, id="names"),
-        pytest.param(f"{ONE}; %r = add %a, %k", f"{SPLAT}; %r = add %a, %k", True, id="how a constant is made"),
-        pytest.param("%r = subtract %a, %b", "%r = subtract %b, %a", False, id="operands of a difference"),
-        pytest.param("%r = add %a, %b", "%r = maximum %a, %b", False, id="another operation"),
-        pytest.param("%r = reverse %a, dims = [0]", "%r = reverse %a, dims = []", False, id="an attribute"),
-        pytest.param(
-            *(f"%k = constant {zero} : 8xf32; %r = add %a, %k" for zero in ("0.0", "-0.0")), False, id="signs of zeros"
-        ),
+        *((f"%r = compare {how}, %a, %b", f"%r = compare {how}, %b, %a", False) for how in ("LT", "LE")),
+        # the same branches on the same captures are one, other captures another
+        (IF.format("x", "%a"), IF.format("y", "%a"), True),
+        (IF.format("x", "%a"), IF.format("x", "%b"), False),
+        # along a dim of size 1 or 0 there is nothing to sort, whatever compares; along one of 2 there is
+        (SORT.format("%m", -1), "return %m", True),
+        (SORT.format("%e", 1), "return %e", True),
+        (SORT.format("%t", 1), "return %t", False),
     ],
 )
 def test_what_matters_and_what_does_not(first, second, is_same):
@@ -112,58 +84,17 @@ def test_what_matters_and_what_does_not(first, second, is_same):
     assert (one == other) == is_same
 
 
-@pytest.mark.parametrize(
-    ("direction", "mirrored"), [("LT", "GT"), ("LE", "GE"), ("GT", "LT"), ("EQ", "EQ"), ("NE", "NE")]
-)
-def test_a_mirrored_comparison_is_the_same(direction, mirrored):
-    """a < b is b > a, and not b < a unless the comparison is symmetric."""
-    compared = f"{direction}, %a, %b", f"{mirrored}, %b, %a", f"{direction}, %b, %a"
-    first, second, third = numbers(*(module(BOTH, f"%r = compare {how}", "%r") for how in compared))
-    assert first == second
-    assert (first == third) == (direction == mirrored)
-
-
 RNG = "rng %lo, %hi, %n, distribution = UNIFORM -> 8xf32"
-DRAWS = f"%n = constant 8 : 1xi64; %lo = constant 0.0 : f32; %hi = constant 1.0 : f32; %x = {RNG}; %y = {RNG}"
+DRAWS = "%n = constant 8 : 1xi64; %lo = constant 0.0 : f32; %hi = constant 1.0 : f32; "
+TOLD = "custom_call @f(%a) {has_side_effect = EFFECT} -> 8xf32"
 
 
-def test_two_draws_are_never_equal():
-    """Each draw has a number of its own within a module, that of the draw at the same place in the other one."""
-    first, second = both(DRAWS, DRAWS, "", "%x, %y")
-    assert first[0] != first[1]
+@pytest.mark.parametrize("drawn", [RNG, TOLD.replace("EFFECT", "true"), TOLD.replace("EFFECT", "false")])
+def test_what_has_an_effect_is_not_its_twin(drawn):
+    """A draw or effect is numbered by its place, alike in both modules; a call without an effect is its twin."""
+    first, second = both(*[f"{DRAWS}%x = {drawn}; %y = {drawn}; return %x, %y"] * 2)
     assert first == second
-
-
-@pytest.mark.parametrize("effect", ["true", "false"])
-def test_calls_with_effects_are_never_equal(effect):
-    """A custom call with a side effect is not its twin; one without is."""
-    call = f"custom_call @f(%a) {{has_side_effect = {effect}}} -> 8xf32"
-    [found] = numbers(module("%a: 8xf32", f"%x = {call}; %y = {call}", "%x, %y"))
-    assert (found[0] == found[1]) == (effect == "false")
-
-
-def test_regions_are_functions_of_what_they_capture():
-    """The same branches on the same captures have one number; other captures or branches have another."""
-    branches = (
-        ("%x = add %a, %b; return %x", "return %a"),
-        ("%y = add %a, %b; return %y", "return %a"),
-        ("%x = add %a, %b; return %x", "return %b"),
-    )
-    texts = (module(f"%p: i1, {BOTH}", f"%r = if(%p) {{ {one} }} {{ {other} }}", "%r") for one, other in branches)
-    first, second, third = numbers(*texts)
-    assert first == second != third
-
-
-@pytest.mark.parametrize(
-    ("shape", "dim", "is_same"),
-    [("8x1", 1, True), ("8x1", -1, True), ("8x0", 1, True), ("8x1", 0, False), ("8x2", 1, False)],
-)
-def test_a_sort_of_one_element_gives_what_it_takes(shape, dim, is_same):
-    """Along a dim of size 1 or 0 there is nothing to sort, whatever compares; along one of 2 there is."""
-    body = f"""%r = sort(%a) <dimension = {dim} : i64, is_stable = true> {{
-      %x, %y: %p = compare LT, %x, %y, FLOAT; return %p}}"""
-    sorted_, given = numbers(*(module(f"%a: {shape}xf32", body, returned) for returned in ("%r", "%a")))
-    assert (sorted_ == given) is is_same
+    assert (first[0] == first[1]) == ("false" in drawn)
 
 
 AB = """%a = constant [[1, -2, 3], [2147483647, 5, -2147483648]] : 2x3xi32
@@ -193,32 +124,41 @@ FOLDED = [
 ]
 
 
-@pytest.mark.parametrize("body", FOLDED)
-def test_what_is_folded_is_what_xla_computes(body):
+def test_what_is_folded_is_what_xla_computes():
     """Integers that are computed and numbers that are moved, wrap-around and the ends of the type included."""
-    value = known(AB + body)
-    assert value is not None
-    [expected] = Executable(module("", AB + body, "%r"), "quick").run([])
-    assert (value.dtype, value.shape) == (expected.dtype, expected.shape)
-    assert value.tobytes() == np.asarray(expected).tobytes()
+    values = [known(AB + body) for body in FOLDED]
+    lines = "\n".join(re.sub("%([cpr])", rf"%\g<1>{k}", body) for k, body in enumerate(FOLDED))
+    returned = ", ".join(f"%r{k}" for k in range(len(FOLDED)))
+    found = Executable(module("", AB + lines, returned), "quick").run([])
+    for body, value, expected in zip(FOLDED, values, found, strict=True):
+        assert value is not None, body
+        assert (value.dtype, value.shape) == (expected.dtype, expected.shape), body
+        assert value.tobytes() == np.asarray(expected).tobytes(), body
 
 
-OF_KIND = {"i8": set(INTEGERS), "ui8": INTEGERS.keys() - {names.ABS, names.SIGN}, "i1": {*COMBINING, names.NOT}}
+OF_KIND = {
+    "i8": (np.arange(-128, 128, dtype=np.int8), set(INTEGERS)),
+    "ui8": (np.arange(256, dtype=np.uint8), INTEGERS.keys() - {names.ABS, names.SIGN}),
+    "i1": (np.asarray([False, True]), {*COMBINING, names.NOT}),
+}
 
 
-@pytest.mark.few(9)
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, found in OF_KIND.items() for name in sorted(found)])
-def test_meanings_are_those_of_xla(kind, name):
+@pytest.mark.parametrize("kind", OF_KIND)
+def test_meanings_are_those_of_xla(kind):
     """On all pairs of bytes and of truth values, with a third operand for a clamp: division by 0 and -1 included."""
-    values = {"i8": np.arange(-128, 128), "ui8": np.arange(256), "i1": np.arange(2)}[kind]
-    pairs = np.meshgrid(values, values, indexing="ij")
-    dtype = {"i8": np.int8, "ui8": np.uint8, "i1": np.bool_}[kind]
-    given = [np.ravel(part).astype(dtype) for part in (*pairs, pairs[1][::-1])][: OPS[name].arity]
-    operands = [f"%a{k}" for k in range(len(given))]
-    arguments = ", ".join(f"{a}: {given[0].size}x{kind}" for a in operands)
-    [expected] = Executable(module(arguments, f"%r = {name} {', '.join(operands)}", "%r"), "quick").run(given)
+    values, known_names = OF_KIND[kind]
+    first, second = (np.ravel(part) for part in np.meshgrid(values, values, indexing="ij"))
+    given = [first, second, second.reshape(len(values), -1)[::-1].ravel()]
+    lines, found = [], sorted(known_names)
+    for k, name in enumerate(found):
+        lines.append(f"%r{k} = {name} {', '.join(['%a', '%b', '%c'][: OPS[name].arity])}")
+    arguments = ", ".join(f"%{a}: {first.size}x{kind}" for a in "abc")
+    returned = ", ".join(f"%r{k}" for k in range(len(found)))
+    results = Executable(module(arguments, "\n".join(lines), returned), "quick").run(given)
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(np.asarray(INTEGERS[name](*given)).astype(dtype), expected)
+        for name, expected in zip(found, results, strict=True):
+            actual = np.asarray(INTEGERS[name](*given[: OPS[name].arity])).astype(values.dtype)
+            np.testing.assert_array_equal(actual, expected, name)
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,7 @@ def scattering(
     operand="8xf32", indices="5x1xi32", updates="5xf32", numbers="inserted=[0], to=[0], ivd=1",
     body="%c, %d: return %d", *, before="", used="%o, %i, %u", behind="", returned="%r",
 ):  # fmt: skip
-    """A module whose main scatters %u into %o at %i, in short notation (see untyped_mlir).
-
-    Args:
-      operand, indices, updates: their types.
-      numbers: the dimension numbers.
-      body: the region.
-      before, behind: ops before and after the scatter.
-      used: what is scattered instead of the arguments.
-      returned: what is returned instead of the scatter's result.
-    """
+    """A module whose main scatters `used` into %o at %i, with ops before and behind, in short notation."""
     lines = f"{before}\n%r = scatter({used}) <{numbers}> {{{body}}}\n{behind}"
     return module(f"%o: {operand}, %i: {indices}, %u: {updates}", lines, returned)
 

@@ -1,0 +1,168 @@
+"""Alignment: what both modules have is matched, and each change is a region of its own, cut out as a module."""
+
+import numpy as np
+import pytest
+from two_programs import aligned, names, programs, regions
+from untyped_mlir import module
+
+from hlo_lower.verify.align import corrections
+from hlo_lower.verify.align.align import Side
+from hlo_lower.verify.align.corrections import values_apart
+from hlo_lower.verify.align.piece import module_of, pieces_of
+from hlo_lower.verify.read.numbering import Table
+from hlo_lower.verify.run import CannotRunError, Executable
+
+BOTH = "%a: 8xf32, %b: 8xf32"
+CHAIN = "%x = add %a, %b; %y = multiply %x, %b; %z = maximum %y, %a; %r = subtract %z, %x"
+LOOP = """%s = constant 0 : i32
+%r:3 = while(%k = %s, %x = %a, %y = %b) cond { %n = constant 4 : i32; %p = compare LT, %k, %n; return %p } do {
+  %one = constant 1 : i32; %next = add %k, %one; %t = subtract %x, %y; return %next, %t, %y }"""
+
+
+def changed(body, *changes, returned="%r", after=None):
+    """A module and the same with changes of its text, or another result."""
+    text = body
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return module(BOTH, body, returned), module(BOTH, text, after or returned)
+
+
+def test_two_changes_are_two_regions():
+    """Changes with matched operations between them are judged each alone; only what is returned has a name."""
+    texts = changed(CHAIN, ("multiply", "divide"), ("subtract", "power"))
+    found = [names(region) for region in regions(*texts)]
+    assert sorted(found) == [(["multiply"], ["divide"]), (["subtract"], ["power"])]
+    [pair] = aligned(*texts)
+    assert sorted(a.root for a in pair.assumptions) == ["", "result 0"]
+
+
+def chain(*writes):
+    """Six writes into one cache, each at its own place."""
+    lines = ["%z = constant 0 : i32", "%t0 = tanh %a"]
+    for k in range(6):
+        lines += [f"%i{k} = slice %i [{k}:{k + 1}]; %u{k} = slice %u [{k}:{k + 1}]"]
+        lines += [*(write.format(k=k) for write in writes), f"%t{k + 1} = tanh %r{k}"]
+    return module("%a: 8xf32, %i: 6xi32, %u: 6xf32", "\n".join(lines), "%t6")
+
+
+def test_each_rewritten_scatter_of_a_chain_is_a_small_region():
+    """In a chain of scatters into one cache each is a region of one scatter and one update of a slice."""
+    before = chain("%r{k} = scatter(%t{k}, %i{k}, %u{k}) <window=[0], to=[0]> {{assign}}")
+    after = chain("%s{k} = reshape %i{k} -> i32", "%r{k} = dynamic_update_slice %t{k}, %u{k}, %s{k}")
+    found = [names(region) for region in regions(before, after)]
+    small = ["scatter"], ["reshape", "dynamic_update_slice"]
+    assert (len(found), found.count(small)) == (6, 5)  # the last one goes to what is returned
+
+
+def test_a_changed_body_is_a_region_within_its_loop():
+    """The loop's two bodies are aligned with equal arguments, and the place says which body it is."""
+    [region] = regions(*changed(LOOP, ("subtract", "maximum"), returned="%r#1"))
+    assert names(region) == (["subtract"], ["maximum"])
+    assert region.where == "main > while 1 body 1"
+    turns = changed(LOOP, ("constant 4", "constant 5"), returned="%r#1")  # a constant of the condition
+    assert [region.where for region in regions(*turns)] == ["main > while 1 body 0"]
+
+
+ONE, OTHER = (
+    f"%two = constant 2.0 : 8xf32; %s = {first} %x, %two; %t = {second} %s, %two; %r = add %t, %x"
+    for first, second in (("add", "subtract"), ("subtract", "add"))
+)
+"""2 x, in two ways."""
+
+
+def told(before: str, after: str) -> set[tuple[int, int]]:
+    """The values that are apart, by the places of the operations that make them."""
+    first, second = programs(*(module("%x: 8xf32", body) for body in (before, after)))
+    makers = [(first.makers[x], second.makers[y]) for x, y in values_apart(first, second, "main")]
+    return {(one.order, other.order) for one, other in makers if one is not None and other is not None}
+
+
+def test_values_that_differ_are_apart():
+    """x + 2 is not x - 2, and what is rounded otherwise is not apart: x + 2 - 2 and x - 2 + 2."""
+    assert (1, 1) in told(ONE, OTHER)
+    assert (2, 2) not in told(ONE, OTHER)
+
+
+@pytest.mark.parametrize("wrong", ["%t, %two", "%s, %x"])
+def test_nothing_is_said_of_functions_that_differ(wrong):
+    """Their difference is looked for where it is."""
+    assert told(ONE, OTHER.replace("%r = add %t, %x", f"%r = add {wrong}")) == set()
+
+
+VECTOR = np.arange(8, dtype=np.float32)
+AB = "%a: 8xf32, %b: 8xf32"
+
+
+def ran(text, *values):
+    """The results of a piece."""
+    return Executable(text, "exact").run(list(values))
+
+
+def test_what_is_watched_comes_behind_the_outputs_of_the_first_piece_alone():
+    """A value within the first piece is returned too, and the second piece keeps its results."""
+    [region] = regions(module(AB, "%n = add %a, %b; %r = maximum %n, %n"), module(AB, "", "%a"))
+    inner = next(op for op in region.first if op.short_name == "add")
+    number = region.pair.first.numbers[inner.results[0]]
+    found = pieces_of(region, [number])
+    assert found.seen == (number,)
+    given = [VECTOR] * len(region.inputs)
+    result, watched = ran(found.first, *given)
+    np.testing.assert_array_equal(watched, VECTOR + VECTOR)
+    np.testing.assert_array_equal(result, watched)
+    assert len(ran(found.second, *given)) == 1
+
+
+def whole(body):
+    """A module's body with all of its operations, as the piece that returns what it returns."""
+    [program] = programs(module(AB, body, "%r", 'sdy.mesh @mesh = <["x"=2]>'))
+    side = Side(program, program.entries["main"], 0, {}, Table())
+    given = side.body.arguments
+    numbers = dict(enumerate(side.numbers[v] for v in given))
+    return module_of(program, side.live, numbers, side.numbers, side.roots, [program.types[v] for v in given])
+
+
+SHARDED = """%n = add %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>}
+%h = sdy.sharding_constraint %n <@mesh, [{"x"}]> : tensor<8xf32>
+%r = negate %h {mhlo.sharding = "{devices=[2]0,1}"}"""
+
+
+def test_shardings_are_taken_out():
+    """Where values lie does not matter to what they are: a piece says nothing of it, and runs on one device."""
+    text = whole(SHARDED)
+    assert "sharding" not in text
+    assert "sdy." not in text
+    np.testing.assert_array_equal(ran(text, VECTOR, VECTOR)[0], -(VECTOR + VECTOR))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            """%h = slice %a [0:4]; %r = "stablehlo.all_gather"(%h) <{all_gather_dim = 0 : i64, replica_groups =
+            dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<8xf32>""",
+            id="a collective",
+        ),
+        pytest.param(
+            "%p = partition_id : ui32; %q = convert %p -> f32; %r = broadcast_in_dim %q, dims = [] -> 8xf32",
+            id="its number",
+        ),
+        pytest.param(
+            """%r = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>]
+            manual_axes={"x"} (%s: tensor<4xf32>) { %t = stablehlo.negate %s : tensor<4xf32>
+            sdy.return %t : tensor<4xf32> } : (tensor<8xf32>) -> tensor<8xf32>""".replace("\n", " "),
+            id="a manual computation",
+        ),
+    ],
+)
+def test_what_is_written_for_one_of_several_devices_is_refused(body):
+    """Without its devices such a piece has no meaning, and it is not cut out as if it had one."""
+    with pytest.raises(CannotRunError, match="written for one of several devices"):
+        whole(body)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_sought_of_a_complex_value_is_its_real_part():
+    """Without a word on standard error: what the user sees is the verdict."""
+    np.testing.assert_array_equal(corrections._cast(np.asarray([1 + 2j]), np.dtype(np.float32)), [1.0])
+    np.testing.assert_array_equal(corrections._cast(np.asarray([1.5]), np.dtype(np.int32)), [1])

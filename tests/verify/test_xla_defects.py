@@ -1,0 +1,300 @@
+"""Where XLA is no judge: what its compiler dies of, what it gets wrong, and what it leaves out of an op."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from two_programs import scattering
+from untyped_mlir import function, module
+
+import hlo_lower as hl
+from hlo_lower.ir import mlir
+from hlo_lower.verify.judges.xla_defects import why_xla_aborts, why_xla_errs
+from hlo_lower.verify.run import CannotRunError, Executable
+
+WHILE = """%z = constant 0 : i32; %three = constant 3 : i32
+%w:2 = while(%j = %z, %q = %c) cond { %t = compare LT, %j, %three; return %t } do {
+  %one = constant 1 : i32; %k = add %j, %one; %p = add %q, %d; return %k, %p }
+%s = add %w#1, %d"""
+ADD = "%s = add %c, %d"
+IF = "%b = compare GT, %c, %d; %s = if(%b) { return %c } { return %d }"
+CASE_OF_TWO = "%b = convert %c -> i32; %s = case(%b) { return %d } { return %c }"
+CALL = "%s = call @f(%c, %d) -> f32"
+COMPOSITE = '%s = stablehlo.composite "a.b" %c, %d {decomposition = @f} : (tensor<f32>, tensor<f32>) -> tensor<f32>'
+INNER = """%o = broadcast_in_dim %c, dims = [] -> 3xf32; %at = constant 0 : NUMx1xi32
+%v = broadcast_in_dim %d, dims = [] -> NUMxf32; %y = scatter(%o, %at, %v) <inserted=[0], to=[0], ivd=1> {add}
+%first = slice %y [0:1]; %s = reshape %first -> f32"""
+APPLIED = {
+    "map": "map(%o, %o) <dimensions = array<i64: 0>> {%c, %d: BODY; return %s}",
+    "reduce": "reduce(%o, %x) <dimensions = array<i64: 0>> {%c, %d: BODY; return %s} -> f32",
+    "reduce_window": "reduce_window(%o, %x) <window_dimensions = array<i64: 2>> {%c, %d: BODY; return %s} -> 4xf32",
+}
+
+
+def scatter(body, called="", n="5", p="2"):
+    """A module whose update computation is these ops on %c and %d, which give %s, and may call another one."""
+    line = f"%r = scatter(%a, %i, %u) <inserted=[0], to=[0], ivd=1> {{%c, %d: {body}; return %s}}"
+    more = function("private @f", "%c: f32, %d: f32", called, "%s") if called else ""
+    return module(f"%a: {n}xf32, %i: {p}x1xi32, %u: {p}xf32", line, "%r", more)
+
+
+def applied(op, body):
+    """A module that applies these ops to elements by another op than a scatter."""
+    return module("%o: 5xf32, %x: f32", f"%r = {APPLIED[op]}".replace("BODY", body))
+
+
+LOOPS = [scatter(WHILE), scatter(CASE_OF_TWO + " { return %d }"), scatter(WHILE, n="?", p="?")]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        *((text, "stablehlo.") for text in (*LOOPS[:2], scatter(CALL, WHILE), scatter(COMPOSITE, WHILE))),
+        *((applied(op, WHILE), "stablehlo.while") for op in APPLIED),
+        *((text, "") for text in (scatter(IF), scatter(CASE_OF_TWO), scatter(CALL, ADD), applied("reduce", IF))),
+    ],
+)
+def test_control_flow_in_what_is_applied_to_elements_is_known(text, why):
+    """A loop, and a case of three branches, is found, through calls, too; what XLA takes is compiled and runs."""
+    found = why_xla_aborts(mlir.parse_module(text))
+    assert found.startswith(f"its CPU compiler aborts on control flow in a region ({why}" if why else "")
+    assert bool(found) == bool(why)
+    if not why:
+        run = Executable(text, "exact")
+        run.run([np.zeros(a.shape, a.dtype) for a in run.arguments])
+
+
+def test_a_scatter_in_a_function_that_a_region_calls_is_known():
+    """XLA makes a loop of a scatter of several updates; of one of a single update nothing is said."""
+    one, two = (why_xla_aborts(mlir.parse_module(scatter(CALL, INNER.replace("NUM", n)))) for n in "12")
+    assert (one, "stablehlo.scatter in stablehlo.scatter" in two) == ("", True)
+
+
+VERIFY = """import sys
+import hlo_lower as hl
+from hlo_lower.verify.region_proofs import RegionProofs
+RegionProofs.may_derive = False
+text = sys.stdin.read()
+wrong = hl.lower(text.replace("dense<3> : tensor<i32>", "dense<2> : tensor<i32>")).text
+verdict = hl.verify(text, hl.lower(text))
+print(verdict.ok, [r.status for r in hl.verify(text, wrong).regions], *verdict.lines(), sep="\\n")
+"""
+
+
+@pytest.mark.parametrize("text", [LOOPS[0], *(pytest.param(t, marks=pytest.mark.sweep) for t in LOOPS[1:])])
+def test_where_xla_aborts_the_interpreter_judges(text):
+    """XLA is not given what it dies of, which is told; the interpreter tells a loop of two turns from one of three."""
+    done = subprocess.run([sys.executable, "-c", VERIFY], input=text, capture_output=True, text=True, check=True)
+    is_ok, statuses, *lines = done.stdout.splitlines()
+    assert is_ok == "True"
+    assert statuses == "['differs']" or "dense<3>" not in text
+    assert any(line.endswith("judged by interpreter") for line in lines), lines
+    assert any("left out: XLA: is no judge: its CPU compiler aborts on control flow" in line for line in lines)
+    assert any(line.startswith("module not run:") and "XLA is no judge: its CPU" in line for line in lines)
+
+
+SCATTERED = "%r:2 = scatter({}, %i, %u, %v) <inserted=[0], to=[0], ivd=1> {{%c, %e, %d, %f: return %d, %f}}"
+ZEROS = "%{0} = constant 0.0 : 8xf32;"
+BROADCAST = "%z{0} = constant 0.0 : f32; %{0} = broadcast_in_dim %z{0}, dims = [] -> 8xf32;"
+GIVEN = "%a: 8xf32, %b: 8xf32, %i: 5x1xi32, %u: 5xf32, %v: 5xf32"
+PAIR = function("private @pair", GIVEN, SCATTERED.format("%a, %b"), "%r#0, %r#1")
+CALLING = "%k = optimization_barrier %b; %r:2 = call @pair({}, %i, %u, %u) -> (8xf32, 8xf32)"
+
+
+def variadic(operands, before="", line=SCATTERED):
+    """A module that scatters into two operands, computed before, in @main or in a function that it calls."""
+    return module(GIVEN, before + line.format(operands), "%r#0, %r#1", PAIR)
+
+
+CORRUPTED = "corrupts memory"
+EMPTY = "inserted=[0], ivd=1"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (variadic("%a, %b"), ""),
+        (variadic("%a, %a"), CORRUPTED),
+        (variadic("%x, %y", ZEROS.format("x") + ZEROS.format("y")), CORRUPTED),
+        (variadic("%x, %y", ZEROS.format("x") + ZEROS.format("y").replace("0.0", "1.0")), ""),
+        (variadic("%x, %y", ZEROS.format("x") + BROADCAST.format("y")), CORRUPTED),
+        # operands that only a caller makes the same value: the argument itself, or behind a barrier
+        (variadic("%a, %b", line=CALLING), ""),
+        (variadic("%a, %a", line=CALLING), CORRUPTED),
+        (variadic("%b, %k", line=CALLING), CORRUPTED),
+        *((scattering(f"{n}xf32", f"5x1x{kind}"), "") for n, kind in ((8, "i8"), (200, "ui8"))),
+        *((scattering(f"{n}xf32", f"5x1x{kind}"), "narrow index type") for n, kind in ((200, "i8"), (300, "ui8"))),
+        (scattering("8xf32", "5x0xi32", "5xf32", EMPTY), "empty index vector"),
+        (scattering("8xf32", "1x0xi32", "1xf32", EMPTY), ""),
+    ],
+)
+def test_where_xla_is_known_to_err(text, wrong):
+    """The known errors are recognised, and their near misses are not; such a module is judged scatter by scatter."""
+    [why, *_] = why_xla_errs(mlir.parse_module(text))
+    assert wrong in why
+    assert bool(wrong) == bool(why)
+    if wrong == CORRUPTED and "call @pair" not in text:
+        verdict = hl.verify(text, text)
+        assert (verdict.ok, verdict.module.status, verdict.regions) == (True, "not run", ())
+        assert CORRUPTED in verdict.module.reason
+
+
+def test_what_calls_back_into_python_is_not_run():
+    """JAX's callbacks are addresses in the process that traced them: any other one would die of running them."""
+    call = "%0 = custom_call @xla_ffi_python_cpu_callback(%x) {mhlo.backend_config = {index = 0 : ui64}} -> 2xf32"
+    text = module("%x: 2xf32", f"{call}; %r = add %0, %0")
+    assert "calls back into the Python process" in hl.verify(text, text).module.reason
+    with pytest.raises(CannotRunError, match="calls back"):
+        Executable(text, "exact")
+
+
+def folded(shape):
+    """A minimum along the first dim, from a start that is an argument."""
+    body = "%r = reduce(%x init: %s) applies stablehlo.minimum across dimensions = [0]"
+    return module(f"%x: {shape}xi32, %s: i32", body)
+
+
+TWO = module(
+    "%x: 1x3xi32, %y: 1x3xf32, %s: i32, %t: f32",
+    """%r:2 = reduce(%x, %y, %s, %t) <dimensions = array<i64: 0>> {
+      %a, %b, %c, %d: %e = subtract %a, %c; return %e, %b } -> (3xi32, 3xf32)""",
+    "%r#0, %r#1",
+)
+ZERO = "%z = constant {0} : {1}; %s = broadcast_in_dim %z, dims = [] -> 8x{1}; %r = add %x, %s"
+NARROWED = "%0 = convert %a -> 5x4xi32; %1 = convert %b -> 5x4xi32; %r = {} %0, %1"
+SIX, WIDE = np.arange(6, dtype=np.int32), np.arange(-10, 10).reshape(5, 4)
+MINUS = {
+    "f64": ("0.0", np.full(8, -0.0)),
+    "complex<f32>": ("(0.0, 0.0)", np.full(8, complex(-0.0, -0.0), np.complex64)),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        # a reduction begins with its start, also of one element, and of two types
+        (folded("1x3"), [SIX[None, :3], np.int32(-4)], [np.full(3, -4)]),
+        (folded("2x3"), [SIX.reshape(2, 3), np.int32(1)], [[0, 1, 1]]),
+        (TWO, [SIX[None, :3], np.ones((1, 3), np.float32), np.int32(5), np.float32(7)], [[5, 4, 3], [7, 7, 7]]),
+        # -0.0 and 0.0 are 0.0, in both parts of complex numbers, too
+        *((module(f"%x: 8x{t}", ZERO.format(zero, t)), [x], [np.zeros(8)]) for t, (zero, x) in MINUS.items()),
+        # its compiler dies on a scatter into a scalar where its simplifier is off
+        *(
+            (module(f"%x: f32, %i: {i}xi32, %u: {u}f32", f"%r = scatter(%x, %i, %u) <ivd={ivd}> {{add}}"), None, [4.0])
+            for i, u, ivd in (("0", "", 0), ("1x0", "1x", 1))
+        ),
+        # `or` and `and` of converted integers are compiled by the older emitter
+        *(
+            (
+                module("%a: 5x4xi64, %b: 5x4xi64", NARROWED.format(op)),
+                [WIDE, 7 * WIDE + 70],
+                [right(WIDE, 7 * WIDE + 70)],
+            )
+            for op, right in (("or", np.bitwise_or), ("and", np.bitwise_and))
+        ),
+    ],
+)
+@pytest.mark.parametrize("rounding", ["exact", "quick", "default"])
+def test_what_is_run_is_what_the_op_says(text, given, expected, rounding):
+    """In each way of compiling it, bit for bit."""
+    run = Executable(text, rounding)
+    found = run.run(given or [np.full(a.shape, 2, a.dtype) for a in run.arguments])
+    for one, right in zip(found, expected, strict=True):
+        assert one.tobytes() == np.asarray(right, one.dtype).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("source", "made", "number", "expected"),
+    [
+        *(("f64", "bf16", 1 + 2**-8 + 2**-40, 1 + 2**-7), ("f64", "f16", -(1 + 2**-11 + 2**-40), -(1 + 2**-10))),
+        *(("f64", "bf16", 1 + 2**-8, 1.0), ("i32", "bf16", 2**24 + 2**16 + 1, 2.0**24 + 2**17)),
+        *(("ui64", "bf16", 2**63 + 2**55, 2.0**63), ("i16", "f8E5M2", 2305, 2560.0), ("i64", "bf16", -1, -1.0)),
+        ("f64", "bf16", np.inf, np.inf),
+    ],
+)
+def test_a_conversion_rounds_once(source, made, number, expected):
+    """XLA goes by way of f32 or f16; what lies at a tie or beside it shows that."""
+    executable = Executable(module(f"%x: 2x{source}", f"%r = convert %x -> 2x{made}"), "exact")
+    [found] = executable.run([np.full(2, number, a.dtype) for a in executable.arguments])
+    assert found.astype(np.float64).tolist() == [expected] * 2
+
+
+PLACE = """%s = constant 2.0 : f32; %t = constant 7 : i32
+%r:2 = reduce(%x, %k, %s, %t) <dimensions = array<i64: 1>> {
+  %a, %b, %c, %d: %p = compare GE, %a, %c; %m = select %p, %a, %c; %n = select %p, %b, %d; return %m, %n
+} -> (3xf32, 3xi32)
+return %r#0, %r#1"""
+WITHOUT_PLACE = "%m = reshape %x -> 3xf32; %n = reshape %k -> 3xi32; return %m, %n"
+CONVOLVED = """%r = convolution(%x, KERNEL) dim_numbers = [b, 0, 1, 2, f]x[o, 0, 1, i, 2]->[b, 0, 1, 2, f],
+  window = {reverse = [REVERSED, false, false]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64}
+  -> 8x1x1x1x2xf32""".replace("\n", " ")
+PLAIN_KERNEL = CONVOLVED.replace("REVERSED", "false")
+ADDED = (
+    "%e = exponential %y; %m = multiply %x, %e; %z = constant 0.0 : f32; %s = broadcast_in_dim %z, dims = [] -> 8xf32"
+)
+PROMOTING = """%z = constant 2.5 : f32; %r = "stablehlo.reduce"(%x, %z) <{dimensions = array<i64: 0>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %c : tensor<f32> }) : (tensor<1x8xf16>, tensor<f32>) -> tensor<8xf32>"""
+VERSIONS = {
+    "a place that begins with constants": ("%x: 3x1xf32, %k: 3x1xi32", PLACE, PLACE, True),
+    "without them": ("%x: 3x1xf32, %k: 3x1xi32", PLACE, WITHOUT_PLACE, False),
+    "the least number": ("%x: 3x1xf32, %k: 3x1xi32", PLACE, PLACE.replace("GE", "LE"), False),
+    "a kernel that is reversed before": (
+        *("%x: 8x2x2x2x2xf32, %k: 2x2x2x1x2xf32", CONVOLVED.replace("KERNEL", "%k").replace("REVERSED", "true")),
+        *(f"%t = reverse %k, dims = [1]; {PLAIN_KERNEL.replace('KERNEL', '%t')}", True),
+    ),
+    "without the reversal": (
+        *("%x: 8x2x2x2x2xf32, %k: 2x2x2x1x2xf32", CONVOLVED.replace("KERNEL", "%k").replace("REVERSED", "true")),
+        *(PLAIN_KERNEL.replace("KERNEL", "%k"), False),
+    ),
+    # XLA does not compile it, so XLA cannot leave the start out
+    "a promoting reduction": ("%x: 1x8xf16", PROMOTING, "%w = convert %x -> 1x8xf32; %r = reshape %w -> 8xf32", False),
+    # it keeps the sign of a zero; XLA would run both alike, and what is not exact no other judge looks at
+    **{
+        f"zero that is not added in {order}": ("%x: 8xf32, %y: 8xf32", f"{ADDED}; %r = add {order}", ADDED, False)
+        for order in ("%m, %s", "%s, %m")
+    },
+}
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_a_version_without_what_xla_leaves_out_is_another(name):
+    arguments, *bodies, is_same = VERSIONS[name]
+    before, after = (module(arguments, b, "%m" if b is ADDED else "%r") for b in bodies)
+    assert hl.verify(before, after).ok == is_same
+    assert hl.verify(after, before).ok == is_same
+    assert hl.verify(before, before, level="regions").ok
+
+
+def arrays(operand=(3,), indices=(2, 1), updates=(2,)):
+    """Inputs of these shapes."""
+    return [np.ones(operand, np.float32), np.zeros(indices, np.int32), np.ones(updates, np.float32)]
+
+
+RAGGED = [[[1.0], [2.0, 3.0]], [[0], [1]], [1.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "inputs", "told"),
+    [
+        ("?", "2", arrays(operand=(3, 1)), "input 0 does not fit"),
+        ("?", "2", arrays(indices=(4, 1)), "input 1 does not fit"),
+        ("?", "2", [[1.0, 2.0], [[0], [1]], [1.0, 2.0]], "input 0 does not fit"),
+        *((n, "2", RAGGED, "input 0 is no array") for n in ("5", "?")),
+        ("?", "?", arrays(indices=(4, 1)), "the inputs do not fit the module"),  # each fits alone
+        ("5", "2", [1], "1 inputs for 3 arguments"),
+        ("?", "2", arrays(operand=(7,)), ""),
+    ],
+)
+def test_inputs_that_do_not_fit(n, p, inputs, told):
+    """An input of another rank, size or type is refused by its number; inputs that fit choose the sizes of the run."""
+    text = scatter(ADD, n=n, p=p)
+    if told:
+        with pytest.raises(hl.InputError, match=told):
+            hl.verify(text, hl.lower(text), inputs=inputs)
+        return
+    verdict = hl.verify(text, hl.lower(text), inputs=inputs)
+    assert (verdict.ok, verdict.module.status) == (True, "equal")
+    assert "arg0.0=7" in verdict.module.how
