@@ -214,7 +214,7 @@ BROKEN = {
         (sorting, "terms[at.result] for terms in rows", "terms[0] for terms in rows"),
     ],
     "tiles, reassociated": [
-        (folding, "if not any(_holds(test, variable) for variable in bound):", "if True:"),
+        (folding, " and not any(_holds(term.arg(0), variable) for variable in bound):", ":"),
         (folding, "at.numbers.compute(single, [term, other], element)", "other"),
         (folding, "chosen(after.arg(0), *sides)", "chosen(after.arg(0), *sides[::-1])"),
         (folding, "return (step, z3.BoolVal(True)) if is_always", "return (step + 1, z3.BoolVal(True)) if is_always"),

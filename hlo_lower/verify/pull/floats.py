@@ -65,7 +65,7 @@ class Arithmetic:
 
     def __init__(self, use: Callable[[str], None], know: Callable[[Term, Term], None]) -> None:
         self._use, self._know = use, know
-        self._odd: dict[tuple[str, str], None] = {}
+        self._told: dict[tuple[str, str], None] = {}
         self._negated: dict[int, tuple[Term, Term]] = {}
         self._absolute: dict[int, tuple[Term, Term]] = {}
         self._inside: dict[tuple[str | int, ...], tuple[Term, list[Term]]] = {}
@@ -164,7 +164,18 @@ class Arithmetic:
                 return found
         if name in COMMUTING:
             args = sorted(args, key=lambda term: (z3.is_bv_value(term), term.decl().name(), term.get_id()))
+        if name == "add" and self.reassociated:
+            self._know_sums(element)
         return self.symbol(name, args, element)
+
+    def _know_sums(self, element: ElementType) -> None:
+        """Note that x + 0 is x, wherever the zero comes from."""
+        if ("add", element.name) not in self._told:
+            self._told["add", element.name] = None
+            x, y = (z3.Const(f"{name} of {element.name}", sort_of(element)) for name in "xy")
+            found, zeros = self.symbol("add", [x, y], element), [literal(zero, element) for zero in (0.0, -0.0)]
+            self._know(found, z3.Implies(z3.Or([y == zero for zero in zeros]), found == x))
+            self._know(found, z3.Implies(z3.Or([x == zero for zero in zeros]), found == y))
 
     def _folded(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
         compute, values = _FOLDED.get(name), [value_of(arg, element) for arg in args]
@@ -195,8 +206,8 @@ class Arithmetic:
             return self.float(name, [bare, *args[1:]], element)
         self._use("odd")
         found = self.symbol(name, [bare], element)
-        if (name, element.name) not in self._odd:
-            self._odd[name, element.name] = None
+        if (name, element.name) not in self._told:
+            self._told[name, element.name] = None
             x = z3.Const(f"x of {element.name}", sort_of(element))
             of_x = self.symbol(name, [x], element)
             self._know(of_x, z3.Implies(x == 0, of_x == 0))

@@ -24,9 +24,11 @@ from hlo_lower.verify.pull.terms import (
     Term,
     chosen,
     element_of,
+    is_application,
     is_truth,
     literal,
     number,
+    parts_of,
     sort_of,
     symbols_of,
     value_of,
@@ -200,12 +202,37 @@ def combined(
         return found if is_or else z3.simplify(z3.Not(found))
     if not element.is_integer:
         at.use("any order")
-    if element.is_float and single in ("maximum", "minimum") and len(bound) == 1:
-        its_nan = is_nan(term, element)
-        if not at.prover.same([(its_nan, z3.BoolVal(False))]):
-            at.use("NaN of an extreme")
-            rest = combined(at, single, chosen(z3.simplify(its_nan), unit, term), bound, sizes, element)
-            return chosen(_exists(at, bound[0], z3.simplify(its_nan), total), literal(np.nan, element), rest)
+    if element.is_float and single in ("maximum", "minimum") and len(bound) == 1 and not _is_no_nan(at, term, element):
+        at.use("NaN of an extreme")
+        its_nan = z3.simplify(is_nan(term, element))
+        rest = _combined(at, single, chosen(its_nan, unit, term), bound, sizes, element)
+        return chosen(_exists(at, bound[0], its_nan, total), literal(np.nan, element), rest)
+    return _combined(at, single, term, bound, sizes, element)
+
+
+def _is_no_nan(at: At, term: Term, element: ElementType) -> bool:
+    """Whether a float is never NaN; not asked of one that is the result of a function wherever a test holds."""
+    sides, tests = [term], list[Term]()
+    leaves: list[Term] = []
+    while sides:
+        side = sides.pop()
+        if z3.is_app_of(side, z3.Z3_OP_ITE):
+            tests.append(side.arg(0))
+            sides += side.children()[1:]
+        else:
+            leaves.append(side)
+    tested = {part.get_id() for part in parts_of(tests)}
+    if any(is_application(leaf) and leaf.get_id() not in tested for leaf in leaves):
+        return False
+    return bool(at.prover.same([(is_nan(term, element), z3.BoolVal(False))]))
+
+
+def _combined(
+    at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int], element: ElementType
+) -> Term:
+    """`combined` of what is not written out, nor a truth, nor NaN if it is an extreme of floats."""
+    unit, total, term = neutral(single, element), prod(sizes), z3.simplify(term)
+    assert unit is not None
     key = ("combined", single, element.name, tuple(size for size in sizes if size != 1))
     test, yes, no = z3.BoolVal(True), term, term
     if z3.is_app_of(term, z3.Z3_OP_ITE) and len(bound) == 1:
@@ -235,15 +262,22 @@ def in_any_order(
     sizes: Sequence[int],
     element: ElementType,
 ) -> Term:
-    """A fold whose order does not matter, nor into which parts it is cut."""
-    if len(terms) == 1 and z3.is_app_of(terms[0], z3.Z3_OP_ITE) and kind[0] == "combined":
-        test, yes, no = terms[0].children()
+    """A fold whose order does not matter, nor into which parts it is cut.
+
+    A choice that is the same at every position is made outside, and a sum of sums of floats is one for each addend.
+    """
+
+    def of(term: Term) -> Term:
+        return in_any_order(at, kind, [term], bound, sizes, element)
+
+    if kind[0] == "combined":
+        [term] = terms
         unit = neutral(kind[1], element)
-        if not any(_holds(test, variable) for variable in bound):
-            sides = [
-                term if term.eq(unit) else in_any_order(at, kind, [term], bound, sizes, element) for term in (yes, no)
-            ]
-            return z3.simplify(chosen(test, *sides))
+        if z3.is_app_of(term, z3.Z3_OP_ITE) and not any(_holds(term.arg(0), variable) for variable in bound):
+            sides = [side if side.eq(unit) else of(side) for side in term.children()[1:]]
+            return z3.simplify(chosen(term.arg(0), *sides))
+        if element.is_float and term.decl().name().split(":")[0] == f"add {element.name}" and kind[1] == "add":
+            return at.numbers.compute("add", [of(part) for part in term.children()], element)
     if element.is_float and kind[1] not in ("maximum", "minimum"):
         at.use("reassociated")
     at.use("nested folds")
@@ -691,7 +725,7 @@ def _candidates(at: At, test: Term, which: Term, total: int) -> list[Term]:
             places[term.decl().name()] = term
         pending += children
     found: list[Term] = []
-    for place, factor in product(places.values(), sorted(factors)):
+    for factor, place in product(sorted(factors, reverse=True), places.values()):
         step, size = z3.simplify(z3.UDiv(place, number(factor))), at.positions.sizes.get(place.decl().name())
         is_below = size is not None and (size - 1) // factor < total
         found.append(step if is_below else chosen(z3.ULT(step, total), step, number(total - 1)))
