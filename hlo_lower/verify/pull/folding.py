@@ -16,7 +16,7 @@ from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilated
 from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.sums import Made
+from hlo_lower.verify.pull.sums import Made, abstracted
 from hlo_lower.verify.pull.terms import (
     IEEE,
     POSITION,
@@ -709,24 +709,18 @@ def lowest() -> Term:
 
 def _candidates(at: At, test: Term, which: Term, total: int) -> list[Term]:
     """Steps that may write: a position divided by what the step's number is multiplied by, the last one at most."""
-    factors, places = {1}, dict[str, Term]()
-    pending, done = [test], set[int]()
-    while pending:
-        term = pending.pop()
-        if term.get_id() in done:
-            continue
-        done.add(term.get_id())
-        children = term.children()
-        if z3.is_app_of(term, z3.Z3_OP_BMUL) and any(c.eq(which) for c in children):
-            known = [abs(c.as_signed_long()) for c in children if z3.is_bv_value(c)]
+    factors = {1}
+    for term in parts_of([test]):
+        if z3.is_app_of(term, z3.Z3_OP_BMUL) and any(c.eq(which) for c in term.children()):
+            known = [abs(c.as_signed_long()) for c in term.children() if z3.is_bv_value(c)]
             factors |= {factor for factor in known if 0 < factor < 1 << 30}
-        is_variable = z3.is_app_of(term, z3.Z3_OP_UNINTERPRETED) and not children and not term.eq(which)
-        if is_variable and z3.is_bv(term) and term.size() == POSITION:
-            places[term.decl().name()] = term
-        pending += children
+    variables = [v for _, v in sorted(symbols_of([test])[0].items()) if not v.eq(which)]
+    places = [*abstracted([test], [which])[2], *variables]
+    places = [place for place in dict.fromkeys(places) if z3.is_bv(place) and place.size() == POSITION]
     found: list[Term] = []
-    for factor, place in product(sorted(factors, reverse=True), places.values()):
-        step, size = z3.simplify(z3.UDiv(place, number(factor))), at.positions.sizes.get(place.decl().name())
-        is_below = size is not None and (size - 1) // factor < total
+    for factor, place in product(sorted(factors, reverse=True), places):
+        step = z3.simplify(z3.UDiv(place, number(factor)))
+        ends = at.positions.ends(step)
+        is_below = ends is not None and ends[0] >= 0 and ends[1] < total
         found.append(step if is_below else chosen(z3.ULT(step, total), step, number(total - 1)))
     return found

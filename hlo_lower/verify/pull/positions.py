@@ -26,26 +26,38 @@ class Positions:
         return [self.variable(f"{name}{dim}", size) for dim, size in enumerate(shape)]
 
     def ends(self, term: Term) -> tuple[int, int] | None:
-        """Between which numbers a sum of multiples of variables lies; None of another term."""
+        """Between which numbers a term lies that is made of variables by +, *, / and rem; None of another term."""
         if z3.is_bv_value(term):
             return (term.as_signed_long(),) * 2
-        size = self.sizes.get(term.decl().name()) if not term.num_args() else None
-        if size is not None:
-            return 0, size - 1
-        if term.decl().kind() not in (z3.Z3_OP_BADD, z3.Z3_OP_BMUL):
+        kind, children = term.decl().kind(), term.children()
+        if not children:
+            size = self.sizes.get(term.decl().name())
+            return None if size is None else (0, size - 1)
+        ends = [self.ends(child) for child in children]
+        if kind == z3.Z3_OP_CONCAT:
+            is_wider = all(end == (0, 0) for end in ends[:-1])
+            return ends[-1] if is_wider else None
+        if kind == z3.Z3_OP_EXTRACT:
+            high, low = term.params()
+            most = (1 << (high - low + 1)) - 1
+            known = ends[0] is not None and ends[0][0] >= 0 and ends[0][1] >> low <= most
+            return (ends[0][0] >> low, ends[0][1] >> low) if ends[0] is not None and known else (0, most)
+        if None in ends:
             return None
-        found = self.ends(term.arg(0))
-        for child in term.children()[1:]:
-            other = self.ends(child)
-            if found is None or other is None:
+        (least, most), *others = (end for end in ends if end is not None)
+        if kind in (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I, z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I):
+            by, by_most = others[0]
+            if by <= 0 or by != by_most or least < 0:
                 return None
-            if term.decl().kind() == z3.Z3_OP_BADD:
-                found = found[0] + other[0], found[1] + other[1]
-            else:
-                corners = [a * b for a in found for b in other]
-                found = min(corners), max(corners)
+            return (least // by, most // by) if kind in (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I) else (0, min(most, by - 1))
+        if kind not in (z3.Z3_OP_BADD, z3.Z3_OP_BMUL):
+            return None
+        for end in others:
+            corners = [a * b for a in (least, most) for b in end]
+            is_sum = kind == z3.Z3_OP_BADD
+            least, most = (least + end[0], most + end[1]) if is_sum else (min(corners), max(corners))
         limit = 1 << (term.size() - 1)
-        return found if found is not None and -limit <= found[0] and found[1] < limit else None
+        return (least, most) if -limit <= least and most < limit else None
 
     def linear(self, place: Place, shape: Sequence[int]) -> Term:
         """The row-major number of a place."""
