@@ -125,6 +125,7 @@ def _starts(at: At, first: int, room: Sequence[int]) -> Generator[Ask, Term, lis
         if most:
             start = z3.simplify((yield at.operand(first + k, ())))
             ends = at.positions.ends(start) if start.size() == POSITION else None
+            start = start if ends is None else at.positions.settled(start)
             if ends is None or ends[0] < 0 or ends[1] > most:
                 start = clamped(start, at.operand_type(first + k)[1], most)
         found.append(start)

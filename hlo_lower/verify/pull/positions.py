@@ -26,13 +26,19 @@ class Positions:
         return [self.variable(f"{name}{dim}", size) for dim, size in enumerate(shape)]
 
     def ends(self, term: Term) -> tuple[int, int] | None:
-        """Between which numbers a term lies that is made of variables by +, *, / and rem; None of another term."""
+        """Between which numbers a term lies that is made of variables by +, *, /, rem and choices; None of another."""
         if z3.is_bv_value(term):
             return (term.as_signed_long(),) * 2
         kind, children = term.decl().kind(), term.children()
         if not children:
             size = self.sizes.get(term.decl().name())
             return None if size is None else (0, size - 1)
+        if kind == z3.Z3_OP_ITE:
+            is_yes, *sides = self._decided(children[0]), *(self.ends(child) for child in children[1:])
+            if is_yes is not None:
+                return sides[0] if is_yes else sides[1]
+            (a, b), (c, d) = (end or (0, -1) for end in sides)
+            return (min(a, c), max(b, d)) if None not in sides else None
         ends = [self.ends(child) for child in children]
         if kind == z3.Z3_OP_CONCAT:
             is_wider = all(end == (0, 0) for end in ends[:-1])
@@ -58,6 +64,31 @@ class Positions:
             least, most = (least + end[0], most + end[1]) if is_sum else (min(corners), max(corners))
         limit = 1 << (term.size() - 1)
         return (least, most) if -limit <= least and most < limit else None
+
+    def _decided(self, test: Term) -> bool | None:
+        """Whether a comparison of terms whose ends are known holds; None where that depends on the variables."""
+        if z3.is_not(test):
+            found = self._decided(test.arg(0))
+            return None if found is None else not found
+        if test.decl().kind() not in (z3.Z3_OP_SLEQ, z3.Z3_OP_ULEQ):
+            return None
+        first, second = self.ends(test.arg(0)), self.ends(test.arg(1))
+        if first is None or second is None:
+            return None
+        if test.decl().kind() == z3.Z3_OP_ULEQ and min(*first, *second) < 0:
+            return None
+        return True if first[1] <= second[0] else False if first[0] > second[1] else None
+
+    def settled(self, term: Term) -> Term:
+        """A term whose ends are known, without the choices that these decide."""
+        if z3.is_app_of(term, z3.Z3_OP_ITE):
+            is_yes = self._decided(term.arg(0))
+            if is_yes is not None:
+                return self.settled(term.arg(1 if is_yes else 2))
+        children = term.children()
+        settled = [self.settled(child) for child in children]
+        is_same = all(a.eq(b) for a, b in zip(children, settled, strict=True))
+        return term if is_same else z3.simplify(z3.substitute(term, *zip(children, settled, strict=True)))
 
     def linear(self, place: Place, shape: Sequence[int]) -> Term:
         """The row-major number of a place."""
