@@ -99,6 +99,15 @@ def test_sums_of_floats_are_split_only_where_their_order_is_free():
     assert not derive(SUMS, looped(16), seconds=1)
 
 
+def test_zeros_of_both_signs_are_no_contradiction():
+    """What is taken of x + 0 must leave a sum of 0.0 and -0.0 what it is: else all is equal there."""
+    bits = """%a = bitcast_convert %x -> 4xi32; %b = bitcast_convert %y -> 4xi32; %least = constant -2147483648 : 4xi32
+    %zero = constant 0 : 4xi32; %p = compare EQ, %a, %least, SIGNED; %q = compare EQ, %b, %zero, SIGNED
+    %both = and %p, %q; %sum = add %x, %y; %one = constant 1.0 : 4xf32; %r = select %both, %one, %sum"""
+    texts = [module("%x: 4xf32, %y: 4xf32", bits, returned) for returned in ("%sum", "%r")]
+    assert not derived(*texts)
+
+
 def test_a_split_sum_is_judged_without_a_run():
     """Where `--float-mode reassociate` says that the order is free; a wrong one is run and found wrong."""
     [region] = verify(SUMS, looped(16), Assumed(reassociated=True), level="regions").regions

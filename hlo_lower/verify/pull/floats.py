@@ -169,13 +169,12 @@ class Arithmetic:
         return self.symbol(name, args, element)
 
     def _know_sums(self, element: ElementType) -> None:
-        """Note that x + 0 is x, wherever the zero comes from."""
+        """Note that x + -0 is x, wherever the zero comes from."""
         if ("add", element.name) not in self._told:
             self._told["add", element.name] = None
             x, y = (z3.Const(f"{name} of {element.name}", sort_of(element)) for name in "xy")
-            found, zeros = self.symbol("add", [x, y], element), [literal(zero, element) for zero in (0.0, -0.0)]
-            self._know(found, z3.Implies(z3.Or([y == zero for zero in zeros]), found == x))
-            self._know(found, z3.Implies(z3.Or([x == zero for zero in zeros]), found == y))
+            found, zero = self.symbol("add", [x, y], element), literal(-0.0, element)
+            self._know(found, z3.And(z3.Implies(y == zero, found == x), z3.Implies(x == zero, found == y)))
 
     def _folded(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
         compute, values = _FOLDED.get(name), [value_of(arg, element) for arg in args]

@@ -41,7 +41,7 @@ class Positions:
             return (min(a, c), max(b, d)) if None not in sides else None
         ends = [self.ends(child) for child in children]
         if kind == z3.Z3_OP_CONCAT:
-            is_wider = all(end == (0, 0) for end in ends[:-1])
+            is_wider = all(end == (0, 0) for end in ends[:-1]) and ends[-1] is not None and ends[-1][0] >= 0
             return ends[-1] if is_wider else None
         if kind == z3.Z3_OP_EXTRACT:
             high, low = term.params()
@@ -72,10 +72,10 @@ class Positions:
             return None if found is None else not found
         if test.decl().kind() not in (z3.Z3_OP_SLEQ, z3.Z3_OP_ULEQ):
             return None
-        first, second = self.ends(test.arg(0)), self.ends(test.arg(1))
+        first, second, limit = self.ends(test.arg(0)), self.ends(test.arg(1)), 1 << (test.arg(0).size() - 1)
         if first is None or second is None:
             return None
-        if test.decl().kind() == z3.Z3_OP_ULEQ and min(*first, *second) < 0:
+        if min(*first, *second) < 0 if test.decl().kind() == z3.Z3_OP_ULEQ else max(*first, *second) >= limit:
             return None
         return True if first[1] <= second[0] else False if first[0] > second[1] else None
 
