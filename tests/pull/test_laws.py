@@ -91,7 +91,14 @@ def wrong_elements(text, given=(), rounding="unfused", law=_law, run=None, oob="
                     yield number, at, here, known
 
 
-@pytest.mark.parametrize(("name", "how"), [(name, how) for name in MODULES for how in FOLDS.get(name, ("",))])
+LONG = {("one_hot", ""): pytest.mark.sweep}
+"""What takes long, and is a fold in row-major order as others are."""
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [pytest.param(n, how, marks=LONG.get((n, how), ())) for n in MODULES for how in FOLDS.get(n, ("",))],
+)
 def test_a_law_says_what_xla_computes(name, how):
     """At every place of the results: folds as folds, written out, and in any order."""
     rounding = "unfused" if name.startswith("floats") else "quick"

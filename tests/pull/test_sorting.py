@@ -36,6 +36,7 @@ def test_a_sort_by_counting_is_derived_whatever_the_size():
         assert derive(text, hl.lower(text, target="coreml").text, seconds=20)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -60,6 +60,7 @@ def test_trips_are_derived_one_by_one():
         assert {region.how for region in found.regions} <= {"derived"}, found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("other", [{"trips": 3}, {"trips": 5}, {"trips": 4, "last": 2}])
 def test_another_trip_is_not_equal(other):
     """A trip less, a trip more, and a last trip that reads another place."""
