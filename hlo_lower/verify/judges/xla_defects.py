@@ -128,11 +128,7 @@ def _is_control_flow(op: mlir.RawOperation) -> bool:
         return len(op.regions) > _TAKEN_BRANCHES
     if op.name in _PRODUCTS:
         return bool(mlir.tensor_shape(op.results[0].type))
-    if op.name == names.SCATTER:
-        window = mlir.scatter_dimension_numbers(op).update_window_dims
-        updates = mlir.tensor_shape(op.operands[len(op.results) + 1].type)
-        return prod(2 if size is None else size for d, size in enumerate(updates) if d not in window) > 1
-    return op.name in _ABORTS
+    return op.name in _ABORTS or op.name == names.SCATTER
 
 
 # --- scatters that XLA computes wrongly ---
