@@ -249,8 +249,11 @@ def _combined(
         its_test, last = one
         return z3.simplify(chosen(its_test, z3.substitute(yes, (bound[0], last)), unit))
     if is_free:
-        return in_any_order(at, key[:3], [term], bound, sizes, element)
-    found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
+        found = in_any_order(at, key[:3], [term], bound, sizes, element)
+        if at.prover.reassociated:
+            return found
+    else:
+        found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
     return chosen(_exists(at, bound[0], test, total), found, unit)
 
 
