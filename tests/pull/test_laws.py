@@ -196,7 +196,7 @@ BROKEN = {
         (folding, "(single, [first[0], found]", "(\"add\", [first[0], found]"),
         (folding, "chosen(test, new, unit)", "new"),
         (folding, "found if is_or else z3.simplify(z3.Not(found))", "found"),
-        (folding, "test, total), found, unit)", "test, total), unit, found)"),
+        (folding, "choice[0], total), found, unit)", "choice[0], total), unit, found)"),
         (folding, "[begin[0], found]", "[unit, found]"),
     ],
     "one_hot, finite first": [
@@ -221,7 +221,7 @@ BROKEN = {
         (sorting, "terms[at.result] for terms in rows", "terms[0] for terms in rows"),
     ],
     "tiles, reassociated": [
-        (folding, " and not any(_holds(term.arg(0), variable) for variable in bound):", ":"),
+        (folding, " and not _holds(term.arg(0), *bound):", ":"),
         (folding, "at.numbers.compute(single, [term, other], element)", "other"),
         (folding, "chosen(after.arg(0), *sides)", "chosen(after.arg(0), *sides[::-1])"),
         (folding, "return (step, z3.BoolVal(True)) if is_always", "return (step + 1, z3.BoolVal(True)) if is_always"),

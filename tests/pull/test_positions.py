@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("z3")
 
+from hlo_lower.verify.pull.occurrences import as_parts, refined
 from hlo_lower.verify.pull.positions import Positions
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.sums import as_parts, refined
 from hlo_lower.verify.pull.terms import number
 
 SIZES = 3, 8, 12, 64

@@ -8,8 +8,9 @@ where what they combine is the same.
 
     derive(before_text, after_text, seconds=4.0) -> Derivation      "derived" with its laws, or "open" with the reason
 
-`terms` and `floats` hold elements, `positions` the arithmetic of places, `moving`, `elementwise`, `folding`, `loops`
-and `congruence` the laws, `prover` the evaluation and its questions to z3, `laws` their names.
+`terms` and `floats` hold elements, `positions` the arithmetic of places, `occurrences` what stands for a fold. The laws
+are in `moving`, `elementwise`, `folding`, `sorting`, `loops` and `congruence`, their names in `laws`. `prover`
+evaluates and asks z3.
 """
 
 from hlo_lower.verify.pull.derive import NOTHING, Derivation, derive

@@ -14,14 +14,15 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
 from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilated
+from hlo_lower.verify.pull.occurrences import abstracted
 from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.sums import Made, abstracted
 from hlo_lower.verify.pull.terms import (
     IEEE,
     POSITION,
     Place,
     Term,
+    choice_of,
     chosen,
     element_of,
     is_application,
@@ -233,28 +234,21 @@ def _combined(
     """`combined` of what is not written out, nor a truth, nor NaN if it is an extreme of floats."""
     unit, total, term = neutral(single, element), prod(sizes), z3.simplify(term)
     assert unit is not None
-    key = ("combined", single, element.name, tuple(size for size in sizes if size != 1))
-    test, yes, no = z3.BoolVal(True), term, term
-    if z3.is_app_of(term, z3.Z3_OP_ITE) and len(bound) == 1:
-        test, yes, no = term.children()
-        if yes.eq(unit):
-            test, yes, no = z3.simplify(z3.Not(test)), no, yes
-    counts = single == "add" and element.is_integer and z3.is_bv_value(yes)
-    is_free = not counts and _is_free(at, single, element)
-    if is_free and (not no.eq(unit) or z3.is_true(test)):
-        return in_any_order(at, key[:3], [term], bound, sizes, element)
-    if not no.eq(unit) or z3.is_true(test) or counts:
-        return at.prover.occurrence(at, key, [term], bound, sort_of(element), of_variables=counts)
-    if (one := _of_rank(at, bound[0], test, total)) is not None:
+    kind = ("combined", single, element.name)
+    key = (*kind, tuple(size for size in sizes if size != 1))
+    choice = choice_of(term, unit) if len(bound) == 1 else None
+    if single == "add" and element.is_integer and z3.is_bv_value(term if choice is None else choice[1]):  # it counts
+        return at.prover.occurrence(at, key, [term], bound, sort_of(element), of_variables=True)
+    if choice is not None and (one := _of_rank(at, bound[0], choice[0], total)) is not None:
         its_test, last = one
-        return z3.simplify(chosen(its_test, z3.substitute(yes, (bound[0], last)), unit))
-    if is_free:
-        found = in_any_order(at, key[:3], [term], bound, sizes, element)
-        if at.prover.reassociated:
-            return found
+        return z3.simplify(chosen(its_test, z3.substitute(choice[1], (bound[0], last)), unit))
+    if _is_free(at, single, element):
+        found = in_any_order(at, kind, [term], bound, sizes, element)
     else:
         found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
-    return chosen(_exists(at, bound[0], test, total), found, unit)
+    if choice is None or at.prover.reassociated:
+        return found
+    return chosen(_exists(at, bound[0], choice[0], total), found, unit)
 
 
 def in_any_order(
@@ -276,7 +270,7 @@ def in_any_order(
     if kind[0] == "combined":
         [term] = terms
         unit = neutral(kind[1], element)
-        if z3.is_app_of(term, z3.Z3_OP_ITE) and not any(_holds(term.arg(0), variable) for variable in bound):
+        if z3.is_app_of(term, z3.Z3_OP_ITE) and not _holds(term.arg(0), *bound):
             sides = [side if side.eq(unit) else of(side) for side in term.children()[1:]]
             return z3.simplify(chosen(term.arg(0), *sides))
         if element.is_float and term.decl().name().split(":")[0] == f"add {element.name}" and kind[1] == "add":
@@ -285,7 +279,7 @@ def in_any_order(
         at.use("reassociated")
     at.use("nested folds")
     kept = tuple(size for size in sizes if size != 1)
-    return at.prover.fold(at, Made(kind, tuple(terms), tuple(bound), kept), sort_of(element))
+    return at.prover.occurrence(at, kind, terms, bound, sort_of(element), sizes=kept)
 
 
 def _of_rank(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] | None:
@@ -312,8 +306,10 @@ def of_rank(at: At, which: Term, rank: Term, place: Term, total: int) -> Term:
     return last
 
 
-def _holds(term: Term, variable: Term) -> bool:
-    return variable.decl().name() in symbols_of([term])[0]
+def _holds(term: Term, *variables: Term) -> bool:
+    """Whether one of some variables stands in a term."""
+    constants, _ = symbols_of([term])
+    return any(variable.decl().name() in constants for variable in variables)
 
 
 def _combined_or_split(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int]) -> Term:
@@ -693,13 +689,10 @@ def _last_writer(at: At, total: int, first: Term, which: Term, so_far: Term, aft
 
     The last step that writes is the greatest of all steps' numbers, -1 for one that does not write.
     """
-    if not z3.is_app_of(after, z3.Z3_OP_ITE):
+    choice = choice_of(after, so_far)
+    if choice is None or any(_holds(part, so_far) for part in choice):
         return None
-    test, yes, no = after.children()
-    if yes.eq(so_far):
-        test, yes, no = z3.simplify(z3.Not(test)), no, yes
-    if not no.eq(so_far) or so_far.decl().name() in symbols_of([test, yes])[0]:
-        return None
+    test, yes = choice
     at.use("last writer")
     last, is_there = greatest(at, which, test, total)
     return chosen(is_there, _written(yes, which, last), first)

@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
-from hlo_lower.verify.pull.prover import Ask, At, Pull, clamped
+from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import POSITION, Term, chosen, number
 
@@ -123,11 +123,7 @@ def _starts(at: At, first: int, room: Sequence[int]) -> Generator[Ask, Term, lis
     for k, most in enumerate(room):
         start = number(0)
         if most:
-            start = z3.simplify((yield at.operand(first + k, ())))
-            ends = at.positions.ends(start) if start.size() == POSITION else None
-            start = start if ends is None else at.positions.settled(start)
-            if ends is None or ends[0] < 0 or ends[1] > most:
-                start = clamped(start, at.operand_type(first + k)[1], most)
+            start = at.clamped((yield at.operand(first + k, ())), at.operand_type(first + k)[1], most)
         found.append(start)
     return found
 
@@ -168,7 +164,7 @@ def torch_index_select(at: At) -> Pull:
     (shape, _), (indices, element) = at.operand_type(0), at.operand_type(1)
     end = dim + len(indices) - batch
     index = yield at.operand(1, [*at.place[:batch], *at.place[dim:end]])
-    row = clamped(index, element, shape[dim] - 1) if shape[dim] > 1 else number(0)
+    row = at.clamped(index, element, shape[dim] - 1) if shape[dim] > 1 else number(0)
     return (yield at.operand(0, [*at.place[:dim], row, *at.place[end:]]))
 
 
@@ -189,6 +185,6 @@ def gather(at: At) -> Pull:
         if dim in numbers.start_index_map and size > sizes[dim]:
             component = numbers.start_index_map.index(dim)
             ask, element = index_at(at, 1, batch, numbers.index_vector_dim, component)
-            term = term + clamped((yield ask), element, size - sizes[dim])
+            term = term + at.clamped((yield ask), element, size - sizes[dim])
         place.append(term)
     return (yield at.operand(0, place))

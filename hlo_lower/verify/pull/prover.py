@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeAlias
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import Arithmetic, half
+from hlo_lower.verify.pull.occurrences import Made, abstracted, as_parts, orders, refined, renamed
 from hlo_lower.verify.pull.positions import Positions
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.sums import Made, abstracted, as_parts, orders, refined, renamed
 from hlo_lower.verify.pull.terms import (
     COMMUTING,
     IEEE,
@@ -25,12 +25,14 @@ from hlo_lower.verify.pull.terms import (
     Term,
     applications_in,
     applied,
+    choice_of,
     chosen,
     element_of,
     is_application,
     number,
     parts_of,
     remainders_in,
+    resized,
     sort_of,
     symbols_of,
 )
@@ -166,6 +168,25 @@ class At:
         place = self.positions.place(f"{name}{self.depth}.", shape)
         return place, [term for term in place if not z3.is_bv_value(term)]
 
+    def clamped(self, start: Term, element: ElementType, most: int) -> Term:
+        """A start index of any integer type as a position in [0, most]; unchanged where it is known to be inside."""
+        if most == 0:
+            return number(0)
+        term = z3.simplify(start)
+        ends = self.positions.ends(term) if term.size() == POSITION else None
+        if ends is not None:
+            term = self.positions.settled(term)
+            if ends[0] >= 0 and ends[1] <= most:
+                return term
+        bits = max(element.bits, POSITION)
+        wide = resized(term, bits, is_signed=element.is_signed)
+        top, zero = number(most, bits), number(0, bits)
+        if element.is_unsigned and element.bits >= POSITION:
+            found = z3.If(z3.UGT(wide, top), top, wide)
+        else:
+            found = z3.If(wide < 0, zero, z3.If(wide > top, top, wide))
+        return z3.simplify(resized(found, POSITION, is_signed=False))
+
     def use(self, law: str) -> None:
         """Note that a law is used."""
         self.prover.used[law] = None
@@ -218,14 +239,6 @@ class Greatest:
         """That it is not less than another number of which the test holds."""
         changed = [(self.which, step), *zip(self.formals, last.children(), strict=True)]
         return z3.Implies(z3.And(z3.ULT(step, self.total), z3.substitute(self.test, *changed)), last >= step)
-
-
-@dataclass(slots=True)
-class _Occurrence:
-    terms: list[Term]
-    bound: list[Term]
-    result: Term
-    side: int
 
 
 class Prover:
@@ -288,9 +301,8 @@ class Prover:
             for program in programs
         ]
         self._types: list[dict[ValueId, tuple[tuple[int, ...], ElementType]]] = [{}, {}]
-        self._met: dict[tuple[Any, ...], list[_Occurrence]] = {}
-        self._abstract: dict[tuple[Any, ...], str] = {}
-        self._folds: dict[tuple[Any, ...], list[tuple[Made, int, Term]]] = {}
+        self._met: dict[tuple[Any, ...], list[tuple[Made, int, Term]]] = {}
+        self._names: dict[tuple[Any, ...], str] = {}
         self._same: dict[tuple[int, int], tuple[bool | None, float]] = {}
         self._tests: dict[frozenset[int], list[tuple[Term, int]]] = {}
         self._kept: list[Term] = []
@@ -538,9 +550,10 @@ class Prover:
         name = last.decl().name().split(":")[0]
         its = self.made[name]
         [which] = its.bound
-        test = test_of(its.terms[0], which, number(-1))
-        if name in self.greatest or test is None:
+        choice = choice_of(its.terms[0], number(-1))
+        if name in self.greatest or choice is None or not choice[1].eq(which):
             return
+        test, _ = choice
         last = last.decl()(*its.parameters)
         found = self.greatest[name] = Greatest(list(its.parameters), which, test, total)
         self.know(last, z3.And(last >= -1, last < total))
@@ -556,6 +569,7 @@ class Prover:
         bound: Sequence[Term],
         sort: Any,
         *,
+        sizes: tuple[int, ...] | None = None,
         of_variables: bool = False,
     ) -> Term:
         """What is made of terms over bound variables by something that is a function of them.
@@ -568,40 +582,39 @@ class Prover:
           kind: what it is made by.
           terms, bound: the terms, and the variables that are bound.
           sort: of the result.
+          sizes: what the variables are less than, of a fold whose order does not matter.
           of_variables: whether the symbol is one of the variables that are not bound: facts may be known of it.
         """
-        terms = [z3.simplify(term) for term in terms]
-        constants, functions = symbols_of(terms)
+        given = Made(kind, tuple(z3.simplify(term) for term in terms), tuple(bound), sizes)
+        while (inner := self._inner(given)) is not None:
+            given = inner
+        names = self._named(given.bound)
+        given = given.over(names, names, given.sizes)
+        constants, functions = symbols_of(given.terms)
         if any(name.startswith(CARRIED) for name in functions):
             raise Beyond("a fold of what a loop carries")
-        names = self._named(bound)
-        shape, parameters, parts = ([], [], []) if of_variables else abstracted(renamed(terms, bound, names), names)
-        alike = kind, str(sort), *(term.get_id() for term in (*shape, *names))
-        if not of_variables and alike in self._abstract:
-            return applied(self._abstract[alike], parts, sort)
+        if of_variables:
+            taken = {term.decl().name() for term in names}
+            free = sorted(n for n in constants if not n.startswith(("argument ", "#")) and n not in taken)
+            shape, parameters = list(given.terms), [constants[n] for n in free]
+            parts = parameters
+        else:
+            shape, parameters, parts = abstracted(given.terms, names)
+        alike = given.kind, str(sort), of_variables, *(term.get_id() for term in (*shape, *names))
+        if alike in self._names:
+            return applied(self._names[alike], parts, sort)
         # What is equal most often holds the same arguments and occurrences: others are not asked about.
         held = frozenset(n for n in functions | constants.keys() if n.startswith(("argument ", "#")))
-        met = self._met.setdefault((kind, str(sort), held), [])
-        for one in met:
-            moved = self._renamed(one, bound, terms)
-            if moved is not None and all(a.eq(b) for a, b in zip(terms, moved, strict=True)):
-                return one.result
-        for one in reversed(met):
-            moved = self._renamed(one, bound, terms) if one.side != at.frame.side else None
-            if moved is not None and self.same(list(zip(terms, moved, strict=True))):
-                return one.result
+        met = self._met.setdefault((given.kind, str(sort), held), [])
+        for is_asked in (False, True):
+            for one, side, result in reversed(met):
+                if (not is_asked or side != at.frame.side) and self._are_one(one, given, is_asked=is_asked):
+                    return result
         name = f"#{len(self.origin)}"
-        self.origin[name] = str(kind[0])
-        if of_variables:
-            taken = {term.decl().name() for term in bound}
-            free = sorted(n for n in constants if not n.startswith(("argument ", "#")) and n not in taken)
-            parts = [constants[n] for n in free]
-            self.made[name] = Made(kind, tuple(terms), tuple(bound), None, tuple(parts))
-        else:
-            self._abstract[alike] = name
-            self.made[name] = Made(kind, tuple(shape), tuple(names), None, tuple(parameters))
+        self.origin[name], self._names[alike] = str(given.kind[0]), name
+        self.made[name] = Made(given.kind, tuple(shape), given.bound, given.sizes, tuple(parameters))
         result = applied(name, parts, sort)
-        met.append(_Occurrence(terms, list(bound), result, at.frame.side))
+        met.append((given, at.frame.side, result))
         return result
 
     def _named(self, bound: Sequence[Term]) -> list[Term]:
@@ -612,58 +625,44 @@ class Prover:
             for k, (term, size) in enumerate(zip(bound, sizes, strict=True))
         ]
 
-    def fold(self, at: At, given: Made, sort: Any) -> Term:
-        """What is made of a fold in any order: the result of an earlier one that is equal, else a new symbol."""
-        while (inner := self._inner(given)) is not None:
-            sizes = (*(given.sizes or ()), *(inner.sizes or ()))
-            given = Made(inner.kind, inner.terms, (*given.bound, *inner.bound), sizes)
-        names = self._named(given.bound)
-        given = given.over(names, names, given.sizes)
-        constants, functions = symbols_of(given.terms)
-        shape, parameters, parts = abstracted(given.terms, given.bound)
-        alike = given.kind, str(sort), *(term.get_id() for term in (*shape, *given.bound))
-        if alike in self._abstract:
-            return applied(self._abstract[alike], parts, sort)
-        held = frozenset(n for n in functions | constants.keys() if n.startswith(("argument ", "#")))
-        met = self._folds.setdefault((given.kind, str(sort), held), [])
-        for is_asked in (False, True):
-            for one, side, result in reversed(met):
-                if (not is_asked or side != at.frame.side) and self._are_one_fold(one, given, is_asked=is_asked):
-                    return result
-        name = f"#{len(self.origin)}"
-        self.origin[name] = str(given.kind[0])
-        self._abstract[alike] = name
-        self.made[name] = Made(given.kind, tuple(shape), given.bound, given.sizes, tuple(parameters))
-        result = applied(name, parts, sort)
-        met.append((given, at.frame.side, result))
-        return result
-
     def _inner(self, given: Made) -> Made | None:
-        """The fold that the only term of a fold is, where both are one fold over more positions."""
-        if len(given.terms) != 1 or given.kind[0] != "combined":
+        """A fold over its own positions and those of the fold that its only term is, where both are one fold."""
+        if given.sizes is None or len(given.terms) != 1 or given.kind[0] != "combined":
             return None
         [term] = given.terms
         found = self.made.get(term.decl().name().split(":")[0])
         if found is None or found.sizes is None:
             return None
-        is_one = found.kind == given.kind or (found.kind[0] != "combined" and given.kind[1:] == ("add", found.kind[-1]))
-        return found.at(term.children()) if is_one else None
+        is_product = found.kind[0] == "dot_general" and given.kind[1:] == ("add", found.kind[-1])
+        if found.kind != given.kind and not is_product:
+            return None
+        inner = found.at(term.children())
+        return Made(found.kind, inner.terms, (*given.bound, *inner.bound), (*given.sizes, *found.sizes))
 
-    def _are_one_fold(self, first: Made, second: Made, *, is_asked: bool) -> bool:
-        """Whether two folds of one kind are over the same elements, in whatever order and parts."""
-        assert first.sizes is not None
-        assert second.sizes is not None
+    def _are_one(self, first: Made, second: Made, *, is_asked: bool) -> bool:
+        """Whether the terms of two occurrences of a kind are equal; of folds in any order, in whatever order and parts.
+
+        They are compared as they stand, or z3 is asked.
+        """
+
+        def are_equal(one: Sequence[Term], other: Sequence[Term]) -> bool:
+            pairs = list(zip(one, other, strict=True))
+            return bool(self.same(pairs)) if is_asked else all(a.eq(b) for a, b in pairs)
+
+        if first.sizes is None or second.sizes is None:
+            is_like = first.sizes == second.sizes and len(first.terms) == len(second.terms)
+            bound = [(a, b) for a, b in zip(first.bound, second.bound, strict=False)]
+            is_like = is_like and len(first.bound) == len(second.bound) and all(a.eq(b) for a, b in bound)
+            return is_like and are_equal(first.terms, second.terms)
         for order in orders(second.sizes) if prod(first.sizes) == prod(second.sizes) else ():
             sizes = [second.sizes[d] for d in order]
             parts = refined(first.sizes, sizes)
             if parts is None:
                 continue
             names = [self.positions.variable(f"c{k}", n) for k, n in enumerate(parts)]
-            one = first.over(as_parts(first.sizes, parts, names), names, parts)
-            bound = [second.bound[d] for d in order]
-            other = renamed(second.terms, bound, as_parts(sizes, parts, names))
-            pairs = list(zip(one.terms, other, strict=True))
-            if self.same(pairs) if is_asked else all(a.eq(b) for a, b in pairs):
+            one = renamed(first.terms, first.bound, as_parts(first.sizes, parts, names))
+            other = renamed(second.terms, [second.bound[d] for d in order], as_parts(sizes, parts, names))
+            if are_equal(one, other):
                 return True
         return False
 
@@ -709,39 +708,3 @@ class Prover:
         if not self.same([(after, alone)]):
             raise Beyond("a loop that writes a position from others")
         return alone
-
-    @staticmethod
-    def _renamed(one: _Occurrence, bound: Sequence[Term], like: Sequence[Term]) -> list[Term] | None:
-        """The terms of an occurrence over other bound variables; None where these do not fit."""
-        if len(one.terms) != len(like) or len(one.bound) != len(bound):
-            return None
-        if any(a.sort() != b.sort() for a, b in zip(one.bound, bound, strict=True)):
-            return None
-        return renamed(one.terms, one.bound, bound)
-
-
-def test_of(term: Term, yes: Term, no: Term) -> Term | None:
-    """The test of a choice between two terms; None of another term."""
-    if not z3.is_app_of(term, z3.Z3_OP_ITE):
-        return None
-    test, *sides = term.children()
-    if sides[0].eq(yes) and sides[1].eq(no):
-        return test
-    return z3.simplify(z3.Not(test)) if sides[0].eq(no) and sides[1].eq(yes) else None
-
-
-def clamped(term: Term, element: ElementType, most: int) -> Term:
-    """A start index of any integer type as a position in [0, most]."""
-    if most == 0:
-        return number(0)
-    bits = max(element.bits, POSITION)
-    wide = term
-    if element.bits < bits:
-        extend = z3.SignExt if element.is_signed else z3.ZeroExt
-        wide = extend(bits - element.bits, term)
-    top, zero = number(most, bits), number(0, bits)
-    if element.is_unsigned and element.bits >= POSITION:
-        found = z3.If(z3.UGT(wide, top), top, wide)
-    else:
-        found = z3.If(wide < 0, zero, z3.If(wide > top, top, wide))
-    return z3.simplify(found if bits == POSITION else z3.Extract(POSITION - 1, 0, found))

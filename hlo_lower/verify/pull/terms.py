@@ -98,6 +98,16 @@ def chosen(test: Term, yes: Term, no: Term) -> Term:
     return no if z3.is_false(test) else z3.If(test, yes, no)
 
 
+def choice_of(term: Term, no: Term) -> tuple[Term, Term] | None:
+    """The test of a choice that gives `no` where it does not hold, and what it gives where it holds; else None."""
+    if not z3.is_app_of(term, z3.Z3_OP_ITE):
+        return None
+    test, *sides = term.children()
+    if sides[1].eq(no):
+        return test, sides[0]
+    return (z3.simplify(z3.Not(test)), sides[1]) if sides[0].eq(no) else None
+
+
 def chosen_at(terms: Sequence[Term], which: Term) -> Term:
     """The term that stands at a position; the last one at any that is too large."""
     found = terms[-1]

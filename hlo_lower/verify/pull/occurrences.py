@@ -1,9 +1,12 @@
-"""Folds in any order: one over the rounds of a loop of folds is a fold over both, and dims may be cut into parts.
+"""Occurrences: what is made of terms over bound variables stands as a symbol of the parts that hold none of them.
+
+    f(16 t + i, k), summed over k  is  #1(16 t + i), where #1(e) is the sum over k of f(e, k)
+
+So it is one symbol at all places, in both modules. Folds in any order are seen through, too: one over the rounds of a
+loop of folds is a fold over both, and dims may be cut into parts.
 
     sum over t < 8 of (sum over k < 16 of f(t, k))  is  the sum over t, k of f(t, k)
     sum over j < 128 of g(j)                        is  the sum over t, k of g(16 t + k)
-
-Sums of floats are looked at so only where their order is free, "reassociated"; of integers, maxima and minima always.
 """
 
 from collections.abc import Sequence
