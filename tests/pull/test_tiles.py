@@ -108,6 +108,56 @@ def test_zeros_of_both_signs_are_no_contradiction():
     assert not derived(*texts)
 
 
+def folded(step, begin, tile):
+    """A loop over six tiles of 16 elements of x and y, of which each gives %part."""
+    body = f"""%zero = constant 0.0 : f32; %first = constant 0 : i32; %one = constant 1 : i32; %size = constant 16 : i32
+    %trips = constant 6 : i32; %none = constant {begin} : f32
+    %r:2 = while(%t = %first, %sum = %none) cond {{ %c = compare LT, %t, %trips; return %c }} do {{
+      %i = multiply %t, %size; %a = dynamic_slice %x, %i, sizes = [16]; %b = dynamic_slice %y, %i, sizes = [16]
+      {tile}; %new = {step} %sum, %part; %next = add %t, %one; return %next, %new }}"""
+    return module("%x: 96xf32, %y: 96xf32", body, "%r#1")
+
+
+def whole(body):
+    """A module of x and y in one piece."""
+    return module("%x: 96xf32, %y: 96xf32", f"%zero = constant 0.0 : f32; %one = constant 1.0 : f32; {body}")
+
+
+def reduced(result, value, op="add", begin="%zero"):
+    """A reduce of a vector."""
+    return f"%{result} = reduce(%{value} init: {begin}) applies stablehlo.{op} across dimensions = [0]"
+
+
+PRODUCT = "dot_general %{}, %{}, contracting_dims = [0] x [0]"
+OF_OTHER_OPS = {
+    "a product of products is not their sum": (
+        whole("%r = " + PRODUCT.format("x", "y")),
+        folded("multiply", "1.0", "%part = " + PRODUCT.format("a", "b")),
+    ),
+    "a product of sums is not their sum": (
+        whole(reduced("r", "x")),
+        folded("multiply", "1.0", reduced("part", "a")),
+    ),
+    "a product of sums is not a sum of products": (
+        whole("%s = add %x, %y; " + reduced("r", "s", "multiply", "%one")),
+        whole(f"{reduced('p', 'x', 'multiply', '%one')}; {reduced('q', 'y', 'multiply', '%one')}; %r = add %p, %q"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHER_OPS)
+def test_folds_of_two_ops_are_not_one(name):
+    """What holds of sums of sums holds of no other pair of ops."""
+    assert not derived(*OF_OTHER_OPS[name])
+
+
+@pytest.mark.parametrize("part", ["%part = " + PRODUCT.format("a", "b"), reduced("part", "a")])
+def test_sums_of_tiles_are_one_sum(part):
+    """Of products and of elements: the same loops as above, with an addition."""
+    one = "%r = " + PRODUCT.format("x", "y") if "dot" in part else reduced("r", "x")
+    assert derived(whole(one), folded("add", "0.0", part), 30)
+
+
 def test_a_split_sum_is_judged_without_a_run():
     """Where `--float-mode reassociate` says that the order is free; a wrong one is run and found wrong."""
     [region] = verify(SUMS, looped(16), Assumed(reassociated=True), level="regions").regions
@@ -136,13 +186,32 @@ def counting(limit="%most", following="%next"):
     %r:2 = while(%i = %zero, %carried = %x) cond {{ %c = compare LT, %i, {limit}; return %c }} do {{
       %next = add %i, %one; %other = negate %carried; return {following}, %other }}
     %y = negate %x; %whole = dynamic_update_slice %r#1, %y, %zero"""
-    return module("%x: 4xf32, %n: i32", body, "%whole")
+    return module("%x: 4xf32, %n: i32, %m: i32", body, "%whole")
 
 
 def test_a_loop_that_may_not_end_is_not_derived():
     """A loop whose results are written over has to end: it counts, or is one that the first version has, too."""
-    negated = module("%x: 4xf32, %n: i32", "%y = negate %x", "%y")
+    negated = module("%x: 4xf32, %n: i32, %m: i32", "%y = negate %x", "%y")
     assert derived(negated, counting())
     assert not derived(negated, counting(following="%zero"))
     assert not derived(negated, counting(limit="%n"))
     assert derived(counting(limit="%n"), counting(limit="%n"))
+    assert not derived(counting(limit="%n"), counting(limit="%m"))
+
+
+@pytest.mark.parametrize("element", ["i32", "f32"])
+def test_a_loop_that_reads_all_that_it_carries_is_a_function(element):
+    """A sum of what a loop carries differs from round to round: the loop is no fold, position by position."""
+
+    def summed(pair):
+        zero = "0.0" if element == "f32" else "0"
+        body = f"""%zero = constant {zero} : {element}; %first = constant 0 : i32; %one = constant 1 : i32
+        %most = constant 50 : i32
+        %r:2 = while(%i = %first, %v = %x) cond {{ %c = compare LT, %i, %most; return %c }} do {{
+          %all = reduce(%v init: %zero) applies stablehlo.add across dimensions = [0]
+          %each = broadcast_in_dim %all, dims = [] -> 8x{element}
+          %new = add {pair}; %next = add %i, %one; return %next, %new }}"""
+        return module(f"%x: 8x{element}", body, "%r#1")
+
+    assert derived(summed("%v, %each"), summed("%each, %v"), 30)
+    assert not derived(summed("%v, %each"), summed("%v, %v"))
