@@ -193,7 +193,7 @@ BROKEN = {
         (folding, "asks = here.value(value, place), here.value(outside, ())", "asks = (here.value(value, place),) * 2"),
     ],
     "folding, any": [
-        (folding, "(single, [first[0], found]", "(\"add\", [first[0], found]"),
+        (folding, "return at.numbers.compute(single, [first[0]", "return at.numbers.compute(\"add\", [first[0]"),
         (folding, "chosen(test, new, unit)", "new"),
         (folding, "found if is_or else z3.simplify(z3.Not(found))", "found"),
         (folding, "choice[0], total), found, unit)", "choice[0], total), unit, found)"),
@@ -221,6 +221,7 @@ BROKEN = {
         (sorting, "terms[at.result] for terms in rows", "terms[0] for terms in rows"),
     ],
     "tiles, reassociated": [
+        (folding, "[at.numbers.compute(single, [first[0], found]", "[at.numbers.compute(single, [found] * 2"),
         (folding, " and not _holds(term.arg(0), *bound):", ":"),
         (folding, "at.numbers.compute(single, [term, other], element)", "other"),
         (folding, "chosen(after.arg(0), *sides)", "chosen(after.arg(0), *sides[::-1])"),
