@@ -42,17 +42,27 @@ def test_a_term_lies_between_its_ends(seed):
     variables = [positions.variable(f"v{k}.", size) for k, size in enumerate(SIZES)]
     for _ in range(150):
         term = z3.simplify(drawn(rng, variables, 3))
-        ends = positions.ends(term)
+        ends = positions.ranges.ends(term)
         if ends is None:
             continue
         known += 1
-        settled = positions.settled(term)
+        settled = positions.ranges.settled(term)
         for _ in range(6):
             place = [(v, number(int(rng.integers(size)))) for v, size in zip(variables, SIZES, strict=True)]
             value, other = (z3.simplify(z3.substitute(each, *place)) for each in (term, settled))
             assert ends[0] <= value.as_signed_long() <= ends[1], (term, ends, place)
             assert value.eq(other), (term, settled, place)
     assert known > 30
+
+
+def test_a_part_that_stands_in_a_term_many_times_is_looked_at_once():
+    """A chain of choices of 60 links is a tree of 2^60 leaves."""
+    positions = Positions()
+    term = start = positions.variable("v", 64)
+    for k in range(60):
+        term = z3.If(term <= number(k), term + number(1), term * number(1) + start)
+    positions.ranges.settled(term)
+    assert positions.ranges.ends(start) == (0, 63)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ where what they combine is the same.
 
     derive(before_text, after_text, seconds=4.0) -> Derivation      "derived" with its laws, or "open" with the reason
 
-`terms` and `floats` hold elements, `positions` the arithmetic of places, `occurrences` what stands for a fold. The laws
-are in `moving`, `elementwise`, `folding`, `sorting`, `loops` and `congruence`, their names in `laws`. `prover`
-evaluates and asks z3.
+`terms` and `floats` hold elements, `positions` and `ranges` the arithmetic of places, `occurrences` what stands for a
+fold. The laws are in `moving`, `elementwise`, `folding`, `sorting`, `loops` and `congruence`, their names in `laws`.
+`prover` evaluates and asks z3.
 """
 
 from hlo_lower.verify.pull.derive import NOTHING, Derivation, derive

@@ -716,7 +716,7 @@ def _candidates(at: At, test: Term, which: Term, total: int) -> list[Term]:
     found: list[Term] = []
     for factor, place in product(sorted(factors, reverse=True), places):
         step = z3.simplify(z3.UDiv(place, number(factor)))
-        ends = at.positions.ends(step)
+        ends = at.positions.ranges.ends(step)
         is_below = ends is not None and ends[0] >= 0 and ends[1] < total
         found.append(step if is_below else chosen(z3.ULT(step, total), step, number(total - 1)))
     return found

@@ -1,16 +1,23 @@
-"""Arithmetic of positions: row-major numbers of places, made and taken apart, and the ranges of variables."""
+"""Arithmetic of positions: row-major numbers of places, made and taken apart."""
 
 from collections.abc import Sequence
 
+from hlo_lower.verify.pull.ranges import Ranges
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import POSITION, Place, Term, number
 
 
 class Positions:
-    """The variables of a derivation, each with its range, and the row-major numbers that were made of places."""
+    """The variables of a derivation, each with its size, and the row-major numbers that were made of places.
+
+    Attributes:
+      sizes: what each variable is less than, by name.
+      ranges: between which numbers terms of the variables lie.
+    """
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
+        self.ranges = Ranges(self.sizes)
         self._made: dict[int, tuple[Term, list[tuple[Term, int]]]] = {}
 
     def variable(self, name: str, size: int) -> Term:
@@ -24,71 +31,6 @@ class Positions:
     def place(self, name: str, shape: Sequence[int]) -> list[Term]:
         """A variable for each dim of a shape."""
         return [self.variable(f"{name}{dim}", size) for dim, size in enumerate(shape)]
-
-    def ends(self, term: Term) -> tuple[int, int] | None:
-        """Between which numbers a term lies that is made of variables by +, *, /, rem and choices; None of another."""
-        if z3.is_bv_value(term):
-            return (term.as_signed_long(),) * 2
-        kind, children = term.decl().kind(), term.children()
-        if not children:
-            size = self.sizes.get(term.decl().name())
-            return None if size is None else (0, size - 1)
-        if kind == z3.Z3_OP_ITE:
-            is_yes, *sides = self._decided(children[0]), *(self.ends(child) for child in children[1:])
-            if is_yes is not None:
-                return sides[0] if is_yes else sides[1]
-            (a, b), (c, d) = (end or (0, -1) for end in sides)
-            return (min(a, c), max(b, d)) if None not in sides else None
-        ends = [self.ends(child) for child in children]
-        if kind == z3.Z3_OP_CONCAT:
-            is_wider = all(end == (0, 0) for end in ends[:-1]) and ends[-1] is not None and ends[-1][0] >= 0
-            return ends[-1] if is_wider else None
-        if kind == z3.Z3_OP_EXTRACT:
-            high, low = term.params()
-            most = (1 << (high - low + 1)) - 1
-            known = ends[0] is not None and ends[0][0] >= 0 and ends[0][1] >> low <= most
-            return (ends[0][0] >> low, ends[0][1] >> low) if ends[0] is not None and known else (0, most)
-        if None in ends:
-            return None
-        (least, most), *others = (end for end in ends if end is not None)
-        if kind in (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I, z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I):
-            by, by_most = others[0]
-            if by <= 0 or by != by_most or least < 0:
-                return None
-            return (least // by, most // by) if kind in (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I) else (0, min(most, by - 1))
-        if kind not in (z3.Z3_OP_BADD, z3.Z3_OP_BMUL):
-            return None
-        for end in others:
-            corners = [a * b for a in (least, most) for b in end]
-            is_sum = kind == z3.Z3_OP_BADD
-            least, most = (least + end[0], most + end[1]) if is_sum else (min(corners), max(corners))
-        limit = 1 << (term.size() - 1)
-        return (least, most) if -limit <= least and most < limit else None
-
-    def _decided(self, test: Term) -> bool | None:
-        """Whether a comparison of terms whose ends are known holds; None where that depends on the variables."""
-        if z3.is_not(test):
-            found = self._decided(test.arg(0))
-            return None if found is None else not found
-        if test.decl().kind() not in (z3.Z3_OP_SLEQ, z3.Z3_OP_ULEQ):
-            return None
-        first, second, limit = self.ends(test.arg(0)), self.ends(test.arg(1)), 1 << (test.arg(0).size() - 1)
-        if first is None or second is None:
-            return None
-        if min(*first, *second) < 0 if test.decl().kind() == z3.Z3_OP_ULEQ else max(*first, *second) >= limit:
-            return None
-        return True if first[1] <= second[0] else False if first[0] > second[1] else None
-
-    def settled(self, term: Term) -> Term:
-        """A term whose ends are known, without the choices that these decide."""
-        if z3.is_app_of(term, z3.Z3_OP_ITE):
-            is_yes = self._decided(term.arg(0))
-            if is_yes is not None:
-                return self.settled(term.arg(1 if is_yes else 2))
-        children = term.children()
-        settled = [self.settled(child) for child in children]
-        is_same = all(a.eq(b) for a, b in zip(children, settled, strict=True))
-        return term if is_same else z3.simplify(z3.substitute(term, *zip(children, settled, strict=True)))
 
     def linear(self, place: Place, shape: Sequence[int]) -> Term:
         """The row-major number of a place."""

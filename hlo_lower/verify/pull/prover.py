@@ -173,9 +173,9 @@ class At:
         if most == 0:
             return number(0)
         term = z3.simplify(start)
-        ends = self.positions.ends(term) if term.size() == POSITION else None
+        ends = self.positions.ranges.ends(term) if term.size() == POSITION else None
         if ends is not None:
-            term = self.positions.settled(term)
+            term = self.positions.ranges.settled(term)
             if ends[0] >= 0 and ends[1] <= most:
                 return term
         bits = max(element.bits, POSITION)

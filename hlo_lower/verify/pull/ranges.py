@@ -1,0 +1,164 @@
+"""Between which numbers a term of positions lies, and which of its choices that decides.
+
+16 t + k of t < 6, k < 16           lies between 0 and 95
+i < 100 ? i : 99 of i = 16 t + k    is i
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TypeAlias
+
+from hlo_lower.verify.pull.solver import z3
+from hlo_lower.verify.pull.terms import Term
+
+Ends: TypeAlias = tuple[int, int]
+"""The least and the greatest number that a term may be: of a signed one, or of one that is never negative."""
+
+YES, NO = (1, 1), (0, 0)
+"""The ends of a test that holds, and of one that does not."""
+
+
+class Ranges:
+    """The ends of terms of some variables.
+
+    Args:
+      sizes: what each variable is less than, by name.
+    """
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self._sizes = sizes
+        self._known: dict[int, tuple[Term, Ends | None, Term]] = {}
+
+    def ends(self, term: Term) -> Ends | None:
+        """The ends of a term that is made of variables by +, *, /, rem and choices; None of another one."""
+        self._look(term)
+        return self._known[term.get_id()][1]
+
+    def settled(self, term: Term) -> Term:
+        """A term without the choices that the ends of its parts decide."""
+        self._look(term)
+        return self._known[term.get_id()][2]
+
+    def _look(self, term: Term) -> None:
+        """Find the ends of a term and of what it is made of, of each part once, however often it stands there."""
+        pending = [term]
+        while pending:
+            top = pending[-1]
+            rule = _rules().get(top.decl().kind())
+            children: list[Term] = top.children() if rule is not None else []
+            missing = [child for child in children if child.get_id() not in self._known]
+            if missing and top.get_id() not in self._known:
+                pending += missing
+                continue
+            pending.pop()
+            if top.get_id() not in self._known:
+                known = [self._known[child.get_id()] for child in children]
+                found = self._of_leaf(top) if rule is None else rule(top, [ends for _, ends, _ in known])
+                self._known[top.get_id()] = top, found, _settled(top, known)
+
+    def _of_leaf(self, term: Term) -> Ends | None:
+        if z3.is_bv_value(term):
+            return (term.as_signed_long(),) * 2
+        size = None if term.num_args() else self._sizes.get(term.decl().name())
+        return None if size is None else (0, size - 1)
+
+
+def _settled(term: Term, known: list[tuple[Term, Ends | None, Term]]) -> Term:
+    if z3.is_app_of(term, z3.Z3_OP_ITE) and known[0][1] in (YES, NO):
+        return known[1 if known[0][1] == YES else 2][2]
+    changed = [(part, new) for part, _, new in known if not part.eq(new)]
+    return z3.simplify(z3.substitute(term, *changed)) if changed else term
+
+
+# --- the ends of an op, given those of its operands ---
+
+Rule: TypeAlias = Callable[[Term, list[Ends | None]], Ends | None]
+
+
+@cache
+def _rules() -> Mapping[int, Rule]:
+    """The rule of each kind of term."""
+    return {
+        z3.Z3_OP_ITE: _of_choice,
+        z3.Z3_OP_NOT: lambda _, ends: {YES: NO, NO: YES}.get(ends[0] or (0, 1)),
+        z3.Z3_OP_SLEQ: _of_comparison,
+        z3.Z3_OP_ULEQ: _of_comparison,
+        z3.Z3_OP_BADD: _of_sum,
+        z3.Z3_OP_BMUL: _of_product,
+        z3.Z3_OP_CONCAT: _of_concatenation,
+        z3.Z3_OP_EXTRACT: _of_bits,
+        z3.Z3_OP_BUDIV: _of_quotient,
+        z3.Z3_OP_BUDIV_I: _of_quotient,
+        z3.Z3_OP_BUREM: _of_remainder,
+        z3.Z3_OP_BUREM_I: _of_remainder,
+    }
+
+
+def _of_choice(_: Term, ends: list[Ends | None]) -> Ends | None:
+    test, yes, no = ends
+    if test in (YES, NO):
+        return yes if test == YES else no
+    return None if yes is None or no is None else (min(yes[0], no[0]), max(yes[1], no[1]))
+
+
+def _of_comparison(term: Term, ends: list[Ends | None]) -> Ends | None:
+    """Of a <= b; not where a number may be negative as one of them is read, and not as the other is."""
+    first, second = ends
+    if first is None or second is None:
+        return None
+    is_signed, limit = z3.is_app_of(term, z3.Z3_OP_SLEQ), 1 << (term.arg(0).size() - 1)
+    if max(*first, *second) >= limit if is_signed else min(*first, *second) < 0:
+        return None
+    return YES if first[1] <= second[0] else NO if first[0] > second[1] else None
+
+
+def _within(term: Term, least: int, most: int) -> Ends | None:
+    """The ends of what does not wrap around."""
+    limit = 1 << (term.size() - 1)
+    return (least, most) if -limit <= least and most < limit else None
+
+
+def _of_sum(term: Term, ends: list[Ends | None]) -> Ends | None:
+    told = [end for end in ends if end is not None]
+    return _within(term, sum(a for a, _ in told), sum(b for _, b in told)) if len(told) == len(ends) else None
+
+
+def _of_product(term: Term, ends: list[Ends | None]) -> Ends | None:
+    least, most = 1, 1
+    for end in ends:
+        if end is None:
+            return None
+        corners = [a * b for a in (least, most) for b in end]
+        least, most = min(corners), max(corners)
+    return _within(term, least, most)
+
+
+def _of_concatenation(_: Term, ends: list[Ends | None]) -> Ends | None:
+    """Of zeros before a number that is not negative: that number."""
+    *zeros, last = ends
+    return last if last is not None and last[0] >= 0 and all(end == (0, 0) for end in zeros) else None
+
+
+def _of_bits(term: Term, ends: list[Ends | None]) -> Ends | None:
+    """Some bits of a number: at most all of them are ones."""
+    (high, low), given = term.params(), ends[0]
+    most = (1 << (high - low + 1)) - 1
+    if given is None or given[0] < 0 or given[1] >> low > most:
+        return 0, most
+    return given[0] >> low, given[1] >> low
+
+
+def _of_quotient(_: Term, ends: list[Ends | None]) -> Ends | None:
+    """By a number that is known."""
+    given, by = ends
+    if given is None or by is None or by[0] != by[1] or by[0] <= 0 or given[0] < 0:
+        return None
+    return given[0] // by[0], given[1] // by[0]
+
+
+def _of_remainder(_: Term, ends: list[Ends | None]) -> Ends | None:
+    """By a number that is known."""
+    given, by = ends
+    if given is None or by is None or by[0] != by[1] or by[0] <= 0 or given[0] < 0:
+        return None
+    return 0, min(given[1], by[0] - 1)
