@@ -46,10 +46,16 @@ class _View:
     """What the view's objects share: they are equal when they look at the same raw object.
 
     Not frozen, and compared by hand: they are made by the thousand, and a frozen dataclass takes twice the time.
+
+    Attributes:
+      raw: the object of the bindings.
+      module: the module that it is in, if a graph handed it out. A raw object does not keep its module alive, and to
+        read one whose module is gone ends the process.
     """
 
     __slots__ = ()
     raw: Any
+    module: mlir.RawModule | None
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.raw == cast(Any, other).raw
@@ -63,6 +69,7 @@ class Value(_View):
     """An SSA value with a type, the result of a node or an argument of a block."""
 
     raw: mlir.RawValue
+    module: mlir.RawModule | None = None
 
     @property
     def tensor_type(self) -> mlir.TensorType | None:
@@ -109,7 +116,7 @@ class Value(_View):
     @property
     def node(self) -> "Node | None":
         """The node whose result this is; None for a block argument."""
-        return None if mlir.is_block_argument(self.raw) else Node(self.raw.owner.operation)
+        return None if mlir.is_block_argument(self.raw) else Node(self.raw.owner.operation, self.module)
 
     def constant(self) -> "np.ndarray[Any, Any] | None":
         """The numbers of the constant that makes it; None where none does, or they have no NumPy form."""
@@ -119,7 +126,7 @@ class Value(_View):
     @property
     def block(self) -> "Block | None":
         """The block whose argument this is; None for the result of a node."""
-        return Block(self.raw.owner) if mlir.is_block_argument(self.raw) else None
+        return Block(self.raw.owner, self.module) if mlir.is_block_argument(self.raw) else None
 
     @property
     def number(self) -> int:
@@ -129,7 +136,7 @@ class Value(_View):
     @property
     def users(self) -> "Iterator[Node]":
         """The nodes that use it, once for each use."""
-        return (Node(use.owner.operation) for use in self.raw.uses)
+        return (Node(use.owner.operation, self.module) for use in self.raw.uses)
 
     @property
     def is_used(self) -> bool:
@@ -142,31 +149,32 @@ class Block(_View):
     """A block: its arguments and its nodes in order."""
 
     raw: mlir.RawBlock
+    module: mlir.RawModule | None = None
 
     @property
     def arguments(self) -> tuple[Value, ...]:
         """The block's arguments."""
-        return tuple(Value(a) for a in self.raw.arguments)
+        return tuple(Value(a, self.module) for a in self.raw.arguments)
 
     def argument(self, number: int) -> Value:
         """One argument; a function of a large model has thousands."""
-        return Value(self.raw.arguments[number])
+        return Value(self.raw.arguments[number], self.module)
 
     @property
     def nodes(self) -> Iterator["Node"]:
         """The block's nodes in program order, the terminator last."""
-        return (Node(op.operation) for op in self.raw.operations)
+        return (Node(op.operation, self.module) for op in self.raw.operations)
 
     @property
     def terminator(self) -> "Node":
         """The last node: `func.return` or `stablehlo.return`."""
         operations = self.raw.operations
-        return Node(operations[len(operations) - 1].operation)
+        return Node(operations[len(operations) - 1].operation, self.module)
 
     @property
     def owner(self) -> "Node":
         """The node whose region holds the block."""
-        return Node(self.raw.owner.operation)
+        return Node(self.raw.owner.operation, self.module)
 
 
 @dataclass(slots=True, eq=False)
@@ -174,6 +182,7 @@ class Node(_View):
     """An operation."""
 
     raw: mlir.RawOperation
+    module: mlir.RawModule | None = None
 
     @property
     def name(self) -> str:
@@ -183,25 +192,25 @@ class Node(_View):
     @property
     def operands(self) -> tuple[Value, ...]:
         """The operands."""
-        return tuple(Value(v) for v in self.raw.operands)
+        return tuple(Value(v, self.module) for v in self.raw.operands)
 
     @property
     def results(self) -> tuple[Value, ...]:
         """The results."""
-        return tuple(Value(v) for v in self.raw.results)
+        return tuple(Value(v, self.module) for v in self.raw.results)
 
     def operand(self, number: int) -> Value:
         """One operand."""
-        return Value(self.raw.operands[number])
+        return Value(self.raw.operands[number], self.module)
 
     def result(self, number: int = 0) -> Value:
         """One result."""
-        return Value(self.raw.results[number])
+        return Value(self.raw.results[number], self.module)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks of all its regions, region by region (StableHLO's regions have one block each)."""
-        return tuple(Block(block) for region in self.raw.regions for block in region.blocks)
+        return tuple(Block(block, self.module) for region in self.raw.regions for block in region.blocks)
 
     @property
     def is_static(self) -> bool:
@@ -217,7 +226,7 @@ class Node(_View):
     def parent(self) -> "Node | None":
         """The node around it: a function, a while, a case, the module."""
         parent = self.raw.parent
-        return None if parent is None else Node(parent.operation)
+        return None if parent is None else Node(parent.operation, self.module)
 
     def attribute(self, name: str) -> mlir.RawAttribute | None:
         """A raw attribute, or None where the node has none of that name."""
@@ -398,7 +407,7 @@ class Graph:
             if parent is None:
                 raise ValueError(f"{node.name} is in no function")
             current = parent.operation
-        return Function(Node(current))
+        return Function(Node(current, self.module))
 
     def location(self, node: Node) -> Location:
         """Where a node comes from: its source location, or its place in the module's own text."""
@@ -414,7 +423,7 @@ class Graph:
 
     def walk(self, visit: Callable[[Node], None]) -> None:
         """Call visit on every node in program order."""
-        mlir.walk(self.module.operation, lambda raw: visit(Node(raw)))
+        mlir.walk(self.module.operation, lambda raw: visit(Node(raw, self.module)))
 
 
 _NAMING = ("stablehlo.composite", "stablehlo.custom_call", "sdy.manual_computation")
@@ -440,7 +449,7 @@ class _Index:
         self.callers: list[Node] = []
         self.references: set[str] = set()
         found, self.op_count = mlir.named(module.operation, _INDEXED)
-        for node in map(Node, found):
+        for node in (Node(raw, module) for raw in found):
             name = node.name
             if name == "stablehlo.scatter":
                 self.scatters.append(node)

@@ -1,6 +1,8 @@
 """Reading and writing: what nobody lowers comes back as jaxlib prints it, whatever form it came in."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -70,6 +72,24 @@ def test_every_form_of_a_module_lowers_to_the_same(traced, exported, tmp_path):
         assert "stablehlo.multiply" in lowered.text
     assert (read(exported).exported is exported, read(exported.mlir_module()).exported) == (True, None)
     assert read(bytes(exported.serialize())).exported.in_tree == exported.in_tree
+
+
+def test_what_a_graph_hands_out_outlives_it(traced, tmp_path):
+    """A node, a block and a value keep their module. The bindings do not: reading one then ends the process."""
+    (tmp_path / "decode.mlir").write_text(traced.as_text())
+    program = """
+import hlo_lower as hl
+def decode():
+    return hl.read("decode.mlir")
+update = decode().scatters[0].operands[2]
+last = decode().main.body.terminator
+inner = [node for node in decode().functions["main"].body.nodes if node.name == "stablehlo.scatter"][0].blocks[0]
+others = [decode() for _ in range(3)]
+print(update.shape, last.parent.parent.name, last.operands[0].node.name, inner.owner.name, inner.arguments[0].is_used)
+"""
+    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "(4,) builtin.module stablehlo.scatter stablehlo.scatter False\n"
 
 
 def test_without_locations_a_place_is_the_modules_own_line(traced, tmp_path):
