@@ -225,7 +225,7 @@ class RegionJudge:
                 if any(may_not_end(*side) for region in regions for side in region.sides):
                     start_child()
                 left = self._left(name, regions)
-                if left and (whole := self._derived_whole(name, regions, left)) is not None:
+                if (whole := self._derived_whole(name, regions, left)) is not None:
                     return [whole]
                 while left and (other := self._without_loops(name, left)) is not None:
                     regions, left = other
@@ -516,9 +516,9 @@ class RegionJudge:
         return may_be and RUNS_OF_SMALL * max(work_of(*side) for side in region.sides) > VALUES
 
     def _derived_whole(self, name: str, regions: Sequence[Region], left: Sequence[Region]) -> RegionVerdict | None:
-        """The verdict on all regions of @main together, if few runs could be made of one that is left and the whole
-        function is derived: what is assumed between regions need not hold then."""
-        if name != "main" or not any(map(self._is_large, left)):
+        """The verdict on all regions of @main together, if few runs could be made of one and the whole function is
+        derived: what is assumed between regions need not hold then."""
+        if name != "main" or not left or not any(map(self._is_large, regions)):
             return None
         if any(self._unshown_in(region).less or self._unshown_in(region).promised for region in regions):
             return None

@@ -18,7 +18,7 @@ from hlo_lower.verify.pull.prover import At, Order, Prover, Pull
 from hlo_lower.verify.pull.solver import alone, z3
 from hlo_lower.verify.read.program import Program, TooLargeError
 
-PULLS: Mapping[str, Callable[[At], Pull]] = {
+FEW: Mapping[str, Callable[[At], Pull]] = {
     **dict.fromkeys(sorted(ELEMENTWISE), elementwise.elementwise),
     "stablehlo.select": elementwise.select,
     "stablehlo.iota": elementwise.iota,
@@ -36,18 +36,25 @@ PULLS: Mapping[str, Callable[[At], Pull]] = {
     "stablehlo.dynamic_update_slice": moving.dynamic_update_slice,
     "stablehlo.gather": moving.gather,
     "stablehlo.torch_index_select": moving.torch_index_select,
+    "stablehlo.map": congruence.map_,
+    "stablehlo.case": loops.branches,
+    "stablehlo.if": loops.branches,
+}
+"""The laws of ops that make an element of a few others."""
+
+MANY: Mapping[str, Callable[[At], Pull]] = {
     "stablehlo.reduce": folding.reduce,
     "stablehlo.reduce_window": folding.reduce_window,
     "stablehlo.dot_general": folding.dot_general,
     "stablehlo.scatter": folding.scatter,
     "stablehlo.sort": sorting.sort,
     "chlo.top_k": sorting.top_k,
-    "stablehlo.map": congruence.map_,
     "stablehlo.custom_call": congruence.custom_call,
     "stablehlo.while": loops.while_,
-    "stablehlo.case": loops.branches,
-    "stablehlo.if": loops.branches,
 }
+"""The laws of ops that make an element of many others."""
+
+PULLS = {**FEW, **MANY}
 """The law of each op; any other op is a function of its operands."""
 
 ATTEMPTS: tuple[tuple[int, Order], ...] = ((1, "row-major"), (32, "row-major"), (1, "any"), (1, "finite first"))
@@ -115,6 +122,7 @@ def derive(
             return Derivation("open", reason=str(error))
         found = Derivation("open")
         attempts = sorted(ATTEMPTS, key=lambda attempt: attempt[1] != "any") if reassociated else list(ATTEMPTS)
+        shares = True
         while attempts:
             chain, order = attempts.pop(0)
             if order == "finite first" and "dot_general" not in found.reason:
@@ -128,6 +136,7 @@ def derive(
                 order=order,
                 trust_flags=trust_flags,
                 reassociated=reassociated and order == "any",
+                shares=shares and not trust_flags,  # a promise is of the places that are asked for
             )
             for place, ends in within.items():
                 prover.bound_argument(place, *ends)
@@ -140,6 +149,10 @@ def derive(
                 thread_time() - start,
                 found.inputs or (_inputs(prover) if reason else ()),
             )
+            shares = not prover.has_shared or bool(found) or "no time" in reason
+            if not shares:  # what is only seen at the places themselves
+                attempts.insert(0, (chain, order))
+                continue
             may_say_more = prover.has_closed or prover.used.keys() & FOLDING
             if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
                 break
@@ -158,7 +171,30 @@ def _inputs(prover: Prover) -> tuple[NDArray[Any], ...]:
 
 
 def _law(at: At) -> Pull:
-    return PULLS.get(at.op.name, congruence.same_function)(at)
+    law = FEW.get(at.op.name)
+    return law(at) if law is not None else _at_variables(at)
+
+
+def _at_variables(at: At) -> Pull:
+    """What is asked for at a second place is found at variables, and the place is written in.
+
+    Each layer of a model asks for what is before it at several places: for its own sake, n layers would be asked for at
+    a number of places that is a power of n.
+    """
+    value = at.op.results[at.result]
+    if at.prover.shares and at.frame.asked[value] > 1:
+        variables = at.prover.variables_of(at)
+        if not all(a.eq(b) for a, b in zip(variables, at.place, strict=True)):
+            try:
+                found = yield at.value(value, variables)
+            except Beyond as reason:
+                if "time" in str(reason):
+                    raise
+            else:
+                if not at.prover.holds_known(found):
+                    at.prover.has_shared = True
+                    return at.prover.written_in(at, found, variables, at.place)
+    return (yield from MANY.get(at.op.name, congruence.same_function)(at))
 
 
 def _open(prover: Prover) -> str:

@@ -76,6 +76,8 @@ class Frame:
       bound: what its arguments are.
       outer: the frame of what stands around it.
       known: the elements that were asked for.
+      asked: at how many places each value was asked for.
+      name: that of the variables at which values are asked for first, where they are asked for again.
     """
 
     side: int
@@ -83,6 +85,8 @@ class Frame:
     bound: Mapping[ValueId, Bound] = field(default_factory=dict[ValueId, Bound])
     outer: "Frame | None" = None
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
+    asked: dict[ValueId, int] = field(default_factory=dict[ValueId, int])
+    name: str = "at "
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +257,10 @@ class Prover:
       order: that in which a scatter and a reduce combine: row-major, any, or any in which finite floats come first.
       trust_flags: whether `unique_indices` of the first module's scatters holds.
       reassociated: whether sums of floats may be in any order, and rounded otherwise.
+      shares: whether what is asked for at several places is found once, at variables.
 
     Attributes:
+      has_shared: whether anything was.
       ranks: for each symbol of ranks how many elements it ranks, and which of its arguments is the element's number.
       made: what each symbol of an occurrence stands for.
       assumptions: what is promised of the arguments.
@@ -276,8 +282,9 @@ class Prover:
         order: Order = "row-major",
         trust_flags: bool = False,
         reassociated: bool = False,
+        shares: bool = True,
     ) -> None:
-        self.programs, self._pull = programs, pull
+        self.programs, self._pull, self.shares = programs, pull, shares
         self.oob, self.chain, self.trust_flags, self.reassociated = oob, chain, trust_flags, reassociated
         self.assumptions: list[Term] = []
         self.any_order, self.is_finite_first = order != "row-major", order == "finite first"
@@ -289,7 +296,7 @@ class Prover:
         self.greatest: dict[str, Greatest] = {}
         self.ranks: dict[str, tuple[int, int]] = {}
         self.made: dict[str, Made] = {}
-        self.has_closed = self.has_long_sort = False
+        self.has_closed = self.has_long_sort = self.has_shared = False
         self.ending: set[Op] = set()
         self.loops_of_first: list[Term] = []
         self.questions = 0
@@ -305,6 +312,8 @@ class Prover:
         self._names: dict[tuple[Any, ...], str] = {}
         self._same: dict[tuple[int, int], tuple[bool | None, float]] = {}
         self._tests: dict[frozenset[int], list[tuple[Term, int]]] = {}
+        self._written_in: dict[tuple[int, ...], Term] = {}
+        self._named_frames = self._level = 0
         self._kept: list[Term] = []
 
     def type_of(self, side: int, value: ValueId) -> tuple[tuple[int, ...], ElementType]:
@@ -412,8 +421,67 @@ class Prover:
             term = applied(f"argument {number_}", place, sort_of(self.type_of(frame.side, ask.value)[1]))
             frame.known[key] = term, place
             return term
+        frame.asked[ask.value] = frame.asked.get(ask.value, 0) + 1
         at = At(self, frame, ask.depth, op, op.results.index(ask.value), place)
         return _Begun(self._pull(at), frame.known, key, place)
+
+    def variables_of(self, at: At) -> list[Term]:
+        """Variables for the place of the result that is asked for; what a body sees from around it holds none of them."""
+        if at.frame.body is not None and at.frame.name == Frame.name:
+            self._named_frames += 1
+            at.frame.name = f"at {self._named_frames}."
+        return self.positions.place(at.frame.name, at.shape)
+
+    def holds_known(self, term: Term) -> bool:
+        """Whether such a symbol stands in a term."""
+        return any(map(self.is_known, symbols_of([term])[1]))
+
+    def is_known(self, name: str) -> bool:
+        """Whether a symbol is of an occurrence of which more is known than what it is made of."""
+        return name in self.made and (name in self.facts or name in self.ranks)
+
+    def written_in(self, at: At, term: Term, variables: Place, place: Place) -> Term:
+        """A term with a place in the place of variables; occurrences of numbers are those of terms that hold these."""
+        new = {variable.get_id(): here for variable, here in zip(variables, place, strict=True)}
+        pending = [term]
+        while pending:
+            part = pending[-1]
+            missing = [child for child in part.children() if child.get_id() not in new]
+            if missing and part.get_id() not in new:
+                pending += missing
+                continue
+            pending.pop()
+            if part.get_id() not in new:
+                changed = [new[child.get_id()] for child in part.children()]
+                is_same = all(a.eq(b) for a, b in zip(part.children(), changed, strict=True))
+                new[part.get_id()] = part if is_same else self._rebuilt(at, part, changed)
+        self._kept += (term, *new.values())
+        return new[term.get_id()]
+
+    def _rebuilt(self, at: At, part: Term, arguments: Sequence[Term]) -> Term:
+        """The application of a function to other arguments."""
+        function, changed = part.decl(), list(zip(part.children(), arguments, strict=True))
+        if not is_application(part):
+            return self.positions.ranges.settled(z3.simplify(z3.substitute(part, *changed)))
+        name = function.name().split(":")[0]
+        op, _, element = name.rpartition(" ")
+        if op in COMMUTING:
+            return self.numbers.compute(op, arguments, element_of(element))
+        made = self.made.get(name)
+        if made is None or self.is_known(name):
+            return function(*arguments)
+        if not any(z3.is_bv_value(b) and not z3.is_bv_value(a) for a, b in changed):
+            return function(*arguments)
+        key = (function.get_id(), *(argument.get_id() for argument in arguments))
+        if key not in self._written_in:
+            self._level += 1  # the arguments may hold variables that are bound around this one
+            bound = self._named(made.bound, f"w{self._level}.")
+            terms = [self.written_in(at, one, made.parameters, arguments) for one in made.over(bound, bound, None).terms]
+            found = self.occurrence(at, made.kind, terms, bound, part.sort(), sizes=made.sizes)
+            self._level -= 1
+            self._kept += (function, *arguments)
+            self._written_in[key] = found
+        return self._written_in[key]
 
     # --- questions ---
 
@@ -617,11 +685,11 @@ class Prover:
         met.append((given, at.frame.side, result))
         return result
 
-    def _named(self, bound: Sequence[Term]) -> list[Term]:
+    def _named(self, bound: Sequence[Term], name: str = "b") -> list[Term]:
         """Bound variables as they are called whatever stands around them: by their order and size, or sort."""
         sizes = [self.positions.sizes.get(term.decl().name()) for term in bound]
         return [
-            self.positions.variable(f"b{k}", size) if size else z3.Const(f"b{k} {term.sort()}", term.sort())
+            self.positions.variable(f"{name}{k}", size) if size else z3.Const(f"{name}{k} {term.sort()}", term.sort())
             for k, (term, size) in enumerate(zip(bound, sizes, strict=True))
         ]
 

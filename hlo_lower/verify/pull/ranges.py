@@ -2,14 +2,15 @@
 
 16 t + k of t < 6, k < 16           lies between 0 and 95
 i < 100 ? i : 99 of i = 16 t + k    is i
+(16 t + k) / 16                     is t
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TypeAlias
 
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Term
+from hlo_lower.verify.pull.terms import Term, number
 
 Ends: TypeAlias = tuple[int, int]
 """The least and the greatest number that a term may be: of a signed one, or of one that is never negative."""
@@ -35,7 +36,7 @@ class Ranges:
         return self._known[term.get_id()][1]
 
     def settled(self, term: Term) -> Term:
-        """A term without the choices that the ends of its parts decide."""
+        """A term without the choices and divisions that the ends of its parts decide."""
         self._look(term)
         return self._known[term.get_id()][2]
 
@@ -54,7 +55,50 @@ class Ranges:
             if top.get_id() not in self._known:
                 known = [self._known[child.get_id()] for child in children]
                 found = self._of_leaf(top) if rule is None else rule(top, [ends for _, ends, _ in known])
-                self._known[top.get_id()] = top, found, _settled(top, known)
+                self._known[top.get_id()] = top, found, self._divided(self._chosen(top, known))
+
+    def _chosen(self, term: Term, known: list[tuple[Term, Ends | None, Term]]) -> Term:
+        """A term with its parts settled; of a choice that the ends decide, the side that is taken.
+
+        a <= b ? a : b is b where b <= a always holds: they are equal where the test holds.
+        """
+        if z3.is_app_of(term, z3.Z3_OP_ITE):
+            test, *sides = term.children()
+            if known[0][1] in (YES, NO):
+                return known[1 if known[0][1] == YES else 2][2]
+            if any(z3.is_app_of(test, kind) for kind in (z3.Z3_OP_SLEQ, z3.Z3_OP_ULEQ)):
+                compared = test.children()
+                is_of_them = all(a.eq(b) for a, b in zip(sides, compared, strict=True))
+                is_of_them |= all(a.eq(b) for a, b in zip(sides, reversed(compared), strict=True))
+                if is_of_them and _of_comparison(test, [self.ends(part) for part in reversed(compared)]) == YES:
+                    return known[2][2]
+        changed = [(part, new) for part, _, new in known if not part.eq(new)]
+        return z3.simplify(z3.substitute(term, *changed)) if changed else term
+
+    def _divided(self, term: Term) -> Term:
+        """A quotient or remainder by a number, of a sum: the parts that are multiples of the number, and the rest."""
+        found = _division(term)
+        if found is None:
+            return term
+        given, by, is_quotient = found
+        ends = self.ends(given)
+        if ends is None or ends[0] < 0:
+            return term
+        whole, rest = number(0, given.size()), number(0, given.size())
+        for part in given.children() if z3.is_app_of(given, z3.Z3_OP_BADD) else [given]:
+            times, factor = _factor(part)
+            if times % by == 0:
+                whole += number(times // by, given.size()) * factor
+            else:
+                rest += part
+        rest = z3.simplify(rest)
+        ends = self.ends(rest)
+        if ends is None or ends[0] < 0:
+            return term
+        if ends[1] < by:
+            return z3.simplify(whole) if is_quotient else rest
+        divisor = number(by, given.size())
+        return z3.simplify(whole + z3.UDiv(rest, divisor) if is_quotient else z3.URem(rest, divisor))
 
     def _of_leaf(self, term: Term) -> Ends | None:
         if z3.is_bv_value(term):
@@ -63,16 +107,38 @@ class Ranges:
         return None if size is None else (0, size - 1)
 
 
-def _settled(term: Term, known: list[tuple[Term, Ends | None, Term]]) -> Term:
-    if z3.is_app_of(term, z3.Z3_OP_ITE) and known[0][1] in (YES, NO):
-        return known[1 if known[0][1] == YES else 2][2]
-    changed = [(part, new) for part, _, new in known if not part.eq(new)]
-    return z3.simplify(z3.substitute(term, *changed)) if changed else term
+def _division(term: Term) -> tuple[Term, int, bool] | None:
+    """What a term divides by which number, and whether it is the quotient; None of another term.
+
+    z3 writes a division by a power of two as some of the bits of what is divided, after zeros.
+    """
+    kind = term.decl().kind()
+    is_quotient = kind in (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I)
+    if is_quotient or kind in (z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I):
+        given, by = term.children()
+        return (given, by.as_long(), is_quotient) if z3.is_bv_value(by) and by.as_long() > 0 else None
+    if kind != z3.Z3_OP_CONCAT or term.num_args() != 2 or not z3.is_app_of(term.arg(1), z3.Z3_OP_EXTRACT):
+        return None
+    zeros, (high, low), given = term.arg(0), term.arg(1).params(), term.arg(1).arg(0)
+    if given.size() != term.size() or not z3.is_bv_value(zeros) or zeros.as_long():
+        return None
+    if low == 0:
+        return given, 1 << (high + 1), False
+    return (given, 1 << low, True) if high == given.size() - 1 else None
+
+
+def _factor(term: Term) -> tuple[int, Term]:
+    """A term as a number times another term."""
+    if z3.is_bv_value(term):
+        return term.as_signed_long(), number(1, term.size())
+    if z3.is_app_of(term, z3.Z3_OP_BMUL) and term.num_args() == 2 and z3.is_bv_value(term.arg(0)):
+        return term.arg(0).as_signed_long(), term.arg(1)
+    return 1, term
 
 
 # --- the ends of an op, given those of its operands ---
 
-Rule: TypeAlias = Callable[[Term, list[Ends | None]], Ends | None]
+Rule: TypeAlias = Callable[[Term, Sequence[Ends | None]], Ends | None]
 
 
 @cache
@@ -94,14 +160,14 @@ def _rules() -> Mapping[int, Rule]:
     }
 
 
-def _of_choice(_: Term, ends: list[Ends | None]) -> Ends | None:
+def _of_choice(_: Term, ends: Sequence[Ends | None]) -> Ends | None:
     test, yes, no = ends
     if test in (YES, NO):
         return yes if test == YES else no
     return None if yes is None or no is None else (min(yes[0], no[0]), max(yes[1], no[1]))
 
 
-def _of_comparison(term: Term, ends: list[Ends | None]) -> Ends | None:
+def _of_comparison(term: Term, ends: Sequence[Ends | None]) -> Ends | None:
     """Of a <= b; not where a number may be negative as one of them is read, and not as the other is."""
     first, second = ends
     if first is None or second is None:
@@ -118,12 +184,12 @@ def _within(term: Term, least: int, most: int) -> Ends | None:
     return (least, most) if -limit <= least and most < limit else None
 
 
-def _of_sum(term: Term, ends: list[Ends | None]) -> Ends | None:
+def _of_sum(term: Term, ends: Sequence[Ends | None]) -> Ends | None:
     told = [end for end in ends if end is not None]
     return _within(term, sum(a for a, _ in told), sum(b for _, b in told)) if len(told) == len(ends) else None
 
 
-def _of_product(term: Term, ends: list[Ends | None]) -> Ends | None:
+def _of_product(term: Term, ends: Sequence[Ends | None]) -> Ends | None:
     least, most = 1, 1
     for end in ends:
         if end is None:
@@ -133,13 +199,13 @@ def _of_product(term: Term, ends: list[Ends | None]) -> Ends | None:
     return _within(term, least, most)
 
 
-def _of_concatenation(_: Term, ends: list[Ends | None]) -> Ends | None:
+def _of_concatenation(_: Term, ends: Sequence[Ends | None]) -> Ends | None:
     """Of zeros before a number that is not negative: that number."""
     *zeros, last = ends
     return last if last is not None and last[0] >= 0 and all(end == (0, 0) for end in zeros) else None
 
 
-def _of_bits(term: Term, ends: list[Ends | None]) -> Ends | None:
+def _of_bits(term: Term, ends: Sequence[Ends | None]) -> Ends | None:
     """Some bits of a number: at most all of them are ones."""
     (high, low), given = term.params(), ends[0]
     most = (1 << (high - low + 1)) - 1
@@ -148,7 +214,7 @@ def _of_bits(term: Term, ends: list[Ends | None]) -> Ends | None:
     return given[0] >> low, given[1] >> low
 
 
-def _of_quotient(_: Term, ends: list[Ends | None]) -> Ends | None:
+def _of_quotient(_: Term, ends: Sequence[Ends | None]) -> Ends | None:
     """By a number that is known."""
     given, by = ends
     if given is None or by is None or by[0] != by[1] or by[0] <= 0 or given[0] < 0:
@@ -156,7 +222,7 @@ def _of_quotient(_: Term, ends: list[Ends | None]) -> Ends | None:
     return given[0] // by[0], given[1] // by[0]
 
 
-def _of_remainder(_: Term, ends: list[Ends | None]) -> Ends | None:
+def _of_remainder(_: Term, ends: Sequence[Ends | None]) -> Ends | None:
     """By a number that is known."""
     given, by = ends
     if given is None or by is None or by[0] != by[1] or by[0] <= 0 or given[0] < 0:
