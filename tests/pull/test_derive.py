@@ -8,7 +8,7 @@ from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
-from hlo_lower.verify.pull import derive, prover, terms
+from hlo_lower.verify.pull import derive, parts, prover, terms
 from hlo_lower.verify.pull.derive import _law
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.read.program import Program
@@ -313,7 +313,7 @@ def test_what_differs_is_not(name):
 
 def test_terms_that_are_too_large_are_not_derived(monkeypatch):
     """Before z3 is asked the terms are walked through, which takes as long as they are large."""
-    monkeypatch.setattr(terms, "MOST_PARTS", 2)
+    monkeypatch.setattr(parts, "MOST_PARTS", 2)
     assert derive(scatter(ASSIGN), scatter("%c, %d: return %c")).reason == "a term of more than 2 parts"
 
 

@@ -14,6 +14,7 @@ from hlo_lower.verify.pull import congruence, elementwise, folding, loops, movin
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.laws import LAWS
 from hlo_lower.verify.pull.models import inputs_of
+from hlo_lower.verify.pull.parts import forget
 from hlo_lower.verify.pull.prover import At, Order, Prover, Pull
 from hlo_lower.verify.pull.solver import alone, z3
 from hlo_lower.verify.read.program import Program, TooLargeError
@@ -115,6 +116,7 @@ def derive(
     """
     start = thread_time()
     with alone():
+        forget()
         context = mlir.shared_context(len(before) + len(after))
         try:
             programs = Program(mlir.parse_module(before, context)), Program(mlir.parse_module(after, context))

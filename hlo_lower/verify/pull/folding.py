@@ -15,6 +15,7 @@ from hlo_lower.verify.pull.congruence import body_on_variables, same_function, s
 from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilated
 from hlo_lower.verify.pull.occurrences import abstracted
+from hlo_lower.verify.pull.parts import parts_of
 from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
@@ -29,7 +30,6 @@ from hlo_lower.verify.pull.terms import (
     is_truth,
     literal,
     number,
-    parts_of,
     sort_of,
     symbols_of,
     value_of,
@@ -222,7 +222,7 @@ def _is_no_nan(at: At, term: Term, element: ElementType) -> bool:
             sides += side.children()[1:]
         else:
             leaves.append(side)
-    tested = {part.get_id() for part in parts_of(tests)}
+    tested = {part.number for part in parts_of(tests)}
     if any(is_application(leaf) and leaf.get_id() not in tested for leaf in leaves):
         return False
     return bool(at.prover.same([(is_nan(term, element), z3.BoolVal(False))]))
@@ -706,9 +706,10 @@ def lowest() -> Term:
 def _candidates(at: At, test: Term, which: Term, total: int) -> list[Term]:
     """Steps that may write: a position divided by what the step's number is multiplied by, the last one at most."""
     factors = {1}
-    for term in parts_of([test]):
-        if z3.is_app_of(term, z3.Z3_OP_BMUL) and any(c.eq(which) for c in term.children()):
-            known = [abs(c.as_signed_long()) for c in term.children() if z3.is_bv_value(c)]
+    for part in parts_of([test]):
+        children = [inner.term for inner in part.operands]
+        if part.kind == z3.Z3_OP_BMUL and any(c.eq(which) for c in children):
+            known = [abs(c.as_signed_long()) for c in children if z3.is_bv_value(c)]
             factors |= {factor for factor in known if 0 < factor < 1 << 30}
     variables = [v for _, v in sorted(symbols_of([test])[0].items()) if not v.eq(which)]
     places = [*abstracted([test], [which])[2], *variables]

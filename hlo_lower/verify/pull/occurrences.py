@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
+from hlo_lower.verify.pull.parts import part_of
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Term, is_application, number
+from hlo_lower.verify.pull.terms import Term, number
 
 MOST_DIMS = 4
 """Dims of a fold up to which they are taken in any order."""
@@ -94,25 +95,25 @@ def abstracted(terms: Sequence[Term], bound: Sequence[Term]) -> tuple[list[Term]
     f(16 t + i, k) over the bound variable k is f(e0, k) of e0 = 16 t + i.
     """
     holds = {term.get_id(): True for term in bound}
-    pending = list(terms)
+    pending = [part_of(term) for term in terms]
     while pending:
-        term = pending[-1]
-        missing = [child for child in term.children() if child.get_id() not in holds]
-        if term.get_id() in holds or not missing:
-            holds.setdefault(term.get_id(), any(holds[child.get_id()] for child in term.children()))
-            pending.pop()
-        else:
+        part = pending[-1]
+        missing = [inner for inner in part.operands if inner.number not in holds]
+        if missing and part.number not in holds:
             pending += missing
+        else:
+            holds.setdefault(part.number, any(holds[inner.number] for inner in part.operands))
+            pending.pop()
     parts, done = list[Term](), set[int]()
-    pending = list(reversed(terms))
+    pending = [part_of(term) for term in reversed(terms)]
     while pending:
-        term = pending.pop()
-        if term.get_id() not in done:
-            done.add(term.get_id())
-            if holds[term.get_id()]:
-                pending += reversed(term.children())
-            elif term.num_args() or is_application(term):
-                parts.append(term)
+        part = pending.pop()
+        if part.number not in done:
+            done.add(part.number)
+            if holds[part.number]:
+                pending += reversed(part.operands)
+            elif part.operands or part.name:
+                parts.append(part.term)
     parameters = [z3.Const(f"e{k} {part.sort()}", part.sort()) for k, part in enumerate(parts)]
     changed = list(zip(parts, parameters, strict=True))
     return [z3.substitute(term, *changed) for term in terms] if changed else list(terms), parameters, parts

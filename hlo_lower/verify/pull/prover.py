@@ -15,6 +15,7 @@ from hlo_lower.base.element_types import ElementType
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import Arithmetic, half
 from hlo_lower.verify.pull.occurrences import Made, abstracted, as_parts, orders, refined, renamed
+from hlo_lower.verify.pull.parts import Part, part_of, parts_of
 from hlo_lower.verify.pull.positions import Positions
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
@@ -28,9 +29,7 @@ from hlo_lower.verify.pull.terms import (
     choice_of,
     chosen,
     element_of,
-    is_application,
     number,
-    parts_of,
     remainders_in,
     resized,
     sort_of,
@@ -312,7 +311,7 @@ class Prover:
         self._names: dict[tuple[Any, ...], str] = {}
         self._same: dict[tuple[int, int], tuple[bool | None, float]] = {}
         self._tests: dict[frozenset[int], list[tuple[Term, int]]] = {}
-        self._written_in: dict[tuple[int, ...], Term] = {}
+        self._written_in: dict[tuple[Any, ...], Term] = {}
         self._named_frames = self._level = 0
         self._kept: list[Term] = []
 
@@ -426,7 +425,7 @@ class Prover:
         return _Begun(self._pull(at), frame.known, key, place)
 
     def variables_of(self, at: At) -> list[Term]:
-        """Variables for the place of the result that is asked for; what a body sees from around it holds none of them."""
+        """Variables for the place that is asked for; what a body sees from around it holds none of them."""
         if at.frame.body is not None and at.frame.name == Frame.name:
             self._named_frames += 1
             at.frame.name = f"at {self._named_frames}."
@@ -442,44 +441,48 @@ class Prover:
 
     def written_in(self, at: At, term: Term, variables: Place, place: Place) -> Term:
         """A term with a place in the place of variables; occurrences of numbers are those of terms that hold these."""
-        new = {variable.get_id(): here for variable, here in zip(variables, place, strict=True)}
-        pending = [term]
+        new = dict[int, Term]()
+        for variable, here in zip(variables, place, strict=True):
+            new[variable.get_id()] = variable if variable.eq(here) else here
+        pending = [part_of(term)]
         while pending:
             part = pending[-1]
-            missing = [child for child in part.children() if child.get_id() not in new]
-            if missing and part.get_id() not in new:
+            missing = [inner for inner in part.operands if inner.number not in new]
+            if missing and part.number not in new:
                 pending += missing
                 continue
             pending.pop()
-            if part.get_id() not in new:
-                changed = [new[child.get_id()] for child in part.children()]
-                is_same = all(a.eq(b) for a, b in zip(part.children(), changed, strict=True))
-                new[part.get_id()] = part if is_same else self._rebuilt(at, part, changed)
-        self._kept += (term, *new.values())
+            if part.number not in new:
+                changed = [new[inner.number] for inner in part.operands]
+                is_same = all(a is b.term for a, b in zip(changed, part.operands, strict=True))
+                new[part.number] = part.term if is_same else self._rebuilt(at, part, changed)
         return new[term.get_id()]
 
-    def _rebuilt(self, at: At, part: Term, arguments: Sequence[Term]) -> Term:
+    def _rebuilt(self, at: At, part: Part, arguments: Sequence[Term]) -> Term:
         """The application of a function to other arguments."""
-        function, changed = part.decl(), list(zip(part.children(), arguments, strict=True))
-        if not is_application(part):
-            return self.positions.ranges.settled(z3.simplify(z3.substitute(part, *changed)))
-        name = function.name().split(":")[0]
+        old = [inner.term for inner in part.operands]
+        if not part.name:
+            return self.positions.ranges.settled(
+                z3.simplify(z3.substitute(part.term, *zip(old, arguments, strict=True)))
+            )
+        function, name = part.term.decl(), part.name.split(":")[0]
         op, _, element = name.rpartition(" ")
         if op in COMMUTING:
             return self.numbers.compute(op, arguments, element_of(element))
         made = self.made.get(name)
-        if made is None or self.is_known(name):
+        is_number = any(z3.is_bv_value(b) and not z3.is_bv_value(a) for a, b in zip(old, arguments, strict=True))
+        if made is None or self.is_known(name) or not is_number:
             return function(*arguments)
-        if not any(z3.is_bv_value(b) and not z3.is_bv_value(a) for a, b in changed):
-            return function(*arguments)
-        key = (function.get_id(), *(argument.get_id() for argument in arguments))
+        key = (part.name, *(argument.get_id() for argument in arguments))
         if key not in self._written_in:
             self._level += 1  # the arguments may hold variables that are bound around this one
             bound = self._named(made.bound, f"w{self._level}.")
-            terms = [self.written_in(at, one, made.parameters, arguments) for one in made.over(bound, bound, None).terms]
-            found = self.occurrence(at, made.kind, terms, bound, part.sort(), sizes=made.sizes)
+            terms = [
+                self.written_in(at, one, made.parameters, arguments) for one in made.over(bound, bound, None).terms
+            ]
+            found = self.occurrence(at, made.kind, terms, bound, part.term.sort(), sizes=made.sizes)
             self._level -= 1
-            self._kept += (function, *arguments)
+            self._kept += arguments
             self._written_in[key] = found
         return self._written_in[key]
 
@@ -522,7 +525,7 @@ class Prover:
         places: list[tuple[Term, int]] = []
         for number_ in range(FACT_ROUNDS):
             parts = parts_of(pending)
-            applications = [term for term in parts if is_application(term) and term.get_id() not in told]
+            applications = [part.term for part in parts if part.name and part.number not in told]
             sized = ((term, self.positions.sizes.get(term.decl().name())) for term in applications)
             places += [(term, size) for term, size in sized if size]
             pending, before = [] if number_ else remainders_in(parts), len(greatest)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TypeAlias
 
+from hlo_lower.verify.pull.parts import Part, part_of
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Term, number
 
@@ -42,20 +43,20 @@ class Ranges:
 
     def _look(self, term: Term) -> None:
         """Find the ends of a term and of what it is made of, of each part once, however often it stands there."""
-        pending = [term]
+        pending = [part_of(term)]
         while pending:
             top = pending[-1]
-            rule = _rules().get(top.decl().kind())
-            children: list[Term] = top.children() if rule is not None else []
-            missing = [child for child in children if child.get_id() not in self._known]
-            if missing and top.get_id() not in self._known:
+            rule = _rules().get(top.kind)
+            operands = top.operands if rule is not None else ()
+            missing = [part for part in operands if part.number not in self._known]
+            if missing and top.number not in self._known:
                 pending += missing
                 continue
             pending.pop()
-            if top.get_id() not in self._known:
-                known = [self._known[child.get_id()] for child in children]
-                found = self._of_leaf(top) if rule is None else rule(top, [ends for _, ends, _ in known])
-                self._known[top.get_id()] = top, found, self._divided(self._chosen(top, known))
+            if top.number not in self._known:
+                known = [self._known[part.number] for part in operands]
+                found = self._of_leaf(top) if rule is None else rule(top.term, [ends for _, ends, _ in known])
+                self._known[top.number] = top.term, found, self._divided(self._chosen(top.term, known))
 
     def _chosen(self, term: Term, known: list[tuple[Term, Ends | None, Term]]) -> Term:
         """A term with its parts settled; of a choice that the ends decide, the side that is taken.
@@ -100,10 +101,10 @@ class Ranges:
         divisor = number(by, given.size())
         return z3.simplify(whole + z3.UDiv(rest, divisor) if is_quotient else z3.URem(rest, divisor))
 
-    def _of_leaf(self, term: Term) -> Ends | None:
-        if z3.is_bv_value(term):
-            return (term.as_signed_long(),) * 2
-        size = None if term.num_args() else self._sizes.get(term.decl().name())
+    def _of_leaf(self, part: Part) -> Ends | None:
+        if z3.is_bv_value(part.term):
+            return (part.term.as_signed_long(),) * 2
+        size = None if part.operands else self._sizes.get(part.name)
         return None if size is None else (0, size - 1)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from hlo_lower.base.element_types import ElementType, element_type
 from hlo_lower.verify.pull.beyond import Beyond
+from hlo_lower.verify.pull.parts import Part, parts_of
 from hlo_lower.verify.pull.solver import z3
 
 Term: TypeAlias = Any
@@ -116,31 +117,9 @@ def chosen_at(terms: Sequence[Term], which: Term) -> Term:
     return found
 
 
-MOST_PARTS = 100_000
-"""Parts of terms that are walked through; it takes a second."""
-
-
-def parts_of(terms: Iterable[Term]) -> list[Term]:
-    """Some terms and all that stands within them, each once.
-
-    Raises:
-      Beyond: they have more than `MOST_PARTS` parts.
-    """
-    pending, done, found = list(terms), set[int](), list[Term]()
-    while pending:
-        term = pending.pop()
-        if term.get_id() not in done:
-            done.add(term.get_id())
-            if len(done) > MOST_PARTS:
-                raise Beyond(f"a term of more than {MOST_PARTS:,} parts")
-            found.append(term)
-            pending += term.children()
-    return found
-
-
 def applications_in(terms: Iterable[Term]) -> list[Term]:
     """The applications of function symbols within some terms, and the constants, each once."""
-    return [term for term in parts_of(terms) if is_application(term)]
+    return [part.term for part in parts_of(terms) if part.name]
 
 
 def is_application(term: Term) -> bool:
@@ -148,7 +127,7 @@ def is_application(term: Term) -> bool:
     return term.decl().kind() == z3.Z3_OP_UNINTERPRETED
 
 
-def remainders_in(parts: Sequence[Term]) -> list[Term]:
+def remainders_in(parts: Sequence[Part]) -> list[Term]:
     """That x rem y = x - (x / y) * y, for each remainder among some terms whose quotient is among them, too."""
     quotient_of = {
         z3.Z3_OP_BSREM: z3.Z3_OP_BSDIV,
@@ -156,29 +135,24 @@ def remainders_in(parts: Sequence[Term]) -> list[Term]:
         z3.Z3_OP_BSREM_I: z3.Z3_OP_BSDIV_I,
         z3.Z3_OP_BUREM_I: z3.Z3_OP_BUDIV_I,
     }
-    quotients = {
-        (term.decl().kind(), *(child.get_id() for child in term.children())): term
-        for term in parts
-        if term.decl().kind() in quotient_of.values()
-    }
+    kinds = set(quotient_of.values())
+    quotients = {(part.kind, *part.operands): part.term for part in parts if part.kind in kinds}
     found: list[Term] = []
-    for term in parts:
-        kind = quotient_of.get(term.decl().kind())
-        quotient = None if kind is None else quotients.get((kind, *(child.get_id() for child in term.children())))
+    for part in parts:
+        quotient = quotients.get((quotient_of.get(part.kind, -1), *part.operands))
         if quotient is not None:
-            found.append(term == term.arg(0) - quotient * term.arg(1))
+            found.append(part.term == part.term.arg(0) - quotient * part.term.arg(1))
     return found
 
 
 def symbols_of(terms: Iterable[Term]) -> tuple[dict[str, Term], set[str]]:
     """The constants within some terms, and the names of the function symbols without their sorts."""
     constants, functions = dict[str, Term](), set[str]()
-    for term in applications_in(terms):
-        name = term.decl().name()
-        if term.num_args():
-            functions.add(name.split(":")[0])
-        else:
-            constants[name] = term
+    for part in parts_of(terms):
+        if part.operands and part.name:
+            functions.add(part.name.split(":")[0])
+        elif part.name:
+            constants[part.name] = part.term
     return constants, functions
 
 

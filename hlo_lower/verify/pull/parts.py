@@ -1,0 +1,75 @@
+"""The parts of terms, each read once: z3 makes Python objects anew whenever a term is asked for its operands."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from hlo_lower.verify.pull.beyond import Beyond
+from hlo_lower.verify.pull.solver import z3
+
+MOST_PARTS = 100_000
+"""Parts of terms that are walked through; it takes a second."""
+
+
+class Part:
+    """A term, read.
+
+    Attributes:
+      term: the term.
+      number: z3's own number of it.
+      kind: that of the function that it applies.
+      name: that of a function or constant symbol, with its sorts; "" of any other term.
+      operands: what the function is applied to.
+    """
+
+    __slots__ = ("kind", "name", "number", "operands", "term")
+
+    def __init__(self, term: Any, number: int, operands: "tuple[Part, ...]") -> None:
+        function = term.decl()
+        self.term, self.number, self.operands = term, number, operands
+        self.kind: int = function.kind()
+        self.name: str = function.name() if self.kind == z3.Z3_OP_UNINTERPRETED else ""
+
+
+_READ: dict[int, Part] = {}
+"""What was read, by its number: a number is free for another term only when nothing holds the term any more."""
+
+
+def forget() -> None:
+    """Forget all terms: nobody works with any."""
+    _READ.clear()
+
+
+def part_of(term: Any) -> Part:
+    """A term, read, and all that stands within it."""
+    number = term.get_id()
+    found = _READ.get(number)
+    if found is not None:
+        return found
+    pending = [(number, term, [(child.get_id(), child) for child in term.children()])]
+    while pending:
+        number, part, children = pending[-1]
+        missing = next(((k, child) for k, child in children if k not in _READ), None)
+        if missing is not None:
+            pending.append((*missing, [(child.get_id(), child) for child in missing[1].children()]))
+            continue
+        pending.pop()
+        _READ[number] = Part(part, number, tuple(_READ[k] for k, _ in children))
+    return _READ[term.get_id()]
+
+
+def parts_of(terms: Iterable[Any]) -> list[Part]:
+    """Some terms and all that stands within them, each once.
+
+    Raises:
+      Beyond: they have more than `MOST_PARTS` parts.
+    """
+    pending, done, found = [part_of(term) for term in terms], set[int](), list[Part]()
+    while pending:
+        part = pending.pop()
+        if part.number not in done:
+            done.add(part.number)
+            if len(done) > MOST_PARTS:
+                raise Beyond(f"a term of more than {MOST_PARTS:,} parts")
+            found.append(part)
+            pending += part.operands
+    return found
