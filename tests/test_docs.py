@@ -100,7 +100,10 @@ def test_the_two_commands_give_the_picture(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("table", ["rules", "ops", "laws"])
 def test_a_table_is_what_the_command_prints(table, capsys):
-    """What follows the mark in docs/rules.md is what `hlo-lower rules --format markdown` prints; so ops and laws."""
+    """The end of docs/rules.md is what `hlo-lower rules --format markdown` prints; so ops and laws.
+
+    `python tests/rule_examples.py` writes them.
+    """
     assert main([table, "--format", "markdown"]) == 0
     _, _, told = PAGES[f"docs/{table}.md"].partition(f"<!-- {table}")
     assert told.partition("-->")[2].strip() == capsys.readouterr().out.strip()
