@@ -167,6 +167,18 @@ def test_excerpts_are_those_of_the_files(page):
         assert excerpt in (ROOT / path).read_text()
 
 
+def test_diffs_are_of_lines_that_stand_in_the_files():
+    """Each line that a diff of CONTRIBUTING adds stands in the file that it names; what ends in "..." begins one."""
+    for block in blocks(PAGES["CONTRIBUTING.md"], "diff"):
+        for part in block.split("+++ b/")[1:]:
+            path, *lines = part.splitlines()
+            text = (ROOT / path).read_text()
+            added = [
+                line.removeprefix("+").removesuffix('..."""').rstrip(" .") for line in lines if line.startswith("+")
+            ]
+            assert [line for line in added if line not in text] == [], path
+
+
 def test_every_trap_that_is_cited_is_explained():
     """Numbers in code and text are those of docs/traps.md, in order; code cites nothing that a reader does not have."""
     assert [str(path) for path in CODE if re.search(r"\b(DESIGN|TRAPS)\b", path.read_text())] == []
