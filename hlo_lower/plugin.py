@@ -35,16 +35,19 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.kind import OpLowering, ScatterLowering
 from hlo_lower.lowering.gather import GatherLowering
+from hlo_lower.lowering.plain.composite import CompositeFacts
+from hlo_lower.lowering.plain.composite import TakenComposite as CompositeTaken
 from hlo_lower.lowering.scatter.kind import SCATTER
 from hlo_lower.lowering.scatter.one_window import READING, new_values, one_window
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp
 from hlo_lower.lowering.single_ops.reverse import Axes as ReverseAxes
 from hlo_lower.lowering.single_ops.reverse import ReverseFacts
-from hlo_lower.ops.names import GATHER, REVERSE
+from hlo_lower.ops.names import COMPOSITE, GATHER, REVERSE
 from hlo_lower.ops.subset import MANY_WINDOWS, BatchedTile, Empty, Full, Point, Rows, Subset, Tile
 
 __all__ = [
     "ASSIGNING",
+    "COMPOSITE",
     "GATHER",
     "MANY_WINDOWS",
     "PLAIN",
@@ -55,6 +58,8 @@ __all__ = [
     "BatchedTile",
     "Builder",
     "Combiner",
+    "CompositeFacts",
+    "CompositeTaken",
     "Dialect",
     "DoesNotApply",
     "Drops",

@@ -17,6 +17,7 @@ The exit code is 1 if a scatter failed, 2 if --out holds another run.
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -70,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]}")
     how = (_OOB.value, _JOBS.value, Path(_OUT.value), tuple(_PREFER.value), _FLOAT_MODE.value)
-    campaign = Campaign(_SEED.value, _RUNS.value, *how)
+    campaign = Campaign(_SEED.value, _RUNS.value, *how, show=partial(print, flush=True))
     try:
         campaign.run(resume=_RESUME.value, tell=Progress())
     except InputError as error:

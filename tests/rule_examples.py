@@ -1,10 +1,11 @@
 """The examples of the rules: each file of tests/golden is a small module, named after the rule that has to lower it.
 
 `RULE.mlir`, or `RULE-variant.mlir` for one more; those of scatters stand in the folder itself, others in `kinds`. The
-first line gives the options of `hl.lower` ("// options: oob=spec prefer=mask;few_windows=2"), with a target of TARGETS
-or a built-in one; the CHECK lines, which the package filecheck reads, say what comes out.
+first line gives the options of `hl.lower` ("// options: oob=spec prefer=mask;few_windows=2"), with a target of TARGETS,
+a built-in one, or one without an op ("target=no_reverse"); the CHECK lines, which the package filecheck reads, say what
+comes out.
 
-    python tests/rule_examples.py      write what is generated from them: lowering/built_ops.txt and docs/rules.md
+    python tests/rule_examples.py      write lowering/built_ops.txt and the tables of docs/rules.md, ops.md and laws.md
 """
 
 import os
@@ -19,13 +20,13 @@ import hlo_lower as hl
 from hlo_lower.base.installed import WITHOUT
 from hlo_lower.lowering.engine import engine
 from hlo_lower.lowering.kinds import BUILT_OPS_FILE
-from hlo_lower.lowering.plain.older_op import OlderOp
-from hlo_lower.lowering.single_ops.plain_op import PlainOp
 from hlo_lower.ops.quirks import QUIRKS
 from hlo_lower.ops.targets.costs import COSTS
 
 GOLDEN = Path(__file__).parent / "golden"
-RULES_PAGE = Path(__file__).parents[1] / "docs" / "rules.md"
+DOCS = Path(__file__).parents[1] / "docs"
+TABLES = ("rules", "ops", "laws")
+"""The pages that end with what the command of their name prints."""
 
 OP_FORMS = [q.word for q in QUIRKS if any(map(q.is_cured_by, ("op", "stablehlo.gather", "stablehlo.reverse")))]
 SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
@@ -41,12 +42,8 @@ def target(name, *refused, **more):
 
 TARGETS = {
     "no_control": target("no_control", *CONTROL),
-    "no_if": target("no_if", "if"),
     "few_branches": target("few_branches", refused_forms=["case of three branches"]),
     "in_bounds": target("in_bounds", gather="in_bounds"),
-    "no_gather": target("no_gather", "gather"),
-    "no_reverse": target("no_reverse", "reverse"),
-    "no_sort": target("no_sort", "sort"),
     "no_pairs": target("no_pairs", "sort", costs=NO_PAIRS),
     "short_text": target("short_text", "sort", costs=NO_PAIRS.with_entry("few_stages", 1).with_entry("few_windows", 1)),
     "plain": target("plain", legalize=True),
@@ -59,7 +56,13 @@ TARGETS = {
     "no_forms": target("no_forms", refused_forms=OP_FORMS),
     "few_dims": target("few_dims", max_rank={"*": 4}),
     "takes_square": target("takes_square", legalize=True, composites=["chlo.square"]),
-} | {f"no_{op}": target("npu", op) for op in (kind.value.partition(".")[2] for kind in (*PlainOp, *OlderOp))}
+}
+
+
+def target_of(name):
+    """One of TARGETS, one that refuses an op ("no_reverse"), or the name of a built-in one."""
+    refused = target("npu", name.removeprefix("no_")) if name.startswith("no_") else name
+    return TARGETS.get(name, refused)
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,7 @@ class Example:
     def options(self):
         """The keywords of `hl.lower`."""
         found = self.told
-        name = found.get("target", "stablehlo")
-        found["target"] = TARGETS.get(name, name)
+        found["target"] = target_of(found.get("target", "stablehlo"))
         if "prefer" in found:
             found["prefer"] = found["prefer"].split(";")
         if "trust_flags" in found:
@@ -134,13 +136,15 @@ def built_ops():
 
 
 def write_tables():
-    """Write the ops that rules build, and the table of rules with them."""
+    """Write the ops that rules build, and the tables of the pages, of which those of rules have them."""
     told = {rule: " ".join(op.removeprefix("stablehlo.") for op in sorted(ops)) for rule, ops in built_ops().items()}
     BUILT_OPS_FILE.write_text("".join(f"{rule}: {ops}".strip() + "\n" for rule, ops in told.items()))
-    command = [sys.executable, "-m", "hlo_lower", "rules", "--format", "markdown"]
-    table = subprocess.run(command, env={**os.environ, WITHOUT: "1"}, capture_output=True, text=True, check=True).stdout
-    head, mark, rest = RULES_PAGE.read_text().partition("\n<!-- rules")
-    RULES_PAGE.write_text(f"{head}{mark}{rest.partition(chr(10))[0]}\n{table}")
+    for name in TABLES:
+        command = [sys.executable, "-m", "hlo_lower", name, "--format", "markdown"]
+        done = subprocess.run(command, env={**os.environ, WITHOUT: "1"}, capture_output=True, text=True, check=True)
+        page = DOCS / f"{name}.md"
+        head, mark, rest = page.read_text().partition(f"\n<!-- {name}")
+        page.write_text(f"{head}{mark}{rest.partition(chr(10))[0]}\n\n{done.stdout}")
 
 
 if __name__ == "__main__":

@@ -100,7 +100,10 @@ def test_the_two_commands_give_the_picture(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("table", ["rules", "ops", "laws"])
 def test_a_table_is_what_the_command_prints(table, capsys):
-    """What follows the mark in docs/rules.md is what `hlo-lower rules --format markdown` prints; so ops and laws."""
+    """The end of docs/rules.md is what `hlo-lower rules --format markdown` prints; so ops and laws.
+
+    `python tests/rule_examples.py` writes them.
+    """
     assert main([table, "--format", "markdown"]) == 0
     _, _, told = PAGES[f"docs/{table}.md"].partition(f"<!-- {table}")
     assert told.partition("-->")[2].strip() == capsys.readouterr().out.strip()
@@ -162,6 +165,18 @@ def test_excerpts_are_those_of_the_files(page):
     assert len(paths) == len(excerpts)
     for path, excerpt in zip(paths, excerpts, strict=True):
         assert excerpt in (ROOT / path).read_text()
+
+
+def test_diffs_are_of_lines_that_stand_in_the_files():
+    """Each line that a diff of CONTRIBUTING adds stands in the file that it names; what ends in "..." begins one."""
+    for block in blocks(PAGES["CONTRIBUTING.md"], "diff"):
+        for part in block.split("+++ b/")[1:]:
+            path, *lines = part.splitlines()
+            text = (ROOT / path).read_text()
+            added = [
+                line.removeprefix("+").removesuffix('..."""').rstrip(" .") for line in lines if line.startswith("+")
+            ]
+            assert [line for line in added if line not in text] == [], path
 
 
 def test_every_trap_that_is_cited_is_explained():

@@ -84,6 +84,49 @@ def test_rules_of_a_distribution_are_used(install, monkeypatch):
     assert "own_write" not in [row.name for row in hl.rules()]
 
 
+POWERS = """\
+from hlo_lower.plugin import COMPOSITE, RuleList, When
+
+rules = RuleList()
+small = lambda facts: facts.full_name == "acme.power" and facts.attributes["exponents"][0] <= 4
+
+
+@rules.lowers(COMPOSITE, when=When("acme.power of 4 at most", small), form="x * x * ...")
+def composite_to_products(op):
+    x, count = op.node.operand(0), op.facts.attributes["exponents"][0]
+    found = x
+    for _ in range(count - 1):
+        found = op.build.multiply(found, x)
+    return [found]
+"""
+POWER = """\
+func.func public @main(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %r = stablehlo.composite "acme.power" %x {composite_attributes = {exponents = [COUNT]}, decomposition = @power} :
+    (tensor<4xi32>) -> tensor<4xi32>
+  return %r : tensor<4xi32>
+}
+func.func private @power(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %c = stablehlo.constant dense<COUNT> : tensor<4xi32>
+  %r = stablehlo.power %x, %c : tensor<4xi32>
+  return %r : tensor<4xi32>
+}
+"""
+
+
+def test_a_rule_for_a_composite_goes_by_its_attributes(install):
+    """It is taken where its condition on them holds, which the table shows; it is verified like any other."""
+    install("npu-rules", POWERS)
+    assert [row.classes for row in hl.rules() if row.name == "composite_to_products"] == [
+        "composite, acme.power of 4 at most"
+    ]
+    for count, products in ((3, 2), (9, 0)):
+        source = POWER.replace("COUNT", str(count))
+        lowered = hl.lower(source, legalize=True)
+        assert lowered.text.count("stablehlo.multiply") == products
+        assert ("call @power" in lowered.text) is (products == 0)
+        assert hl.verify(source, lowered).ok
+
+
 NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"
 NO_EMITS = "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built"
 SAME_NAME = "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py"

@@ -771,6 +771,14 @@ def plain_attribute(value: bool | int | float | str | Sequence[Any]) -> RawAttri
     return cast(Any, ir.ArrayAttr).get([plain_attribute(one) for one in value])
 
 
+def plain_value(attribute: RawAttribute) -> object:
+    """The plain value of an attribute that `plain_attribute` makes, a list as a tuple; how any other is printed."""
+    if isinstance(attribute, ir.ArrayAttr | ir.DenseI64ArrayAttr):
+        return tuple(plain_value(one) if isinstance(one, ir.Attribute) else one for one in cast(Any, attribute))
+    is_plain = isinstance(attribute, ir.BoolAttr | ir.IntegerAttr | ir.FloatAttr | ir.StringAttr)
+    return cast(Any, attribute).value if is_plain else str(attribute)
+
+
 def dictionary_attribute(entries: Mapping[str, RawAttribute]) -> RawAttribute:
     """A dictionary of attributes by name."""
     return cast(Any, ir.DictAttr).get(dict(entries))

@@ -96,8 +96,9 @@ def built_ops() -> Mapping[str, tuple[str, ...]]:
 
 
 def title_of(rule: Rule) -> str:
-    """What a rule is for, for a reader: "Tile x assign, in bounds"."""
-    return next(kind for kind in KINDS if kind.name == rule.op).title(rule)
+    """What a rule is for, for a reader: "Tile x assign, in bounds", and its condition if it has one."""
+    title = next(kind for kind in KINDS if kind.name == rule.op).title(rule)
+    return f"{title}, {rule.when.text}" if rule.when else title
 
 
 # --- rules from installed distributions: the entry point group `hlo_lower.rules` ---

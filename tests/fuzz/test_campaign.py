@@ -102,7 +102,8 @@ def test_a_failure_is_written_down(fake, tmp_path):
     assert "stablehlo.scatter" not in (tmp_path / "seed7.lowered.mlir").read_text()
     assert "repeat:  python scripts/difftest.py --seed 7 --runs 1 --oob spec" in (tmp_path / "seed7.txt").read_text()
     assert "set3_argument0" in np.load(tmp_path / "seed7.npz").files
-    assert shown[0].startswith("seed 7: differs\nthe smallest that was found to fail alike:\nfunc.func public @main(")
+    assert shown[0].startswith("seed 7: differs\nlooking for a smaller module")
+    assert shown[1].startswith("seed 7: the smallest that was found to fail alike:\nfunc.func public @main(")
     lines = list(report_lines(run.summary()))
     assert "FAILED seed 7: differs" in lines
     assert lines[-1].startswith("3 scatters, seeds 6 to 8, oob spec, ")

@@ -7,7 +7,7 @@ is chosen like the form of a scatter: by facts, in the same registry.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -87,6 +87,7 @@ class CompositeFacts(FactsByName):
     Attributes:
       name, taken, elements, axis: the facts that rules constrain.
       full_name: its name in the module ("odml.softmax").
+      attributes: its `composite_attributes`: truth values, numbers, strings, tuples of these; others as printed.
       axis_number: the axis, counted from 0, or None.
       claim: why its name counts for nothing; None where it does, or is not known.
     """
@@ -96,6 +97,7 @@ class CompositeFacts(FactsByName):
     elements: Elements
     axis: Axis
     full_name: str
+    attributes: Mapping[str, object] = field(hash=False)
     axis_number: int | None
     claim: Cause | None = None
 
@@ -115,7 +117,9 @@ def composite_facts(graph: Graph, node: Node, *, whole: Iterable[str]) -> Compos
     full_name = mlir.symbol_name(node.raw.attributes["name"])
     operand = node.operands[0] if node.operands else None
     is_float = operand is not None and operand.is_static and operand.element_type in WIDE_FLOATS
-    axis = _axis(node, operand)
+    raw = node.attribute("composite_attributes")
+    attributes = {} if raw is None else {key: mlir.plain_value(value) for key, value in mlir.entries_of(raw).items()}
+    axis = _axis(node, operand, attributes.get("axis"))
     last = None if operand is None or axis is None else len(operand.static_shape) - 1
     name = NAMES.get(full_name, Name.OTHER)
     function = graph.functions.get(node.body_name)
@@ -125,41 +129,35 @@ def composite_facts(graph: Graph, node: Node, *, whole: Iterable[str]) -> Compos
         name, claim = Name.OTHER, Code.NOT_SEEN_TO_BE("softmax")
     is_taken = full_name in whole and not claim
     if is_taken and full_name in NAMES:
-        claim = _unknown(node)
+        claim = _unknown(node, attributes)
     return CompositeFacts(
         name=name,
         taken=TakenComposite.WHOLE if is_taken and not claim else TakenComposite.DECOMPOSED,
         elements=Elements.FLOAT if is_float else Elements.OTHER,
         axis=Axis.NONE if axis is None else Axis.LAST if axis == last else Axis.INNER,
         full_name=full_name,
+        attributes=attributes,
         axis_number=axis,
         claim=claim,
     )
 
 
-def _unknown(node: Node) -> Cause | None:
+def _unknown(node: Node, attributes: Iterable[str]) -> Cause | None:
     version = node.attribute("version")
     if version is not None and mlir.integer_of(version) not in VERSIONS:
         return Code.OTHER_VERSION(mlir.integer_of(version))
-    raw = node.attribute("composite_attributes")
-    others = sorted(set() if raw is None else set(mlir.entries_of(raw)) - MEANT)
+    others = sorted({*attributes} - MEANT)
     return Code.OTHER_ATTRIBUTES(tuple(others)) if others else None
 
 
-def _axis(node: Node, operand: Value | None) -> int | None:
+def _axis(node: Node, operand: Value | None, told: object) -> int | None:
     """The axis along which a composite of one operand works, where its result has that operand's type."""
-    raw = node.attribute("composite_attributes")
-    axis = None if raw is None else mlir.entries_of(raw).get("axis")
-    if axis is None or operand is None or not operand.is_static or len(node.operands) != 1:
+    if not isinstance(told, int) or operand is None or not operand.is_static or len(node.operands) != 1:
         return None
     if [result.raw.type for result in node.results] != [operand.raw.type]:
         return None
-    try:
-        number = mlir.integer_of(axis)
-    except (AttributeError, TypeError, ValueError):
-        return None
     rank = len(operand.static_shape)
-    return number % rank if -rank <= number < rank else None
+    return told % rank if -rank <= told < rank else None
 
 
 @rules.lowers(COMPOSITE, taken={TakenComposite.WHOLE}, form="the composite itself")

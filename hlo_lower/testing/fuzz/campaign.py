@@ -150,7 +150,7 @@ class Campaign:
     float_mode: FloatMode = "exact"
     command: str = "python scripts/difftest.py --seed {seed} --runs 1 --oob {oob}"
     show: Callable[[str], None] = print
-    """Given each failure, with its smallest module."""
+    """Given each failure, then its smallest module."""
     tally: Tally = field(default_factory=Tally)
     failures: list[CaseOutcome] = field(default_factory=list[CaseOutcome])
     wall: float = 0.0
@@ -246,8 +246,10 @@ class Campaign:
         command += "" if self.float_mode == "exact" else f" --float_mode {self.float_mode}"
         lower = None if kind in LOST else built_in(self.oob, self.prefer, self.float_mode)
         write_finding(self.out, f"seed{seed}", case, self.oob, outcome.failure, command, lower)
-        if len(self.failures) > MOST_SHRUNK:
-            self.show(f"{outcome.name}: {outcome.failure}")
+        is_shrunk = len(self.failures) <= MOST_SHRUNK
+        more = "\nlooking for a smaller module that fails alike, up to some minutes"
+        self.show(f"{outcome.name}: {outcome.failure}{more * is_shrunk}")
+        if not is_shrunk:
             return
         messages: dict[Case, str] = {}
 
@@ -263,9 +265,7 @@ class Campaign:
         write_finding(
             self.out, f"seed{seed}.small", small, self.oob, messages.get(small, outcome.failure), command, lower
         )
-        self.show(
-            f"{outcome.name}: {outcome.failure}\nthe smallest that was found to fail alike:\n{module_text([small])}"
-        )
+        self.show(f"{outcome.name}: the smallest that was found to fail alike:\n{module_text([small])}")
 
 
 def _batches(seeds: Sequence[int]) -> Iterator[list[Case]]:

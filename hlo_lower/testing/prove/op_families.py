@@ -33,12 +33,13 @@ WIDE = {Elements.SIGNED: ("i64",), Elements.UNSIGNED: ("ui64",)}
 
 
 def has_plain_cases(rule: Rule) -> bool:
-    """Whether there are modules to prove a rule on."""
-    [named] = rule.constraints["named"]
-    elements = rule.constraints.get("elements")
+    """Whether there are modules to prove a rule on: it is for one op, whose meaning the prover has."""
+    named, elements = rule.constraints.get("named", frozenset()), rule.constraints.get("elements")
+    if len(named) != 1:
+        return False
     if elements is None:
-        return named in (PlainOp.CLAMP, PlainOp.PAD)
-    return named in PROVED and not elements.isdisjoint(TYPES) and "numbers" not in rule.constraints
+        return named <= {PlainOp.CLAMP, PlainOp.PAD}
+    return named <= {*PROVED} and not elements.isdisjoint(TYPES) and "numbers" not in rule.constraints
 
 
 def plain_cases(rule: Rule) -> Iterator[ProofCase]:

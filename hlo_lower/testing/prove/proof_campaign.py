@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hlo_lower.api.functions import lower
 from hlo_lower.base.arguments import no_rule, silent
 from hlo_lower.base.change import Outcome
-from hlo_lower.base.errors import HloLowerError
+from hlo_lower.base.errors import HloLowerError, InputError
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.ir import mlir
@@ -143,12 +143,25 @@ Progress = Callable[[str, int, int], None]
 
 
 def rules_named(names: Sequence[str]) -> list[Rule]:
-    """The rules of these short names, all of them where there are none; InputError if there is no such rule."""
-    known = [rule for op in FAMILIES for rule in installed_registry().rules(op)]
-    known = [rule for rule in known if rule.op != PLAIN or has_plain_cases(rule)]
-    missing = [name for name in names if name not in {rule.short_name for rule in known}]
-    if missing:
-        raise no_rule("prove", missing[0], (rule.short_name for rule in known))
+    """The rules of these short names; all that have a family where there are none.
+
+    Raises:
+      InputError: there is no such rule, or it has no family.
+    """
+    registry = installed_registry()
+    rules = [rule for op in registry.ops for rule in registry.rules(op)]
+    known = [rule for rule in rules if rule.op in FAMILIES and (rule.op != PLAIN or has_plain_cases(rule))]
+    every = {rule.short_name: rule for rule in rules}
+    for name in names:
+        if name not in every:
+            raise no_rule("prove", name, every)
+        if every[name] not in known:
+            raise InputError(
+                "prove",
+                f"{name} has no family of modules to be proved on",
+                facts=f"it is a rule of {every[name].op!r}; families: hlo_lower/testing/prove/proof_campaign.py",
+                next_step="hlo-lower verify IN OUT, with a module that it takes and what that is lowered to",
+            )
     return [rule for rule in known if not names or rule.short_name in names]
 
 

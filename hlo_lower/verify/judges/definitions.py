@@ -252,7 +252,8 @@ def apply(op: str, dtype: np.dtype[Any], inputs: Sequence[Array]) -> Array:
       inputs: arrays of one shape.
 
     Raises:
-      UnsupportedRegionError: there is no such op on this type, or it divides an integer by zero.
+      UnsupportedRegionError: there is no such op on this type, or it is one of integers whose result the specification
+        leaves open: a division by zero, a power with a negative exponent.
     """
     if op == "select":
         return np.where(inputs[0], inputs[1], inputs[2])
@@ -262,11 +263,13 @@ def apply(op: str, dtype: np.dtype[Any], inputs: Sequence[Array]) -> Array:
         inputs = [i.astype(np.int64 if declared.is_signed else np.uint64) for i in inputs]
     if op.startswith("compare "):
         return np.asarray(COMPARISONS[op.split()[1]](*inputs), np.bool_)
-    table, name = FLOATS if declared.is_inexact else INTEGERS, f"stablehlo.{op}"
+    table, name = FLOATS if declared.is_inexact else _WHOLE, f"stablehlo.{op}"
     if name not in table:
         raise UnsupportedRegionError(f"{op} in the region")
     if is_integer and name in DIVISIONS and not np.all(inputs[1]):
         raise UnsupportedRegionError("integer division by zero")
+    if name == names.POWER and np.any(inputs[1] < 0):
+        raise UnsupportedRegionError("integer power with a negative exponent")
     found = np.asarray(table[name](*inputs))
     return _cut(found, dtype) if is_integer else found.astype(dtype)
 
@@ -307,6 +310,9 @@ FLOATS: Mapping[str, Callable[..., Any]] = {
 }
 """Ops on floats and complex numbers, each of which rounds once."""
 
+_WHOLE: Mapping[str, Callable[..., Any]] = {**INTEGERS, names.POWER: np.power}
+"""Ops on integers, which wrap around, and on truth values."""
+
 
 # --- update computations ---
 #
@@ -330,7 +336,7 @@ def combine_of(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOpera
     return combine
 
 
-_APPLIED = frozenset({*FLOATS, *INTEGERS, names.SELECT})
+_APPLIED = frozenset({*FLOATS, *_WHOLE, names.SELECT})
 """Ops that are computed on whole arrays."""
 
 _FREE = named(rounds=Rounds.FREELY) - {names.SCATTER}
