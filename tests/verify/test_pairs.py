@@ -159,6 +159,9 @@ TENS = "%k0 = constant 11.0 : 8xf32; %z = logistic %x; %y = multiply %z, %k0"
 NARROW_TANH = "%y = tanh %x", "%r = convert %y -> 8xbf16"
 ABSORBED = "%e = exponential %x; %k = constant HERE : 4xf32; %s = add %e, %k; %r = convert %s -> 4xf16"
 """A summand that only f16's least numbers show, where the sum is the middle between two of them, nearly."""
+OF_THREE = """%u = convert %x -> 4xf32; %v = convert %y -> 4xf32; %k = constant 0.75 : 4xf32
+%p = HERE; %r = convert %q -> 4xf16"""
+
 HIDDEN = """%e = exponential %x; %o = constant 1.0 : 4xf32; %p = add %e, %o; %k = constant HERE : 4xf32
 %s = add %p, %k; %r = sqrt %s"""
 """A summand that is too small to show, beside numbers that are above 1."""
@@ -473,6 +476,13 @@ EQUAL = {
         "%i: i32", f"{ENDS}HERE", "%r = clamp %z, %i, %n", "%m = maximum %i, %z; %r = minimum %m, %n"
     ),
     "a comparison that a clamp decides": written("%i: i32", f"{ENDS}HERE", "%r = clamp %z, %i, %n", DECIDED),
+    # 11 and 11 and 2 digits; floats of few digits are at a tie, others are not in so few elements
+    "a product of half floats in another order": written(
+        "%x: 4xf16, %y: 4xf16",
+        OF_THREE,
+        "multiply %u, %v; %q = multiply %p, %k",
+        "multiply %u, %k; %q = multiply %p, %v",
+    ),
     "a half that is rounded to even": rounded(*NARROW_TANH, BY_HAND["even"]),
     "a case on an argument": written(OK, "HERE", CHOICE, SELECTS),
     "a loop from 5 to 5, whose counter says so": written(OK, "HERE", FIVE_TO_FIVE, "%r = abs %o"),
