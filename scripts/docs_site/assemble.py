@@ -32,6 +32,7 @@ CONTENTS = {
         "laws",
         "gallery/index",
         "verification",
+        "other-tools",
         "consumers",
         "api",
         "json-schema",

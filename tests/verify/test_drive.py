@@ -6,12 +6,13 @@ from two_programs import names, regions
 from untyped_mlir import module
 
 from hlo_lower.ir import mlir
-from hlo_lower.verify.drive import aims
+from hlo_lower.verify.drive import aims, ties
 from hlo_lower.verify.drive.aims import Inverse
 from hlo_lower.verify.drive.driven_runs import listed, runs_of
 from hlo_lower.verify.drive.input_roles import REGIMES, Roles, roles_of
 from hlo_lower.verify.drive.outcomes import Outcomes
 from hlo_lower.verify.read.program import Program
+from hlo_lower.verify.run import Executable
 
 
 def roles(arguments: str, before: str, after: str, returned: str = "%r") -> Roles:
@@ -131,6 +132,102 @@ def test_both_sides_of_a_maximum_are_looked_for_in_each_integer_type(element):
     piece = module(f"%a: 4x{element}, %b: 4x{element}", "%r = maximum %a, %b")
     watched = Outcomes.of(piece, {}, [""], only_entered=False, sorts=False, no_nan=False)
     assert {point.outcome for point in watched.points} == {"less", "greater"}
+
+
+def watched(body, arguments="%x: 64xf32"):
+    """What is looked at of a piece."""
+    return Outcomes.of(module(arguments, body), {}, [""], only_entered=False, sorts=False, no_nan=False)
+
+
+BOTH = [ties.EVEN, ties.ODD]
+ROUNDINGS = {
+    # numbers at a tie above an even neighbour, above an odd one, and at none though a float of fewer digits would be
+    **{
+        f"round_nearest_{how} %x": ("f32", [0.5, -2.5, 4194304.5], [1.5, -3.5], [0.0, 1.0, 0.49999997, -0.50000006])
+        for how in ("even", "afz")
+    },
+    "reduce_precision %x, format = e5m10": ("f32", [1 + 2**-11], [-1 - 3 * 2**-11], [1 + 2**-12, 2**-15, 1e6]),
+    "convert %x -> 64xbf16": ("f32", [1 + 2**-8, -(2.0**99) - 2.0**91], [1 + 3 * 2**-8], [1 + 2**-22, 1e-40]),
+    "convert %x -> 64xf16": ("f64", [1 + 2**-11], [2 + 3 * 2**-10], [1 + 2**-50, 2**20 + 2**9, np.inf, np.nan]),
+    "convert %x -> 64xf8E4M3FN": ("bf16", [1.0625, -272.0], [1.1875, 17.0 * 1.117647], [1.125, 500.0]),
+    "convert %x -> 64xf32": ("i32", [2**24 + 1, -(2**25) - 2], [2**24 + 3, -(2**30) - 192], [2**24, -(2**31), 7, 0]),
+    "convert %x -> 64xf64": ("ui64", [2**53 + 1, 2**63 + 2**10], [2**64 - 2**10], [2**53, 2**63, 2**64 - 1, 5, 0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", ROUNDINGS)
+def test_ties_are_counted_and_aimed_at(op):
+    """Those of either kind, and no neighbour of them; what is aimed at is what is counted."""
+    source, *numbers = ROUNDINGS[op]
+    found = watched(f"%r = {op}", f"%x: 64x{source}")
+    assert [point.outcome for point in found.points] == BOTH
+    executable = Executable(found.text, "exact")
+    dtype = executable.arguments[0].dtype
+    for kind, expected in zip(numbers, ([1, 0], [0, 1], [0, 0]), strict=True):
+        for number in kind:
+            counts = executable.run([np.full(64, number, dtype)])
+            assert [int(count) // 64 for count in counts] == expected, number
+    rng = np.random.default_rng(0)
+    for point, expected in zip(found.points, ([64, 0], [0, 64]), strict=True):
+        for there in (np.zeros(64), rng.normal(size=64) * 100):
+            aimed = ties.aimed(point.op, point.outcome, there.astype(dtype), rng)
+            assert [int(count) for count in executable.run([aimed])] == expected
+
+
+def test_a_fraction_of_each_sign_is_counted():
+    """Of what becomes an integer, of an unsigned one above zero alone."""
+    for made, outcomes in (("i32", [ties.ABOVE, ties.BELOW]), ("ui8", [ties.ABOVE])):
+        found = watched(f"%r = convert %x -> 64x{made}")
+        assert [point.outcome for point in found.points] == outcomes
+        counts = Executable(found.text, "exact").run([np.resize(np.float32([0.5, -1.25, 3.0, -0.0]), 64)])
+        assert [int(count) for count in counts] == [16] * len(outcomes)
+
+
+MASK = """%b = bitcast_convert %x -> 64xui32; %m = constant 4294901760 : 64xui32; %c = and %b, %m
+%d = bitcast_convert %c -> 64xf32; %n = compare NE, %x, %x; %s = select %n, %x, %d"""
+WIDENED = """%a = convert %x -> 64xf32; %k = constant 0.3 : 64xf32; %b = convert %k -> 64xbf16
+%c = convert %b -> 64xf32; %q = maximum %a, %c; %s = negate %q"""
+TIMES = "%k = constant {} : 64xf32; %s = multiply %a, %k"
+NO_TIES = {
+    "whole numbers": ("i8", f"%a = convert %x -> 64xf32; {TIMES.format(3.0)}; %r = round_nearest_even %s"),
+    "what was rounded": ("f32", "%a = floor %x; %s = add %a, %a; %r = convert %s -> 64xi32"),
+    "no half": ("f32", f"%a = logistic %x; {TIMES.format(0.25)}; %r = round_nearest_afz %s"),
+    "small integers": ("i8", "%r = convert %x -> 64xbf16"),
+    "a remainder": ("i32", "%k = constant 256 : 64xi32; %s = remainder %x, %k; %r = convert %s -> 64xbf16"),
+    "a multiple": ("i32", "%k = constant 65536 : 64xi32; %s = multiply %x, %k; %r = convert %s -> 64xf32"),
+    "the greater of two that were narrow": ("bf16", f"{WIDENED}; %r = convert %s -> 64xbf16"),
+    "what a mask cuts off": ("f32", f"{MASK}; %r = convert %s -> 64xbf16"),
+    "no float": ("f32", "%r = convert %x -> 64xcomplex<f32>"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_TIES)
+def test_what_cannot_be_at_a_tie_is_not_asked_for(name):
+    kind, body = NO_TIES[name]
+    assert [point for point in watched(body, f"%x: 64x{kind}").points if point.outcome in ties.TIES] == []
+
+
+NARROW = """%u = convert %x -> 64xf32; %k0 = constant {} : 64xbf16; %k = convert %k0 -> 64xf32; %p = {}
+%r = convert %p -> 64xbf16"""
+SQUARE = "%a = convert %x -> 64xf32; %p = multiply %a, %a"
+MAY_BE = {
+    f"{SQUARE}; %r = convert %p -> 64xbf16": [ties.EVEN],  # of an odd m, m * m = 8 k + 1
+    NARROW.format(3.0, "multiply %u, %u"): [ties.EVEN],
+    NARROW.format(0.5, "multiply %u, %k"): [],
+    NARROW.format(0.30078125, "multiply %k, %u"): [ties.EVEN],  # 77 * 5 = 4 * 96 + 1, and no other odd one has 9 digits
+    NARROW.format(3.0, "multiply %u, %k"): BOTH,
+    NARROW.format(3.0, "divide %u, %k"): [],
+    NARROW.format(3.0, "add %u, %k"): BOTH,
+    f"{SQUARE}; %q = multiply %p, %a; %r = convert %q -> 64xbf16": BOTH,
+    "%a = logistic %x; %r = round_nearest_even %a": [ties.EVEN],
+    f"%n = compare NE, %x, %x; {SQUARE}; %k = sine %a; %s = select %n, %k, %a; %r = convert %s -> 64xbf16": BOTH,
+}
+
+
+@pytest.mark.parametrize(("body", "outcomes"), MAY_BE.items())
+def test_what_may_be_at_a_tie_is_asked_for(body, outcomes):
+    found = watched(body, "%x: 64xbf16").points
+    assert [point.outcome for point in found if point.outcome in ties.TIES] == outcomes
 
 
 @pytest.mark.parametrize("shape", [(), (3,)])

@@ -14,6 +14,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.align.piece import Pieces, module_of
+from hlo_lower.verify.drive import ties
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.drive.outcomes import BRANCHING, Outcomes, Point
 from hlo_lower.verify.drive.ranges import Interval, Ranges
@@ -424,10 +425,21 @@ class Aims:
     def next(self) -> Iterator[Run]:
         """The runs."""
         body = self.outcomes.program.entries["main"]
+        yield from self._short()
         points = [point for point in self.outcomes.left() if point.op.parent is body]
         if self._look_behind({value for point in points for value in point.op.inputs}):
             for point in points:
                 yield from self._at(point)
+
+    def _short(self) -> Iterator[Run]:
+        """Runs of floats of few digits, while a tie is missed."""
+        missed = [point.op for point in self.outcomes.left() if point.outcome in ties.TIES]
+        if missed and self.runs:
+            digits = max(map(ties.digits_asked, missed))
+            for found in ties.short_floats(self.runs[0].arguments, digits, np.random.default_rng(0)):
+                yield Run("floats of few digits", found, False)
+                if not any(point.outcome in ties.TIES for point in self.outcomes.missed()):
+                    return
 
     def reaching(self, value: ValueId, target: Array) -> Iterator[Run]:
         """Runs that try to make a value of the piece a target."""
@@ -508,6 +520,8 @@ class Aims:
             yield from inverse.solved(first, (np.full(there.shape, target, there.dtype), where))
         elif point.outcome in ("true", "false"):
             yield from inverse.solved(first, (np.full(there.shape, point.outcome == "true"), where))
+        elif point.outcome in ties.TIES:
+            yield from inverse.solved(first, (ties.aimed(point.op, point.outcome, there, rng), where))
         elif point.outcome in ("less", "equal", "greater", "different"):
             # Beside the border, too: what the other piece has in the place of this comparison may lie there.
             sign = {"less": -1, "equal": 0}.get(point.outcome, 1)

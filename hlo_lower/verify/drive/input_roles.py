@@ -1,5 +1,6 @@
 """What a region's inputs are for, and which numbers are worth driving them with: regimes of indices, turning points."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import frexp, prod
@@ -13,7 +14,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.loops import may_not_end, values_of
-from hlo_lower.verify.align.piece import types_of
+from hlo_lower.verify.align.piece import pieces_of, types_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.bounds.matrices import definite_inputs, not_said_of
 from hlo_lower.verify.drive.ranges import Interval
@@ -254,6 +255,26 @@ def _constants(ops: Sequence[Op]) -> dict[str, list[tuple[Op, Array]]]:
             if value is not None:
                 found.setdefault(str(op.raw.results[0].type), []).append((op, value))
     return found
+
+
+def constants_apart(region: Region, twins: Sequence[Twins]) -> Iterator[str]:
+    """The constants that differ, but for twins, where the pieces of a region are the same but for their constants: what
+    no run told apart no run showed."""
+    ops = [ops_within(ops) for _, ops in region.sides]
+    if [op.name for op in ops[0]] != [op.name for op in ops[1]]:
+        return
+    pieces = pieces_of(region)
+    if _HELD.sub("", pieces.first) != _HELD.sub("", pieces.second):
+        return
+    told = {one.where for one in twins}
+    for pair in zip(*ops, strict=True):
+        if pair[0].name == names.CONSTANT and (where := location_of(pair[0].raw)) not in told:
+            a, b = (mlir.constant_value(op.raw, is_complex=True) for op in pair)
+            if a is not None and b is not None and not np.all((a == b) | ((a != a) & (b != b))):
+                yield f"the constant at {where}: no run showed that the other piece has another one in its place"
+
+
+_HELD = re.compile(r"(?<= = stablehlo\.constant )dense.*(?= : )")
 
 
 def turning_points(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:

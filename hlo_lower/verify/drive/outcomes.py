@@ -1,4 +1,5 @@
-"""Which outcomes a piece's runs had: of comparisons, choices, bounds, branches and loops. What none had is not known.
+"""Which outcomes a piece's runs had: of comparisons, choices, bounds, branches, loops and roundings. What none had is
+not known.
 
 A piece is written anew to return how many elements had each outcome: those of comparisons that stand in loops and
 branches are counted through these. Not looked at is what cannot come (`hlo_lower.verify.drive.ranges`).
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, KEEPS_ELEMENTS, RESHAPING
+from hlo_lower.ops.spec import CONTROL, RESHAPING
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.appended_ops import OpsBeside
+from hlo_lower.verify.drive import ties
 from hlo_lower.verify.drive.ranges import Interval, Ranges
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import (
@@ -47,8 +49,9 @@ class Point:
 
     Attributes:
       op: the operation.
-      outcome: "less", "equal", "greater", "different", "true", "false", or the number of a branch or body.
-      pair: the operands that are compared; two equal ones for a truth value.
+      outcome: "less", "equal", "greater", "different", "true", "false", the number of a branch or body, or one of
+        `hlo_lower.verify.drive.ties`.
+      pair: the operands that are compared; two equal ones for a truth value and for what is rounded.
       where: where the operation is.
     """
 
@@ -190,7 +193,7 @@ def _outcomes(op: Op) -> Iterator[tuple[str, tuple[mlir.RawValue, mlir.RawValue]
             for number in range(len(raw.regions)) if op.name in BRANCHING else (1,):
                 yield str(number), (operands[0], operands[0])
         case _:
-            return
+            yield from ((outcome, (operands[0], operands[0])) for outcome in ties.ties_of(op))
 
 
 def _is_as_equal(point: Point) -> bool:
@@ -276,7 +279,9 @@ class _Counting:
         beside = OpsBeside(op)
         places = {value: k for k, value in enumerate(point.op.raw.operands)}
         first, second = (op.operands[places[value]] for value in point.pair)
-        if point.outcome in ("true", "false"):
+        if point.outcome in ties.TIES:
+            is_so = ties.counted(beside, point.op, point.outcome, first)
+        elif point.outcome in ("true", "false"):
             is_so = first if point.outcome == "true" else beside.op("not", [first], first.type)
         else:
             if first.type != second.type:  # the bound of a clamp is a scalar
@@ -407,10 +412,7 @@ def _is_widened(given: np.dtype[Any], made: np.dtype[Any]) -> bool:
 # is known.
 
 
-KEPT = KEEPS_ELEMENTS | {
-    *(names.ABS, names.CEIL, names.CLAMP, names.CONVERT, names.FLOOR, names.MAXIMUM, names.MINIMUM, names.NEGATE),
-    *(names.ROUND_NEAREST_AFZ, names.ROUND_NEAREST_EVEN, names.SELECT, names.SORT, names.OPTIMIZATION_BARRIER),
-}
+KEPT = ties.KEEPING_NUMBERS | ties.TO_INTEGERS | {names.CEIL, names.CONVERT, names.FLOOR}
 """Operations that give no larger magnitudes than they are given, and integers for integers."""
 
 

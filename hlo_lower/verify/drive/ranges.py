@@ -20,6 +20,7 @@ from hlo_lower.ops.spec import LAYOUT, MIRRORED, OPPOSITE, PICKS, spec_of
 from hlo_lower.verify.align.loops import along_at, counter_at
 from hlo_lower.verify.align.piece import module_of
 from hlo_lower.verify.bounds.compare import is_inexact
+from hlo_lower.verify.drive import ties
 from hlo_lower.verify.drive.sample_sizes import computed
 from hlo_lower.verify.read.meanings import DIVISIONS, MOVES
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
@@ -124,6 +125,8 @@ class Ranges:
         truth = {names.COMPARE: op.results, names.SELECT: op.inputs}.get(op.name, (None,))[0]
         if self.sorts and truth is not None and self._is_exchange(truth):
             return False
+        if outcome in ties.TIES:
+            return ties.may_be(op, outcome, self.program, self.of)
         match op.name:
             case names.COMPARE | names.MAXIMUM | names.MINIMUM:
                 return self._compare(op.inputs[0], op.inputs[1], outcome)

@@ -41,7 +41,7 @@ from hlo_lower.verify.bounds.rounding_bounds import RUNS as DISTURBED
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds, loose_shares
 from hlo_lower.verify.drive.aims import Aims, Watch
 from hlo_lower.verify.drive.driven_runs import LEAST_OF_LARGE, VALUES, Run, kept_within, runs_of
-from hlo_lower.verify.drive.input_roles import Roles, may_overhang, roles_of
+from hlo_lower.verify.drive.input_roles import Roles, constants_apart, may_overhang, roles_of
 from hlo_lower.verify.drive.outcomes import rounded_integers, undriven
 from hlo_lower.verify.drive.ranges import Interval
 from hlo_lower.verify.effort import Assumed
@@ -331,6 +331,7 @@ class _Case:
             *self._watch.missed(),
             *_beyond_reach(self._region, self.roles.reach),
             *map(str, self.roles.twins),
+            *constants_apart(self._region, self.roles.twins),
             *undriven(self._region),
             *rounded_integers([(o.program, o.ranges) for o in self._watch.outcomes]),
         )
