@@ -41,6 +41,7 @@ class Evaluated:
         self.arguments = arguments
         self.occurrences = prover.made
         self.sizes = prover.positions.sizes
+        self.known = {}
 
     def __call__(self, term, env):
         """A numeral or truth of z3; `env` holds numerals of constants by name."""
@@ -68,8 +69,11 @@ class Evaluated:
             is_inside = all(k < n for k, n in zip(at, array.shape, strict=True))  # else it is not chosen
             value = array[at] if is_inside else array.dtype.type(0)
             return z3.BoolVal(bool(value)) if array.dtype == bool else z3.BitVecVal(bits_of(value, t.size()), t.size())
-        if name in self.occurrences:
-            return self.folded(self.occurrences[name], t, args, env)
+        if name in self.occurrences:  # a function of its arguments
+            key = (name, *(str(arg) for arg in args))
+            if key not in self.known:
+                self.known[key] = self.folded(self.occurrences[name], t, args, {})
+            return self.known[key]
         return self.function(name, t, args)
 
     def function(self, name, t, args):
@@ -121,7 +125,8 @@ class Evaluated:
             types = [element_type(name).dtype for name in kind[1]]
             for here in rows:
                 a, b = (number_of(self(x, here), its) for x, its in zip(one.terms, types, strict=True))
-                total = total + a.astype(made) * b.astype(made)
+                with np.errstate(over="ignore"):
+                    total = total + a.astype(made) * b.astype(made)
             return z3.BitVecVal(bits_of(total, t.size()), t.size())
         raise AssertionError(f"no evaluation of {kind}")
 
