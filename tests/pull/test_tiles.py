@@ -215,3 +215,21 @@ def test_a_loop_that_reads_all_that_it_carries_is_a_function(element):
 
     assert derived(summed("%v, %each"), summed("%each, %v"), 30)
     assert not derived(summed("%v, %each"), summed("%v, %v"))
+
+
+def test_variables_of_a_loop_are_not_those_around_it():
+    """A loop that is asked for at variables, in which a value is asked for at a second place, and so at variables."""
+
+    def turned(pair):
+        body = f"""%zero = constant 0 : i32; %one = constant 1 : i32; %two = constant 2 : i32
+        %r:2 = while(%t = %zero, %a = %x) cond {{ %c = compare LT, %t, %two; return %c }} do {{
+          %b = reshape %a -> 2x3x1xi32
+          %own = reduce(%b init: %one) applies stablehlo.multiply across dimensions = [2]
+          %back = reverse %own, dims = [1]
+          %f = subtract {pair}; %next = add %t, %one; return %next, %f }}
+        %none = constant 0 : 2x3xi32; %no = multiply %r#1, %none; %turned = reverse %r#1, dims = [1]
+        %s = add %no, %turned"""
+        return module("%x: 2x3xi32", body, "%s")
+
+    assert derived(turned("%own, %own"), turned("%own, %own"))
+    assert not derived(turned("%own, %back"), turned("%own, %own"))

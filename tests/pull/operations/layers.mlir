@@ -1,5 +1,5 @@
 // Products of products that are asked for at several places, some of them numbers, and within a loop.
-func.func @main(%x: tensor<2x3xi32>, %w: tensor<3x3xi32>) -> (tensor<1x3xi32>, tensor<2x3xi32>, tensor<2x3xi32>, tensor<2xi32>) {
+func.func @main(%x: tensor<2x3xi32>, %w: tensor<3x3xi32>) -> (tensor<2x3xi32>, tensor<2x3xi32>, tensor<2xi32>, tensor<1x3xi32>) {
   %a = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xi32>, tensor<3x3xi32>) -> tensor<2x3xi32>
   %b = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<2x3xi32>, tensor<3x3xi32>) -> tensor<2x3xi32>
   %c = stablehlo.dot_general %b, %w, contracting_dims = [1] x [1] : (tensor<2x3xi32>, tensor<3x3xi32>) -> tensor<2x3xi32>
@@ -24,5 +24,5 @@ func.func @main(%x: tensor<2x3xi32>, %w: tensor<3x3xi32>) -> (tensor<1x3xi32>, t
     }
   %least = stablehlo.constant dense<-2147483648> : tensor<i32>
   %most = stablehlo.reduce(%d init: %least) applies stablehlo.maximum across dimensions = [1] : (tensor<2x3xi32>, tensor<i32>) -> tensor<2xi32>
-  return %last, %d, %r#1, %most : tensor<1x3xi32>, tensor<2x3xi32>, tensor<2x3xi32>, tensor<2xi32>
+  return %d, %r#1, %most, %last : tensor<2x3xi32>, tensor<2x3xi32>, tensor<2xi32>, tensor<1x3xi32>
 }
