@@ -99,7 +99,8 @@ class RegionProofs:
         return not self.terms.is_strict and is_installed()
 
     @property
-    def _is_hurried(self) -> bool:
+    def is_hurried(self) -> bool:
+        """Whether so much was spent in vain that less is tried now."""
         return self._vain > VAIN_SECONDS
 
     def derived(self, region: Region) -> Found:
@@ -117,7 +118,7 @@ class RegionProofs:
         if key is not None and every is not None and every.is_equal:
             found = self._keep(key, Derivation("derived", (EVERY_INPUT,)))
         for steps, integers_only in WIDER:
-            if found is None or found or self._is_hurried:
+            if found is None or found or self.is_hurried:
                 break
             spent += found.seconds
             wider = widened(wide, steps, integers_only=integers_only) if spent < TOTAL_SECONDS else None
@@ -140,7 +141,7 @@ class RegionProofs:
         if not tried or (not cache.tries_again and cache.find("not derived", content, bool)):
             return None
         found = self._derived(region)
-        if not found and not self._is_hurried:
+        if not found and not self.is_hurried:
             cache.keep("not derived", content, {"attempts": len(tried)})
         return found
 
@@ -188,7 +189,7 @@ class RegionProofs:
         if key is None:
             return None
         if key not in self._known:
-            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self._is_hurried else SECONDS
+            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else SECONDS
             found = self.derivation_of(*key, seconds)
             self._vain += 0.0 if found else found.seconds
         return self._known[key]

@@ -33,7 +33,7 @@ from hlo_lower.verify.drive.ranges import Interval
 from hlo_lower.verify.judges.devices import patience, piece_executable, start_child
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
-from hlo_lower.verify.judges.kept import content_of, judged_once
+from hlo_lower.verify.judges.kept import content_of, in_cache, keep
 from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, unshown_in
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.read.numbering import Number
@@ -430,11 +430,13 @@ class RegionJudge:
             return Judgement(judges=SAME_TEXT)
         if key not in self._judged:
             cache = self._terms.cache
-            if cache is None:
-                self._judged[key] = self._judged_by_runs(region, pieces, sought)
-            else:
-                content = content_of(region, pieces, self._terms, sought, self._proofs.within(region))
-                self._judged[key] = judged_once(cache, content, lambda: self._judged_by_runs(region, pieces, sought))
+            content = cache and content_of(region, pieces, self._terms, sought, self._proofs.within(region))
+            found = cache and in_cache(cache, content)
+            if found is None:
+                found = self._judged_by_runs(region, pieces, sought)
+                if cache is not None and not self._proofs.is_hurried:
+                    keep(cache, content, found)
+            self._judged[key] = found
         return self._judged[key]
 
     def _judged_by_runs(self, region: Region, pieces: Pieces, sought: Sought | None) -> Judgement:

@@ -1,26 +1,36 @@
 """Verdicts that are kept: taken only where texts, terms and judges are the same, and never in place of a difference."""
 
 import json
+from dataclasses import replace
 
+import ml_dtypes
+import numpy as np
 import pytest
 from untyped_mlir import module
 
-from hlo_lower.verify import Assumed, verify
+from hlo_lower.verify import Assumed, region_proofs, verify
 from hlo_lower.verify import effort as effort_of
+from hlo_lower.verify.cache import VerdictCache
+from hlo_lower.verify.drive.driven_runs import Run
+from hlo_lower.verify.judges.devices import at_most, patience
+from hlo_lower.verify.judges.judge import Judgement
+from hlo_lower.verify.judges.kept import in_cache, keep
 
 DERIVES = True
 
 ABS = "%m = negate %a; %x = abs %m"
 TWICE = "%c = constant 2.0 : 8xf32; %t = add %b, %b; %y = tanh %t"
 AS_PRODUCT = "%c = constant 2.0 : 8xf32; %t = multiply %b, %c; %y = tanh %t"
-FIRST = f"%x = abs %a; {TWICE}"
-SECOND = f"{ABS}; {AS_PRODUCT}"
-WRONG = f"{ABS.replace('abs', 'sign')}; {AS_PRODUCT}"
-WRONG_PRODUCT = f"{ABS}; {AS_PRODUCT.replace('2.0', '3.0')}"
+CHOSEN = "%p = compare GT, %s, 3, SIGNED"
+FIRST = f"%x = abs %a; {TWICE}; {CHOSEN}"
+SECOND = f"{ABS}; {AS_PRODUCT}; {CHOSEN}"
+WRONG = SECOND.replace("abs", "sign")
+WRONG_PRODUCT = SECOND.replace("2.0", "3.0")
+WRONG_CHOICE = SECOND.replace("GT", "GE")
 KEPT = [("derived", True), ("tested", True)]
 
 
-def texts(*bodies, arguments="%a: 8xf32, %b: 8xf32", returned="%x, %y"):
+def texts(*bodies, arguments="%a: 8xf32, %b: 8xf32, %s: i32", returned="%x, %y, %p"):
     """Modules of one signature."""
     return [module(arguments, body, returned) for body in bodies]
 
@@ -54,7 +64,7 @@ def test_a_verdict_is_taken_from_the_cache_and_says_so(judged, tmp_path):
     assert [one["from_cache"] for one in again.to_json()["regions"]] == [True, True]
 
 
-@pytest.mark.parametrize("wrong", [WRONG, WRONG_PRODUCT])
+@pytest.mark.parametrize("wrong", [WRONG, WRONG_PRODUCT, WRONG_CHOICE])
 def test_a_wrong_region_differs_whatever_is_kept(judged, wrong):
     """Beside a region that is kept another one differs, at the same place; the difference is kept with its inputs."""
     judged(FIRST, SECOND)
@@ -62,8 +72,11 @@ def test_a_wrong_region_differs_whatever_is_kept(judged, wrong):
     assert (found.exit_code, bases(found).count(("differs", False))) == (1, 1), found.lines()
     again = judged(FIRST, wrong)
     assert (again.exit_code, again.regions) == (1, found.regions)
-    assert [one.from_cache for one in again.regions] == [True, True]
-    assert [line for line in again.lines() if "where" in line] == [line for line in found.lines() if "where" in line]
+    assert {one.from_cache for one in again.regions} == {True}
+    for one, other in zip(again.regions, found.regions, strict=True):
+        assert one.inputs.keys() == other.inputs.keys()
+        pairs = zip(one.inputs.values(), other.inputs.values(), strict=True)
+        assert all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
 
 SLICED = "%s = dynamic_slice %a, %k, sizes = [1]; %t = tanh %s"
@@ -104,8 +117,6 @@ def test_other_terms_are_judged_anew(judged, how):
 
 def test_what_has_to_be_derived_is_tried_again(judged, monkeypatch):
     """A derivation that was in vain once is tried again where nothing else counts, and only there."""
-    from hlo_lower.verify import region_proofs
-
     tried = []
     derive = region_proofs.derive
     monkeypatch.setattr(region_proofs, "derive", lambda *texts, **how: tried.append(texts) or derive(*texts, **how))
@@ -146,6 +157,40 @@ def test_a_damaged_file_is_written_anew(judged, tmp_path):
         path.unlink()
         path.mkdir()
     assert judged(FIRST, WRONG).regions == first.regions
+
+
+def test_what_was_tried_in_a_hurry_is_not_kept(judged, monkeypatch):
+    """After seconds in vain the solver has less time to find what tells a region apart: runs alone are no verdict."""
+    monkeypatch.setattr(region_proofs, "VAIN_SECONDS", -1.0)
+    judged(FIRST, SECOND)
+    assert bases(judged(FIRST, SECOND)) == [("derived", True), ("tested", False)]
+
+
+LARGE = Run("large", [np.zeros(1 << 18, np.float32), np.zeros(1)], is_special=False)
+
+
+@pytest.mark.parametrize(
+    ("found", "spent", "is_kept"),
+    [
+        (Judgement(runs=3), 0.0, True),
+        (Judgement(runs=3), 0.1, False),
+        (Judgement("not judged", reason="an input of type !stablehlo.token"), 0.0, False),
+        (Judgement(missed=lambda within: ()), 0.0, False),
+        (Judgement(doubt=()), 0.0, False),
+        (Judgement("differs", failures=[LARGE]), 0.0, False),
+        (Judgement("differs", failures=[replace(LARGE, arguments=[np.zeros((), ml_dtypes.int4)])]), 0.0, True),
+    ],
+)
+def test_what_is_kept_of_judgements(tmp_path, found, spent, is_kept):
+    """A whole verdict of no great size, as long as no second was spent in vain."""
+    cache = VerdictCache(str(tmp_path), "a version")
+    with at_most(9.0):
+        patience().charge(spent)
+        keep(cache, "content", found)
+    again = in_cache(cache, "content")
+    assert (again is not None) == is_kept
+    assert again is None or (again.status, again.runs, again.from_cache) == (found.status, found.runs, True)
+    assert in_cache(cache, "another content") is None
 
 
 def test_what_took_too_long_is_not_kept(tmp_path):

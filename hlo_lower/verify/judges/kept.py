@@ -1,7 +1,7 @@
 """Judgements as the plain data of a file, and what each of them rests on."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple, replace
 from typing import Any
 
@@ -36,27 +36,23 @@ def content_of(region: Region, pieces: Pieces, terms: Terms, sought: Sought | No
 
 
 def _named(wanted: Mapping[str, Array]) -> tuple[tuple[str, str, tuple[int, ...], bytes], ...]:
-    return tuple((name, a.dtype.name, a.shape, np.ascontiguousarray(a).tobytes()) for name, a in wanted.items())
+    return tuple((name, a.dtype.name, a.shape, a.tobytes()) for name, a in wanted.items())
 
 
-def judged_once(cache: VerdictCache, content: object, judged: Callable[[], Judgement]) -> Judgement:
-    """A judgement that is in the cache, or is made and kept there."""
-    found = cache.find("judged", content, _read)
-    if found is None:
-        found = judged()
-        if _may_keep(found):
-            cache.keep("judged", content, _written(found))
-    return found
+def in_cache(cache: VerdictCache, content: object) -> Judgement | None:
+    """The judgement that is kept of some content."""
+    return cache.find("judged", content, _read)
 
 
-def _may_keep(found: Judgement) -> bool:
-    """Whether a judgement is a verdict that does not depend on time: nothing was spent in vain until now, so that no
+def keep(cache: VerdictCache, content: object, found: Judgement) -> None:
+    """Keep a judgement that is a verdict and does not depend on time: nothing was spent in vain until now, so that no
     judge is missing for that, and runs had all outcomes."""
     left = patience()
     arrays = [a for run in found.failures for a in run.arguments]
     size = sum(a.nbytes for a in arrays) + sum(len(value) for values in found.seen for value in values)
-    is_whole = found.missed is None and found.doubt is None
-    return found.status in ("equal", "differs") and is_whole and left.left == left.given and size <= MOST_BYTES
+    is_whole = found.status in ("equal", "differs") and found.missed is None and found.doubt is None
+    if is_whole and left.left == left.given and size <= MOST_BYTES:
+        cache.keep("judged", content, _written(found))
 
 
 def _written(found: Judgement) -> dict[str, Any]:
@@ -95,7 +91,7 @@ def _read(data: Mapping[str, Any]) -> Judgement:
 def _run_written(run: Run) -> dict[str, Any]:
     arguments = [
         {"type": element_type_of(a.dtype).name, "shape": a.shape, "data": b64encode(a.tobytes()).decode()}
-        for a in map(np.ascontiguousarray, run.arguments)
+        for a in run.arguments
     ]
     return {"aim": run.aim, "arguments": arguments, "is_special": run.is_special, "is_large": run.is_large}
 
