@@ -44,6 +44,8 @@ def check_folder(path: str) -> None:
     Raises:
       InputError: what is there is no folder, or does not admit files.
     """
+    if not path:
+        raise InputError("", "an empty name is no folder", next_step="name a folder")
     real = Path(os.path.realpath(path))
     nearest = next(one for one in (real, *real.parents) if one.exists())
     if not nearest.is_dir():

@@ -111,7 +111,7 @@ def _check(args: argparse.Namespace) -> "Options":
     if args.report:
         check_writable(args.report)
         check_distinct(args.output, args.report)
-    if args.cache:
+    if args.cache is not None:
         check_folder(args.cache)
     return options
 

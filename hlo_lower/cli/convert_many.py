@@ -73,7 +73,7 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError(args.output, told, next_step="name a folder, which is made where it is missing: -o lowered/")
     if args.report:
         check_writable(args.report)
-    if args.cache:
+    if args.cache is not None:
         check_folder(args.cache)
     for name in args.input:
         folder = name if os.path.isdir(name) else os.path.dirname(name) or "."

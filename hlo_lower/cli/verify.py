@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     for path in (args.report, args.save_inputs):
         if path:
             check_writable(path)
-    if args.cache:
+    if args.cache is not None:
         check_folder(args.cache)
     if args.on:
         return _run_on(args)

@@ -85,6 +85,7 @@ REFUSED = [  # a command line, how the message begins, and what it says besides
     ("convert missing.mlir -o out.mlir --report no/r.json", "no/r.json: the folder no does not exist"),
     ("convert missing.mlir -o out.mlir --cache decode.mlir", "decode.mlir: decode.mlir is not a folder\n"),
     ("convert missing.mlir a.mlir -o out --cache decode.mlir/v", "decode.mlir/v: ", "decode.mlir is not a folder\n"),
+    ("verify missing.mlir a.mlir --cache ''", "an empty name is no folder\n"),
     ("verify missing.mlir a.mlir --cache decode.mlir", "decode.mlir: decode.mlir is not a folder\n"),
     ("report missing.mlir -o no/r.json --format json", "no/r.json: the folder no does not exist"),
     ("export missing.py:step -o no/out.mlir", "no/out.mlir: the folder no does not exist"),
