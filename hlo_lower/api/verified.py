@@ -78,6 +78,8 @@ def verify(
       jobs: how many processes judge regions; with 1, the default, this one does.
       time_limit: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
         default. What ends may take its time.
+      cache: a folder in which verdicts on regions are kept by their content, and the version of the judge; it is made
+        where it is missing. None, the default: each region is judged.
       progress: called with a stage, how much of it is done and how much there is.
 
     Returns:

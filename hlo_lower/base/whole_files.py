@@ -38,6 +38,37 @@ def check_writable(path: str) -> None:
         raise InputError(path, f"no permission to write in {shown}", next_step="name a file in another folder")
 
 
+def check_folder(path: str) -> None:
+    """Check that a folder is there and admits files, or can be made, without making it.
+
+    Raises:
+      InputError: what is there is no folder, or does not admit files.
+    """
+    if not path:
+        raise InputError("", "an empty name is no folder", next_step="name a folder")
+    real = Path(os.path.realpath(path))
+    nearest = next(one for one in (real, *real.parents) if one.exists())
+    if not nearest.is_dir():
+        raise InputError(path, f"{nearest if nearest != real else path} is not a folder", next_step="name a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(path, f"no permission to write in {nearest}", next_step="name another folder")
+
+
+def make_folder(path: str) -> None:
+    """Make a folder where it is missing.
+
+    Raises:
+      InputError: it cannot be made, or does not admit files.
+    """
+    check_folder(path)
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            path, f"the folder cannot be made: {error.strerror}", next_step="name another folder"
+        ) from None
+
+
 def write_whole(path: str, data: bytes) -> None:
     """Write a file through a temporary one beside it, which never stays; "-" is standard output.
 

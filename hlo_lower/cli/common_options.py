@@ -101,19 +101,26 @@ def add_module_emit(command: argparse.ArgumentParser) -> None:
 
 
 def add_level(command: argparse.ArgumentParser) -> None:
-    """Add --verify, --no-verify, --accept-runs, --jobs and --time-limit: how what is written is verified first."""
+    """Add --verify, --no-verify, --accept-runs, --jobs, --time-limit, --cache: how what is written is verified."""
     told = "the regions that changed, the module's runs, or both"
     command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help=told)
     command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
     add_accept_runs(command)
     add_jobs(command)
     add_time_limit(command)
+    add_cache(command)
 
 
 def add_time_limit(command: argparse.ArgumentParser) -> None:
     """Add --time-limit of a verification."""
     told = "seconds for what does not end, of the regions and of the module's runs; default: 60"
     command.add_argument("--time-limit", metavar="S", type=positive, default=60, help=told)
+
+
+def add_cache(command: argparse.ArgumentParser) -> None:
+    """Add --cache of a verification."""
+    told = "keep verdicts on regions in this folder, and take from it what was judged before; default: none"
+    command.add_argument("--cache", metavar="DIR", help=told)
 
 
 def add_accept_runs(command: argparse.ArgumentParser) -> None:

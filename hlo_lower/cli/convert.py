@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hlo_lower.api.module_forms import form_for
 from hlo_lower.base.errors import NotLoweredError
-from hlo_lower.base.whole_files import STANDARD, check_writable, write_whole
+from hlo_lower.base.whole_files import STANDARD, check_folder, check_writable, write_whole
 from hlo_lower.cli.checks import check_distinct, check_inputs, check_not_input, check_one_standard, judged, options_from
 from hlo_lower.cli.common_options import (
     add_bind,
@@ -111,6 +111,8 @@ def _check(args: argparse.Namespace) -> "Options":
     if args.report:
         check_writable(args.report)
         check_distinct(args.output, args.report)
+    if args.cache is not None:
+        check_folder(args.cache)
     return options
 
 

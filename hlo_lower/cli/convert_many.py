@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, EXIT_ONLY_RUN, InputError
-from hlo_lower.base.whole_files import STANDARD, check_writable, write_whole
+from hlo_lower.base.whole_files import STANDARD, check_folder, check_writable, write_whole
 from hlo_lower.cli.checks import options_from
 from hlo_lower.cli.inputs import selected_modules
 from hlo_lower.cli.streams import complain, page_of, show
@@ -40,7 +40,7 @@ def run_many(args: argparse.Namespace) -> int:
     _check(args)
     modules = selected_modules(args.input)
     how: dict[str, Any] = {"emit": args.emit or "text", "verify": args.verify, "accept_runs": args.accept_runs}
-    how["time_limit"] = args.time_limit
+    how |= {"time_limit": args.time_limit, "cache": args.cache}
     how["with_texts"] = args.report is not None
     with progress() as tell:
         options = options_from(args)
@@ -73,6 +73,8 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError(args.output, told, next_step="name a folder, which is made where it is missing: -o lowered/")
     if args.report:
         check_writable(args.report)
+    if args.cache is not None:
+        check_folder(args.cache)
     for name in args.input:
         folder = name if os.path.isdir(name) else os.path.dirname(name) or "."
         if not args.in_place and os.path.realpath(folder) == os.path.realpath(args.output):

@@ -3,11 +3,12 @@
 import argparse
 import json
 
-from hlo_lower.base.whole_files import check_writable, write_whole
+from hlo_lower.base.whole_files import check_folder, check_writable, write_whole
 from hlo_lower.cli.checks import check_one_standard, options_from
 from hlo_lower.cli.common_options import (
     add_accept_runs,
     add_bind,
+    add_cache,
     add_exactness,
     add_jobs,
     add_plain,
@@ -33,6 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--require", choices=("derived", "tested"), default="tested", help=told)
     add_jobs(command)
     add_time_limit(command)
+    add_cache(command)
     command.add_argument("--report", metavar="R.json", help="write the verdict as JSON")
     command.add_argument("--save-inputs", metavar="X.npz", help="write arguments on which the two differ")
     command.add_argument(
@@ -55,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
     for path in (args.report, args.save_inputs):
         if path:
             check_writable(path)
+    if args.cache is not None:
+        check_folder(args.cache)
     if args.on:
         return _run_on(args)
     check_one_standard("input", [args.before, args.after])
@@ -73,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
             require=args.require,
             jobs=args.jobs,
             time_limit=args.time_limit,
+            cache=args.cache,
             progress=tell,
         )
     if args.report:

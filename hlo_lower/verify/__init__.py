@@ -31,7 +31,8 @@ from hlo_lower.verify.read.interface import composite_differences, effect_differ
 from hlo_lower.verify.read.partitions import on_one_device
 from hlo_lower.verify.read.program import TOO_DEEP, Program, TooLargeError
 from hlo_lower.verify.region_processes import RegionProcesses
-from hlo_lower.verify.regions import ANOTHER_ORDER, NO_RUN_SHOWS, RegionJudge, RegionVerdict
+from hlo_lower.verify.region_verdict import RegionVerdict
+from hlo_lower.verify.regions import ANOTHER_ORDER, NO_RUN_SHOWS, RegionJudge
 from hlo_lower.verify.run import MEMORY_BUDGET, CannotRunError, module_over_budget, parse_or_refuse, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict, Verdict
 
@@ -104,7 +105,8 @@ def verify(
         texts = [with_single_elements(module) for module in (first, second)]
     if effort.prove:
         require()
-    terms = Terms(**vars(assumed), seed=effort.seed, prove=effort.prove and not assumed.reassociated)
+    is_proved = effort.prove and not assumed.reassociated
+    terms = Terms(**vars(assumed), seed=effort.seed, prove=is_proved, cache=effort.verdicts)
     budget = None if level == "full" else memory_budget
     reason = "" if budget is None else module_over_budget(first, budget)
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike, fspath
+from types import NoneType
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from hlo_lower.base.arguments import is_listed, is_named, one_of, progress, shown, silent, whole
 from hlo_lower.base.errors import InputError
+from hlo_lower.verify.cache import VerdictCache, version_of_judges
 from hlo_lower.verify.judges.devices import TIME_LIMIT
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -63,6 +66,7 @@ class EffortKeywords(TypedDict, total=False):
     require: Require
     jobs: int
     time_limit: int
+    cache: str | PathLike[str] | None
     progress: Progress | None
 
 
@@ -79,6 +83,7 @@ class Effort:
       require: one of `REQUIREMENTS`.
       jobs: how many processes judge regions, 1 or more.
       time_limit: seconds that may be spent in vain, on what does not end; what ends may take its time.
+      cache: a folder in which verdicts on regions are kept, made where it is missing; None: none are.
       progress: told how far it is.
 
     Raises:
@@ -94,7 +99,19 @@ class Effort:
     require: Require = "tested"
     jobs: int = 1
     time_limit: int = TIME_LIMIT
+    cache: str | PathLike[str] | None = None
     progress: Progress | None = None
+
+    @property
+    def verdicts(self) -> VerdictCache | None:
+        """Where verdicts are kept; None where no one asks.
+
+        Raises:
+          InputError: the folder cannot be made, or does not admit files.
+        """
+        if self.cache is None:
+            return None
+        return VerdictCache(fspath(self.cache), version_of_judges(), tries_again=self.require == "derived")
 
     @property
     def tell(self) -> Progress:
@@ -110,6 +127,8 @@ class Effort:
             one_of(name, getattr(self, name), (False, True))
         progress(self.progress)
         _check_inputs(self.inputs)
+        if not isinstance(self.cache, (str, PathLike, NoneType)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
+            raise InputError("cache", f"{shown(self.cache)} is not a path", next_step='write cache="verdicts"')
 
 
 def checked_level(name: str, level: Level) -> None:

@@ -19,7 +19,8 @@ from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
 from hlo_lower.verify.module_runs import WholeModules
 from hlo_lower.verify.read.program import Program
-from hlo_lower.verify.regions import RegionJudge, RegionVerdict, WrongAssumptionError
+from hlo_lower.verify.region_verdict import RegionVerdict
+from hlo_lower.verify.regions import RegionJudge, WrongAssumptionError
 
 Settled = RegionVerdict | WrongAssumptionError
 

@@ -1,4 +1,5 @@
-"""Regions that are derived to be equal, without a run: as they stand, or with producers of their inputs."""
+"""Regions that are derived to be equal, by laws or by evaluation for every input: as they stand, or with producers of
+their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,11 +13,14 @@ from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.align.corrections import widened
 from hlo_lower.verify.align.loops import values_of
 from hlo_lower.verify.align.piece import Pieces, types_of
+from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.effort import PROVE_SECONDS
+from hlo_lower.verify.judges.every_input import Evaluation, evaluated
+from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
-from hlo_lower.verify.pull import NOTHING, Derivation, derive
+from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Program
@@ -36,10 +40,18 @@ VAIN_SECONDS = 12.0
 
 HURRIED_SECONDS = 0.3
 
+EVERY_INPUT = "every input"
+"""The law of a derivation by evaluation, and the aim of a run that an evaluation found."""
 
 Array = NDArray[Any]
 
-_Key: TypeAlias = tuple[str, str, tuple[tuple[int, tuple[int, int]], ...]]
+Within: TypeAlias = tuple[tuple[int, tuple[int, int]], ...]
+"""The least and the greatest value of inputs of integers, by place."""
+
+_Key: TypeAlias = tuple[str, str, Within]
+
+Found: TypeAlias = tuple[Region, Derivation] | None
+"""A region, or it with producers of its inputs, and its derivation; None where none was found."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +80,16 @@ class RegionProofs:
     Attributes:
       terms: how regions are judged.
       pieces_of: the pieces of a region, or why it has none.
+      interpreter: StableHLO's.
+      found: what was found of the regions that were asked for.
     """
 
     terms: Terms
     pieces_of: Callable[[Region], Pieces | CannotRunError]
+    interpreter: Interpreter
+    found: dict[Region, Found] = field(default_factory=dict[Region, Found])
     _known: dict[_Key, Derivation] = field(default_factory=dict[_Key, Derivation])
+    _evaluated: dict[_Key, Evaluation | None] = field(default_factory=dict[_Key, "Evaluation | None"])
     _ranges: dict[tuple[Program, str], Ranges] = field(default_factory=dict[tuple[Program, str], Ranges])
     _vain: float = 0.0
 
@@ -82,22 +99,66 @@ class RegionProofs:
         return not self.terms.is_strict and is_installed()
 
     @property
-    def _is_hurried(self) -> bool:
+    def is_hurried(self) -> bool:
+        """Whether so much was spent in vain that less is tried now."""
         return self._vain > VAIN_SECONDS
 
-    def derived(self, region: Region) -> tuple[Region, Derivation] | None:
+    def derived(self, region: Region) -> Found:
         """The region, or it with producers of its inputs, and its derivation; None where none is found."""
         if not self.may_derive:
             return None
+        if region not in self.found:
+            cache = self.terms.cache
+            self.found[region] = self._derived(region) if cache is None else self._kept(cache, region)
+        return self.found[region]
+
+    def _derived(self, region: Region) -> Found:
         found, spent, wide = self.derivation(region), 0.0, region
+        key, every = self._key(region), None if found is None or found else self._evaluation(region)
+        if key is not None and every is not None and every.is_equal:
+            found = self._keep(key, Derivation("derived", (EVERY_INPUT,)))
         for steps, integers_only in WIDER:
-            if found is None or found or self._is_hurried:
+            if found is None or found or self.is_hurried:
                 break
             spent += found.seconds
             wider = widened(wide, steps, integers_only=integers_only) if spent < TOTAL_SECONDS else None
             if wider is not None:
                 wide, found = wider, self.derivation(wider)
         return (wide, found) if found else None
+
+    def _kept(self, cache: VerdictCache, region: Region) -> Found:
+        """The same, where a derivation of the region or of a wider one is in the cache, without another attempt; nor is
+        there one where all of these were tried in vain before, as a region that is tested then is a verdict, too."""
+        tried, wide = list[_Key](), region
+        for steps, integers_only in ((0, True), *WIDER):
+            wider = widened(wide, steps, integers_only=integers_only) if steps else region
+            key = None if wider is None else self._key(wider)
+            if wider is not None and key is not None:
+                wide, tried = wider, [*tried, key]
+                if found := self._known.get(key) or self._in_cache(key):
+                    return wide, found
+        content = self._content(*tried, self.terms.prove)
+        if not tried or (not cache.tries_again and cache.find("not derived", content, bool)):
+            return None
+        found = self._derived(region)
+        if not found and not self.is_hurried:
+            cache.keep("not derived", content, {"attempts": len(tried)})
+        return found
+
+    def _content(self, *what: object) -> object:
+        """What a derivation rests on."""
+        return self.terms.oob, self.terms.trust_flags, self.terms.reassociated, what
+
+    def _in_cache(self, key: _Key) -> Derivation | None:
+        cache = self.terms.cache
+        return None if cache is None else cache.find("derived", self._content(key), _read)
+
+    def _keep(self, key: _Key, found: Derivation) -> Derivation:
+        """Keep what was found of two pieces, in the cache if they are derived."""
+        self._known[key] = found
+        if found and not found.from_cache and self.terms.cache is not None:
+            self.terms.cache.keep("derived", self._content(key), {"laws": found.laws})
+        return found
 
     def runs_of_models(self, region: Region, others: AimedRuns | None) -> AimedRuns | None:
         """A run with inputs that tell the outputs of a region apart as far as the solver sees, then others.
@@ -110,36 +171,49 @@ class RegionProofs:
         found = self.derivation(region)
         return SolverRuns(found.inputs, others) if found is not None and found.inputs else others
 
+    def told_apart(self, region: Region) -> list[Run]:
+        """A run with inputs that tell the outputs of a region apart, where it was evaluated for every input."""
+        every = self._evaluation(region)
+        return [Run(EVERY_INPUT, list(every.inputs), is_special=True)] if every is not None and every.inputs else []
+
+    def _evaluation(self, region: Region) -> Evaluation | None:
+        key = self._key(region) if self.may_derive else None
+        if key is not None and key not in self._evaluated:
+            first, second, within = key
+            self._evaluated[key] = evaluated(first, second, dict(within), self.interpreter)
+        return None if key is None else self._evaluated[key]
+
     def derivation(self, region: Region) -> Derivation | None:
         """Whether the pieces of a region are equal for all inputs that they get; None where it has none."""
         key = self._key(region)
         if key is None:
             return None
         if key not in self._known:
-            first, second, within = key
-            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self._is_hurried else SECONDS
-            found = self._known[key] = self.derivation_of(first, second, dict(within), seconds)
+            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else SECONDS
+            found = self.derivation_of(*key, seconds)
             self._vain += 0.0 if found else found.seconds
         return self._known[key]
 
-    def derivation_of(
-        self,
-        first: str,
-        second: str,
-        within: Mapping[int, tuple[int, int]] = NOTHING,
-        seconds: float = PROVE_SECONDS,
-    ) -> Derivation:
+    def derivation_of(self, first: str, second: str, within: Within = (), seconds: float = PROVE_SECONDS) -> Derivation:
         """Whether two modules are equal, as these terms take it, where integers lie within some numbers."""
-        terms = self.terms
-        return derive(
-            first,
-            second,
-            seconds=seconds,
-            oob=terms.oob,
-            within=within,
-            trust_flags=terms.trust_flags,
-            reassociated=terms.reassociated,
-        )
+        key, terms = (first, second, within), self.terms
+        if key not in self._known:
+            found = self._in_cache(key) or derive(
+                first,
+                second,
+                seconds=seconds,
+                oob=terms.oob,
+                within=dict(within),
+                trust_flags=terms.trust_flags,
+                reassociated=terms.reassociated,
+            )
+            self._keep(key, found)
+        return self._known[key]
+
+    def within(self, region: Region) -> Within:
+        """The least and the greatest value of those of its inputs of which they are known."""
+        key = self._key(region) if self.may_derive else None
+        return () if key is None else key[2]
 
     def _key(self, region: Region) -> _Key | None:
         """Both pieces, and the ends of the integers that they are given, where they are known; None without pieces."""
@@ -163,3 +237,9 @@ class RegionProofs:
             self._ranges[key] = Ranges(side.program, {}, function=key[1])
         low, high = self._ranges[key].of(side.value_of[number])
         return None if (low, high) == everything else (int(low), int(high))
+
+
+def _read(data: Mapping[str, Any]) -> Derivation:
+    """The derivation that the cache holds."""
+    laws = tuple(data["laws"])
+    return Derivation("derived", laws, from_cache=True)

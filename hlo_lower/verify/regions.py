@@ -1,11 +1,11 @@
 """Verify the regions of a function: judge each, widen those that differ, drop assumptions that turn out wrong."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from math import inf, prod
 from time import monotonic
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,13 @@ from hlo_lower.verify.drive.ranges import Interval
 from hlo_lower.verify.judges.devices import patience, piece_executable, start_child
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
+from hlo_lower.verify.judges.kept import content_of, in_cache, keep
 from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, unshown_in
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
 from hlo_lower.verify.region_proofs import RegionProofs
+from hlo_lower.verify.region_verdict import SAME_TEXT, RegionVerdict
 from hlo_lower.verify.run import CannotRunError
 
 Array = NDArray[Any]
@@ -69,9 +71,6 @@ RUNS_WITH_A_ROUNDING = 8
 CUT_BYTES = 1 << 28
 """Bytes of results up to which values are compared to cut a region."""
 
-SAME_TEXT = ("their text",)
-"""Who judges pieces that are the same operations on the same inputs."""
-
 SHORT = 32
 """Elements of an input up to which it is shown whole."""
 
@@ -80,75 +79,6 @@ ANOTHER_ORDER = "a sort of the first version is not stable and may give another 
 
 RUNS_OF_SMALL = 24
 """Runs that a piece gets which is not large."""
-
-Status = Literal["equal", "differs", "only run", "not judged"]
-Basis = Literal["derived", "tested", "only run", "not judged", "differs"]
-How = Literal["as it stands", "widened", "derived"]
-
-
-@dataclass(frozen=True, repr=False)
-class RegionVerdict:
-    """The verdict on the regions that are alike.
-
-    Attributes:
-      function, where: the public function, and the way to the bodies that hold the pieces ("main > while 1").
-      first, second: where the operations of the two pieces are.
-      scatters: numbers of the scatters of the first module that the first piece holds, of all regions that are alike.
-      status: "equal"; "differs"; "only run": no difference was found, which is no proof; "not judged".
-      how: whether the pieces are equal as they stand, with producers of their inputs, or derived.
-      producers: operations of the first module that were taken in.
-      count: how many regions are alike.
-      runs, judges: how many runs, and who compared.
-      windows: how many windows of its scatters lay inside, overhanging and outside; how often one element was written.
-      excluded: judges that were left out, each with the reason.
-      not_exercised: branches and loop bodies of the pieces that no run entered.
-      difference, reason: what differs, or why it is not judged or only run.
-      inputs: arguments of the function, by place, on which the modules differ, or may by proof.
-      rules: the rules that wrote the second piece, where the converter's records are at hand.
-      laws: the laws that a derivation rests on, beside the definitions of the ops.
-
-    Example:
-      >>> [region] = hl.verify("decode.mlir", hl.lower("decode.mlir"), level="regions").regions
-      >>> region.status, region.scatters, region.rules
-      ('equal', (1,), ('guarded_dynamic_update_slice',))
-    """
-
-    function: str
-    where: str
-    first: tuple[str, ...]
-    second: tuple[str, ...]
-    scatters: tuple[int, ...] = ()
-    status: Status = "equal"
-    how: How = "as it stands"
-    producers: int = 0
-    count: int = 1
-    runs: int = 0
-    judges: tuple[str, ...] = ()
-    windows: tuple[int, int, int, int] = (0, 0, 0, 0)
-    excluded: tuple[str, ...] = ()
-    not_exercised: tuple[str, ...] = ()
-    difference: str = ""
-    reason: str = ""
-    inputs: Mapping[int, Array] = field(default_factory=dict[int, Array], compare=False, repr=False)
-    rules: tuple[str, ...] = ()
-    laws: tuple[str, ...] = ()
-
-    @property
-    def basis(self) -> Basis:
-        """What the verdict rests on: "derived" holds for all inputs, "tested" for the inputs that were driven."""
-        if self.status != "equal":
-            return self.status
-        return "derived" if self.how == "derived" or self.judges == SAME_TEXT else "tested"
-
-    def __repr__(self) -> str:
-        what = (
-            f"scatter{'s' * (len(self.scatters) > 1)} {', '.join(map(str, self.scatters))} in " if self.scatters else ""
-        )
-        told = self.difference or self.reason
-        if self.status == "equal":
-            told = "derived" if self.basis == "derived" else f"{self.how}, {self.runs} runs"
-        return f"<RegionVerdict {what}{self.where}: {self.status}: {told}>"
-
 
 _Key = tuple[str, str, tuple[tuple[int, range | tuple[int, ...]], ...]]
 """Both pieces of a region, and for each input whose values loops say, by place, these values."""
@@ -204,7 +134,7 @@ class RegionJudge:
         self.promised: list[tuple[Op, tuple[str, ...]]] = []
         self._built: tuple[Region, tuple[Number, ...], Pieces | CannotRunError] | None = None
         self._numbers = first.scatter_numbers
-        self._proofs = RegionProofs(terms, self.pieces)
+        self._proofs = RegionProofs(terms, self.pieces, interpreter)
 
     def verify(self, name: str) -> list[RegionVerdict]:
         """The verdicts on the regions of a public function, alike ones together.
@@ -287,7 +217,7 @@ class RegionJudge:
         firsts: dict[_Key, tuple[int, Pieces]] = {}
         for number, region in enumerate(regions):
             pieces = self.pieces(region)
-            if isinstance(pieces, Pieces) and pieces.first != pieces.second:
+            if self._proofs.found.get(region) is None and isinstance(pieces, Pieces) and pieces.first != pieces.second:
                 firsts.setdefault(self._key(region, pieces), (number, pieces))
         return self._others.settled(plan, dict(firsts.values())) if len(firsts) > 1 else {}
 
@@ -322,12 +252,12 @@ class RegionJudge:
           WrongAssumptionError: one of its outputs, which nothing returns, was taken as equal and is not.
         """
         found = self._settled(name, region)
-        if found.status == "differs" and allows_another(region.first):
-            return replace(found, status="not judged", reason=f"{ANOTHER_ORDER}: {found.difference}", difference="")
         less = self._unshown_in(region).less
-        if not less or found.status not in ("equal", "only run"):
-            return found
-        return replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
+        if found.status == "differs" and allows_another(region.first):
+            found = replace(found, status="not judged", reason=f"{ANOTHER_ORDER}: {found.difference}", difference="")
+        elif less and found.status in ("equal", "only run"):
+            found = replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
+        return replace(found, from_cache=found.from_cache and found.status in ("equal", "differs"))
 
     def _derived(self, name: str, region: Region) -> RegionVerdict | None:
         """The verdict on a region that is equal for all inputs; None where that was not found."""
@@ -336,6 +266,7 @@ class RegionJudge:
             return None
         wide, derivation = found
         verdict = replace(self._verdict(name, region, region, Judgement()), how="derived", laws=derivation.laws)
+        verdict = replace(verdict, from_cache=derivation.from_cache)
         if wide is region:
             return verdict
         if less := self._unshown_in(wide).less:
@@ -481,6 +412,7 @@ class RegionJudge:
         inputs = self._arguments(wide, judged.failures[0])
         failed = [wide.outputs[k] for k in sorted(judged.outputs)]
         found = replace(verdict, status="differs", difference=judged.difference, runs=judged.runs, inputs=inputs)
+        found = replace(found, from_cache=judged.from_cache)
         if wide.pair.around is not None:
             return replace(found, status="not judged", reason=f"what a loop carries may differ: {judged.difference}")
         if self._terms.is_strict and not _begins_at_arguments(wide):
@@ -497,13 +429,24 @@ class RegionJudge:
         if not seen and (key[0] == key[1] or self._unshown_in(region).is_all):
             return Judgement(judges=SAME_TEXT)
         if key not in self._judged:
-            is_wide = sought is not None  # of a wide region that differs one run is enough
-            more = self._proofs.runs_of_models(region, sought)
-            found = judge(region, pieces, self._terms, self._interpreter, more=more, stop_at_first=is_wide)
-            if self._terms.prove and found.status == "equal":
-                self._doubt(region, found)
+            cache = self._terms.cache
+            content = cache and content_of(region, pieces, self._terms, sought, self._proofs.within(region))
+            found = cache and in_cache(cache, content)
+            if found is None:
+                found = self._judged_by_runs(region, pieces, sought)
+                if cache is not None and not self._proofs.is_hurried:
+                    keep(cache, content, found)
             self._judged[key] = found
         return self._judged[key]
+
+    def _judged_by_runs(self, region: Region, pieces: Pieces, sought: Sought | None) -> Judgement:
+        told = [] if sought is not None else self._proofs.told_apart(region)
+        more = self._proofs.runs_of_models(region, sought)
+        is_wide = sought is not None  # of a wide region that differs one run is enough
+        found = judge(region, pieces, self._terms, self._interpreter, told=told, more=more, stop_at_first=is_wide)
+        if self._terms.prove and found.status == "equal":
+            self._doubt(region, found)
+        return found
 
     def _unshown_in(self, region: Region) -> Unshown:
         if region not in self._unshown:
@@ -532,6 +475,7 @@ class RegionJudge:
             where=name,
             how="derived",
             laws=derivation.laws,
+            from_cache=derivation.from_cache,
             first=tuple(dict.fromkeys(place for one in found for place in one.first)),
             second=tuple(dict.fromkeys(place for one in found for place in one.second)),
             scatters=tuple(sorted({number for one in found for number in one.scatters})),
@@ -603,6 +547,7 @@ class RegionJudge:
             difference=judged.difference,
             reason=judged.reason,
             inputs=inputs,
+            from_cache=judged.from_cache,
         )
 
     # --- cutting by values ---

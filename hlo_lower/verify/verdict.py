@@ -13,7 +13,7 @@ from hlo_lower.verify.bounds.compare import Difference
 from hlo_lower.verify.claim_checks import ClaimsVerdict
 from hlo_lower.verify.effort import Require
 from hlo_lower.verify.read.program import ScatterPosition
-from hlo_lower.verify.regions import RegionVerdict
+from hlo_lower.verify.region_verdict import RegionVerdict
 
 SHORT = 16
 """Elements up to which an argument of a counterexample is shown."""
@@ -162,11 +162,13 @@ class Verdict:
         distinct = f" ({len(self.regions)} distinct)" if 1 < total != len(self.regions) else ""
         counts = self.counts()
         names = {} if total == 1 else {"differs": "differ"}
+        kept = sum(region.from_cache for region in self.regions)
+        cached = f", {kept:,} from the cache" if kept else ""
         if len(counts) == 1:
             (what,) = counts
-            return f"{_counted(total, 'region')}{distinct} {names.get(what, what)}"
+            return f"{_counted(total, 'region')}{distinct} {names.get(what, what)}{cached}"
         told = ", ".join(f"{count:,} {names.get(what, what)}" for what, count in counts.items())
-        return f"{total:,} regions{distinct}: {told}"
+        return f"{total:,} regions{distinct}: {told}{cached}"
 
     def lines(self) -> list[str]:
         """The whole verdict, readable: differences first."""
@@ -222,20 +224,21 @@ def _lines_of(region: RegionVerdict) -> list[str]:
     alike = f" and {region.count - 1} alike" if region.count > 1 else ""
     what = _named(region)
     rules = f", written by {', '.join(region.rules)}" if region.rules else ""
+    cached = ", from the cache" if region.from_cache else ""
     head = f"{what}{alike}{rules}"
     if region.status == "equal":
         widened = f"with {_counted(region.producers, 'producer')} of its inputs" if region.producers else ""
         judged = f", judged by {', '.join(region.judges)}" if region.judges else ""
         if region.how == "derived":
             laws = f" (laws: {', '.join(region.laws)})" if region.laws else ""
-            lines = [f"{head}: equal, derived{widened and ' ' + widened}{laws}"]
+            lines = [f"{head}: equal, derived{widened and ' ' + widened}{laws}{cached}"]
         else:
             how = widened or "as it stands"
-            lines = [f"{head}: equal {how}, {_counted(region.runs, 'run')}{judged}"]
+            lines = [f"{head}: equal {how}, {_counted(region.runs, 'run')}{judged}{cached}"]
         if region.scatters and any(region.windows):
             lines.append(f"  windows: {_windows(region.windows)}")
     else:
-        lines = [f"{head}: {region.status}: {region.difference or region.reason}", *_counterexample(region)]
+        lines = [f"{head}: {region.status}: {region.difference or region.reason}{cached}", *_counterexample(region)]
     lines.extend(f"  left out: {reason}" for reason in region.excluded)
     if region.status in ("equal", "only run") and region.how != "derived":
         lines.extend(f"  not exercised: {what}" for what in region.not_exercised)

@@ -23,7 +23,7 @@ from hlo_lower.api.many.work_spread import SPREAD, Spread, SpreadKeywords
 from hlo_lower.api.module_forms import FORMS
 from hlo_lower.base.arguments import known_names, one_of, parted, shown
 from hlo_lower.base.errors import HloLowerError, InputError
-from hlo_lower.base.whole_files import write_whole
+from hlo_lower.base.whole_files import make_folder, write_whole
 from hlo_lower.lowering.options import NAMES, Options, options_of
 from hlo_lower.report.module import ModuleReport
 
@@ -45,6 +45,7 @@ class _How(TypedDict, total=False):
     verify: Verified
     accept_runs: bool
     time_limit: int
+    cache: str | PathLike[str] | None
     with_texts: bool
 
 
@@ -62,6 +63,7 @@ class Conversion:
     verify: Verified = "auto"  # a level of verification, or "off"
     accept_runs: bool = False  # whether what was only run counts as verified
     time_limit: int = 60  # seconds that each verification may spend in vain, as in `verify`
+    cache: str | PathLike[str] | None = None  # the folder of verdicts on regions, as in `verify`
     with_texts: bool = False  # whether reports have the text of what was built for each scatter, and the memory
 
     def __post_init__(self) -> None:
@@ -85,7 +87,7 @@ class Conversion:
         from hlo_lower.api.verified import verify
 
         how: dict[str, Any] = {"level": self.verify, "accept_runs": self.accept_runs}
-        return partial(verify, content, **how, time_limit=self.time_limit)
+        return partial(verify, content, **how, time_limit=self.time_limit, cache=self.cache)
 
     def key_of(self, content: bytes) -> str:
         """What decides what is written: the content, the options, and the version of the tool."""
@@ -111,6 +113,7 @@ def convert_modules(
       verify: "auto", "regions" or "full" (see `verify`): a module is written only if it is verified; or "off".
       accept_runs: whether what was only run counts as verified.
       time_limit: seconds that each verification may spend in vain, as in `verify`.
+      cache: a folder in which verdicts on regions are kept, as in `verify`.
       with_texts: whether the reports have the text of what was built for each scatter, and the memory over program
         order, which the HTML report shows.
       jobs, executor, timeout, progress: as in `classify_modules`. An executor writes where it runs.
@@ -135,7 +138,7 @@ def convert_modules(
         raise InputError("folder", f"{shown(folder)} is not a path", next_step='write "lowered/"')
     conversion = Conversion(chosen, os.fspath(folder), **how)
     modules = select([paths] if isinstance(paths, (str, PathLike)) else paths)
-    _make(Path(conversion.folder))
+    make_folder(conversion.folder)
     known = _journal(conversion)
     return reports_of(partial(convert_one, conversion, known), modules, chosen, Spread(**spread))
 
@@ -178,15 +181,6 @@ def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) 
     write_whole(os.fspath(output), found.data)
     _note(conversion, {"output": output.as_posix(), "key": key, "exit_code": report.exit_code})
     return report
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            os.fspath(folder), f"the folder cannot be made: {error.strerror}", next_step="name another folder"
-        ) from None
 
 
 def _journal(conversion: Conversion) -> dict[str, Any]:

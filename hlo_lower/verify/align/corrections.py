@@ -167,6 +167,14 @@ class Sought:
         self._failures = [dict(zip(narrow.inputs, run.arguments, strict=True)) for run in failures[:FAILURES_SOUGHT]]
         self._special = [run.is_special for run in failures[:FAILURES_SOUGHT]]
 
+    def wanted(self) -> list[tuple[dict[str, Array], bool]]:
+        """What is sought: for each run that failed its arrays, by where they are in the wide region, and whether they
+        are special."""
+        places = [*((n, f"input {k}") for k, n in enumerate(self._wide.inputs)),
+                  *((n, f"cut {k}") for k, n in enumerate(self._seen))]  # fmt: skip
+        found = ({place: failure[n] for n, place in places if n in failure} for failure in self._failures)
+        return list(zip(found, self._special, strict=True))
+
     def next(self, case: Any) -> Iterator[Run]:
         """The runs; `case` says what is at the cut (`hlo_lower.verify.judges.judge`)."""
         roles: Roles = case.roles

@@ -45,7 +45,7 @@ def first_difference(expected: Sequence[Array], actual: Sequence[Array]) -> Diff
         found = _shape_difference(number, a, b)
         if found is not None:
             return found
-        found = _difference(number, a, b, ~_same(a, b), "bit for bit")
+        found = _difference(number, a, b, ~is_same(a, b), "bit for bit")
         if found is not None:
             return found
     return None
@@ -79,7 +79,7 @@ def first_difference_beyond(
             near = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= bound)
             if not is_inexact(a):  # f64 does not tell large integers apart
                 near &= bound > 0
-            different = ~(_same(a, b) | np.asarray(a == b, np.bool_) | near | np.isinf(bound))
+            different = ~(is_same(a, b) | np.asarray(a == b, np.bool_) | near | np.isinf(bound))
         found = _difference(number, a, b, different, "the bound of this element's own rounding")
         if found is not None:
             return replace(found, what=f"beyond {float(bound[found.index]):.2g}, {found.what}")
@@ -125,11 +125,12 @@ def is_inexact(array: Array) -> bool:
     return element_type_of(array.dtype).is_inexact
 
 
-def _same(a: Array, b: Array) -> NDArray[np.bool_]:
+def is_same(a: Array, b: Array) -> NDArray[np.bool_]:
+    """Where two results of one type are the same bit for bit; any NaN equals any NaN."""
     if not is_inexact(a):
         return np.asarray(a == b, np.bool_)
     if a.dtype.kind == "c":
-        return np.asarray(_same(np.real(a), np.real(b)) & _same(np.imag(a), np.imag(b)), np.bool_)
+        return np.asarray(is_same(np.real(a), np.real(b)) & is_same(np.imag(a), np.imag(b)), np.bool_)
     nan = (a != a) & (b != b)
     bits = f"u{a.dtype.itemsize}"
     return np.asarray((np.ascontiguousarray(a).view(bits) == np.ascontiguousarray(b).view(bits)).reshape(a.shape) | nan)

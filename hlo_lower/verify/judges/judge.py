@@ -14,6 +14,7 @@ another policy:
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from math import prod
 from time import monotonic
 from typing import Any, Literal, Protocol
@@ -39,6 +40,7 @@ from hlo_lower.verify.bounds.compare import (
 )
 from hlo_lower.verify.bounds.rounding_bounds import RUNS as DISTURBED
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds, loose_shares
+from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.aims import Aims, Watch
 from hlo_lower.verify.drive.driven_runs import LEAST_OF_LARGE, VALUES, Run, kept_within, runs_of
 from hlo_lower.verify.drive.input_roles import Roles, constants_apart, may_overhang, roles_of
@@ -90,7 +92,7 @@ VAGUE = 0.5
 known of it."""
 
 
-_INEXACT = named(rounds=Rounds.FREELY) - {names.SQRT, names.SCATTER, names.MAP}
+INEXACT = named(rounds=Rounds.FREELY) - {names.SQRT, names.SCATTER, names.MAP}
 """Operations on floats whose results are not one right number, or depend on an order: the judges round each its own.
 
 All of them give the same square root. Scatters have an order, and what they and maps apply is looked at by itself."""
@@ -120,6 +122,7 @@ class Judgement:
       is_late: whether runs took too long.
       not_exercised: what no run had: outcomes of comparisons and choices, branches, bodies of loops.
       missed: tells what of this is left where some inputs lie within intervals.
+      from_cache: whether an earlier verification found it.
     """
 
     status: Literal["equal", "differs", "not judged"] = "equal"
@@ -137,6 +140,7 @@ class Judgement:
     is_late: bool = False
     not_exercised: tuple[str, ...] = ()
     missed: Callable[[Mapping[Number, Interval]], tuple[str, ...]] | None = None
+    from_cache: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,11 +151,13 @@ class Terms(Assumed):
       seed: of the drawn inputs.
       prove: whether more time is taken to derive a region, and what speaks against it is told.
       is_strict: whether the regions within a loop have to be equal themselves, also where its results are the same.
+      cache: where verdicts are kept; None: nowhere.
     """
 
     seed: int = 0
     prove: bool = False
     is_strict: bool = False
+    cache: VerdictCache | None = None
 
 
 def judge(
@@ -160,6 +166,7 @@ def judge(
     terms: Terms,
     interpreter: Interpreter,
     *,
+    told: Sequence[Run] = (),
     more: "AimedRuns | None" = None,
     within: Mapping[Number, Interval] | None = None,
     stop_at_first: bool = False,
@@ -171,12 +178,13 @@ def judge(
       pieces: its pieces, the values that are watched within the first one among what that returns.
       terms: how.
       interpreter: StableHLO's.
-      more: runs behind the driven ones.
+      told: runs before the driven ones.
+      more: runs behind them.
       within: between which numbers some of its inputs lie: nothing beyond these is run.
       stop_at_first: whether the first difference ends it.
     """
     try:
-        return _Case(region, terms, interpreter, pieces, within).judged(more, stop_at_first=stop_at_first)
+        return _Case(region, terms, interpreter, pieces, within).judged(told, more, stop_at_first=stop_at_first)
     except (CannotRunError, mlir.MlirSyntaxError) as error:
         return Judgement("not judged", reason=str(error))
 
@@ -272,15 +280,15 @@ class _Case:
 
     # --- runs ---
 
-    def judged(self, more: "AimedRuns | None", *, stop_at_first: bool) -> Judgement:
+    def judged(self, told: Sequence[Run], more: "AimedRuns | None", *, stop_at_first: bool) -> Judgement:
         """Run everything."""
         found = Judgement(seen=[set() for _ in self._pieces.seen])
         late, start = 0, monotonic()
         until = start + patience().of_region
-        for number, given in enumerate(self._runs(more)):
+        for number, given in enumerate(chain(told, self._runs(more))):
             run = kept_within(given, self.roles, number)
             try:
-                told = self._run(run, found)
+                differs = self._run(run, found)
             except TookTooLongError as error:
                 late += 1
                 self.excluded["late"] = f"XLA: {error}"
@@ -290,13 +298,13 @@ class _Case:
                 continue
             except CannotRunError as error:
                 return Judgement("not judged", runs=found.runs, reason=str(error), excluded=self._left_out())
-            if told is None:
+            if differs is None:
                 continue
             found.runs += 1
             self._spent += self._work
-            if told:
+            if differs:
                 found.status = "differs"
-                found.difference = found.difference or f"{run.aim}: {told}"
+                found.difference = found.difference or f"{run.aim}: {differs}"
                 found.failures.append(run)
                 if stop_at_first or len(found.failures) >= FAILURES_KEPT:
                     break
@@ -622,7 +630,7 @@ def work_of(side: Side, ops: Sequence[Op]) -> int:
 
 def _is_inexact(region: Region, op: Op) -> bool:
     """Whether an operation on floats is rounded by each judge in its own way."""
-    if op.name in _INEXACT or not op.name.startswith("stablehlo."):
+    if op.name in INEXACT or not op.name.startswith("stablehlo."):
         return any(_is_float(region, v) for v in (*op.inputs, *op.results))
     return op.name in (names.MULTIPLY, names.DIVIDE) and any(
         "complex" in str(region.pair.first.program.types[v]) for v in op.results

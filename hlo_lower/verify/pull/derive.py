@@ -80,6 +80,7 @@ class Derivation:
       seconds: what it took of this thread's processor.
       inputs: of an open one arguments for which the terms of an output differ, where all that is uninterpreted, as
         functions on floats are, is what a model says. They need not differ when they are run.
+      from_cache: whether an earlier verification found it.
     """
 
     status: Literal["derived", "open"]
@@ -88,6 +89,7 @@ class Derivation:
     questions: int = 0
     seconds: float = 0.0
     inputs: tuple[NDArray[Any], ...] = ()
+    from_cache: bool = False
 
     def __bool__(self) -> bool:
         """Whether it is derived."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["floats", "folds", "congruence"]
+Kind = Literal["floats", "folds", "congruence", "evaluation"]
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,13 @@ _LAWS = (
     Law("promise", "folds", "where flags are trusted, an element is written once at most if `unique_indices` says so"),
     Law("written out", "folds", "a loop of few rounds is its rounds, each where the condition held so far"),
     Law("same function", "congruence", "an op gives the same result for the same operands, attributes and bodies"),
+    Law(
+        "every input",
+        "evaluation",
+        "what computes each element from those at its place, of inputs of 16 bits at most there, is equal if XLA and "
+        "StableHLO's interpreter gave the same for all that these bits may be",
+        "by definition",
+    ),
 )
 
 LAWS = {law.name: law for law in _LAWS}

@@ -1,0 +1,102 @@
+"""Verdicts that are kept in a folder, by the content that they rest on: `hlo-lower verify --cache DIR`.
+
+A file holds one verdict. Its name is a hash of everything that the verdict was made of: the texts, the terms, and the
+version of the judge, which is a hash of its own sources and of the packages that compute for it. So a change of any of
+these is another file. What depends on time is never kept: nothing that was not judged, and nothing that was judged with
+a judge missing because it took too long.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from hlo_lower.base.errors import InputError
+from hlo_lower.base.whole_files import make_folder, write_whole
+
+ROOMS = ("base", "ir", "ops", "verify")
+"""The parts of the package that a verdict is computed by."""
+
+PACKAGES = ("jax", "jaxlib", "ml_dtypes", "numpy", "z3-solver")
+
+Kind = Literal["derived", "not derived", "judged"]
+
+Made = TypeVar("Made")
+
+
+@lru_cache(maxsize=1)
+def version_of_judges() -> str:
+    """A hash of the sources of laws and judges, of the versions of what computes for them, and of XLA's flags."""
+    package = Path(__file__).parents[1]
+    found = sha256(repr([*map(_version, PACKAGES), os.environ.get("XLA_FLAGS", "")]).encode())
+    for path in sorted(path for room in ROOMS for path in (package / room).rglob("*.py")):
+        content = path.read_bytes()
+        found.update(repr((path.relative_to(package).as_posix(), len(content))).encode() + content)
+    return found.hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+@dataclass(frozen=True)
+class VerdictCache:
+    """A folder of verdicts.
+
+    Attributes:
+      folder: its path.
+      judges: the version of the judge.
+      tries_again: whether a derivation is tried that was in vain before: where only what is derived counts.
+
+    Raises:
+      InputError: the folder cannot be made, or no file can be written there.
+    """
+
+    folder: str
+    judges: str
+    tries_again: bool = False
+
+    def __post_init__(self) -> None:
+        make_folder(self.folder)
+
+    def find(self, kind: Kind, content: object, read: Callable[[Mapping[str, Any]], Made]) -> Made | None:
+        """The verdict of some content; None where none is kept, or its file is damaged or a foreign one.
+
+        Args:
+          kind: of verdict.
+          content: what it rests on: strings, numbers, bytes, and tuples and dataclasses of these.
+          read: makes the verdict of what `keep` was given.
+        """
+        key = self._key(kind, content)
+        try:
+            held = json.loads(self._path(key).read_bytes())
+            return read(held["verdict"]) if held["digest"] == _digest(key, held["verdict"]) else None
+        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+            return None
+
+    def keep(self, kind: Kind, content: object, verdict: Mapping[str, Any]) -> None:
+        """Keep a verdict; a folder that has become full or gone loses it, and nothing else."""
+        key = self._key(kind, content)
+        held = {"verdict": verdict, "digest": _digest(key, verdict)}
+        try:
+            write_whole(os.fspath(self._path(key)), f"{json.dumps(held)}\n".encode())
+        except InputError:
+            return
+
+    def _key(self, kind: Kind, content: object) -> str:
+        return sha256(repr((self.judges, kind, content)).encode()).hexdigest()
+
+    def _path(self, key: str) -> Path:
+        return Path(self.folder, f"{key}.json")
+
+
+def _digest(key: str, verdict: Mapping[str, Any]) -> str:
+    return sha256(f"{key} {json.dumps(verdict, sort_keys=True)}".encode()).hexdigest()

@@ -1,0 +1,105 @@
+"""Judgements as the plain data of a file, and what each of them rests on."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import astuple, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.base.element_types import element_type, element_type_of
+from hlo_lower.verify.align.align import Region
+from hlo_lower.verify.align.corrections import Sought
+from hlo_lower.verify.align.loops import values_of
+from hlo_lower.verify.align.piece import Pieces
+from hlo_lower.verify.cache import VerdictCache
+from hlo_lower.verify.drive.driven_runs import Run
+from hlo_lower.verify.judges.definitions import Hits
+from hlo_lower.verify.judges.devices import patience
+from hlo_lower.verify.judges.judge import Judgement, Terms
+
+Array = NDArray[Any]
+
+MOST_BYTES = 1 << 20
+"""Bytes of arrays up to which a judgement is kept: of large inputs a difference is soon found again."""
+
+
+def content_of(region: Region, pieces: Pieces, terms: Terms, sought: Sought | None, within: object) -> object:
+    """What a judgement rests on: both pieces, what is known of their inputs, the terms, the limit of time, as that says
+    what is tried at all, and the runs that a wider region seeks."""
+    known = values_of(region)
+    values = tuple((place, known[n]) for place, n in enumerate(region.inputs) if n in known)
+    looked_for = None if sought is None else tuple((_named(wanted), told) for wanted, told in sought.wanted())
+    plain = replace(terms, cache=None)
+    return pieces.first, pieces.second, len(pieces.seen), values, within, plain, patience().given, looked_for
+
+
+def _named(wanted: Mapping[str, Array]) -> tuple[tuple[str, str, tuple[int, ...], bytes], ...]:
+    return tuple((name, a.dtype.name, a.shape, a.tobytes()) for name, a in wanted.items())
+
+
+def in_cache(cache: VerdictCache, content: object) -> Judgement | None:
+    """The judgement that is kept of some content."""
+    return cache.find("judged", content, _read)
+
+
+def keep(cache: VerdictCache, content: object, found: Judgement) -> None:
+    """Keep a judgement that is a verdict and does not depend on time: nothing was spent in vain until now, so that no
+    judge is missing for that, and runs had all outcomes."""
+    left = patience()
+    arrays = [a for run in found.failures for a in run.arguments]
+    size = sum(a.nbytes for a in arrays) + sum(len(value) for values in found.seen for value in values)
+    is_whole = found.status in ("equal", "differs") and found.missed is None and found.doubt is None
+    if is_whole and left.left == left.given and size <= MOST_BYTES:
+        cache.keep("judged", content, _written(found))
+
+
+def _written(found: Judgement) -> dict[str, Any]:
+    """A judgement as plain data."""
+    return {
+        "status": found.status,
+        "runs": found.runs,
+        "judges": found.judges,
+        "places": astuple(found.places),
+        "difference": found.difference,
+        "excluded": found.excluded,
+        "failures": [_run_written(run) for run in found.failures],
+        "outputs": sorted(found.outputs),
+        "is_rounding": found.is_rounding,
+        "seen": [sorted(b64encode(value).decode() for value in values) for values in found.seen],
+    }
+
+
+def _read(data: Mapping[str, Any]) -> Judgement:
+    """The judgement that was written."""
+    return Judgement(
+        data["status"],
+        runs=data["runs"],
+        judges=tuple(data["judges"]),
+        places=Hits(*data["places"]),
+        difference=data["difference"],
+        excluded=tuple(data["excluded"]),
+        failures=[_run_read(run) for run in data["failures"]],
+        outputs=set(data["outputs"]),
+        is_rounding=data["is_rounding"],
+        seen=[{b64decode(value) for value in values} for values in data["seen"]],
+        from_cache=True,
+    )
+
+
+def _run_written(run: Run) -> dict[str, Any]:
+    arguments = [
+        {"type": element_type_of(a.dtype).name, "shape": a.shape, "data": b64encode(a.tobytes()).decode()}
+        for a in run.arguments
+    ]
+    return {"aim": run.aim, "arguments": arguments, "is_special": run.is_special, "is_large": run.is_large}
+
+
+def _run_read(data: Mapping[str, Any]) -> Run:
+    return Run(data["aim"], [_array(one) for one in data["arguments"]], data["is_special"], data["is_large"])
+
+
+def _array(data: Mapping[str, Any]) -> Array:
+    dtype = element_type(data["type"]).dtype
+    return np.ndarray(tuple(data["shape"]), dtype, b64decode(data["data"])).copy()
