@@ -40,7 +40,8 @@ HOW = {"": {"chain": 1}, "written out": {"chain": 32}, "any": {"chain": 1, "orde
        "reassociated": {"chain": 1, "order": "any", "reassociated": True}}  # fmt: skip
 """Steps of a fold that are written out, the order in which elements are combined, and whether sums are split."""
 FOLDS = {"folding": HOW, "windows": HOW, "one_hot": ("", "finite first"), "infinities": ("", "finite first"),
-         "sorts": ("written out", "any"), "loops": ("written out",), "tiles": ("any", "reassociated"), "layers": ("", "any")}  # fmt: skip
+         "sorts": ("written out", "any"), "loops": ("written out",), "tiles": ("any", "reassociated"),
+         "layers": ("", "any")}  # fmt: skip
 
 
 def drawn(aval, rng):
