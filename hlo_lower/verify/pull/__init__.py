@@ -8,8 +8,11 @@ where what they combine is the same.
 
     derive(before_text, after_text, seconds=4.0) -> Derivation      "derived" with its laws, or "open" with the reason
 
-`terms` and `floats` hold elements, `positions` and `ranges` the arithmetic of places, `occurrences` what stands for a
-fold. The laws are in `moving`, `elementwise`, `folding`, `sorting`, `loops` and `congruence`, their names in `laws`.
+What is asked for at several places is pulled once, at variables, and each place is written in: the layers of a model
+would be asked for at a number of places that is a power of their number.
+
+`terms` and `floats` hold elements, `parts` what stands within them, `positions` and `ranges` the arithmetic of places,
+`occurrences` what stands for a fold. The laws are in `moving`, `elementwise`, `folding`, `sorting`, `loops` and `congruence`, their names in `laws`.
 `prover` evaluates and asks z3.
 """
 
