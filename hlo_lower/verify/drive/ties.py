@@ -342,7 +342,9 @@ class _Writer:
     def number(self, number: float) -> mlir.RawValue:
         assert self._element.dtype is not None
         scalar = mlir.tensor_type([], mlir.tensor_element(self._kind))
-        made = self._beside.constant(np.asarray(number).astype(self._element.dtype), scalar)
+        with np.errstate(over="ignore"):  # a bound may be beyond the type's numbers
+            literal = np.asarray(number).astype(self._element.dtype)
+        made = self._beside.constant(literal, scalar)
         return self._beside.broadcast(made, self._kind)
 
     def compare(self, direction: str, first: mlir.RawValue, second: mlir.RawValue) -> mlir.RawValue:
