@@ -8,8 +8,8 @@ where what they combine is the same.
 
     derive(before_text, after_text, seconds=4.0) -> Derivation      "derived" with its laws, or "open" with the reason
 
-What is asked for at several places is pulled once, at variables, and each place is written in: the layers of a model
-would be asked for at a number of places that is a power of their number.
+What is asked for at several places is pulled once, at variables, and each place is written in: else the first of many
+layers would be pulled at thousands of places.
 
 `terms` and `floats` hold elements, `parts` what stands within them, `positions` and `ranges` the arithmetic of places,
 `occurrences` what stands for a fold. The laws are in `moving`, `elementwise`, `folding`, `sorting`, `loops` and `congruence`, their names in `laws`.

@@ -182,8 +182,8 @@ def _law(at: At) -> Pull:
 def _at_variables(at: At) -> Pull:
     """What is asked for at a second place is found at variables, and the place is written in.
 
-    Each layer of a model asks for what is before it at several places: for its own sake, n layers would be asked for at
-    a number of places that is a power of n.
+    Each layer of a model asks for the one before it at several places. Of n layers the first would be asked for at a
+    number of places that grows as a power of n.
     """
     value = at.op.results[at.result]
     if at.prover.shares and at.frame.asked[value] > 1:

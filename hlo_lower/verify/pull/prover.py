@@ -76,7 +76,7 @@ class Frame:
       outer: the frame of what stands around it.
       known: the elements that were asked for.
       asked: at how many places each value was asked for.
-      name: that of the variables at which values are asked for first, where they are asked for again.
+      name: how the variables begin at which a value is found that is asked for at several places.
     """
 
     side: int
