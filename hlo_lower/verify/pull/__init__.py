@@ -12,8 +12,8 @@ What is asked for at several places is pulled once, at variables, and each place
 layers would be pulled at thousands of places.
 
 `terms` and `floats` hold elements, `parts` what stands within them, `positions` and `ranges` the arithmetic of places,
-`occurrences` what stands for a fold. The laws are in `moving`, `elementwise`, `folding`, `sorting`, `loops` and `congruence`, their names in `laws`.
-`prover` evaluates and asks z3.
+`occurrences` what stands for a fold. The laws are in `moving`, `elementwise`, `folding`, `sorting`, `loops` and
+`congruence`, their names in `laws`. `prover` evaluates and asks z3.
 """
 
 from hlo_lower.verify.pull.derive import NOTHING, Derivation, derive
