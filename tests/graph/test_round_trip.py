@@ -33,6 +33,26 @@ def decode(cache, pos, row):
 DECODE = (np.zeros((8, 4), np.float32), np.int32(0), np.zeros(4, np.float32))
 
 
+CALLED = """
+func.func @main(%x: tensor<8x4xf32>, %i: tensor<1xi32>, %row: tensor<4xf32>) -> tensor<4xf32> {
+  %y = "stablehlo.scatter"(%x, %i, %row) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0],
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>
+  %z = call @inner(%y) : (tensor<8x4xf32>) -> tensor<4xf32>
+  return %z : tensor<4xf32>
+}
+func.func private @inner(%x: tensor<8x4xf32>) -> tensor<4xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %s = stablehlo.dynamic_slice %x, %c, %c, sizes = [1, 4]
+    : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
+  %r = stablehlo.reshape %s : (tensor<1x4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def traced():
     """The lowered cache write."""
@@ -90,6 +110,39 @@ print(update.shape, last.parent.parent.name, last.operands[0].node.name, inner.o
     run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout == "(4,) builtin.module stablehlo.scatter stablehlo.scatter False\n"
+
+
+def test_each_way_to_a_node_a_block_or_a_value_keeps_the_module():
+    """Whatever is asked for, and from whatever it is asked."""
+    graph = read(CALLED)
+    [call], [scatter], main = graph.calls_of("inner"), graph.scatters, graph.main
+    block, inner = main.body, scatter.blocks[0]
+    nodes = [
+        *graph.callers,
+        *graph.slices,
+        call,
+        scatter,
+        main.node,
+        graph.function_of(scatter).node,
+        *block.nodes,
+        block.terminator,
+        inner.owner,
+        scatter.parent,
+        call.operand(0).node,
+        *block.argument(0).users,
+    ]
+    graph.walk(nodes.append)
+    values = [
+        *block.arguments,
+        block.argument(0),
+        *scatter.operands,
+        *scatter.results,
+        scatter.operand(1),
+        scatter.result(),
+    ]
+    assert len(nodes) > 15
+    assert all(one.module is graph.module for one in (*nodes, *values, inner, block))
+    assert block.argument(0).block.module is graph.module
 
 
 def test_without_locations_a_place_is_the_modules_own_line(traced, tmp_path):

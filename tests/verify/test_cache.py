@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from unittest.mock import Mock
 
 import ml_dtypes
 import numpy as np
@@ -12,8 +13,9 @@ from hlo_lower.verify import Assumed, region_proofs, verify
 from hlo_lower.verify import effort as effort_of
 from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
+from hlo_lower.verify.judges import kept
 from hlo_lower.verify.judges.devices import at_most, patience
-from hlo_lower.verify.judges.judge import Judgement
+from hlo_lower.verify.judges.judge import Judgement, Terms
 from hlo_lower.verify.judges.kept import in_cache, keep
 
 DERIVES = True
@@ -104,6 +106,36 @@ def test_what_stands_before_a_region_is_of_its_content(tmp_path, right):
     assert run(right).regions[0].from_cache
     assert run(wrong).exit_code == 1
     assert run(right).ok
+
+
+def test_a_judgement_rests_on_all_that_it_is_made_of(monkeypatch):
+    """Two that differ in one thing alone are two: a text, what is cut off, values, ends, terms, the limit, what is
+    sought."""
+    given = {
+        "first": "a",
+        "second": "b",
+        "seen": (),
+        "values": {},
+        "within": (),
+        "seed": 0,
+        "seconds": 60,
+        "sought": [],
+    }
+    run = {"input 0": np.arange(3, dtype=np.int32)}
+    others = [{"first": "b"}, {"second": "a"}, {"seen": (1,)}, {"values": {1: range(3)}}, {"within": ((0, (1, 2)),)},
+              {"seed": 1}, {"seconds": 61}, {"sought": None}, {"sought": [(run, False)]}, {"sought": [(run, True)]},
+              {"sought": [({"input 1": run["input 0"]}, True)]}, {"sought": [({"input 0": run["input 0"] + 1}, True)]},
+              {"sought": [({"input 0": run["input 0"].view(np.float32)}, True)]}]  # fmt: skip
+    contents = set()
+    for one in ({}, *others):
+        a = given | one
+        monkeypatch.setattr(kept, "values_of", lambda _, values=a["values"]: values)
+        monkeypatch.setattr(kept, "patience", lambda seconds=a["seconds"]: Mock(given=seconds))
+        sought = None if a["sought"] is None else Mock(wanted=lambda runs=a["sought"]: runs)
+        pieces = Mock(first=a["first"], second=a["second"], seen=a["seen"])
+        terms = replace(Terms(), seed=a["seed"])
+        contents.add(repr(kept.content_of(Mock(inputs=(0, 1)), pieces, terms, sought, a["within"])))
+    assert len(contents) == 1 + len(others)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 // Products of products that are asked for at several places, some of them numbers, and within a loop.
-func.func @main(%x: tensor<2x3xi32>, %w: tensor<3x3xi32>) -> (tensor<2x3xi32>, tensor<2x3xi32>, tensor<2xi32>, tensor<1x3xi32>) {
+func.func @main(%x: tensor<2x3xi32>, %w: tensor<3x3xi32>) -> (tensor<2x3xi32>, tensor<2x3xi32>, tensor<2xi32>, tensor<1x3xi32>, tensor<1x3xi32>) {
   %a = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xi32>, tensor<3x3xi32>) -> tensor<2x3xi32>
   %b = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<2x3xi32>, tensor<3x3xi32>) -> tensor<2x3xi32>
   %c = stablehlo.dot_general %b, %w, contracting_dims = [1] x [1] : (tensor<2x3xi32>, tensor<3x3xi32>) -> tensor<2x3xi32>
   %last = stablehlo.slice %c [1:2, 0:3] : (tensor<2x3xi32>) -> tensor<1x3xi32>
+  %first = stablehlo.slice %c [0:1, 0:3] : (tensor<2x3xi32>) -> tensor<1x3xi32>
   %d = stablehlo.subtract %c, %b : tensor<2x3xi32>
   %z = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -24,5 +25,5 @@ func.func @main(%x: tensor<2x3xi32>, %w: tensor<3x3xi32>) -> (tensor<2x3xi32>, t
     }
   %least = stablehlo.constant dense<-2147483648> : tensor<i32>
   %most = stablehlo.reduce(%d init: %least) applies stablehlo.maximum across dimensions = [1] : (tensor<2x3xi32>, tensor<i32>) -> tensor<2xi32>
-  return %d, %r#1, %most, %last : tensor<2x3xi32>, tensor<2x3xi32>, tensor<2xi32>, tensor<1x3xi32>
+  return %d, %r#1, %most, %last, %first : tensor<2x3xi32>, tensor<2x3xi32>, tensor<2xi32>, tensor<1x3xi32>, tensor<1x3xi32>
 }
