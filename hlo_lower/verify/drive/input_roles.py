@@ -18,6 +18,7 @@ from hlo_lower.verify.align.piece import pieces_of, types_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.bounds.matrices import definite_inputs, not_said_of
 from hlo_lower.verify.drive.ranges import Interval
+from hlo_lower.verify.drive.ties import TO_WHOLE
 from hlo_lower.verify.read.meanings import DIVISIONS
 from hlo_lower.verify.read.numbering import Number, Table
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, location_of, ops_within
@@ -207,8 +208,6 @@ MOST = 256
 LARGEST = 1 << 24
 """Elements of a constant up to which it is compared with others."""
 
-ROUNDING = (names.ROUND_NEAREST_EVEN, names.ROUND_NEAREST_AFZ, names.FLOOR, names.CEIL)
-
 
 @dataclass(frozen=True)
 class Twins:
@@ -282,7 +281,7 @@ def turning_points(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...
     integers: dict[int, None] = {}
     floats: dict[float, None] = {}
     for op in ops_within(ops):
-        if op.name in (names.CONVERT, names.REDUCE_PRECISION, *DIVISIONS, *ROUNDING):
+        if op.name in (names.CONVERT, names.REDUCE_PRECISION, *DIVISIONS, *TO_WHOLE):
             source, made = (
                 mlir.dtype_of(mlir.tensor_element_name(v.type)) for v in (op.raw.operands[0], op.raw.results[0])
             )
@@ -334,7 +333,7 @@ def _floats(op: Op, source: np.dtype[Any], made: np.dtype[Any]) -> Iterator[floa
         if narrow.mantissa < element_type_of(source).mantissa:
             yield narrow.most
             yield from _ties(narrow.mantissa + 1, frexp(narrow.smallest)[1] - 1, frexp(narrow.most)[1] - 1)
-    elif op.name in ROUNDING or (op.name == names.CONVERT and made.kind in "iu"):
+    elif op.name in TO_WHOLE or (op.name == names.CONVERT and made.kind in "iu"):
         whole = 2.0 ** element_type_of(source).mantissa
         yield from (0.5, 1.5, 2.5, whole - 0.5, whole + 1)
         if made.kind in "iu":

@@ -412,7 +412,7 @@ def _is_widened(given: np.dtype[Any], made: np.dtype[Any]) -> bool:
 # is known.
 
 
-KEPT = ties.KEEPING_NUMBERS | ties.TO_INTEGERS | {names.CEIL, names.CONVERT, names.FLOOR}
+KEPT = ties.KEEPING_NUMBERS | ties.TO_WHOLE | {names.CONVERT}
 """Operations that give no larger magnitudes than they are given, and integers for integers."""
 
 

@@ -32,7 +32,10 @@ TIES = frozenset({EVEN, ODD, ABOVE, BELOW})
 """The outcomes of operations that round."""
 
 TO_INTEGERS = frozenset({names.ROUND_NEAREST_AFZ, names.ROUND_NEAREST_EVEN})
-"""Operations that round to whole numbers."""
+"""Operations that round to the nearest whole number."""
+
+TO_WHOLE = TO_INTEGERS | {names.FLOOR, names.CEIL}
+"""Operations that round to whole numbers, in whatever direction."""
 
 ROUNDING = TO_INTEGERS | {names.CONVERT, names.REDUCE_PRECISION}
 """Operations that may be given ties."""
@@ -43,7 +46,7 @@ KEEPING_NUMBERS = KEEPS_ELEMENTS | {
 }
 """Operations that give the numbers that they are given, perhaps with another sign."""
 
-MAKING_WHOLE = TO_INTEGERS | {names.FLOOR, names.CEIL, names.SIGN}
+MAKING_WHOLE = TO_WHOLE | {names.SIGN}
 KEEPING_WHOLE = KEEPING_NUMBERS | {
     *(names.ADD, names.SUBTRACT, names.MULTIPLY, names.REMAINDER, names.CONVERT, names.REDUCE_PRECISION),
     *(names.DOT_GENERAL, names.CONVOLUTION),

@@ -126,37 +126,35 @@ def derive(
             return Derivation("open", reason=str(error))
         found = Derivation("open")
         attempts = sorted(ATTEMPTS, key=lambda attempt: attempt[1] != "any") if reassociated else list(ATTEMPTS)
-        shares = True
         while attempts:
             chain, order = attempts.pop(0)
             if order == "finite first" and "dot_general" not in found.reason:
                 continue
-            prover = Prover(
-                programs,
-                _law,
-                seconds=seconds,
-                oob=oob,
-                chain=chain,
-                order=order,
-                trust_flags=trust_flags,
-                reassociated=reassociated and order == "any",
-                shares=shares and not trust_flags,  # a promise is of the places that are asked for
-            )
-            for place, ends in within.items():
-                prover.bound_argument(place, *ends)
-            reason = _open(prover)
-            found = Derivation(
-                "open" if reason else "derived",
-                tuple(sorted(prover.used)),
-                reason,
-                prover.questions,
-                thread_time() - start,
-                found.inputs or (_inputs(prover) if reason else ()),
-            )
-            shares = not prover.has_shared or bool(found) or "no time" in reason
-            if not shares:  # what is only seen at the places themselves
-                attempts.insert(0, (chain, order))
-                continue
+            for shares in (not trust_flags, False):  # a promise is of the places that are asked for
+                prover = Prover(
+                    programs,
+                    _law,
+                    seconds=seconds,
+                    oob=oob,
+                    chain=chain,
+                    order=order,
+                    trust_flags=trust_flags,
+                    reassociated=reassociated and order == "any",
+                    shares=shares,
+                )
+                for place, ends in within.items():
+                    prover.bound_argument(place, *ends)
+                reason = _open(prover)
+                found = Derivation(
+                    "open" if reason else "derived",
+                    tuple(sorted(prover.used)),
+                    reason,
+                    prover.questions,
+                    thread_time() - start,
+                    found.inputs or (_inputs(prover) if reason else ()),
+                )
+                if found or not prover.has_shared or "no time" in reason:
+                    break  # else some is seen at the places themselves alone
             may_say_more = prover.has_closed or prover.used.keys() & FOLDING
             if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
                 break

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-from hlo_lower.verify.pull.parts import part_of
+from hlo_lower.verify.pull.parts import operands_first, part_of
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Term, number
 
@@ -95,15 +95,8 @@ def abstracted(terms: Sequence[Term], bound: Sequence[Term]) -> tuple[list[Term]
     f(16 t + i, k) over the bound variable k is f(e0, k) of e0 = 16 t + i.
     """
     holds = {term.get_id(): True for term in bound}
-    pending = [part_of(term) for term in terms]
-    while pending:
-        part = pending[-1]
-        missing = [inner for inner in part.operands if inner.number not in holds]
-        if missing and part.number not in holds:
-            pending += missing
-        else:
-            holds.setdefault(part.number, any(holds[inner.number] for inner in part.operands))
-            pending.pop()
+    for part in operands_first(terms, holds):
+        holds[part.number] = any(holds[inner.number] for inner in part.operands)
     parts, done = list[Term](), set[int]()
     pending = [part_of(term) for term in reversed(terms)]
     while pending:

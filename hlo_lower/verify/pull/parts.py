@@ -1,6 +1,6 @@
 """The parts of terms, each read once: z3 makes Python objects anew whenever a term is asked for its operands."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from hlo_lower.verify.pull.beyond import Beyond
@@ -55,6 +55,28 @@ def part_of(term: Any) -> Part:
         pending.pop()
         _READ[number] = Part(part, number, tuple(_READ[k] for k, _ in children))
     return _READ[term.get_id()]
+
+
+def operands_first(
+    terms: Iterable[Any], known: Container[int], operands: Callable[[Part], Sequence[Part]] = lambda part: part.operands
+) -> Iterator[Part]:
+    """Some terms and what stands within them, each once, and after its operands.
+
+    Args:
+      terms: the terms.
+      known: numbers of parts that are left out with all within them. The caller adds each part that it is given.
+      operands: which operands of a part are looked at; by default all.
+    """
+    pending = [part_of(term) for term in terms]
+    while pending:
+        part = pending[-1]
+        missing = [] if part.number in known else [one for one in operands(part) if one.number not in known]
+        if missing:
+            pending += missing
+            continue
+        pending.pop()
+        if part.number not in known:
+            yield part
 
 
 def parts_of(terms: Iterable[Any]) -> list[Part]:

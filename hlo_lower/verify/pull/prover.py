@@ -15,7 +15,7 @@ from hlo_lower.base.element_types import ElementType
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import Arithmetic, half
 from hlo_lower.verify.pull.occurrences import Made, abstracted, as_parts, orders, refined, renamed
-from hlo_lower.verify.pull.parts import Part, part_of, parts_of
+from hlo_lower.verify.pull.parts import Part, operands_first, parts_of
 from hlo_lower.verify.pull.positions import Positions
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
@@ -431,31 +431,23 @@ class Prover:
             at.frame.name = f"at {self._named_frames}."
         return self.positions.place(at.frame.name, at.shape)
 
-    def holds_known(self, term: Term) -> bool:
-        """Whether such a symbol stands in a term."""
-        return any(map(self.is_known, symbols_of([term])[1]))
-
     def is_known(self, name: str) -> bool:
         """Whether a symbol is of an occurrence of which more is known than what it is made of."""
         return name in self.made and (name in self.facts or name in self.ranks)
+
+    def holds_known(self, term: Term) -> bool:
+        """Whether a symbol of an occurrence of which more is known stands in a term."""
+        return any(map(self.is_known, symbols_of([term])[1]))
 
     def written_in(self, at: At, term: Term, variables: Place, place: Place) -> Term:
         """A term with a place in the place of variables; occurrences of numbers are those of terms that hold these."""
         new = dict[int, Term]()
         for variable, here in zip(variables, place, strict=True):
             new[variable.get_id()] = variable if variable.eq(here) else here
-        pending = [part_of(term)]
-        while pending:
-            part = pending[-1]
-            missing = [inner for inner in part.operands if inner.number not in new]
-            if missing and part.number not in new:
-                pending += missing
-                continue
-            pending.pop()
-            if part.number not in new:
-                changed = [new[inner.number] for inner in part.operands]
-                is_same = all(a is b.term for a, b in zip(changed, part.operands, strict=True))
-                new[part.number] = part.term if is_same else self._rebuilt(at, part, changed)
+        for part in operands_first([term], new):
+            changed = [new[inner.number] for inner in part.operands]
+            is_same = all(a is b.term for a, b in zip(changed, part.operands, strict=True))
+            new[part.number] = part.term if is_same else self._rebuilt(at, part, changed)
         return new[term.get_id()]
 
     def _rebuilt(self, at: At, part: Part, arguments: Sequence[Term]) -> Term:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TypeAlias
 
-from hlo_lower.verify.pull.parts import Part, part_of
+from hlo_lower.verify.pull.parts import Part, operands_first
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Term, number
 
@@ -43,20 +43,10 @@ class Ranges:
 
     def _look(self, term: Term) -> None:
         """Find the ends of a term and of what it is made of, of each part once, however often it stands there."""
-        pending = [part_of(term)]
-        while pending:
-            top = pending[-1]
-            rule = _rules().get(top.kind)
-            operands = top.operands if rule is not None else ()
-            missing = [part for part in operands if part.number not in self._known]
-            if missing and top.number not in self._known:
-                pending += missing
-                continue
-            pending.pop()
-            if top.number not in self._known:
-                known = [self._known[part.number] for part in operands]
-                found = self._of_leaf(top) if rule is None else rule(top.term, [ends for _, ends, _ in known])
-                self._known[top.number] = top.term, found, self._divided(self._chosen(top.term, known))
+        for part in operands_first([term], self._known, _followed):
+            rule, known = _rules().get(part.kind), [self._known[one.number] for one in _followed(part)]
+            found = self._of_leaf(part) if rule is None else rule(part.term, [ends for _, ends, _ in known])
+            self._known[part.number] = part.term, found, self._divided(self._chosen(part.term, known))
 
     def _chosen(self, term: Term, known: list[tuple[Term, Ends | None, Term]]) -> Term:
         """A term with its parts settled; of a choice that the ends decide, the side that is taken.
@@ -106,6 +96,11 @@ class Ranges:
             return (part.term.as_signed_long(),) * 2
         size = None if part.operands else self._sizes.get(part.name)
         return None if size is None else (0, size - 1)
+
+
+def _followed(part: Part) -> Sequence[Part]:
+    """The operands of a part whose kind has a rule."""
+    return part.operands if part.kind in _rules() else ()
 
 
 def _division(term: Term) -> tuple[Term, int, bool] | None:
