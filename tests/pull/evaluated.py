@@ -78,6 +78,7 @@ class Evaluated:
 
     def function(self, name, t, args):
         """A float op by NumPy."""
+        assert not name.startswith("at "), f"{name} is a variable in whose place nothing was written"
         op, *types = name.split()
         if op == "widen":
             value = np.uint16(args[0].as_long()).view(np.float16).astype(np.float32)
