@@ -128,7 +128,9 @@ def test_an_extreme_is_nan_where_one_is(op):
         assert np.array_equal(np.uint32(told).view(np.float32), expected, equal_nan=True), row
 
 
-@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(6, 200))])
+@pytest.mark.parametrize(
+    "seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(200) if seed not in SEEDS)]
+)
 def test_a_scatter_is_what_xla_and_the_specification_compute(seed):
     """Scatters of every form of dimension numbers, with indices around every edge, under both policies: by the
     reference, and by XLA, which gives the narrow type of a region that computes in a wider one."""
