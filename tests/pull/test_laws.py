@@ -29,6 +29,11 @@ from hlo_lower.verify.run import CannotRunError, Executable, read_signature
 
 SEEDS = (1, 2, 3, 5, 6, 7, 26)
 
+XLA_IS_NO_JUDGE = (
+    "returns the narrow type of a promoting region",
+    "builds its bounds in a narrow index type (openxla/xla#48718)",  # it writes beyond its memory: the process may end
+)
+
 DRAWS = 5
 PLACES = 16
 """Places of a result that are looked at."""
@@ -139,7 +144,7 @@ def test_a_scatter_is_what_xla_and_the_specification_compute(seed):
         pytest.skip("several accumulators")
     given, text = arguments_of(case, 0), module_text([case])
     judges = [{"oob": oob, "run": lambda _, oob=oob: reference(case, given, oob)} for oob in ("spec", "xla")]
-    if why_xla_errs_in(mlir.parse_module(text)) != "returns the narrow type of a promoting region":
+    if why_xla_errs_in(mlir.parse_module(text)) not in XLA_IS_NO_JUDGE:
         judges.append({})
     try:
         for order in ("row-major", "any", "finite first"):
