@@ -61,6 +61,15 @@ class Elements(Enum):
     JOINED = "they stand beside elements of another operand, or are replaced by those"
 
 
+class Numbers(Enum):
+    """Which numbers an op gives, of those that it takes."""
+
+    OPERANDS = "those of its operands, perhaps with another sign"
+    WHOLE = "whole ones"
+    WHOLE_OF_WHOLE = "whole ones where all operands are whole"
+    NO_MIDDLES = "none that is the middle between two numbers of so many digits as its operands have"
+
+
 @dataclass(frozen=True)
 class OpSpec:
     """What is true of an op by its definition.
@@ -80,6 +89,9 @@ class OpSpec:
       keeps: what a float function does with signs: "odd" (f(-x) is -f(x)) or "even".
       image: between which numbers the results of a float function lie, NaN aside; None where that is not known.
       has_bodies: whether it has regions.
+      numbers: which numbers it gives; None where nothing is known. A quotient or a root in the middle would have more
+        digits than there are, also where it is rounded to twice as many and two. An exponential is no fraction but 1, a
+        sine none but 0; that one is rounded to a middle is an accident of each consumer.
     """
 
     name: str
@@ -94,6 +106,7 @@ class OpSpec:
     keeps: str = ""
     image: tuple[float, float] | None = None
     has_bodies: bool = False
+    numbers: Numbers | None = None
 
     @property
     def short_name(self) -> str:
@@ -108,34 +121,38 @@ def _declared(names: str, role: Role, arity: int | None = None, **columns: Any) 
 
 
 _E, _M, _F, _ONCE, _FREELY = Role.ELEMENTWISE, Role.MOVES, Role.FOLDS, Rounds.ONCE, Rounds.FREELY
+_SAME, _WHOLE, _STAYS, _NONE = Numbers.OPERANDS, Numbers.WHOLE, Numbers.WHOLE_OF_WHOLE, Numbers.NO_MIDDLES
 
 _SPECS = (
     *_declared("constant iota", Role.CONSTANT, 0),
     *_declared("dynamic_iota", Role.CONSTANT, 1, is_dynamic=True),
     # --- element by element ---
-    *_declared("add", _E, 2, rounds=_ONCE, identity="0"),
-    *_declared("multiply", _E, 2, rounds=_ONCE, identity="1"),
+    *_declared("add", _E, 2, rounds=_ONCE, identity="0", numbers=_STAYS),
+    *_declared("multiply", _E, 2, rounds=_ONCE, identity="1", numbers=_STAYS),
     *_declared("and", _E, 2, identity="-1"),
     *_declared("or xor", _E, 2, identity="0"),
-    *_declared("maximum", _E, 2, identity="least"),
-    *_declared("minimum", _E, 2, identity="greatest"),
-    *_declared("subtract divide remainder", _E, 2, rounds=_ONCE),
-    *_declared("power atan2", _E, 2, rounds=_FREELY),
+    *_declared("maximum", _E, 2, identity="least", numbers=_SAME),
+    *_declared("minimum", _E, 2, identity="greatest", numbers=_SAME),
+    *_declared("subtract remainder", _E, 2, rounds=_ONCE, numbers=_STAYS),
+    *_declared("divide", _E, 2, rounds=_ONCE, numbers=_NONE),
+    *_declared("power", _E, 2, rounds=_FREELY),
+    *_declared("atan2", _E, 2, rounds=_FREELY, numbers=_NONE),
     *_declared("compare complex shift_left shift_right_arithmetic shift_right_logical", _E, 2),
-    *_declared("negate", _E, 1, keeps="odd"),
-    *_declared("sign", _E, 1, keeps="odd", image=(-1, 1)),
-    *_declared("abs", _E, 1, keeps="even", image=(0, inf)),
-    *_declared("ceil floor real imag is_finite not popcnt count_leading_zeros", _E, 1),
-    *_declared("round_nearest_afz round_nearest_even", _E, 1, keeps="odd"),
-    *_declared("convert reduce_precision", _E, 1, rounds=_ONCE),
-    *_declared("tan cbrt", _E, 1, rounds=_FREELY, keeps="odd"),
-    *_declared("sine tanh", _E, 1, rounds=_FREELY, keeps="odd", image=(-1, 1)),
-    *_declared("cosine", _E, 1, rounds=_FREELY, keeps="even", image=(-1, 1)),
-    *_declared("exponential sqrt", _E, 1, rounds=_FREELY, image=(0, inf)),
-    *_declared("exponential_minus_one", _E, 1, rounds=_FREELY, image=(-1, inf)),
-    *_declared("logistic", _E, 1, rounds=_FREELY, image=(0, 1)),
-    *_declared("log log_plus_one rsqrt", _E, 1, rounds=_FREELY),
-    *_declared("clamp select", _E, 3),
+    *_declared("negate", _E, 1, keeps="odd", numbers=_SAME),
+    *_declared("sign", _E, 1, keeps="odd", image=(-1, 1), numbers=_WHOLE),
+    *_declared("abs", _E, 1, keeps="even", image=(0, inf), numbers=_SAME),
+    *_declared("ceil floor", _E, 1, numbers=_WHOLE),
+    *_declared("real imag is_finite not popcnt count_leading_zeros", _E, 1),
+    *_declared("round_nearest_afz round_nearest_even", _E, 1, keeps="odd", numbers=_WHOLE),
+    *_declared("convert reduce_precision", _E, 1, rounds=_ONCE, numbers=_STAYS),
+    *_declared("tan cbrt", _E, 1, rounds=_FREELY, keeps="odd", numbers=_NONE),
+    *_declared("sine tanh", _E, 1, rounds=_FREELY, keeps="odd", image=(-1, 1), numbers=_NONE),
+    *_declared("cosine", _E, 1, rounds=_FREELY, keeps="even", image=(-1, 1), numbers=_NONE),
+    *_declared("exponential sqrt", _E, 1, rounds=_FREELY, image=(0, inf), numbers=_NONE),
+    *_declared("exponential_minus_one", _E, 1, rounds=_FREELY, image=(-1, inf), numbers=_NONE),
+    *_declared("logistic", _E, 1, rounds=_FREELY, image=(0, 1), numbers=_NONE),
+    *_declared("log log_plus_one rsqrt", _E, 1, rounds=_FREELY, numbers=_NONE),
+    *_declared("clamp select", _E, 3, numbers=_SAME),
     *_declared(
         "chlo.asin chlo.asinh chlo.atan chlo.atanh chlo.erf chlo.sinh chlo.tan", _E, 1, rounds=_FREELY, keeps="odd"
     ),
@@ -166,12 +183,12 @@ _SPECS = (
     *_declared("scatter", _F, rounds=_FREELY, has_bodies=True),
     *_declared("select_and_scatter", _F, 3, rounds=_FREELY, has_bodies=True),
     *_declared("map", Role.APPLIES, rounds=_FREELY, has_bodies=True),
-    *_declared("dot dot_general convolution", Role.PRODUCT, 2, rounds=_FREELY),
+    *_declared("dot dot_general convolution", Role.PRODUCT, 2, rounds=_FREELY, numbers=_STAYS),
     *_declared("dynamic_conv", Role.PRODUCT, 3, rounds=_FREELY, is_dynamic=True),
     *_declared("einsum", Role.PRODUCT, 2, rounds=_FREELY),
     *_declared("unary_einsum", Role.PRODUCT, 1, rounds=_FREELY),
     *_declared("chlo.ragged_dot", Role.PRODUCT, 3, rounds=_FREELY),
-    *_declared("sort", Role.ORDERS, has_bodies=True),
+    *_declared("sort", Role.ORDERS, has_bodies=True, numbers=_SAME),
     *_declared("chlo.top_k", Role.ORDERS, 1),
     *_declared("cholesky", Role.MATRIX, 1, rounds=_FREELY),
     *_declared("triangular_solve", Role.MATRIX, 2, rounds=_FREELY),
@@ -183,7 +200,8 @@ _SPECS = (
     *_declared("while case if", Role.CONTROL, has_bodies=True),
     *_declared("composite custom_call", Role.CALLS, rounds=_FREELY, is_pure=False),
     *_declared("return", Role.ENDS),
-    *_declared("tuple optimization_barrier", Role.TUPLES),
+    *_declared("tuple", Role.TUPLES),
+    *_declared("optimization_barrier", Role.TUPLES, numbers=_SAME),
     *_declared("get_tuple_element", Role.TUPLES, 1),
     *_declared("get_dimension_size", Role.SIZES, 1),
     *_declared("set_dimension_size", Role.SIZES, 2, moved=(0,)),
@@ -237,6 +255,12 @@ MOVES = named(role=Role.MOVES)
 
 KEEPS_ELEMENTS = frozenset(name for name in MOVES if OPS[name].elements)
 """Those of them whose results hold elements of the operands as they are: all but bitcast_convert."""
+
+KEEPS_NUMBERS = KEEPS_ELEMENTS | named(numbers=Numbers.OPERANDS)
+"""Ops that give numbers of their operands, perhaps with another sign."""
+
+TO_WHOLE = named(numbers=Numbers.WHOLE)
+"""Ops that give whole numbers: what rounds to them in whatever direction, and sign."""
 
 CONSTANTS = named(role=Role.CONSTANT)
 PRODUCTS = named(role=Role.PRODUCT)

@@ -9,7 +9,7 @@ from untyped_mlir import module
 
 from hlo_lower.ops import names
 from hlo_lower.ops.purity import FUNCTIONS, PURE_OPS
-from hlo_lower.ops.spec import COMBINING, KEEPS_ELEMENTS, MOVES, OPS, Elements, Role, Rounds, named
+from hlo_lower.ops.spec import COMBINING, KEEPS_ELEMENTS, MOVES, OPS, Elements, Numbers, Role, Rounds, named
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable
 
@@ -138,3 +138,37 @@ def test_what_is_never_rounded_has_integers_of_integers():
     assert {OPS[f"stablehlo.{op}"].rounds for op in ("add", "divide", "convert")} == {Rounds.ONCE}
     assert {OPS[f"stablehlo.{op}"].rounds for op in ("select", "maximum", "pad", "sort")} == {Rounds.NEVER}
     assert {OPS[f"stablehlo.{op}"].rounds for op in ("exponential", "dot_general", "reduce")} == {Rounds.FREELY}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in named(role=Role.ELEMENTWISE) if OPS[name].numbers))
+def test_which_numbers_an_op_gives(name):
+    """Those of its operands, whole ones, whole ones of whole operands, or no middle between numbers of as many digits.
+
+    Of all numbers in quarters to 32: with an eighth where they are to be the operands', of five digits for middles.
+    """
+    spec, x = OPS[name], np.arange(-128, 128, dtype=np.float32) / 4
+    x += 0.125 * (spec.numbers is Numbers.OPERANDS)
+    a, b = (part.reshape(-1) for part in np.meshgrid(x, x))
+    if spec.numbers is Numbers.WHOLE_OF_WHOLE:
+        a, b = np.floor(a), np.floor(b)
+    if spec.numbers is Numbers.NO_MIDDLES:
+        a, b = (x[_digits(x) <= 5] for x in (a, b))
+        a, b = a[: min(len(a), len(b))], np.roll(b, 1)[: min(len(a), len(b))]
+    operands = (a > b, a, b) if name == "stablehlo.select" else (a, b, b + 1)[: spec.arity]
+    types = ", ".join(f"%x{k}: {len(a)}x{'i1' if x.dtype == bool else 'f32'}" for k, x in enumerate(operands))
+    taken = ", ".join(f"%x{k}" for k in range(len(operands)))
+    more = {"convert": f" -> {len(a)}xf16", "reduce_precision": ", format = e8m7"}.get(spec.short_name, "")
+    given = run(module(types, f"%r = {spec.short_name} {taken}{more}"), *operands).astype(np.float32)
+    given = given[np.isfinite(given)]
+    if spec.numbers is Numbers.OPERANDS:
+        assert set(np.abs(given)) <= set(np.abs(np.concatenate([x for x in operands if x.dtype != bool])))
+    elif spec.numbers is Numbers.NO_MIDDLES:
+        assert not np.any(_digits(given) == 6)
+    else:
+        assert set(given) == set(np.round(given))
+
+
+def _digits(x):
+    """How many binary digits each number has."""
+    whole = np.abs(np.frexp(x)[0].astype(np.float64) * 2.0**24).astype(np.int64)
+    return 24 - np.log2(np.maximum(whole & -whole, 1)).astype(int) * (whole > 0)

@@ -301,8 +301,11 @@ class Aligner:
         pair.assumptions = [each for each in pair.assumptions if each.root or not _follows(pair, each)]
 
     def _swept(self, pair: BodyPair, index: "_Readers", how: "_How") -> bool:
-        """Go through the first body once and assume what is told; of what is not sure the first one only."""
-        found = False
+        """Go through the first body once and assume what is told.
+
+        Of what is not sure the first one only, and pairs of the same two ops: one layer after another.
+        """
+        found, guessed = False, None
         index.look()
         for op in pair.first.live:
             if op.results and all(pair.second.has(pair.first.numbers[r]) for r in op.results):
@@ -314,10 +317,12 @@ class Aligner:
                 if pair.second.has(pair.first.numbers[x]):
                     continue
                 counterpart = self._counterpart(pair, index, x, how)
-                if counterpart is not None and self._equate(pair, x, *counterpart):
+                if counterpart is None:
+                    continue
+                kinds = _kind_of(op), _kind_of(pair.second.program.makers[counterpart[0]])
+                if guessed in (None, kinds) and self._equate(pair, x, *counterpart):
                     found = True
-                    if how == "guess":
-                        return True
+                    guessed = kinds if how == "guess" else None
         return found
 
     def _within(self, pair: BodyPair, op: Op) -> bool:
@@ -392,6 +397,11 @@ class Aligner:
             first.assume(x, theirs)
             second.keep(y)
         return True
+
+
+def _kind_of(op: Op | None) -> Hashable:
+    """What an operation is, but for what it reads; None of an argument."""
+    return None if op is None else (op.name, op.attributes)
 
 
 def _follows(pair: BodyPair, assumption: Assumption) -> bool:

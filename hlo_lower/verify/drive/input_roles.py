@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
+from hlo_lower.ops.spec import TO_WHOLE
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.loops import may_not_end, values_of
 from hlo_lower.verify.align.piece import pieces_of, types_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.bounds.matrices import definite_inputs, not_said_of
 from hlo_lower.verify.drive.ranges import Interval
-from hlo_lower.verify.drive.ties import TO_WHOLE
 from hlo_lower.verify.read.meanings import DIVISIONS
 from hlo_lower.verify.read.numbering import Number, Table
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, location_of, ops_within

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, RESHAPING
+from hlo_lower.ops.spec import CONTROL, KEEPS_NUMBERS, RESHAPING, TO_WHOLE
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.drive import ties
@@ -412,7 +412,7 @@ def _is_widened(given: np.dtype[Any], made: np.dtype[Any]) -> bool:
 # is known.
 
 
-KEPT = ties.KEEPING_NUMBERS | ties.TO_WHOLE | {names.CONVERT}
+KEPT = KEEPS_NUMBERS | TO_WHOLE | {names.CONVERT}
 """Operations that give no larger magnitudes than they are given, and integers for integers."""
 
 

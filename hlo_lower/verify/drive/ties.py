@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import ElementType, element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import KEEPS_ELEMENTS, RESHAPING
+from hlo_lower.ops.spec import KEEPS_NUMBERS, RESHAPING, TO_WHOLE, Numbers, named
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.read.program import Op, Program, ValueId
 
@@ -34,33 +34,13 @@ TIES = frozenset({EVEN, ODD, ABOVE, BELOW})
 TO_INTEGERS = frozenset({names.ROUND_NEAREST_AFZ, names.ROUND_NEAREST_EVEN})
 """Operations that round to the nearest whole number."""
 
-TO_WHOLE = TO_INTEGERS | {names.FLOOR, names.CEIL}
-"""Operations that round to whole numbers, in whatever direction."""
-
 ROUNDING = TO_INTEGERS | {names.CONVERT, names.REDUCE_PRECISION}
 """Operations that may be given ties."""
 
-KEEPING_NUMBERS = KEEPS_ELEMENTS | {
-    *(names.ABS, names.CLAMP, names.MAXIMUM, names.MINIMUM, names.NEGATE, names.SELECT, names.SORT),
-    names.OPTIMIZATION_BARRIER,
-}
-"""Operations that give the numbers that they are given, perhaps with another sign."""
+KEEPS_WHOLE = KEEPS_NUMBERS | named(numbers=Numbers.WHOLE_OF_WHOLE)
+"""Operations that give whole numbers of whole ones: what is rounded of these is whole again."""
 
-MAKING_WHOLE = TO_WHOLE | {names.SIGN}
-KEEPING_WHOLE = KEEPING_NUMBERS | {
-    *(names.ADD, names.SUBTRACT, names.MULTIPLY, names.REMAINDER, names.CONVERT, names.REDUCE_PRECISION),
-    *(names.DOT_GENERAL, names.CONVOLUTION),
-}
-"""Operations that give whole numbers, and that give them of whole ones: what is rounded of these is whole again."""
-
-NEVER_BETWEEN = frozenset({
-    *(names.DIVIDE, names.SQRT, names.RSQRT, names.CBRT, names.EXPONENTIAL, names.EXPONENTIAL_MINUS_ONE, names.LOG),
-    *(names.LOG_PLUS_ONE, names.LOGISTIC, names.SINE, names.COSINE, names.TAN, names.TANH, names.ATAN2),
-})  # fmt: skip
-"""Operations of which no result is the middle between two numbers of so many digits as the operands have.
-
-A quotient or a root would have more digits than there are, also where it is rounded to twice as many and two. An
-exponential is no fraction but 1, a sine none but 0; that one is rounded to a tie is an accident of each consumer."""
+NO_MIDDLES = named(numbers=Numbers.NO_MIDDLES)
 
 DEEP = 100
 """Operations behind a value that are looked at."""
@@ -149,12 +129,12 @@ def is_whole(program: Program, value: ValueId) -> bool:
             return True
         if maker is None:
             return False
-        if maker.name in MAKING_WHOLE or maker.name == names.IOTA:
+        if maker.name in TO_WHOLE or maker.name == names.IOTA:
             return True
         if maker.name == names.CONSTANT:
             known = _numbers(maker)
             return known is not None and bool(np.all(known == np.round(known)))
-        return None if maker.name in KEEPING_WHOLE or _applies(maker, KEEPING_WHOLE) else False
+        return None if maker.name in KEEPS_WHOLE or _applies(maker, KEEPS_WHOLE) else False
 
     return _holds(program, value, told)
 
@@ -178,7 +158,7 @@ def _has_digits(program: Program, value: ValueId, digits: int, of: Callable[[Val
             return known is not None and bool(np.all(np.ldexp(np.frexp(known)[0], digits) % 1 == 0))
         if max(map(abs, of(v))) <= 1 << digits and is_whole(program, v):
             return True
-        is_kept = maker.name in (*KEEPING_NUMBERS, *MAKING_WHOLE, names.CONVERT) or _applies(maker, KEEPING_NUMBERS)
+        is_kept = maker.name in (*KEEPS_NUMBERS, *TO_WHOLE, names.CONVERT) or _applies(maker, KEEPS_NUMBERS)
         return None if is_kept else False
 
     return _holds(program, value, told)
@@ -191,12 +171,12 @@ def _made(program: Program, value: ValueId, digits: int, of: Callable[[ValueId],
     m is a tie where it has one digit too many, above an even neighbour for m = 4 k + 1.
     """
     maker, dtype = program.makers[value], program.dtype_of(value)
-    is_made = maker is not None and (maker.name in NEVER_BETWEEN or maker.name == names.MULTIPLY)
+    is_made = maker is not None and (maker.name in NO_MIDDLES or maker.name == names.MULTIPLY)
     if maker is None or dtype is None or not is_made or _held(element_type_of(dtype)) < 2 * digits + 2:
         return {EVEN, ODD}
     if not all(_has_digits(program, v, digits, of) for v in maker.inputs):
         return {EVEN, ODD}
-    if maker.name in NEVER_BETWEEN:
+    if maker.name in NO_MIDDLES:
         return set()
     if len({_behind(program, v, {names.CONVERT}) for v in maker.inputs}) == 1:
         return {EVEN}  # of an odd m, m * m = 8 k + 1
