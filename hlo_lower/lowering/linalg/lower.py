@@ -5,6 +5,7 @@ nearly everything       stablehlo-legalize-to-linalg, in named ops where it know
 unsigned types          signless ones
 strided writes          tensor.insert_slice
 softmax, if named       linalg.softmax
+scalars that are read   arith, each clamped once
 sizes at run time       tensor.dim, insert_slice, reshape
 while, if, case         scf.for, scf.while, scf.if
 loops in any order      scf.forall, if that is asked for
@@ -33,7 +34,9 @@ from hlo_lower.lowering.linalg.loops import (
     replace_all,
     step_by_size,
 )
+from hlo_lower.lowering.linalg.scalars import drop_clamps, read_scalars
 from hlo_lower.lowering.linalg.structured_ops import generalize, specialize
+from hlo_lower.lowering.linalg.unit_dims import drop_unit_dims, moves_units_alone
 from hlo_lower.lowering.plain.chlo import TO_STABLEHLO
 from hlo_lower.lowering.scatter.constant import INSERT_SLICE, read_place
 from hlo_lower.ops.names import (
@@ -47,6 +50,7 @@ from hlo_lower.ops.names import (
     REDUCE_WINDOW,
     RETURN,
     SLICE,
+    TRANSPOSE,
 )
 
 # --- what a module in linalg still holds that a reader of linalg may not know ---
@@ -201,6 +205,7 @@ _LOWERINGS: Mapping[str, Callable[[Builder, Node], Node]] = {INSERT_SLICE: _inse
 # slices, pads, windows without elements    an empty constant: tensor.extract_slice has no start behind the last element
 # broadcast of an unsigned scalar           broadcast of one element: the named form does not verify
 # reduce over no dims, or of no elements    the operand; the initial value: the pass leaves both
+# transpose of dims of extent 1 alone       reshape
 # optimization_barrier                      nothing: it orders a compiler's work, which linalg does not know
 
 
@@ -267,6 +272,11 @@ def _reduce(build: Builder, node: Node) -> Sequence[Value] | None:
     return None
 
 
+def _transpose(build: Builder, node: Node) -> Sequence[Value] | None:
+    """A reshape, where dims of extent 1 move alone."""
+    return [build.reshape(node.operand(0), node.result().static_shape)] if moves_units_alone(node) else None
+
+
 def _barrier(_: Builder, node: Node) -> Sequence[Value]:
     return node.operands
 
@@ -279,6 +289,7 @@ _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     REDUCE_WINDOW: _emptied,
     CONVOLUTION: _emptied,
     OPTIMIZATION_BARRIER: _barrier,
+    TRANSPOSE: _transpose,
 }
 
 
@@ -436,6 +447,9 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     counted, others = lower_control(graph)
     removed = remove_foreign(graph, STABLEHLO_DIALECTS, is_foreign)
     _run(graph, SIMPLIFY)
+    for change in (read_scalars, drop_clamps, drop_unit_dims):
+        if change(graph):
+            _run(graph, SIMPLIFY)
     if parallel and inline_into_loops(graph):
         _run(graph, SIMPLIFY)
     loops = lower_parallel(graph) if parallel else ParallelLoops()

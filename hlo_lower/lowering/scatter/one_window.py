@@ -23,7 +23,7 @@ from math import prod
 from typing import Any
 
 from hlo_lower.base.registry import DoesNotApply, RuleList, When
-from hlo_lower.facts.scatter.facts import Drops, InBounds, Offsets, Parts
+from hlo_lower.facts.scatter.facts import Dialect, Drops, InBounds, Offsets, Parts
 from hlo_lower.facts.scatter.layout import Part
 from hlo_lower.facts.scatter.lift import lift
 from hlo_lower.facts.values.region import ASSIGNING, Combiner
@@ -31,7 +31,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.kind import ScatterLowering
 from hlo_lower.ops.axes.parts import DynamicTile
-from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops.names import IF, SCATTER
 from hlo_lower.ops.subset import Empty, Full, Rows, Subset, Tile
 
 READING = frozenset(Combiner) - ASSIGNING - {Combiner.NO_OP}
@@ -74,19 +74,27 @@ def write_position(
       updates: the window's updates, in the region's types and of the layout's window.
       captured: see `lift`.
     """
-    parts = op.arrangement.parts
-    starts = [_starts(op, build, part, vector, coordinates) for part, vector in zip(parts, vectors, strict=True)]
+    tiles = _tiles(op, build, vectors, coordinates)
     current = list(operands)
-    for number, (part, own) in enumerate(zip(parts, starts, strict=True)):
-        tile = DynamicTile(
-            op.scatter.operand_shape, own, op.facts.layout.window, op.facts.guarded_dims, op.facts.masked_dims
-        )
+    for number, (part, tile) in enumerate(zip(op.arrangement.parts, tiles, strict=True)):
         is_apart = None
         for run in part.by_last_row if reads_current(op) else ():
-            here = build.compare(own[run.operand_dim], "NE", starts[0][run.operand_dim])
+            here = build.compare(tile.starts[run.operand_dim], "NE", tiles[0].starts[run.operand_dim])
             is_apart = here if is_apart is None else build.and_(is_apart, here)
         current = _write(op, build, tile, current, updates, number, is_apart, captured)
     return current
+
+
+def _tiles(
+    op: ScatterLowering, build: Builder, vectors: Sequence[Value | None], coordinates: Mapping[int, Value]
+) -> list[DynamicTile]:
+    """Where the parts of the window are written."""
+    facts, shape = op.facts, op.scatter.operand_shape
+    return [
+        DynamicTile(shape, own, facts.layout.window, facts.guarded_dims, facts.masked_dims)
+        for part, vector in zip(op.arrangement.parts, vectors, strict=True)
+        for own in (_starts(op, build, part, vector, coordinates),)
+    ]
 
 
 def _write(
@@ -124,13 +132,18 @@ def _write(
 
 def one_window(op: ScatterLowering) -> list[Value]:
     """The results of a scatter whose positions make one window."""
+    vectors, updates = _given(op)
+    return write_position(op, op.build, op.scatter.promoted_operands(op.build), vectors, {}, updates)
+
+
+def _given(op: ScatterLowering) -> tuple[list[Value | None], list[Value]]:
+    """The index vectors of the parts of the one window, where they are needed, and its updates."""
     build, scatter = op.build, op.scatter
     updates = [build.reshape(u, op.facts.layout.window) for u in op.arrangement.updates(build)]
     needed = any(op.facts.offsets_known[d] is None for d in scatter.index_dims)
     vectors = [op.arrangement.indices(build, part) if needed else None for part in op.arrangement.parts]
     k = (len(scatter.index_dims),)
-    flat = [None if v is None else build.reshape(v, k) for v in vectors]
-    return write_position(op, build, scatter.promoted_operands(build), flat, {}, updates)
+    return [None if v is None else build.reshape(v, k) for v in vectors], updates
 
 
 def _starts(
@@ -198,6 +211,40 @@ def scatter_to_guarded_dynamic_update_slice(op: ScatterLowering) -> Sequence[Val
     that dropping its elements is dropping it. The guard is as large as the update; in place on a donated buffer.
     """
     return one_window(op)
+
+
+@on_tile(
+    combiner=ASSIGNING,
+    in_bounds={InBounds.UNKNOWN},
+    drops={Drops.WINDOWS},
+    dialect={Dialect.LINALG},
+    form="if in bounds, dynamic_update_slice, else the operand",
+)
+def scatter_to_branched_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:
+    """Lower one assigned window that is dropped as a whole where it is out of bounds, for a reader of linalg.
+
+        %place = stablehlo.clamp 0, %start, D - W
+        %r     = stablehlo.if (%place == %start) { dynamic_update_slice %operand, %window, %place... } { %operand }
+
+    Equal: in bounds, nothing is clamped and the window is written; out of bounds the operand is returned, as when the
+    scatter drops the window (trap 2). Of both policies as in `scatter_to_guarded_dynamic_update_slice`. In linalg that
+    is `scf.if` with one `tensor.insert_slice`, in place where the buffer is free: nothing is read, nothing selected.
+    """
+    build = op.build
+    vectors, updates = _given(op)
+    [tile] = _tiles(op, build, vectors, {})
+    place, inside = tile.inside(build)
+    assert inside is not None
+    operands = op.scatter.promoted_operands(build)
+    values = new_values(op, build, updates, updates)
+    branches = build.op(IF, [inside], [operand.raw.type for operand in operands], regions=2)
+
+    def write(inner: Builder, _: Sequence[Value]) -> Sequence[Value]:
+        return [place.yield_to(inner, t, v) for t, v in zip(operands, values, strict=True)]
+
+    build.region(branches, 0, [], write)
+    build.region(branches, 1, [], lambda *_: operands)
+    return branches.results
 
 
 @on_tile(
@@ -375,6 +422,7 @@ SHORT = When(
 _CLASS: Mapping[str, Any] = {
     "subset": frozenset(Tile) - {Subset.FULL},
     "combiner": ASSIGNING,
+    "dialect": {Dialect.STABLEHLO},
     "when": SHORT,
     "form": "select(iota == start in every dim, update, operand)",
 }

@@ -141,6 +141,16 @@ class Side:
                         entered.add(user)
                         heapq.heappush(waiting, (user.order, user))
 
+    def readers_of(self, op: Op | None) -> set[Op]:
+        """The operations of the body that are computed from what an operation gives; none of an argument."""
+        found, waiting = set[Op](), [op] if op is not None else []
+        while waiting:
+            for value in waiting.pop().results:
+                new = [user for user in self.users.get(value, ()) if user not in found]
+                found.update(new)
+                waiting += new
+        return found
+
     def keep(self, value: ValueId) -> None:
         """Leave a value the number that it has, whatever is assumed before it: another one has that, too."""
         if self.may_take_another(value):
@@ -303,9 +313,10 @@ class Aligner:
     def _swept(self, pair: BodyPair, index: "_Readers", how: "_How") -> bool:
         """Go through the first body once and assume what is told.
 
-        Of what is not sure the first one only, and pairs of the same two ops: one layer after another.
+        Of what is not sure the first one only, and pairs of the same two ops that are computed from these: one layer
+        after another.
         """
-        found, guessed = False, None
+        found, alike = False, None
         index.look()
         for op in pair.first.live:
             if op.results and all(pair.second.has(pair.first.numbers[r]) for r in op.results):
@@ -319,10 +330,13 @@ class Aligner:
                 counterpart = self._counterpart(pair, index, x, how)
                 if counterpart is None:
                     continue
-                kinds = _kind_of(op), _kind_of(pair.second.program.makers[counterpart[0]])
-                if guessed in (None, kinds) and self._equate(pair, x, *counterpart):
+                other = pair.second.program.makers[counterpart[0]]
+                if alike is not None and (op, other) not in alike:
+                    continue
+                if self._equate(pair, x, *counterpart):
                     found = True
-                    guessed = kinds if how == "guess" else None
+                    if how == "guess" and alike is None:
+                        alike = _Alike(pair, op, other)
         return found
 
     def _within(self, pair: BodyPair, op: Op) -> bool:
@@ -397,6 +411,19 @@ class Aligner:
             first.assume(x, theirs)
             second.keep(y)
         return True
+
+
+class _Alike:
+    """Pairs of operations that are the same as those of one pair, and are computed from these."""
+
+    def __init__(self, pair: BodyPair, op: Op, other: Op | None) -> None:
+        self._kinds = _kind_of(op), _kind_of(other)
+        self._behind = pair.first.readers_of(op), pair.second.readers_of(other)
+
+    def __contains__(self, ops: tuple[Op, Op | None]) -> bool:
+        return tuple(map(_kind_of, ops)) == self._kinds and all(
+            op in behind for op, behind in zip(ops, self._behind, strict=True)
+        )
 
 
 def _kind_of(op: Op | None) -> Hashable:

@@ -1,17 +1,14 @@
 // options: named=True
-// One window at a runtime start: what is written is select(in bounds, update, what was there), at the clamped start.
+// One window at a runtime start: one insert_slice where the start is inside, else what was there; all else is scalars.
 // CHECK-LABEL: func.func @main
-// CHECK: arith.maxsi
-// CHECK: arith.minsi
-// CHECK: arith.cmpi {predicate = 0 : i64}
-// CHECK: %[[I:.*]] = arith.index_cast
-// CHECK: %[[LOW:.*]] = arith.maxsi %[[I]], %c0
-// CHECK: %[[AT:.*]] = arith.minsi %[[LOW]], %c7
-// CHECK: %[[OLD:.*]] = tensor.extract_slice %arg0[%[[AT]], 0] [1, 4] [1, 1]
-// CHECK: %[[INSIDE:.*]] = tensor.extract %{{.*}}[] : tensor<i1>
-// CHECK: %[[NEW:.*]] = linalg.map ins(%{{.*}}, %[[OLD]] :
-// CHECK: arith.select %[[INSIDE]],
-// CHECK: tensor.insert_slice %[[NEW]] into %arg0[%[[AT]], 0] [1, 4] [1, 1]
+// CHECK: %[[START:.*]] = tensor.extract %arg1[%c0] : tensor<1xi32>
+// CHECK-NEXT: %[[INSIDE:.*]] = arith.cmpi ule, %[[START]], %c7_i32 : i32
+// CHECK-NEXT: scf.if %[[INSIDE]]
+// CHECK-NEXT: %[[AT:.*]] = arith.index_cast %[[START]]
+// CHECK-NEXT: %[[NEW:.*]] = tensor.insert_slice %arg2 into %arg0[%[[AT]], 0] [1, 4] [1, 1]
+// CHECK-NEXT: scf.yield %[[NEW]]
+// CHECK-NEXT: else
+// CHECK-NEXT: scf.yield %arg0
 // CHECK-NOT: stablehlo
 func.func @main(%operand: tensor<8x4xf32>, %start: tensor<1xi32>, %updates: tensor<4xf32>) -> tensor<8x4xf32> {
   %r = "stablehlo.scatter"(%operand, %start, %updates) <{scatter_dimension_numbers = #stablehlo.scatter<
