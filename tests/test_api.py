@@ -101,6 +101,9 @@ LINE = two.__code__.co_firstlineno + 2
         ({"only": ["#2"]}, [False, True]),
         ({"only": ["test_api.py:*"], "skip": ["#1"]}, [False, True]),
         ({"skip": ["main"]}, [False, False]),
+        ({"only": ["kind=insert_slice"], "skip": ["combiner=add"]}, [True, True]),
+        ({"only": ["kind=reduction_add"]}, [False, False]),
+        ({"skip": ["subset=T*"]}, [False, False]),
     ],
 )
 def test_only_and_skip(decode, options, left):
@@ -111,10 +114,21 @@ def test_only_and_skip(decode, options, left):
 
 
 def test_a_pattern_that_matches_nothing_is_an_error(decode):
-    """A mistyped place is told, with the places that there are."""
+    """A mistyped place is told, with the places that there are; so is a class that does not exist."""
+    with pytest.raises(hl.InputError, match="there is no class 'kind=insert'") as error:
+        hl.lower(decode, only=["kind=insert"])
+    assert "kind is insert_slice, reduction_add, general; subset is " in error.value.facts
     with pytest.raises(hl.InputError, match=r"no scatter matches 'llama\.py:1'") as error:
         hl.lower(decode, only=["llama.py:1"])
     assert f"test_api.py:{LINE}" in error.value.facts
+
+
+def test_a_rule_that_is_preferred_in_vain_is_told(decode):
+    """With the scatters for which it is not right, and the facts that it needs; one that was taken needs no word."""
+    [note] = hl.lower(decode, prefer=["updated_slice"]).notes
+    assert note.startswith("prefer updated_slice: not for #1, #2: combiner=assign, needs add|")
+    assert note.endswith("; in_bounds=unknown, needs always")
+    assert hl.lower(decode, prefer=["updated_slice", "while"]).notes == ()
 
 
 def test_lowering_is_deterministic_and_done_once(decode):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hlo_lower.report.module import ModuleReport
     from hlo_lower.verify import Verdict
 
-PATTERN = "a place (llama.py:88), scope, function or number (#3), with * and ?"
+PATTERN = "a place (llama.py:88), scope, function, number (#3) or class (kind=insert_slice), with * and ?"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -1,16 +1,19 @@
 """A module after lowering: in every form that it is written in, with what became of it."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import jax.export
 
+from hlo_lower.base import english
 from hlo_lower.base.arguments import shown
 from hlo_lower.base.change import Change, RefusedOps
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
+from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir.reader import copied, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_bytecode, to_portable_artifact, to_text
@@ -121,6 +124,7 @@ class Lowered:
             lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
             lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
             lines += [f"assumed, checked at run time: {assumption}" for assumption in self.demotion.tested]
+        lines += _not_preferred(self.records, [name for name in self.options.prefer if "=" not in name])
         if not self.options.loop_ranges:
             lines.append("guards and clamps stay where only a range that a loop keeps shows that none is needed")
         if self.options.checked:
@@ -210,3 +214,20 @@ class Lowered:
                 f"{form} holds StableHLO, which is not what the target {self.options.target.name} reads",
                 next_step="write it as text or bytecode (--emit), or choose another --target",
             )
+
+
+def _not_preferred(records: Sequence[ScatterRecord], wanted: Sequence[str]) -> list[str]:
+    """Why rules that were preferred were not taken: "prefer rounds: not for #1, #4: subset is Tile, not Points"."""
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for record in records:
+        if record.rule in wanted or not record.rule:
+            continue
+        for rejection in record.why_not:
+            name = rejection.rule.removeprefix("scatter_to_")
+            if name in wanted:
+                told = "; ".join(english.told(cause) for cause in rejection.reasons)
+                numbers.setdefault((name, told), []).append(record.number)
+    return [
+        f"prefer {name}: not for {', '.join(f'#{number}' for number in of[:8])}{', ...' * (len(of) > 8)}: {told}"
+        for (name, told), of in numbers.items()
+    ]

@@ -1,13 +1,19 @@
 """Linalg on IREE: generic, named, and named after generalization, a module computes what XLA does."""
 
+import itertools
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from iree_runs import compiled, generalized, run_on_iree
 from leaving import left_as_linalg
+from untyped_mlir import module
 
 import hlo_lower as hl
+from hlo_lower.ir import mlir
+from hlo_lower.verify.run import Executable
 
 OPERAND = np.arange(36, dtype=np.float32).reshape(9, 4)
 ROWS = np.full((3, 4), 100.0, np.float32)
@@ -79,6 +85,40 @@ def test_both_forms_compute_what_xla_does(name):
         for place in places:
             expected = jax.tree.leaves(jax.jit(function)(*given, *place))
             assert same_bits(expected, run([*given, *place])), (form, place)
+
+
+TYPES = ("i8", "ui8", "i32", "ui32", "i64")
+WRITES = "\n".join(
+    f"%w{k} = reshape %i{k} -> 1x{kind}; %r{k} = scatter(%x, %w{k}, %u) <window=[0], inserted=[0], to=[0]> {{assign}}"
+    for k, kind in enumerate(TYPES)
+)
+PAIR = "%r9 = scatter(%x, %p, %v) <window=[0, 1], to=[1, 0]> {assign}"
+
+
+def test_places_of_every_type():
+    """A start is tested as a scalar, with a sign or without, at the ends of its type and of the tensor; so are two."""
+    indices = ", ".join(f"%i{k}: {kind}" for k, kind in enumerate(TYPES))
+    text = module(
+        f"%x: 9x4xf32, %u: 4xf32, %v: 2x3xf32, {indices}, %p: 2xi32",
+        WRITES + "\n" + PAIR,
+        ", ".join(f"%r{k}" for k in (*range(len(TYPES)), 9)),
+    )
+    left, report = left_as_linalg(text)
+    assert report.is_complete
+    assert left.count("scf.if") == left.count("tensor.insert_slice") == 1 + len(TYPES)
+    assert left.count("arith.cmpi") == 2 + len(TYPES)
+    assert "linalg" not in left
+    assert re.findall(r"arith\.m[axinsu]*", left) == ["arith.minui"]  # ui32 becomes i32 by it
+    run, native = compiled(left), Executable(text, "exact")
+    rng, dtypes = np.random.default_rng(0), [mlir.dtype_of(kind) for kind in TYPES]
+    given = [OPERAND, *(rng.normal(size=shape).astype(np.float32) for shape in ((4,), (2, 3)))]
+    ends = [np.iinfo(dtype) for dtype in dtypes]
+    for number in ("min", -1, 0, 1, 7, 8, 9, "max"):
+        places = [getattr(end, number) if isinstance(number, str) else max(number, end.min) for end in ends]
+        starts = [np.asarray(place, dtype) for place, dtype in zip(places, dtypes, strict=True)]
+        for pair in itertools.product((places[2], -1, 0, 1, 2, 7, 8), repeat=2) if number == 0 else [(places[2], 0)]:
+            arguments = [*given, *starts, np.array(pair, np.int32)]
+            assert same_bits(native.run(arguments), run(arguments)), (number, pair)
 
 
 def test_another_place_is_another_result():

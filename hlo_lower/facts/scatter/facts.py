@@ -203,8 +203,11 @@ class ScatterFacts(FactsByName):
         return kind_of(self.combiner, self.subset)
 
 
+KINDS = ("insert_slice", "reduction_add", "general")
+
+
 def kind_of(combiner: Combiner, subset: Subset) -> str:
-    """insert_slice, reduction_add or general: the coarse word of reports."""
+    """One of `KINDS`: the coarse word of reports."""
     regular = (Subset.FULL, Subset.TILE, Subset.POINT, Subset.ROWS, Subset.BATCHED_TILE)
     if combiner is Combiner.ADD:
         return "reduction_add"

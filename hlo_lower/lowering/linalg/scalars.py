@@ -1,79 +1,88 @@
 """Numbers that an op reads, computed as numbers: no tensors without dims, no clamp twice, no test of a clamp."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.lowering.linalg.loops import ELEMENTWISE, READ, index_constant
+from hlo_lower.lowering.linalg.loops import ELEMENTWISE, READ, index_constant, index_number
+from hlo_lower.lowering.linalg.unit_dims import COLLAPSE, EXPAND
 
-# --- what is extracted from a tensor without dims ---
+# --- elements that are read ---
 #
-# jaxlib's pass computes a start of a slice in tensors without dims, as StableHLO does:
+# jaxlib's pass computes a start of a slice in tensors of one element, as StableHLO does:
 #
 #     %t = tensor.collapse_shape %index [] : tensor<1xi64> into tensor<i64>
 #     %m = linalg.map { arith.maxsi } ins(%t, %zero) ...; %s = tensor.extract %m[]
 #     ->
 #     %e = tensor.extract %index[%c0]; %s = arith.maxsi %e, %zero
 #
-# Equal: the region of an elementwise op on one element is applied to that element. What no extract reads stays a
-# tensor: a device computes a loss where it lies.
+# Equal: the region of an elementwise op is applied to each element alone. What no extract reads stays a tensor: a
+# device computes a loss where it lies.
 
 
 EXTRACT = "tensor.extract"
 
+Place: TypeAlias = tuple[int, ...]
+
 
 def read_scalars(graph: Graph) -> bool:
-    """Compute what is extracted from tensors without dims as scalars; whether anything was."""
+    """Compute elements that are extracted at known places as scalars; whether there were any."""
     found: list[Node] = []
     graph.walk(lambda node: found.append(node) if node.name == EXTRACT else None)
-    known: dict[Value, Value | None] = {}
+    elements, changed = _Elements(), False
     with mlir.active(graph.context):
-        changed = False
         for node in found:
-            scalar = _scalar(node.operand(0), known) if len(node.operands) == 1 else None
+            tensor, *indices = node.operands
+            place = tuple(number for index in indices if (number := index_number(index)) is not None)
+            scalar = elements.of(tensor, place) if len(place) == len(indices) else None
             if scalar is not None:
                 node.result().raw.replace_all_uses_with(scalar.raw)
                 changed = True
     return changed
 
 
-def _scalar(tensor: Value, known: dict[Value, Value | None]) -> Value | None:
-    """The one element of a tensor, built before what makes the tensor; None where it is what a tensor holds."""
-    if tensor not in known:
-        node = tensor.node
-        known[tensor] = None if node is None else _element(tensor, node, known)
-    return known[tensor]
+class _Elements:
+    """Elements of tensors as scalars, each built once, before what makes the tensor."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Value, Place], Value | None] = {}
+
+    def of(self, tensor: Value, place: Place) -> Value | None:
+        """The element at a place; None where it is what a tensor of the module holds."""
+        key = (tensor, place)
+        if key not in self._known:
+            self._known[key] = None if tensor.node is None else self._computed(tensor.node, tensor.number, place)
+        return self._known[key]
+
+    def _computed(self, node: Node, result: int, place: Place) -> Value | None:
+        build = Builder.before(node)
+        if node.name in (COLLAPSE, EXPAND, READ) and len(node.operands) == 1:
+            origin = _origin(node, place)
+            return None if origin is None else self._read(build, node.operand(0), origin)
+        if node.name not in ELEMENTWISE or (node.name != "linalg.map" and place):
+            return None  # a generic op of several elements may read them at other places
+        [block] = node.blocks
+        given = [self._read(build, operand, place) for operand in node.operands[: len(block.arguments)]]
+        return build.inline_before(node, block, given)[result]
+
+    def _read(self, build: Builder, tensor: Value, place: Place) -> Value:
+        found = self.of(tensor, place)
+        if found is not None:
+            return found
+        indices = [index_constant(build, number) for number in place]
+        return build.op(EXTRACT, [tensor, *indices], [mlir.tensor_element(tensor.raw.type)]).result()
 
 
-def _element(tensor: Value, node: Node, known: dict[Value, Value | None]) -> Value | None:
-    if tensor.shape != ():
-        return None
-    build = Builder.before(node)
-    if node.name == "tensor.collapse_shape":
-        source, first = node.operand(0), _first_of(node.operand(0))
-        return None if first is None else _extracted(build, *first) if source.shape else None
-    if node.name not in ELEMENTWISE or any(operand.shape != () for operand in node.operands):
-        return None
-    [block] = node.blocks
-    given = [_scalar(operand, known) or _extracted(build, operand, ()) for operand in node.operands]
-    return build.inline_before(node, block, given[: len(block.arguments)])[tensor.number]
-
-
-def _extracted(build: Builder, tensor: Value, place: tuple[int, ...]) -> Value:
-    indices = [index_constant(build, number) for number in place]
-    return build.op(EXTRACT, [tensor, *indices], [mlir.tensor_element(tensor.raw.type)]).result()
-
-
-def _first_of(tensor: Value) -> tuple[Value, tuple[int, ...]] | None:
-    """Where the one element of a tensor stands: in itself, or in what it is a slice of."""
-    if any(size != 1 for size in tensor.shape):
-        return None
-    node = tensor.node
-    if node is None or node.name != READ or len(node.operands) > 1:
-        return tensor, (0,) * len(tensor.shape)
-    return node.operand(0), tuple(node.integers("static_offsets"))
+def _origin(node: Node, place: Place) -> Place | None:
+    """Where the element at a place of a slice, or of a reshape of one element, comes from."""
+    source = node.operand(0)
+    if node.name == READ:
+        steps = zip(node.integers("static_offsets"), node.integers("static_strides"), place, strict=False)
+        return tuple(start + stride * at for start, stride, at in steps) if len(place) == len(source.shape) else None
+    return (0,) * len(source.shape) if all(size == 1 for size in source.shape) else None
 
 
 # --- clamps ---
@@ -143,7 +152,7 @@ def _clamped(clamp: Value, value: Value) -> Value | None:
     signed = least.name == LESSER[0]
     if (number := _number(limit)) is None or number < 0:
         return None
-    if not signed and inner == value:
+    if inner == value and (not signed or _between(value)[0] >= 0):
         return limit  # without a sign no number is below 0
     greatest = inner.node
     if greatest is None or greatest.name != GREATER[not signed] or greatest.operand(0) != value:

@@ -242,8 +242,11 @@ def scatter_to_branched_dynamic_update_slice(op: ScatterLowering) -> Sequence[Va
     def write(inner: Builder, _: Sequence[Value]) -> Sequence[Value]:
         return [place.yield_to(inner, t, v) for t, v in zip(operands, values, strict=True)]
 
+    def keep(_: Builder, __: Sequence[Value]) -> Sequence[Value]:
+        return operands
+
     build.region(branches, 0, [], write)
-    build.region(branches, 1, [], lambda *_: operands)
+    build.region(branches, 1, [], keep)
     return branches.results
 
 

@@ -1,7 +1,7 @@
 """The scatters of a module: all of them read, then lowered, inner ones first, each told once and in program order."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
@@ -10,8 +10,9 @@ from hlo_lower.base import english
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.errors import InputError, NotLoweredError
 from hlo_lower.base.registry import Rule
-from hlo_lower.facts.scatter.facts import ScatterFacts
+from hlo_lower.facts.scatter.facts import KINDS, ScatterFacts
 from hlo_lower.facts.scatter.record import Rejection, ScatterRecord
+from hlo_lower.facts.values.region import Combiner
 from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import Nested, inner_first
 from hlo_lower.ir.view import Node
@@ -21,6 +22,7 @@ from hlo_lower.lowering.kinds import kinds_of
 from hlo_lower.lowering.scatter.kind import ScatterSubject
 from hlo_lower.ops.cleanup import erase_uncalled
 from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops.subset import Subset
 
 ON_REQUEST = Kept(Code.KEPT_ON_REQUEST())
 
@@ -207,22 +209,35 @@ def _rejections(rejected: Iterable[tuple[Rule, tuple[Cause, ...]]]) -> tuple[Rej
 # --- only and skip ---
 
 
+CLASSES: Mapping[str, tuple[str, ...]] = {
+    "kind": KINDS,
+    "subset": tuple(subset.value for subset in Subset),
+    "combiner": tuple(combiner.value for combiner in Combiner),
+}
+"""What a scatter is, by which it is selected ("kind=insert_slice"): a column of its record, and its values."""
+
+
 def _asked_for(context: Context, subjects: Sequence[ScatterSubject]) -> list[ScatterSubject]:
-    """The scatters that only and skip leave.
+    """The scatters that only and skip leave. That there is none of a class is no mistake.
 
     Raises:
-      InputError: a pattern matches no scatter.
+      InputError: a pattern matches no place, or there is no such class.
     """
     options, graph = context.options, context.graph
     if not (options.only or options.skip):
         return list(subjects)
     names = {subject.number: _names(context, subject) for subject in subjects}
     found = list(subjects)
+    records: dict[int, ScatterRecord] = {}
     for patterns, keep in ((options.only, True), (options.skip, False)):
         if not patterns:
             continue
         matched: set[int] = set()
         for pattern in patterns:
+            if "=" in pattern:
+                records = records or {subject.number: subject.describe() for subject in subjects}
+                matched |= _of_class(pattern, records)
+                continue
             of_one = {n for n, own in names.items() if any(fnmatchcase(name, pattern) for name in own)}
             if not of_one:
                 locations = [graph.location(subject.node) for subject in subjects]
@@ -237,6 +252,26 @@ def _asked_for(context: Context, subjects: Sequence[ScatterSubject]) -> list[Sca
             matched |= of_one
         found = [subject for subject in found if (subject.number in matched) is keep]
     return found
+
+
+def _of_class(pattern: str, records: Mapping[int, ScatterRecord]) -> set[int]:
+    """The numbers of the scatters of a class.
+
+    Raises:
+      InputError: there is no such class.
+    """
+    column, _, wanted = pattern.partition("=")
+    if not any(fnmatchcase(value, wanted) for value in CLASSES.get(column, ())):
+        values = "; ".join(f"{name} is {', '.join(values)}" for name, values in CLASSES.items())
+        raise InputError(
+            "--only, --skip", f"there is no class {pattern!r}", facts=values, next_step="--only kind=insert_slice"
+        )
+    return {number for number, record in records.items() if _is_of(getattr(record, column), wanted)}
+
+
+def _is_of(told: str, wanted: str) -> bool:
+    """Whether a column has a value; of a scatter of several operands the combiners are joined by commas."""
+    return any(fnmatchcase(value, wanted) for value in (told, *told.split(",")))
 
 
 def _names(context: Context, subject: ScatterSubject) -> tuple[str, ...]:
