@@ -160,6 +160,8 @@ def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) 
             facts=" calls ".join(f"@{function}" for function in circle[:MOST_NAMED]),
             next_step="write the loop as a stablehlo.while",
         )
+    if _is_in_linalg(module):
+        raise InputError(name, IN_LINALG[0], next_step=IN_LINALG[1])
     for raw in module.body.operations:
         outside = raw.operation.name != "func.func" and next(iter(_scatters_outside(raw.operation)), None)
         if outside:
@@ -169,6 +171,19 @@ def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) 
                 next_step="move it into a function: func.func public @main(...)",
             )
     return graph
+
+
+IN_LINALG = (
+    "the module is in linalg, which hlo_lower writes and does not read",
+    "a consumer of linalg compares it with the original: hlo-lower verify --on iree BEFORE AFTER",
+)
+"""What such a module is told, and what to do."""
+
+
+def _is_in_linalg(module: mlir.RawModule) -> bool:
+    """Whether a module holds ops of scf or tensor and none of StableHLO: linalg without an op of that name."""
+    dialects = {raw.name.partition(".")[0] for raw in mlir.walked(module.operation)}
+    return bool(dialects & {"scf", "tensor"}) and not dialects & {"stablehlo", "chlo"}
 
 
 def _circle_of_calls(graph: Graph) -> list[str]:
@@ -272,8 +287,7 @@ def _syntax_error(error: mlir.MlirSyntaxError, name: str, data: str | bytes) -> 
         message = "an operation of an unknown dialect"
         next_step = "legalize it first: hlo_lower reads the dialects that jaxlib registers (func, stablehlo, chlo, ...)"
     elif "Dialect `linalg' not found" in message:
-        message = "the module is in linalg, which hlo_lower writes and does not read"
-        next_step = "a consumer of linalg compares it with the original: hlo-lower verify --on iree BEFORE AFTER"
+        message, next_step = IN_LINALG
     elif message.startswith("custom op") and first.line <= 1:
         next_step = "is this MLIR? A module begins with `module` or `#loc`"
     elif "unregistered operation" in message:
