@@ -37,6 +37,7 @@ from hlo_lower.lowering.engine.kind import OpLowering, ScatterLowering
 from hlo_lower.lowering.gather import GatherLowering
 from hlo_lower.lowering.plain.composite import CompositeFacts
 from hlo_lower.lowering.plain.composite import TakenComposite as CompositeTaken
+from hlo_lower.lowering.plain.variants import VariantFacts
 from hlo_lower.lowering.scatter.kind import SCATTER
 from hlo_lower.lowering.scatter.one_window import READING, new_values, one_window
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp
@@ -94,6 +95,7 @@ __all__ = [
     "Tile",
     "Unique",
     "Value",
+    "VariantFacts",
     "When",
     "Windows",
     "new_values",

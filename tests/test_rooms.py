@@ -94,7 +94,9 @@ def test_only_who_speaks_to_a_person_puts_causes_into_words(own):
     """Reports, errors and the table of rules have sentences; what analyses and decides has codes."""
     using = {file for file, names in own.items() if any(n.startswith("base.english") for n in names)}
     lowering = {"lowering.engine.engine", "lowering.scatter.kind", "lowering.scatter.scatters"}
-    assert {"api.functions", "base.change", *lowering} == {name for name in using if not name.startswith("report.")}
+    assert {"api.functions", "base.change", "base.registry", *lowering} == {
+        name for name in using if not name.startswith("report.")
+    }
     assert {f"report.{name}" for name in ("explain", "row", "module", "headline")} <= using
 
 

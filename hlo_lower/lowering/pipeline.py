@@ -134,12 +134,14 @@ SORTS = Wanted(_refuses_sorts, "{target} takes all sorts")
 FORMS = Wanted(_refuses_forms, "{target} takes all forms of pads, convolutions and products, and shifts")
 TYPES = Wanted(_refuses_types, "{target} takes all element types")
 MESHES = Wanted(lambda options: options.target.refuses_op(mlir.MESH) is not None, "{target} reads shardings")
+DECLARED = Where(lambda run: bool(run.registry.declared), "where rules declare any")
 NESTED = Where(_may_nest_slices, "where rules may have built any", ("note-slices", "scatters"))
 ON_OTHER_TYPES = ("complex", "types", "carried", "types-again")
 """Passes that compute ops on other element types."""
 
 PIPELINE = in_order(
     Pass("note-slices", "notes the module's own slices of slices", _note_slices, where=KEPT, may_change=NOTHING),
+    kinds("variants", Stage.VARIANTS, "lowers composites whose parameters are declared", where=DECLARED),
     kinds("legalize", Stage.LEGALIZED, "makes composites, custom calls and chlo plain", wanted=LEGALIZES),
     Pass("narrow", "computes 64-bit integers in 32 bits", _narrow, NARROWS, after=("legalize",), may_change=SIGNATURE),
     Pass("say-true", "adds the result of --checked, true", over(assume_nothing), CHECKS, may_change=SIGNATURE),
@@ -193,7 +195,7 @@ def lower(
         run = begun(source, options or Options(), name, registry)
         op_count = run.graph.op_count
         run.to_the_end()
-    of_values = run.demotion, run.storage, run.floats, run.given
+    of_values = run.demotion, run.storage, run.floats, run.given, sum(change.count for change in run.variants_left)
     return Lowered(run.graph, run.scatters, op_count, run.options, registry, run.all_changes, *of_values)
 
 
