@@ -1,14 +1,12 @@
-"""Rules of installed distributions: a real one is made in a folder on the import path, and examples/plugin is one."""
+"""Rules of installed distributions: a real one is made in a folder on the import path, and two examples are some."""
 
 import ast
 import importlib
-import importlib.util
 import sys
-import tomllib
-from pathlib import Path
 
 import pytest
 from decode_module import POINT
+from example_plugins import EXAMPLES, own_tests_of
 
 import hlo_lower as hl
 from hlo_lower.lowering import kinds
@@ -171,39 +169,37 @@ def test_plugins_that_contradict_each_other_or_the_built_in_rules(install, tmp_p
     assert "(lowering/" in told
 
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
+PACKAGES = {"plugin": "point_select", "composites": "expand_clone"}
+"""The examples that are rules, each with its package."""
 
 
-@pytest.fixture
-def its_tests(tmp_path, monkeypatch):
-    """Its test module, with the distribution on the path as its pyproject.toml describes it."""
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
-    info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    points = "\n".join(f"{name} = {value}" for name, value in project["entry-points"][kinds.GROUP].items())
-    (info / "entry_points.txt").write_text(f"[{kinds.GROUP}]\n{points}\n")
-    monkeypatch.delenv(kinds.WITHOUT, raising=False)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    kinds._registry.cache_clear()
-    spec = importlib.util.spec_from_file_location("its_tests", EXAMPLE / "tests" / "test_point_select.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    kinds._registry.cache_clear()
-    sys.modules.pop("point_select", None)
-
-
-def test_its_own_tests_pass(its_tests, monkeypatch):
-    """The rule is taken and is equal, a wrong variant is found; it imports one module of ours, which is public."""
+def test_the_tests_of_one_rule_pass(install_example, monkeypatch):
+    """The rule is taken and is equal, a wrong variant is found."""
+    install_example("plugin")
+    its_tests = own_tests_of("plugin")
     for oob in ("xla", "spec"):
         its_tests.test_a_point_is_selected(oob)
     its_tests.test_a_large_operand_keeps_its_place()
     its_tests.test_a_wrong_comparison_is_found()
     its_tests.test_without_the_plugin_there_is_no_lowering(monkeypatch)
     assert len([name for name in vars(its_tests) if name.startswith("test_")]) == 4
-    tree = ast.parse((EXAMPLE / "point_select" / "__init__.py").read_text())
+
+
+def test_the_tests_of_rules_for_a_composite_pass(install_example):
+    """Each variant is lowered by its rule on each target; one without a rule, and a wrong rule, show."""
+    install_example("composites")
+    its_tests = own_tests_of("composites")
+    for variant in its_tests.RULES:
+        its_tests.test_each_variant_is_lowered_by_its_rule(*variant)
+    its_tests.test_a_variant_without_a_rule_is_an_error()
+    its_tests.test_a_wrong_rule_for_one_variant_is_found()
+    assert len([name for name in vars(its_tests) if name.startswith("test_")]) == 3
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_an_example_imports_one_module_of_ours(name):
+    """Its rules import what is public, and nothing else of the package."""
+    tree = ast.parse((EXAMPLES / name / PACKAGES[name] / "__init__.py").read_text())
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name for name in imported if name.startswith("hlo_lower")} == {"hlo_lower.plugin"}
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import)]

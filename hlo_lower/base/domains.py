@@ -175,12 +175,21 @@ class Declared:
                 raise RegistryError(
                     f"{where}: {name} has a default, but is no parameter; parameters: {known or 'none'}"
                 )
-            try:
-                found[name] = _value(name, value, domains.get(name), types.get(name))
-            except UnfitError:
-                known = "|".join(texts_of(domains[name].values)) if name in domains else f"any {types[name].__name__}"
-                raise RegistryError(f"{where}: the default of {name} must be {known}, not {text_of(value)!r}") from None
+            found[name] = cls(op, domains, types).checked(f"{where}: the default of", name, value)
         return cls(op, domains, types, found, otherwise == "call", place)
+
+    def checked(self, what: str, name: str, value: object) -> Hashable:
+        """A value of a parameter as it was declared.
+
+        Raises:
+          RegistryError: it is none; `what` says of what.
+        """
+        try:
+            return _value(name, value, self.domains.get(name), self.types.get(name))
+        except UnfitError:
+            kind = self.types.get(name)
+            known = f"any {kind.__name__}" if kind else "|".join(texts_of(self.domains[name].values))
+            raise RegistryError(f"{what} {name} must be {known}, not {text_of(value)!r}") from None
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -525,28 +525,33 @@ class CompositeLoweringRegistry(_Registers):
     def lookup(self, op: str, **values: object) -> Rule:
         """The rule of a variant, without a module: `registry.lookup("my.expand_clone", mode=Mode.REPEAT).lowering`.
 
-        Facts that are not named have their declared default, or may be anything.
+        Facts that are not named have their declared default, or may be anything. A condition is asked of those that are
+        named, and may hold where it asks for others.
 
         Args:
           op: the op, or the composite.
-          **values: a value for each fact that matters.
+          **values: a value for each fact that matters, and for parameters of any value.
 
         Raises:
           NoRuleError: no rule is for such a variant; the message lists the nearest and all that are registered.
           RegistryError: the op, a fact or a value is unknown, or which rule it is depends on facts that are not named,
             or on conditions; the message lists the rules, each with such facts.
         """
-        accepted = self._accepted("lookup", op, values)
+        declared = self._declared.get(op)
+        types: Mapping[str, type] = declared.types if declared is not None else {}
+        accepted = self._accepted("lookup", op, {fact: one for fact, one in values.items() if fact not in types})
         if several := [fact for fact, one in accepted.items() if len(one) > 1]:
             raise RegistryError(f"lookup: {several[0]} is one value, not {_names(accepted[several[0]])!r}")
         given: dict[str, Hashable] = {fact: next(iter(one)) for fact, one in accepted.items()}
-        if op in self._declared:
-            defaults = self._declared[op].defaults
-            given = {fact: value for fact, value in defaults.items() if fact in self._domains[op]} | given
+        if declared is not None:
+            any_of = {fact: declared.checked("lookup", fact, one) for fact, one in values.items() if fact in types}
+            given = {**declared.defaults, **given, **any_of}
         fitting = [rule for rule in self.rules(op) if all(_accepts(rule, fact, given[fact]) for fact in given)]
         found = self._chosen_for(op, fitting, given)
         if not found:
-            lacking = sorted(((rule, rule.lacks(given)) for rule in self.rules(op)), key=lambda pair: len(pair[1]))
+            lacking = [(rule, rule.lacks(given)) for rule in self.rules(op)]
+            lacking = [(r, why or ((Code.NEEDS(r.when.text),) if r.when else ())) for r, why in lacking]
+            lacking.sort(key=lambda pair: len(pair[1]))
             raise NoRuleError(op, lacking[:3], self.rules(op), given)
         if len(found) > 1:
             listed = "; ".join(f"{rule.name} ({rule.place}) with {more}" for rule, more in found.values())
@@ -567,8 +572,10 @@ class CompositeLoweringRegistry(_Registers):
         for values in product(*free.values()):
             facts = dict(zip(free, values, strict=True))
             fitting = [rule for rule in rules if all(_accepts(rule, fact, value) for fact, value in facts.items())]
-            sure = self._unbeaten([rule for rule in fitting if rule.when is None], sets)
-            perhaps = [r for r in fitting if r.when is not None and not any(one.beats(r, sets) for one in sure)]
+            held = {rule.name: _holds_of(rule, {**given, **facts}) for rule in fitting}
+            sure = self._unbeaten([rule for rule in fitting if held[rule.name]], sets)
+            open_ones = (rule for rule in fitting if held[rule.name] is None)
+            perhaps = [rule for rule in open_ones if not any(one.beats(rule, sets) for one in sure)]
             asked = _told({fact: value for fact, value in facts.items() if len(free[fact]) > 1})
             for rule in (*sure, *perhaps):
                 more = ", ".join(filter(None, (asked, rule.when.text if rule.when else "")))
@@ -635,6 +642,14 @@ def _with_every(domains: Mapping[str, Domain]) -> dict[str, Domain]:
 def _is_same_condition(one: When | None, other: When | None) -> bool:
     """Whether two rules have the same condition, or none."""
     return one is other or (one is not None and other is not None and one.text == other.text)
+
+
+def _holds_of(rule: Rule, facts: Mapping[str, Hashable]) -> bool | None:
+    """Whether the condition of a rule holds of a few facts; None where it asks for more than these."""
+    try:
+        return rule.when is None or bool(rule.when.holds(facts))
+    except Exception:  # of facts by name alone it may ask for an attribute, or for one that nobody named
+        return None
 
 
 def _accepts(rule: Rule, fact: str, value: object) -> bool:
