@@ -125,6 +125,38 @@ def test_a_rule_for_a_composite_goes_by_its_attributes(install):
         assert hl.verify(source, lowered).ok
 
 
+DECLARES = """\
+from hlo_lower.plugin import RuleList
+
+rules = RuleList()
+rules.declare("acme.power", exponent={VALUES})
+
+
+@rules.composite("acme.power", exponent=VALUE)
+def power_to_RULE(op):
+    x = found = op.node.operand(0)
+    for _ in range(op.facts["exponent"] - 1):
+        found = op.build.multiply(found, x)
+    return [found]
+"""
+
+
+def test_a_plugin_adds_a_variant_to_what_another_declares(install):
+    """Whichever comes first, the one declares and the other adds; two that declare otherwise are an error with both."""
+    declares = DECLARES.replace("VALUES", "2, 3").replace("VALUE", "2").replace("RULE", "square")
+    install("b-rules", declares, folder="b")
+    adds = declares.replace('rules.declare("acme.power", exponent={2, 3})', "").replace("exponent=2", "exponent=3")
+    install("a-rules", adds.replace("square", "cube"), folder="a")
+    for count, rule in ((2, "power_to_square"), (3, "power_to_cube")):
+        source = POWER.replace("exponents = [COUNT]", f"exponent = {count}").replace("COUNT", str(count))
+        lowered = hl.lower(source, verify="regions")
+        assert f"({rule})" in lowered.notes[0]
+    install("c-rules", declares.replace("{2, 3}", "{2}").replace("square", "cubes"), folder="c")
+    told = refused()
+    assert "c-rules 1.2, entry point mine of hlo_lower.rules: the plug-in cannot be used: c/c_rules_rules.py:4" in told
+    assert "acme.power is declared otherwise at b/b_rules_rules.py:4 (b-rules 1.2, entry point mine)" in told
+
+
 NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"
 NO_EMITS = "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built"
 SAME_NAME = "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py"

@@ -23,9 +23,10 @@ class Other(Enum):
 
 
 def text_of(value: object) -> str:
-    """A value as text: an enum's as that of its value, True as "true", a tuple as "[1, 2]"."""
+    """A value as text: an enum's member as its value, or its name where that is no text; True as "true", a tuple as
+    "[1, 2]"."""
     if isinstance(value, Enum):
-        return text_of(value.value)
+        return value.value if isinstance(value.value, str) else value.name
     if isinstance(value, tuple):
         return f"[{', '.join(map(text_of, cast(tuple[object, ...], value)))}]"
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -55,12 +56,12 @@ class Domain:
 
     @cached_property
     def _by_text(self) -> Mapping[str, Hashable]:
-        """Each value by its text; by the name of an enum's member, too, where that is no other value's text."""
+        """Each value by its text; a member of an enum by its value and name, too, where these are no other's text."""
         found = {text_of(value): value for value in self.values}
         members = [value for value in self.values if isinstance(value, Enum)]
         for member in sorted(members, key=lambda member: member.name):
-            for name in (member.name, member.name.lower()):
-                found.setdefault(name, member)
+            for other in (text_of(member.value), member.name, member.name.lower()):
+                found.setdefault(other, member)
         return found
 
     def find(self, value: object) -> Hashable | None:

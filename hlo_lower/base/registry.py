@@ -545,7 +545,8 @@ class CompositeLoweringRegistry(_Registers):
         given: dict[str, Hashable] = {fact: next(iter(one)) for fact, one in accepted.items()}
         if declared is not None:
             any_of = {fact: declared.checked("lookup", fact, one) for fact, one in values.items() if fact in types}
-            given = {**declared.defaults, **given, **any_of}
+            given |= any_of
+            given |= {fact: value for fact, value in declared.defaults.items() if fact not in given}
         fitting = [rule for rule in self.rules(op) if all(_accepts(rule, fact, given[fact]) for fact in given)]
         found = self._chosen_for(op, fitting, given)
         if not found:

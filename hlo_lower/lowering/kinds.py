@@ -26,6 +26,7 @@ from hlo_lower.lowering.single_ops.kind import PlainOpKind
 from hlo_lower.lowering.single_ops.reverse import ReverseKind
 from hlo_lower.lowering.sort import SortKind
 from hlo_lower.lowering.types.element_type import ComplexTypeKind, FloatTypeKind, IntegerTypeKind
+from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.ops.spec import OPS
 
 
@@ -65,7 +66,12 @@ KINDS = distinct(
     RankKind(),
 )
 
-VARIANTS = VariantKind({op for kind in KINDS for op in kind.ops or (kind.op,)})
+BY_NAME = (Stage.FLATTENED, Stage.LOWERED, Stage.SCATTERS, Stage.SORTED)
+"""Stages that lower what a target refuses by its name."""
+
+VARIANTS = VariantKind(
+    frozenset(op for kind in KINDS if kind.stage in BY_NAME for op in kind.ops or {kind.op}) - {CUSTOM_CALL}
+)
 """Composites whose parameters are declared. Their rules stand under their own names, which registries know."""
 
 

@@ -13,7 +13,7 @@ against the decomposition. A custom call has none: what it computes is between w
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, cast
@@ -29,6 +29,7 @@ from hlo_lower.lowering.engine.kind import Candidate, Chosen, Context, Decision,
 from hlo_lower.lowering.engine.legality import Refusal
 from hlo_lower.lowering.engine.op_facts import every_fact
 from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.plain.chlo import CHLO
 from hlo_lower.lowering.plain.composite import OWN, LegalizedKind, TakenComposite, composite_facts
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
 from hlo_lower.ops.targets.target import Target
@@ -68,9 +69,9 @@ class VariantKind(LegalizedKind):
     domains = MappingProxyType[str, Any]({})
     families = ()
 
-    def __init__(self, later: Collection[str] = ()) -> None:
-        """Args: later: ops, or how their names begin, that later stages lower where the target refuses them."""
-        self._later = tuple(later)
+    def __init__(self, later: frozenset[str] = frozenset()) -> None:
+        """Args: later: ops that the stages which come next lower by their names, where the target refuses them."""
+        self._later = later
 
     def concerns(self, options: Options) -> bool:
         return True
@@ -122,7 +123,8 @@ class VariantKind(LegalizedKind):
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """By names, as whatever is built is looked at by the stages that come next: what they lower counts as taken."""
-        return super().refusal(target, graph, [node for node in built if not node.name.startswith(self._later)])
+        own = [node for node in built if not (target.legalize and node.name.startswith(CHLO))]
+        return super().refusal(target, graph, [node for node in own if node.name not in self._later])
 
     def became(self, chosen: Chosen) -> Cause:
         return Code.BECAME(chosen.choice.rule.form or "what its rule builds", chosen.choice.rule.name, None)
