@@ -23,12 +23,14 @@ class Other(Enum):
 
 
 def text_of(value: object) -> str:
-    """A value as text: an enum's member as its value, or its name where that is no text; True as "true", a tuple as
-    "[1, 2]"."""
+    """A value as text: an enum's member as its value, or its name where that is no text; True as "true", 2.0 as "2", a
+    tuple as "[1, 2]"."""
     if isinstance(value, Enum):
         return value.value if isinstance(value.value, str) else value.name
     if isinstance(value, tuple):
         return f"[{', '.join(map(text_of, cast(tuple[object, ...], value)))}]"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -56,12 +58,15 @@ class Domain:
 
     @cached_property
     def _by_text(self) -> Mapping[str, Hashable]:
-        """Each value by its text; a member of an enum by its value and name, too, where these are no other's text."""
+        """Each value by its text; a member of an enum by its value and name, too, where these are no other's text, and
+        a truth value as Python prints it."""
         found = {text_of(value): value for value in self.values}
         members = [value for value in self.values if isinstance(value, Enum)]
         for member in sorted(members, key=lambda member: member.name):
             for other in (text_of(member.value), member.name, member.name.lower()):
                 found.setdefault(other, member)
+        for truth in (value for value in self.values if isinstance(value, bool)):
+            found.setdefault(str(truth), truth)
         return found
 
     def find(self, value: object) -> Hashable | None:
@@ -115,7 +120,7 @@ EVERY: Mapping[str, Domain] = {
 PLAIN_TYPES = (int, float, str, tuple)
 """Types of parameters that have no finite domain."""
 
-RESERVED = frozenset({"form", "when", "otherwise", "defaults"})
+RESERVED = frozenset({"op", "lowering", "form", "when", "otherwise", "defaults"})
 """Names that are arguments of `declare` and of what registers a rule."""
 
 
@@ -159,6 +164,8 @@ class Declared:
             is taken.
         """
         where = f"{place}: {op}"
+        if not isinstance(op, str) or not op:  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
+            raise RegistryError(f"{place}: a composite is declared by its name, not {op!r}")
         if otherwise not in ("error", "call"):
             raise RegistryError(f"{where}: otherwise must be 'error' or 'call', not {otherwise!r}")
         if taken := sorted(RESERVED & parameters.keys()):
@@ -171,8 +178,8 @@ class Declared:
         }
         found: dict[str, Hashable] = {}
         for name, value in defaults.items():
-            if name in EVERY or name not in {*domains, *types}:
-                known = ", ".join([*(name for name in domains if name not in EVERY), *types])
+            if name == "target" or name not in {*domains, *types}:
+                known = ", ".join(one for one in (*domains, *types) if one != "target")
                 raise RegistryError(
                     f"{where}: {name} has a default, but is no parameter; parameters: {known or 'none'}"
                 )

@@ -12,223 +12,57 @@ facts like any others. Every op has `dtype`, `layout` and `target` besides.
 The model is multiple dispatch (plum, "Ambiguity"; Julia's method specificity), over facts instead of types.
 """
 
+import difflib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
-from itertools import chain, combinations, product
+from itertools import combinations, product
 from math import prod
-from types import FrameType, UnionType
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import Any
 
-from hlo_lower.base import english
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.domains import EVERY, Declared, Domain, Other, text_of, texts_of
 from hlo_lower.base.errors import RegistryError
+from hlo_lower.base.rule import (
+    Accepted,
+    Choice,
+    ConditionError,
+    DoesNotApply,
+    Facts,
+    FactsByName,
+    Lowering,
+    NoRuleError,
+    Rule,
+    When,
+    Without,
+    is_same_condition,
+    place_of,
+    place_of_caller,
+    registered,
+    short_name,
+    told_facts,
+)
 
-Lowering = TypeVar("Lowering", bound=Callable[..., Any])
-Accepted = frozenset[Any]
-Without: TypeAlias = tuple[tuple[str, Cause], ...]
-"""Names of rules that turned out not to do, each with the reason."""
-
-
-class Facts(Protocol):
-    """What a rule is chosen by: a value for each fact of the op's domains."""
-
-    def __getitem__(self, name: str, /) -> Hashable: ...
-
-
-class FactsByName:
-    """Facts that are attributes of their names: each whose type is an `Enum`, or one of several.
-
-    Attributes:
-      domains: the facts that rules constrain, each with its values.
-    """
-
-    domains: ClassVar[Mapping[str, Iterable[Enum]]]
-
-    def __init_subclass__(cls) -> None:
-        found = {name: _one_of(kind) for name, kind in get_type_hints(cls).items()}
-        cls.domains = {name: values for name, values in found.items() if values}
-
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of the domains."""
-        if name not in self.domains:
-            raise KeyError(name)
-        value: Enum = getattr(self, name)
-        return value
-
-
-def _one_of(kind: Any) -> tuple[Enum, ...]:
-    """The values of a type that is an `Enum`, or one of several; none of another."""
-    several = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    enums = [one for one in several if isinstance(one, type) and issubclass(one, Enum)]
-    return tuple(chain.from_iterable(enums)) if len(enums) == len(several) else ()
-
-
-class DoesNotApply(Exception):
-    """Raised by a lowering that cannot lower what it was given, with the reason; the next best rule is tried."""
-
-    def __init__(self, reason: str | Cause) -> None:
-        super().__init__(reason)
-        self.cause = reason if isinstance(reason, Cause) else Code.SAID(reason)
-
-
-@dataclass(frozen=True)
-class When:
-    """A condition on the sizes or other facts of an op, beyond those with finite domains.
-
-    Attributes:
-      text: what it says ("rows <= 64"), for whoever reads why a rule was not taken.
-      holds: takes the facts.
-    """
-
-    text: str
-    holds: Callable[[Any], bool]
-
-
-def short_name(name: str) -> str:
-    """The name of a rule as reports and `prefer` have it."""
-    return name.removeprefix("scatter_to_")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A registered lowering.
-
-    Attributes:
-      op: the op that it lowers ("stablehlo.scatter").
-      name: the function's name, `X_to_Y`.
-      lowering: the function.
-      constraints: fact name to accepted values.
-      when: a condition beside them; a rule with one beats a rule that is the same without.
-      form: its canonical form in a line, for documentation.
-      place: "lowering/scatter/one_window.py:31"; of a plug-in the folder and the file, and its origin behind it.
-      origin: the plug-in that it comes from, or "".
-    """
-
-    op: str
-    name: str
-    lowering: Callable[..., Any]
-    constraints: Mapping[str, Accepted]
-    when: When | None
-    form: str
-    place: str
-    origin: str = ""
-
-    @property
-    def short_name(self) -> str:
-        """The name without what it lowers: "dynamic_update_slice"."""
-        return short_name(self.name)
-
-    def misses(self, facts: Facts) -> tuple[Cause, ...]:
-        """The facts that it does not accept, each with its value and those that it needs, and its condition if that
-        does not hold.
-
-        Raises:
-          ConditionError: the condition cannot be told of these facts.
-        """
-        missed = self.lacks({name: facts[name] for name in self.constraints})
-        return missed if missed or self.when is None or self._holds(facts) else (Code.NEEDS(self.when.text),)
-
-    def lacks(self, facts: Mapping[str, Hashable]) -> tuple[Cause, ...]:
-        """Those of these facts that it does not accept, each with its value and those that it needs."""
-        return tuple(
-            Code.MISSES(name, text_of(facts[name]), texts_of(accepted))
-            for name, accepted in self.constraints.items()
-            if name in facts and facts[name] not in accepted
-        )
-
-    def _holds(self, facts: Facts) -> bool:
-        assert self.when is not None
-        try:
-            return bool(self.when.holds(facts))
-        except Exception as error:
-            raise ConditionError(self, error) from error
-
-    def beats(self, other: "Rule", domains: Mapping[str, Accepted]) -> bool:
-        """Whether it is strictly more specific than another rule."""
-        pairs = [
-            (self.constraints.get(fact, domain), other.constraints.get(fact, domain))
-            for fact, domain in domains.items()
-        ]
-        narrower = any(a < b for a, b in pairs) or (self.when is not None and other.when is None)
-        return narrower and all(a <= b for a, b in pairs)
-
-    def classes(self) -> str:
-        """The constraints in a line: "subset=Tile|Point|Full, drops=windows"."""
-        told = [f"{name}={_names(accepted)}" for name, accepted in self.constraints.items()]
-        return ", ".join([*told, *([self.when.text] if self.when else [])]) or "anything"
-
-
-def _names(accepted: Iterable[object]) -> str:
-    return "|".join(texts_of(accepted))
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The rule that was chosen and, for each other rule, why it was not."""
-
-    rule: Rule
-    rejected: tuple[tuple[Rule, tuple[Cause, ...]], ...]
-
-    def instead(self, wanted: Rule) -> "Choice":
-        """The choice of a rule that fits as well, and was asked for."""
-        if wanted is self.rule:
-            return self
-        rejected = [(other, why) for other, why in self.rejected if other is not wanted]
-        rejected.append((self.rule, (Code.PREFERRED(wanted.short_name),)))
-        return Choice(wanted, tuple(sorted(rejected, key=lambda pair: pair[0].name)))
-
-
-class ConditionError(Exception):
-    """The condition of a rule raised."""
-
-    def __init__(self, rule: Rule, error: Exception) -> None:
-        super().__init__(str(error))
-        self.rule, self.error = rule, error
-
-
-class NoRuleError(Exception):
-    """No rule fits: the nearest ones, at most three, each with what it lacks, and all that are registered.
-
-    Attributes:
-      nearest: the nearest rules.
-      rules: those of the op.
-    """
-
-    def __init__(
-        self,
-        op: str,
-        nearest: Sequence[tuple[Rule, tuple[Cause, ...]]],
-        rules: Sequence[Rule] = (),
-        facts: Mapping[str, object] | None = None,
-    ) -> None:
-        told = [f"no lowering for {op}{f' with {_told(facts)}' if facts else ''}"]
-        told += [f"  nearest: {rule.name} ({rule.place}): {english.listed(lacks)}" for rule, lacks in nearest]
-        if rules:
-            told.append(f"  registered: {registered(rules)}")
-        super().__init__("\n".join(told))
-        self.nearest, self.rules = tuple(nearest), tuple(rules)
-
+__all__ = [
+    "Choice",
+    "CompositeLoweringRegistry",
+    "ConditionError",
+    "DoesNotApply",
+    "Facts",
+    "FactsByName",
+    "NoRuleError",
+    "Rule",
+    "RuleList",
+    "When",
+    "Without",
+    "registered",
+    "short_name",
+]
 
 MOST_TRIED = 100_000
 """Combinations of facts that a look-up tries."""
-
-MOST_LISTED = 12
-"""Rules that an error lists by what they accept."""
-
-
-def registered(rules: Sequence[Rule]) -> str:
-    """Rules by what they accept, in a line: "mode=repeat, target=npu (clone_to_repeat); ..."."""
-    told = [f"{rule.classes()} ({rule.name})" for rule in rules[:MOST_LISTED]]
-    return "; ".join([*told, *([f"{len(rules) - MOST_LISTED} more"] if len(rules) > MOST_LISTED else [])])
-
-
-def _told(facts: Mapping[str, object]) -> str:
-    """Facts in a line: "mode=repeat, target=npu"."""
-    return ", ".join(f"{name}={text_of(value)}" for name, value in facts.items())
 
 
 class _Registers(ABC):
@@ -244,7 +78,13 @@ class _Registers(ABC):
     def _declare(self, declared: Declared) -> None: ...
 
     def declare(
-        self, op: str, *, otherwise: str = "error", defaults: Mapping[str, object] | None = None, **parameters: object
+        self,
+        op: str,
+        /,
+        *,
+        otherwise: str = "error",
+        defaults: Mapping[str, object] | None = None,
+        **parameters: object,
     ) -> None:
         """Declare the parameters of a composite, once, so that rules can be registered for its variants.
 
@@ -270,7 +110,7 @@ class _Registers(ABC):
           >>> @rules.composite("my.expand_clone", mode="tile", target="npu")
           ... def expand_clone_to_tile(op): ...
         """
-        place = _place_of(inspect.currentframe())
+        place = place_of_caller(inspect.currentframe())
         self._declare(Declared.of(op, parameters, defaults or {}, otherwise, place))
 
     def lowers(
@@ -300,7 +140,7 @@ class _Registers(ABC):
         return register
 
     def composite(
-        self, op: str, *, form: str = "", when: When | None = None, **parameters: object
+        self, op: str, /, *, form: str = "", when: When | None = None, **parameters: object
     ) -> Callable[[Lowering], Lowering]:
         """Register a lowering for variants of a composite that is declared: `lowers`, named by what it is for."""
         return self.lowers(op, form=form, when=when, **parameters)
@@ -357,6 +197,7 @@ class CompositeLoweringRegistry(_Registers):
         self._declared: dict[str, Declared] = {}
         self._chosen: dict[tuple[object, ...], Choice] = {}
         self._told_apart: dict[str, Mapping[str, Accepted]] = {}
+        self._checked: set[str] = set()
 
     def _declare(self, declared: Declared) -> None:
         known = self._declared.get(declared.op)
@@ -420,7 +261,7 @@ class CompositeLoweringRegistry(_Registers):
         origin: str = "",
     ) -> Rule:
         """Register a lowering by its constraints as a mapping; `register` has them as keywords."""
-        place = f"{_place(lowering)} ({origin})" if origin else _place(lowering)
+        place = f"{place_of(lowering)} ({origin})" if origin else place_of(lowering)
         name = getattr(lowering, "__name__", "")
         if not callable(lowering) or not isinstance(name, str) or not name.isidentifier():
             raise RegistryError(f"{place}: {lowering!r} is not a function with a name")
@@ -431,7 +272,7 @@ class CompositeLoweringRegistry(_Registers):
             raise RegistryError(f"{place}: {name}: when is a When(text, holds), not {when!r}")
         accepted = self._accepted(f"{place}: {name}", op, constraints)
         for other in self._rules[op]:
-            alike = other.constraints == accepted and _is_same_condition(other.when, when)
+            alike = other.constraints == accepted and is_same_condition(other.when, when)
             is_named_so = other.short_name == short_name(name)
             if is_named_so or alike:
                 same = "name" if is_named_so else "constraints"
@@ -440,14 +281,16 @@ class CompositeLoweringRegistry(_Registers):
         self._rules[op].append(rule)
         self._chosen.clear()
         self._told_apart.pop(op, None)
+        self._checked.discard(op)
         return rule
 
     def _accepted(self, who: str, op: str, constraints: Mapping[str, object]) -> dict[str, Accepted]:
         """The accepted values of each fact that is constrained."""
         if op not in self._domains:
-            known = ", ".join(self._domains)
+            known, close = ", ".join(self._domains), difflib.get_close_matches(op, self._domains, n=1)
             how = f"the parameters of a composite are declared first: rules.declare({op!r}, ...)"
-            raise RegistryError(f"{who} lowers {op}, which has no domains; known: {known}; {how}")
+            told = f"known: {known}; {f'nearest: {close[0]}; ' if close else ''}{how}"
+            raise RegistryError(f"{who} lowers {op}, which has no domains; {told}")
         found: dict[str, Accepted] = {}
         for fact, values in constraints.items():
             domain = self._domains[op].get(fact)
@@ -483,7 +326,9 @@ class CompositeLoweringRegistry(_Registers):
           RegistryError: two unbeaten rules fit the same facts; the message names both places and the facts.
         """
         for op in self._domains if ops is None else ops:
-            self._check_rules(op, self.rules(op), self._sets(op))
+            if op not in self._checked:
+                self._check_rules(op, self.rules(op), self._sets(op))
+                self._checked.add(op)
 
     def _sets(self, op: str) -> Mapping[str, Accepted]:
         """The values of each fact that a rule of an op constrains: of one whose values are not listed those that rules
@@ -509,20 +354,20 @@ class CompositeLoweringRegistry(_Registers):
                 continue  # an op tells whether both hold
             # Only where both fit can they be ambiguous, and only if nothing beats either that is sure to fit.
             shared = [
-                [value for value in values if all(_accepts(rule, fact, value) for rule in (one, other))]
+                [value for value in values if all(rule.accepts(fact, value) for rule in (one, other))]
                 for fact, values in representatives.items()
             ]
             sure = [rule for rule in rules if rule.when is None or rule in (one, other)]
             for values in product(*shared):
                 facts = dict(zip(representatives, values, strict=True))
-                fitting = [rule for rule in sure if all(_accepts(rule, fact, value) for fact, value in facts.items())]
+                fitting = [rule for rule in sure if all(rule.accepts(fact, value) for fact, value in facts.items())]
                 unbeaten = self._unbeaten(fitting, domains)
                 if one in unbeaten and other in unbeaten:
                     listed = " and ".join(f"{rule.name} ({rule.place})" for rule in unbeaten)
-                    asked = _told({fact: facts[fact] for rule in unbeaten for fact in rule.constraints})
+                    asked = told_facts({fact: facts[fact] for rule in unbeaten for fact in rule.constraints})
                     raise RegistryError(f"{op}: {listed} are both most specific for {asked or 'any facts'}")
 
-    def lookup(self, op: str, **values: object) -> Rule:
+    def lookup(self, op: str, /, **values: object) -> Rule:
         """The rule of a variant, without a module: `registry.lookup("my.expand_clone", mode=Mode.REPEAT).lowering`.
 
         Facts that are not named have their declared default, or may be anything. A condition is asked of those that are
@@ -541,13 +386,13 @@ class CompositeLoweringRegistry(_Registers):
         types: Mapping[str, type] = declared.types if declared is not None else {}
         accepted = self._accepted("lookup", op, {fact: one for fact, one in values.items() if fact not in types})
         if several := [fact for fact, one in accepted.items() if len(one) > 1]:
-            raise RegistryError(f"lookup: {several[0]} is one value, not {_names(accepted[several[0]])!r}")
+            raise RegistryError(f"lookup: {several[0]} is one value, not {'|'.join(texts_of(accepted[several[0]]))!r}")
         given: dict[str, Hashable] = {fact: next(iter(one)) for fact, one in accepted.items()}
         if declared is not None:
             any_of = {fact: declared.checked("lookup", fact, one) for fact, one in values.items() if fact in types}
             given |= any_of
             given |= {fact: value for fact, value in declared.defaults.items() if fact not in given}
-        fitting = [rule for rule in self.rules(op) if all(_accepts(rule, fact, given[fact]) for fact in given)]
+        fitting = [rule for rule in self.rules(op) if all(rule.accepts(fact, given[fact]) for fact in given)]
         found = self._chosen_for(op, fitting, given)
         if not found:
             lacking = [(rule, rule.lacks(given)) for rule in self.rules(op)]
@@ -556,7 +401,7 @@ class CompositeLoweringRegistry(_Registers):
             raise NoRuleError(op, lacking[:3], self.rules(op), given)
         if len(found) > 1:
             listed = "; ".join(f"{rule.name} ({rule.place}) with {more}" for rule, more in found.values())
-            told = f"which rule of {op} it is with {_told(given) or 'no facts'} depends on more"
+            told = f"which rule of {op} it is with {told_facts(given) or 'no facts'} depends on more"
             raise RegistryError(f"lookup: {told}: {listed}")
         [(rule, _)] = found.values()
         return rule
@@ -572,12 +417,12 @@ class CompositeLoweringRegistry(_Registers):
         found: dict[str, tuple[Rule, str]] = {}
         for values in product(*free.values()):
             facts = dict(zip(free, values, strict=True))
-            fitting = [rule for rule in rules if all(_accepts(rule, fact, value) for fact, value in facts.items())]
-            held = {rule.name: _holds_of(rule, {**given, **facts}) for rule in fitting}
+            fitting = [rule for rule in rules if all(rule.accepts(fact, value) for fact, value in facts.items())]
+            held = {rule.name: rule.may_hold({**given, **facts}) for rule in fitting}
             sure = self._unbeaten([rule for rule in fitting if held[rule.name]], sets)
             open_ones = (rule for rule in fitting if held[rule.name] is None)
             perhaps = [rule for rule in open_ones if not any(one.beats(rule, sets) for one in sure)]
-            asked = _told({fact: value for fact, value in facts.items() if len(free[fact]) > 1})
+            asked = told_facts({fact: value for fact, value in facts.items() if len(free[fact]) > 1})
             for rule in (*sure, *perhaps):
                 more = ", ".join(filter(None, (asked, rule.when.text if rule.when else "")))
                 found.setdefault(rule.name, (rule, more or "no other facts"))
@@ -624,7 +469,7 @@ class CompositeLoweringRegistry(_Registers):
         unbeaten = self._unbeaten(fitting, sets)
         if len(unbeaten) > 1:
             listed = " and ".join(f"{rule.name} ({rule.place}: {rule.classes()})" for rule in unbeaten)
-            asked = _told({fact: facts[fact] for rule in unbeaten for fact in rule.constraints})
+            asked = told_facts({fact: facts[fact] for rule in unbeaten for fact in rule.constraints})
             raise RegistryError(f"{op}: {listed} both fit {asked or 'it'}")
         chosen = unbeaten[0]
         rejected.extend((rule, (Code.LESS_SPECIFIC(chosen.short_name),)) for rule in fitting if rule is not chosen)
@@ -640,25 +485,6 @@ def _with_every(domains: Mapping[str, Domain]) -> dict[str, Domain]:
     return {**domains, **{fact: domain for fact, domain in EVERY.items() if fact not in domains}}
 
 
-def _is_same_condition(one: When | None, other: When | None) -> bool:
-    """Whether two rules have the same condition, or none."""
-    return one is other or (one is not None and other is not None and one.text == other.text)
-
-
-def _holds_of(rule: Rule, facts: Mapping[str, Hashable]) -> bool | None:
-    """Whether the condition of a rule holds of a few facts; None where it asks for more than these."""
-    try:
-        return rule.when is None or bool(rule.when.holds(facts))
-    except Exception:  # of facts by name alone it may ask for an attribute, or for one that nobody named
-        return None
-
-
-def _accepts(rule: Rule, fact: str, value: object) -> bool:
-    """Whether a rule's constraints take a value of a fact."""
-    accepted = rule.constraints.get(fact)
-    return accepted is None or value in accepted
-
-
 def _representatives(rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> dict[str, list[Hashable]]:
     """For each fact one value of each set of values that no rule tells apart."""
     found: dict[str, list[Hashable]] = {}
@@ -668,21 +494,3 @@ def _representatives(rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> 
             classes.setdefault(tuple(value in r.constraints.get(fact, domain) for r in rules), value)
         found[fact] = list(classes.values())
     return found
-
-
-def _place(lowering: Callable[..., Any]) -> str:
-    """Folder, file and line of a function ("lowering/scatter/one_window.py:31"), without the machine's own path."""
-    code = getattr(inspect.unwrap(lowering), "__code__", None)
-    return "?" if code is None else _in_package(str(code.co_filename), int(code.co_firstlineno))
-
-
-def _place_of(frame: FrameType | None) -> str:
-    """The place from which a function was called, given its frame."""
-    caller = None if frame is None else frame.f_back
-    return "?" if caller is None else _in_package(caller.f_code.co_filename, caller.f_lineno)
-
-
-def _in_package(file: str, line: int) -> str:
-    parts = file.replace("\\", "/").split("/")
-    own = next((k + 1 for k in reversed(range(len(parts) - 1)) if parts[k] == __name__.partition(".")[0]), -2)
-    return f"{'/'.join(parts[own:])}:{line}"

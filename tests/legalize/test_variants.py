@@ -170,6 +170,18 @@ LAYOUTS = {
 }
 
 
+def test_an_attribute_called_dtype_or_layout_comes_first():
+    """Where it is declared, what the composite says counts before its operand; a default where it says nothing."""
+    own = default_registry()
+    own.declare("my.sign", dtype={"f32", "bf16"}, layout={"rows", "columns"}, defaults={"layout": "rows"})
+    own.register("my.sign", named("narrow"), dtype="bf16")
+    own.register("my.sign", named("rows"), dtype="f32", layout="rows")
+    own.register("my.sign", named("columns"), dtype="f32", layout="columns")
+    told = {'dtype = bf16, layout = "columns"': "narrow", 'layout = "columns"': "columns", "": "rows"}
+    for attributes, rule in told.items():
+        assert became(composite(attributes), own).endswith(f"({rule})")
+
+
 @pytest.mark.parametrize(("argument", "more", "layout"), LAYOUTS.values(), ids=LAYOUTS)
 def test_layout_is_a_fact(argument, more, layout):
     """It is read from a custom call or from the attribute of an argument; nothing said is row by row."""
