@@ -69,15 +69,16 @@ KINDS = distinct(
 BY_NAME = (Stage.FLATTENED, Stage.LOWERED, Stage.SCATTERS, Stage.SORTED)
 """Stages that lower what a target refuses by its name."""
 
-VARIANTS = VariantKind(
-    frozenset(op for kind in KINDS if kind.stage in BY_NAME for op in kind.ops or {kind.op}) - {CUSTOM_CALL}
-)
-"""Composites whose parameters are declared. Their rules stand under their own names, which registries know."""
+LATER = frozenset(op for kind in KINDS if kind.stage in BY_NAME for op in kind.ops or {kind.op}) - {CUSTOM_CALL}
+
+VARIANTS, VARIANTS_LEFT = VariantKind(LATER), VariantKind(LATER, must=True)
+"""Composites whose parameters are declared, and those without a rule once all others are lowered. Their rules stand
+under their own names, which registries know."""
 
 
 def kinds_of(stage: Stage) -> tuple[Kind, ...]:
     """The kinds whose ops are looked at in a stage, in order."""
-    return tuple(kind for kind in (*KINDS, VARIANTS) if kind.stage is stage)
+    return tuple(kind for kind in KINDS if kind.stage is stage)
 
 
 def new_registry() -> CompositeLoweringRegistry:
@@ -211,10 +212,10 @@ def registry_with(plugins: Sequence[Plugin]) -> CompositeLoweringRegistry:
         for plugin in plugins:
             try:
                 take(plugin.value, origin=plugin.origin)
+                check_read(registry)
             except RegistryError as error:
                 raise unusable(GROUP, plugin.distribution, plugin.entry_point, str(error)) from None
     try:
-        check_read(registry)
         registry.check()
     except RegistryError as error:
         raise PluginError(

@@ -132,6 +132,19 @@ def test_a_call_of_the_decomposition_is_asked_for():
     assert became(composite('sign = "minus"'), own).endswith("(my_sign_to_negate)")
 
 
+@pytest.mark.parametrize("inner", ["plus", "minus"])
+def test_what_stands_in_a_decomposition_goes_with_it(inner):
+    """A composite with a rule is lowered whatever its decomposition holds, also a variant that has none."""
+    variant = composite(f'sign = "{inner}"')
+    outer = variant.partition("func.func private")[0].replace("public @main", "private @outer")
+    source = composite('sign = "minus"').replace("@negated}", "@outer}") + outer
+    lowered = hl.lower(source, registry=registry(), verify="regions")
+    assert [line.count("(my_sign_to_negate)") for line in lowered.notes] == [1]
+    assert "private" not in lowered.text
+    with pytest.raises(hl.NotLoweredError, match="sign=plus"):
+        hl.lower(source.replace('"minus"', '"plus"', 1), registry=registry())
+
+
 def test_a_declaration_may_be_for_some_targets():
     """For another one the composite is what it was; a target that takes the name whole keeps it, rules or none."""
     own = registry(target={"npu"}, dtype={"f32", "bf16"})

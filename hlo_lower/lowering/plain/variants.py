@@ -69,9 +69,15 @@ class VariantKind(LegalizedKind):
     domains = MappingProxyType[str, Any]({})
     families = ()
 
-    def __init__(self, later: frozenset[str] = frozenset()) -> None:
-        """Args: later: ops that the stages which come next lower by their names, where the target refuses them."""
-        self._later = later
+    def __init__(self, later: frozenset[str], *, must: bool = False) -> None:
+        """Say what else is lowered.
+
+        Args:
+          later: ops that the stages which come next lower by their names, where the target refuses them.
+          must: whether one without a rule is an error. It is none at first: what a rule builds in the place of a
+            composite calls its decomposition no more, and whatever stands in there is gone then.
+        """
+        self._later, self._must = later, must
 
     def concerns(self, options: Options) -> bool:
         return True
@@ -117,7 +123,7 @@ class VariantKind(LegalizedKind):
         Raises:
           NotLoweredError: it has no rule, and is not to be kept then.
         """
-        if isinstance(decision, Refused) and not context.options.keep_unsupported:
+        if self._must and isinstance(decision, Refused) and not context.options.keep_unsupported:
             raise decision.error
         return super().tell(context, subject, decision)
 
