@@ -30,7 +30,7 @@ from hlo_lower.lowering.engine.legality import Refusal
 from hlo_lower.lowering.engine.op_facts import every_fact
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.plain.chlo import CHLO
-from hlo_lower.lowering.plain.composite import OWN, LegalizedKind, TakenComposite, composite_facts
+from hlo_lower.lowering.plain.composite import OWN, LegalizedKind, composite_facts
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
 from hlo_lower.ops.targets.target import Target
 
@@ -103,17 +103,16 @@ class VariantKind(LegalizedKind):
         except UnfitError as error:
             problem = error.cause
         if declared.is_called and is_composite:
-            called = composite_facts(context.graph, node, whole=())
-            candidates.append(Candidate(replace(called, taken=TakenComposite.DECOMPOSED), op=COMPOSITE))
+            candidates.append(Candidate(composite_facts(context.graph, node, whole=()), op=COMPOSITE))
         label = f'{COMPOSITE} "{name}"' if is_composite else f"{CUSTOM_CALL} @{name}"
-        subject = self.subject(context, node, label=label)
         known = registered(context.registry.rules(name)) or "none"
+        missing = "declare what it says" if problem else "register a rule for it"
         call = f', declare {name} with otherwise="call", ' if is_composite else " "
         return replace(
-            subject,
+            self.subject(context, node, label=label),
             candidates=candidates,
             told=f"{', '.join(f'{key}={text_of(value)}' for key, value in told.items())}; registered: {known}",
-            next_step=f"register a rule for it{call}or write --keep-unsupported, which leaves it",
+            next_step=f"{missing}{call}or write --keep-unsupported, which leaves it",
             problem=problem,
         )
 
