@@ -9,7 +9,13 @@ A plug-in imports this module and nothing else of the package (examples/plugin i
     @rules.lowers(SCATTER, subset={Subset.POINT}, combiner={Combiner.ASSIGN}, form="...")
     def scatter_to_something(op: ScatterLowering) -> Sequence[Value]: ...
 
-docs/adding-a-rule.md says what each is for. Names here stay what they are; where they come from may change.
+    rules.declare("acme.clip", side={"low", "high"})
+
+    @rules.composite("acme.clip", side="low", target="npu", form="...")
+    def clip_to_something(op: OpLowering[VariantFacts]) -> Sequence[Value]: ...
+
+docs/adding-a-rule.md says what each is for, docs/tutorials/composites.md what the second is. Names here stay what they
+are; where they come from may change.
 """
 
 from hlo_lower.base.registry import DoesNotApply, RuleList, When
@@ -37,6 +43,7 @@ from hlo_lower.lowering.engine.kind import OpLowering, ScatterLowering
 from hlo_lower.lowering.gather import GatherLowering
 from hlo_lower.lowering.plain.composite import CompositeFacts
 from hlo_lower.lowering.plain.composite import TakenComposite as CompositeTaken
+from hlo_lower.lowering.plain.variants import VariantFacts
 from hlo_lower.lowering.scatter.kind import SCATTER
 from hlo_lower.lowering.scatter.one_window import READING, new_values, one_window
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp
@@ -94,6 +101,7 @@ __all__ = [
     "Tile",
     "Unique",
     "Value",
+    "VariantFacts",
     "When",
     "Windows",
     "new_values",

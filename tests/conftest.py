@@ -35,6 +35,22 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
+def install_example(tmp_path_factory, monkeypatch):
+    """Installs a package of examples/ by its name, for the test; its modules are imported anew by the next one."""
+    from example_plugins import forget, put_on_path
+
+    installed = []
+
+    def install(name):
+        installed.append(name)
+        put_on_path(name, tmp_path_factory.mktemp(name), monkeypatch)
+
+    yield install
+    for name in installed:
+        forget(name)
+
+
+@pytest.fixture
 def judged_by_runs(monkeypatch):
     """Regions are judged by runs alone: for tests of what runs show, and of who judges them."""
     from hlo_lower.verify.region_proofs import RegionProofs

@@ -26,7 +26,8 @@ from hlo_lower.ops.targets.target_file import KEEP_LISTS, KEYS
 ROOT = Path(__file__).parents[1]
 PAGES = {str(path.relative_to(ROOT)): path.read_text() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))}
 PAGES |= {
-    f"examples/{name}/README.md": (ROOT / f"examples/{name}/README.md").read_text() for name in ("plugin", "consumer")
+    f"examples/{name}/README.md": (ROOT / f"examples/{name}/README.md").read_text()
+    for name in ("plugin", "consumer", "composites")
 }
 README, TARGETS = PAGES["README.md"], PAGES["docs/targets.md"]
 CODE = [p for folder in ("hlo_lower", "tests", "scripts", "models", "examples") for p in (ROOT / folder).rglob("*.py")]

@@ -1,14 +1,12 @@
-"""Rules of installed distributions: a real one is made in a folder on the import path, and examples/plugin is one."""
+"""Rules of installed distributions: a real one is made in a folder on the import path, and two examples are some."""
 
 import ast
 import importlib
-import importlib.util
 import sys
-import tomllib
-from pathlib import Path
 
 import pytest
 from decode_module import POINT
+from example_plugins import EXAMPLES, own_tests_of
 
 import hlo_lower as hl
 from hlo_lower.lowering import kinds
@@ -127,6 +125,38 @@ def test_a_rule_for_a_composite_goes_by_its_attributes(install):
         assert hl.verify(source, lowered).ok
 
 
+DECLARES = """\
+from hlo_lower.plugin import RuleList
+
+rules = RuleList()
+rules.declare("acme.power", exponent={VALUES})
+
+
+@rules.composite("acme.power", exponent=VALUE)
+def power_to_RULE(op):
+    x = found = op.node.operand(0)
+    for _ in range(op.facts["exponent"] - 1):
+        found = op.build.multiply(found, x)
+    return [found]
+"""
+
+
+def test_a_plugin_adds_a_variant_to_what_another_declares(install):
+    """Whichever comes first, the one declares and the other adds; two that declare otherwise are an error with both."""
+    declares = DECLARES.replace("VALUES", "2, 3").replace("VALUE", "2").replace("RULE", "square")
+    install("b-rules", declares, folder="b")
+    adds = declares.replace('rules.declare("acme.power", exponent={2, 3})', "").replace("exponent=2", "exponent=3")
+    install("a-rules", adds.replace("square", "cube"), folder="a")
+    for count, rule in ((2, "power_to_square"), (3, "power_to_cube")):
+        source = POWER.replace("exponents = [COUNT]", f"exponent = {count}").replace("COUNT", str(count))
+        lowered = hl.lower(source, verify="regions")
+        assert f"({rule})" in lowered.notes[0]
+    install("c-rules", declares.replace("{2, 3}", "{2}").replace("square", "cubes"), folder="c")
+    told = refused()
+    assert "c-rules 1.2, entry point mine of hlo_lower.rules: the plug-in cannot be used: c/c_rules_rules.py:4" in told
+    assert "acme.power is declared otherwise at b/b_rules_rules.py:4 (b-rules 1.2, entry point mine)" in told
+
+
 NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"
 NO_EMITS = "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built"
 SAME_NAME = "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py"
@@ -136,8 +166,8 @@ UNUSABLE = {
     "a list": ("rules = []", "npu_rules_rules:rules is a list, not a RuleList"),
     "a module": ("rules = []", "npu_rules_rules is a module, not a RuleList"),
     "op": (RULES.replace("stablehlo.scatter", "stablehlo.fft"), "lowers stablehlo.fft, which has no domains"),
-    "no set": (RULES.replace("{Combiner.ASSIGN}", "Combiner.ASSIGN"), "combiner must be a set of values, not <Comb"),
-    "value": (RULES.replace("{Combiner.ASSIGN}", "{'add'}"), "combiner must be some of add|"),
+    "no set": (RULES.replace("{Combiner.ASSIGN}", "None"), "combiner must be a value or a set of values, not None"),
+    "value": (RULES.replace("{Combiner.ASSIGN}", "{'added'}"), "combiner must be some of add|"),
     "fact": (RULES.replace("combiner=", "combine="), "constrains combine, which is no fact of stablehlo.scatter"),
     "emits": (RULES.replace("form=", 'emits=("stablehlo.add",), form='), NO_EMITS),
     "name": (RULES.replace("NAME", "while"), SAME_NAME),
@@ -171,39 +201,37 @@ def test_plugins_that_contradict_each_other_or_the_built_in_rules(install, tmp_p
     assert "(lowering/" in told
 
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
+PACKAGES = {"plugin": "point_select", "composites": "expand_clone"}
+"""The examples that are rules, each with its package."""
 
 
-@pytest.fixture
-def its_tests(tmp_path, monkeypatch):
-    """Its test module, with the distribution on the path as its pyproject.toml describes it."""
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
-    info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    points = "\n".join(f"{name} = {value}" for name, value in project["entry-points"][kinds.GROUP].items())
-    (info / "entry_points.txt").write_text(f"[{kinds.GROUP}]\n{points}\n")
-    monkeypatch.delenv(kinds.WITHOUT, raising=False)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    kinds._registry.cache_clear()
-    spec = importlib.util.spec_from_file_location("its_tests", EXAMPLE / "tests" / "test_point_select.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    kinds._registry.cache_clear()
-    sys.modules.pop("point_select", None)
-
-
-def test_its_own_tests_pass(its_tests, monkeypatch):
-    """The rule is taken and is equal, a wrong variant is found; it imports one module of ours, which is public."""
+def test_the_tests_of_one_rule_pass(install_example, monkeypatch):
+    """The rule is taken and is equal, a wrong variant is found."""
+    install_example("plugin")
+    its_tests = own_tests_of("plugin")
     for oob in ("xla", "spec"):
         its_tests.test_a_point_is_selected(oob)
     its_tests.test_a_large_operand_keeps_its_place()
     its_tests.test_a_wrong_comparison_is_found()
     its_tests.test_without_the_plugin_there_is_no_lowering(monkeypatch)
     assert len([name for name in vars(its_tests) if name.startswith("test_")]) == 4
-    tree = ast.parse((EXAMPLE / "point_select" / "__init__.py").read_text())
+
+
+def test_the_tests_of_rules_for_a_composite_pass(install_example):
+    """Each variant is lowered by its rule on each target; one without a rule, and a wrong rule, show."""
+    install_example("composites")
+    its_tests = own_tests_of("composites")
+    for variant in its_tests.RULES:
+        its_tests.test_each_variant_is_lowered_by_its_rule(*variant)
+    its_tests.test_a_variant_without_a_rule_is_an_error()
+    its_tests.test_a_wrong_rule_for_one_variant_is_found()
+    assert len([name for name in vars(its_tests) if name.startswith("test_")]) == 3
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_an_example_imports_one_module_of_ours(name):
+    """Its rules import what is public, and nothing else of the package."""
+    tree = ast.parse((EXAMPLES / name / PACKAGES[name] / "__init__.py").read_text())
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name for name in imported if name.startswith("hlo_lower")} == {"hlo_lower.plugin"}
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import)]

@@ -179,6 +179,153 @@ def test_a_condition_on_sizes():
     assert (error.value.rule.name, type(error.value.error)) == ("unrolled", KeyError)
 
 
+def test_disjoint_conditions_stand_beside_each_other():
+    """Rules of one class, each with its condition, are chosen by which of them holds; two that hold are an error."""
+    toy = Toy("anything")
+    toy.rule("few size=small", when=FEW)
+    toy.rule("many size=small", when=When("rows > 64", lambda facts: facts["rows"] > 64))
+    toy.rule("one_red size=small|large color=red", when=When("rows == 1", lambda facts: facts["rows"] == 1))
+    toy.check()
+    assert [toy.told("small blue", rows=rows)[0] for rows in (64, 65)] == ["few", "many"]
+    with pytest.raises(RegistryError) as error:
+        toy.told("small red", rows=1)
+    fits = r"few \(.*: size=small, rows <= 64\) and one_red \(.*, rows == 1\) both fit size=small, color=red"
+    assert re.search(fits, str(error.value))
+
+
+def test_every_op_has_dtype_layout_and_target():
+    """They are facts like others; of those without a list of values any text is one, and rules may cross there."""
+    toy = Toy("anything", "small size=small")
+    toy.rule("for_npu", target="npu")
+    assert [toy.told("large red", target=target)[0] for target in ("npu", "cpu")] == ["for_npu", "anything"]
+    with pytest.raises(RegistryError, match=r"for_npu .* and small .* are both most specific for target=npu, size=sm"):
+        toy.check()
+    toy.rule("small_there size=small", target=["npu", "other"])
+    with pytest.raises(RegistryError, match=r"for_npu .* and small_there .* most specific for target=npu, size=small"):
+        toy.check()
+    toy.rule("small_on_npu size=small", target="npu")
+    toy.check()
+    for fact, value in (("dtype", "float32"), ("target", ""), ("layout", None)):
+        with pytest.raises(RegistryError, match=rf"wrong: {fact} must be "):
+            toy.rule("wrong", **{fact: value})
+
+
+def test_a_value_is_known_by_its_text():
+    """A constraint is a member, its text or its name, alone or among several; another enum's member is none."""
+    for value in (Size.SMALL, "small", "SMALL", {"small", Size.SMALL}, (Size.SMALL,)):
+        assert Toy().rule("r", size=value).constraints == {"size": {Size.SMALL}}
+    assert Toy().rule("r", size=Size).constraints == {"size": {*Size}}
+    other = Enum("Other", {"SMALL": "small"})
+    with pytest.raises(RegistryError, match=r"size must be some of large\|medium\|small, not 'small'"):
+        Toy().rule("r", size=other.SMALL)
+
+
+def clip():
+    """A registry with one composite: a side and a sign that rules constrain, and a bound that they read."""
+    registry = Toy()
+    registry.declare("toy.clip", side=Enum("Side", ["LOW", "HIGH"]), is_signed=bool, bound=int, defaults={"bound": 0})
+    registry.register("toy.clip", lowering("low"), side="low")
+    registry.register("toy.clip", lowering("signed"), side={"low"}, is_signed=True)
+    registry.register("toy.clip", lowering("zero"), side=2, when=When("of 0", lambda facts: facts["bound"] == 0))
+    registry.register("toy.clip", lowering("other"), side=2, when=When("not of 0", lambda facts: facts["bound"] != 0))
+    registry.check()
+    return registry
+
+
+FOUND = {
+    "the most specific": ({"side": "low", "is_signed": True}, "signed"),
+    "by the text of a truth value": ({"side": 1, "is_signed": "false"}, "low"),
+    "by a default that a condition asks for": ({"side": "HIGH"}, "zero"),
+    "by a value that a condition asks for": ({"side": "HIGH", "bound": "7"}, "other"),
+    "what does not matter may be named": ({"side": "HIGH", "bound": 7, "dtype": "f32", "target": "npu"}, "other"),
+}
+
+
+@pytest.mark.parametrize(("values", "name"), FOUND.values(), ids=FOUND)
+def test_a_rule_is_looked_up_without_a_module(values, name):
+    """The values of a variant, as members or texts, give its rule; what is not named has its default."""
+    assert clip().lookup("toy.clip", **values).name == name
+
+
+MISTAKES = {
+    "it depends": ({"side": "low"}, "which rule of toy.clip it is with side=LOW, bound=0 depends on more: "),
+    "a parameter": ({"sides": "low"}, "lookup constrains sides, which is no fact of toy.clip; known: side, is_signed"),
+    "a value": ({"side": "middle"}, "lookup: side must be some of HIGH|LOW, not 'middle'"),
+    "a type": ({"side": "HIGH", "bound": "x"}, "lookup bound must be any int, not 'x'"),
+    "two values": ({"side": {"low", "high"}}, "lookup: side is one value, not 'HIGH|LOW'"),
+}
+
+
+@pytest.mark.parametrize(("values", "says"), MISTAKES.values(), ids=MISTAKES)
+def test_a_look_up_that_is_a_mistake(values, says):
+    """It says what may be written."""
+    with pytest.raises(RegistryError, match=re.escape(says)):
+        clip().lookup("toy.clip", **values)
+
+
+def test_a_look_up_that_finds_nothing():
+    """The message lists the nearest rules, each with what it lacks, and all that are registered by what they accept."""
+    registry = clip()
+    registry.declare("toy.scale", factor={2, 4}, axis={"rows", "columns"})
+    registry.register("toy.scale", lowering("doubled"), factor=2, axis="rows")
+    with pytest.raises(NoRuleError) as error:
+        registry.lookup("toy.scale", factor=4, axis="rows")
+    first, nearest, known = str(error.value).splitlines()
+    assert first == "no lowering for toy.scale with factor=4, axis=rows"
+    assert re.fullmatch(r"  nearest: doubled \(.*test_registry.py:\d+\): factor=4, needs 2", nearest)
+    assert known == "  registered: factor=2, axis=rows (doubled)"
+
+
+UNDECLARED = {
+    "no values": ({"mode": ()}, "mode has no values"),
+    "of another type": (
+        {"mode": dict},
+        "mode must be an Enum, values, bool, or one of int, float, str, tuple, not dict",
+    ),
+    "one text twice": ({"mode": {1, "1"}}, "mode has two values of the text '1'"),
+    "of an argument's name": ({"when": {"now"}}, "no parameter can be called when"),
+    "a default outside": ({"mode": "a", "defaults": {"mode": "b"}}, "the default of mode must be a, not 'b'"),
+    "a default of nothing": ({"mode": "a", "defaults": {"mod": "a"}}, "mod has a default, but is no parameter; param"),
+    "no way out": ({"mode": "a", "otherwise": "ignore"}, "otherwise must be 'error' or 'call', not 'ignore'"),
+    "of any element type": ({"dtype": str}, "dtype is a fact of every op; leave it out, or give some of its values"),
+    "of no element type": ({"dtype": "float32"}, "dtype must be some of bf16|"),
+    "again": ({"mode": "b"}, "toy.known is declared otherwise at "),
+}
+
+
+@pytest.mark.parametrize(("how", "says"), UNDECLARED.values(), ids=UNDECLARED)
+def test_a_wrong_declaration_is_refused_at_once(how, says):
+    """It says where it stands and what may be written; the same declaration again changes nothing."""
+    registry = Toy()
+    for _ in range(2):
+        registry.declare("toy.known", mode="a")
+    with pytest.raises(RegistryError) as error:
+        registry.declare("toy.known", **how)
+    assert says in str(error.value)
+    assert re.match(r".*test_registry\.py:\d+: toy.known", str(error.value))
+
+
+def test_rules_that_no_kind_reads_are_an_error():
+    """Of a registry of one's own: a composite that nobody declared, an op that is declared, rules that contradict."""
+    unread, op, ambiguous = new_registry(), new_registry(), new_registry()
+    own = CompositeLoweringRegistry({"my.expand_clone": {"size": Size}})
+    own.register("my.expand_clone", lowering("clone"), size="small")
+    op.declare("stablehlo.fft", size=Size)
+    ambiguous.declare("my.clip", size=Size, color=Color)
+    ambiguous.register("my.clip", lowering("small"), size="small")
+    ambiguous.register("my.clip", lowering("red"), color="red")
+    for registry, says in (
+        (own, r"registry: no kind of op reads the rules of my\.expand_clone: clone \(.*test_registry\.py:\d+\)"),
+        (op, r"test_registry\.py:\d+: stablehlo\.fft is an op, of which nothing can be declared"),
+        (ambiguous, r"red \(.* and small \(.* are both most specific for color=red, size=small"),
+    ):
+        with pytest.raises(hl.InputError, match=says):
+            hl.lower(POINT, registry=registry)
+    unread.declare("my.clip", size=Size)
+    with pytest.raises(RegistryError, match=r"f lowers my\.clop, which .* declared first: rules\.declare\('my\.clop'"):
+        unread.register("my.clop", lowering("f"), size="small")
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_the_order_of_registration_does_not_matter(seed):
     """Rules that are registered in any order are chosen alike, with the same reasons."""

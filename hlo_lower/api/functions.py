@@ -188,7 +188,7 @@ def rules(
       'anything'
     """
     described, known = _target(target, options), registry_of(registry)
-    ops = [kind.name for kind in KINDS]
+    ops = [*(kind.name for kind in KINDS), *known.declared]
     found = [rule for op in ops for rule in known.rules(op)]
     rows = sorted(found, key=lambda rule: (ops.index(rule.op), -len(rule.constraints), rule.name))
     return tuple(_row(rule, described) for rule in rows)

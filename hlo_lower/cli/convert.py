@@ -51,7 +51,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--skip", metavar="LOCATION", action="append", default=[], help=f"lower all but these: {PATTERN}; repeatable"
     )
     command.add_argument(
-        "--keep-unsupported", action="store_true", help="write the module even if a scatter has no rule; exit 3 then"
+        "--keep-unsupported",
+        action="store_true",
+        help="write the module even if a scatter, or a variant of a composite, has no rule; exit 3 then",
     )
     add_level(command)
     command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")

@@ -728,6 +728,12 @@ def tensor_element_name(raw_type: RawType) -> str:
     return _tensor(raw_type).element_name
 
 
+def tensor_encoding(raw_type: RawType) -> str:
+    """What a ranked tensor type says beside its shape and element type, a text without its quotes; "" if nothing."""
+    encoding = raw_type.encoding
+    return "" if encoding is None else str(encoding).strip('"')
+
+
 def tensor_type(shape: Sequence[int | None], element: RawType | str) -> RawType:
     """`tensor<shape x element>` in the current context; element as a type or as printed."""
     dynamic = ir.ShapedType.get_dynamic_size()

@@ -11,13 +11,14 @@ from hlo_lower.base.errors import InputError, RegistryError
 from hlo_lower.base.installed import WITHOUT, Installed, PluginError, installed, unusable
 from hlo_lower.base.registry import CompositeLoweringRegistry, Rule, RuleList
 from hlo_lower.lowering.control import ControlKind
-from hlo_lower.lowering.engine.kind import Kind, Stage
+from hlo_lower.lowering.engine.kind import Kind, Stage, constraints_of
 from hlo_lower.lowering.gather import DynamicGatherKind, GatherKind
 from hlo_lower.lowering.matrices import LinearAlgebraKind
 from hlo_lower.lowering.plain.chlo import ChloKind
 from hlo_lower.lowering.plain.composite import CompositeKind
 from hlo_lower.lowering.plain.custom_call import CustomCallKind
 from hlo_lower.lowering.plain.older_op import OlderOpKind
+from hlo_lower.lowering.plain.variants import VariantKind
 from hlo_lower.lowering.ranks import RankKind
 from hlo_lower.lowering.refused_forms import RefusedFormKind
 from hlo_lower.lowering.scatter.kind import DynamicScatterKind, ScatterKind
@@ -25,6 +26,8 @@ from hlo_lower.lowering.single_ops.kind import PlainOpKind
 from hlo_lower.lowering.single_ops.reverse import ReverseKind
 from hlo_lower.lowering.sort import SortKind
 from hlo_lower.lowering.types.element_type import ComplexTypeKind, FloatTypeKind, IntegerTypeKind
+from hlo_lower.ops.names import CUSTOM_CALL
+from hlo_lower.ops.spec import OPS
 
 
 def distinct(*kinds: Kind) -> tuple[Kind, ...]:
@@ -63,6 +66,15 @@ KINDS = distinct(
     RankKind(),
 )
 
+BY_NAME = (Stage.FLATTENED, Stage.LOWERED, Stage.SCATTERS, Stage.SORTED)
+"""Stages that lower what a target refuses by its name."""
+
+LATER = frozenset(op for kind in KINDS if kind.stage in BY_NAME for op in kind.ops or {kind.op}) - {CUSTOM_CALL}
+
+VARIANTS, VARIANTS_LEFT = VariantKind(LATER), VariantKind(LATER, must=True)
+"""Composites whose parameters are declared, and those without a rule once all others are lowered. Their rules stand
+under their own names, which registries know."""
+
 
 def kinds_of(stage: Stage) -> tuple[Kind, ...]:
     """The kinds whose ops are looked at in a stage, in order."""
@@ -97,7 +109,8 @@ def built_ops() -> Mapping[str, tuple[str, ...]]:
 
 def title_of(rule: Rule) -> str:
     """What a rule is for, for a reader: "Tile x assign, in bounds", and its condition if it has one."""
-    title = next(kind for kind in KINDS if kind.name == rule.op).title(rule)
+    kind = next((kind for kind in KINDS if kind.name == rule.op), None)
+    title = f"{rule.op}, {constraints_of(rule)}".removesuffix(", ") if kind is None else kind.title(rule)
     return f"{title}, {rule.when.text}" if rule.when else title
 
 
@@ -130,16 +143,49 @@ def installed_registry() -> CompositeLoweringRegistry:
     return _registry(not os.environ.get(WITHOUT))
 
 
+def check_read(registry: CompositeLoweringRegistry) -> None:
+    """Check that each rule is for ops that are read: those of a kind, or composites whose parameters are declared.
+
+    Raises:
+      RegistryError: a rule is not, or what is declared is an op; the message names it.
+    """
+    known = {kind.name for kind in KINDS}
+    if ops := sorted(known.union(OPS) & registry.declared.keys()):
+        place = registry.declared[ops[0]].place
+        raise RegistryError(f"{place}: {ops[0]} is an op, of which nothing can be declared: composites have parameters")
+    for op in registry.ops:
+        if op not in known and op not in registry.declared and (rules := registry.rules(op)):
+            told = "; ".join(f"{rule.name} ({rule.place})" for rule in rules)
+            raise RegistryError(f"no kind of op reads the rules of {op}: {told}")
+
+
+def check_declared(registry: CompositeLoweringRegistry) -> None:
+    """Find ambiguities among the rules of declared composites, as `CompositeLoweringRegistry.check`."""
+    registry.check(registry.declared)
+
+
+DECLARE = "registry.declare(...) makes a composite known"
+AMEND = "constrain one of the two rules further, or add one that is more specific than both"
+
+
 def registry_of(registry: CompositeLoweringRegistry | None) -> CompositeLoweringRegistry:
     """The registry that a caller gives, or the installed one.
 
     Raises:
-      InputError: it is none.
+      InputError: it is none, rules for declared composites contradict each other, or no kind of op reads a rule.
       PluginError: as `installed_registry`.
     """
     if registry is None:
         return installed_registry()
     if isinstance(registry, CompositeLoweringRegistry):  # pyright: ignore[reportUnnecessaryIsInstance]
+        for check, next_step in (
+            (check_read, "registry.declare(...) makes a composite known"),
+            (check_declared, AMEND),
+        ):
+            try:
+                check(registry)
+            except RegistryError as error:
+                raise InputError("registry", str(error), next_step=next_step) from None
         return registry
     raise InputError(
         "registry",
@@ -161,11 +207,14 @@ def registry_with(plugins: Sequence[Plugin]) -> CompositeLoweringRegistry:
       PluginError: a rule is registered wrongly, or two contradict each other; the message names the plug-ins.
     """
     registry = default_registry()
-    for plugin in plugins:
-        try:
-            registry.extend(plugin.value, origin=plugin.origin)
-        except RegistryError as error:
-            raise unusable(GROUP, plugin.distribution, plugin.entry_point, str(error)) from None
+    # What one declares another may have rules for, in whatever order they come.
+    for take in (registry.take_declared, registry.extend):
+        for plugin in plugins:
+            try:
+                take(plugin.value, origin=plugin.origin)
+                check_read(registry)
+            except RegistryError as error:
+                raise unusable(GROUP, plugin.distribution, plugin.entry_point, str(error)) from None
     try:
         registry.check()
     except RegistryError as error:

@@ -42,6 +42,7 @@ class Lowered:
       demotion: what making 64-bit integers 32 bits wide rests on; None where that was not asked for.
       floats: what floats of another precision rest on; None where none were asked for, or there are none.
       storage: what values are stored in whose element type the target takes nowhere; None where there are none.
+      variants_left: composites of declared parameters that no rule fits, and that were left (`keep_unsupported`).
       given: what it was exported with before that, where it came as an `Exported`.
       scatters_left: scatters that were not lowered (kept on request, or unsupported with `keep_unsupported`).
       unsupported: those of them that no rule fits.
@@ -63,6 +64,7 @@ class Lowered:
     storage: Demotion | None = None
     floats: Demotion | None = None
     given: jax.export.Exported | None = None
+    variants_left: int = 0
 
     def __post_init__(self) -> None:
         self.unsupported, self.kept = self.scatters.unsupported, self.scatters.kept

@@ -528,7 +528,7 @@ class LinearAlgebraKind(Kind):
             return facts.why or super().left(context, subject, refused)
         allowed = replace(facts, numbers=Numbers.BOUNDED)
         if facts.numbers is Numbers.EXACT and any(
-            not rule.misses(allowed) for rule in context.registry.rules(LINEAR_ALGEBRA)
+            not rule.misses(context.known(subject.node, allowed)) for rule in context.registry.rules(LINEAR_ALGEBRA)
         ):
             return Code.OTHER_ROUNDINGS()
         return super().left(context, subject, refused)

@@ -60,7 +60,7 @@ class Options:
       float_mode: "exact" keeps the order of float reductions, "reassociate" allows another; None or "" becomes the
         target's, or "exact" where it has none.
       trust_flags: take `unique_indices = true` as a proof.
-      keep_unsupported: leave a scatter that no rule fits instead of failing.
+      keep_unsupported: leave a scatter, or a variant of a declared composite, that no rule fits instead of failing.
       only, skip: lower only, or all but, the scatters whose location, scope, function or number ("#3") matches one of
         these patterns (`fnmatch`).
       bind: symbolic sizes that are bound before lowering, in pairs (see `hlo_lower.bind`).

@@ -275,6 +275,11 @@ class Run:
         """What became of ops besides scatters, in order."""
         return tuple(change for changes in self.changes.values() for change in changes)
 
+    @property
+    def variants_left(self) -> tuple[Change, ...]:
+        """The composites of declared parameters that no rule fits."""
+        return tuple(change for change in self.changes.get("variants", ()) if change.outcome is Outcome.LEFT)
+
     def up_to(self, name: str) -> "Run":
         """Run the passes that come next, up to the one of this name."""
         last = next(place for place, one in enumerate(self.passes) if one.name == name)

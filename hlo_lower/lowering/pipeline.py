@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hlo_lower.base.change import Change
+from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.contained.status_board import lowering
 from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.base.registry import CompositeLoweringRegistry
@@ -13,12 +13,12 @@ from hlo_lower.ir.reader import Source, copied, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.engine.attributes import remove_placement
-from hlo_lower.lowering.engine.engine import UNTIL_DONE
+from hlo_lower.lowering.engine.engine import UNTIL_DONE, run_stage
 from hlo_lower.lowering.engine.kind import Stage
 from hlo_lower.lowering.engine.nested_slices import NestedSlices
 from hlo_lower.lowering.integers64.demote import assume_nothing, demote_i64
 from hlo_lower.lowering.integers64.demotion import Demotion
-from hlo_lower.lowering.kinds import kinds_of, registry_of
+from hlo_lower.lowering.kinds import VARIANTS, VARIANTS_LEFT, kinds_of, registry_of
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Options, other_floats_of
 from hlo_lower.lowering.passes import (
@@ -56,6 +56,13 @@ MOST_FORMS = 8
 
 def _note_slices(run: Run) -> None:
     run.slices = NestedSlices(run.graph)
+
+
+def _variants(run: Run) -> Iterable[Change]:
+    changes = run_stage(run.context, [VARIANTS])
+    is_any_left = any(change.outcome is Outcome.LEFT for change in changes)
+    left = run_stage(run.context.afresh(), [VARIANTS_LEFT]) if is_any_left else ()
+    return *(change for change in changes if change.outcome is not Outcome.LEFT), *left
 
 
 def _narrow(run: Run) -> None:
@@ -134,12 +141,14 @@ SORTS = Wanted(_refuses_sorts, "{target} takes all sorts")
 FORMS = Wanted(_refuses_forms, "{target} takes all forms of pads, convolutions and products, and shifts")
 TYPES = Wanted(_refuses_types, "{target} takes all element types")
 MESHES = Wanted(lambda options: options.target.refuses_op(mlir.MESH) is not None, "{target} reads shardings")
+DECLARED = Where(lambda run: bool(run.registry.declared), "where rules declare any")
 NESTED = Where(_may_nest_slices, "where rules may have built any", ("note-slices", "scatters"))
 ON_OTHER_TYPES = ("complex", "types", "carried", "types-again")
 """Passes that compute ops on other element types."""
 
 PIPELINE = in_order(
     Pass("note-slices", "notes the module's own slices of slices", _note_slices, where=KEPT, may_change=NOTHING),
+    Pass("variants", "lowers composites whose parameters are declared", _variants, where=DECLARED),
     kinds("legalize", Stage.LEGALIZED, "makes composites, custom calls and chlo plain", wanted=LEGALIZES),
     Pass("narrow", "computes 64-bit integers in 32 bits", _narrow, NARROWS, after=("legalize",), may_change=SIGNATURE),
     Pass("say-true", "adds the result of --checked, true", over(assume_nothing), CHECKS, may_change=SIGNATURE),
@@ -193,7 +202,7 @@ def lower(
         run = begun(source, options or Options(), name, registry)
         op_count = run.graph.op_count
         run.to_the_end()
-    of_values = run.demotion, run.storage, run.floats, run.given
+    of_values = run.demotion, run.storage, run.floats, run.given, sum(change.count for change in run.variants_left)
     return Lowered(run.graph, run.scatters, op_count, run.options, registry, run.all_changes, *of_values)
 
 

@@ -75,8 +75,8 @@ def _named_in(graph: Graph) -> set[str]:
 
 
 def _called_in(operations: Iterable[mlir.RawOperation]) -> set[str]:
-    """The functions that operations call."""
-    return {Node(op).callee for op in operations if op.name == "func.call"}
+    """The functions that operations call, or that are the bodies of composites."""
+    return {name for op in operations if (name := Node(op).body_name)}
 
 
 def _taken(raw: mlir.RawOperation) -> tuple[set[str], dict[mlir.RawValue, None]]:

@@ -23,7 +23,7 @@ CONTENTS = {
     "Start": ("install", "questions"),
     "Tutorials": (
         *("tutorials/jax-to-iree", "tutorials/pytorch", "tutorials/paged-decode", "tutorials/train-step"),
-        *("tutorials/own-target", "tutorials/notebook"),
+        *("tutorials/own-target", "tutorials/composites", "tutorials/notebook"),
     ),
     "Guides": ("usage", "it-differs", "time-and-memory", "tiling", "named-ops", "targets"),
     "Reference": (

@@ -6,6 +6,8 @@ Marks in a page, each before the block that it speaks of:
     <!-- given: PATH -->     a file of the repository that the commands find there, by its name
     <!-- prints -->          each line is one of what the block before printed; "..." stands for anything
     <!-- needs: NAME -->     commands that are left out where an extra or a package is not installed
+    <!-- exits: CODE -->     commands that end with this exit code
+    <!-- installed: NAME --> a package of examples/ that whoever runs the page has installed before
     <!-- example -->         Python that runs; `needs: NAME` may stand behind it
 """
 
@@ -60,6 +62,8 @@ def run_page(page, folder, run=main):
             printed = None
         elif found := re.match(r"file: (\S+)", step.mark):
             (folder / found[1]).write_text(step.text)
+        elif step.mark.startswith("installed: "):
+            continue
         elif step.mark == "prints":
             assert printed is not None, step.text
             check_printed(step.text, printed)
@@ -70,20 +74,21 @@ def run_page(page, folder, run=main):
             if found := re.match(r"given: (\S+)", step.mark):
                 (folder / Path(found[1]).name).write_text((ROOT / found[1]).read_text())
             printed = ""
+            exits = int(found[1]) if (found := re.match(r"exits: (\d+)", step.mark)) else 0
             for command in step.text.splitlines():
-                printed += output_of(command, run)
+                printed += output_of(command, run, exits)
                 ran += 1
     return ran, missing
 
 
-def output_of(command, run):
-    """What a command of hlo-lower prints, which has to end with 0."""
+def output_of(command, run, exits=0):
+    """What a command of hlo-lower prints, which has to end with an exit code."""
     words = shlex.split(command, comments=True)
     assert words[0] == "hlo-lower", command
     caught = io.StringIO()
     with contextlib.redirect_stdout(caught), contextlib.redirect_stderr(caught):
         code = run(words[1:])
-    assert code == 0, f"{command}: {code}\n{caught.getvalue()}"
+    assert code == exits, f"{command}: {code}\n{caught.getvalue()}"
     return caught.getvalue()
 
 

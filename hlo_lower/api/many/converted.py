@@ -46,7 +46,7 @@ def converted(
     if judge is not None and verdict is not None:
         first, (lowered, verdict) = lowered, more_careful(source, lowered, verdict, judge)
         data = data if lowered is first else lowered_bytes(lowered, form)
-    is_left = lowered.refused or lowered.unsupported
+    is_left = lowered.refused or lowered.unsupported or lowered.variants_left
     report = ModuleReport(
         name,
         lowered.op_count,

@@ -141,10 +141,12 @@ def _trial(
     options = replace(options, only=(), skip=(), keep_unsupported=True)
     changes, memory = tuple[Change, ...](), measure(graph)
     is_built = not options.target.restricts_only_scatter
-    if is_built or options.legalize or options.demote_i64 or options.checked or other_floats_of(options):
+    is_changed = options.legalize or options.demote_i64 or options.checked or known.declared
+    if is_built or is_changed or other_floats_of(options):
         graph = copied(graph)
     run = trial_of(graph, options, known).up_to("floats")
-    notes = () if run.floats is None else tuple(float_lines(run.floats))
+    notes = tuple(map(str, run.variants_left))
+    notes += () if run.floats is None else tuple(float_lines(run.floats))
     built: Mapping[int, tuple[str, ...]] = {}
     if not is_built:
         records, built = _classified(run, with_texts)

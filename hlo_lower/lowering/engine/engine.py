@@ -72,7 +72,7 @@ class Later:
 
 Tell = Callable[[Decision], None]
 
-NOT_BY_TYPES = (Stage.LEGALIZED, Stage.TYPES, Stage.RANKS)
+NOT_BY_TYPES = (Stage.VARIANTS, Stage.LEGALIZED, Stage.TYPES, Stage.RANKS)
 """Stages whose rules build nothing that the stage of element types would lower, or of which only names are checked."""
 
 
@@ -197,22 +197,24 @@ class Engine:
 
     def _of_candidate(self, subject: Subject, candidate: Candidate, without: Without) -> Choice | None:
         """The rule for an op in a form; None where it has none of its own."""
-        registry, op = self._context.registry, subject.kind.name
+        registry, op = self._context.registry, candidate.op or subject.kind.name
+        facts = self._context.known(subject.node, candidate.facts)
         try:
-            choice = registry.select(op, candidate.facts, without)
+            choice = registry.select(op, facts, without)
         except NoRuleError:
             return None
         if candidate.rule:
             wanted = next(rule for rule in registry.rules(op) if rule.name == candidate.rule)
-            is_right = wanted.name not in dict(without) and not wanted.misses(candidate.facts)
+            is_right = wanted.name not in dict(without) and not wanted.misses(facts)
             return choice.instead(wanted) if is_right else None
         return choice if not candidate.own or candidate.own in choice.rule.constraints else None
 
     def _nearest(self, subject: Subject, without: Without) -> tuple[tuple[Rule, tuple[Cause, ...]], ...]:
         """What the rules lack that come nearest to an op for which there is none, in its best form."""
         for candidate in [c for c in subject.candidates if not c.rule][:1]:
+            facts = self._context.known(subject.node, candidate.facts)
             try:
-                self._context.registry.select(subject.kind.name, candidate.facts, without)
+                self._context.registry.select(candidate.op or subject.kind.name, facts, without)
             except NoRuleError as error:
                 return error.nearest
         return ()
@@ -290,6 +292,7 @@ class Engine:
     def _no_rule(self, subject: Subject, nearest: Iterable[tuple[Rule, tuple[Cause, ...]]]) -> NotLoweredError:
         lines = [f"{rule.name} ({rule.place}): {english.listed(reasons)}" for rule, reasons in nearest]
         what = f"no lowering for target {self._context.target.name}"
+        what += f": {english.told(subject.problem)}" if subject.problem else ""
         return self._error(subject, what, subject.told, subject.next_step, *lines)
 
     def _ambiguous(self, subject: Subject, error: RegistryError) -> NotLoweredError:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from hlo_lower.base.arguments import no_rule
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import Change, Outcome
+from hlo_lower.base.domains import texts_of
 from hlo_lower.base.errors import InputError, NotLoweredError
 from hlo_lower.base.registry import Choice, CompositeLoweringRegistry, Facts, Rule, RuleList
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -24,6 +25,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.attributes import SHARDINGS
 from hlo_lower.lowering.engine.legality import Refusal, refused_of
+from hlo_lower.lowering.engine.op_facts import OpFacts
 from hlo_lower.lowering.options import Options
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.refused_forms import refuses_forms
@@ -34,6 +36,7 @@ from hlo_lower.ops.targets.target import Target
 class Stage(Enum):
     """When the ops of a kind are looked at."""
 
+    VARIANTS = "variants"  # composites whose parameters are declared; what they become is looked at by all that follow
     LEGALIZED = "legalized"  # where portable input is made plain, before 64-bit integers are made narrower
     FLATTENED = "flattened"  # control flow, and notes that say nothing, which a target does not take
     LOWERED = "lowered"  # what a target does not take, before scatters
@@ -52,11 +55,13 @@ class Candidate:
       facts: what is known of the op, with one strategy.
       own: a fact that a rule has to constrain to count here; "": any rule counts.
       rule: the only rule that is meant; "": any.
+      op: under which name the rules stand; "": that of the op's kind.
     """
 
     facts: Facts
     own: str = ""
     rule: str = ""
+    op: str = ""
 
 
 @dataclass(frozen=True)
@@ -271,6 +276,10 @@ class Context:
         """The number of each scatter, in program order."""
         return {node: number for number, node in enumerate(self.graph.scatters, start=1)}
 
+    def known(self, node: Node, facts: Facts) -> OpFacts:
+        """What rules for an op are chosen by: what its kind read of it, and the facts of every op."""
+        return OpFacts(facts, node, self.target.name)
+
     def place(self, node: Node) -> str:
         """Where a node comes from, for a message."""
         location = self.graph.location(node)
@@ -293,6 +302,7 @@ class Subject:
       equivalence: equal for ops of which the same rules turn out not to do; None where that is not known.
       mesh: of the sharding that calls its result unreduced; None where none does.
       readers: ops that read all that is read of it, and are replaced in its place; none where it is replaced itself.
+      problem: why no rule could be for it, for an error; None where that is not said.
     """
 
     kind: "Kind"
@@ -306,6 +316,7 @@ class Subject:
     equivalence: Hashable = None
     mesh: str | None = None
     readers: Sequence[Node] = ()
+    problem: Cause | None = None
 
     @property
     def replaced(self) -> tuple[Node, ...]:
@@ -391,10 +402,14 @@ class Kind(ABC):
 
     def title(self, rule: Rule) -> str:
         """What a rule is for, for a reader: "gather, taken not, size few"."""
-        named = (f"{name} {values_of(accepted)}" for name, accepted in rule.constraints.items())
-        return ", ".join([self.name.removeprefix("stablehlo."), *named])
+        return f"{self.name.removeprefix('stablehlo.')}, {constraints_of(rule)}".removesuffix(", ")
 
 
-def values_of(accepted: Iterable[Enum]) -> str:
+def constraints_of(rule: Rule) -> str:
+    """What a rule constrains, in a line: "taken not, size few"."""
+    return ", ".join(f"{name} {values_of(accepted)}" for name, accepted in rule.constraints.items())
+
+
+def values_of(accepted: Iterable[object]) -> str:
     """Values of a fact in a line: "inner|last"."""
-    return "|".join(sorted(str(value.value) for value in accepted))
+    return "|".join(texts_of(accepted))

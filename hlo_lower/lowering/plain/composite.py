@@ -76,6 +76,9 @@ NAMES: Mapping[str, Name] = {"odml.softmax": Name.SOFTMAX}
 VERSIONS = frozenset({0, 1})
 """Versions of the composites of these names that are known; the specification's default is 0."""
 
+OWN = frozenset({"name", "composite_attributes", "decomposition", "version"})
+"""The attributes that make it a composite; others go over."""
+
 MEANT = frozenset({"axis"})
 """The attributes of these that are known: whoever takes one whole goes by them."""
 
@@ -262,7 +265,7 @@ class CompositeKind(LegalizedKind):
     name = op = COMPOSITE
     domains = CompositeFacts.domains
     families = (rules,)
-    owned = frozenset({"name", "composite_attributes", "decomposition", "version"})
+    owned = OWN
 
     def read(self, context: Context, node: Node) -> Subject | None:
         facts = composite_facts(context.graph, node, whole=context.target.composites)

@@ -42,7 +42,17 @@ from hlo_lower.facts.values.value_numbering import Computed
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.kind import Candidate, Context, Kept, Kind, Refused, ScatterLowering, Stage, Subject
+from hlo_lower.lowering.engine.kind import (
+    Candidate,
+    Context,
+    Kept,
+    Kind,
+    Refused,
+    ScatterLowering,
+    Stage,
+    Subject,
+    values_of,
+)
 from hlo_lower.lowering.scatter import constant, dynamic_shape, many_windows, numbered_rows, one_window, safe_scatter
 from hlo_lower.lowering.scatter.dynamic_shape import DynamicScatterLowering
 from hlo_lower.lowering.scatter.one_window import READING
@@ -428,9 +438,7 @@ _NAMES: dict[frozenset[Enum], str] = {
 def class_name(rule: Rule) -> str:
     """What a rule for scatters is for, for a reader: "Tile x assign, in bounds"."""
     constraints = rule.constraints
-    told = {
-        fact: _NAMES.get(values, "|".join(sorted(str(v.value) for v in values))) for fact, values in constraints.items()
-    }
+    told = {fact: _NAMES.get(values, values_of(values)) for fact, values in constraints.items()}
     whole = "dynamic shape" if rule.op == DYNAMIC_SCATTER else "anything"
     subset, combiner = told.pop("subset", whole), told.pop("combiner", "")
     return ", ".join(filter(None, (f"{subset} x {combiner}" if combiner else subset, *told.values())))

@@ -209,27 +209,17 @@ def scatter_to_guarded_dynamic_update_slice(op: ScatterLowering) -> Sequence[Val
     is written back there, so the operand is unchanged, as when the scatter drops the window
     (trap 2). For oob=xla, and for oob=spec where the window has extent 1 in every dim that may be out of bounds, so
     that dropping its elements is dropping it. The guard is as large as the update; in place on a donated buffer.
-    """
-    return one_window(op)
 
+    For a reader of linalg, which has branches, nothing is read and nothing selected:
 
-@on_tile(
-    combiner=ASSIGNING,
-    in_bounds={InBounds.UNKNOWN},
-    drops={Drops.WINDOWS},
-    dialect={Dialect.LINALG},
-    form="if in bounds, dynamic_update_slice, else the operand",
-)
-def scatter_to_branched_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:
-    """Lower one assigned window that is dropped as a whole where it is out of bounds, for a reader of linalg.
-
-        %place = stablehlo.clamp 0, %start, D - W
         %r     = stablehlo.if (%place == %start) { dynamic_update_slice %operand, %window, %place... } { %operand }
 
-    Equal: in bounds, nothing is clamped and the window is written; out of bounds the operand is returned, as when the
-    scatter drops the window (trap 2). Of both policies as in `scatter_to_guarded_dynamic_update_slice`. In linalg that
-    is `scf.if` with one `tensor.insert_slice`, in place where the buffer is free: nothing is read, nothing selected.
+    Equal, as out of bounds the operand is returned. It becomes an `scf.if` around one `tensor.insert_slice`.
     """
+    return _branched(op) if op.facts.dialect is Dialect.LINALG else one_window(op)
+
+
+def _branched(op: ScatterLowering) -> Sequence[Value]:
     build = op.build
     vectors, updates = _given(op)
     [tile] = _tiles(op, build, vectors, {})
@@ -425,7 +415,6 @@ SHORT = When(
 _CLASS: Mapping[str, Any] = {
     "subset": frozenset(Tile) - {Subset.FULL},
     "combiner": ASSIGNING,
-    "dialect": {Dialect.STABLEHLO},
     "when": SHORT,
     "form": "select(iota == start in every dim, update, operand)",
 }

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 from hlo_lower.base import english
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.domains import text_of
 from hlo_lower.base.errors import InputError, NotLoweredError
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.scatter.facts import KINDS, ScatterFacts
@@ -192,7 +193,7 @@ def _record(describe: Callable[[], ScatterRecord], decision: Decision, *, is_low
     match decision:
         case Chosen(facts=facts, choice=choice):
             strategy = facts.strategy.value if isinstance(facts, ScatterFacts) and facts.strategies else None
-            why = Code.CHOSEN(facts["drops"].value, strategy, choice.rule.place if choice.rule.origin else None)
+            why = Code.CHOSEN(text_of(facts["drops"]), strategy, choice.rule.place if choice.rule.origin else None)
             why_not = _rejections(choice.rejected)
             return replace(record, rule=choice.rule.short_name, form=choice.rule.form, why=why, why_not=why_not)
         case Kept(why=why):

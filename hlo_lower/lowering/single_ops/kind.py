@@ -60,7 +60,8 @@ class PlainOpKind(Kind):
 
     def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
         """The rules for ops of its name."""
-        facts, tried = subject.candidates[0].facts, {rule.name: why for rule, why in refused.nearest}
+        facts = context.known(subject.node, subject.candidates[0].facts)
+        tried = {rule.name: why for rule, why in refused.nearest}
         known = context.registry.rules(PLAIN)
         own = [r for r in known if all(facts[f] in r.constraints.get(f, {facts[f]}) for f in ("named", "needs"))]
         return [(rule, tried.get(rule.name) or rule.misses(facts)) for rule in own]
