@@ -240,3 +240,11 @@ def test_a_region_of_large_constants_is_not_cut_out(monkeypatch):
     [region] = regions(text(DENSE), text(DENSE.replace("0.0", "9.0", 1)))
     with pytest.raises(CannotRunError, match=r"0\.0 GiB of constants"):
         pieces_of(region)
+
+
+@pytest.mark.parametrize("array", [np.zeros(7, np.float32), np.zeros(8, np.float64)])
+def test_arguments_of_another_type_are_not_run(array):
+    """XLA would read beyond them, or take their bytes for other numbers."""
+    compiled = run.Executable(module("%x: 8xf32", "%r = negate %x"), "quick")
+    with pytest.raises(CannotRunError, match="in the place of float32"):
+        compiled.run([array])
