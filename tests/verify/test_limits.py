@@ -248,3 +248,12 @@ def test_arguments_of_another_type_are_not_run(array):
     compiled = run.Executable(module("%x: 8xf32", "%r = negate %x"), "quick")
     with pytest.raises(CannotRunError, match="in the place of float32"):
         compiled.run([array])
+
+
+def test_a_run_whose_temporaries_are_too_large_is_not_begun(monkeypatch):
+    """Beside arguments and results, which have room."""
+    monkeypatch.setattr(run, "MEMORY_LIMIT", 1024)
+    body = "%a = broadcast_in_dim %x, dims = [0] -> 8x8x8xf32; %s = sine %a; %z = constant 0.0 : f32"
+    text = module("%x: 8xf32", f"{body}; %r = reduce(%s init: %z) applies stablehlo.add across dimensions = [1, 2]")
+    with pytest.raises(CannotRunError, match="for a run, more than half"):
+        run.Executable(text, "unfused")
