@@ -27,7 +27,6 @@ from jax.extend import mlir as jax_extend_mlir
 from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir as jax_interpreters_mlir
-from jaxlib import xla_client
 
 from hlo_lower.base.element_types import element_type
 
@@ -314,31 +313,27 @@ class CompiledOnCpu:
     def __init__(
         self, module: RawModule, arguments: Sequence[jax.ShapeDtypeStruct], options: Mapping[str, str | bool | int]
     ) -> None:
-        private = cast(Any, xla_client)
         self._device = cast(Any, jax).devices("cpu")[0]
         made = cast(Any, jax_extend_backend).get_compile_options(
             1, 1, [[self._device.id]], env_options_overrides=dict(options)
         )
-        client, here = cast(Any, jax_extend_backend).get_backend("cpu"), private.DeviceList((self._device,))
+        here = cast(Any, jax.sharding.SingleDeviceSharding(self._device))._internal_device_list
+        client = cast(Any, jax_extend_backend).get_backend("cpu")
         self._compiled = client.compile_and_load(module, executable_devices=here, compile_options=made)
-        self._sharding = jax.sharding.SingleDeviceSharding(self._device)
-        self._put: Any = private.batched_device_put  # `jax.device_put` is an op within a trace
-        with jax.enable_x64(True):
-            self._arguments: list[Any] = [cast(Any, jax).core.ShapedArray(one.shape, one.dtype) for one in arguments]
+        self._arguments = [(tuple(one.shape), np.dtype(one.dtype)) for one in arguments]
 
     def __call__(self, *arguments: Any) -> list[Any]:
-        """The results, as arrays of JAX; it may be called within a trace.
+        """The results, as arrays of JAX; 64 bits need `jax.enable_x64`. It may be called within a trace.
 
         Raises:
           TypeError: an argument has another type than the module's.
         """
-        given: list[Any] = []
-        for declared, argument in zip(self._arguments, arguments, strict=True):
-            array = np.asarray(argument)
-            if (array.shape, array.dtype) != (declared.shape, declared.dtype):
-                raise TypeError(f"{array.dtype}{list(array.shape)} in the place of {declared}")
-            given.append(self._put(declared, self._sharding, [array], [self._device]))
-        return self._compiled.execute(given)
+        given = [np.asarray(argument) for argument in arguments]
+        for (shape, dtype), array in zip(self._arguments, given, strict=True):
+            if (array.shape, array.dtype) != (shape, dtype):
+                raise TypeError(f"{array.dtype}{list(array.shape)} in the place of {dtype}{list(shape)}")
+        with jax.ensure_compile_time_eval():  # within a trace a copy to a device is an op
+            return self._compiled.execute(list(cast(Any, jax).device_put(given, self._device)))
 
     @property
     def temporaries(self) -> int:
