@@ -126,3 +126,10 @@ def test_the_picture_of_the_rooms_is_current():
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.count("-->") >= 12
     assert done.stdout in page
+
+
+def test_a_consumers_child_starts_without_jax():
+    """It takes a second otherwise, in each of many processes."""
+    code = "import sys, hlo_lower.consumers.consumer_worker; print('jax' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

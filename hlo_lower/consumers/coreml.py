@@ -6,7 +6,6 @@ from typing import Any
 
 from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.consumer_outcome import RefusedError, cause_of, first_line
-from hlo_lower.consumers.coreml_named import register
 from hlo_lower.ops.names import SCATTER
 
 COREML = Consumer(
@@ -31,6 +30,8 @@ _OP_OF_A_MESSAGE = (
 
 def load() -> None:
     """Import both converters, and let them take named ops by their composites."""
+    from hlo_lower.consumers.coreml_named import register
+
     for name in COREML.imports:
         import_module(name)
     register()

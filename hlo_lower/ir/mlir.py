@@ -22,6 +22,7 @@ from typing import Any, TypeVar, cast
 
 import jax
 import numpy as np
+from jax.extend import backend as jax_extend_backend
 from jax.extend import mlir as jax_extend_mlir
 from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
@@ -31,9 +32,6 @@ from hlo_lower.base.element_types import element_type
 
 XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
 """Whether XLA reads chlo ops in a portable artifact; before, JAX wrote them out."""
-
-XLA_LOADS_LAPACK = jax.__version_info__ >= (0, 10)
-"""Whether a call of LAPACK that was read from a file finds it; before, it ends the process where none was traced."""
 
 XLA_PLANS_MEMORY = jax.__version_info__ >= (0, 10)
 """Whether XLA has the flags xla_cpu_scheduler_type and xla_cpu_experimental_ynn_fusion_type; one that it does not have
@@ -298,6 +296,49 @@ def module_portable_artifact(module: RawModule, version: str | None = None) -> b
     target = version or stablehlo.get_current_version()
     copy = parse_module(module_bytecode(module), module.context)  # jaxlib leaves what it serializes as VHLO
     return bytes(cast(Any, stablehlo).serialize_portable_artifact(copy, target, True))
+
+
+class CompiledOnCpu:
+    """A module compiled by XLA for the first CPU device, as `jax.jit` would: a trip through that takes half the time.
+
+    Args:
+      module: with an entry point @main; it is left as it is.
+      arguments: their types.
+      options: XLA's, by name.
+
+    Raises:
+      Exception: whatever XLA raises where it refuses the module.
+    """
+
+    def __init__(
+        self, module: RawModule, arguments: Sequence[jax.ShapeDtypeStruct], options: Mapping[str, str | bool | int]
+    ) -> None:
+        self._device = cast(Any, jax).devices("cpu")[0]
+        made = cast(Any, jax_extend_backend).get_compile_options(
+            1, 1, [[self._device.id]], env_options_overrides=dict(options)
+        )
+        here = cast(Any, jax.sharding.SingleDeviceSharding(self._device))._internal_device_list
+        client = cast(Any, jax_extend_backend).get_backend("cpu")
+        self._compiled = client.compile_and_load(module, executable_devices=here, compile_options=made)
+        self._arguments = [(tuple(one.shape), np.dtype(one.dtype)) for one in arguments]
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        """The results, as arrays of JAX; 64 bits need `jax.enable_x64`. It may be called within a trace.
+
+        Raises:
+          TypeError: an argument has another type than the module's.
+        """
+        given = [np.asarray(argument) for argument in arguments]
+        for (shape, dtype), array in zip(self._arguments, given, strict=True):
+            if (array.shape, array.dtype) != (shape, dtype):
+                raise TypeError(f"{array.dtype}{list(array.shape)} in the place of {dtype}{list(shape)}")
+        with jax.ensure_compile_time_eval():  # within a trace a copy to a device is an op
+            return self._compiled.execute(list(cast(Any, jax).device_put(given, self._device)))
+
+    @property
+    def temporaries(self) -> int:
+        """Bytes that a run takes beside arguments and results."""
+        return int(self._compiled.get_compiled_memory_stats().temp_size_in_bytes)
 
 
 class RefinementError(ValueError):

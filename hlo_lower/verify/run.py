@@ -146,33 +146,53 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int],
     """
     context = mlir.shared_context(len(source))
     with mlir.active(context):
-        module = mlir.parse_module(source, context)
-        signature = read_signature(module)
-        if reason := why_xla_aborts(module):
-            raise CannotRunError(f"XLA is no judge: {reason}")
-        more: dict[str, str | bool | int] = {"xla_cpu_use_fusion_emitters": False} if dies_of_fusion(module) else {}
-        if is_replicated(module):
-            raise CannotRunError("it is replicated over several devices")
-        count = device_count(module)
-        axes = mesh_axes(module, count) if count > 1 else {}
-        if axes:
-            hold_at_entry(entry_function(module))
-        name = mlir.symbol_name(entry_function(module).attributes["sym_name"])
-        if name != "main":
-            entry_function(module).attributes["sym_name"] = mlir.parse_attribute('"main"')
-        _make_chlo_plain(module)
-        if mlir.any_operation(module.operation, lambda op: mlir.call_target(op).startswith("lapack_")):
-            _load_lapack()
-        write_out_omitted(module)
-        artifact = mlir.module_portable_artifact(module)
-
-    checks = (jax.export.DisabledSafetyCheck.platform(),)
-    exported = _stand_in(signature)
-    return (
-        replace(exported, mlir_module_serialized=artifact, disabled_safety_checks=checks, nr_devices=count),
-        axes,
-        more,
+        ready = _ready(mlir.parse_module(source, context))
+        artifact = mlir.module_portable_artifact(ready.module)
+    exported = replace(
+        _stand_in(ready.signature),
+        mlir_module_serialized=artifact,
+        disabled_safety_checks=(jax.export.DisabledSafetyCheck.platform(),),
+        nr_devices=ready.count,
     )
+    return exported, ready.axes, ready.more
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A module that XLA may be given, the number of its devices and their axes, and options without which its compiler
+    ends the process."""
+
+    module: mlir.RawModule
+    signature: Signature
+    count: int
+    axes: dict[str, int]
+    more: dict[str, str | bool | int]
+
+
+def _ready(module: mlir.RawModule) -> _Ready:
+    """Make a module ready in place, in its context.
+
+    Raises:
+      CannotRunError: its signature has no form in JAX, it runs in replicas, or it would end this process.
+    """
+    signature = read_signature(module)
+    if reason := why_xla_aborts(module):
+        raise CannotRunError(f"XLA is no judge: {reason}")
+    more: dict[str, str | bool | int] = {"xla_cpu_use_fusion_emitters": False} if dies_of_fusion(module) else {}
+    if is_replicated(module):
+        raise CannotRunError("it is replicated over several devices")
+    count = device_count(module)
+    axes = mesh_axes(module, count) if count > 1 else {}
+    if axes:
+        hold_at_entry(entry_function(module))
+    name = mlir.symbol_name(entry_function(module).attributes["sym_name"])
+    if name != "main":
+        entry_function(module).attributes["sym_name"] = mlir.parse_attribute('"main"')
+    _make_chlo_plain(module)
+    if mlir.any_operation(module.operation, lambda op: mlir.call_target(op).startswith("lapack_")):
+        _load_lapack()
+    write_out_omitted(module)
+    return _Ready(module, signature, count, axes, more)
 
 
 def _make_chlo_plain(module: mlir.RawModule) -> None:
@@ -191,10 +211,9 @@ def _make_chlo_plain(module: mlir.RawModule) -> None:
 
 @lru_cache(maxsize=1)
 def _load_lapack() -> None:
-    """Trace a call of LAPACK, where that is what loads it."""
-    if not mlir.XLA_LOADS_LAPACK:
-        cholesky = _jax.jit(_jax.numpy.linalg.cholesky)
-        jax.export.export(cholesky, platforms=["cpu"])(jax.ShapeDtypeStruct((1, 1), "float32"))
+    """Trace a call of LAPACK, which is what loads it: a call that was read from a file ends the process before."""
+    cholesky = _jax.jit(_jax.numpy.linalg.cholesky)
+    jax.export.export(cholesky, platforms=["cpu"])(jax.ShapeDtypeStruct((1, 1), "float32"))
 
 
 @lru_cache(maxsize=256)
@@ -242,22 +261,37 @@ class Executable:
 
 def _made(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
     """The types of the arguments of a module, and what XLA makes of it."""
-    exported, axes, more = _exported(source)
-    needed = bytes_of((*exported.in_avals, *exported.out_avals))
+    context = mlir.shared_context(len(source))
+    with mlir.active(context):
+        ready = _ready(mlir.parse_module(source, context))
+    needed = ready.signature.bytes
     if needed > MEMORY_LIMIT:
         raise CannotRunError(
             f"{needed / 2**30:,.0f} GiB of arguments and results, more than half of this machine's memory"
         )
-    sharding = _everywhere(axes) if axes else None
-    structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in exported.in_avals]
-    options = _options(source, rounding) | dict(more)
-    compiled = _compiled(exported, structs, options)
-    if rounding == "exact" and compiled.memory_analysis().temp_size_in_bytes > TEMPORARIES:
-        compiled = _compiled(exported, structs, options | {"xla_disable_hlo_passes": "algsimp"})
-    needed += int(compiled.memory_analysis().temp_size_in_bytes)
-    if needed > MEMORY_LIMIT:
-        raise CannotRunError(f"{needed / 2**30:,.0f} GiB for a run, more than half of this machine's memory")
-    return exported.in_avals, compiled
+    options = _options(source, rounding) | ready.more
+    compiled, temporary = _whole(source, ready, options)
+    if rounding == "exact" and temporary > TEMPORARIES:
+        compiled, temporary = _whole(source, ready, options | {"xla_disable_hlo_passes": "algsimp"})
+    if needed + temporary > MEMORY_LIMIT:
+        raise CannotRunError(
+            f"{(needed + temporary) / 2**30:,.0f} GiB for a run, more than half of this machine's memory"
+        )
+    return ready.signature.arguments, compiled
+
+
+def _whole(source: str | bytes, ready: _Ready, options: Mapping[str, Any]) -> tuple[Any, int]:
+    """What XLA makes of a module for its devices, and the bytes of temporaries of a run."""
+    if ready.axes:
+        sharding = _everywhere(ready.axes)
+        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in ready.signature.arguments]
+        compiled = _compiled(_exported(source)[0], structs, options)
+        return compiled, int(compiled.memory_analysis().temp_size_in_bytes)
+    try:
+        compiled = mlir.CompiledOnCpu(ready.module, ready.signature.arguments, options)
+    except Exception as error:  # as below
+        raise CannotRunError(f"XLA does not compile it: {str(error).splitlines()[0][:300]}") from None
+    return compiled, compiled.temporaries
 
 
 def _options(source: str | bytes, rounding: Rounding) -> dict[str, str | bool | int]:

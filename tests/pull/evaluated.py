@@ -1,6 +1,8 @@
 """Terms of a prover as numbers: what its laws say of an element, computed by definitions of its own."""
 
+from functools import lru_cache
 from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -20,13 +22,74 @@ def bits_of(value, bits):
     return int.from_bytes(np.asarray(value).tobytes(), "little") & ((1 << bits) - 1)
 
 
-def number_of(numeral, dtype):
-    """The NumPy number that the bits of a numeral are."""
-    return np.frombuffer(numeral.as_long().to_bytes(dtype.itemsize, "little"), dtype)[0]
+def number_of(bits, dtype):
+    """The NumPy number that bits are."""
+    return np.frombuffer(int(bits).to_bytes(dtype.itemsize, "little"), dtype)[0]
 
 
 class NotEvaluatedError(Exception):
     """What a symbol computes is not defined here."""
+
+
+def signed(number, bits):
+    """An unsigned number of so many bits as a signed one."""
+    return number - (number >> (bits - 1) << bits)
+
+
+ON_NUMBERS = {
+    z3.Z3_OP_NOT: lambda t, a: not a,
+    z3.Z3_OP_AND: lambda t, *those: all(those),
+    z3.Z3_OP_OR: lambda t, *those: any(those),
+    z3.Z3_OP_ITE: lambda t, test, a, b: a if test else b,
+    z3.Z3_OP_EQ: lambda t, a, b: a == b,
+    z3.Z3_OP_ULEQ: lambda t, a, b: a <= b,
+    z3.Z3_OP_SLEQ: lambda t, a, b: signed(a, t.arg(0).size()) <= signed(b, t.arg(0).size()),
+    z3.Z3_OP_BADD: lambda t, *those: sum(those) % (1 << t.size()),
+    z3.Z3_OP_BMUL: lambda t, *those: prod(those) % (1 << t.size()),
+}
+"""The ops that are most frequent, on unsigned numbers and truths."""
+
+
+@lru_cache(maxsize=512)
+def steps_of(term):
+    """The parts of a term, operands first: each with a function that computes it and where its operands stand."""
+    places, steps, stack = {}, [], [(term, term.children())]
+    while stack:
+        t, operands = stack[-1]
+        missing = [c for c in operands if c.get_id() not in places]
+        if t.get_id() not in places and missing:
+            stack += [(c, c.children()) for c in missing]
+            continue
+        stack.pop()
+        if t.get_id() not in places:
+            places[t.get_id()] = len(steps)
+            steps.append((t, way_of(t), [places[c.get_id()] for c in operands]))
+    return steps
+
+
+def way_of(t):
+    """The function that computes a part of a term of its operands."""
+    kind = t.decl().kind()
+    if kind == z3.Z3_OP_UNINTERPRETED:
+        name = t.decl().name().split(":")[0]
+        return lambda evaluated, t, args, env: evaluated.symbol(name, t, args, env)
+    if not t.children():
+        value = plain(t)
+        return lambda *_: value
+    on_numbers = ON_NUMBERS.get(kind)
+    if on_numbers is not None:
+        return lambda _, t, args, env: on_numbers(t, *args)
+    return lambda _, t, args, env: plain(z3.simplify(t.decl()(*map(numeral, t.children(), args))))
+
+
+def numeral(t, value):
+    """A number or truth as a term of the sort of another one."""
+    return z3.BoolVal(value) if isinstance(value, bool) else z3.BitVecVal(value, t.sort())
+
+
+def plain(t):
+    """A numeral or truth of z3 as Python's."""
+    return z3.is_true(t) if z3.is_bool(t) else t.as_long()
 
 
 class Evaluated:
@@ -44,33 +107,23 @@ class Evaluated:
         self.known = {}
 
     def __call__(self, term, env):
-        """A numeral or truth of z3; `env` holds numerals of constants by name."""
-        known, stack = {}, [term]
-        while stack:
-            t = stack[-1]
-            missing = [c for c in t.children() if c.get_id() not in known]
-            if t.get_id() not in known and missing:
-                stack += missing
-                continue
-            stack.pop()
-            if t.get_id() not in known:
-                known[t.get_id()] = t, self.applied(t, [known[c.get_id()][1] for c in t.children()], env)
-        return known[term.get_id()][1]
+        """An unsigned number or a truth; `env` holds those of constants by name."""
+        found = []
+        for t, apply, places in steps_of(term):
+            found.append(apply(self, t, [found[k] for k in places], env))
+        return found[-1]
 
-    def applied(self, t, args, env):
-        """A term whose operands are evaluated."""
-        if t.decl().kind() != z3.Z3_OP_UNINTERPRETED:
-            return z3.simplify(t.decl()(*args)) if args else t
-        name = t.decl().name().split(":")[0]
+    def symbol(self, name, t, args, env):
+        """A symbol that is not one of z3's, of operands that are evaluated."""
         if name in env:
             return env[name]
         if name.startswith("argument "):
-            array, at = self.arguments[int(name.split()[1])], tuple(a.as_long() for a in args)
+            array, at = self.arguments[int(name.split()[1])], tuple(args)
             is_inside = all(k < n for k, n in zip(at, array.shape, strict=True))  # else it is not chosen
             value = array[at] if is_inside else array.dtype.type(0)
-            return z3.BoolVal(bool(value)) if array.dtype == bool else z3.BitVecVal(bits_of(value, t.size()), t.size())
+            return bool(value) if array.dtype == bool else bits_of(value, t.size())
         if name in self.occurrences:  # a function of its arguments
-            key = (name, *(str(arg) for arg in args))
+            key = (name, *args)
             if key not in self.known:
                 self.known[key] = self.folded(self.occurrences[name], t, args, {})
             return self.known[key]
@@ -81,11 +134,10 @@ class Evaluated:
         assert not name.startswith("at "), f"{name} is a variable in whose place nothing was written"
         op, *types = name.split()
         if op == "widen":
-            value = np.uint16(args[0].as_long()).view(np.float16).astype(np.float32)
-            return z3.BitVecVal(bits_of(value, 32), 32)
+            return bits_of(np.uint16(args[0]).view(np.float16).astype(np.float32), 32)
         if op == "integer":
-            value = np.asarray(args[0].as_signed_long(), object).astype(element_type(types[-1]).dtype)
-            return z3.BitVecVal(bits_of(value, t.size()), t.size())
+            value = np.asarray(signed(args[0], t.arg(0).size()), object).astype(element_type(types[-1]).dtype)
+            return bits_of(value, t.size())
         source = element_type({"narrow": "f32"}.get(op, types[0]))
         if source.bits < 8 or op not in {*FUNCTIONS, "narrow", "convert"}:
             raise NotEvaluatedError(name)
@@ -95,17 +147,17 @@ class Evaluated:
                 value = np.asarray(values[0]).astype(element_type(types[-1]).dtype)
             else:
                 value = FUNCTIONS[op](*values).astype(source.dtype)
-        return z3.BitVecVal(bits_of(value, t.size()), t.size())
+        return bits_of(value, t.size())
 
     def folded(self, one, t, args, env):
         """A fold, step by step in row-major order."""
         env = {**env, **{c.decl().name(): a for c, a in zip(one.parameters, args, strict=True)}}
         kind = one.kind
         if kind[0] in ("sign of a zero", "positive sum"):  # any will do
-            return z3.BoolVal(False) if kind[0] == "sign of a zero" else z3.BitVecVal(bits_of(np.float32(2), 32), 32)
+            return False if kind[0] == "sign of a zero" else bits_of(np.float32(2), 32)
         places = [b.decl().name() for b in one.bound if b.decl().name() in self.sizes]
         rows = [
-            {**env, **dict(zip(places, (z3.BitVecVal(n, 32) for n in row), strict=True))}
+            {**env, **dict(zip(places, row, strict=True))}
             for row in product(*(range(self.sizes[place]) for place in places))
         ]
         if kind[0] == "fold":
@@ -117,7 +169,8 @@ class Evaluated:
             return so_far
         if kind[0] in ("reduce", "combined"):
             single = kind[1]
-            so_far = self(one.terms[1], env) if kind[0] == "reduce" else folding.neutral(single, element_type(kind[2]))
+            neutral = folding.neutral(single, element_type(kind[2]))
+            so_far = self(one.terms[1], env) if kind[0] == "reduce" else plain(neutral)
             for here in rows:
                 so_far = self.combined(single, kind[2], so_far, self(one.terms[0], here))
             return so_far
@@ -128,7 +181,7 @@ class Evaluated:
                 a, b = (number_of(self(x, here), its) for x, its in zip(one.terms, types, strict=True))
                 with np.errstate(over="ignore"):
                     total = total + a.astype(made) * b.astype(made)
-            return z3.BitVecVal(bits_of(total, t.size()), t.size())
+            return bits_of(total, t.size())
         raise AssertionError(f"no evaluation of {kind}")
 
     @staticmethod
@@ -136,13 +189,12 @@ class Evaluated:
         """Two elements, combined by an op."""
         declared = element_type(element)
         if declared.bits == 1:
-            return z3.simplify(
-                {"and": z3.And, "or": z3.Or, "maximum": z3.Or, "minimum": z3.And, "xor": z3.Xor}[op](a, b)
-            )
+            return {"and": a and b, "or": a or b, "maximum": a or b, "minimum": a and b, "xor": a != b}[op]
         if declared.is_integer:
-            x, y = (declared.wrapped(v.as_long()) for v in (a, b))
+            x, y = (declared.wrapped(v) for v in (a, b))
             found = {"add": x + y, "multiply": x * y, "maximum": max(x, y), "minimum": min(x, y), "and": x & y,
                      "or": x | y, "xor": x ^ y}[op]  # fmt: skip
-            return z3.BitVecVal(found, declared.bits)
-        dtype = np.dtype(np.float32 if declared.bits <= 32 else np.float64)
-        return z3.BitVecVal(bits_of(FUNCTIONS[op](number_of(a, dtype), number_of(b, dtype)), a.size()), a.size())
+            return found % (1 << declared.bits)
+        bits = 32 if declared.bits <= 32 else 64
+        dtype = np.dtype(f"f{bits // 8}")
+        return bits_of(FUNCTIONS[op](number_of(a, dtype), number_of(b, dtype)), bits)

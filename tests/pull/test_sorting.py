@@ -49,7 +49,7 @@ def test_a_sort_by_counting_is_derived_whatever_the_size():
 )
 def test_another_order_is_not_derived(first, second):
     """Or one that is open."""
-    assert not derive(first, second, seconds=5)
+    assert not derive(first, second, seconds=1)
 
 
 def counted(x, *, among=64, before=jnp.less):
@@ -84,7 +84,7 @@ def sorted_by(before):
 def test_what_is_counted_is_a_sort_by_an_order(how, is_derived):
     """Where all ranks are looked for, and the comparator is transitive; else it is not, or another computation."""
     text = jax.jit(partial(counted, **how)).lower(jnp.zeros(64, jnp.int8)).as_text()
-    assert bool(derive(sorted_by(how.get("before", jnp.less)), text, seconds=10)) == is_derived
+    assert bool(derive(sorted_by(how.get("before", jnp.less)), text, seconds=1)) == is_derived
 
 
 def test_floats_without_a_total_order_have_no_ranks():
@@ -94,4 +94,4 @@ def test_floats_without_a_total_order_have_no_ranks():
     [order] = set(re.findall("compare  *LT, .*TOTALORDER.*", text))
     plain = text.replace(order, order.replace(", TOTALORDER", ", FLOAT"))
     assert plain != text
-    assert not derive(plain, lowered, seconds=5)
+    assert not derive(plain, lowered, seconds=1)

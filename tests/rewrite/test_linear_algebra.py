@@ -297,6 +297,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.usefixtures("judged_by_runs")
 @pytest.mark.parametrize(("wrong", "program"), swept(WRONG, WRONG[0]), ids=lambda part: getattr(part, "__name__", part))
 def test_a_wrong_lowering_is_caught(wrong, program, monkeypatch):
     """What people would get wrong differs by more than LAPACK's own bound on some driven matrix."""

@@ -243,6 +243,7 @@ WRONG = {
 }
 
 
+@pytest.mark.usefixtures("judged_by_runs")
 @pytest.mark.parametrize("op", swept(WRONG, "remainder"))
 def test_a_wrong_form_does_not_verify(op, monkeypatch):
     """What is right verifies, and what a wrong rule builds differs."""

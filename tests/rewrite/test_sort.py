@@ -223,6 +223,7 @@ def test_it_is_verified(rows, judged_by_runs):
     assert [region.judges for region in verdict.regions] == [("XLA",)]
 
 
+@pytest.mark.usefixtures("judged_by_runs")
 @pytest.mark.parametrize("strategy", swept(STRATEGIES, RANKS))
 def test_ties_in_another_order_do_not_verify(strategy, only, monkeypatch):
     """A wrong lowering on purpose: positions that go down make it unstable."""

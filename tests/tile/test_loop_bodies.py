@@ -241,6 +241,7 @@ def test_windows_that_overhang(what, line, dim, oob):
     assert verdict.module.status == "equal"
 
 
+@pytest.mark.usefixtures("judged_by_runs")
 @BOTH_POLICIES
 def test_a_cut_of_what_overhangs_is_seen(oob):
     """A dim along which windows are placed is no axis: cut there, the judge sees it under both policies."""

@@ -240,3 +240,20 @@ def test_a_region_of_large_constants_is_not_cut_out(monkeypatch):
     [region] = regions(text(DENSE), text(DENSE.replace("0.0", "9.0", 1)))
     with pytest.raises(CannotRunError, match=r"0\.0 GiB of constants"):
         pieces_of(region)
+
+
+@pytest.mark.parametrize("array", [np.zeros(7, np.float32), np.zeros(8, np.float64)])
+def test_arguments_of_another_type_are_not_run(array):
+    """XLA would read beyond them, or take their bytes for other numbers."""
+    compiled = run.Executable(module("%x: 8xf32", "%r = negate %x"), "quick")
+    with pytest.raises(CannotRunError, match="in the place of float32"):
+        compiled.run([array])
+
+
+def test_a_run_whose_temporaries_are_too_large_is_not_begun(monkeypatch):
+    """Beside arguments and results, which have room."""
+    monkeypatch.setattr(run, "MEMORY_LIMIT", 1024)
+    body = "%a = broadcast_in_dim %x, dims = [0] -> 8x8x8xf32; %s = sine %a; %z = constant 0.0 : f32"
+    text = module("%x: 8xf32", f"{body}; %r = reduce(%s init: %z) applies stablehlo.add across dimensions = [1, 2]")
+    with pytest.raises(CannotRunError, match="for a run, more than half"):
+        run.Executable(text, "unfused")

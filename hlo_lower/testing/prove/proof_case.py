@@ -1,7 +1,8 @@
 """One module of a family, and how it is to be lowered."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -16,12 +17,17 @@ Array = NDArray[Any]
 class ProofCase:
     """A module to be lowered by a rule."""
 
-    text: str  # the module, with a function @main
+    source: str | Callable[[], str]  # the module, with a function @main, or what writes it where it is tried
     name: str  # what it is, in a line
     oob: Literal["xla", "spec"]  # the policy
     options: Mapping[str, Any]  # keywords of `hlo_lower.lower` besides
     trust_flags: bool = False  # whether flags are taken as proofs, so that they are assumed
     dynamic_text: str = ""  # the same with dims of open size, which is what is lowered; "" where the module is
+
+    @cached_property
+    def text(self) -> str:
+        """The module."""
+        return self.source if isinstance(self.source, str) else self.source()
 
 
 def op_case(name: str, arguments: str, result: str, lines: str, target: Target) -> ProofCase:

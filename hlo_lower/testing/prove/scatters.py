@@ -490,10 +490,14 @@ def scatter_case(
             given, updates = typed((), element), typed(form.updates, element)
             spread = f"%w{k} = stablehlo.broadcast_in_dim %one{k}, dims = [] : ({given}) -> {updates}"
             made.append(Made(f"%w{k}", f"%one{k}", given, spread))
-    text = module_text([Case("", ("", ""), form, body.operands, body.region, index, "", (), 0)])
-    text = text.replace("<{scatter_dimension_numbers", f"<{{{indices.flags}scatter_dimension_numbers")
-    for one in made:
-        text = _with_made(text, one)
+
+    def text() -> str:
+        text = module_text([Case("", ("", ""), form, body.operands, body.region, index, "", (), 0)])
+        text = text.replace("<{scatter_dimension_numbers", f"<{{{indices.flags}scatter_dimension_numbers")
+        for one in made:
+            text = _with_made(text, one)
+        return text
+
     name = f"{told(form)}, {index} {indices.name}, {'one ' if is_uniform else ''}{body.name}, oob={oob}"
     return ProofCase(text, name, oob, options, bool(indices.flags))
 
