@@ -463,6 +463,20 @@ class RegionJudge:
         derived: what is assumed between regions need not hold then."""
         if name != "main" or not left or not any(map(self._is_large, regions)):
             return None
+        return self._whole(name, regions)
+
+    def derived_for_all_sizes(self, name: str) -> list[RegionVerdict] | None:
+        """The verdict on @main of modules of symbolic sizes that is derived for all of them; none where all operations
+        are the same, and None where it was not found.
+
+        `pairs` become its aligned bodies.
+        """
+        self.pairs = Aligner(self._first, self._second, frozenset(), {}).align(name)
+        regions = regions_of(self.pairs)
+        whole = self._whole(name, regions) if regions and self._proofs.may_derive else None
+        return [replace(whole, sizes="all")] if whole is not None else [] if not regions else None
+
+    def _whole(self, name: str, regions: Sequence[Region]) -> RegionVerdict | None:
         if any(self._unshown_in(region).less or self._unshown_in(region).promised for region in regions):
             return None
         first, second = (mlir.print_module(program.raw) for program in (self._first, self._second))

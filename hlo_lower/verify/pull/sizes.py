@@ -1,9 +1,9 @@
 """Sizes of dims: numbers, and for a module of symbolic sizes terms of the sizes of its arguments.
 
     size 0.1            the size of dim 1 of argument 0: any number from 0 on that 31 bits hold
-    2 * size 0.1 + 1    what a shape computation made of it, as bits, which wrap where the computation does
+    2 * size 0.1 + 1    what a shape computation made of it, as bits that wrap where it does
 
-A law that does not say what it does with a size that is not known is beyond: a `Size` is not compared with a number, and
+A law that does not say what it does with such a size is beyond: a `Size` is not compared with a number, and
 nothing is computed with it, but as its term.
 """
 
