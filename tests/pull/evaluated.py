@@ -6,6 +6,7 @@ import numpy as np
 
 from hlo_lower.base.element_types import element_type
 from hlo_lower.verify.pull import folding
+from hlo_lower.verify.pull.sizes import extent
 
 z3 = __import__("z3")
 
@@ -41,6 +42,11 @@ class Evaluated:
         self.arguments = arguments
         self.occurrences = prover.made
         self.sizes = prover.positions.sizes
+        self.dims = {
+            f"size {k}.{d}": z3.BitVecVal(n, 32)
+            for k, array in enumerate(arguments)
+            for d, n in enumerate(np.shape(array))
+        }
         self.known = {}
 
     def __call__(self, term, env):
@@ -64,6 +70,8 @@ class Evaluated:
         name = t.decl().name().split(":")[0]
         if name in env:
             return env[name]
+        if name in self.dims:
+            return self.dims[name]
         if name.startswith("argument "):
             array, at = self.arguments[int(name.split()[1])], tuple(a.as_long() for a in args)
             is_inside = all(k < n for k, n in zip(at, array.shape, strict=True))  # else it is not chosen
@@ -97,6 +105,10 @@ class Evaluated:
                 value = FUNCTIONS[op](*values).astype(source.dtype)
         return z3.BitVecVal(bits_of(value, t.size()), t.size())
 
+    def size(self, size):
+        """What a size is, for these arguments."""
+        return self(extent(size), {}).as_long()
+
     def folded(self, one, t, args, env):
         """A fold, step by step in row-major order."""
         env = {**env, **{c.decl().name(): a for c, a in zip(one.parameters, args, strict=True)}}
@@ -106,7 +118,7 @@ class Evaluated:
         places = [b.decl().name() for b in one.bound if b.decl().name() in self.sizes]
         rows = [
             {**env, **dict(zip(places, (z3.BitVecVal(n, 32) for n in row), strict=True))}
-            for row in product(*(range(self.sizes[place]) for place in places))
+            for row in product(*(range(self.size(self.sizes[place])) for place in places))
         ]
         if kind[0] == "fold":
             assert len(one.terms) == 2, "one accumulator"
@@ -115,6 +127,8 @@ class Evaluated:
             for here in rows:
                 so_far = self(one.terms[1], {**here, carried: so_far})
             return so_far
+        if kind[0] == "greatest":
+            return z3.BitVecVal(max([self(one.terms[0], here).as_signed_long() for here in rows], default=-1), 32)
         if kind[0] in ("reduce", "combined"):
             single = kind[1]
             so_far = self(one.terms[1], env) if kind[0] == "reduce" else folding.neutral(single, element_type(kind[2]))

@@ -426,6 +426,9 @@ def greatest(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term
                     holds = z3.simplify(z3.And(holds, z3.ULT(step, extent(total))))
                 is_always = at.prover.same([(holds, z3.BoolVal(True))], SOON_SECONDS)
                 return (step, z3.BoolVal(True)) if is_always else (z3.simplify(chosen(holds, step, number(-1))), holds)
+    if not isinstance(total, int) and not _holds(test, which):  # of all numbers or of none
+        is_there = z3.simplify(z3.And(test, extent(total) != 0))
+        return z3.simplify(chosen(is_there, extent(total) - number(1), number(-1))), is_there
     told = z3.simplify(z3.If(test, which, number(-1)))
     if z3.is_bv_value(told):
         return told, z3.BoolVal(False)

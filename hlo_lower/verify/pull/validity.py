@@ -15,7 +15,7 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.loops import counted
 from hlo_lower.verify.pull.prover import At, Bound, Frame, Prover
 from hlo_lower.verify.pull.shapes import sizes_of
-from hlo_lower.verify.pull.sizes import extent, is_same, symbol
+from hlo_lower.verify.pull.sizes import extent, is_same, product_is_small, symbol
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import POSITION, SIZE, Place, Term, applied, element_of, number, sort_of, symbols_of
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, location_of, ops_within
@@ -70,6 +70,8 @@ def assumed(prover: Prover) -> list[Term]:
     for op in program.entries["main"].ops:
         with suppress(Beyond):
             _find_invariant(prover, prover.root(0), op)
+            if op.name == names.SCATTER:
+                found.append(_has_few_windows(prover, op))
             found += (
                 _assertion(prover, prover.root(0), op) if _is_assertion(op) else _validity(prover, prover.root(0), op)
             )
@@ -91,6 +93,12 @@ def find_invariant(prover: Prover) -> None:
     for op in prover.programs[0].entries["main"].ops:
         with suppress(Beyond):
             _find_invariant(prover, prover.root(0), op)
+
+
+def _has_few_windows(prover: Prover, op: Op) -> Term:
+    """That a scatter of the first module has fewer than 2^31 windows."""
+    shape, numbers = prover.type_of_function(0, op.inputs[-1])[0], mlir.ScatterNumbers.of(op.raw)
+    return product_is_small([size for d, size in enumerate(shape) if d not in numbers.update_window_dims])
 
 
 def _is_assertion(op: Op) -> bool:
