@@ -40,6 +40,8 @@ PLACES = 16
 
 FOLDER = Path(__file__).parent / "operations"
 MODULES = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.mlir"))}
+DYNAMIC = (FOLDER.parent / "dynamic.mlir").read_text()
+"""What is looked at at several sizes (`test_sizes.py`)."""
 HOW = {"": {"chain": 1}, "written out": {"chain": 32}, "any": {"chain": 1, "order": "any"},
        "finite first": {"chain": 1, "order": "finite first"},
        "reassociated": {"chain": 1, "order": "any", "reassociated": True}}  # fmt: skip
@@ -157,7 +159,7 @@ def test_a_scatter_is_what_xla_and_the_specification_compute(seed):
 
 def test_each_law_is_tested():
     """Each op of the table stands in one of the modules; of elementwise ops those that are more than a symbol."""
-    named = set(re.findall(r"(?:stablehlo|chlo)\.\w+", " ".join(MODULES.values()))) | {"stablehlo.scatter"}
+    named = set(re.findall(r"(?:stablehlo|chlo)\.\w+", " ".join([*MODULES.values(), DYNAMIC]))) | {"stablehlo.scatter"}
     symbols = {op for op, law in PULLS.items() if law is elementwise.elementwise}
     assert {op for op in PULLS if op not in named | symbols} == set()
 

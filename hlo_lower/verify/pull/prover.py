@@ -6,6 +6,7 @@ is too long for Python's stack, and what is not wanted is not computed.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from math import inf
 from time import thread_time
@@ -332,6 +333,7 @@ class Prover:
         self.oob, self.chain, self.trust_flags, self.reassociated = oob, chain, trust_flags, reassociated
         self.assumptions: list[Term] = list(assumptions)
         self._sizes, self._extents, self._sizes_asked = sizes, dict[int, tuple[Term, Extent]](), 0
+        self._examples: list[Any] = []
         self.any_order, self.is_finite_first = order != "row-major", order == "finite first"
         self.until = thread_time() + seconds
         self.used: dict[str, None] = {} if sizes is None else {"sizes": None}
@@ -481,19 +483,32 @@ class Prover:
             found = int(term.as_long())
             if found >= LIMIT:
                 raise Beyond("a dim of 2^31 positions")
-        for other in dict.fromkeys(size for _, size in self._extents.values() if isinstance(size, Size)):
-            if found is None and self.same([(term, other.term)], SOON_SECONDS):
+        known = dict.fromkeys(size for _, size in self._extents.values() if isinstance(size, Size))
+        for other in known:
+            if found is None and self._are_equal(term, other.term):
                 found = other
-        if found is None and self.same([(term, number(1))], SOON_SECONDS):
-            found = 1
-        elif found is None and self.model is not None:
-            value = self.model.eval(term)
-            if z3.is_bv_value(value) and value.as_long() < LIMIT and self.same([(term, value)], SOON_SECONDS):
-                found = int(value.as_long())
+        values = [] if found is not None else [1, *(int(v.as_long()) for v in self._values(term)[:1])]
+        for value in values:
+            if found is None and value < LIMIT and self._are_equal(term, number(value)):
+                found = value
         if found is None:
             found = Size(f"n{len(self._extents)}", term)
         self._extents[term.get_id()] = term, found
         return found
+
+    def _are_equal(self, one: Term, other: Term) -> bool:
+        """Whether two sizes are equal; not asked where sizes are known at which they are not."""
+        pairs = zip(self._values(one), self._values(other), strict=True)
+        if any(not a.eq(b) for a, b in pairs):
+            return False
+        found = self.same([(one, other)], SOON_SECONDS)
+        if found is False and self.model is not None:
+            self._examples.append(self.model)
+        return bool(found)
+
+    def _values(self, term: Term) -> list[Term]:
+        """A size in each of the examples."""
+        return [model.eval(term, model_completion=True) for model in self._examples]
 
     def _check_closed(self, term: Term) -> None:
         constants, functions = symbols_of([term])
@@ -719,6 +734,8 @@ class Prover:
             solver.add(*pending)
             if not pending:
                 break
+        if self.is_open and self._is_true_of_any(solver.assertions(), 0.4 * (until - thread_time())):
+            return True
         for share, steps in ((0.4, ()), (0.5, WITHOUT_CHOICES), (1.0, ())):
             asked = z3.Then(*steps).solver() if steps else solver
             asked.add(*(solver.assertions() if steps else ()))
@@ -730,6 +747,18 @@ class Prover:
                 break
         self.model = asked.model() if found == z3.sat else None
         return True if found == z3.unsat else False if found == z3.sat else None
+
+    def _is_true_of_any(self, assertions: Sequence[Term], seconds: float) -> bool:
+        """Whether a question is answered whatever products and quotients of sizes are: each is taken for any number."""
+        hard = [part.term for part in parts_of(assertions) if _is_hard(part)]
+        if not hard:
+            return False
+        changed = [(term, z3.BitVec(f"hard {k}", term.size())) for k, term in enumerate(hard)]
+        solver = z3.Solver()
+        solver.add(*(z3.substitute(assertion, *changed) for assertion in assertions))
+        solver.set("rlimit", max(1, int(STEPS_A_SECOND * seconds)))
+        solver.set("timeout", max(1, int(1000 * PATIENCE * seconds)))
+        return solver.check() == z3.unsat
 
     def _known_of(self, term: Term) -> list[Term]:
         """What is known of the application of a symbol: its range, that it commutes, and the facts of the symbol."""
@@ -962,3 +991,17 @@ class Prover:
         if not self.same([(after, alone)]):
             raise Beyond("a loop that writes a position from others")
         return alone
+
+
+def _is_hard(part: Part) -> bool:
+    """Whether a term is a product of two that are not numbers, or a quotient or remainder by one."""
+    unknown = [not z3.is_bv_value(inner.term) for inner in part.operands]
+    if part.kind == z3.Z3_OP_BMUL:
+        return sum(unknown) > 1
+    return len(unknown) == 2 and unknown[1] and z3.is_bv(part.term) and part.kind in _quotients()
+
+
+@cache
+def _quotients() -> frozenset[int]:
+    names = ("BUDIV", "BUREM", "BSDIV", "BSREM", "BSMOD")
+    return frozenset(getattr(z3, f"Z3_OP_{name}{end}") for name in names for end in ("", "_I"))

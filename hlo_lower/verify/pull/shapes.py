@@ -173,14 +173,15 @@ def _slice(at: At) -> Sized:
 
 
 def _real_dynamic_slice(at: At) -> Sized:
-    """0 <= start <= limit <= size, 0 < stride."""
+    """0 <= start <= limit <= size, 0 < stride; what is before the start is no length, as it wraps."""
     shape, valid, found = at.operand_type(0)[0], list[Term](), list[Term]()
     (starts, first, is_signed), (limits, second, _), (strides, third, _) = (given(at, k) for k in (1, 2, 3))
     valid += [first, second, third]
     for start, limit, stride, size in zip(starts, limits, strides, shape, strict=True):
         length = z3.simplify(limit - start)
         wide = resized(limit, max(limit.size(), POSITION), is_signed=is_signed)
-        valid += [z3.ULE(start, limit), z3.ULE(wide, extent(size, wide.size())), stride != 0]
+        whole, reach = extent(size, wide.size()), resized(length, wide.size(), is_signed=False)
+        valid += [z3.ULE(wide, whole), z3.ULE(reach, whole), stride != 0]
         if not _is_number_one(stride):
             length = z3.If(length == 0, length, z3.UDiv(length - 1, stride) + 1)
         found.append(resized(length, POSITION, is_signed=False))

@@ -101,7 +101,7 @@ def is_at_most(sizes: Sequence[Extent], most: int) -> bool:
 def product_is_small(sizes: Sequence[Extent]) -> Term:
     """That the product of some sizes is less than `LIMIT`, however large they are."""
     parts = sorted(sizes, key=repr)
-    bits = POSITION * len(parts)
+    bits = POSITION * max(len(parts), 1)
     found = number(1, bits)
     for size in parts:
         found = found * extent(size, bits)

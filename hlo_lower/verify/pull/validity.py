@@ -1,8 +1,9 @@
 """For which sizes the ops of two modules are valid: the first one's are taken to be, the second one's have to be.
 
 What an op does whose sizes do not fit is not defined. So nothing has to be shown where one of the first module's that
-always run does not fit, or a shape assertion fails. Elsewhere each op of the second module has to fit, those of loops
-and branches where these run, whether what they give is needed or not.
+always run does not fit, or a shape assertion fails. Elsewhere each op of the second module has to fit, whether what it
+gives is needed or not. XLA looks at the sizes of loops and branches that do not run, too: what is said of sizes alone
+has to hold there; what depends on values, where they run.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -146,13 +147,13 @@ def _validity(prover: Prover, frame: Frame, op: Op) -> list[Term]:
 
 
 def _check(prover: Prover, frame: Frame, ops: Sequence[Op], when: Term) -> None:
-    """Show that ops are valid where something holds, and all that stands within them."""
+    """Show that ops are valid, what depends on values where something holds, and all that stands within them."""
     program = prover.programs[frame.side]
     for op in ops:
         _find_invariant(prover, frame, op)
         tests = _assertion(prover, frame, op) if _is_assertion(op) else _validity(prover, frame, op)
         tests = [test for test in map(z3.simplify, tests) if not z3.is_true(test)]
-        goal = z3.simplify(z3.Implies(when, z3.And(tests)))
+        goal = z3.simplify(z3.And([test if _is_of_arguments(test) else z3.Implies(when, test) for test in tests]))
         if tests and not prover.same([(goal, z3.BoolVal(True))]):
             raise Beyond(f"{op.short_name} at {location_of(op.raw)}, whose sizes may not fit")
         if not any(_is_of_dynamic_shape(program, inner) or _is_assertion(inner) for inner in _inside(op)):
