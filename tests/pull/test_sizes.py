@@ -210,7 +210,8 @@ WRONG = {
     "never valid": (asserts("compare LT, %n, 0"), where("compare EQ, %n, 7"), None),
     "dims exchanged": (module("%x: ?x?xi32", "%r = transpose %x, dims = [1, 0] : (?x?xi32) -> ?x?xi32"),
                        module("%x: ?x?xi32", "%a = get_dimension_size %x, dim = 0\n"
-                              "%b = get_dimension_size %x, dim = 1; %p = reshape %b -> 1xi32; %q = reshape %a -> 1xi32; %s = concatenate %p, %q, dim = 0\n"
+                              "%b = get_dimension_size %x, dim = 1; %p = reshape %b -> 1xi32\n"
+                              "%q = reshape %a -> 1xi32; %s = concatenate %p, %q, dim = 0\n"
                               "%r = dynamic_reshape %x, %s -> ?x?xi32"), {"arg0.0": 2, "arg0.1": 3}),
     "8 of 8": (*(m.replace("tensor<?xi32>", "tensor<?xi32, #stablehlo.bounds<8>>")
                  for m in (ITSELF, where("compare EQ, %n, 8"))), None),

@@ -120,8 +120,8 @@ def derive(
     """Derive that two modules compute the same for all arguments.
 
     Args:
-      before, after: texts of two modules with a function @main of one signature, of static shapes.
-      seconds: of this thread's processor, for each of `ATTEMPTS`.
+      before, after: texts of two modules with a function @main of one signature. Of symbolic sizes it is for all sizes.
+      seconds: of this thread's processor, for each of `ATTEMPTS`; of symbolic sizes all take twice as long together.
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
@@ -174,6 +174,8 @@ def derive(
                 )
                 if found or not prover.has_shared or "no time" in reason:
                     break  # else some is seen at the places themselves alone
+            if known is not None and thread_time() - start > 2 * seconds:  # the whole module: much is tried in vain
+                break
             may_say_more = prover.has_closed or prover.used.keys() & FOLDING
             if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
                 break

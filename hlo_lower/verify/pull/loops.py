@@ -12,7 +12,7 @@ from hlo_lower.verify.pull.folding import Terms, fold
 from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Prover, Pull
 from hlo_lower.verify.pull.sizes import LIMIT, Extent, extent, is_empty
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import POSITION, Place, Term, chosen, element_of, number, resized
+from hlo_lower.verify.pull.terms import POSITION, Place, Term, chosen, number, resized
 from hlo_lower.verify.read.program import Op, ValueId
 
 MOST_OPEN_ROUNDS = 16
@@ -180,7 +180,7 @@ def _as_fold(at: At) -> Pull:
             return so_far[0] if here.prover.same(list(zip(at.place, place, strict=True))) else carried(place)
 
         def counter(_: Place) -> Term:
-            return count.begin + here.numbers.convert(which, element_of("i32"), element_of(f"i{bits}"))
+            return count.begin + resized(which, bits, is_signed=False)
 
         bound: dict[ValueId, Bound] = {body.arguments[count.place]: counter, body.arguments[at.result]: itself}
         frame = Frame(here.frame.side, body, bound, here.frame)

@@ -18,6 +18,7 @@ from hlo_lower.verify.pull.floats import Arithmetic, half
 from hlo_lower.verify.pull.occurrences import Made, abstracted, as_parts, orders, refined, renamed
 from hlo_lower.verify.pull.parts import Part, operands_first, parts_of
 from hlo_lower.verify.pull.positions import Positions
+from hlo_lower.verify.pull.quotients import facts_of_quotients
 from hlo_lower.verify.pull.sizes import (
     LIMIT,
     Extent,
@@ -714,12 +715,15 @@ class Prover:
         pending, told, greatest = [goal, *self.assumptions], set[int](), list[tuple[Term, Greatest]]()
         self.model, until = None, thread_time() + seconds
         places: list[tuple[Term, Extent]] = []
+        met: list[Part] = []
         for number_ in range(FACT_ROUNDS):
             parts = parts_of(pending)
             applications = [part.term for part in parts if part.name and part.number not in told]
             sized = ((term, self.positions.sizes.get(term.decl().name())) for term in applications)
             places += [(term, size) for term, size in sized if size is not None]
             pending, before = [] if number_ else remainders_in(parts), len(greatest)
+            met += parts
+            pending += facts_of_quotients(met) if self.is_open and number_ < 2 else []  # then sizes are known, too
             for term in applications:
                 told.add(term.get_id())
                 self._kept.append(term)
@@ -994,11 +998,10 @@ class Prover:
 
 
 def _is_hard(part: Part) -> bool:
-    """Whether a term is a product of two that are not numbers, or a quotient or remainder by one."""
-    unknown = [not z3.is_bv_value(inner.term) for inner in part.operands]
+    """Whether a term is a product of two that are not numbers, or a quotient or remainder."""
     if part.kind == z3.Z3_OP_BMUL:
-        return sum(unknown) > 1
-    return len(unknown) == 2 and unknown[1] and z3.is_bv(part.term) and part.kind in _quotients()
+        return sum(not z3.is_bv_value(inner.term) for inner in part.operands) > 1
+    return len(part.operands) == 2 and part.kind in _quotients()
 
 
 @cache

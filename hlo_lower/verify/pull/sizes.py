@@ -100,11 +100,17 @@ def is_at_most(sizes: Sequence[Extent], most: int) -> bool:
 
 def product_is_small(sizes: Sequence[Extent]) -> Term:
     """That the product of some sizes is less than `LIMIT`, however large they are."""
-    parts = sorted(sizes, key=repr)
-    bits = POSITION * max(len(parts), 1)
-    found = number(1, bits)
-    for size in parts:
-        found = found * extent(size, bits)
+    return is_small([extent(size) for size in sizes])
+
+
+def is_small(terms: Sequence[Term]) -> Term:
+    """The same of terms: those that are numbers as one."""
+    known = prod(term.as_long() for term in terms if z3.is_bv_value(term))
+    others = sorted((term for term in terms if not z3.is_bv_value(term)), key=lambda term: term.get_id())
+    bits = POSITION * (len(others) + 2)
+    found = number(min(known, LIMIT), bits)
+    for term in others:
+        found = found * z3.ZeroExt(bits - POSITION, term)
     return z3.simplify(z3.ULT(found, number(LIMIT, bits)))
 
 

@@ -18,7 +18,7 @@ from hlo_lower.verify.pull.prover import At, Bound, Frame, Prover
 from hlo_lower.verify.pull.shapes import sizes_of
 from hlo_lower.verify.pull.sizes import extent, is_same, product_is_small, symbol
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import POSITION, SIZE, Place, Term, applied, element_of, number, sort_of, symbols_of
+from hlo_lower.verify.pull.terms import SIZE, Place, Term, applied, number, resized, sort_of, symbols_of
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, location_of, ops_within
 
 ASSERTION = "shape_assertion"
@@ -72,7 +72,7 @@ def assumed(prover: Prover) -> list[Term]:
         with suppress(Beyond):
             _find_invariant(prover, prover.root(0), op)
             if op.name == names.SCATTER:
-                found.append(_has_few_windows(prover, op))
+                found += _has_few_updates(prover, op)
             found += (
                 _assertion(prover, prover.root(0), op) if _is_assertion(op) else _validity(prover, prover.root(0), op)
             )
@@ -96,10 +96,11 @@ def find_invariant(prover: Prover) -> None:
             _find_invariant(prover, prover.root(0), op)
 
 
-def _has_few_windows(prover: Prover, op: Op) -> Term:
-    """That a scatter of the first module has fewer than 2^31 windows."""
+def _has_few_updates(prover: Prover, op: Op) -> list[Term]:
+    """That a scatter of the first module has fewer than 2^31 windows and elements of updates."""
     shape, numbers = prover.type_of_function(0, op.inputs[-1])[0], mlir.ScatterNumbers.of(op.raw)
-    return product_is_small([size for d, size in enumerate(shape) if d not in numbers.update_window_dims])
+    windows = [size for d, size in enumerate(shape) if d not in numbers.update_window_dims]
+    return [product_is_small(windows), product_is_small(shape)]
 
 
 def _is_assertion(op: Op) -> bool:
@@ -153,8 +154,8 @@ def _check(prover: Prover, frame: Frame, ops: Sequence[Op], when: Term) -> None:
         _find_invariant(prover, frame, op)
         tests = _assertion(prover, frame, op) if _is_assertion(op) else _validity(prover, frame, op)
         tests = [test for test in map(z3.simplify, tests) if not z3.is_true(test)]
-        goal = z3.simplify(z3.And([test if _is_of_arguments(test) else z3.Implies(when, test) for test in tests]))
-        if tests and not prover.same([(goal, z3.BoolVal(True))]):
+        goals = [test if _is_of_arguments(test) else z3.Implies(when, test) for test in tests]
+        if not all(prover.same([(goal, z3.BoolVal(True))]) for goal in goals):
             raise Beyond(f"{op.short_name} at {location_of(op.raw)}, whose sizes may not fit")
         if not any(_is_of_dynamic_shape(program, inner) or _is_assertion(inner) for inner in _inside(op)):
             continue
@@ -203,9 +204,8 @@ def _round(prover: Prover, frame: Frame, op: Op) -> tuple[Frame, Term]:
         count = prover.found(counted(At(prover, frame, DEPTH, op, 0, ())))
     except Beyond:
         return _of_any(prover, frame, op, op.bodies[1], {}), z3.BoolVal(True)
-    which = z3.BitVec(f"round of {id(op)}", POSITION)
-    element = prover.type_in(frame, op.inputs[count.place])[1]
-    counter = count.begin + prover.numbers.convert(which, element_of("i32"), element)
+    which = prover.positions.variable(f"round of {id(op)} ", count.total)
+    counter = count.begin + resized(which, count.begin.size(), is_signed=False)
     return _of_any(prover, frame, op, op.bodies[1], {count.place: counter}), z3.ULT(which, extent(count.total))
 
 
