@@ -1,6 +1,7 @@
 """Arithmetic of positions: row-major numbers of places, made and taken apart."""
 
 from collections.abc import Sequence
+from math import prod
 
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.ranges import Ranges
@@ -66,10 +67,12 @@ class Positions:
         """A place of a shape as one of another: by the smallest groups of dims that have equal products.
 
         Raises:
-          Beyond: sizes that are not known stand in groups of several dims on both sides.
+          Beyond: sizes that are not known stand in groups of several dims on both sides, or their products differ.
         """
         if not are_known(shape) or not are_known(to):
             return self._reshaped(place, shape, to)
+        if prod(shape) != prod(to):  # sizes that became known, of an op that is not valid
+            raise Beyond("a reshape to another number of elements")
         found = [number(0)] * len(to)
         i = j = 0
         while i < len(shape) or j < len(to):

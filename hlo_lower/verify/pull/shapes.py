@@ -45,12 +45,13 @@ def sizes_of(at: At) -> Sized:
 
 def given(at: At, operand: int) -> tuple[list[Term], Term, bool]:
     """The integers of an operand of one dim, whether all of them are sizes, and whether they have a sign."""
-    shape, element = at.operand_type(operand)
+    [count], element = at.operand_type(operand)
+    whole = at.op.inputs[0] if at.op.name == names.DYNAMIC_GATHER else at.op.results[0]
+    result = at.prover.programs[at.frame.side].type_of(whole)
     found: list[Term] = []
-    [count] = shape
-    if not isinstance(count, int):
-        raise Beyond("a shape of an unknown number of dims")
-    for k in range(count):
+    if result is None or not is_same(count, len(result.shape)):
+        raise Beyond("a shape of another number of dims")
+    for k in range(len(result.shape)):
         found.append(z3.simplify(at.prover.pulled(at.operand(operand, [number(k)]))))
     bits = max(element.bits, POSITION)
     wide = [resized(term, bits, is_signed=element.is_signed) for term in found]
