@@ -1,6 +1,6 @@
 func.func public @main(%x: tensor<?x3xf32>, %y: tensor<?x?xi32>, %i: tensor<?x1xi32>, %u: tensor<?x3xf32>, %at: tensor<i32>, %one: tensor<1x?xi32>, %e: tensor<?xi32>) ->
     (tensor<?xi32>, tensor<?x?xi32>, tensor<?xf32>, tensor<?x3xf32>, tensor<?x3xf32>, tensor<?x?xi32>, tensor<4x?xi32>, tensor<?x3xf32>,
-     tensor<?x3xf32>, tensor<?xf32>, tensor<?x3xf32>, tensor<i32>, tensor<?xi32>, tensor<?x3xf32>, tensor<?x?xi32>, tensor<2x3xf32>, tensor<?x?xi32>, tensor<?xi32>, tensor<1x?x?xi32>) {
+     tensor<?x3xf32>, tensor<?xf32>, tensor<?x3xf32>, tensor<i32>, tensor<?xi32>, tensor<?x3xf32>, tensor<?x?xi32>, tensor<2x3xf32>, tensor<?x?xi32>, tensor<?xi32>, tensor<1x?x?xi32>, tensor<?xi32>) {
   %c0 = stablehlo.constant dense<0> : tensor<i32>
   %c1 = stablehlo.constant dense<1> : tensor<i32>
   %c2 = stablehlo.constant dense<2> : tensor<i32>
@@ -83,7 +83,12 @@ func.func public @main(%x: tensor<?x3xf32>, %y: tensor<?x?xi32>, %i: tensor<?x1x
   %r17 = stablehlo.dynamic_broadcast_in_dim %e, %a1, dims = [0] : (tensor<?xi32>, tensor<1xi32>) -> tensor<?xi32>
   %_ab = stablehlo.concatenate %v1, %a1, %b1, dim = 0 : (tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<3xi32>
   %r18 = stablehlo.dynamic_reshape %y, %_ab : (tensor<?x?xi32>, tensor<3xi32>) -> tensor<1x?x?xi32>
-  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %cat, %most, %r12, %loop#1, %r14, %r15, %r16, %r17, %r18 : tensor<?xi32>, tensor<?x?xi32>, tensor<?xf32>,
+  // quotients and remainders of positions
+  %twos = stablehlo.dynamic_broadcast_in_dim %c2, %n1, dims = [] : (tensor<i32>, tensor<1xi32>) -> tensor<?xi32>
+  %half = stablehlo.divide %iota, %twos : tensor<?xi32>
+  %rest = stablehlo.remainder %iota, %twos : tensor<?xi32>
+  %r19 = stablehlo.subtract %half, %rest : tensor<?xi32>
+  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %cat, %most, %r12, %loop#1, %r14, %r15, %r16, %r17, %r18, %r19 : tensor<?xi32>, tensor<?x?xi32>, tensor<?xf32>,
       tensor<?x3xf32>, tensor<?x3xf32>, tensor<?x?xi32>, tensor<4x?xi32>, tensor<?x3xf32>, tensor<?x3xf32>, tensor<?xf32>, tensor<?x3xf32>, tensor<i32>, tensor<?xi32>,
-      tensor<?x3xf32>, tensor<?x?xi32>, tensor<2x3xf32>, tensor<?x?xi32>, tensor<?xi32>, tensor<1x?x?xi32>
+      tensor<?x3xf32>, tensor<?x?xi32>, tensor<2x3xf32>, tensor<?x?xi32>, tensor<?xi32>, tensor<1x?x?xi32>, tensor<?xi32>
 }
