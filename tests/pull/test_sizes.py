@@ -252,7 +252,8 @@ UNFIT = {
     "iota": "%m = subtract %n, %one; %k = reshape %m -> 1xi32; %r = dynamic_iota %k, dim = 0 -> ?xi32",
     "slice": "%r = slice %x [0:3] -> 3xi32",
     "real_dynamic_slice": f"%r = {slice_of('%v1', '%s')}",
-    "real_dynamic_slice beyond": f"%p = minimum %n, 8; %m = add %p, %one; %k = reshape %m -> 1xi32; %r = {slice_of('%v1', '%k')}",
+    "real_dynamic_slice beyond": "%p = minimum %n, 8; %m = add %p, %one\n"
+                                 f"%k = reshape %m -> 1xi32; %r = {slice_of('%v1', '%k')}",
     "dynamic_slice": "%r = dynamic_slice %x, %z, sizes = [3]",
     "dynamic_update_slice": "%r = dynamic_update_slice %x, %y, %z",
     "concatenate": "%r = concatenate %x, %x, dim = 0 -> ?xi32",

@@ -98,7 +98,7 @@ _LAWS = (
         "sizes",
         "sizes",
         "a dim of unknown size has any size below 2^31 for which the first version is valid, its shape assertions "
-        "hold, and its scatters have fewer than 2^31 windows; the second version is valid there, too",
+        "hold, and its scatters have fewer than 2^31 windows and updates; the second version is valid there, too",
         "by definition",
     ),
     Law(
