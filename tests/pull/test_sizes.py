@@ -222,6 +222,11 @@ WRONG = {
     "never valid": (asserts("compare LT, %n, 0"), where("compare EQ, %n, 7"), None),
     "the last row": (thirds("compare GT, %q, %l"), thirds("compare GE, %q, %l"), {"arg0.0": 2}),
     "the last column": (thirds("compare GT, %e, %c"), thirds("compare GE, %e, %c"), {"arg0.0": 2}),
+    "bits of floats": (of("%a = constant 6.0 : f32; %b = constant 3.0 : f32; %r = divide %a, %b"),
+                       of("%r = constant 0x00000001 : f32"), {"arg0.0": 1}),
+    "the lowest bit": (of("%r = convert %x -> ?xi1"),
+                       of("%b = dynamic_broadcast_in_dim %one, %s, dims = [] -> ?xi32; %c = and %x, %b\n"
+                          "%r = convert %c -> ?xi1"), {"arg0.0": 8}),
     "dims exchanged": (module("%x: ?x?xi32", "%r = transpose %x, dims = [1, 0] : (?x?xi32) -> ?x?xi32"),
                        module("%x: ?x?xi32", "%a = get_dimension_size %x, dim = 0\n"
                               "%b = get_dimension_size %x, dim = 1; %p = reshape %b -> 1xi32\n"

@@ -49,10 +49,11 @@ def elementwise(at: At) -> Pull:
     first = at.operand_type(0)[1]
     if name == "compare":
         return at.numbers.compare(_word(at, "comparison_direction"), args[0], args[1], first, _word(at, "compare_type"))
-    if name == "convert" and at.prover.is_open and first.is_integer and element.is_integer and first.bits > 1:
-        return resized(args[0], element.bits, is_signed=first.is_signed and not _is_position(at, args[0]))
-    if name in ("divide", "remainder") and all(_is_position(at, arg) for arg in args):
-        return _quotient(name, args, element)
+    if name in ("convert", "divide", "remainder") and all(_is_position(at, arg, first) for arg in args):
+        if name != "convert":
+            return _quotient(name, args, element)
+        if element.is_integer and element.bits > first.bits:
+            return resized(args[0], element.bits, is_signed=False)
     if name == "convert":
         return at.numbers.convert(args[0], first, element)
     if name == "clamp":
@@ -77,9 +78,10 @@ def elementwise(at: At) -> Pull:
     return at.numbers.compute(name, args, element)
 
 
-def _is_position(at: At, term: Term) -> bool:
-    """Whether a number of a module of symbolic sizes is known to be none that is negative, or 2^31 or more."""
-    ends = at.positions.ranges.ends(term) if at.prover.is_open and z3.is_bv(term) and term.size() >= POSITION else None
+def _is_position(at: At, term: Term, element: ElementType) -> bool:
+    """Whether an integer of a module of symbolic sizes is known to be none that is negative, or 2^31 or more."""
+    is_wide = at.prover.is_open and element.is_integer and element.bits >= POSITION
+    ends = at.positions.ranges.ends(term) if is_wide else None
     return ends is not None and ends[0] >= 0 and ends[1] < LIMIT
 
 
