@@ -16,6 +16,7 @@ from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
 from hlo_lower.verify.drive.sample_sizes import sizes_of_module
 from hlo_lower.verify.judges.definitions import ScatterNumbers, scatter
+from hlo_lower.verify.regions import RegionJudge
 from hlo_lower.verify.run import Executable
 
 BODIES = {
@@ -215,6 +216,21 @@ def test_variadic_and_promoting():
     found = executable.run([a, b, i, x, y])
     assert (found[0].tolist(), found[1].tolist()) == ([2, 0, 0, 0], [5, 0, 0, 0])
     assert found[0].dtype == np.int64
+
+
+def test_a_verdict_says_for_which_sizes_it_holds(monkeypatch):
+    """All of them where they are derived at once; what is derived at chosen ones is tested, and no proof."""
+    text = module_of((-1, 4), (1, 1), (1, 4), ROWS)
+    lowered = hl.lower(text)
+    verdict = hl.verify(text, lowered, level="regions", require="derived")
+    assert (verdict.exit_code, verdict.summary()) == (0, "1 region derived for all sizes")
+    assert ", derived for all sizes (laws: " in verdict.lines()[0]
+    assert verdict.to_json()["regions"][0]["sizes"] == "all"
+    monkeypatch.setattr(RegionJudge, "derived_for_all_sizes", lambda *_: None)
+    verdict = hl.verify(text, lowered, level="regions", require="derived")
+    told = {(region.how, region.sizes, region.basis) for region in verdict.regions}
+    assert (verdict.exit_code, told) == (4, {("derived", "chosen", "tested")})
+    assert all(", derived at these sizes" in line for line in verdict.lines())
 
 
 def test_a_wrong_guard_is_found():

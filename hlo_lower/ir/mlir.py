@@ -731,6 +731,14 @@ def read_tensor_type(raw_type: RawType) -> TensorType | None:
     return found
 
 
+def bounds_of(raw_type: RawType) -> tuple[int | None, ...]:
+    """The bound of each dim of a ranked tensor, as `#stablehlo.bounds<8, ?>` says it; None of one without."""
+    tensor: Any = raw_type
+    found = re.search(r"\.bounds<([^>]*)>", str(tensor.encoding))
+    told = found.group(1).split(",") if found else ["?"] * len(tensor.shape)
+    return tuple(int(bound) if bound.strip().isdigit() else None for bound in told)
+
+
 def is_ranked_tensor(raw_type: RawType) -> bool:
     """Whether a type is a ranked tensor."""
     return read_tensor_type(raw_type) is not None

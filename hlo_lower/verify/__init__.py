@@ -120,11 +120,14 @@ def verify(
             return ModuleVerdict("not run", reason=f"it is too large to be run: {str(error).splitlines()[0]}")
 
     def compared() -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None, ClaimsVerdict | None]:
+        whole = _for_all_sizes(first, second, terms) if is_open(first) else None
+        if whole is not None and level == "regions":
+            return [], whole, None, None
         sizes = sizes_of_module(first, inputs, "before", second)
         if sizes is not None:
-            further, untried = aimed_sizes((first, second), sizes) if inputs is None else ([], ())
+            further, untried = aimed_sizes((first, second), sizes) if inputs is None and whole is None else ([], ())
             sizes += further
-            interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, effort.jobs)
+            interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, effort.jobs, whole)
             regions += [RegionVerdict("main", "the module", (), (), status="only run", reason=what) for what in untried]
             return interface, regions, None if level == "regions" else module, None
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
@@ -283,6 +286,17 @@ def _unknown(name: str, inputs: Mapping[int, Any]) -> None:
     """Nothing is known of the whole modules: the operations that tell of starts do not run."""
 
 
+def _for_all_sizes(first: mlir.RawModule, second: mlir.RawModule, terms: Terms) -> list[RegionVerdict] | None:
+    """The verdict on two versions with symbolic sizes that are derived for all of them; None where it was not found."""
+    programs = Program(first), Program(second)
+    if any(program.entries.keys() != {"main"} for program in programs) or interface_differences(*programs):
+        return None
+    judge = RegionJudge(*programs, terms, shared_interpreter(), _unknown, lambda _, __: None)
+    found = judge.derived_for_all_sizes("main")
+    is_alike = found is not None and not any(map(effect_differences, judge.pairs)) and not _open_composites(*programs)
+    return found if is_alike else None
+
+
 def _at_sizes(
     first: mlir.RawModule,
     second: mlir.RawModule,
@@ -291,10 +305,11 @@ def _at_sizes(
     tell: Progress,
     run_module: Callable[[str, str], ModuleVerdict],
     jobs: int,
+    whole: list[RegionVerdict] | None = None,
 ) -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None]:
-    """Verify two versions with symbolic sizes, with each choice of them."""
+    """Verify two versions with symbolic sizes, with each choice of them; run them alone if `whole` holds for all."""
     interface = _open_composites(Program(first), Program(second))
-    regions: list[RegionVerdict] = []
+    regions: list[RegionVerdict] = list(whole or ())
     verdicts: list[ModuleVerdict] = []
     told: list[str] = []
     for chosen in sizes:
@@ -311,9 +326,9 @@ def _at_sizes(
                 return [refused], [], ModuleVerdict("not run", reason=refused)
             return interface, [*regions, _not_compared(f"{refused}; --bind gives those that it was made with")], None
         texts = mlir.print_module(bound), mlir.print_module(other)
-        differences, found = _compared(*texts, terms, tell, jobs, (bound, other))
+        differences, found = ([], []) if whole is not None else _compared(*texts, terms, tell, jobs, (bound, other))
         interface += [f"at {told[-1]}: {what}" for what in differences]
-        regions += [replace(region, where=f"{region.where} at {told[-1]}") for region in found]
+        regions += [replace(region, where=f"{region.where} at {told[-1]}", sizes="chosen") for region in found]
         verdicts.append(run_module(*texts))
         if verdicts[-1].status != "equal" or differences:
             break

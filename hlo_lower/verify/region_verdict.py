@@ -14,6 +14,7 @@ SAME_TEXT = ("their text",)
 Status = Literal["equal", "differs", "only run", "not judged"]
 Basis = Literal["derived", "tested", "only run", "not judged", "differs"]
 How = Literal["as it stands", "widened", "derived"]
+Sizes = Literal["", "all", "chosen"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +38,8 @@ class RegionVerdict:
       rules: the rules that wrote the second piece, where the converter's records are at hand.
       laws: the laws that a derivation rests on, beside the definitions of the ops.
       from_cache: whether an earlier verification found it (`--cache`).
+      sizes: of modules of symbolic sizes "all" where it holds for all of them, "chosen" where it was judged at some; of
+        others "".
 
     Example:
       >>> [region] = hl.verify("decode.mlir", hl.lower("decode.mlir"), level="regions").regions
@@ -64,12 +67,13 @@ class RegionVerdict:
     rules: tuple[str, ...] = ()
     laws: tuple[str, ...] = ()
     from_cache: bool = field(compare=False, default=False)
+    sizes: Sizes = ""
 
     @property
     def basis(self) -> Basis:
-        """What the verdict rests on: "derived" holds for all inputs, "tested" for the inputs that were driven."""
-        if self.status != "equal":
-            return self.status
+        """What the verdict rests on: "derived" holds for all inputs, "tested" for those that were driven or chosen."""
+        if self.status != "equal" or self.sizes == "chosen":
+            return self.status if self.status != "equal" else "tested"
         return "derived" if self.how == "derived" or self.judges == SAME_TEXT else "tested"
 
     def __repr__(self) -> str:
@@ -78,5 +82,6 @@ class RegionVerdict:
         )
         told = self.difference or self.reason
         if self.status == "equal":
-            told = "derived" if self.basis == "derived" else f"{self.how}, {self.runs} runs"
+            told = "derived" if self.how == "derived" else f"{self.how}, {self.runs} runs"
+            told += {"all": " for all sizes", "chosen": " at chosen sizes"}.get(self.sizes, "")
         return f"<RegionVerdict {what}{self.where}: {self.status}: {told}>"

@@ -30,6 +30,7 @@ from hlo_lower.verify.drive.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.drive.input_roles import roles_of
 from hlo_lower.verify.drive.outcomes import intervals_of
 from hlo_lower.verify.drive.ranges import Interval
+from hlo_lower.verify.effort import PROVE_SECONDS
 from hlo_lower.verify.judges.devices import patience, piece_executable, start_child
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
@@ -38,7 +39,7 @@ from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, u
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
-from hlo_lower.verify.region_proofs import RegionProofs
+from hlo_lower.verify.region_proofs import TOTAL_SECONDS, RegionProofs
 from hlo_lower.verify.region_verdict import SAME_TEXT, RegionVerdict
 from hlo_lower.verify.run import CannotRunError
 
@@ -463,10 +464,25 @@ class RegionJudge:
         derived: what is assumed between regions need not hold then."""
         if name != "main" or not left or not any(map(self._is_large, regions)):
             return None
+        return self._whole(name, regions)
+
+    def derived_for_all_sizes(self, name: str) -> list[RegionVerdict] | None:
+        """The verdict on @main of modules of symbolic sizes that is derived for all of them; none where all operations
+        are the same, and None where it was not found.
+
+        `pairs` become its aligned bodies.
+        """
+        self.pairs = Aligner(self._first, self._second, frozenset(), {}).align(name)
+        regions = regions_of(self.pairs)
+        seconds = PROVE_SECONDS if self._terms.prove else TOTAL_SECONDS
+        whole = self._whole(name, regions, seconds) if regions and self._proofs.may_derive else None
+        return [replace(whole, sizes="all")] if whole is not None else [] if not regions else None
+
+    def _whole(self, name: str, regions: Sequence[Region], seconds: float = PROVE_SECONDS) -> RegionVerdict | None:
         if any(self._unshown_in(region).less or self._unshown_in(region).promised for region in regions):
             return None
         first, second = (mlir.print_module(program.raw) for program in (self._first, self._second))
-        derivation = self._proofs.derivation_of(first, second)
+        derivation = self._proofs.derivation_of(first, second, seconds=seconds)
         if not derivation:
             return None
         found = [self._verdict(name, region, region, Judgement()) for region in regions]

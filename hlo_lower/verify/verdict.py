@@ -162,6 +162,8 @@ class Verdict:
         distinct = f" ({len(self.regions)} distinct)" if 1 < total != len(self.regions) else ""
         counts = self.counts()
         names = {} if total == 1 else {"differs": "differ"}
+        if any(region.sizes == "all" for region in self.regions):
+            names |= {"derived": "derived for all sizes"}
         kept = sum(region.from_cache for region in self.regions)
         cached = f", {kept:,} from the cache" if kept else ""
         if len(counts) == 1:
@@ -231,7 +233,8 @@ def _lines_of(region: RegionVerdict) -> list[str]:
         judged = f", judged by {', '.join(region.judges)}" if region.judges else ""
         if region.how == "derived":
             laws = f" (laws: {', '.join(region.laws)})" if region.laws else ""
-            lines = [f"{head}: equal, derived{widened and ' ' + widened}{laws}{cached}"]
+            sizes = {"all": " for all sizes", "chosen": " at these sizes"}.get(region.sizes, "")
+            lines = [f"{head}: equal, derived{sizes}{widened and ' ' + widened}{laws}{cached}"]
         else:
             how = widened or "as it stands"
             lines = [f"{head}: equal {how}, {_counted(region.runs, 'run')}{judged}{cached}"]

@@ -8,6 +8,7 @@ import numpy as np
 
 from hlo_lower.base.element_types import element_type
 from hlo_lower.verify.pull import folding
+from hlo_lower.verify.pull.sizes import extent
 
 z3 = __import__("z3")
 
@@ -104,6 +105,7 @@ class Evaluated:
         self.arguments = arguments
         self.occurrences = prover.made
         self.sizes = prover.positions.sizes
+        self.dims = {f"size {k}.{d}": n for k, array in enumerate(arguments) for d, n in enumerate(np.shape(array))}
         self.known = {}
 
     def __call__(self, term, env):
@@ -117,6 +119,8 @@ class Evaluated:
         """A symbol that is not one of z3's, of operands that are evaluated."""
         if name in env:
             return env[name]
+        if name in self.dims:
+            return self.dims[name]
         if name.startswith("argument "):
             array, at = self.arguments[int(name.split()[1])], tuple(args)
             is_inside = all(k < n for k, n in zip(at, array.shape, strict=True))  # else it is not chosen
@@ -149,6 +153,10 @@ class Evaluated:
                 value = FUNCTIONS[op](*values).astype(source.dtype)
         return bits_of(value, t.size())
 
+    def size(self, size):
+        """What a size is, for these arguments."""
+        return self(extent(size), {})
+
     def folded(self, one, t, args, env):
         """A fold, step by step in row-major order."""
         env = {**env, **{c.decl().name(): a for c, a in zip(one.parameters, args, strict=True)}}
@@ -158,7 +166,7 @@ class Evaluated:
         places = [b.decl().name() for b in one.bound if b.decl().name() in self.sizes]
         rows = [
             {**env, **dict(zip(places, row, strict=True))}
-            for row in product(*(range(self.sizes[place]) for place in places))
+            for row in product(*(range(self.size(self.sizes[place])) for place in places))
         ]
         if kind[0] == "fold":
             assert len(one.terms) == 2, "one accumulator"
@@ -167,6 +175,9 @@ class Evaluated:
             for here in rows:
                 so_far = self(one.terms[1], {**here, carried: so_far})
             return so_far
+        if kind[0] == "greatest":
+            found = (self(one.terms[0], here) for here in rows)
+            return max((n - (n >> 31 << 32) for n in found), default=-1) % (1 << 32)
         if kind[0] in ("reduce", "combined"):
             single = kind[1]
             neutral = folding.neutral(single, element_type(kind[2]))

@@ -34,9 +34,10 @@ def body_on_variables(at: At, body: Body, name: str) -> Generator[Ask, Term, tup
     variables; those that are scalars are constants, which another body's can be put in the place of.
     """
     bound: dict[ValueId, Bound] = {}
+    frame = Frame(at.frame.side, body, bound, at.frame)
     variables: list[Term] = []
     for k, value in enumerate(body.arguments):
-        shape, element = at.type(value)
+        shape, element = at.prover.type_in(frame, value)
         symbol, sort = f"{name} {at.depth}.{k} {element.name}{list(shape)}", sort_of(element)
 
         def argument(place: Place, symbol: str = symbol, sort: Any = sort) -> Term:
@@ -45,10 +46,9 @@ def body_on_variables(at: At, body: Body, name: str) -> Generator[Ask, Term, tup
         bound[value] = argument
         if not shape:
             variables.append(argument(()))
-    frame = Frame(at.frame.side, body, bound, at.frame)
     found: list[Term] = []
     for k, value in enumerate(body.returned):
-        place = at.positions.place(f"r{at.depth}.{k}.", at.type(value)[0])
+        place = at.positions.place(f"r{at.depth}.{k}.", at.prover.type_in(frame, value)[0])
         variables += [term for term in place if not z3.is_bv_value(term)]
         found.append((yield Ask(frame, at.depth, value, place)))
     return variables, found
@@ -76,7 +76,9 @@ def same_function(at: At) -> Pull:
         bound, terms = [*bound, *variables], [*terms, *returned]
     at.use("same function")
     program = at.prover.programs[at.frame.side]
-    types = [str(program.types[value]) for value in (*op.inputs, *op.results)]
+    types: list[Any] = [str(program.types[value]) for value in (*op.inputs, *op.results)]
+    if at.prover.is_open:
+        types += [at.type(value) for value in (*op.inputs, *op.results)]
     attributes = [(name, str(told)) for name, told in op.attributes if "." not in name]
     key = (op.name, str(attributes), str(types), at.result)
     which = at.prover.occurrence(at, key, terms, bound, z3.IntSort())

@@ -1,6 +1,6 @@
 """Derive that two modules are equal, at one symbolic position of each output."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import thread_time
 from types import MappingProxyType
@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import ELEMENTWISE
-from hlo_lower.verify.pull import congruence, elementwise, folding, loops, moving, sorting
+from hlo_lower.verify.pull import congruence, dynamic, elementwise, folding, loops, moving, sorting
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.laws import LAWS
 from hlo_lower.verify.pull.models import inputs_of
 from hlo_lower.verify.pull.parts import forget
 from hlo_lower.verify.pull.prover import At, Order, Prover, Pull
+from hlo_lower.verify.pull.shapes import sizes_of
+from hlo_lower.verify.pull.sizes import is_empty, is_same
 from hlo_lower.verify.pull.solver import alone, z3
-from hlo_lower.verify.read.program import Program, TooLargeError
+from hlo_lower.verify.pull.terms import Term
+from hlo_lower.verify.pull.validity import Valid, is_dynamic, valid
+from hlo_lower.verify.read.program import Op, Program, TooLargeError
 
 FEW: Mapping[str, Callable[[At], Pull]] = {
     **dict.fromkeys(sorted(ELEMENTWISE), elementwise.elementwise),
@@ -37,6 +41,13 @@ FEW: Mapping[str, Callable[[At], Pull]] = {
     "stablehlo.dynamic_update_slice": moving.dynamic_update_slice,
     "stablehlo.gather": moving.gather,
     "stablehlo.torch_index_select": moving.torch_index_select,
+    "stablehlo.get_dimension_size": dynamic.get_dimension_size,
+    "stablehlo.dynamic_iota": elementwise.iota,
+    "stablehlo.dynamic_broadcast_in_dim": moving.broadcast_in_dim,
+    "stablehlo.dynamic_reshape": moving.reshape,
+    "stablehlo.real_dynamic_slice": dynamic.real_dynamic_slice,
+    "stablehlo.dynamic_pad": dynamic.dynamic_pad,
+    "stablehlo.dynamic_gather": dynamic.dynamic_gather,
     "stablehlo.map": congruence.map_,
     "stablehlo.case": loops.branches,
     "stablehlo.if": loops.branches,
@@ -109,8 +120,8 @@ def derive(
     """Derive that two modules compute the same for all arguments.
 
     Args:
-      before, after: texts of two modules with a function @main of one signature, of static shapes.
-      seconds: of this thread's processor, for each of `ATTEMPTS`.
+      before, after: texts of two modules with a function @main of one signature. Of symbolic sizes it is for all sizes.
+      seconds: of this thread's processor, for each of `ATTEMPTS`; of symbolic sizes all take twice as long together.
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
@@ -124,7 +135,12 @@ def derive(
             programs = Program(mlir.parse_module(before, context)), Program(mlir.parse_module(after, context))
         except TooLargeError as error:
             return Derivation("open", reason=str(error))
-        found = Derivation("open")
+        found, known = Derivation("open"), None
+        if any(map(is_dynamic, programs)):
+            try:
+                known = _valid(programs, seconds, oob)
+            except (Beyond, z3.Z3Exception, RecursionError) as error:
+                return Derivation("open", reason=_told(error), seconds=thread_time() - start)
         attempts = sorted(ATTEMPTS, key=lambda attempt: attempt[1] != "any") if reassociated else list(ATTEMPTS)
         while attempts:
             chain, order = attempts.pop(0)
@@ -141,7 +157,10 @@ def derive(
                     trust_flags=trust_flags,
                     reassociated=reassociated and order == "any",
                     shares=shares,
+                    sizes=None if known is None else _sizes,
+                    assumptions=() if known is None else known.assumptions,
                 )
+                prover.invariant |= set[Op]() if known is None else known.invariant
                 for place, ends in within.items():
                     prover.bound_argument(place, *ends)
                 reason = _open(prover)
@@ -155,6 +174,8 @@ def derive(
                 )
                 if found or not prover.has_shared or "no time" in reason:
                     break  # else some is seen at the places themselves alone
+            if known is not None and thread_time() - start > 2 * seconds:  # the whole module: much is tried in vain
+                break
             may_say_more = prover.has_closed or prover.used.keys() & FOLDING
             if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
                 break
@@ -163,8 +184,27 @@ def derive(
     return found
 
 
+def _valid(programs: tuple[Program, Program], seconds: float, oob: str) -> Valid:
+    """What is known of two modules of dynamic shapes."""
+
+    def make(assumptions: Sequence[Term]) -> Prover:
+        return Prover(programs, _law, seconds=seconds, oob=oob, chain=1, sizes=_sizes, assumptions=assumptions)
+
+    return valid(make)
+
+
+def _sizes(at: At) -> Sequence[Sequence[Term]]:
+    return sizes_of(at).results
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, Beyond) else f"{type(error).__name__}: {str(error)[:80]}"
+
+
 def _inputs(prover: Prover) -> tuple[NDArray[Any], ...]:
     """The arguments by which the last question was answered."""
+    if prover.is_open:
+        return ()
     try:
         types = [prover.type_of(0, value) for value in prover.programs[0].entries["main"].arguments]
     except Beyond:  # an argument that nothing reads
@@ -204,10 +244,12 @@ def _open(prover: Prover) -> str:
     try:
         ends = [program.entries["main"].returned for program in prover.programs]
         for first, second in zip(*ends, strict=True):
-            types = [prover.type_of(side, value) for side, value in enumerate((first, second))]
-            if types[0] != types[1]:
+            types = [prover.type_of_function(side, value) for side, value in enumerate((first, second))]
+            shapes = [shape for shape, _ in types]
+            is_one_shape = len(shapes[0]) == len(shapes[1]) and all(map(is_same, *shapes))
+            if types[0][1] != types[1][1] or not is_one_shape:
                 return "results of different types"
-            if 0 in types[0][0]:
+            if is_empty(types[0][0]):
                 continue
             place = prover.positions.place("p", types[0][0])
             terms = [prover.element(side, value, place) for side, value in enumerate((first, second))]
@@ -218,8 +260,6 @@ def _open(prover: Prover) -> str:
                 return prover.told_apart(terms)
         if not loops.all_end(prover):
             return "a loop that may not end"
-    except Beyond as reason:
-        return str(reason)
-    except (z3.Z3Exception, RecursionError) as error:
-        return f"{type(error).__name__}: {str(error)[:80]}"
+    except (Beyond, z3.Z3Exception, RecursionError) as error:
+        return _told(error)
     return ""

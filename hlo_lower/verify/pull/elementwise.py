@@ -1,6 +1,7 @@
 """Laws of ops that compute each element from the elements at the same place, and of those that make values."""
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,16 +11,20 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import half, is_finite
 from hlo_lower.verify.pull.moving import chosen_of
 from hlo_lower.verify.pull.prover import At, Pull
+from hlo_lower.verify.pull.sizes import LIMIT
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
     IEEE,
+    POSITION,
     Term,
     applied,
+    chosen,
     chosen_at,
     element_of,
     is_truth,
     literal,
     number,
+    resized,
     sort_of,
 )
 
@@ -44,6 +49,11 @@ def elementwise(at: At) -> Pull:
     first = at.operand_type(0)[1]
     if name == "compare":
         return at.numbers.compare(_word(at, "comparison_direction"), args[0], args[1], first, _word(at, "compare_type"))
+    if name in ("convert", "divide", "remainder") and all(_is_position(at, arg, first) for arg in args):
+        if name != "convert":
+            return _quotient(name, args, element)
+        if element.is_integer and element.bits > first.bits:
+            return resized(args[0], element.bits, is_signed=False)
     if name == "convert":
         return at.numbers.convert(args[0], first, element)
     if name == "clamp":
@@ -66,6 +76,21 @@ def elementwise(at: At) -> Pull:
     if len(told) > 1 or element != first or at.op.name.startswith("chlo."):
         return applied(f"{' '.join(told)} {first.name} {element.name}", args, sort_of(element))
     return at.numbers.compute(name, args, element)
+
+
+def _is_position(at: At, term: Term, element: ElementType) -> bool:
+    """Whether an integer of a module of symbolic sizes is known to be none that is negative, or 2^31 or more."""
+    is_wide = at.prover.is_open and element.is_integer and element.bits >= POSITION
+    ends = at.positions.ranges.ends(term) if is_wide else None
+    return ends is not None and ends[0] >= 0 and ends[1] < LIMIT
+
+
+def _quotient(name: str, args: Sequence[Term], element: ElementType) -> Term:
+    """A quotient or remainder of positions, in the bits of a position."""
+    x, y = (z3.simplify(z3.Extract(POSITION - 1, 0, arg)) for arg in args)
+    found = z3.simplify(z3.UDiv(x, y) if name == "divide" else z3.URem(x, y))
+    of_zero = number(-1, element.bits) if name == "divide" else args[0]
+    return chosen(z3.simplify(y == 0), of_zero, resized(found, element.bits, is_signed=False))
 
 
 def _real_part(at: At, name: str, term: Term) -> Term:

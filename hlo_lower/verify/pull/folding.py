@@ -17,10 +17,12 @@ from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilate
 from hlo_lower.verify.pull.occurrences import abstracted
 from hlo_lower.verify.pull.parts import parts_of
 from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Pull
+from hlo_lower.verify.pull.sizes import Extent, are_known, extent, is_at_most, is_empty, is_one, is_same
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
     IEEE,
     POSITION,
+    SIZE,
     Place,
     Term,
     choice_of,
@@ -80,6 +82,8 @@ def reduce_window(at: At) -> Pull:
     of its operands and nothing more.
     """
     count, shape = len(at.op.results), at.operand_type(0)[0]
+    if not are_known(shape):
+        return (yield from same_function(at))
     ones, attributes = (1,) * len(shape), at.op.raw.attributes
     names = ("window_strides", "window_dilations", "base_dilations")
     strides, steps, holes = (integers(at, name) if name in attributes else ones for name in names)
@@ -104,7 +108,7 @@ def reduce_window(at: At) -> Pull:
     return (yield from _folded(at, sizes if 0 not in shape else [*sizes, 0], elements))
 
 
-def _folded(at: At, sizes: Sequence[int], elements: Callable[[At, Sequence[Term]], Terms]) -> Pull:
+def _folded(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequence[Term]], Terms]) -> Pull:
     """The elements at all places of dims of some sizes, folded by the body of an op in row-major order.
 
     Args:
@@ -118,10 +122,13 @@ def _folded(at: At, sizes: Sequence[int], elements: Callable[[At, Sequence[Term]
     first: list[Term] = []
     for value in op.inputs[count:]:
         first.append((yield at.value(value, ())))
-    single, total = combiner(at, body), prod(sizes)
-    if total == 0:
+    single = combiner(at, body)
+    if is_empty(sizes):
         return first[at.result]
-    if total == 1 or (total <= 2 * at.prover.chain and _may_be_written_out(single, element, first[0])):
+    if are_known(sizes) and (
+        is_at_most(sizes, 1)
+        or (is_at_most(sizes, 2 * at.prover.chain) and _may_be_written_out(single, element, first[0]))
+    ):
         for along in product(*map(range, sizes)):
             terms = yield from elements(at, list(map(number, along)))
             first = yield from scalars(at, body, [*first, *terms])
@@ -134,20 +141,31 @@ def _folded(at: At, sizes: Sequence[int], elements: Callable[[At, Sequence[Term]
         found = _combined_or_split(deep, single, terms[0], bound, sizes)
         return at.numbers.compute(single, [first[0], found], element)
     at.use("order of a fold")
-    key = ("reduce", single, element.name, at.result, tuple(n for n in sizes if n != 1))
+    key = ("reduce", single, element.name, at.result, _varying(sizes))
     if single and element.name in HALF_FLOATS:
         at.use("half floats")
         terms, first = ([at.numbers.widen(t, element) for t in ts] for ts in (terms, first))
         found = at.prover.occurrence(at, key, [*terms, *first], bound, sort_of(F32))
         return at.numbers.narrow(found, element)
-    if (single, element.name) == ("maximum", "i32") and at.prover.same([(terms[0] < first[0], z3.BoolVal(False))]):
+    is_some = are_known(sizes)  # of no elements it is the first one, which may be greater than the least number
+    if (
+        is_some
+        and (single, element.name) == ("maximum", "i32")
+        and at.prover.same([(terms[0] < first[0], z3.BoolVal(False))])
+    ):
         first = [lowest()]
         found = at.prover.occurrence(at, key, [*terms, *first], bound, sort_of(element))
         if len(bound) == 1:
+            total = prod(sizes)
             at.prover.know_greatest(found, total, lambda test, which: _candidates(at, test, which, total))
         return found
     variables, steps = ([], []) if single else (yield from body_on_variables(deep, body, "fold"))
     return at.prover.occurrence(at, key, [*terms, *first, *steps], [*bound, *variables], sort_of(element))
+
+
+def _varying(sizes: Sequence[Extent]) -> tuple[Extent, ...]:
+    """The sizes of dims that have more than one position."""
+    return tuple(size for size in sizes if not is_one(size))
 
 
 def _may_be_repeated(single: str, element: ElementType, first: Term) -> bool:
@@ -179,7 +197,7 @@ def neutral(single: str, element: ElementType) -> Term | None:
 
 
 def combined(
-    at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int], element: ElementType | None = None
+    at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[Extent], element: ElementType | None = None
 ) -> Term:
     """The elements of a term at all places of dims of some sizes, combined in whatever order the consumer takes.
 
@@ -187,11 +205,13 @@ def combined(
     of floats is NaN where one of them is, else that of the others.
     """
     element = element or at.element
-    unit, total, term = neutral(single, element), prod(sizes), z3.simplify(term)
+    unit, term = neutral(single, element), z3.simplify(term)
     assert unit is not None
     at.use("fold")
     is_cut = at.prover.reassociated and element.is_float
-    if total <= (1 if is_cut else 2 * at.prover.chain):
+    if is_empty(sizes):
+        return unit
+    if are_known(sizes) and is_at_most(sizes, 1 if is_cut else 2 * at.prover.chain):
         found = unit
         for along in product(*(range(n) for n in sizes if n != 1)):
             here = z3.simplify(z3.substitute(term, *zip(bound, map(number, along), strict=True)))
@@ -199,7 +219,7 @@ def combined(
         return found
     if is_truth(element) and single != "xor" and len(bound) == 1:
         is_or = z3.is_false(unit)
-        found = _exists(at, bound[0], z3.simplify(term if is_or else z3.Not(term)), total)
+        found = _exists(at, bound[0], z3.simplify(term if is_or else z3.Not(term)), _varying(sizes)[0])
         return found if is_or else z3.simplify(z3.Not(found))
     if not element.is_integer:
         at.use("any order")
@@ -207,7 +227,7 @@ def combined(
         at.use("NaN of an extreme")
         its_nan = z3.simplify(is_nan(term, element))
         rest = _combined(at, single, chosen(its_nan, unit, term), bound, sizes, element)
-        return chosen(_exists(at, bound[0], its_nan, total), literal(np.nan, element), rest)
+        return chosen(_exists(at, bound[0], its_nan, _varying(sizes)[0]), literal(np.nan, element), rest)
     return _combined(at, single, term, bound, sizes, element)
 
 
@@ -229,17 +249,17 @@ def _is_no_nan(at: At, term: Term, element: ElementType) -> bool:
 
 
 def _combined(
-    at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int], element: ElementType
+    at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[Extent], element: ElementType
 ) -> Term:
     """`combined` of what is not written out, nor a truth, nor NaN if it is an extreme of floats."""
-    unit, total, term = neutral(single, element), prod(sizes), z3.simplify(term)
+    unit, term, varying = neutral(single, element), z3.simplify(term), _varying(sizes)
     assert unit is not None
     kind = ("combined", single, element.name)
-    key = (*kind, tuple(size for size in sizes if size != 1))
+    key = (*kind, varying)
     choice = choice_of(term, unit) if len(bound) == 1 else None
     if single == "add" and element.is_integer and z3.is_bv_value(term if choice is None else choice[1]):  # it counts
         return at.prover.occurrence(at, key, [term], bound, sort_of(element), of_variables=True)
-    if choice is not None and (one := _of_rank(at, bound[0], choice[0], total)) is not None:
+    if choice is not None and (one := _of_rank(at, bound[0], choice[0], varying[0])) is not None:
         its_test, last = one
         return z3.simplify(chosen(its_test, z3.substitute(choice[1], (bound[0], last)), unit))
     if _is_free(at, single, element):
@@ -248,7 +268,7 @@ def _combined(
         found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
     if choice is None or at.prover.reassociated:
         return found
-    return chosen(_exists(at, bound[0], choice[0], total), found, unit)
+    return chosen(_exists(at, bound[0], choice[0], varying[0]), found, unit)
 
 
 def in_any_order(
@@ -256,7 +276,7 @@ def in_any_order(
     kind: tuple[Any, ...],
     terms: Sequence[Term],
     bound: Sequence[Term],
-    sizes: Sequence[int],
+    sizes: Sequence[Extent],
     element: ElementType,
 ) -> Term:
     """A fold whose order does not matter, nor into which parts it is cut.
@@ -278,11 +298,10 @@ def in_any_order(
     if element.is_float and kind[1] not in ("maximum", "minimum"):
         at.use("reassociated")
     at.use("nested folds")
-    kept = tuple(size for size in sizes if size != 1)
-    return at.prover.occurrence(at, kind, terms, bound, sort_of(element), sizes=kept)
+    return at.prover.occurrence(at, kind, terms, bound, sort_of(element), sizes=_varying(sizes))
 
 
-def _of_rank(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] | None:
+def _of_rank(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
     """Whether a test that asks for one rank holds of the element of that rank, and that element's number.
 
     None of a test that does not ask `rank(which) == place` of all `total` elements that were ranked.
@@ -291,10 +310,10 @@ def _of_rank(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] |
     for rank, place in [pair for one, other in parts for pair in ((one, other), (other, one))]:
         size, own = at.prover.ranks.get(rank.decl().name(), (0, 0))
         rest = [place, *(term for k, term in enumerate(rank.children()) if k != own)]
-        if size == total and rank.arg(own).eq(which) and not any(_holds(term, which) for term in rest):
+        if is_same(size, total) and rank.arg(own).eq(which) and not any(_holds(term, which) for term in rest):
             at.use("ranks")
-            last = of_rank(at, which, rank, place, total)
-            is_there = z3.And(z3.ULT(place, number(total)), z3.substitute(test, (which, last)))
+            last = of_rank(at, which, rank, place, size)
+            is_there = z3.And(z3.ULT(place, number(size)), z3.substitute(test, (which, last)))
             return z3.simplify(is_there), last
     return None
 
@@ -312,7 +331,7 @@ def _holds(term: Term, *variables: Term) -> bool:
     return any(variable.decl().name() in constants for variable in variables)
 
 
-def _combined_or_split(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[int]) -> Term:
+def _combined_or_split(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[Extent]) -> Term:
     """`combined`; where finite floats come first, of a sum these, and then infinities: NaN is both of them."""
     is_split = at.prover.is_finite_first and single == "add" and at.element.is_float and len(bound) == 1
     if not is_split:
@@ -322,13 +341,13 @@ def _combined_or_split(at: At, single: str, term: Term, bound: Sequence[Term], s
     given = chosen(is_finite(term, element), term, unit)
     found = _but_for_zero(at, given, bound, sizes, ("sum", given))
     for infinity in (literal(np.inf, element), literal(-np.inf, element)):
-        some = _exists(at, bound[0], z3.simplify(z3.Or(its_nan, term == infinity)), prod(sizes))
+        some = _exists(at, bound[0], z3.simplify(z3.Or(its_nan, term == infinity)), _varying(sizes)[0])
         found = chosen(some, at.numbers.compute("add", [found, infinity], element), found)
     return found
 
 
 def _but_for_zero(
-    at: At, term: Term, bound: Sequence[Term], sizes: Sequence[int], made_by: tuple[str, *tuple[Term, ...]]
+    at: At, term: Term, bound: Sequence[Term], sizes: Sequence[Extent], made_by: tuple[str, *tuple[Term, ...]]
 ) -> Term:
     """A sum of finite floats in any order that is known but for the sign of a zero.
 
@@ -345,7 +364,7 @@ def _but_for_zero(
     return chosen(z3.Or([found == zero for zero in zeros]), chosen(sign, zeros[1], zeros[0]), found)
 
 
-def _chosen_sum(at: At, terms: Sequence[Term], bound: Sequence[Term], total: int) -> Term | None:
+def _chosen_sum(at: At, terms: Sequence[Term], bound: Sequence[Term], total: Extent) -> Term | None:
     """A sum of products of which one factor is 0 or 1 and the other one finite; None of another one.
 
     Where the other one is 0 or 1, too, nothing is known of the sum but whether it is positive.
@@ -374,10 +393,12 @@ def _chosen_sum(at: At, terms: Sequence[Term], bound: Sequence[Term], total: int
     return None
 
 
-def _exists(at: At, which: Term, test: Term, total: int) -> Term:
+def _exists(at: At, which: Term, test: Term, total: Extent) -> Term:
     """Whether a test holds for one number below `total`."""
-    if z3.is_true(test) or z3.is_false(test):
+    if z3.is_false(test):
         return test
+    if z3.is_true(test):
+        return z3.BoolVal(total > 0) if isinstance(total, int) else z3.simplify(extent(total) != 0)
     return greatest(at, which, test, total)[1]
 
 
@@ -385,28 +406,34 @@ FEW_STEPS = 1024
 """Numbers that are tried one by one."""
 
 
-def greatest(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term]:
+def greatest(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term]:
     """The greatest number below `total` for which a test holds, -1 where there is none; whether there is one.
 
     Of a test of positions alone it is a number that can be named, if the test holds of no other one.
     """
     constants, functions = symbols_of([test])
     others = constants.keys() - {which.decl().name()}
-    if not functions and all(name in at.positions.sizes for name in others):
-        if not others and total <= FEW_STEPS:
+    if not functions and all(name in at.positions.sizes or name.startswith(SIZE) for name in others):
+        if not others and isinstance(total, int) and total <= FEW_STEPS:
             steps = (k for k in reversed(range(total)) if z3.is_true(_written(test, which, number(k))))
             last = next(steps, -1)
             return number(last), z3.BoolVal(last >= 0)
         for step in _candidates(at, test, which, total):
-            is_no_other = z3.Implies(z3.And(test, z3.ULT(which, number(total))), which == step)
+            is_no_other = z3.Implies(z3.And(test, z3.ULT(which, extent(total))), which == step)
             if at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS):
                 holds = _written(test, which, step)
+                if not isinstance(total, int):  # of 0 numbers it holds for none
+                    holds = z3.simplify(z3.And(holds, z3.ULT(step, extent(total))))
                 is_always = at.prover.same([(holds, z3.BoolVal(True))], SOON_SECONDS)
                 return (step, z3.BoolVal(True)) if is_always else (z3.simplify(chosen(holds, step, number(-1))), holds)
+    if not isinstance(total, int) and not _holds(test, which):  # of all numbers or of none
+        is_there = z3.simplify(z3.And(test, extent(total) != 0))
+        return z3.simplify(chosen(is_there, extent(total) - number(1), number(-1))), is_there
     told = z3.simplify(z3.If(test, which, number(-1)))
     if z3.is_bv_value(told):
         return told, z3.BoolVal(False)
-    key = ("reduce", "maximum", "i32", 0, (total,))
+    # A maximum of no numbers is what it begins with, and the greatest of none is -1.
+    key = ("reduce", "maximum", "i32", 0, (total,)) if isinstance(total, int) else ("greatest", total)
     last = at.prover.occurrence(at, key, [told, lowest()], [which], sort_of(element_of("i32")))
     at.prover.know_greatest(last, total, lambda its, step: _candidates(at, its, step, total))
     return last, z3.simplify(last >= 0)
@@ -423,7 +450,7 @@ def dot_general(at: At) -> Pull:
     contracting = [list(map(int, d)) for d in (numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions)]
     types = [at.operand_type(k) for k in (0, 1)]
     sizes = [types[0][0][d] for d in contracting[0]]
-    if 0 in sizes:
+    if is_empty(sizes):
         return number(0, element.bits) if not is_truth(element) else z3.BoolVal(False)
 
     def places(along: Sequence[Term]) -> list[list[Term]]:
@@ -446,7 +473,7 @@ def dot_general(at: At) -> Pull:
         return _product(*found)
 
     is_exact_sum = element.is_integer and not is_truth(element)
-    if is_exact_sum and prod(sizes) <= 2 * at.prover.chain:
+    if is_exact_sum and are_known(sizes) and is_at_most(sizes, 2 * at.prover.chain):
         total = number(0, element.bits)
         for along in product(*map(range, sizes)):
             total = total + (yield from multiplied(at, list(map(number, along))))
@@ -472,7 +499,7 @@ def dot_general(at: At) -> Pull:
         and is_exact
         and len(bound) == 1
     ):
-        found = _chosen_sum(deep, terms, bound, prod(sizes))
+        found = _chosen_sum(deep, terms, bound, _varying(sizes)[0])
         if found is not None:
             return found
     told = {a: str(t) for a, t in mlir.attributes_of(at.op.raw).items() if a in ("precision_config", "algorithm")}
@@ -481,7 +508,7 @@ def dot_general(at: At) -> Pull:
         at.use("commutes")
         terms.sort(key=lambda term: sorted(_held(term)))
     wide = F32 if element.name in HALF_FLOATS else element
-    key = ("dot_general", tuple(sorted(names)), tuple(n for n in sizes if n != 1), str(sorted(told.items())), wide.name)
+    key = ("dot_general", tuple(sorted(names)), _varying(sizes), str(sorted(told.items())), wide.name)
     if at.prover.reassociated:
         found = in_any_order(deep, (*key[:2], key[3], wide.name), terms, bound, sizes, wide)
     else:
@@ -529,8 +556,8 @@ def scatter(at: At) -> Pull:
     given: dict[int, Term] = {}  # the scatter dims whose position is that of a batching dim of the operand
     for dim, axis in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
         given[axis - (numbers.index_vector_dim < axis)] = at.place[dim]
-    free = [i for i in range(len(outer)) if i not in given and sizes[outer[i]] != 1]
-    if 0 in sizes:
+    free = [i for i in range(len(outer)) if i not in given and not is_one(sizes[outer[i]])]
+    if is_empty(sizes):
         return begin[at.result]
 
     def window(here: At, parts: Sequence[Term]) -> Terms:
@@ -539,43 +566,44 @@ def scatter(at: At) -> Pull:
         batch = [given[i] if i in given else moving.get(i, number(0)) for i in range(len(outer))]
         tests, place, windows = list[Term](), [number(0)] * len(sizes), iter(numbers.update_window_dims)
         for dim, size in enumerate(shape):
-            extent, own = 1, None
+            reach, own = _ONE, None
             if dim not in numbers.inserted_window_dims and dim not in numbers.input_batching_dims:
                 own = next(windows)
-                extent = sizes[own]
+                reach = sizes[own]
             offset = at.place[dim]
             if dim in numbers.scatter_dims_to_operand_dims:
                 component = numbers.scatter_dims_to_operand_dims.index(dim)
                 ask, its = index_at(here, count, batch, numbers.index_vector_dim, component)
-                bits = max(its.bits, POSITION) + (extent > 1)
+                bits = max(its.bits, POSITION) + (not is_one(reach))
                 extend = z3.SignExt if its.is_signed else z3.ZeroExt
                 start, offset = extend(bits - its.bits, (yield ask)), z3.ZeroExt(bits - POSITION, offset)
-                if extent == 1:  # a position is less than the size; one that is taken under a test may be any number
+                if is_one(reach):  # a position is less than the size; one that is taken under a test may be any number
                     tests.append(start == offset)
-                    tests.append(z3.ULT(at.place[dim], number(size)))
+                    tests.append(z3.ULT(at.place[dim], extent(size)))
                 else:
                     if here.prover.oob == "xla":
-                        inside = z3.ULE(start, number(size - extent, bits)) if size >= extent else z3.BoolVal(False)
-                        tests.append(inside)
-                    tests.append(z3.ULT(offset - start, number(extent, bits)))
+                        room, some = extent(size) - extent(reach), z3.simplify(z3.ULE(extent(reach), extent(size)))
+                        tests.append(z3.And(some, z3.ULE(start, z3.ZeroExt(bits - POSITION, room))))
+                    tests.append(z3.ULT(offset - start, extent(reach, bits)))
                 offset = z3.simplify(z3.Extract(POSITION - 1, 0, offset - start))
-            elif dim not in numbers.input_batching_dims and extent < size:
-                tests.append(z3.ULT(offset, number(extent)))
+            elif dim not in numbers.input_batching_dims and not is_same(reach, size):
+                tests.append(z3.ULT(offset, extent(reach)))
             if own is not None:
-                place[own] = number(0) if extent == 1 else offset
+                place[own] = number(0) if is_one(reach) else offset
         for i, dim in enumerate(outer):
             place[dim] = batch[i]
         test = z3.simplify(z3.And(*tests)) if tests else z3.BoolVal(True)
         return [test, *(yield from operands(here, updates, place))]
 
     steps = [sizes[outer[i]] for i in free]
+    total = at.prover.product(steps, at.frame)
     single = combiner(at, body)
     unit = neutral(single, at.element) if at.prover.any_order and free else None
     if unit is not None:
         deep = at.deeper()
-        [which], bound = deep.bound_place("k", [prod(steps)])
+        [which], bound = deep.bound_place("k", [total])
         test, new = yield from window(deep, deep.positions.split(which, steps))
-        found = _combined_or_split(deep, single, chosen(test, new, unit), bound, [prod(steps)])
+        found = _combined_or_split(deep, single, chosen(test, new, unit), bound, [total])
         return at.numbers.compute(single, [begin[0], found], at.element)
 
     tests: list[Term] = []
@@ -589,19 +617,22 @@ def scatter(at: At) -> Pull:
     is_promised = at.prover.trust_flags and at.frame.side == 0 and at.frame.body is None and free
     if is_promised and mlir.is_true(op.raw, "unique_indices"):
         at.use("promise")
-        if prod(steps) > at.prover.chain:
+        if not isinstance(total, int) or total > at.prover.chain:
             deep = at.deeper()
-            [which], _ = deep.bound_place("k", [prod(steps)])
+            [which], _ = deep.bound_place("k", [total])
             test, *new = yield from window(deep, deep.positions.split(which, steps))
-            last, is_there = greatest(deep, which, test, prod(steps))
+            last, is_there = greatest(deep, which, test, total)
             new = [z3.substitute(term, (which, last)) for term in new]
             made = yield from scalars(at, body, [*begin, *new])
             return chosen(is_there, made[at.result], begin[at.result])
-        found = yield from fold(at, prod(steps), begin, step)
+        found = yield from fold(at, total, begin, step)
         at.prover.assumptions += [z3.Not(z3.And(pair)) for pair in combinations(tests, 2)]
         return found[at.result]
     at.use("order of a fold")
-    return (yield from fold(at, prod(steps), begin, step))[at.result]
+    return (yield from fold(at, total, begin, step))[at.result]
+
+
+_ONE: Extent = 1
 
 
 # --- folds ---
@@ -641,7 +672,7 @@ def _added(at: At, single: str, so_far: Term, after: Term, element: ElementType)
     return None
 
 
-def fold(at: At, total: int, first: list[Term], step: Step, element: ElementType | None = None) -> Terms:
+def fold(at: At, total: Extent, first: list[Term], step: Step, element: ElementType | None = None) -> Terms:
     """What `total` steps make of some elements: written out where they are few; else the same as a fold that begins
     alike and whose steps are equal.
 
@@ -649,7 +680,7 @@ def fold(at: At, total: int, first: list[Term], step: Step, element: ElementType
       at, total, first, step: where, how many steps, and what they are.
       element: the type of the one element, where steps may combine it with others in any order.
     """
-    if total <= at.prover.chain:
+    if isinstance(total, int) and total <= at.prover.chain:
         for which in range(total):
             first = [z3.simplify(term) for term in (yield from step(at, number(which), first))]
         return first
@@ -684,7 +715,7 @@ def fold(at: At, total: int, first: list[Term], step: Step, element: ElementType
     return results
 
 
-def _last_writer(at: At, total: int, first: Term, which: Term, so_far: Term, after: Term) -> Term | None:
+def _last_writer(at: At, total: Extent, first: Term, which: Term, so_far: Term, after: Term) -> Term | None:
     """What a fold gives that assigns; None of one that does not.
 
     The last step that writes is the greatest of all steps' numbers, -1 for one that does not write.
@@ -703,7 +734,7 @@ def lowest() -> Term:
     return number(-(1 << 31))
 
 
-def _candidates(at: At, test: Term, which: Term, total: int) -> list[Term]:
+def _candidates(at: At, test: Term, which: Term, total: Extent) -> list[Term]:
     """Steps that may write: a position divided by what the step's number is multiplied by, the last one at most."""
     factors = {1}
     for part in parts_of([test]):
@@ -718,6 +749,6 @@ def _candidates(at: At, test: Term, which: Term, total: int) -> list[Term]:
     for factor, place in product(sorted(factors, reverse=True), places):
         step = z3.simplify(z3.UDiv(place, number(factor)))
         ends = at.positions.ranges.ends(step)
-        is_below = ends is not None and ends[0] >= 0 and ends[1] < total
-        found.append(step if is_below else chosen(z3.ULT(step, total), step, number(total - 1)))
+        is_below = ends is not None and isinstance(total, int) and ends[0] >= 0 and ends[1] < total
+        found.append(step if is_below else chosen(z3.ULT(step, extent(total)), step, extent(total) - number(1)))
     return found

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["floats", "folds", "congruence", "evaluation"]
+Kind = Literal["floats", "folds", "congruence", "sizes", "evaluation"]
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,13 @@ _LAWS = (
     Law("promise", "folds", "where flags are trusted, an element is written once at most if `unique_indices` says so"),
     Law("written out", "folds", "a loop of few rounds is its rounds, each where the condition held so far"),
     Law("same function", "congruence", "an op gives the same result for the same operands, attributes and bodies"),
+    Law(
+        "sizes",
+        "sizes",
+        "a dim of unknown size has any size below 2^31 for which the first version is valid, its shape assertions "
+        "hold, and its scatters have fewer than 2^31 windows and updates; the second version is valid there, too",
+        "by definition",
+    ),
     Law(
         "every input",
         "evaluation",

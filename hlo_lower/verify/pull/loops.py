@@ -10,8 +10,9 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import same_function
 from hlo_lower.verify.pull.folding import Terms, fold
 from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Prover, Pull
+from hlo_lower.verify.pull.sizes import LIMIT, Extent, extent, is_empty
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Place, Term, chosen, element_of, number
+from hlo_lower.verify.pull.terms import POSITION, Place, Term, chosen, number, resized
 from hlo_lower.verify.read.program import Op, ValueId
 
 MOST_OPEN_ROUNDS = 16
@@ -39,14 +40,14 @@ class Count:
 
     place: int
     begin: Term
-    total: int
+    total: Extent
 
 
 def counted(at: At) -> Generator[Ask, Term, Count]:
     """How a loop counts.
 
     Raises:
-      Beyond: it does not count by 1 from one number to another that are known.
+      Beyond: it does not count by 1 from a number that is known to another, or to a number of the arguments' sizes.
     """
     cond, body = at.op.bodies
     program = at.prover.programs[at.frame.side]
@@ -62,12 +63,26 @@ def counted(at: At) -> Generator[Ask, Term, Count]:
     counter = z3.BitVec(f"counter {element.bits}", element.bits)
     after = yield at.inside(body, {body.arguments[place]: lambda _: counter}, body.returned[place], ())
     step = z3.simplify(after - counter)
-    if not (z3.is_bv_value(begin) and z3.is_bv_value(end) and z3.is_bv_value(step) and step.as_long() == 1):
+    if not (z3.is_bv_value(begin) and z3.is_bv_value(step) and step.as_long() == 1):
         raise Beyond("a loop that does not count by 1 between known numbers")
+    if not z3.is_bv_value(end):
+        return Count(place, begin, _rounds(at, begin, end, is_signed=element.is_signed))
     first, last = ((t.as_signed_long() if element.is_signed else t.as_long()) for t in (begin, end))
     if last - first >= 1 << 31:
         raise Beyond("a loop of 2^31 rounds")
     return Count(place, begin, max(last - first, 0))
+
+
+def _rounds(at: At, begin: Term, end: Term, *, is_signed: bool) -> Extent:
+    """How often a loop runs to a number of the arguments' sizes."""
+    if not at.prover.is_open or (is_signed and begin.as_signed_long() < 0):
+        raise Beyond("a loop that does not count by 1 between known numbers")
+    bits = max(end.size(), POSITION) + 1
+    first, last = (resized(term, bits, is_signed=is_signed) for term in (begin, end))
+    total = z3.simplify(z3.If(last > first, last - first, number(0, bits)))
+    if not at.prover.same([(z3.ULT(total, number(LIMIT, bits)), z3.BoolVal(True))]):
+        raise Beyond("a loop of 2^31 rounds")
+    return at.prover.size(z3.Extract(POSITION - 1, 0, total))
 
 
 def while_(at: At) -> Pull:
@@ -97,19 +112,15 @@ def all_end(prover: Prover) -> bool:
     first, second = ([op for op in program.entries["main"].ops if op.bodies] for program in prover.programs)
 
     def asked(side: int, op: Op) -> None:
-        place = prover.positions.place("e", prover.type_of(side, op.results[0])[0])
+        place = prover.positions.place("e", prover.type_of_function(side, op.results[0])[0])
         prover.element(side, op.results[0], place)
 
     def is_counted(op: Op) -> bool:
-        law = counted(At(prover, Frame(1), 0, op, 0, ()))
         try:
-            ask = next(law)
-            while True:
-                ask = law.send(prover.pulled(ask))
-        except StopIteration:
-            return True
+            prover.found(counted(At(prover, Frame(1), 0, op, 0, ())))
         except Beyond:
             return False
+        return True
 
     def ends(op: Op) -> bool:
         is_loop = op.short_name == "while" and op not in prover.ending
@@ -156,9 +167,9 @@ def _as_fold(at: At) -> Pull:
     at.prover.ending.add(at.op)
     body, bits = at.op.bodies[1], count.begin.size()
     if at.result == count.place:
-        return count.begin + number(count.total, bits)
+        return count.begin + resized(extent(count.total), bits, is_signed=False)
     first = yield at.operand(at.result)
-    if count.total == 0 or body.returned[at.result] == body.arguments[at.result]:
+    if is_empty([count.total]) or body.returned[at.result] == body.arguments[at.result]:
         return first
     at.use("counted loop")
 
@@ -169,7 +180,7 @@ def _as_fold(at: At) -> Pull:
             return so_far[0] if here.prover.same(list(zip(at.place, place, strict=True))) else carried(place)
 
         def counter(_: Place) -> Term:
-            return count.begin + here.numbers.convert(which, element_of("i32"), element_of(f"i{bits}"))
+            return count.begin + resized(which, bits, is_signed=False)
 
         bound: dict[ValueId, Bound] = {body.arguments[count.place]: counter, body.arguments[at.result]: itself}
         frame = Frame(here.frame.side, body, bound, here.frame)

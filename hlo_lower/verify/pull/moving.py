@@ -6,6 +6,7 @@ from hlo_lower.base.element_types import ElementType
 from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.prover import Ask, At, Pull
+from hlo_lower.verify.pull.sizes import Extent, extent, is_empty, is_one, is_same
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import POSITION, Term, chosen, number
 
@@ -35,13 +36,20 @@ def reshape(at: At) -> Pull:
     """The element with the same row-major number."""
     shape = at.shape
     to = at.operand_type(0)[0]
-    return (yield at.operand(0, [number(0)] * len(to) if 0 in shape else at.positions.reshaped(at.place, shape, to)))
+    return (
+        yield at.operand(0, [number(0)] * len(to) if is_empty(shape) else at.positions.reshaped(at.place, shape, to))
+    )
 
 
 def broadcast_in_dim(at: At) -> Pull:
     """operand[p[broadcast_dimensions]], 0 in dims of size 1."""
     sizes, dims = at.operand_type(0)[0], integers(at, "broadcast_dimensions")
-    place = [number(0) if size == 1 else at.place[dim] for size, dim in zip(sizes, dims, strict=True)]
+    place: list[Term] = []
+    for size, dim in zip(sizes, dims, strict=True):
+        term = number(0) if is_one(size) else at.place[dim]
+        if not is_one(size) and not is_same(size, at.shape[dim]):  # it is 1 or as large as the result
+            term = chosen(z3.simplify(extent(size) == 1), number(0), term)
+        place.append(term)
     return (yield at.operand(0, place))
 
 
@@ -63,26 +71,27 @@ def slice_(at: At) -> Pull:
 def reverse(at: At) -> Pull:
     """operand[size - 1 - p] in the reversed dims."""
     turned = integers(at, "dimensions")
-    place = [number(n - 1) - t if d in turned else t for d, (t, n) in enumerate(zip(at.place, at.shape, strict=True))]
+    sized = enumerate(zip(at.place, at.shape, strict=True))
+    place = [extent(n) - number(1) - t if d in turned else t for d, (t, n) in sized]
     return (yield at.operand(0, place))
 
 
 def concatenate(at: At) -> Pull:
     """The operand in whose part p lies, counted from its begin."""
     dim = mlir.integer_of(at.op.raw.attributes["dimension"])
-    end, parts = 0, list[tuple[int, int, int]]()
+    end, parts = number(0), list[tuple[int, Term, Extent]]()
     for k in range(len(at.op.inputs)):
         size = at.operand_type(k)[0][dim]
-        if size:
+        if not is_empty([size]):
             parts.append((k, end, size))
-        end += size
+        end = z3.simplify(end + extent(size))
     found: Term = None
     for k, begin, size in reversed(parts):
-        test = None if found is None else z3.simplify(z3.ULT(at.place[dim], number(begin + size)))
+        test = None if found is None else z3.simplify(z3.ULT(at.place[dim], begin + extent(size)))
         if test is not None and z3.is_false(test):
             continue
         place = list(at.place)
-        place[dim] = number(0) if size == 1 else at.place[dim] - number(begin)
+        place[dim] = number(0) if is_one(size) else at.place[dim] - begin
         term = yield at.operand(k, place)
         found = term if test is None else chosen(test, term, found)
     return found
@@ -92,14 +101,14 @@ def pad(at: At) -> Pull:
     """operand[(p - low) / (interior + 1)] where that divides and lies inside, else the padding value."""
     shape = at.operand_type(0)[0]
     lows, inners = integers(at, "edge_padding_low"), integers(at, "interior_padding")
-    if 0 in shape:
+    if is_empty(shape):
         return (yield at.operand(1, ()))
     moved = [term - number(low) for term, low in zip(at.place, lows, strict=True)]
     test, place = undilated(moved, shape, [inner + 1 for inner in inners])
     return (yield from chosen_of(at, test, at.operand(0, place), at.operand(1, ())))
 
 
-def undilated(place: Sequence[Term], shape: Sequence[int], steps: Sequence[int]) -> tuple[Term, list[Term]]:
+def undilated(place: Sequence[Term], shape: Sequence[Extent], steps: Sequence[int]) -> tuple[Term, list[Term]]:
     """Whether an element of an operand stands at a place of it spread out by some steps, and at which place of it.
 
     Raises:
@@ -113,16 +122,16 @@ def undilated(place: Sequence[Term], shape: Sequence[int], steps: Sequence[int])
                 raise Beyond("a dim of 2^31 positions")
             tests += [z3.URem(term, number(step)) == 0, z3.ULE(term, number(last))]
             term = z3.UDiv(term, number(step))
-        tests.append(z3.ULT(term, number(size)))
-        found.append(number(0) if size == 1 else term)
+        tests.append(z3.ULT(term, extent(size)))
+        found.append(number(0) if is_one(size) else term)
     return z3.And(tests), found
 
 
-def _starts(at: At, first: int, room: Sequence[int]) -> Generator[Ask, Term, list[Term]]:
+def _starts(at: At, first: int, room: Sequence[Term]) -> Generator[Ask, Term, list[Term]]:
     found: list[Term] = []
     for k, most in enumerate(room):
-        start = number(0)
-        if most:
+        start, most = number(0), z3.simplify(most)
+        if not z3.is_bv_value(most) or most.as_long():
             start = at.clamped((yield at.operand(first + k, ())), at.operand_type(first + k)[1], most)
         found.append(start)
     return found
@@ -131,7 +140,7 @@ def _starts(at: At, first: int, room: Sequence[int]) -> Generator[Ask, Term, lis
 def dynamic_slice(at: At) -> Pull:
     """operand[clamp(0, start, size - slice size) + p]."""
     sizes = integers(at, "slice_sizes")
-    room = [n - m for n, m in zip(at.operand_type(0)[0], sizes, strict=True)]
+    room = [extent(n) - number(m) for n, m in zip(at.operand_type(0)[0], sizes, strict=True)]
     starts = yield from _starts(at, 1, room)
     return (yield at.operand(0, [a + t for a, t in zip(starts, at.place, strict=True)]))
 
@@ -139,14 +148,14 @@ def dynamic_slice(at: At) -> Pull:
 def dynamic_update_slice(at: At) -> Pull:
     """update[p - start] where that lies inside the update, else operand[p]; starts are clamped."""
     shape, sizes = at.operand_type(0)[0], at.operand_type(1)[0]
-    if 0 in sizes:
+    if is_empty(sizes):
         return (yield at.operand(0))
-    starts = yield from _starts(at, 2, [n - m for n, m in zip(shape, sizes, strict=True)])
+    starts = yield from _starts(at, 2, [extent(n) - extent(m) for n, m in zip(shape, sizes, strict=True)])
     offsets = [z3.simplify(t - a) for t, a in zip(at.place, starts, strict=True)]
     within = zip(at.place, starts, offsets, sizes, shape, strict=True)
-    tests = [t == a if m == 1 else z3.ULT(o, number(m)) for t, a, o, m, n in within if m < n]
-    place = [number(0) if m == 1 else t for t, m in zip(offsets, sizes, strict=True)]
-    where = [(a, t) for a, t, m in zip(starts, at.place, sizes, strict=True) if m == 1 and not z3.is_bv_value(a)]
+    tests = [t == a if is_one(m) else z3.ULT(o, extent(m)) for t, a, o, m, n in within if not is_same(m, n)]
+    place = [number(0) if is_one(m) else t for t, m in zip(offsets, sizes, strict=True)]
+    where = [(a, t) for a, t, m in zip(starts, at.place, sizes, strict=True) if is_one(m) and not z3.is_bv_value(a)]
     return (yield from chosen_of(at, z3.And(tests), at.operand(1, place), at.operand(0), where))
 
 
@@ -164,14 +173,18 @@ def torch_index_select(at: At) -> Pull:
     (shape, _), (indices, element) = at.operand_type(0), at.operand_type(1)
     end = dim + len(indices) - batch
     index = yield at.operand(1, [*at.place[:batch], *at.place[dim:end]])
-    row = at.clamped(index, element, shape[dim] - 1) if shape[dim] > 1 else number(0)
+    row = number(0) if is_one(shape[dim]) or is_empty(shape) else at.clamped(index, element, extent(shape[dim]) - 1)
     return (yield at.operand(0, [*at.place[:dim], row, *at.place[end:]]))
 
 
 def gather(at: At) -> Pull:
     """operand[start index of the position + offset]; starts are clamped so that the slice lies inside."""
-    numbers = mlir.gather_dimension_numbers(at.op.raw)
-    sizes, shape = integers(at, "slice_sizes"), at.operand_type(0)[0]
+    return (yield from gathered(at, integers(at, "slice_sizes")))
+
+
+def gathered(at: At, sizes: Sequence[Extent]) -> Pull:
+    """The same for slices of some sizes."""
+    numbers, shape = mlir.gather_dimension_numbers(at.op.raw), at.operand_type(0)[0]
     batch = [t for d, t in enumerate(at.place) if d not in numbers.offset_dims]
     offsets = iter([at.place[d] for d in numbers.offset_dims])
     place: list[Term] = []
@@ -182,9 +195,9 @@ def gather(at: At) -> Pull:
             term = batch[axis - (numbers.index_vector_dim < axis)]
         elif dim not in numbers.collapsed_slice_dims:
             term = next(offsets)
-        if dim in numbers.start_index_map and size > sizes[dim]:
+        if dim in numbers.start_index_map and not is_same(size, sizes[dim]):
             component = numbers.start_index_map.index(dim)
             ask, element = index_at(at, 1, batch, numbers.index_vector_dim, component)
-            term = term + at.clamped((yield ask), element, size - sizes[dim])
+            term = term + at.clamped((yield ask), element, extent(size) - extent(sizes[dim]))
         place.append(term)
     return (yield at.operand(0, place))

@@ -12,11 +12,13 @@ loop of folds is a fold over both, and dims may be cut into parts.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from math import prod
 from typing import Any
 
 from hlo_lower.verify.pull.parts import operands_first, part_of
+from hlo_lower.verify.pull.sizes import Extent, are_known, extent, is_same
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Term, number
+from hlo_lower.verify.pull.terms import Term
 
 MOST_DIMS = 4
 """Dims of a fold up to which they are taken in any order."""
@@ -37,14 +39,14 @@ class Made:
     kind: tuple[Any, ...]
     terms: tuple[Term, ...]
     bound: tuple[Term, ...]
-    sizes: tuple[int, ...] | None = None
+    sizes: tuple[Extent, ...] | None = None
     parameters: tuple[Term, ...] = ()
 
     def at(self, arguments: Sequence[Term]) -> "Made":
         """What an application of its symbol stands for."""
         return Made(self.kind, tuple(renamed(self.terms, self.parameters, arguments)), self.bound, self.sizes)
 
-    def over(self, values: Sequence[Term], bound: Sequence[Term], sizes: Sequence[int] | None) -> "Made":
+    def over(self, values: Sequence[Term], bound: Sequence[Term], sizes: Sequence[Extent] | None) -> "Made":
         """The same over other variables, with terms over these in the place of its own."""
         terms = tuple(renamed(self.terms, self.bound, values))
         return Made(self.kind, terms, tuple(bound), None if sizes is None else tuple(sizes), self.parameters)
@@ -56,9 +58,15 @@ def renamed(terms: Sequence[Term], old: Sequence[Term], new: Sequence[Term]) -> 
     return [z3.simplify(z3.substitute(term, *changed)) for term in terms] if changed else list(terms)
 
 
-def refined(first: Sequence[int], second: Sequence[int]) -> list[int] | None:
-    """The fewest sizes of which those of two shapes with equal products are made; None where there are none."""
-    one, other, found = list(first), list(second), list[int]()
+def refined(first: Sequence[Extent], second: Sequence[Extent]) -> list[Extent] | None:
+    """The fewest sizes of which those of two shapes with equal products are made; None where there are none, and where
+    one is not known and the shapes are not the same."""
+    if not are_known(first) or not are_known(second):
+        is_one_shape = len(first) == len(second) and all(is_same(a, b) for a, b in zip(first, second, strict=True))
+        return list(first) if is_one_shape else None
+    if prod(first) != prod(second):
+        return None
+    one, other, found = list(first), list(second), list[Extent]()
     while one and other:
         size = min(one[0], other[0])
         if one[0] % size or other[0] % size:
@@ -71,19 +79,19 @@ def refined(first: Sequence[int], second: Sequence[int]) -> list[int] | None:
     return found
 
 
-def as_parts(sizes: Sequence[int], parts: Sequence[int], names: Sequence[Term]) -> list[Term]:
+def as_parts(sizes: Sequence[Extent], parts: Sequence[Extent], names: Sequence[Term]) -> list[Term]:
     """Each position of a shape as the row-major number of its parts."""
     rest, found = list(zip(parts, names, strict=True)), list[Term]()
     for size in sizes:
         part, term = rest.pop(0)
-        while part < size:
+        while not is_same(part, size) and part < size:
             inner, name = rest.pop(0)
-            part, term = part * inner, term * number(inner) + name
+            part, term = part * inner, term * extent(inner) + name
         found.append(z3.simplify(term))
     return found
 
 
-def orders(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+def orders(sizes: Sequence[Extent]) -> list[tuple[int, ...]]:
     """The orders of dims that are tried, the given one first."""
     dims = range(len(sizes))
     return list(permutations(dims)) if len(sizes) <= MOST_DIMS else [tuple(dims)]

@@ -6,10 +6,11 @@ is too long for Python's stack, and what is not wanted is not computed.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
-from math import inf, prod
+from math import inf
 from time import thread_time
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.verify.pull.beyond import Beyond
@@ -17,11 +18,27 @@ from hlo_lower.verify.pull.floats import Arithmetic, half
 from hlo_lower.verify.pull.occurrences import Made, abstracted, as_parts, orders, refined, renamed
 from hlo_lower.verify.pull.parts import Part, operands_first, parts_of
 from hlo_lower.verify.pull.positions import Positions
+from hlo_lower.verify.pull.quotients import facts_of_quotients
+from hlo_lower.verify.pull.sizes import (
+    LIMIT,
+    Extent,
+    Shape,
+    Size,
+    are_known,
+    extent,
+    is_at_most,
+    is_empty,
+    is_one,
+    is_same,
+    product_is_small,
+    symbol,
+)
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
     COMMUTING,
     IEEE,
     POSITION,
+    SIZE,
     Place,
     Term,
     applications_in,
@@ -58,6 +75,9 @@ FACT_ROUNDS = 4
 QUESTION_SECONDS = 2.0
 """Time for one question whether two folds are the same; the outputs get all that is left."""
 
+DEPTH_OF_SIZES = 1_000
+"""The least depth of what is asked for to find sizes."""
+
 CARRIED = "carried "
 """How the symbols of what loops carry begin."""
 
@@ -75,6 +95,7 @@ class Frame:
       bound: what its arguments are.
       outer: the frame of what stands around it.
       known: the elements that were asked for.
+      shapes: the shapes that were asked for, of values with a size that is not known.
       asked: at how many places each value was asked for.
       name: how the variables begin at which a value is found that is asked for at several places.
     """
@@ -84,8 +105,17 @@ class Frame:
     bound: Mapping[ValueId, Bound] = field(default_factory=dict[ValueId, Bound])
     outer: "Frame | None" = None
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
+    shapes: dict[ValueId, Shape | Beyond] = field(default_factory=dict[ValueId, Shape | Beyond])
     asked: dict[ValueId, int] = field(default_factory=dict[ValueId, int])
     name: str = "at "
+
+    def of(self, home: Body) -> "Frame":
+        """The frame of a body, this one or one around it; that of the functions for one of theirs."""
+        frame = self
+        while frame.body is not None and frame.body is not home:
+            assert frame.outer is not None
+            frame = frame.outer
+        return frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +158,20 @@ class At:
         """The arithmetic of positions."""
         return self.prover.positions
 
-    def type(self, value: ValueId) -> tuple[tuple[int, ...], ElementType]:
+    def type(self, value: ValueId) -> tuple[Shape, ElementType]:
         """The shape and element type of a value.
 
         Raises:
-          Beyond: it is no tensor of static shape, or too large.
+          Beyond: it is no tensor, too large, or nothing is known of its sizes.
         """
-        return self.prover.type_of(self.frame.side, value)
+        return self.prover.type_in(self.frame, value)
 
-    def operand_type(self, number_: int) -> tuple[tuple[int, ...], ElementType]:
+    def operand_type(self, number_: int) -> tuple[Shape, ElementType]:
         """The shape and element type of an operand."""
         return self.type(self.op.inputs[number_])
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """The shape of the result that is asked for."""
         return self.type(self.op.results[self.result])[0]
 
@@ -166,24 +196,32 @@ class At:
         """An element of a value of one of its bodies, given what the body's arguments are."""
         return Ask(Frame(self.frame.side, body, bound, self.frame), self.depth, value, place)
 
-    def bound_place(self, name: str, shape: Sequence[int]) -> tuple[list[Term], list[Term]]:
+    def bound_place(self, name: str, shape: Sequence[Extent]) -> tuple[list[Term], list[Term]]:
         """A place of variables that are bound at this depth, and those of them that vary."""
         place = self.positions.place(f"{name}{self.depth}.", shape)
         return place, [term for term in place if not z3.is_bv_value(term)]
 
-    def clamped(self, start: Term, element: ElementType, most: int) -> Term:
-        """A start index of any integer type as a position in [0, most]; unchanged where it is known to be inside."""
-        if most == 0:
+    def clamped(self, start: Term, element: ElementType, most: Term) -> Term:
+        """A start index of any integer type as a position in [0, most]; unchanged where it is known to be inside.
+
+        Args:
+          start: the index.
+          element: its type.
+          most: a position, 0 or greater.
+        """
+        most = z3.simplify(most)
+        known = most.as_long() if z3.is_bv_value(most) else None
+        if known == 0:
             return number(0)
         term = z3.simplify(start)
         ends = self.positions.ranges.ends(term) if term.size() == POSITION else None
         if ends is not None:
             term = self.positions.ranges.settled(term)
-            if ends[0] >= 0 and ends[1] <= most:
+            if ends[0] >= 0 and known is not None and ends[1] <= known:
                 return term
         bits = max(element.bits, POSITION)
         wide = resized(term, bits, is_signed=element.is_signed)
-        top, zero = number(most, bits), number(0, bits)
+        top, zero = resized(most, bits, is_signed=False), number(0, bits)
         if element.is_unsigned and element.bits >= POSITION:
             found = z3.If(z3.UGT(wide, top), top, wide)
         else:
@@ -205,6 +243,8 @@ class _Begun:
     place: Place
 
 
+Found = TypeVar("Found")
+
 Order: TypeAlias = Literal["row-major", "any", "finite first"]
 
 
@@ -215,9 +255,9 @@ class Greatest:
     formals: list[Term]
     which: Term
     test: Term
-    total: int
+    total: Extent
 
-    def facts(self, last: Term, other: Term, total: int, places: Iterable[tuple[Term, int]]) -> Iterator[Term]:
+    def facts(self, last: Term, other: Term, total: Extent, places: Iterable[tuple[Term, Extent]]) -> Iterator[Term]:
         """What another such number below `total` says of it: that number where the totals are the same; where one total
         is m times the other, also the number of which it is a quotient by m, with a place below m as the remainder.
 
@@ -227,21 +267,23 @@ class Greatest:
           total: what the other one is less than.
           places: variables and their sizes.
         """
-        if total == self.total:
+        if is_same(total, self.total):
             yield self.fact(last, other)
+        elif not isinstance(total, int) or not isinstance(self.total, int):
+            return
         elif total % self.total == 0:
             yield self.fact(last, z3.UDiv(other, number(total // self.total)))
             yield self.fact(last, z3.URem(other, number(self.total)))
         elif self.total % total == 0:
             times = self.total // total
-            for place in (term for term, size in places if size == times):
+            for place in (term for term, size in places if is_same(size, times)):
                 yield self.fact(last, other * number(times) + place)
                 yield self.fact(last, place * number(total) + other)
 
     def fact(self, last: Term, step: Term) -> Term:
         """That it is not less than another number of which the test holds."""
         changed = [(self.which, step), *zip(self.formals, last.children(), strict=True)]
-        return z3.Implies(z3.And(z3.ULT(step, self.total), z3.substitute(self.test, *changed)), last >= step)
+        return z3.Implies(z3.And(z3.ULT(step, extent(self.total)), z3.substitute(self.test, *changed)), last >= step)
 
 
 class Prover:
@@ -257,6 +299,8 @@ class Prover:
       trust_flags: whether `unique_indices` of the first module's scatters holds.
       reassociated: whether sums of floats may be in any order, and rounded otherwise.
       shares: whether what is asked for at several places is found once, at variables.
+      sizes: the law of the sizes of what an op gives; None where all are known.
+      assumptions: what holds of the sizes of the arguments.
 
     Attributes:
       has_shared: whether anything was.
@@ -266,6 +310,7 @@ class Prover:
       has_long_sort: whether a sort was met that is too long to be written out.
       has_closed: whether a loop or a sort was taken as a function of its operands.
       ending: loops that were found to end, those of the second module where the first one has them, too.
+      invariant: loops whose rounds keep the sizes of all that they carry.
       loops_of_first: what stands for the first module's loops that were taken as functions.
       model: what tells apart the terms that were asked about last; None where nothing does.
     """
@@ -282,13 +327,17 @@ class Prover:
         trust_flags: bool = False,
         reassociated: bool = False,
         shares: bool = True,
+        sizes: Callable[[At], Sequence[Sequence[Term]]] | None = None,
+        assumptions: Sequence[Term] = (),
     ) -> None:
         self.programs, self._pull, self.shares = programs, pull, shares
         self.oob, self.chain, self.trust_flags, self.reassociated = oob, chain, trust_flags, reassociated
-        self.assumptions: list[Term] = []
+        self.assumptions: list[Term] = list(assumptions)
+        self._sizes, self._extents, self._sizes_asked = sizes, dict[int, tuple[Term, Extent]](), 0
+        self._examples: list[Any] = []
         self.any_order, self.is_finite_first = order != "row-major", order == "finite first"
         self.until = thread_time() + seconds
-        self.used: dict[str, None] = {}
+        self.used: dict[str, None] = {} if sizes is None else {"sizes": None}
         self.numbers, self.positions = Arithmetic(lambda law: self.used.setdefault(law), self.know), Positions()
         self.numbers.adds_known, self.numbers.reassociated = self.is_finite_first, reassociated
         self.facts: dict[str, list[tuple[list[Term], Term]]] = {}
@@ -307,6 +356,7 @@ class Prover:
             for program in programs
         ]
         self._types: list[dict[ValueId, tuple[tuple[int, ...], ElementType]]] = [{}, {}]
+        self.invariant: set[Op] = set()
         self._met: dict[tuple[Any, ...], list[tuple[Made, int, Term]]] = {}
         self._names: dict[tuple[Any, ...], str] = {}
         self._same: dict[tuple[int, int], tuple[bool | None, float]] = {}
@@ -349,6 +399,146 @@ class Prover:
             )
             self.know(term, inside)
 
+    # --- sizes that are not known ---
+
+    @property
+    def is_open(self) -> bool:
+        """Whether sizes are not known."""
+        return self._sizes is not None
+
+    def root(self, side: int) -> Frame:
+        """The frame of the functions of a module."""
+        return self._roots[side]
+
+    def type_of_function(self, side: int, value: ValueId) -> tuple[Shape, ElementType]:
+        """The shape and element type of a value of a function."""
+        return self.type_in(self._roots[side], value)
+
+    def type_in(self, frame: Frame, value: ValueId) -> tuple[Shape, ElementType]:
+        """The shape and element type of a value that a frame sees.
+
+        Raises:
+          Beyond: it is no tensor, too large, or nothing is known of its sizes.
+        """
+        program = self.programs[frame.side]
+        tensor = program.type_of(value)
+        if self._sizes is None or tensor is None or tensor.is_static:
+            return self.type_of(frame.side, value)
+        frame = frame.of(program.homes[value])
+        found = frame.shapes.get(value)
+        if found is None:
+            op = program.makers[value]
+            frame.shapes[value] = Beyond("sizes that depend on themselves")
+            try:
+                if op is not None:
+                    at = At(self, frame, self._depth_of_sizes, op, op.results.index(value), ())
+                    dims = self._sizes(at)[at.result]
+                else:
+                    dims = self._dims_of_argument(frame, value)
+                pairs = zip(tensor.shape, dims, strict=True)
+                found = tuple(self.size(dim) if known is None else known for known, dim in pairs)
+            except Beyond as reason:
+                found = reason
+            frame.shapes[value] = found
+        if isinstance(found, Beyond):
+            raise found
+        return found, element_of(tensor.element_name)
+
+    def _dims_of_argument(self, frame: Frame, value: ValueId) -> list[Term]:
+        """The sizes of an argument: of the module its symbols; of a loop's body those of what went in."""
+        place = self._arguments[frame.side].get(value)
+        if place is not None:
+            tensor = self.programs[frame.side].type_of(value)
+            assert tensor is not None
+            return [symbol(place, d) if n is None else number(n) for d, n in enumerate(tensor.shape)]
+        owner = None if frame.body is None else frame.body.owner
+        if frame.body is None or owner is None or owner.short_name != "while" or frame.outer is None:
+            raise Beyond("an argument of a body of dynamic shape")
+        at = At(self, frame.outer, self._depth_of_sizes, owner, 0, ())
+        if owner not in self.invariant:
+            raise Beyond("a loop that may change the size of what it carries")
+        return [extent(n) for n in at.operand_type(frame.body.arguments.index(value))[0]]
+
+    @property
+    def _depth_of_sizes(self) -> int:
+        """A depth whose bound variables are those of no term that is at work."""
+        self._sizes_asked += 1
+        return DEPTH_OF_SIZES + self._sizes_asked
+
+    def size(self, term: Term) -> Extent:
+        """A size as a number, or the size that it was shown to be equal to; else a new one.
+
+        Args:
+          term: what it is: of the sizes of arguments, and of arguments at known places.
+
+        Raises:
+          Beyond: it depends on a position, or on what a loop carries or a fold makes.
+        """
+        term = z3.simplify(term)
+        if term.get_id() in self._extents:
+            return self._extents[term.get_id()][1]
+        if not z3.is_bv_value(term):
+            self._check_closed(term)
+        found: Extent | None = None
+        if z3.is_bv_value(term):
+            found = int(term.as_long())
+            if found >= LIMIT:
+                raise Beyond("a dim of 2^31 positions")
+        known = dict.fromkeys(size for _, size in self._extents.values() if isinstance(size, Size))
+        for other in known:
+            if found is None and self._are_equal(term, other.term):
+                found = other
+        values = [] if found is not None else [1, *(int(v.as_long()) for v in self._values(term)[:1])]
+        for value in values:
+            if found is None and value < LIMIT and self._are_equal(term, number(value)):
+                found = value
+        if found is None:
+            found = Size(f"n{len(self._extents)}", term)
+        self._extents[term.get_id()] = term, found
+        return found
+
+    def _are_equal(self, one: Term, other: Term) -> bool:
+        """Whether two sizes are equal; not asked where sizes are known at which they are not."""
+        pairs = zip(self._values(one), self._values(other), strict=True)
+        if any(not a.eq(b) for a, b in pairs):
+            return False
+        found = self.same([(one, other)], SOON_SECONDS)
+        if found is False and self.model is not None:
+            self._examples.append(self.model)
+        return bool(found)
+
+    def _values(self, term: Term) -> list[Term]:
+        """A size in each of the examples."""
+        return [model.eval(term, model_completion=True) for model in self._examples]
+
+    def _check_closed(self, term: Term) -> None:
+        constants, functions = symbols_of([term])
+        is_closed = all(name.startswith((SIZE, "argument ")) for name in (*constants, *functions))
+        if not is_closed:
+            raise Beyond("a size that depends on more than the arguments")
+
+    def product(self, sizes: Sequence[Extent], frame: Frame) -> Extent:
+        """The product of some sizes; one that is 2^31 or more is assumed not to be, of a tensor of the first module.
+
+        Raises:
+          Beyond: in the second module it may be as large.
+        """
+        kept = [size for size in sizes if not is_one(size)]
+        if is_empty(kept):
+            return 0
+        if len(kept) <= 1:
+            return kept[0] if kept else 1
+        is_small = product_is_small(kept)
+        if frame.side == 0 and frame.body is None:
+            if not z3.is_true(is_small):
+                self.assumptions.append(is_small)
+        elif not self.same([(is_small, z3.BoolVal(True))]):
+            raise Beyond("a tensor of 2^31 elements")
+        found = number(1)
+        for size in kept:
+            found = found * extent(size)
+        return self.size(found)
+
     # --- elements ---
 
     def element(self, side: int, value: ValueId, place: Place) -> Term:
@@ -358,6 +548,15 @@ class Prover:
           Beyond: what makes it has no law, or no time is left.
         """
         return self.pulled(Ask(self._roots[side], 0, value, place))
+
+    def found(self, law: Generator[Ask, Term, Found]) -> Found:
+        """What a law gives that is not an element of an op."""
+        try:
+            ask = next(law)
+            while True:
+                ask = law.send(self.pulled(ask))
+        except StopIteration as end:
+            return end.value
 
     def pulled(self, ask: Ask) -> Term:
         """The element that is asked for."""
@@ -395,11 +594,8 @@ class Prover:
 
     def _begun(self, ask: Ask) -> Any:
         """An element that is known, or the law that finds it, with where to keep what it finds."""
-        frame, program = ask.frame, self.programs[ask.frame.side]
-        home = program.homes[ask.value]
-        while frame.body is not None and frame.body is not home:
-            assert frame.outer is not None
-            frame = frame.outer
+        program = self.programs[ask.frame.side]
+        frame = ask.frame.of(program.homes[ask.value])
         place = [z3.simplify(term) for term in ask.place]
         if ask.value in frame.bound:
             found = frame.bound[ask.value](place)
@@ -417,7 +613,7 @@ class Prover:
             number_ = self._arguments[frame.side].get(ask.value)
             if number_ is None:
                 raise Beyond("an argument of a body")
-            term = applied(f"argument {number_}", place, sort_of(self.type_of(frame.side, ask.value)[1]))
+            term = applied(f"argument {number_}", place, sort_of(self.type_in(frame, ask.value)[1]))
             frame.known[key] = term, place
             return term
         frame.asked[ask.value] = frame.asked.get(ask.value, 0) + 1
@@ -509,18 +705,25 @@ class Prover:
             self._same[key] = found, seconds
         return found
 
+    def is_possible(self) -> bool:
+        """Whether what is assumed of the sizes holds for some."""
+        return self._asked(z3.BoolVal(True), QUESTION_SECONDS) is False
+
     def _asked(self, goal: Term, seconds: float) -> bool | None:
         solver = z3.Solver()
         solver.add(goal, *self.assumptions)
         pending, told, greatest = [goal, *self.assumptions], set[int](), list[tuple[Term, Greatest]]()
         self.model, until = None, thread_time() + seconds
-        places: list[tuple[Term, int]] = []
+        places: list[tuple[Term, Extent]] = []
+        met: list[Part] = []
         for number_ in range(FACT_ROUNDS):
             parts = parts_of(pending)
             applications = [part.term for part in parts if part.name and part.number not in told]
             sized = ((term, self.positions.sizes.get(term.decl().name())) for term in applications)
-            places += [(term, size) for term, size in sized if size]
+            places += [(term, size) for term, size in sized if size is not None]
             pending, before = [] if number_ else remainders_in(parts), len(greatest)
+            met += parts
+            pending += facts_of_quotients(met) if self.is_open and number_ < 2 else []  # then sizes are known, too
             for term in applications:
                 told.add(term.get_id())
                 self._kept.append(term)
@@ -535,6 +738,8 @@ class Prover:
             solver.add(*pending)
             if not pending:
                 break
+        if self.is_open and self._is_true_of_any(solver.assertions(), 0.4 * (until - thread_time())):
+            return True
         for share, steps in ((0.4, ()), (0.5, WITHOUT_CHOICES), (1.0, ())):
             asked = z3.Then(*steps).solver() if steps else solver
             asked.add(*(solver.assertions() if steps else ()))
@@ -547,11 +752,25 @@ class Prover:
         self.model = asked.model() if found == z3.sat else None
         return True if found == z3.unsat else False if found == z3.sat else None
 
+    def _is_true_of_any(self, assertions: Sequence[Term], seconds: float) -> bool:
+        """Whether a question is answered whatever products and quotients of sizes are: each is taken for any number."""
+        hard = [part.term for part in parts_of(assertions) if _is_hard(part)]
+        if not hard:
+            return False
+        changed = [(term, z3.BitVec(f"hard {k}", term.size())) for k, term in enumerate(hard)]
+        solver = z3.Solver()
+        solver.add(*(z3.substitute(assertion, *changed) for assertion in assertions))
+        solver.set("rlimit", max(1, int(STEPS_A_SECOND * seconds)))
+        solver.set("timeout", max(1, int(1000 * PATIENCE * seconds)))
+        return solver.check() == z3.unsat
+
     def _known_of(self, term: Term) -> list[Term]:
         """What is known of the application of a symbol: its range, that it commutes, and the facts of the symbol."""
         name = term.decl().name()
         if name in self.positions.sizes:
-            return [z3.ULT(term, number(self.positions.sizes[name]))]
+            return [z3.ULT(term, extent(self.positions.sizes[name]))]
+        if name.startswith(SIZE):
+            return [term >= 0]
         symbol, found = name.split(":")[0], list[Term]()
         if term.num_args() == 2 and symbol.split(" ")[0] in COMMUTING:
             self.used["commutes"] = None
@@ -562,13 +781,13 @@ class Prover:
         return found
 
     def same_results(
-        self, first: Term, second: Term, element: ElementType, place: Place, shape: Sequence[int]
+        self, first: Term, second: Term, element: ElementType, place: Place, shape: Sequence[Extent]
     ) -> bool | None:
         """Whether two elements that are returned are equal for all inputs; NaN is NaN, whatever its bits are.
 
         Where that is not found out soon and the shape has few places, it is asked at each of them first.
         """
-        if prod(shape) <= FEW_PLACES:
+        if are_known(shape) and is_at_most(shape, FEW_PLACES):
             found = self._same_results(first, second, element, SOON_SECONDS)
             if found is not None:
                 return found
@@ -602,7 +821,7 @@ class Prover:
         """Note what holds of the application of a symbol to different variables, whatever these are."""
         self.facts.setdefault(term.decl().name().split(":")[0], []).append((term.children(), z3.simplify(fact)))
 
-    def know_greatest(self, last: Term, total: int, steps: Callable[[Term, Term], Sequence[Term]]) -> None:
+    def know_greatest(self, last: Term, total: Extent, steps: Callable[[Term, Term], Sequence[Term]]) -> None:
         """Note that an occurrence is the greatest number of which a test holds, -1 if there is none.
 
         Args:
@@ -619,7 +838,7 @@ class Prover:
         test, _ = choice
         last = last.decl()(*its.parameters)
         found = self.greatest[name] = Greatest(list(its.parameters), which, test, total)
-        self.know(last, z3.And(last >= -1, last < total))
+        self.know(last, z3.And(last >= -1, last < extent(total)))
         self.know(last, z3.Implies(last >= 0, z3.substitute(test, (which, last))))
         for step in steps(test, which):
             self.know(last, found.fact(last, step))
@@ -632,7 +851,7 @@ class Prover:
         bound: Sequence[Term],
         sort: Any,
         *,
-        sizes: tuple[int, ...] | None = None,
+        sizes: tuple[Extent, ...] | None = None,
         of_variables: bool = False,
     ) -> Term:
         """What is made of terms over bound variables by something that is a function of them.
@@ -658,7 +877,7 @@ class Prover:
             raise Beyond("a fold of what a loop carries")
         if of_variables:
             taken = {term.decl().name() for term in names}
-            free = sorted(n for n in constants if not n.startswith(("argument ", "#")) and n not in taken)
+            free = sorted(n for n in constants if not n.startswith(("argument ", "#", SIZE)) and n not in taken)
             shape, parameters = list(given.terms), [constants[n] for n in free]
             parts = parameters
         else:
@@ -684,7 +903,9 @@ class Prover:
         """Bound variables as they are called whatever stands around them: by their order and size, or sort."""
         sizes = [self.positions.sizes.get(term.decl().name()) for term in bound]
         return [
-            self.positions.variable(f"{name}{k}", size) if size else z3.Const(f"{name}{k} {term.sort()}", term.sort())
+            self.positions.variable(f"{name}{k}", size)
+            if size is not None
+            else z3.Const(f"{name}{k} {term.sort()}", term.sort())
             for k, (term, size) in enumerate(zip(bound, sizes, strict=True))
         ]
 
@@ -709,15 +930,18 @@ class Prover:
         """
 
         def are_equal(one: Sequence[Term], other: Sequence[Term]) -> bool:
+            """Each pair by itself: where a size is 0 nothing is asked of the terms over its positions."""
             pairs = list(zip(one, other, strict=True))
-            return bool(self.same(pairs)) if is_asked else all(a.eq(b) for a, b in pairs)
+            if not is_asked:
+                return all(a.eq(b) for a, b in pairs)
+            return all(self.same([pair]) for pair in pairs) if self._sizes is not None else bool(self.same(pairs))
 
         if first.sizes is None or second.sizes is None:
             is_like = first.sizes == second.sizes and len(first.terms) == len(second.terms)
             bound = [(a, b) for a, b in zip(first.bound, second.bound, strict=False)]
             is_like = is_like and len(first.bound) == len(second.bound) and all(a.eq(b) for a, b in bound)
             return is_like and are_equal(first.terms, second.terms)
-        for order in orders(second.sizes) if prod(first.sizes) == prod(second.sizes) else ():
+        for order in orders(second.sizes):
             sizes = [second.sizes[d] for d in order]
             parts = refined(first.sizes, sizes)
             if parts is None:
@@ -771,3 +995,16 @@ class Prover:
         if not self.same([(after, alone)]):
             raise Beyond("a loop that writes a position from others")
         return alone
+
+
+def _is_hard(part: Part) -> bool:
+    """Whether a term is a product of two that are not numbers, or a quotient or remainder."""
+    if part.kind == z3.Z3_OP_BMUL:
+        return sum(not z3.is_bv_value(inner.term) for inner in part.operands) > 1
+    return len(part.operands) == 2 and part.kind in _quotients()
+
+
+@cache
+def _quotients() -> frozenset[int]:
+    names = ("BUDIV", "BUREM", "BSDIV", "BSREM", "BSMOD")
+    return frozenset(getattr(z3, f"Z3_OP_{name}{end}") for name in names for end in ("", "_I"))

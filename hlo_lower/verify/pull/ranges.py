@@ -10,8 +10,9 @@ from functools import cache
 from typing import TypeAlias
 
 from hlo_lower.verify.pull.parts import Part, operands_first
+from hlo_lower.verify.pull.sizes import LIMIT, Extent
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Term, number
+from hlo_lower.verify.pull.terms import SIZE, Term, number
 
 Ends: TypeAlias = tuple[int, int]
 """The least and the greatest number that a term may be: of a signed one, or of one that is never negative."""
@@ -27,7 +28,7 @@ class Ranges:
       sizes: what each variable is less than, by name.
     """
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
+    def __init__(self, sizes: Mapping[str, Extent]) -> None:
         self._sizes = sizes
         self._known: dict[int, tuple[Term, Ends | None, Term]] = {}
 
@@ -94,8 +95,12 @@ class Ranges:
     def _of_leaf(self, part: Part) -> Ends | None:
         if z3.is_bv_value(part.term):
             return (part.term.as_signed_long(),) * 2
-        size = None if part.operands else self._sizes.get(part.name)
-        return None if size is None else (0, size - 1)
+        if part.operands:
+            return None
+        size = self._sizes.get(part.name)
+        if size is None:
+            return (0, LIMIT - 1) if part.name.startswith(SIZE) else None
+        return (0, size - 1) if isinstance(size, int) else (0, LIMIT - 2)
 
 
 def _followed(part: Part) -> Sequence[Part]:

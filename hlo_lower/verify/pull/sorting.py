@@ -48,6 +48,9 @@ def sort(at: At) -> Pull:
     """result[p] is of the row before which p[dimension] rows come; where that is not known, a function of all rows."""
     shape = at.operand_type(0)[0]
     dim = mlir.integer_of(at.op.raw.attributes["dimension"]) % len(shape)
+    size = shape[dim]
+    if not isinstance(size, int):
+        return (yield from _closed(at))
 
     def row(here: At, position: Term) -> Terms:
         found: Row = []
@@ -59,13 +62,15 @@ def sort(at: At) -> Pull:
         given = [term for pair in zip(first, second, strict=True) for term in pair]
         return z3.simplify((yield from scalars(here, at.op.bodies[0], given))[0])
 
-    return (yield from _sorted(at, Rows(dim, shape[dim], row, before, mlir.is_true(at.op.raw, "is_stable"))))
+    return (yield from _sorted(at, Rows(dim, size, row, before, mlir.is_true(at.op.raw, "is_stable"))))
 
 
 def top_k(at: At) -> Pull:
     """result[p] is of the row that a stable sort, greatest first, puts at p; floats have their total order."""
     (shape, element), index = at.operand_type(0), at.type(at.op.results[1])[1]
-    dim = len(shape) - 1
+    dim, size = len(shape) - 1, shape[-1]
+    if not isinstance(size, int):
+        return (yield from _closed(at))
 
     def row(here: At, position: Term) -> Terms:
         value = yield here.operand(0, _with(at.place, dim, position))
@@ -76,7 +81,7 @@ def top_k(at: At) -> Pull:
         kind = "TOTALORDER" if element.is_float else ""
         return z3.simplify(here.numbers.compare("GT", first[0], second[0], element, kind))
 
-    return (yield from _sorted(at, Rows(dim, shape[dim], row, before)))
+    return (yield from _sorted(at, Rows(dim, size, row, before)))
 
 
 def _with(place: Place, dim: int, position: Term) -> list[Term]:
@@ -89,8 +94,12 @@ def _sorted(at: At, rows: Rows) -> Pull:
     except Beyond as reason:
         if "time" in str(reason):
             raise
-        at.prover.has_closed = True
-        return (yield from same_function(at))
+        return (yield from _closed(at))
+
+
+def _closed(at: At) -> Pull:
+    at.prover.has_closed = True
+    return (yield from same_function(at))
 
 
 def _ordered(at: At, rows: Rows) -> Pull:

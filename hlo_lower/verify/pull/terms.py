@@ -21,6 +21,9 @@ Place: TypeAlias = Sequence[Term]
 POSITION = 32
 """Bits of a position; a tensor of 2^31 elements or more is beyond."""
 
+SIZE = "size "
+"""How the symbols of sizes begin that are not known."""
+
 IEEE = frozenset({"f16", "bf16", "f32", "f64"})
 """Floats whose bits are looked into: sign, exponent and mantissa as in IEEE 754."""
 
