@@ -95,3 +95,47 @@ def test_floats_without_a_total_order_have_no_ranks():
     plain = text.replace(order, order.replace(", TOTALORDER", ", FLOAT"))
     assert plain != text
     assert not derive(plain, lowered, seconds=5)
+
+
+ORDER = """%i = iota dim = 0 : 50xi32
+%s:2 = sort(%x, %i) <dimension = 0 : i64, is_stable = true> {%a, %b, %c, %d: %q = compare LT, %a, %b; return %q}"""
+
+
+def at_places(places, combiner="add"):
+    """Numbers that are combined with others, at places made of the stable order of 50 keys."""
+    body = f"""{ORDER}
+    {places}; %t = reshape %at -> 50x1xi32; %r = scatter(%z, %t, %y) <inserted=[0], to=[0], ivd=1> {{{combiner}}}"""
+    return module("%x: 50xi32, %y: 50xf32, %z: 50xf32", body)
+
+
+def gathered():
+    """The same, read at the number of the key: each place gets one number."""
+    body = f"""{ORDER}
+    %low = constant -2147483648 : i32; %none = constant -1 : 50x50xi32
+    %places = broadcast_in_dim %s#1, dims = [1] -> 50x50xi32; %here = iota dim = 0 : 50x50xi32
+    %is = compare EQ, %places, %here; %number = iota dim = 1 : 50x50xi32; %those = select %is, %number, %none
+    %k = reduce(%those init: %low) applies stablehlo.maximum across dimensions = [1]; %t = reshape %k -> 50x1xi32"""
+    rows = "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
+    form = f"dimension_numbers = #stablehlo.gather<{rows}>, slice_sizes = array<i64: 1>"
+    read = f"%n = gather(%y, %t) <{form}> -> 50xf32; %r = add %z, %n"
+    return module("%x: 50xi32, %y: 50xf32, %z: 50xf32", f"{body}; {read}")
+
+
+IN_ORDER = "%o = constant 0 : 50xi32; %at = add %s#1, %o"
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize(
+    ("places", "combiner", "is_derived"),
+    [
+        (IN_ORDER, "add", True),
+        (IN_ORDER, "%c, %d: %s = add %d, %c; return %s", True),
+        (IN_ORDER.replace("constant 0", "constant 1"), "add", False),  # one goes out of bounds
+        ("%o = constant 48 : 50xi32; %at = minimum %s#1, %o", "add", False),  # two go to one place
+        ("%o = constant 0 : 50xi32; %at = add %s#0, %o", "add", False),  # equal keys go to one place
+        (IN_ORDER, "maximum", False),
+    ],
+)
+def test_one_number_at_each_place_is_no_sum(places, combiner, is_derived):
+    """What is added at the places of a permutation is read by its inverse."""
+    assert bool(derive(at_places(places, combiner), gathered(), seconds=10)) == is_derived

@@ -239,9 +239,14 @@ def _combined(
     choice = choice_of(term, unit) if len(bound) == 1 else None
     if single == "add" and element.is_integer and z3.is_bv_value(term if choice is None else choice[1]):  # it counts
         return at.prover.occurrence(at, key, [term], bound, sort_of(element), of_variables=True)
-    if choice is not None and (one := _of_rank(at, bound[0], choice[0], total)) is not None:
-        its_test, last = one
-        return z3.simplify(chosen(its_test, z3.substitute(choice[1], (bound[0], last)), unit))
+    if choice is not None and (one := _only(at, bound[0], choice[0], total)) is not None:
+        at.use("one step")
+        last, is_there = one
+        return z3.simplify(chosen(is_there, _written(choice[1], bound[0], last), unit))
+    if (single, element.name) == ("maximum", "i32") and len(bound) == 1:
+        numbers = choice_of(term, number(-1))
+        if numbers is not None and numbers[1].eq(bound[0]):
+            return greatest(at, bound[0], numbers[0], total)[0]
     if _is_free(at, single, element):
         found = in_any_order(at, kind, [term], bound, sizes, element)
     else:
@@ -282,28 +287,12 @@ def in_any_order(
     return at.prover.occurrence(at, kind, terms, bound, sort_of(element), sizes=kept)
 
 
-def _of_rank(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] | None:
-    """Whether a test that asks for one rank holds of the element of that rank, and that element's number.
-
-    None of a test that does not ask `rank(which) == place` of all `total` elements that were ranked.
-    """
-    parts = [part.children() for part in (test.children() if z3.is_and(test) else [test]) if z3.is_eq(part)]
-    for rank, place in [pair for one, other in parts for pair in ((one, other), (other, one))]:
-        size, own = at.prover.ranks.get(rank.decl().name(), (0, 0))
-        rest = [place, *(term for k, term in enumerate(rank.children()) if k != own)]
-        if size == total and rank.arg(own).eq(which) and not any(_holds(term, which) for term in rest):
-            at.use("ranks")
-            last = of_rank(at, which, rank, place, total)
-            is_there = z3.And(z3.ULT(place, number(total)), z3.substitute(test, (which, last)))
-            return z3.simplify(is_there), last
-    return None
-
-
-def of_rank(at: At, which: Term, rank: Term, place: Term, total: int) -> Term:
-    """The number of the element whose rank is a place: each place below `total` is the rank of one element."""
-    last, _ = greatest(at, which, z3.simplify(rank == place), total)
-    at.prover.know(last, z3.Implies(z3.ULT(place, number(total)), last >= 0))
-    return last
+def know_ranks(at: At, own: Term, rank: Term, total: int) -> Callable[[Term], Term]:
+    """Note that each place below `total` is the rank of one element; gives the number of that at a place."""
+    place = z3.BitVec("place of a rank", POSITION)
+    last, _ = greatest(at, own, z3.simplify(rank == place), total)
+    at.prover.know_one_to_one(rank, own, last, place, total)
+    return lambda here: z3.substitute(last, (place, here))
 
 
 def _holds(term: Term, *variables: Term) -> bool:
@@ -386,23 +375,16 @@ FEW_STEPS = 1024
 
 
 def greatest(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term]:
-    """The greatest number below `total` for which a test holds, -1 where there is none; whether there is one.
-
-    Of a test of positions alone it is a number that can be named, if the test holds of no other one.
-    """
+    """The greatest number below `total` for which a test holds, -1 where there is none; whether there is one."""
     constants, functions = symbols_of([test])
-    others = constants.keys() - {which.decl().name()}
-    if not functions and all(name in at.positions.sizes for name in others):
-        if not others and total <= FEW_STEPS:
-            steps = (k for k in reversed(range(total)) if z3.is_true(_written(test, which, number(k))))
-            last = next(steps, -1)
-            return number(last), z3.BoolVal(last >= 0)
-        for step in _candidates(at, test, which, total):
-            is_no_other = z3.Implies(z3.And(test, z3.ULT(which, number(total))), which == step)
-            if at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS):
-                holds = _written(test, which, step)
-                is_always = at.prover.same([(holds, z3.BoolVal(True))], SOON_SECONDS)
-                return (step, z3.BoolVal(True)) if is_always else (z3.simplify(chosen(holds, step, number(-1))), holds)
+    if not functions and not constants.keys() - {which.decl().name()} and total <= FEW_STEPS:
+        steps = (k for k in reversed(range(total)) if z3.is_true(_written(test, which, number(k))))
+        last = next(steps, -1)
+        return number(last), z3.BoolVal(last >= 0)
+    named = _named(at, which, test, total)
+    if named is not None:
+        step, is_there = named
+        return (step if z3.is_true(is_there) else z3.simplify(chosen(is_there, step, number(-1)))), is_there
     told = z3.simplify(z3.If(test, which, number(-1)))
     if z3.is_bv_value(told):
         return told, z3.BoolVal(False)
@@ -410,6 +392,31 @@ def greatest(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term]:
     last = at.prover.occurrence(at, key, [told, lowest()], [which], sort_of(element_of("i32")))
     at.prover.know_greatest(last, total, lambda its, step: _candidates(at, its, step, total))
     return last, z3.simplify(last >= 0)
+
+
+def _named(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] | None:
+    """The one number below `total` for which a test may hold, and whether it does; None where it has no name.
+
+    It has one in a test of positions alone, or in one of what the number is mapped to, one to one.
+    """
+    constants, functions = symbols_of([test])
+    is_of_positions = not functions and all(n in at.positions.sizes for n in constants.keys() - {which.decl().name()})
+    for step in _candidates(at, test, which, total) if is_of_positions else _mapped_back(at, test, which):
+        is_no_other = z3.Implies(z3.And(test, z3.ULT(which, number(total))), which == step)
+        if at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS):
+            holds = _written(test, which, step)
+            holds = holds if is_of_positions else z3.simplify(z3.And(z3.ULT(step, number(total)), holds))
+            is_always = at.prover.same([(holds, z3.BoolVal(True))], SOON_SECONDS)
+            return step, z3.BoolVal(True) if is_always else holds
+    return None
+
+
+def _only(at: At, which: Term, test: Term, total: int) -> tuple[Term, Term] | None:
+    """The one number below `total` for which a test may hold, and whether it does; None where there may be several."""
+    other = at.deeper().positions.variable(f"other {at.depth}.", total)
+    is_no_other = z3.Implies(z3.And(test, _written(test, which, other)), which == other)
+    is_one = at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS)
+    return greatest(at, which, test, total) if is_one else None
 
 
 def _written(term: Term, variable: Term, value: Term) -> Term:
@@ -685,16 +692,24 @@ def fold(at: At, total: int, first: list[Term], step: Step, element: ElementType
 
 
 def _last_writer(at: At, total: int, first: Term, which: Term, so_far: Term, after: Term) -> Term | None:
-    """What a fold gives that assigns; None of one that does not.
+    """What a fold gives that assigns, or of which one step at most does anything; None of another one.
 
     The last step that writes is the greatest of all steps' numbers, -1 for one that does not write.
     """
     choice = choice_of(after, so_far)
-    if choice is None or any(_holds(part, so_far) for part in choice):
+    if choice is None or _holds(choice[0], so_far):
         return None
     test, yes = choice
-    at.use("last writer")
-    last, is_there = greatest(at, which, test, total)
+    if _holds(yes, so_far):
+        one = _only(at, which, test, total)
+        if one is None:
+            return None
+        at.use("one step")
+        yes = _written(yes, so_far, first)
+    else:
+        at.use("last writer")
+        one = greatest(at, which, test, total)
+    last, is_there = one
     return chosen(is_there, _written(yes, which, last), first)
 
 
@@ -711,13 +726,27 @@ def _candidates(at: At, test: Term, which: Term, total: int) -> list[Term]:
         if part.kind == z3.Z3_OP_BMUL and any(c.eq(which) for c in children):
             known = [abs(c.as_signed_long()) for c in children if z3.is_bv_value(c)]
             factors |= {factor for factor in known if 0 < factor < 1 << 30}
-    variables = [v for _, v in sorted(symbols_of([test])[0].items()) if not v.eq(which)]
-    places = [*abstracted([test], [which])[2], *variables]
-    places = [place for place in dict.fromkeys(places) if z3.is_bv(place) and place.size() == POSITION]
-    found: list[Term] = []
-    for factor, place in product(sorted(factors, reverse=True), places):
+    found = _mapped_back(at, test, which)
+    for factor, place in product(sorted(factors, reverse=True), _places(test, which)):
         step = z3.simplify(z3.UDiv(place, number(factor)))
         ends = at.positions.ranges.ends(step)
         is_below = ends is not None and ends[0] >= 0 and ends[1] < total
         found.append(step if is_below else chosen(z3.ULT(step, total), step, number(total - 1)))
     return found
+
+
+def _places(test: Term, which: Term) -> list[Term]:
+    """The positions that a test may compare a number with."""
+    variables = [v for _, v in sorted(symbols_of([test])[0].items()) if not v.eq(which)]
+    places = [*abstracted([test], [which])[2], *variables]
+    return [place for place in dict.fromkeys(places) if z3.is_bv(place) and place.size() == POSITION]
+
+
+def _mapped_back(at: At, test: Term, which: Term) -> list[Term]:
+    """The numbers that are mapped to the positions of a test by the symbols that map them one to one."""
+    found: list[Term] = []
+    for part in parts_of([test]):
+        one = at.prover.one_to_one.get(part.name.split(":")[0])
+        if one is not None and one.mapped(part.term).eq(which):
+            found += [one.back(part.term, place) for place in _places(test, which)]
+    return [step for step in found if not _holds(step, which)]
