@@ -129,7 +129,7 @@ IN_ORDER = "%o = constant 0 : 50xi32; %at = add %s#1, %o"
     ("places", "combiner", "is_derived"),
     [
         (IN_ORDER, "add", True),
-        (IN_ORDER, "%c, %d: %s = add %d, %c; return %s", True),
+        (IN_ORDER, "%c, %d: %e = add %d, %c; return %e", True),
         (IN_ORDER.replace("constant 0", "constant 1"), "add", False),  # one goes out of bounds
         ("%o = constant 48 : 50xi32; %at = minimum %s#1, %o", "add", False),  # two go to one place
         ("%o = constant 0 : 50xi32; %at = add %s#0, %o", "add", False),  # equal keys go to one place

@@ -41,6 +41,9 @@ Step: TypeAlias = Callable[[At, Term, list[Term]], Terms]
 """What a step of a fold makes of what the steps before it made, given its number."""
 
 
+MOST_ADDENDS = 256
+
+
 def combiner(at: At, body: Body) -> str:
     """The op of a body that combines its two arguments by it, in either order; "" of another body."""
     if len(body.returned) != 1 or len(body.ops) != 1 or len(body.arguments) != 2:
@@ -121,7 +124,7 @@ def _folded(at: At, sizes: Sequence[int], elements: Callable[[At, Sequence[Term]
     single, total = combiner(at, body), prod(sizes)
     if total == 0:
         return first[at.result]
-    if total == 1 or (total <= 2 * at.prover.chain and _may_be_written_out(single, element, first[0])):
+    if total == 1 or (total <= _addends(at) and _may_be_written_out(single, element, first[0])):
         for along in product(*map(range, sizes)):
             terms = yield from elements(at, list(map(number, along)))
             first = yield from scalars(at, body, [*first, *terms])
@@ -170,6 +173,11 @@ def _may_be_written_out(single: str, element: ElementType, first: Term) -> bool:
     return unit is not None and first.eq(unit)
 
 
+def _addends(at: At) -> int:
+    """Elements up to which a reduction of integers is written out: it takes less than the steps of another fold."""
+    return MOST_ADDENDS if at.prover.chain > 1 else 2
+
+
 def neutral(single: str, element: ElementType) -> Term | None:
     """What a combining op gives the other operand for; None of half floats, whose steps round, and where unknown."""
     if element.is_complex or element.name in HALF_FLOATS or not (element.is_integer or element.name in IEEE):
@@ -191,7 +199,7 @@ def combined(
     assert unit is not None
     at.use("fold")
     is_cut = at.prover.reassociated and element.is_float
-    if total <= (1 if is_cut else 2 * at.prover.chain):
+    if total <= (1 if is_cut else _addends(at)):
         found = unit
         for along in product(*(range(n) for n in sizes if n != 1)):
             here = z3.simplify(z3.substitute(term, *zip(bound, map(number, along), strict=True)))
@@ -251,7 +259,7 @@ def _combined(
         found = in_any_order(at, kind, [term], bound, sizes, element)
     else:
         found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
-    if choice is None or at.prover.reassociated:
+    if choice is None or (at.prover.reassociated and single not in ("maximum", "minimum")):
         return found
     return chosen(_exists(at, bound[0], choice[0], total), found, unit)
 
@@ -453,7 +461,7 @@ def dot_general(at: At) -> Pull:
         return _product(*found)
 
     is_exact_sum = element.is_integer and not is_truth(element)
-    if is_exact_sum and prod(sizes) <= 2 * at.prover.chain:
+    if is_exact_sum and prod(sizes) <= _addends(at):
         total = number(0, element.bits)
         for along in product(*map(range, sizes)):
             total = total + (yield from multiplied(at, list(map(number, along))))
