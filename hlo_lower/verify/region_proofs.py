@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Region
-from hlo_lower.verify.align.corrections import widened
+from hlo_lower.verify.align.corrections import enclosing, widened
 from hlo_lower.verify.align.loops import values_of
 from hlo_lower.verify.align.piece import Pieces, types_of
 from hlo_lower.verify.cache import VerdictCache
@@ -113,30 +113,32 @@ class RegionProofs:
         return self.found[region]
 
     def _derived(self, region: Region) -> Found:
-        found, spent, wide = self.derivation(region), 0.0, region
-        key, every = self._key(region), None if found is None or found else self._evaluation(region)
-        if key is not None and every is not None and every.is_equal:
-            found = self._keep(key, Derivation("derived", (EVERY_INPUT,)))
-        for steps, integers_only in WIDER:
-            if found is None or found or self.is_hurried:
+        spent = 0.0
+        for wide in _widenings(region):
+            if wide is not region and (self.is_hurried or spent >= TOTAL_SECONDS):
                 break
+            found = self.derivation(wide)
+            if found is None:
+                break
+            key, every = self._key(wide), None if found or wide is not region else self._evaluation(region)
+            if key is not None and every is not None and every.is_equal:
+                found = self._keep(key, Derivation("derived", (EVERY_INPUT,)))
+            if found:
+                return wide, found
             spent += found.seconds
-            wider = widened(wide, steps, integers_only=integers_only) if spent < TOTAL_SECONDS else None
-            if wider is not None:
-                wide, found = wider, self.derivation(wider)
-        return (wide, found) if found else None
+        return None
 
     def _kept(self, cache: VerdictCache, region: Region) -> Found:
         """The same, where a derivation of the region or of a wider one is in the cache, without another attempt; nor is
         there one where all of these were tried in vain before, as a region that is tested then is a verdict, too."""
-        tried, wide = list[_Key](), region
-        for steps, integers_only in ((0, True), *WIDER):
-            wider = widened(wide, steps, integers_only=integers_only) if steps else region
-            key = None if wider is None else self._key(wider)
-            if wider is not None and key is not None:
-                wide, tried = wider, [*tried, key]
-                if found := self._known.get(key) or self._in_cache(key):
-                    return wide, found
+        tried = list[_Key]()
+        for wide in _widenings(region):
+            key = self._key(wide)
+            if key is None:
+                break
+            tried.append(key)
+            if found := self._known.get(key) or self._in_cache(key):
+                return wide, found
         content = self._content(*tried, self.terms.prove)
         if not tried or (not cache.tries_again and cache.find("not derived", content, bool)):
             return None
@@ -237,6 +239,19 @@ class RegionProofs:
             self._ranges[key] = Ranges(side.program, {}, function=key[1])
         low, high = self._ranges[key].of(side.value_of[number])
         return None if (low, high) == everything else (int(low), int(high))
+
+
+def _widenings(region: Region) -> Iterator[Region]:
+    """A region, it with more and more producers of its inputs, and so the operations around its bodies."""
+    around: Region | None = region
+    while around is not None:
+        yield around
+        wide = around
+        for steps, integers_only in WIDER:
+            wider = widened(wide, steps, integers_only=integers_only)
+            if wider is not None:
+                yield (wide := wider)
+        around = enclosing(around)
 
 
 def _read(data: Mapping[str, Any]) -> Derivation:

@@ -133,20 +133,35 @@ def running_sum(*steps):
     lines, before = ["%zero = constant 0 : i32"], "%x"
     for k in steps:
         lines.append(f"""%s{k} = slice {before} [0:{24 - k}]
-        %p{k} = pad %s{k}, %zero, low = [{k}], high = [0], interior = [0] -> 24xi32; %x{k} = add {before}, %p{k}""")
+        %p{k} = pad %s{k}, %zero, low = [{k}], high = [0], interior = [0] -> 24xi32
+        %x{k} = add {before}, %p{k}""")
         before = f"%x{k}"
     return module("%x: 24xi32", "\n".join(lines), before)
 
 
-REACHING = "<window_dimensions = array<i64: 24>, padding = dense<[[23, 0]]> : tensor<1x2xi64>>"
-WINDOWS = unary(f"%zero = constant 0 : i32; %r = reduce_window(%x, %zero) {REACHING} {{add}} -> 24xi32", "24xi32")
+def reaching_back(count):
+    """Windows of all that stands before."""
+    return f"<window_dimensions = array<i64: {count}>, padding = dense<[[{count - 1}, 0]]> : tensor<1x2xi64>>"
+
+
+def windows(count=24):
+    """`running_sum`, as it is told."""
+    body = f"%zero = constant 0 : i32; %r = reduce_window(%x, %zero) {reaching_back(count)} {{add}} -> {count}xi32"
+    return unary(body, f"{count}xi32")
+
+
+def padded_sum(old="", new=""):
+    """A hundred of them, of what is padded with zeros; with another slice in the place of one."""
+    text = hl.lower(windows(100), target="coreml").text
+    assert not old or text.count(old) == 1, text
+    return text.replace(old, new) if old else text
 
 
 def of_sevens(op):
     """Windows that reach out, begun with 7: told so, and over what was padded with 7 before."""
     padded = f"""%all = pad %x, %seven, low = [23], high = [0], interior = [0] -> 47xi32
     %r = reduce_window(%all, %seven) <window_dimensions = array<i64: 24>> {{{op}}} -> 24xi32"""
-    reaching = f"%r = reduce_window(%x, %seven) {REACHING} {{{op}}} -> 24xi32"
+    reaching = f"%r = reduce_window(%x, %seven) {reaching_back(24)} {{{op}}} -> 24xi32"
     return [unary(f"%seven = constant 7 : i32; {body}", "24xi32") for body in (reaching, padded)]
 
 
@@ -241,7 +256,8 @@ EQUAL = {
     "rows of heads in one matrix": (ROWS, flat_rows()),
     "a least number that begins with 7": of_sevens("minimum"),
     "a test for infinities": infinities(),
-    "a running sum": (WINDOWS, running_sum(1, 2, 4, 8, 16)),
+    "a running sum": (windows(), running_sum(1, 2, 4, 8, 16)),
+    "a long one": (windows(100), padded_sum()),
     "a square": (unary(f"%r = chlo.square %x : {SQUARE} -> {SQUARE}"), unary("%r = multiply %x, %x")),
 }
 
@@ -286,7 +302,8 @@ DIFFERENT = {
     "fillers among halves that lose a sign": (HALVES, masked_halves("0.0")),
     "rows of heads that overlap": (ROWS, flat_rows(63)),
     "a sum that begins with 7, of which XLA leaves out what lies outside": of_sevens("add"),
-    "a running sum without its last step": (WINDOWS, running_sum(1, 2, 4, 8)),
+    "a running sum without its last step": (windows(), running_sum(1, 2, 4, 8)),
+    "a long one in which a step is too short": (windows(100), padded_sum("[4:104]", "[3:103]")),
 }
 
 
@@ -328,6 +345,14 @@ def test_what_was_not_found_out_in_time_is_asked_again_where_there_is_more(monke
     pairs = [(terms.number(1), z3.BitVec("x", terms.POSITION))]
     assert [asking.same(pairs, seconds) for seconds in (0.5, 0.5, 5, 5, 0.5)] == [None, None, True, True, True]
     assert asked == [0.5, 5]
+
+
+def test_a_maximum_of_updates_is_derived_where_sums_may_be_in_any_order():
+    """Whether there are updates at all is asked there, too."""
+    found = derive(*EQUAL["a maximum of updates with NaN among them"], reassociated=True)
+    assert found, found.reason
+    for name in ("a maximum that loses NaN", "a maximum of none that is written"):
+        assert not derive(*DIFFERENT[name], reassociated=True)
 
 
 def test_tests_that_nobody_had_time_to_compare_stay_two(monkeypatch):

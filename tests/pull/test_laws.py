@@ -197,6 +197,7 @@ BROKEN = {
     ],
     "folding": [
         (folding, "iter(at.place[len(batching[0]) :])", "iter(at.place)"),
+        (folding, "yes = _written(yes, so_far, first)", "yes = _written(yes, so_far, so_far)"),
         (folding, "inner[d] if term is None else term", "number(0) if term is None else term"),
     ],
     "windows": [
@@ -227,7 +228,9 @@ BROKEN = {
         (sorting, "(inner, theirs, mine)", "(inner, mine, theirs)"),
         (sorting, '"GT", first[0], second[0]', '"LT", first[0], second[0]'),
         (sorting, "number(1), number(0)), bound", "number(0), number(1)), bound"),
-        (folding, "    last, _ = greatest(at, which, z3.simplify(rank == place), total)", "    last = place"),
+        (folding, "    last, _ = greatest(at, own, z3.simplify(rank == place), total)", "    last = place"),
+        (folding, "which == other)", "z3.BoolVal(True))"),
+        (folding, "if numbers is not None and numbers[1].eq(bound[0]):", "if numbers is not None:"),
     ],
     "sorts, written out": [
         (sorting, "from given.before(at, back, front)", "from given.before(at, front, back)"),

@@ -125,3 +125,25 @@ def test_what_is_only_tested_does_not_count_as_derived():
     bodies = "%a = abs %x; %r = sqrt %a", "%n = negate %x; %a = maximum %n, %x; %r = sqrt %a"
     texts = [module("%x: 4xf32", body) for body in bodies]
     assert [hl.verify(*texts, require=which, level="regions").exit_code for which in ("tested", "derived")] == [0, 4]
+
+
+# --- what stands around a body says what a region in it needs ---
+
+
+def in_a_branch(written, most):
+    """Numbers that are written in a branch, at places that are made before it."""
+    places = f"%most = constant {most} : 6x1xi32; %k = iota dim = 0 : 6x1xi32; %m = maximum %n, %k"
+    places += "; %few = minimum %k, %most; %i = minimum %m, %few"
+    body = f"{places}; %r = if(%p) {{ {written}; return %s }} {{ return %z }}"
+    return module("%p: i1, %z: 6xf32, %u: 6xf32, %n: 6x1xi32", body)
+
+
+SCATTERED = "%s = scatter(%z, %i, %u) <inserted=[0], to=[0], ivd=1> {add}"
+
+
+@pytest.mark.parametrize(("most", "is_equal"), [(5, True), (4, False)])
+def test_a_region_in_a_branch_is_derived_with_what_stands_before_the_branch(most, is_equal):
+    """One number goes to each place, as is said outside; else two go to one."""
+    verdict = hl.verify(in_a_branch(SCATTERED, most), in_a_branch("%s = add %z, %u", most), level="regions")
+    assert verdict.ok == is_equal
+    assert (verdict.counts() == {"derived": 1}) == is_equal

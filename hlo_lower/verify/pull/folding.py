@@ -43,6 +43,9 @@ Step: TypeAlias = Callable[[At, Term, list[Term]], Terms]
 """What a step of a fold makes of what the steps before it made, given its number."""
 
 
+MOST_ADDENDS = 256
+
+
 def combiner(at: At, body: Body) -> str:
     """The op of a body that combines its two arguments by it, in either order; "" of another body."""
     if len(body.returned) != 1 or len(body.ops) != 1 or len(body.arguments) != 2:
@@ -126,8 +129,7 @@ def _folded(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequence[Te
     if is_empty(sizes):
         return first[at.result]
     if are_known(sizes) and (
-        is_at_most(sizes, 1)
-        or (is_at_most(sizes, 2 * at.prover.chain) and _may_be_written_out(single, element, first[0]))
+        is_at_most(sizes, 1) or (is_at_most(sizes, _addends(at)) and _may_be_written_out(single, element, first[0]))
     ):
         for along in product(*map(range, sizes)):
             terms = yield from elements(at, list(map(number, along)))
@@ -188,6 +190,11 @@ def _may_be_written_out(single: str, element: ElementType, first: Term) -> bool:
     return unit is not None and first.eq(unit)
 
 
+def _addends(at: At) -> int:
+    """Elements up to which a reduction of integers is written out: it takes less than the steps of another fold."""
+    return MOST_ADDENDS if at.prover.chain > 1 else 2
+
+
 def neutral(single: str, element: ElementType) -> Term | None:
     """What a combining op gives the other operand for; None of half floats, whose steps round, and where unknown."""
     if element.is_complex or element.name in HALF_FLOATS or not (element.is_integer or element.name in IEEE):
@@ -211,7 +218,7 @@ def combined(
     is_cut = at.prover.reassociated and element.is_float
     if is_empty(sizes):
         return unit
-    if are_known(sizes) and is_at_most(sizes, 1 if is_cut else 2 * at.prover.chain):
+    if are_known(sizes) and is_at_most(sizes, 1 if is_cut else _addends(at)):
         found = unit
         for along in product(*(range(n) for n in sizes if n != 1)):
             here = z3.simplify(z3.substitute(term, *zip(bound, map(number, along), strict=True)))
@@ -259,14 +266,20 @@ def _combined(
     choice = choice_of(term, unit) if len(bound) == 1 else None
     if single == "add" and element.is_integer and z3.is_bv_value(term if choice is None else choice[1]):  # it counts
         return at.prover.occurrence(at, key, [term], bound, sort_of(element), of_variables=True)
-    if choice is not None and (one := _of_rank(at, bound[0], choice[0], varying[0])) is not None:
-        its_test, last = one
-        return z3.simplify(chosen(its_test, z3.substitute(choice[1], (bound[0], last)), unit))
+    total = varying[0] if len(bound) == 1 else None
+    if choice is not None and isinstance(total, int) and (one := _only(at, bound[0], choice[0], total)) is not None:
+        at.use("one step")
+        last, is_there = one
+        return z3.simplify(chosen(is_there, _written(choice[1], bound[0], last), unit))
+    if (single, element.name) == ("maximum", "i32") and isinstance(total, int):
+        numbers = choice_of(term, number(-1))
+        if numbers is not None and numbers[1].eq(bound[0]):
+            return greatest(at, bound[0], numbers[0], total)[0]
     if _is_free(at, single, element):
         found = in_any_order(at, kind, [term], bound, sizes, element)
     else:
         found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
-    if choice is None or at.prover.reassociated:
+    if choice is None or (at.prover.reassociated and single not in ("maximum", "minimum")):
         return found
     return chosen(_exists(at, bound[0], choice[0], varying[0]), found, unit)
 
@@ -301,28 +314,12 @@ def in_any_order(
     return at.prover.occurrence(at, kind, terms, bound, sort_of(element), sizes=_varying(sizes))
 
 
-def _of_rank(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
-    """Whether a test that asks for one rank holds of the element of that rank, and that element's number.
-
-    None of a test that does not ask `rank(which) == place` of all `total` elements that were ranked.
-    """
-    parts = [part.children() for part in (test.children() if z3.is_and(test) else [test]) if z3.is_eq(part)]
-    for rank, place in [pair for one, other in parts for pair in ((one, other), (other, one))]:
-        size, own = at.prover.ranks.get(rank.decl().name(), (0, 0))
-        rest = [place, *(term for k, term in enumerate(rank.children()) if k != own)]
-        if is_same(size, total) and rank.arg(own).eq(which) and not any(_holds(term, which) for term in rest):
-            at.use("ranks")
-            last = of_rank(at, which, rank, place, size)
-            is_there = z3.And(z3.ULT(place, number(size)), z3.substitute(test, (which, last)))
-            return z3.simplify(is_there), last
-    return None
-
-
-def of_rank(at: At, which: Term, rank: Term, place: Term, total: int) -> Term:
-    """The number of the element whose rank is a place: each place below `total` is the rank of one element."""
-    last, _ = greatest(at, which, z3.simplify(rank == place), total)
-    at.prover.know(last, z3.Implies(z3.ULT(place, number(total)), last >= 0))
-    return last
+def know_ranks(at: At, own: Term, rank: Term, total: int) -> Callable[[Term], Term]:
+    """Note that each place below `total` is the rank of one element; gives the number of that at a place."""
+    place = z3.BitVec("place of a rank", POSITION)
+    last, _ = greatest(at, own, z3.simplify(rank == place), total)
+    at.prover.know_one_to_one(rank, own, last, place, total)
+    return lambda here: z3.substitute(last, (place, here))
 
 
 def _holds(term: Term, *variables: Term) -> bool:
@@ -407,25 +404,17 @@ FEW_STEPS = 1024
 
 
 def greatest(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term]:
-    """The greatest number below `total` for which a test holds, -1 where there is none; whether there is one.
-
-    Of a test of positions alone it is a number that can be named, if the test holds of no other one.
-    """
+    """The greatest number below `total` for which a test holds, -1 where there is none; whether there is one."""
     constants, functions = symbols_of([test])
-    others = constants.keys() - {which.decl().name()}
-    if not functions and all(name in at.positions.sizes or name.startswith(SIZE) for name in others):
-        if not others and isinstance(total, int) and total <= FEW_STEPS:
-            steps = (k for k in reversed(range(total)) if z3.is_true(_written(test, which, number(k))))
-            last = next(steps, -1)
-            return number(last), z3.BoolVal(last >= 0)
-        for step in _candidates(at, test, which, total):
-            is_no_other = z3.Implies(z3.And(test, z3.ULT(which, extent(total))), which == step)
-            if at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS):
-                holds = _written(test, which, step)
-                if not isinstance(total, int):  # of 0 numbers it holds for none
-                    holds = z3.simplify(z3.And(holds, z3.ULT(step, extent(total))))
-                is_always = at.prover.same([(holds, z3.BoolVal(True))], SOON_SECONDS)
-                return (step, z3.BoolVal(True)) if is_always else (z3.simplify(chosen(holds, step, number(-1))), holds)
+    is_of_number = not functions and not constants.keys() - {which.decl().name()}
+    if is_of_number and isinstance(total, int) and total <= FEW_STEPS:
+        steps = (k for k in reversed(range(total)) if z3.is_true(_written(test, which, number(k))))
+        last = next(steps, -1)
+        return number(last), z3.BoolVal(last >= 0)
+    named = _named(at, which, test, total)
+    if named is not None:
+        step, is_there = named
+        return (step if z3.is_true(is_there) else z3.simplify(chosen(is_there, step, number(-1)))), is_there
     if not isinstance(total, int) and not _holds(test, which):  # of all numbers or of none
         is_there = z3.simplify(z3.And(test, extent(total) != 0))
         return z3.simplify(chosen(is_there, extent(total) - number(1), number(-1))), is_there
@@ -437,6 +426,35 @@ def greatest(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term
     last = at.prover.occurrence(at, key, [told, lowest()], [which], sort_of(element_of("i32")))
     at.prover.know_greatest(last, total, lambda its, step: _candidates(at, its, step, total))
     return last, z3.simplify(last >= 0)
+
+
+def _named(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
+    """The one number below `total` for which a test may hold, and whether it does; None where it has no name.
+
+    It has one in a test of positions alone, or in one of what the number is mapped to, one to one.
+    """
+    constants, functions = symbols_of([test])
+    others = constants.keys() - {which.decl().name()}
+    is_of_positions = not functions and all(n in at.positions.sizes or n.startswith(SIZE) for n in others)
+    for step in _candidates(at, test, which, total) if is_of_positions else _mapped_back(at, test, which):
+        is_no_other = z3.Implies(z3.And(test, z3.ULT(which, extent(total))), which == step)
+        if at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS):
+            holds = _written(test, which, step)
+            if not is_of_positions or not isinstance(total, int):  # of 0 numbers it holds for none
+                holds = z3.simplify(z3.And(z3.ULT(step, extent(total)), holds))
+            is_always = at.prover.same([(holds, z3.BoolVal(True))], SOON_SECONDS)
+            return step, z3.BoolVal(True) if is_always else holds
+    return None
+
+
+def _only(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
+    """The one number below `total` for which a test may hold, and whether it does; None where there may be several."""
+    if not isinstance(total, int):
+        return None
+    other = at.deeper().positions.variable(f"other {at.depth}.", total)
+    is_no_other = z3.Implies(z3.And(test, _written(test, which, other)), which == other)
+    is_one = at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS)
+    return greatest(at, which, test, total) if is_one else None
 
 
 def _written(term: Term, variable: Term, value: Term) -> Term:
@@ -473,7 +491,7 @@ def dot_general(at: At) -> Pull:
         return _product(*found)
 
     is_exact_sum = element.is_integer and not is_truth(element)
-    if is_exact_sum and are_known(sizes) and is_at_most(sizes, 2 * at.prover.chain):
+    if is_exact_sum and are_known(sizes) and is_at_most(sizes, _addends(at)):
         total = number(0, element.bits)
         for along in product(*map(range, sizes)):
             total = total + (yield from multiplied(at, list(map(number, along))))
@@ -716,16 +734,24 @@ def fold(at: At, total: Extent, first: list[Term], step: Step, element: ElementT
 
 
 def _last_writer(at: At, total: Extent, first: Term, which: Term, so_far: Term, after: Term) -> Term | None:
-    """What a fold gives that assigns; None of one that does not.
+    """What a fold gives that assigns, or of which one step at most does anything; None of another one.
 
     The last step that writes is the greatest of all steps' numbers, -1 for one that does not write.
     """
     choice = choice_of(after, so_far)
-    if choice is None or any(_holds(part, so_far) for part in choice):
+    if choice is None or _holds(choice[0], so_far):
         return None
     test, yes = choice
-    at.use("last writer")
-    last, is_there = greatest(at, which, test, total)
+    if _holds(yes, so_far):
+        one = _only(at, which, test, total)
+        if one is None:
+            return None
+        at.use("one step")
+        yes = _written(yes, so_far, first)
+    else:
+        at.use("last writer")
+        one = greatest(at, which, test, total)
+    last, is_there = one
     return chosen(is_there, _written(yes, which, last), first)
 
 
@@ -742,13 +768,27 @@ def _candidates(at: At, test: Term, which: Term, total: Extent) -> list[Term]:
         if part.kind == z3.Z3_OP_BMUL and any(c.eq(which) for c in children):
             known = [abs(c.as_signed_long()) for c in children if z3.is_bv_value(c)]
             factors |= {factor for factor in known if 0 < factor < 1 << 30}
-    variables = [v for _, v in sorted(symbols_of([test])[0].items()) if not v.eq(which)]
-    places = [*abstracted([test], [which])[2], *variables]
-    places = [place for place in dict.fromkeys(places) if z3.is_bv(place) and place.size() == POSITION]
-    found: list[Term] = []
-    for factor, place in product(sorted(factors, reverse=True), places):
+    found = _mapped_back(at, test, which)
+    for factor, place in product(sorted(factors, reverse=True), _places(test, which)):
         step = z3.simplify(z3.UDiv(place, number(factor)))
         ends = at.positions.ranges.ends(step)
         is_below = ends is not None and isinstance(total, int) and ends[0] >= 0 and ends[1] < total
         found.append(step if is_below else chosen(z3.ULT(step, extent(total)), step, extent(total) - number(1)))
     return found
+
+
+def _places(test: Term, which: Term) -> list[Term]:
+    """The positions that a test may compare a number with."""
+    variables = [v for _, v in sorted(symbols_of([test])[0].items()) if not v.eq(which)]
+    places = [*abstracted([test], [which])[2], *variables]
+    return [place for place in dict.fromkeys(places) if z3.is_bv(place) and place.size() == POSITION]
+
+
+def _mapped_back(at: At, test: Term, which: Term) -> list[Term]:
+    """The numbers that are mapped to the positions of a test by the symbols that map them one to one."""
+    found: list[Term] = []
+    for part in parts_of([test]):
+        one = at.prover.one_to_one.get(part.name.split(":")[0])
+        if one is not None and one.mapped(part.term).eq(which):
+            found += [one.back(part.term, place) for place in _places(test, which)]
+    return [step for step in found if not _holds(step, which)]

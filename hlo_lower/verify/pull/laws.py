@@ -86,11 +86,11 @@ _LAWS = (
     Law("counted loop", "folds", "a loop from a to b by 1 whose body writes each position from itself is a fold"),
     Law("last writer", "folds", "a fold that assigns gives what its last step that writes there writes"),
     Law(
-        "ranks",
+        "one step",
         "folds",
-        "a stable sort by an order puts at k the element before which k others come; a sum over all elements in which "
-        "only the element of rank k counts is what that one gives",
+        "a fold of which one step at most does something gives what that makes of its beginning",
     ),
+    Law("ranks", "folds", "a stable sort by an order puts at k the element before which k others come"),
     Law("promise", "folds", "where flags are trusted, an element is written once at most if `unique_indices` says so"),
     Law("written out", "folds", "a loop of few rounds is its rounds, each where the condition held so far"),
     Law("same function", "congruence", "an op gives the same result for the same operands, attributes and bodies"),

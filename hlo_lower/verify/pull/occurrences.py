@@ -52,6 +52,32 @@ class Made:
         return Made(self.kind, terms, tuple(bound), None if sizes is None else tuple(sizes), self.parameters)
 
 
+@dataclass(frozen=True)
+class OneToOne:
+    """A symbol that maps the numbers below some total one to one onto themselves, whatever its other arguments are.
+
+    Attributes:
+      term: it, applied to variables.
+      which: the variable that is mapped.
+      inverse: the symbol that maps back, applied to `place` and the other variables.
+      place: the variable that it maps back.
+    """
+
+    term: Term
+    which: Term
+    inverse: Term
+    place: Term
+
+    def back(self, application: Term, place: Term) -> Term:
+        """The number that an application of the symbol maps to a place, if its other arguments stay."""
+        pairs = zip(self.term.children(), application.children(), strict=True)
+        return z3.substitute(self.inverse, (self.place, place), *((a, b) for a, b in pairs if not a.eq(self.which)))
+
+    def mapped(self, application: Term) -> Term:
+        """What an application of the symbol maps."""
+        return next(b for a, b in zip(self.term.children(), application.children(), strict=True) if a.eq(self.which))
+
+
 def renamed(terms: Sequence[Term], old: Sequence[Term], new: Sequence[Term]) -> list[Term]:
     """Terms with others in the place of some variables."""
     changed = [(a, b) for a, b in zip(old, new, strict=True) if not a.eq(b)]

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import Arithmetic, half
-from hlo_lower.verify.pull.occurrences import Made, abstracted, as_parts, orders, refined, renamed
+from hlo_lower.verify.pull.occurrences import Made, OneToOne, abstracted, as_parts, orders, refined, renamed
 from hlo_lower.verify.pull.parts import Part, operands_first, parts_of
 from hlo_lower.verify.pull.positions import Positions
 from hlo_lower.verify.pull.quotients import facts_of_quotients
@@ -304,7 +304,7 @@ class Prover:
 
     Attributes:
       has_shared: whether anything was.
-      ranks: for each symbol of ranks how many elements it ranks, and which of its arguments is the element's number.
+      one_to_one: the symbols that map numbers one to one, and those of their inverses, by name.
       made: what each symbol of an occurrence stands for.
       assumptions: what is promised of the arguments.
       has_long_sort: whether a sort was met that is too long to be written out.
@@ -342,7 +342,7 @@ class Prover:
         self.numbers.adds_known, self.numbers.reassociated = self.is_finite_first, reassociated
         self.facts: dict[str, list[tuple[list[Term], Term]]] = {}
         self.greatest: dict[str, Greatest] = {}
-        self.ranks: dict[str, tuple[int, int]] = {}
+        self.one_to_one: dict[str, OneToOne] = {}
         self.made: dict[str, Made] = {}
         self.has_closed = self.has_long_sort = self.has_shared = False
         self.ending: set[Op] = set()
@@ -629,7 +629,7 @@ class Prover:
 
     def is_known(self, name: str) -> bool:
         """Whether a symbol is of an occurrence of which more is known than what it is made of."""
-        return name in self.made and (name in self.facts or name in self.ranks)
+        return name in self.made and name in self.facts
 
     def holds_known(self, term: Term) -> bool:
         """Whether a symbol of an occurrence of which more is known stands in a term."""
@@ -842,6 +842,22 @@ class Prover:
         self.know(last, z3.Implies(last >= 0, z3.substitute(test, (which, last))))
         for step in steps(test, which):
             self.know(last, found.fact(last, step))
+
+    def know_one_to_one(self, term: Term, which: Term, inverse: Term, place: Term, total: int) -> None:
+        """Note that a symbol maps the numbers below `total` one to one onto themselves.
+
+        Args:
+          term: it, applied to variables.
+          which: the one of these that is mapped.
+          inverse: the symbol that maps `place` back, applied to this and the other variables.
+          place, total: the variable that it maps back, and what all of these numbers are less than.
+        """
+        both = OneToOne(term, which, inverse, place), OneToOne(inverse, place, term, which)
+        for one in both:
+            back = one.back(one.term, one.term)
+            fact = z3.And(z3.ULT(one.term, number(total)), back == one.which)
+            self.know(one.term, z3.Implies(z3.ULT(one.which, number(total)), fact))
+            self.one_to_one[one.term.decl().name().split(":")[0]] = one
 
     def occurrence(
         self,

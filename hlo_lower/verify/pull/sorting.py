@@ -14,7 +14,7 @@ from typing import TypeAlias
 from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import same_function, scalars
-from hlo_lower.verify.pull.folding import Terms, combined, of_rank
+from hlo_lower.verify.pull.folding import Terms, combined, know_ranks
 from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Place, Term, chosen, chosen_at, element_of, number
@@ -177,7 +177,5 @@ def _by_rank(at: At, rows: Rows) -> Pull:
     behind = yield from rows.before(inner, mine, theirs)
     comes = z3.simplify(z3.Or(first, z3.And(z3.Not(behind), other < own)))
     rank = combined(inner, "add", chosen(comes, number(1), number(0)), bound, [rows.size], element_of("i32"))
-    assert rank.decl().kind() == z3.Z3_OP_UNINTERPRETED
-    at.prover.know(rank, z3.ULT(rank, number(rows.size)))
-    at.prover.ranks[rank.decl().name()] = rows.size, [str(term) for term in rank.children()].index(str(own))
-    return z3.simplify(z3.substitute(mine[at.result], (own, of_rank(outer, own, rank, at.place[rows.dim], rows.size))))
+    number_of = know_ranks(outer, own, rank, rows.size)
+    return z3.simplify(z3.substitute(mine[at.result], (own, number_of(at.place[rows.dim]))))
