@@ -242,7 +242,7 @@ BROKEN = {
         (folding, " and not _holds(term.arg(0), *bound):", ":"),
         (folding, "at.numbers.compute(single, [term, other], element)", "other"),
         (folding, "chosen(after.arg(0), *sides)", "chosen(after.arg(0), *sides[::-1])"),
-        (folding, "return (step, z3.BoolVal(True)) if is_always", "return (step + 1, z3.BoolVal(True)) if is_always"),
+        (folding, "return step, z3.BoolVal(True) if is_always", "return step + 1, z3.BoolVal(True) if is_always"),
         (folding, "for k in reversed(range(total)) if", "for k in range(total) if"),
     ],
     "loops, written out": [
@@ -251,7 +251,8 @@ BROKEN = {
     ],
     "control": [
         (loops, "reversed(range(len(bodies)))", "range(len(bodies))"),
-        (loops, "return count.begin + here.numbers", "return count.begin + number(1) + here.numbers"),
+        (loops, "return count.begin + resized(extent", "return count.begin + 1 + resized(extent"),
+        (loops, "return count.begin + resized(which", "return count.begin + 1 + resized(which"),
         (congruence, "zip(body.arguments, args, strict=True)}", "zip(body.arguments, args[::-1], strict=True)}"),
     ],
 }  # fmt: skip

@@ -1,4 +1,4 @@
-func.func public @main(%n: tensor<i8>, %x: tensor<2xi8>, %u: tensor<5x2xi8>, %j: tensor<5xi32>) -> (tensor<2xi8>, tensor<5x2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<2xi8>) {
+func.func public @main(%n: tensor<i8>, %x: tensor<2xi8>, %u: tensor<5x2xi8>, %j: tensor<5xi32>) -> (tensor<2xi8>, tensor<5x2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<i32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %five = stablehlo.constant dense<5> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -44,5 +44,5 @@ func.func public @main(%n: tensor<i8>, %x: tensor<2xi8>, %u: tensor<5x2xi8>, %j:
   }) : (tensor<2xi8>, tensor<2xi8>) -> tensor<2xi8>
   %b = stablehlo.optimization_barrier %m : tensor<2xi8>
   %h = stablehlo.custom_call @Sharding(%b) {mhlo.sharding = "{replicated}"} : (tensor<2xi8>) -> tensor<2xi8>
-  return %w#1, %w#2, %i, %s, %m, %h : tensor<2xi8>, tensor<5x2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<2xi8>
+  return %w#1, %w#2, %i, %s, %m, %h, %w#0 : tensor<2xi8>, tensor<5x2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<2xi8>, tensor<i32>
 }
