@@ -190,7 +190,8 @@ def sizes_of_module(
         usual = instances(specification, module, MODULE_INSTANCES)
         named = _named(specification, (module, second or module), usual)
         fitting = islice((sizes for sizes in named if fits(module, specification, sizes)), NAMED)
-        return [*usual, *fitting, *_least(specification, module, usual)]
+        every = (*usual, *fitting, *_least(specification, module, usual))
+        return [sizes for k, sizes in enumerate(every) if sizes not in every[:k]]
     if isinstance(inputs, Mapping) or len(inputs) != len(specification.dims):
         raise InputError(
             name,
