@@ -25,7 +25,7 @@ SORT = """func.func public @main(%x: tensor<64xi32>, %y: tensor<64xf32>) -> (ten
   }) : (tensor<64xi32>, tensor<64xf32>) -> (tensor<64xi32>, tensor<64xf32>)
   return %s#0, %s#1 : tensor<64xi32>, tensor<64xf32>
 }"""
-RANKS = hl.lower(SORT, target="coreml").text
+RANKS = re.sub("compare +", "compare ", hl.lower(SORT, target="coreml").text)  # jaxlib 0.9 prints two spaces
 UNSTABLE = "is_stable = false"
 
 
@@ -95,7 +95,7 @@ def test_floats_without_a_total_order_have_no_ranks():
     text = jax.jit(jnp.argsort).lower(jnp.zeros(64)).as_text()
     lowered = hl.lower(text, target="coreml").text
     [order] = set(re.findall("compare  *LT, .*TOTALORDER.*", text))
-    plain = text.replace(order, order.replace(", TOTALORDER", ", FLOAT"))
+    plain = text.replace(order, re.sub(", +TOTALORDER", ", FLOAT", order))
     assert plain != text
     assert not derive(plain, lowered, seconds=1)
 
