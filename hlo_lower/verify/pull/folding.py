@@ -449,7 +449,8 @@ def _named(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] 
 
 def _only(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
     """The one number below `total` for which a test may hold, and whether it does; None where there may be several."""
-    if not isinstance(total, int):
+    parts = test.children() if z3.is_and(test) else [test]
+    if not isinstance(total, int) or not any(z3.is_eq(part) and _holds(part, which) for part in parts):
         return None
     other = at.deeper().positions.variable(f"other {at.depth}.", total)
     is_no_other = z3.Implies(z3.And(test, _written(test, which, other)), which == other)
