@@ -78,7 +78,7 @@ def _expand(node: Node) -> bool:
 def _insert(node: Node) -> bool:
     """A slice that is written with dims of extent 1 in it."""
     expand = node.operand(0).node
-    if expand is None or expand.name != EXPAND or mlir.dynamic_size() in node.integers("static_sizes"):
+    if expand is None or expand.name != EXPAND:
         return False
     source: Value = expand.operand(0)
     if source.shape != _without(node.integers("static_sizes")):
