@@ -43,8 +43,6 @@ _UNSIGNED = frozenset({"arith.maxui", "arith.minui"})
 _COMPARED = (np.equal, np.not_equal, *(np.less, np.less_equal, np.greater, np.greater_equal) * 2)
 """By the number of `arith.cmpi`'s predicate; those from 6 on read no sign."""
 
-ELEMENTWISE = frozenset({"linalg.map", "linalg.generic"})
-
 
 @dataclass
 class CounterValues:
@@ -78,13 +76,7 @@ class CounterValues:
     def _found(self, value: Value, depth: int) -> Numbers | None:
         node = value.node
         if node is None:
-            block = value.block
-            owner = None if block is None else block.owner
-            if owner is None or owner.name not in ELEMENTWISE or not all(_is_scalar(v) for v in owner.operands):
-                return None
-            return self.of(owner.operand(value.number), depth + 1)
-        if node.name in ELEMENTWISE and _is_scalar(value):
-            return self.of(node.blocks[0].terminator.operand(value.number), depth + 1)
+            return None
         if node.name == "arith.constant":
             return _constant(node, len(self.numbers))
         if node.name in _SIGNED and any(_range(operand) == (0, 1) for operand in node.operands):
@@ -268,7 +260,7 @@ def range_of(loop: Node) -> range | None:
         names = ("staticLowerBound", "staticUpperBound", "staticStep")
         found = [number for name in names for number in loop.integers(name)]
     else:
-        found = [number for operand in loop.operands[:3] if (number := index_number(operand)) is not None]
+        found = [number for operand in loop.operands[:3] if (number := constant_number(operand)) is not None]
     return range(*found) if len(found) == 3 and mlir.dynamic_size() not in found and found[2] > 0 else None
 
 
@@ -398,11 +390,12 @@ def _replace(loop: Node, counted: range, writes: Sequence[Node]) -> None:
     loop.raw.erase()
 
 
-def index_number(value: Value) -> int | None:
-    """The number of a constant that is an index."""
+def constant_number(value: Value) -> int | None:
+    """The number of a constant that is an index or an integer, with its sign."""
     node = value.node
-    attribute = None if node is None or node.name != "arith.constant" else node.attribute("value")
-    return None if attribute is None else mlir.integer_of(attribute)
+    attribute = None if node is None or node.name != "arith.constant" or value.is_tensor else node.attribute("value")
+    is_integer = attribute is not None and element_type(str(value.raw.type)).integer_range is not None
+    return mlir.integer_of(attribute) if attribute is not None and is_integer else None
 
 
 # --- loops whose order is free as `scf.forall`; of the others it is told why they stay `scf.for` ---
@@ -555,7 +548,7 @@ def _plain_places(loop: Node) -> bool:
         if raw.name.split(".")[0] in COMPUTES:
             continue
         for number, operand in enumerate(Node(raw).operands):
-            if operand.raw.type != index or operand == counter or index_number(operand) is not None:
+            if operand.raw.type != index or operand == counter or constant_number(operand) is not None:
                 continue
             found = values.of(operand)
             plain = None if found is None else places.of(found)
@@ -569,7 +562,7 @@ def _stepped(loop: Node) -> bool:
     counted = range_of(loop)
     counter = loop.blocks[0].argument(0)
     users = list(counter.users)
-    sizes = {index_number(user.operand(1)) if user.name == "arith.muli" else None for user in users}
+    sizes = {constant_number(user.operand(1)) if user.name == "arith.muli" else None for user in users}
     size = sizes.pop() if len(sizes) == 1 else None
     if counted is None or size is None or size < 2 or any(user.operand(0) != counter for user in users):
         return False

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.lowering.linalg.loops import ELEMENTWISE, READ, index_constant, index_number
+from hlo_lower.lowering.linalg.loops import READ, constant_number, index_constant
 from hlo_lower.lowering.linalg.unit_dims import COLLAPSE, EXPAND
 
 # --- elements that are read ---
@@ -24,6 +23,7 @@ from hlo_lower.lowering.linalg.unit_dims import COLLAPSE, EXPAND
 
 
 EXTRACT = "tensor.extract"
+ELEMENTWISE = frozenset({"linalg.map", "linalg.generic"})
 
 Place: TypeAlias = tuple[int, ...]
 
@@ -36,7 +36,7 @@ def read_scalars(graph: Graph) -> bool:
     with mlir.active(graph.context):
         for node in found:
             tensor, *indices = node.operands
-            place = tuple(number for index in indices if (number := index_number(index)) is not None)
+            place = tuple(number for index in indices if (number := constant_number(index)) is not None)
             scalar = elements.of(tensor, place) if len(place) == len(indices) else None
             if scalar is not None:
                 node.result().raw.replace_all_uses_with(scalar.raw)
@@ -122,7 +122,7 @@ def _drop(node: Node) -> bool:
     if node.name not in GREATER + LESSER:
         return False
     value, bound = node.operands
-    limit, (low, high) = _number(bound), _between(value)
+    limit, (low, high) = constant_number(bound), _between(value)
     if limit is None or limit < 0 or low < 0 or (high > limit if node.name in LESSER else low < limit):
         return False
     node.result().raw.replace_all_uses_with(value.raw)
@@ -150,14 +150,14 @@ def _clamped(clamp: Value, value: Value) -> Value | None:
         return None
     inner, limit = least.operands
     signed = least.name == LESSER[0]
-    if (number := _number(limit)) is None or number < 0:
+    if (number := constant_number(limit)) is None or number < 0:
         return None
     if inner == value and (not signed or _between(value)[0] >= 0):
         return limit  # without a sign no number is below 0
     greatest = inner.node
     if greatest is None or greatest.name != GREATER[not signed] or greatest.operand(0) != value:
         return None
-    return limit if _number(greatest.operand(1)) == 0 else None
+    return limit if constant_number(greatest.operand(1)) == 0 else None
 
 
 def _under(node: Node) -> bool:
@@ -169,7 +169,7 @@ def _under(node: Node) -> bool:
         value, limit = test.operands
         for place, number, clamp in list(_reads(node.blocks[0])):
             found = _clamped(clamp, value)
-            if found is not None and _number(found) == _number(limit):
+            if found is not None and constant_number(found) == constant_number(limit):
                 place.raw.operands[number] = value.raw
                 changed = True
     return changed
@@ -192,18 +192,10 @@ def _reads(block: Block) -> Iterator[tuple[Node, int, Value]]:
             yield node, number, operand
 
 
-def _number(value: Value) -> int | None:
-    """The number of an integer or index constant, with its sign."""
-    node = value.node
-    attribute = None if node is None or node.name != "arith.constant" or value.is_tensor else node.attribute("value")
-    is_integer = attribute is not None and element_type(str(value.raw.type)).integer_range is not None
-    return mlir.integer_of(attribute) if attribute is not None and is_integer else None
-
-
 def _between(value: Value) -> tuple[float, float]:
     """Between which numbers a value lies by the clamps that it comes from, read with a sign; unknown is no bound."""
     nowhere = (float("-inf"), float("inf"))
-    node, number = value.node, _number(value)
+    node, number = value.node, constant_number(value)
     if number is not None:
         return number, number
     if node is None:
@@ -211,7 +203,7 @@ def _between(value: Value) -> tuple[float, float]:
     if node.name in CASTS and str(node.result().raw.type) == "index":
         low, high = _between(node.operand(0))
         return (low, high) if low >= 0 else nowhere
-    if node.name not in GREATER + LESSER or (limit := _number(node.operand(1))) is None:
+    if node.name not in GREATER + LESSER or (limit := constant_number(node.operand(1))) is None:
         return nowhere
     low, high = _between(node.operand(0))
     if node.name == GREATER[0]:
