@@ -118,7 +118,7 @@ def drop_clamps(graph: Graph) -> bool:
 
 
 def _drop(node: Node) -> bool:
-    """A maximum or minimum of which one side is known to be it."""
+    """Replace a maximum or minimum by its first side, where that is known to be it; whether it was."""
     if node.name not in GREATER + LESSER:
         return False
     value, bound = node.operands
@@ -130,7 +130,7 @@ def _drop(node: Node) -> bool:
 
 
 def _test(node: Node) -> bool:
-    """A comparison of a number with its clamp between 0 and a limit."""
+    """Compare a number with the limit of its clamp, not with the clamp; whether it was compared so."""
     if node.name != "arith.cmpi" or node.integer("predicate") != EQUAL:
         return False
     for value, other in (node.operands, node.operands[::-1]):
@@ -161,7 +161,7 @@ def _clamped(clamp: Value, value: Value) -> Value | None:
 
 
 def _under(node: Node) -> bool:
-    """What is clamped, where an `scf.if` is entered for numbers between the bounds alone."""
+    """Read a number, not its clamp, in a branch that only numbers between the bounds enter; whether one was read."""
     changed = False
     for test in _conjuncts(node.operand(0)):
         if test.name != "arith.cmpi" or test.integer("predicate") != AT_MOST:

@@ -54,7 +54,7 @@ def _groups(shape: Sequence[int | None]) -> str:
 
 
 def _expand(node: Node) -> bool:
-    """A reshape through one row that moves dims of extent 1 alone."""
+    """Reshape without the detour through one row, where dims of extent 1 move alone; whether that was so."""
     collapse = node.operand(0).node
     if collapse is None or collapse.name != COLLAPSE or not node.is_static or not collapse.is_static:
         return False
@@ -76,7 +76,7 @@ def _expand(node: Node) -> bool:
 
 
 def _insert(node: Node) -> bool:
-    """A slice that is written with dims of extent 1 in it."""
+    """Write a slice as it was before dims of extent 1 were put into it; whether any were."""
     expand = node.operand(0).node
     if expand is None or expand.name != EXPAND:
         return False

@@ -220,6 +220,7 @@ def scatter_to_guarded_dynamic_update_slice(op: ScatterLowering) -> Sequence[Val
 
 
 def _branched(op: ScatterLowering) -> Sequence[Value]:
+    """The window written in a branch that is taken where it lies inside."""
     build = op.build
     vectors, updates = _given(op)
     [tile] = _tiles(op, build, vectors, {})
