@@ -281,6 +281,7 @@ CASES = {
     "several dims": lambda x, s, m: put((x, x), size=jnp.zeros((8, 8))),
     "little": lambda x, s, m: put(wrapped(s + jnp.arange(3), 5)),
     "wraps": text(BYTES, rows="%i", indices="3x1xui8", given=False),
+    "assumed": (text(), {"lowered": True, "assume_in_bounds": True}),
     "two runs": lambda x, s, m: put(s + jnp.arange(3)[:, None] + jnp.arange(2)),
     "kept": (text(), {"target": KEEPS}),
     "refused": (text(), {**KEPT, "target": PLAIN}),

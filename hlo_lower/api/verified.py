@@ -9,7 +9,7 @@ import numpy as np
 
 from hlo_lower.base.arguments import known_names, parted
 from hlo_lower.base.change import Outcome
-from hlo_lower.base.errors import DifferenceError
+from hlo_lower.base.errors import DifferenceError, InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.predicates import Claims, apply, broken
 from hlo_lower.ir import mlir
@@ -101,16 +101,20 @@ def verify(
     registry = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
     registry_of(registry)
     sizes = dict(asked.bind)
+    if asked.assume_in_bounds and not isinstance(lowered, Lowered):
+        told = "what was assumed of a module is known of a Lowered alone"
+        raise InputError("assume_in_bounds", told, next_step="give what hl.lower returned, or leave it out")
     before = _text_of(source, sizes)
     after = lowered.as_given if isinstance(lowered, Lowered) else _text_of(lowered)
     if sizes and is_symbolic(after):
         after = _text_of(after, open_sizes(after, sizes))
-    about_plain = None
-    if asked.legalize or asked.demote_i64 or asked.checked or other_floats_of(asked):
+    about_plain, assumed = None, ""
+    if asked.legalize or asked.demote_i64 or asked.checked or asked.assume_in_bounds or other_floats_of(asked):
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
         about_plain = _verify_plain(before, plain, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs)
-        before = plain.with_floats or plain.text
+        before = plain.given or plain.text
+        assumed = plain.assumed.summary() if plain.assumed is not None and plain.assumed.scatters else ""
         how["inputs"] = _rounded(_narrowed(effort.inputs, plain.demotion), plain.floats)
     if not isinstance(lowered, Lowered):
         after = as_given(before, after, asked.target)
@@ -123,7 +127,7 @@ def verify(
         claims=_claims_of(lowered) if isinstance(lowered, Lowered) else None,
         **how,
     )
-    return replace(verdict, plain=about_plain)
+    return replace(verdict, plain=about_plain, assumed=assumed)
 
 
 def _inside(target: Target, lowered: object) -> frozenset[str]:

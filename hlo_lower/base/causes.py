@@ -38,6 +38,7 @@ class Code(Enum):
     CONSTANT = ("constant",)
     IOTA = "iota", "last"
     CLAMPED = "clamped", "low", "high"
+    ASSUMED = "assumed", "low", "high"
     MINIMUM = ("minimum",)
     MAXIMUM = ("maximum",)
     MASKED = ("masked",)
@@ -89,6 +90,7 @@ class Code(Enum):
     # Bounds: whether windows lie inside, and by what.
     PROVED = "proved", "by"
     GUARDED = "guarded", "source"
+    ASSUMED_INSIDE = ("assumed_inside",)
     NOTHING_IN_BOUNDS = ("nothing_in_bounds",)
     POLICY = "policy", "oob"
     START_WITHIN = "start_within", "dim", "last", "proved"

@@ -55,6 +55,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write the module even if a scatter, or a variant of a composite, has no rule; exit 3 then",
     )
+    told = "take it that scatters write inside, which is not verified: no guards; the report names each"
+    command.add_argument("--assume-in-bounds", action="store_true", help=told)
     add_level(command)
     command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")
     add_emit(command)

@@ -21,6 +21,7 @@ from hlo_lower.lowering.engine.refused_ops import refused_ops
 from hlo_lower.lowering.integers64.demotion import Demotion, with_original_signature
 from hlo_lower.lowering.linalg.lower import LinalgReport, to_linalg
 from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.scatter.assumed import Assumption
 from hlo_lower.lowering.scatter.scatters import LoweredScatters
 from hlo_lower.lowering.types.storage import stored_lines
 from hlo_lower.lowering.types.widen import float_lines
@@ -43,6 +44,7 @@ class Lowered:
       floats: what floats of another precision rest on; None where none were asked for, or there are none.
       storage: what values are stored in whose element type the target takes nowhere; None where there are none.
       variants_left: composites of declared parameters that no rule fits, and that were left (`keep_unsupported`).
+      assumed: which scatters are assumed to write inside; None where that was not asked for.
       given: what it was exported with before that, where it came as an `Exported`.
       scatters_left: scatters that were not lowered (kept on request, or unsupported with `keep_unsupported`).
       unsupported: those of them that no rule fits.
@@ -65,6 +67,7 @@ class Lowered:
     floats: Demotion | None = None
     given: jax.export.Exported | None = None
     variants_left: int = 0
+    assumed: Assumption | None = None
 
     def __post_init__(self) -> None:
         self.unsupported, self.kept = self.scatters.unsupported, self.scatters.kept
@@ -126,6 +129,8 @@ class Lowered:
             lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
             lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
             lines += [f"assumed, checked at run time: {assumption}" for assumption in self.demotion.tested]
+        if self.assumed is not None:
+            lines += [f"assumed, not verified: {scatter} writes inside" for scatter in self.assumed.scatters]
         lines += _not_preferred(self.records, [name for name in self.options.prefer if "=" not in name])
         if not self.options.loop_ranges:
             lines.append("guards and clamps stay where only a range that a loop keeps shows that none is needed")
@@ -149,8 +154,12 @@ class Lowered:
 
     @cached_property
     def as_given(self) -> str:
-        """The module as StableHLO text under the signature that it had before values were stored in other types."""
-        return self.stablehlo if self.storage is None else with_original_signature(self.stablehlo, self.storage)
+        """The module as StableHLO text under the signature that it had before values were stored in other types.
+
+        Indices that are assumed to lie inside are clamped in it, so that it can be compared with the module.
+        """
+        text = self.assumed.text if self.assumed is not None and self.assumed.text else self.stablehlo
+        return text if self.storage is None else with_original_signature(text, self.storage)
 
     def bytecode(self) -> bytes:
         """The module as MLIR bytecode, in the target's dialect, locations kept."""

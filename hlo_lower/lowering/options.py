@@ -22,6 +22,7 @@ class Choices(TypedDict, total=False):
     oob: Literal["xla", "spec"]
     float_mode: Literal["exact", "reassociate", ""] | None
     trust_flags: bool
+    assume_in_bounds: bool
     keep_unsupported: bool
     only: str | Sequence[str]
     skip: str | Sequence[str]
@@ -60,6 +61,8 @@ class Options:
       float_mode: "exact" keeps the order of float reductions, "reassociate" allows another; None or "" becomes the
         target's, or "exact" where it has none.
       trust_flags: take `unique_indices = true` as a proof.
+      assume_in_bounds: take it that scatters write inside, of which nothing shows it. What rests on that is not
+        verified, and `Lowered.notes` names each such scatter.
       keep_unsupported: leave a scatter, or a variant of a declared composite, that no rule fits instead of failing.
       only, skip: lower only, or all but, the scatters whose location, scope, function or number ("#3") matches one of
         these patterns (`fnmatch`).
@@ -94,6 +97,7 @@ class Options:
     oob: Literal["xla", "spec"] = "xla"
     float_mode: Literal["exact", "reassociate"] = "exact"
     trust_flags: bool = False
+    assume_in_bounds: bool = False
     keep_unsupported: bool = False
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
@@ -144,6 +148,7 @@ WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
     "oob": ("xla", "spec"),
     "float_mode": (None, "exact", "reassociate", ""),
     "trust_flags": (False, True),
+    "assume_in_bounds": (False, True),
     "keep_unsupported": (False, True),
     "legalize": (None, False, True),
     "demote_i64": (None, False, True),

@@ -19,6 +19,7 @@ from hlo_lower.lowering.engine.nested_slices import NestedSlices
 from hlo_lower.lowering.integers64.demotion import Demotion
 from hlo_lower.lowering.kinds import kinds_of
 from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.scatter.assumed import Assumption
 from hlo_lower.lowering.scatter.scatters import LoweredScatters
 from hlo_lower.ops.quirks import QUIRKS
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite
@@ -241,6 +242,7 @@ class Run:
       floats: what floats of another precision rest on.
       storage: what values are stored in whose element type the target takes nowhere.
       given: what it was exported with before values were stored so.
+      assumed: which scatters are assumed to write inside.
       slices: the slices of slices that it had before.
     """
 
@@ -257,6 +259,7 @@ class Run:
     floats: Demotion | None = None
     storage: Demotion | None = None
     given: jax.export.Exported | None = None
+    assumed: Assumption | None = None
     slices: NestedSlices | None = None
 
     def __post_init__(self) -> None:

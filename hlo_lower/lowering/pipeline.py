@@ -1,7 +1,7 @@
 """The pipeline: the passes that a module goes through, in order, and what is asked of it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.contained.status_board import lowering
@@ -37,6 +37,7 @@ from hlo_lower.lowering.passes import (
     over,
 )
 from hlo_lower.lowering.ranks import join_reshapes
+from hlo_lower.lowering.scatter.assumed import Assumption, clamp_indices, release_indices
 from hlo_lower.lowering.scatter.scatters import lower_scatters
 from hlo_lower.lowering.single_ops.kind import SHIFTS
 from hlo_lower.lowering.single_ops.plain_op import PLAIN
@@ -71,6 +72,18 @@ def _narrow(run: Run) -> None:
 
 def _floats(run: Run) -> None:
     run.floats = other_floats(run.graph, other_floats_of(run.options))
+
+
+def _assume(run: Run) -> None:
+    run.assumed = clamp_indices(run.context)
+
+
+def _release(run: Run) -> None:
+    assert run.assumed is not None
+    if run.assumed.scatters:
+        run.assumed = replace(run.assumed, text=to_text(run.graph))
+        if run.options.target.dialect == "stablehlo":
+            release_indices(run.graph)
 
 
 def _scatters(run: Run) -> None:
@@ -137,6 +150,7 @@ LEGALIZES = Wanted(lambda options: options.legalize, "--legalize is not given")
 NARROWS = Wanted(lambda options: options.demote_i64, "--demote-i64 is not given")
 CHECKS = Wanted(lambda options: options.checked and not options.demote_i64, "--checked alone is not given")
 FLOATS = Wanted(lambda options: bool(other_floats_of(options)), "neither --widen nor --demote-f64 is given")
+ASSUMES = Wanted(lambda options: options.assume_in_bounds, "--assume-in-bounds is not given")
 SORTS = Wanted(_refuses_sorts, "{target} takes all sorts")
 FORMS = Wanted(_refuses_forms, "{target} takes all forms of pads, convolutions and products, and shifts")
 TYPES = Wanted(_refuses_types, "{target} takes all element types")
@@ -153,6 +167,7 @@ PIPELINE = in_order(
     Pass("narrow", "computes 64-bit integers in 32 bits", _narrow, NARROWS, after=("legalize",), may_change=SIGNATURE),
     Pass("say-true", "adds the result of --checked, true", over(assume_nothing), CHECKS, may_change=SIGNATURE),
     Pass("floats", "computes floats in another precision", _floats, FLOATS, after=("narrow",), may_change=SIGNATURE),
+    Pass("assume", "clamps indices that are assumed to lie inside", _assume, ASSUMES, after=("floats",)),
     kinds("control", Stage.FLATTENED, "unrolls loops, computes branches, solves matrices", repeat=UNTIL_DONE),
     kinds("ops", Stage.LOWERED, "lowers gathers, reverses and single ops", after=("control",)),
     Pass("scatters", "lowers scatters", _scatters, after=("ops",)),
@@ -174,6 +189,7 @@ PIPELINE = in_order(
     *cures(Place.LAST),
     Pass("remove-placement", "takes shardings off a module for one device", _placement, MESHES),
     Pass("clamp-slices", "clamps slices of slices that rules built", _clamp, where=NESTED),
+    Pass("release", "takes the clamps of assumed indices away", _release, ASSUMES, KEPT, after=("assume",)),
     Pass("check", "lets MLIR check the module", _check, where=KEPT, may_change=NOTHING),
 )
 """What happens to a module, in order."""
@@ -203,7 +219,9 @@ def lower(
         op_count = run.graph.op_count
         run.to_the_end()
     of_values = run.demotion, run.storage, run.floats, run.given, sum(change.count for change in run.variants_left)
-    return Lowered(run.graph, run.scatters, op_count, run.options, registry, run.all_changes, *of_values)
+    return Lowered(
+        run.graph, run.scatters, op_count, run.options, registry, run.all_changes, *of_values, assumed=run.assumed
+    )
 
 
 def begun(
@@ -237,15 +255,17 @@ class PlainForm:
 
     Attributes:
       text: the module, which is to be equal to the module as it was given.
-      changes, demotion, floats: what was done, as in `Lowered`.
-      with_floats: the module once its floats are others, which is what is lowered; "" where none are.
+      changes, demotion, floats, assumed: what was done, as in `Lowered`.
+      given: the module once its floats are others and indices clamped that are assumed to lie inside, which is what is
+        lowered; "" where neither was asked for.
     """
 
     text: str
     changes: tuple[Change, ...]
     demotion: Demotion | None
     floats: Demotion | None = None
-    with_floats: str = ""
+    assumed: Assumption | None = None
+    given: str = ""
 
 
 def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegistry | None) -> PlainForm:
@@ -256,5 +276,6 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     """
     run = trial_of(copied(source), options, registry).up_to("say-true")
     text = to_text(run.graph)
-    run.up_to("floats")
-    return PlainForm(text, run.all_changes, run.demotion, run.floats, "" if run.floats is None else to_text(run.graph))
+    run.up_to("assume")
+    given = "" if run.floats is None and run.assumed is None else to_text(run.graph)
+    return PlainForm(text, run.all_changes, run.demotion, run.floats, run.assumed, given)

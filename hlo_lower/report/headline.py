@@ -86,6 +86,7 @@ def policies(reports: Sequence[ModuleReport]) -> str:
 def guards_told(total: Totals) -> str:
     """ "80 needed, 80 proved away, 1 never in bounds"."""
     told = f"{total.guards_needed:,} needed, {total.guards_proved_away:,} proved away"
+    told += f", {total.guards_assumed_away:,} assumed away" if total.guards_assumed_away else ""
     return told + (f", {total.never_in_bounds:,} never in bounds" if total.never_in_bounds else "")
 
 

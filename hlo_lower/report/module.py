@@ -94,6 +94,7 @@ class Totals:
     no_rule: Mapping[Cause, int]  # why scatters have no rule, each cause without what differs from module to module
     guards_needed: int  # scatters with a rule that may leave the operand's bounds
     guards_proved_away: int  # scatters that are proved to stay within them
+    guards_assumed_away: int  # scatters that are assumed to stay within them (`assume_in_bounds`)
     never_in_bounds: int  # scatters that write nothing, because no window fits
     unlocated: int  # modules with scatters that name no source of them
     guard_causes: Mapping[Cause, int]  # why guards are needed: what the written place comes from, in the same way
@@ -104,6 +105,7 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
     """Count what the records of these modules say."""
     records = [record for report in reports for record in report.records]
     bounds = Counter(record.in_bounds for record in records)
+    assumed = sum(record.bounds.code is Code.ASSUMED_INSIDE for record in records)
     guarded = [record for record in records if record.rule and record.in_bounds == "unknown"]
     left = [report.scatters_left for report in reports if report.error is None]
     known = [count for count in left if count is not None]
@@ -120,7 +122,8 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
         looped=sum(record.rule == LOOP for record in records),
         no_rule=_counts((refusal_cause(r) for r in records if rule_of(r) == NO_RULE), told_kind),
         guards_needed=len(guarded),
-        guards_proved_away=bounds["always"],
+        guards_proved_away=bounds["always"] - assumed,
+        guards_assumed_away=assumed,
         never_in_bounds=bounds["never"],
         unlocated=sum(bool(report.records) and all(map(is_unlocated, report.records)) for report in reports),
         guard_causes=_counts(map(guard_cause, guarded), told_kind),

@@ -49,7 +49,8 @@ def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[Cell,
 def _cells(group: Group) -> tuple[Cell, ...]:
     record = group.first
     rule, is_unique = rule_of(record), unique(record)
-    bounded = {Code.PROVED: "proved", Code.GUARDED: "guarded"}.get(record.bounds.code, "")
+    tones = {Code.PROVED: "proved", Code.GUARDED: "guarded", Code.ASSUMED_INSIDE: "guarded"}
+    bounded = tones.get(record.bounds.code, "")
     cells = (
         (f"{record.number}", ""),
         (f"{group.count:,}" if group.count > 1 else "", ""),

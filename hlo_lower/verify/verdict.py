@@ -65,6 +65,7 @@ class Verdict:
       module_required: whether the module had to be run (level "full").
       plain: the module as it was given against the plain form that was lowered, where there was anything to make plain
         (`hlo_lower.lowering.integers64`); the other verdicts are on what was made of the plain form.
+      assumed: what both versions rest on and nothing verifies; "" where there is nothing.
       claims: what the converter claims of the first version's scatters, evaluated; None where it was not asked for.
       accepts_runs: whether regions that were only run count as verified.
       requires: "derived" where regions that were only tested do not count as verified.
@@ -84,6 +85,7 @@ class Verdict:
     accepts_runs: bool = False
     requires: Require = "tested"
     claims: ClaimsVerdict | None = None
+    assumed: str = ""
 
     def __repr__(self) -> str:
         return f"<Verdict {self._in_a_word()}: {self.summary()}>"
@@ -153,6 +155,7 @@ class Verdict:
         if self.plain is not None:
             told = {"equal": f"plain form {_counted(self.plain.runs, 'run')}", "differs": "plain form differs"}
             parts.append(told.get(self.plain.status, "plain form not run"))
+        parts += [self.assumed] if self.assumed else []
         return "; ".join(parts)
 
     def _about_regions(self) -> str:

@@ -14,14 +14,14 @@ LINALG = Target(
 )
 
 
-def lowered_text(source: Any) -> str:
+def lowered_text(source: Any, **how: Any) -> str:
     """A module with its scatters lowered for linalg, still StableHLO."""
-    return hl.lower(source, target=LINALG).stablehlo
+    return hl.lower(source, target=LINALG, **how).stablehlo
 
 
-def left_as_linalg(source: Any, *, named=True, parallel=False, then=None) -> tuple[str, LinalgReport]:
+def left_as_linalg(source: Any, *, named=True, parallel=False, then=None, **how) -> tuple[str, LinalgReport]:
     """The text of a module in linalg, changed once more where that is asked for, and the report."""
-    graph = read(lowered_text(source))
+    graph = read(lowered_text(source, **how))
     report = to_linalg(graph, named=named, parallel=parallel)
     if then:
         then(graph)

@@ -20,7 +20,8 @@ GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.mlir"))
 def test_a_module_leaves_in_its_canonical_form(path, tmp_path, capsys):
     """The CHECK lines match what comes out as the first line says, and no operation of another dialect is left."""
     told = path.read_text().splitlines()[0].removeprefix("// options: ").split()
-    text, report = left_as_linalg(path, named="named=True" in told, parallel="parallel=True" in told)
+    asked = {name: f"{name}=True" in told for name in ("named", "parallel", "assume_in_bounds")}
+    text, report = left_as_linalg(path, **asked)
     assert report.is_complete, report.lines()
     output = tmp_path / "linalg.mlir"
     output.write_text(text)

@@ -289,13 +289,18 @@ def _negate(node: Node, operands: Sequence[Interval]) -> Interval:
     return result(node, -operands[0].hi, -operands[0].lo, operands)
 
 
+ASSUMED = "hlo_lower.assumed"
+"""The attribute of a clamp of indices that is assumed to change nothing: the greatest start of each component."""
+
+
 def _clamp(node: Node, operands: Sequence[Interval]) -> Interval:
     low, x, high = operands
     low, high = (scalar_like(b, x) if len(b.shape) != len(x.shape) else b for b in (low, high))
     lo = lesser(greater(x.lo, low.lo), high.lo)
     hi = lesser(greater(x.hi, low.hi), high.hi)
     told = result(node, lo, hi, operands)
-    return told.because(evidence_of(node, operands, Code.CLAMPED(*told.hull())))
+    code = Code.CLAMPED if node.attribute(ASSUMED) is None else Code.ASSUMED
+    return told.because(evidence_of(node, operands, code(*told.hull())))
 
 
 def _minimum(node: Node, operands: Sequence[Interval]) -> Interval:

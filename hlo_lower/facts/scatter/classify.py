@@ -481,6 +481,8 @@ def _bounds(in_bounds: InBounds, windows: Windows, interval: Interval, *, consta
         return Code.NOTHING_IN_BOUNDS()
     causes = [step.cause for step in interval.evidence.steps()] if interval.evidence else []
     if in_bounds is InBounds.ALWAYS:
+        if any(cause.code is Code.ASSUMED for cause in causes):
+            return Code.ASSUMED_INSIDE()
         by = next((cause.code.code for cause in reversed(causes) if cause.code in _BOUNDING), "range")
         return Code.PROVED("constant" if constant else by)
     if windows is Windows.OVERHANGS:

@@ -34,7 +34,7 @@ from hlo_lower.lowering.linalg.loops import (
     replace_all,
     step_by_size,
 )
-from hlo_lower.lowering.linalg.scalars import drop_clamps, read_scalars
+from hlo_lower.lowering.linalg.scalars import drop_clamps, mark_assumed, read_scalars, unmark_assumed
 from hlo_lower.lowering.linalg.structured_ops import generalize, specialize
 from hlo_lower.lowering.linalg.unit_dims import drop_unit_dims, moves_units_alone
 from hlo_lower.lowering.plain.chlo import TO_STABLEHLO
@@ -439,6 +439,7 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     for pipeline in passes_before(graph, named=named):
         _run(graph, pipeline)
     prepare(graph)
+    mark_assumed(graph)
     mark_counted(graph)
     _run(graph, "stablehlo-legalize-to-linalg{enable-primitive-ops=true}")
     signless = make_signless(graph, REWRITTEN)
@@ -447,7 +448,7 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     counted, others = lower_control(graph)
     removed = remove_foreign(graph, STABLEHLO_DIALECTS, is_foreign)
     _run(graph, SIMPLIFY)
-    for change in (read_scalars, drop_clamps, drop_unit_dims):
+    for change in (read_scalars, drop_clamps, unmark_assumed, drop_unit_dims):
         if change(graph):
             _run(graph, SIMPLIFY)
     if parallel and inline_into_loops(graph):

@@ -8,6 +8,8 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.linalg.loops import READ, constant_number, index_constant
 from hlo_lower.lowering.linalg.unit_dims import COLLAPSE, EXPAND
+from hlo_lower.lowering.scatter.assumed import ALONG, ASSUMED, is_assumed
+from hlo_lower.ops.names import CUSTOM_CALL
 
 # --- elements that are read ---
 #
@@ -83,6 +85,54 @@ def _origin(node: Node, place: Place) -> Place | None:
         steps = zip(node.integers("static_offsets"), node.integers("static_strides"), place, strict=False)
         return tuple(start + stride * at for start, stride, at in steps) if len(place) == len(source.shape) else None
     return (0,) * len(source.shape) if all(size == 1 for size in source.shape) else None
+
+
+# --- indices that are assumed to lie inside ---
+#
+# Their clamps, which `hlo_lower.lowering.scatter.assumed` builds, would stay in what jaxlib's pass makes of them. So a
+# call stands for each until the other clamps are gone, which it makes needless:
+#
+#     %c = clamp 0, %i, 63 {hlo_lower.assumed}  ->  %c = custom_call @hlo_lower.assumed(%i)  ->  %i
+
+
+def mark_assumed(graph: Graph) -> None:
+    """Write a call in the place of each clamp of signed indices that are assumed to lie inside."""
+    found: list[Node] = []
+    graph.walk(lambda node: found.append(node) if is_assumed(node) else None)
+    with mlir.active(graph.context):
+        for node in found:
+            value = node.operand(1)
+            if not value.element.is_unsigned:  # of which the call would keep the sign
+                attributes = {"call_target_name": mlir.parse_attribute(f'"{ASSUMED}"')}
+                attributes |= {name: node.raw.attributes[name] for name in (ASSUMED, ALONG)}
+                value = Builder.before(node).op(CUSTOM_CALL, [value], [value.raw.type], attributes).result()
+            node.result().raw.replace_all_uses_with(value.raw)
+            node.raw.erase()
+
+
+def unmark_assumed(graph: Graph) -> bool:
+    """Take these calls away, and read through them; whether there were any."""
+    found: list[Node] = []
+    graph.walk(lambda node: found.append(node) if _stands_for_one(node) else None)
+    for node in found:
+        node.result().raw.replace_all_uses_with(node.operand(0).raw)
+        node.raw.erase()
+    return bool(found) and (read_scalars(graph) or True)
+
+
+def _stands_for_one(node: Node) -> bool:
+    return node.name == CUSTOM_CALL and node.attribute(ASSUMED) is not None
+
+
+def _greatest(element: Node) -> int | None:
+    """The greatest that an element of indices is which are assumed to lie inside; None of any other element."""
+    call = element.operand(0).node
+    place = [constant_number(index) for index in element.operands[1:]]
+    if call is None or not _stands_for_one(call):
+        return None
+    [along], limits = call.integers(ALONG), call.integers(ASSUMED)
+    component = place[along] if along < len(place) else 0
+    return None if component is None else limits[component]
 
 
 # --- clamps ---
@@ -200,6 +250,8 @@ def _between(value: Value) -> tuple[float, float]:
         return number, number
     if node is None:
         return nowhere
+    if node.name == EXTRACT and (most := _greatest(node)) is not None:
+        return 0, most
     if node.name in CASTS and str(node.result().raw.type) == "index":
         low, high = _between(node.operand(0))
         return (low, high) if low >= 0 else nowhere

@@ -82,7 +82,7 @@ def lower_scatters(context: Context, *, is_trial: bool = False) -> LoweredScatte
     """
     assert context.preference
     subjects = read_scatters(context)
-    asked = {subject.number for subject in _asked_for(context, subjects)}
+    asked = {subject.number for subject in asked_for(context, subjects)}
     run = _Run(context, subjects, asked, is_trial)
     with mlir.active(context.graph.context):
         for subject in _in_order(context, subjects):
@@ -218,8 +218,8 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
 """What a scatter is, by which it is selected ("kind=insert_slice"): a column of its record, and its values."""
 
 
-def _asked_for(context: Context, subjects: Sequence[ScatterSubject]) -> list[ScatterSubject]:
-    """The scatters that only and skip leave. That there is none of a class is no mistake.
+def asked_for(context: Context, subjects: Sequence[ScatterSubject]) -> list[ScatterSubject]:
+    """The scatters that `only` and `skip` leave. That there is none of a class is no mistake.
 
     Raises:
       InputError: a pattern matches no place, or there is no such class.

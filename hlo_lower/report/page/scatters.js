@@ -31,7 +31,7 @@ REPORT.modules.forEach((module, at) => {
   module.records.forEach((short, place) => {
     const record = inFull(short, byNumber);
     const told = Object.fromEntries(WORDS.record.map((name, n) => [name, text(words.records[place][n])]));
-    const guard = told.rule === "none" ? "" : GUARDS[record.in_bounds];
+    const guard = told.rule === "none" ? "" : record.bounds.code === "assumed_inside" ? "assumed away" : GUARDS[record.in_bounds];
     own.ops.push({
       id: `${own.id}-s${record.number}`, kind: "scatter", own, record, place, told, op: "stablehlo.scatter", guard,
       cost: costOf(record, module.evidence),
