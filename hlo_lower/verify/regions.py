@@ -69,6 +69,9 @@ WRITING = (names.WHILE, names.DYNAMIC_UPDATE_SLICE)
 RUNS_WITH_A_ROUNDING = 8
 """So many runs of a wide region had to differ at the rate of the narrow one before it says much that none does."""
 
+KEPT_LETTERS = 1 << 16
+"""Pieces of a region that are longer together are built anew where they are asked for again."""
+
 CUT_BYTES = 1 << 28
 """Bytes of results up to which values are compared to cut a region."""
 
@@ -133,7 +136,7 @@ class RegionJudge:
         self._written_out = frozenset[int](), frozenset[int]()
         self.pairs: list[BodyPair] = []
         self.promised: list[tuple[Op, tuple[str, ...]]] = []
-        self._built: tuple[Region, tuple[Number, ...], Pieces | CannotRunError] | None = None
+        self._built: dict[tuple[Region, tuple[Number, ...]], Pieces | CannotRunError] = {}
         self._numbers = first.scatter_numbers
         self._proofs = RegionProofs(terms, self.pieces, interpreter)
 
@@ -150,6 +153,7 @@ class RegionJudge:
             pairs = Aligner(self._first, self._second, frozenset(dropped), forced).align(name)
             regions = regions_of(pairs)
             self.pairs, self.promised = pairs, []
+            self._built.clear()
             if number == 0:
                 if regions:
                     self._interpreter.start()
@@ -509,13 +513,17 @@ class RegionJudge:
             judged.reason += f"; what the pieces take is {', '.join(told)}"
 
     def pieces(self, region: Region, seen: Sequence[Number] = ()) -> Pieces | CannotRunError:
-        """Both pieces of a region, or why it has none; those of the last region are kept."""
-        if self._built is None or self._built[0] is not region or self._built[1] != tuple(seen):
+        """Both pieces of a region, or why it has none; short ones are kept, and else those of the last region."""
+        key = region, tuple(seen)
+        if key not in self._built:
+            for other, built in list(self._built.items())[-1:]:
+                if isinstance(built, Pieces) and len(built.first) + len(built.second) > KEPT_LETTERS:
+                    del self._built[other]
             try:
-                self._built = region, tuple(seen), pieces_of(region, seen)
+                self._built[key] = pieces_of(region, seen)
             except CannotRunError as error:
-                self._built = region, tuple(seen), error
-        return self._built[2]
+                self._built[key] = error
+        return self._built[key]
 
     @staticmethod
     def _key(region: Region, pieces: Pieces | CannotRunError) -> "_Key":

@@ -373,12 +373,15 @@ class Aligner:
                 return roots[place], _root_name(pair, place)
         if how == "look":
             return next(((y, "") for y in index.that_look_like(x) if self._may_be(pair, x, y)), None)
-        wanted, found = 1 if how == "guess" else 2, dict[ValueId, None]()
+        agrees, found = index.is_guess if how == "guess" else index.is_sure, dict[ValueId, None]()
         for user in pair.first.users.get(x, ()):
+            if how != "guess" and len(user.inputs) == 1:
+                continue  # nothing is read beside it
             for other, place in index.alike(user, x):
-                y = index.read(other, place, x)
-                if y is not None and self._may_be(pair, x, y) and index.agree(user, other, place) == wanted:
-                    found[y] = None
+                if agrees(user, other, place):
+                    y = index.read(other, place, x)
+                    if y is not None and self._may_be(pair, x, y):
+                        found[y] = None
         if not found or (how == "readers" and len(found) > 1):
             return None
         return next(iter(found)), ""
@@ -477,6 +480,7 @@ class _Readers:
         self._seen = (-1, -1)
         self._open: dict[Hashable, list[Op]] = {}
         self._kinds: dict[Op, Hashable] = {}
+        self._behind: dict[tuple[ValueId, Hashable], ValueId | None] = {}
         self._ops: dict[Hashable, list[Op]] = defaultdict(list)
         for op in pair.second.live:
             self._ops[self._kind(pair.second, op)].append(op)
@@ -515,21 +519,27 @@ class _Readers:
 
     def read(self, other: Op, place: int, like: ValueId) -> ValueId | None:
         """What an op of the second body reads at a place, as a value of the type of one of the first body."""
-        program = self._pair.second.program
-        value = other.inputs[place]
-        return behind_conversions(program, value, self._pair.first.program.types[like]) if self._is_loose else value
+        value, raw_type = other.inputs[place], self._pair.first.program.types[like]
+        if not self._is_loose:
+            return value
+        if (value, raw_type) not in self._behind:
+            self._behind[value, raw_type] = behind_conversions(self._pair.second.program, value, raw_type)
+        return self._behind[value, raw_type]
 
-    def agree(self, user: Op, other: Op, place: int) -> int:
-        """How well two readers agree beside the operand at a place: 2 sure, 1 perhaps, 0 not at all."""
-        first, second = self._pair.first, self._pair.second
-        rest = [
-            first.numbers[a] == second.numbers[b] or (self._is_loose and self._looks[0].of(a) == self._looks[1].of(b))
-            for i, (a, b) in enumerate(zip(user.inputs, other.inputs, strict=True))
-            if i != place
-        ]
-        if all(rest):
-            return 2 if rest else 1
-        return 1 if any(rest) else 0
+    def is_sure(self, user: Op, other: Op, place: int) -> bool:
+        """Whether two readers read what is equal beside the operand at a place, and something at all."""
+        return len(user.inputs) > 1 and all(self._beside(user, other, place))
+
+    def is_guess(self, user: Op, other: Op, place: int) -> bool:
+        """Whether two readers read some that is equal beside the operand at a place, but not all; or nothing."""
+        return len(user.inputs) == 1 or (any(self._beside(user, other, place)) and not self.is_sure(user, other, place))
+
+    def _beside(self, user: Op, other: Op, place: int) -> Iterator[bool]:
+        """Of each operand of two readers but that at a place: whether it is equal, or looks alike."""
+        first, second = self._pair.first.numbers, self._pair.second.numbers
+        for i, (a, b) in enumerate(zip(user.inputs, other.inputs, strict=True)):
+            if i != place:
+                yield first[a] == second[b] or (self._is_loose and self._looks[0].of(a) == self._looks[1].of(b))
 
     def that_look_like(self, value: ValueId) -> Sequence[ValueId]:
         """The values of the second body that look like one of the first, of the same type, in order."""

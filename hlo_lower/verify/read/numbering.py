@@ -40,6 +40,7 @@ class Table:
 
     def __init__(self, is_left_out: Callable[[Op, str], bool] | None = None) -> None:
         self._numbers: dict[Hashable, Number] = {}
+        self._kinds: dict[tuple[Op, bool], Number] = {}
         self._is_left_out = is_left_out
         self.known: dict[Number, NDArray[np.generic]] = {}
 
@@ -70,29 +71,40 @@ class Table:
           effect: its place among the operations with effects, None for one without.
           true: predicates that hold wherever that body is run.
         """
-        types = tuple(program.types[r] for r in op.results)
-        if len(op.results) == 1 and not op.bodies:
-            value = folded(op.raw, [self.known.get(numbers[v]) for v in op.inputs])
+        inputs = tuple([numbers[v] for v in op.inputs])
+        if len(op.results) == 1 and not op.bodies and self.known.keys() >= set(inputs):
+            value = folded(op.raw, [self.known[number] for number in inputs])
             if value is not None:
-                number = self.of(("known", types[0], *identity(value)))
+                number = self.of(("known", program.types[op.results[0]], *identity(value)))
                 self.known.setdefault(number, value)
                 return [number]
-        inputs, attributes = tuple(numbers[v] for v in op.inputs), self._counted(op)
         if op.name == names.SORT and _sorts_one(program, op):
             return list(inputs)
         if op.name == names.SELECT and inputs[0] in true:
             return [inputs[1]]
-        if op.name in _COMMUTATIVE and len(inputs) == 2:
-            inputs = (min(inputs), max(inputs))
-        elif op.name == names.COMPARE:
-            attributes = _with_direction(attributes, mirrored=inputs[0] > inputs[1])
+        is_mirrored = op.name == names.COMPARE and inputs[0] > inputs[1]
+        if is_mirrored or (op.name in _COMMUTATIVE and len(inputs) == 2):
             inputs = (min(inputs), max(inputs))
         regions = tuple(
-            self.region(program, body, numbers, depth + 1, true | self.true_in(program, body, numbers, depth + 1))
-            for body in op.bodies
+            [
+                self.region(program, body, numbers, depth + 1, true | self.true_in(program, body, numbers, depth + 1))
+                for body in op.bodies
+            ]
         )
-        own = self.of((op.name, attributes, inputs, types, regions, effect if effect is None else (depth, effect)))
+        kind = self._kind(program, op, is_mirrored=is_mirrored)
+        own = self.of((kind, inputs, regions, effect if effect is None else (depth, effect)))
         return [self.of((own, i)) for i in range(len(op.results))] if len(op.results) != 1 else [own]
+
+    def _kind(self, program: Program, op: Op, *, is_mirrored: bool) -> Number:
+        """The number of an operation's name, attributes and types; of a comparison, with its operands as they are or
+        exchanged."""
+        found = self._kinds.get((op, is_mirrored))
+        if found is None:
+            attributes, types = self._counted(op), tuple(program.types[r] for r in op.results)
+            if op.name == names.COMPARE:
+                attributes = _with_direction(attributes, mirrored=is_mirrored)
+            found = self._kinds[op, is_mirrored] = self.of(("kind", op.name, attributes, types))
+        return found
 
     def _counted(self, op: Op) -> tuple[tuple[str, Hashable], ...]:
         if self._is_left_out is None:
