@@ -1,6 +1,7 @@
 """hlo_lower.ir.export: functions of files and modules, settings, symbolic shapes, locations, and what it refuses."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from hlo_lower.base.errors import InputError
+from hlo_lower.ir import mlir
 from hlo_lower.ir.export.load import load_function
 from hlo_lower.ir.export.trace import export, exported_text
 
@@ -106,6 +108,24 @@ def test_shapes_make_symbolic_dims():
         "  facts:   arguments float32[3,4], float32[2,4]",
         '  next:    give one shape per argument, "..." for those that stay as they are',
     ]
+
+
+@pytest.mark.skipif(not mlir.XLA_TAKES_CHLO, reason="the XLA of this jax reads no chlo")
+@pytest.mark.parametrize("shapes", [None, ["n, 8"]])
+def test_chlo_stays_unless_plain_stablehlo_is_asked_for(shapes):
+    """The ops that JAX lowers to are in the module, below what computes symbolic sizes; both forms compute the same."""
+
+    def gelu_and_top(x):
+        return jax.nn.gelu(x, approximate=False), jax.lax.top_k(x, 2), x.reshape(-1)
+
+    x = np.linspace(-4, 4, 32, dtype=np.float32).reshape(4, 8)
+    kept, plain = (export(gelu_and_top, x, shapes=shapes, plain_stablehlo=asked) for asked in (False, True))
+    chlo = [set(re.findall(r" (chlo\.\w+)", exported_text(one))) for one in (kept, plain)]
+    assert chlo == [{"chlo.erfc", "chlo.top_k"}, set()]
+    assert ("_wrapped_jax_export_main" in exported_text(kept)) == (shapes is not None)
+    again = jax.export.deserialize(kept.serialize())
+    results = [jax.tree.leaves(jax.jit(one.call)(x)) for one in (kept, plain, again)]
+    assert all(np.array_equal(a, b) and np.array_equal(a, c) for a, b, c in zip(*results, strict=True))
 
 
 WIDE = """\

@@ -22,6 +22,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], type=setting, help="set a field of the config"
     )
+    command.add_argument(
+        "--plain-stablehlo",
+        action="store_true",
+        help="write ops of chlo (erf, top_k, ...) out as plain StableHLO, for a consumer that takes no others",
+    )
     add_emit(command)
 
 
@@ -30,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
     check_writable(args.output)  # before JAX is imported and the function traced
     from hlo_lower.ir.export.load import load_function
 
-    exported = load_function(args.function, dict(args.set), args.shapes).export(args.shapes)
+    target = load_function(args.function, dict(args.set), args.shapes)
+    exported = target.export(args.shapes, plain_stablehlo=args.plain_stablehlo)
     form = args.emit or form_for(args.output)
     data = exported_bytes(exported, form)
     write_whole(args.output, data)

@@ -7,6 +7,7 @@ numbers. Only ops that are known to be functions count; of an op that nobody kno
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
+from hlo_lower.ops.encoded_calls import why_unknown
 from hlo_lower.ops.names import CUSTOM_CALL, SCATTER
 from hlo_lower.ops.spec import CONTROL, named
 
@@ -72,5 +73,5 @@ def _holds(blocks: tuple[Block, ...] | list[Block], called: set[str]) -> bool:
 
 def _is_known(node: Node) -> bool:
     if node.name == CUSTOM_CALL:
-        return mlir.call_target(node.raw) in PLACEMENT_NOTES
+        return mlir.call_target(node.raw) in PLACEMENT_NOTES or why_unknown(node) is None
     return node.name in FUNCTIONS

@@ -39,6 +39,9 @@ def step(cache, row, position, *, config):
 def free(x, i):
     return x.at[i].set(1.0)
 
+def bell(x):
+    return jax.lax.erfc(x)
+
 EXPORTS = {"step": {"args": args, "config": Config()}}
 """
 CONVERT = "convert decode.mlir -o out.mlir"
@@ -73,7 +76,8 @@ def test_the_main_job(model, folder, command):
 
 
 def test_what_export_is_asked_for(model, folder, command):
-    """--set sets a field of the config, --shapes leaves sizes open or makes an entry, -o - prints the module alone."""
+    """--set sets a field of the config, --shapes leaves sizes open or makes an entry, -o - prints the module alone,
+    --plain-stablehlo writes chlo out."""
     result = command("export tiny.py:step -o step.mlir --set rows=16")
     assert result.out.startswith("step.mlir   text of tiny.py:step, ")
     assert "tensor<16x4xf32>" in (folder / "step.mlir").read_text()
@@ -84,6 +88,10 @@ def test_what_export_is_asked_for(model, folder, command):
     assert hl.read(result.out.encode()).op_count > 0
     assert command("export tiny.py:free -o free.mlir --shapes f32[n] i32[]").code == 0
     assert "(%arg0: tensor<?xf32>" in (folder / "free.mlir").read_text()
+    kept, plain = (
+        command(f"export tiny.py:bell -o - --shapes f32[4] {flag}").out for flag in ("", "--plain-stablehlo")
+    )
+    assert ("chlo." in kept, "chlo." in plain) == (mlir.XLA_TAKES_CHLO, False)
     missing = command("export tiny.py:free -o free.mlir").err
     assert ("--shapes" in missing, "EXPORTS" in missing) == (True, True)
 

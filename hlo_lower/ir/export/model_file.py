@@ -99,11 +99,12 @@ class ExportTarget:
     folders: tuple[str, ...]
     shapes: tuple[str, ...] | None = None
 
-    def export(self, shapes: Sequence[str] | None = None) -> jax.export.Exported:
+    def export(self, shapes: Sequence[str] | None = None, *, plain_stablehlo: bool = False) -> jax.export.Exported:
         """Export it for CPU, whatever the machine has, so that the text is the same everywhere.
 
         Args:
           shapes: symbolic shapes and constraints in place of its own.
+          plain_stablehlo: write chlo ops out (`hl.export`).
 
         Raises:
           InputError: as `export`.
@@ -117,6 +118,7 @@ class ExportTarget:
                 static=self.static,
                 name=self.spec.rpartition(":")[2],
                 platforms=EXPORT_PLATFORMS,
+                plain_stablehlo=plain_stablehlo,
             )
 
 

@@ -11,6 +11,7 @@ from hlo_lower.base.arguments import function, is_listed, is_named, shown, texts
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.export.argument_specs import check_widths, describe, specs_of
+from hlo_lower.ir.export.kept_chlo import Remembered, with_chlo
 from hlo_lower.ir.export.locations import portable_locations, source_file, source_folder
 from hlo_lower.ir.export.trace_errors import tracing_error
 from hlo_lower.ir.export.user_code import user_line
@@ -26,8 +27,12 @@ def export(
     static: Mapping[str, Any] | None = None,
     name: str | None = None,
     platforms: str | Sequence[str] | None = None,
+    plain_stablehlo: bool = False,
 ) -> jax.export.Exported:
     """Trace a function and export it as StableHLO, with source locations that name no machine.
+
+    What JAX lowers a function to has ops of chlo as well (`erf`, `top_k`, ...). They stay, so that their names say what
+    they compute; `hl.lower` writes them out for a target that does not take them.
 
     Args:
       fn: a Python function, or one under `jax.jit`, which then keeps its own donation.
@@ -41,6 +46,8 @@ def export(
       static: keyword arguments that are not traced (a config).
       name: the module is called `jit_<name>`; by default the function's name.
       platforms: platforms to lower for ("cpu", "cuda", ...); by default JAX's default backend.
+      plain_stablehlo: write chlo ops out as plain StableHLO, as `jax.export` does. Always so before jax 0.10, whose XLA
+        reads no chlo.
 
     Returns:
       What `hl.lower`, `hl.read` and the others take, with the function's pytrees.
@@ -63,8 +70,10 @@ def export(
     with portable_locations(source_folder(fn)):
         try:
             jitted = _jitted(fn, positions, static or {}, label)
-            exporter = jax.export.export(jitted, platforms=platforms)
-            return exporter(*specs)
+            if plain_stablehlo or not mlir.XLA_TAKES_CHLO:
+                return jax.export.export(jitted, platforms=platforms)(*specs)
+            remembered: Any = Remembered(jitted)
+            return with_chlo(jax.export.export(remembered, platforms=platforms)(*specs), remembered)
         except InputError:
             raise
         except Exception as error:

@@ -2,16 +2,14 @@
 
     %1 = stablehlo.custom_call @mhlo.erf(%0) {mhlo.attributes = {}, mhlo.version = 1 : i64}   ->   %1 = chlo.erf %0
 
-XLA encodes operations that StableHLO has not as custom calls of version 1, the operation's attributes in a dictionary.
-A custom call has no decomposition, so its name is all that says what it computes; whatever else stands on one that the
-encoding does not have (a side effect, a configuration, a called function, an attribute) may say more, and it is left.
+What such a call encodes, and when that is not known, is told by `ops/encoded_calls`; what is not known is left.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.causes import Cause
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
@@ -21,38 +19,24 @@ from hlo_lower.lowering.matrices import is_lapack
 from hlo_lower.lowering.plain.chlo import TakenChlo, written_out
 from hlo_lower.lowering.plain.composite import LegalizedKind
 from hlo_lower.lowering.sort import becomes_sort
+from hlo_lower.ops.encoded_calls import (
+    ENCODED,
+    KNOWN,
+    KNOWN_OF_TOP_K,
+    NUMERICS,
+    TOP_K,
+    VERSION,
+    attributes_of,
+    why_unknown,
+)
 from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.ops.targets.target import Target
-
-ENCODED = "mhlo.attributes"
-VERSION = "mhlo.version"
-
-UNARY: Mapping[str, str] = {
-    f"mhlo.{name}": f"chlo.{name}"
-    for name in (
-        *("acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf", "erf_inv"),
-        *("erfc", "lgamma", "sinh", "square", "tan"),
-    )
-}
-"""Elementwise operations of one operand without attributes, by the name of the custom call."""
-
-TOP_K = "mhlo.topk"
-KNOWN_OF_TOP_K = frozenset({"k", "largest"})
-
-KNOWN: Mapping[str, str] = {**UNARY, TOP_K: "chlo.top_k"}
-"""The `chlo` operation of every custom call that is known."""
 
 OWN = frozenset(
     {"call_target_name", "backend_config", "has_side_effect", "called_computations", "api_version"}
     | {"operand_layouts", "result_layouts", "output_operand_aliases", ENCODED, VERSION}
 )
 """The attributes that make it a custom call; others (shardings) go over."""
-
-UNSAID = {"backend_config": ('""', "{}"), "has_side_effect": ("false",), "called_computations": ("[]",)}
-"""Attributes of a custom call that say nothing where they have these values."""
-
-NUMERICS = frozenset({"result_accuracy"})
-"""Encoded attributes that ask for an accuracy, which `chlo` operations have by default."""
 
 NOTES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
 """Custom calls that only say where a tensor is to live."""
@@ -92,41 +76,14 @@ def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
     """
     name = mlir.call_target(node.raw)
     taken = TakenChlo.WHOLE if KNOWN.get(name, "") in whole else TakenChlo.WRITTEN_OUT
-    raw = mlir.attributes_of(node.raw)
-    encoded = mlir.entries_of(raw[ENCODED]) if ENCODED in raw else {}
-    why = _why_unknown(node, name, raw, encoded)
+    raw, encoded = attributes_of(node)
+    why = why_unknown(node)
     if why:
         return CustomCallFacts(Meaning.UNKNOWN, taken, name, {}, why)
     known = {*KNOWN_OF_TOP_K, *NUMERICS}
     own = {"k": encoded["k"]} if name == TOP_K else {}
     extra = {key: value for key, value in {**encoded, **raw}.items() if key not in OWN | known}
     return CustomCallFacts(Meaning.KNOWN, taken, name, {**own, **extra})
-
-
-def _why_unknown(
-    node: Node, name: str, attributes: Mapping[str, mlir.RawAttribute], encoded: Mapping[str, mlir.RawAttribute]
-) -> Cause | None:
-    """Why a custom call may be something else than its name says; None where it is what it says."""
-    if name == "shape_assertion":
-        return Code.CALLS_CHECK_OF_SIZE()
-    if mlir.calls_python(node.raw):
-        return Code.CALLS_PYTHON()
-    if name not in KNOWN:
-        return Code.CALLS_UNKNOWN()
-    version = mlir.integer_of(attributes[VERSION]) if VERSION in attributes else 1
-    if version != 1:
-        return Code.ENCODED_OTHERWISE(version)
-    told = [key for key, values in UNSAID.items() if key in attributes and str(attributes[key]) not in values]
-    told += sorted(set(encoded) - NUMERICS - (KNOWN_OF_TOP_K if name == TOP_K else set()))
-    if told:
-        return Code.NAME_IN_DOUBT(told[0])
-    if name in UNARY:
-        fits = len(node.operands) == 1 and [r.raw.type for r in node.results] == [node.operand(0).raw.type]
-        return None if fits else Code.NOT_UNARY()
-    if len(node.operands) != 1 or len(node.results) != 2 or "k" not in encoded:
-        return Code.NOT_TOP_K()
-    is_least = "largest" in encoded and str(encoded["largest"]) != "true"
-    return Code.TOP_K_OF_SMALLEST() if is_least else None
 
 
 rules = RuleList()

@@ -21,6 +21,7 @@ from hlo_lower.named.match.arithmetic import (
     with_constant,
 )
 from hlo_lower.named.match.axis_atoms import LAYOUT
+from hlo_lower.named.match.erf import ENDS, ERFC, Erf, erf_of, erfs_at
 from hlo_lower.named.match.matches import Found, Match, NearMiss, matchers
 from hlo_lower.named.match.positions import beneath_moves
 from hlo_lower.named.match.terms import Term, above, is_rounded
@@ -190,25 +191,33 @@ CUBIC = 0.044715
 """The coefficient of x**3."""
 
 
-@matchers.finds("gelu", at=("chlo.erf", "chlo.erfc", TANH, LOGISTIC, EXPONENTIAL))
+@matchers.finds("gelu", at=(*ENDS, TANH, LOGISTIC, EXPONENTIAL))
 def gelu(anchor: Term) -> Found:
     """x times the normal distribution function of x, exact or by tanh."""
-    argument = anchor.operands[0]
     if anchor.op == "exponential":
         return _of_exponential(anchor)
+    argument = anchor.operands[0] if anchor.operands else anchor
     if anchor.op == "logistic":
         x = _of_tanh(argument, 2 * sqrt(2 / pi))
         return None if x is None or isinstance(x, NearMiss) else _finished(anchor, x, "tanh", 1)
-    if anchor.op == "chlo.erfc":
-        return _finished(anchor, scaled_from(argument, -sqrt(0.5)), "none")
-    total = one_more(anchor)
+    if anchor.op == "tanh":
+        total = one_more(anchor)
+        if total is None:
+            return None
+        x = _of_tanh(argument)
+        return x if isinstance(x, NearMiss) else _finished(total, x, "tanh")
+    found = [_of_erf(erf) for erf in erfs_at(anchor)]
+    return next((one for one in found if isinstance(one, Match)), next(iter(found), None))
+
+
+def _of_erf(erf: Erf) -> Found:
+    if erf.op == ERFC:
+        return _finished(erf.term, scaled_from(erf.argument, -sqrt(0.5)), "none")
+    total = one_more(erf.term)
     if total is None:
         return None
-    if anchor.op == "chlo.erf":
-        chosen = next((user for user in total.users if _is_chosen(user, total, argument)), total)
-        return _finished(chosen, _moved_by_nothing(scaled_from(argument, sqrt(0.5))), "none")
-    x = _of_tanh(argument)
-    return x if isinstance(x, NearMiss) else _finished(total, x, "tanh")
+    chosen = next((user for user in total.users if _is_chosen(user, total, erf.argument)), total)
+    return _finished(chosen, _moved_by_nothing(scaled_from(erf.argument, sqrt(0.5))), "none")
 
 
 def _is_chosen(term: Term, near: Term, z: Term) -> bool:
@@ -220,9 +229,14 @@ def _is_chosen(term: Term, near: Term, z: Term) -> bool:
         return False
     if is_positive.operands[0] is not z or not is_positive.operands[1].is_number(0):
         return False
-    if below.op != "chlo.erfc" or below.operands[0].op != "abs" or below.operands[0].operands[0] is not z:
+    if above.op != "subtract" or not above.operands[0].is_number(2):
         return False
-    return above.op == "subtract" and above.operands[0].is_number(2) and above.operands[1].is_same(below)
+    return all(_is_far(erf_of(far), z) for far in (below, above.operands[1]))
+
+
+def _is_far(erf: Erf | None, z: Term) -> bool:
+    """Whether it is erfc(abs(z))."""
+    return erf is not None and erf.op == ERFC and erf.argument.op == "abs" and erf.argument.operands[0] is z
 
 
 def _moved_by_nothing(x: Term | None) -> Term | None:

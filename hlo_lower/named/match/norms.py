@@ -6,13 +6,16 @@ from math import prod
 from typing import Any
 
 from hlo_lower.base.causes import Cause, Code
+from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import plus, square_of, uncast, with_constant
 from hlo_lower.named.match.axis_atoms import LAYOUT, Axis, View, are_same, leaves
 from hlo_lower.named.match.matches import AttributeValue, Found, Match, NearMiss, matchers
 from hlo_lower.named.match.rows import Reduced, dims_of, reduced, rows
 from hlo_lower.named.match.softmax import through
 from hlo_lower.named.match.terms import Term, is_rounded
-from hlo_lower.ops.names import POWER, RSQRT, SQRT
+from hlo_lower.ops.names import BATCH_NORM_TRAINING, POWER, RSQRT, SQRT
+
+TRAINED = BATCH_NORM_TRAINING.removeprefix("stablehlo.")
 
 
 @dataclass(frozen=True)
@@ -364,6 +367,52 @@ def norm(anchor: Term) -> Found:
     return missed
 
 
+@matchers.finds("layer_norm", "group_norm", at=(BATCH_NORM_TRAINING,))
+def of_rows(anchor: Term) -> Found:
+    """A `batch_norm_training` whose features are rows, by ones and zeros, and what follows: torch_xla's layer norm.
+
+    reshape [1, rows, n] -> batch_norm_training -> reshape back -> multiply weight -> add bias
+    """
+    for product in (*(user for user in anchor.users if user.op == "reshape"), anchor):
+        found = _of_features(View.of(product))
+        if found is not None:
+            return _match(_grown(found))
+    return None
+
+
+def _weighted_features(product: View) -> Normalized | None:
+    """The same times a weight."""
+    found = factors(product, lambda view: _of_features(view) is not None) or []
+    begun = [(factor, base) for factor in found if (base := _of_features(factor.view)) is not None]
+    if len(begun) != 1 or begun[0][0].divides:
+        return None
+    [(features, base)] = begun
+    return _weighted(replace(base, product=product), [factor for factor in found if factor is not features])
+
+
+def _of_features(product: View) -> Normalized | None:
+    """The result of a `batch_norm_training`, or a reshape of it that undoes one of its operand, as a normalized value:
+    the mean and the variance of a feature go over all that it has."""
+    normed = product if product.term.op == TRAINED else product.beneath()
+    if normed is None or normed.term.op != TRAINED:
+        return None
+    value, scale, offset = normed.term.operands
+    if not (scale.is_number(1) and offset.is_number(0)):
+        return None
+    x = normed.on(value)
+    if normed is not product:
+        below = x.beneath() if value.op == "reshape" else None
+        if below is None or below.term.shape != product.term.shape:
+            return None
+        x = product.on(below.term)  # in row-major order both are the same elements
+    attributes = normed.term.node.raw.attributes
+    feature = set(normed.axis(mlir.integer_of(attributes["feature_index"])))
+    over = tuple(atom for atom in normed.atoms if atom not in feature)
+    epsilon = mlir.float_of(attributes["epsilon"])
+    root = Root("layer", normed, True, epsilon, "add_inside", None, uncast(x.term))
+    return _grouped(Normalized(product, root, x, over)) if over else None
+
+
 def _normalized(product: View, term: Term, first: Root) -> Normalized | Cause | None:
     """A product as a normalized value: one root, one x, at most one weight."""
 
@@ -543,7 +592,7 @@ def _again(found: Normalized, product: View) -> Normalized | None:
     if found.bias is not None or found.product.term.op == "add":
         return None
     term = found.root.view.term
-    again = _normalized(product, term, found.root)
+    again = _weighted_features(product) if term.op == TRAINED else _normalized(product, term, found.root)
     if not isinstance(again, Normalized):
         return None
     return replace(again, weight=found.weight or again.weight)

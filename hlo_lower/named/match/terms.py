@@ -250,7 +250,7 @@ class Terms:
             function = self.graph.functions.get(Node(operation).callee)
             if function is None or not function.has_body:
                 return None
-            return function.body.terminator.raw.operands[mlir.result_number(raw)], self._frame(operation, frame)
+            return function.body.terminator.raw.operands[mlir.result_number(raw)], self.frame(operation, frame)
         if name in _IDENTITIES:
             number = _IDENTITIES[name](self, operation, frame)
             return None if number is None else (operation.operands[number], frame)
@@ -262,7 +262,8 @@ class Terms:
             return None
         return frame.call.operands[mlir.argument_number(raw)], frame.caller
 
-    def _frame(self, call: mlir.RawOperation, caller: Frame | None) -> Frame:
+    def frame(self, call: mlir.RawOperation, caller: Frame | None) -> Frame:
+        """The frame of a call, or of a composite, in that of its caller."""
         return self._frames.setdefault((call, caller), Frame(call, caller))
 
     def are_same(self, one: Term, other: Term, steps: int) -> bool:

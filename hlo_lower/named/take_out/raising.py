@@ -183,8 +183,10 @@ class _Search:
 
     def _found_at(self, order: BlockOrder, operation: RawOperation, terms: Terms) -> list[Region | NearMiss]:
         name, by_anchor = operation.name, self.matchers.by_anchor
+        if not len(operation.results):  # a call that only checks something, or prints
+            return []
         tried = by_anchor.get(name, [])
-        if name == "func.call" and len(operation.results):  # what it gives may be what a larger op begins with
+        if name == "func.call":  # what it gives may be what a larger op begins with
             made_by = _made_by(terms.of(operation.results[0]))
             tried = [*by_anchor.get(made_by, ()), *by_anchor.get(f"func.call {made_by}", ())]
         of_identity = by_anchor.get(f"{IDENTITY}{name}", [])
