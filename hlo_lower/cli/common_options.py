@@ -82,11 +82,15 @@ def add_plain(command: argparse.ArgumentParser) -> None:
 
 
 def add_linalg(command: argparse.ArgumentParser) -> None:
-    """Add --linalg-ops and --linalg-loops."""
+    """Add --linalg-ops, --linalg-loops and --linalg-groups."""
     told = "for a target that reads linalg: named ops where there are any, or all generic; default: named"
     command.add_argument("--linalg-ops", choices=("named", "generic"), default="named", help=told)
     told = "for such a target: counted loops as scf.for, or as scf.forall where iterations do not meet; default: for"
     command.add_argument("--linalg-loops", choices=("for", "forall"), default="for", help=told)
+    told = (
+        "for such a target, in named ops: attention, norms and activations as functions, or inlined; default: outlined"
+    )
+    command.add_argument("--linalg-groups", choices=("outlined", "inlined"), default="outlined", help=told)
 
 
 def add_emit(command: argparse.ArgumentParser) -> None:

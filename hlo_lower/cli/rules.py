@@ -1,4 +1,5 @@
-"""`hlo-lower rules`: the canonical form of every class, from the registry, and the costs that decide between forms."""
+"""`hlo-lower rules`: the canonical form of every class, from the registry, the costs that decide between forms, and for
+a target that reads linalg what becomes of everything else there."""
 
 import argparse
 import sys
@@ -26,9 +27,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the registry's rules under a target."""
     import hlo_lower as hl
+    from hlo_lower.lowering.linalg.forms import FORMS
+    from hlo_lower.ops.targets import target_of
     from hlo_lower.report.rules_table import (
         render_costs_markdown,
         render_costs_text,
+        render_linalg_markdown,
+        render_linalg_text,
         render_rules_markdown,
         render_rules_text,
     )
@@ -37,11 +42,15 @@ def run(args: argparse.Namespace) -> int:
     if args.name is not None:
         show(render_rules_text([_named(args.name, rules)], **page_of(sys.stdout), proofs=True))
         return EXIT_OK
+    forms = FORMS if args.target is not None and target_of(args.target).dialect == "linalg" else ()
     if args.format == "markdown":
-        show(render_rules_markdown(rules) + "\n" + render_costs_markdown(costs))
+        told = [render_rules_markdown(rules), render_costs_markdown(costs)]
+        told += [render_linalg_markdown(forms)] if forms else []
     else:
         page = page_of(sys.stdout)
-        show(render_rules_text(rules, **page) + "\n" + render_costs_text(costs, **page))
+        told = [render_rules_text(rules, **page), render_costs_text(costs, **page)]
+        told += [render_linalg_text(forms, **page)] if forms else []
+    show("\n".join(told))
     return EXIT_OK
 
 

@@ -19,13 +19,14 @@ from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_bytecode, to_portable_artifact, to_text
 from hlo_lower.lowering.engine.refused_ops import refused_ops
 from hlo_lower.lowering.integers64.demotion import Demotion, with_original_signature
+from hlo_lower.lowering.linalg.groups import with_names
 from hlo_lower.lowering.linalg.lower import LinalgReport, to_linalg
+from hlo_lower.lowering.linalg.one_form import one_form
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.scatter.assumed import Assumption
 from hlo_lower.lowering.scatter.scatters import LoweredScatters
 from hlo_lower.lowering.types.storage import stored_lines
 from hlo_lower.lowering.types.widen import float_lines
-from hlo_lower.named.naming import raise_named
 from hlo_lower.report.notebook import Records, notebook_html
 
 
@@ -98,10 +99,9 @@ class Lowered:
         target, named = self.options.target, self.options.linalg_ops == "named"
         if target.dialect != "linalg":
             return None
-        taken = {one.op for one in target.named} if named else set[str]()
-        raised = raise_named(self.graph, target=target, only=taken) if taken else None
-        is_written = raised is not None and any(one.composite for one in raised.spelled)
-        graph = raised.graph if raised is not None and is_written else copied(self.graph)
+        outlined = named and self.options.linalg_groups == "outlined"
+        graph = with_names(self.graph, target, outlined=outlined) if named else copied(self.graph)
+        one_form(graph)
         return graph, to_linalg(graph, named=named, parallel=self.options.linalg_loops == "forall")
 
     @cached_property

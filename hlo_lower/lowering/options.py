@@ -35,6 +35,7 @@ class Choices(TypedDict, total=False):
     widen: str | Sequence[str]
     linalg_ops: Literal["named", "generic"]
     linalg_loops: Literal["for", "forall"]
+    linalg_groups: Literal["outlined", "inlined"]
     max_unroll: int
     loop_ranges: bool
 
@@ -78,6 +79,8 @@ class Options:
         to the narrow type any more.
       linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
       linalg_loops: for such a target: counted loops are `scf.for`, or, where their iterations do not meet, "forall".
+      linalg_groups: for such a target, in named ops: attention, norms and activations are functions of their own,
+        "outlined", or plain ops, "inlined".
       max_unroll: ops that a loop may become, nested ones included, where the target has no loops.
       loop_ranges: let ranges that values keep from turn to turn of a loop prove guards and clamps away. What rests on
         such a proof cannot always be verified; `convert` lowers without them then.
@@ -110,6 +113,7 @@ class Options:
     widen: tuple[str, ...] = ()
     linalg_ops: Literal["named", "generic"] = "named"
     linalg_loops: Literal["for", "forall"] = "for"
+    linalg_groups: Literal["outlined", "inlined"] = "outlined"
     max_unroll: int = MAX_UNROLL
     loop_ranges: bool = True
 
@@ -156,6 +160,7 @@ WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
     "demote_f64": (False, True),
     "linalg_ops": ("named", "generic"),
     "linalg_loops": ("for", "forall"),
+    "linalg_groups": ("outlined", "inlined"),
     "loop_ranges": (True, False),
 }
 """What is one of a few values, the default first."""

@@ -118,3 +118,36 @@ def render_costs_markdown(rows: Sequence[CostEntry]) -> str:
     """Render the entries as a Markdown table."""
     cells = [[code(row.name), f"{row.value:,}", escape(row.what), escape(row.measured)] for row in rows]
     return table(("size", "value", "of (costs in ns)", "set by"), cells) + "\n"
+
+
+class FormEntry(Protocol):
+    """What something becomes in linalg."""
+
+    @property
+    def meaning(self) -> str: ...
+
+    @property
+    def ops(self) -> tuple[str, ...]: ...
+
+    @property
+    def told(self) -> str: ...
+
+    @property
+    def category(self) -> str: ...
+
+
+def render_linalg_text(forms: Sequence[FormEntry], *, width: int, color: bool = False) -> str:
+    """Render the forms of linalg, a line for each."""
+    page, grid = new_page(width, color=color), new_grid()
+    for header in ("what", "form in linalg", "category", "how"):
+        grid.add_column(header, overflow="fold")
+    for form in forms:
+        told = form.told.replace("`", "")
+        grid.add_row(form.meaning, Text(", ".join(form.ops), style="bold"), form.category, Text(told, style="dim"))
+    return text_of(page, grid)
+
+
+def render_linalg_markdown(forms: Sequence[FormEntry]) -> str:
+    """Render the forms of linalg as a Markdown table."""
+    rows = [[escape(f.meaning), ", ".join(map(code, f.ops)), f.category, f.told] for f in forms]
+    return table(("op", "form", "category", "how"), rows) + "\n"

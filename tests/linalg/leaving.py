@@ -5,6 +5,7 @@ from typing import Any
 import hlo_lower as hl
 from hlo_lower.ir.reader import read
 from hlo_lower.lowering.linalg.lower import LinalgReport, to_linalg
+from hlo_lower.lowering.linalg.one_form import one_form
 from hlo_lower.ops.targets.target import Target
 
 LINALG = Target(
@@ -22,6 +23,7 @@ def lowered_text(source: Any, **how: Any) -> str:
 def left_as_linalg(source: Any, *, named=True, parallel=False, then=None, **how) -> tuple[str, LinalgReport]:
     """The text of a module in linalg, changed once more where that is asked for, and the report."""
     graph = read(lowered_text(source, **how))
+    one_form(graph)
     report = to_linalg(graph, named=named, parallel=parallel)
     if then:
         then(graph)

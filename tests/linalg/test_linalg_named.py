@@ -208,7 +208,8 @@ def test_generic_is_what_mlir_makes_of_named_in_the_corpus():
     plain = replace(target_of("linalg"), named=(), composites=())
     complete, other = 0, []
     for path in CORPUS:
-        both = [hl.lower(path, target=plain, linalg_ops=form, keep_unsupported=True) for form in ("named", "generic")]
+        how = {"target": plain, "linalg_groups": "inlined", "keep_unsupported": True}
+        both = [hl.lower(path, linalg_ops=form, **how) for form in ("named", "generic")]
         if both[0].linalg.is_complete:
             complete += 1
             if without_notes(generalized(both[0].text)) != printed(both[1].text):

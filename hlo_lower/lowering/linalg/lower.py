@@ -34,6 +34,7 @@ from hlo_lower.lowering.linalg.loops import (
     replace_all,
     step_by_size,
 )
+from hlo_lower.lowering.linalg.products import fold_into_products
 from hlo_lower.lowering.linalg.scalars import drop_clamps, mark_assumed, read_scalars, unmark_assumed
 from hlo_lower.lowering.linalg.structured_ops import generalize, specialize
 from hlo_lower.lowering.linalg.unit_dims import drop_unit_dims, moves_units_alone
@@ -187,10 +188,16 @@ def _insert_slice(build: Builder, node: Node) -> Node:
 
 
 def _softmax(build: Builder, node: Node) -> Node:
-    [x] = node.operands
+    """One of a narrow type is computed in f32, as the composite says, between conversions that jaxlib's pass takes
+    next."""
+    [x], [result] = node.operands, node.results
     dimension = mlir.entries_of(node.raw.attributes["composite_attributes"])["dimension"]
-    empty = build.op("tensor.empty", [], [x.raw.type]).result()
-    return build.op(SOFTMAX, [x, empty], [x.raw.type], {"dimension": dimension})
+    wide = x if x.element_type in ("f32", "f64") else build.convert(x, "f32")
+    empty = build.op("tensor.empty", [], [wide.raw.type]).result()
+    made = build.op(SOFTMAX, [wide, empty], [wide.raw.type], {"dimension": dimension})
+    narrow = build.convert(made.result(), result.element_type).node
+    assert narrow is not None
+    return narrow
 
 
 _LOWERINGS: Mapping[str, Callable[[Builder, Node], Node]] = {INSERT_SLICE: _insert_slice, SOFTMAX: _softmax}
@@ -418,7 +425,7 @@ REWRITTEN = CONTROL | DYNAMIC | {COMPOSITE}
 STABLEHLO_DIALECTS = ("sdy", "mhlo", "stablehlo", "chlo", "mpmd")
 """Those whose attributes no reader of linalg knows."""
 
-SIMPLIFY = "canonicalize,cse"
+TO_LINALG, SIMPLIFY = "stablehlo-legalize-to-linalg{enable-primitive-ops=true}", "canonicalize,cse"
 
 
 def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgReport:
@@ -441,9 +448,10 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     prepare(graph)
     mark_assumed(graph)
     mark_counted(graph)
-    _run(graph, "stablehlo-legalize-to-linalg{enable-primitive-ops=true}")
-    signless = make_signless(graph, REWRITTEN)
+    _run(graph, TO_LINALG)
     lower_composites(graph)
+    _run(graph, TO_LINALG)  # the conversions that these built
+    signless = make_signless(graph, REWRITTEN)
     lower_dynamic(graph)
     counted, others = lower_control(graph)
     removed = remove_foreign(graph, STABLEHLO_DIALECTS, is_foreign)
@@ -457,6 +465,8 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     for change in (put_in_plain_places, step_by_size):
         if change(graph):
             _run(graph, SIMPLIFY)
+    if fold_into_products(graph):
+        _run(graph, SIMPLIFY)
     specialize(graph)
     _check(graph)  # which notes the maps of strides and dilations, too
     if not named:

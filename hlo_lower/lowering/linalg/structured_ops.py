@@ -191,12 +191,12 @@ def generalize(graph: Graph) -> None:
     graph.walk(lambda node: found.append(node) if node.name.startswith("linalg.") else None)
     with mlir.active(graph.context):
         for node in found:
-            maps = None if node.name in NO_STRUCTURE else _maps(node)
+            maps = None if node.name in NO_STRUCTURE else maps_of(node)
             if maps is not None:
                 _generic(node, maps)
 
 
-def _maps(node: Node) -> Sequence[IndexMap] | None:
+def maps_of(node: Node) -> Sequence[IndexMap] | None:
     """The indexing maps of a named op, those of its inputs first; None where they are not known."""
     for name in OWN_MAPS:
         attribute = node.attribute(name)
@@ -258,6 +258,9 @@ def _generic(node: Node, maps: Sequence[IndexMap]) -> None:
 PRODUCTS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli", "complex.add": "complex.mul"}
 """What adds, and what makes what it adds."""
 
+WIDENS = frozenset({"arith.extf", "arith.extsi"})
+"""What a name converts its factors to the type of its sum with."""
+
 POOLED = {
     "arith.maximumf": "max", "arith.maxsi": "max", "arith.maxui": "max_unsigned", "arith.minimumf": "min",
     "arith.minsi": "min", "arith.minui": "min_unsigned", "arith.addf": "sum", "arith.addi": "sum",
@@ -270,8 +273,14 @@ MATMULS = {
     "linalg.batch_matmul": [
         (dims(0, *a), dims(0, *b), dims(0, 1, 2)) for a, b in product(((1, 3), (3, 1)), ((3, 2), (2, 3)))
     ],
+    "linalg.matvec": [(dims(0, 1), dims(1), dims(0))],
+    "linalg.vecmat": [(dims(1), dims(1, 0), dims(0))],
 }  # fmt: skip
-"""The maps of a product of matrices (m, n, k), and of a batch of them (b, m, n, k), either operand transposed."""
+"""The maps of a product of matrices (m, n, k), of a batch of them (b, m, n, k), either operand transposed, and of one
+by a vector."""
+
+OWN = ("linalg.matmul", "linalg.batch_matmul", "linalg.contract")
+"""Products that say their maps."""
 
 
 def specialize(graph: Graph) -> None:
@@ -288,23 +297,27 @@ def _named(node: Node) -> None:
     if maps is None or len(maps) != 3 or len(node.results) != 1:
         return
     first, second, result = maps
-    if _adds_products(node):
+    if adds_products(node):
         if not _window(node, (first, second, result), CONVOLUTIONS):
             _product(node, (first, second, result))
     elif (kind := _pools(node)) is not None:
         _window(node, (first, second, result), POOLINGS[kind])
 
 
-def _adds_products(node: Node) -> bool:
-    """Whether the region is out + left * right. Of i1 the names stand for other ops."""
+def adds_products(node: Node) -> bool:
+    """Whether the region is out + left * right, the factors widened where the sum is wider. Of i1 the names stand for
+    other ops."""
     [block] = node.blocks
-    (left, right, out), nodes = block.arguments, list(block.nodes)
-    if len(nodes) != 3 or str(out.raw.type) == "i1":
+    arguments, nodes = block.arguments, list(block.nodes)
+    if len(arguments) != 3 or len(nodes) < 3 or str(arguments[2].raw.type) == "i1":
         return False
-    times, plus, last = nodes
+    left, right, out = arguments
+    *casts, times, plus, last = nodes
+    wide = {cast.operand(0): cast.result() for cast in casts if cast.name in WIDENS}
     return (
         PRODUCTS.get(plus.name) == times.name
-        and list(times.operands) == [left, right]
+        and len(wide) == len(casts)
+        and list(times.operands) == [wide.get(left, left), wide.get(right, right)]
         and list(plus.operands) == [out, times.result()]
         and list(last.operands) == [plus.result()]
     )
@@ -330,7 +343,7 @@ def _product(node: Node, maps: tuple[IndexMap, IndexMap, IndexMap]) -> None:
     if (left | right | result) != (left & right) | (left & result) | (right & result):
         return  # a loop over one operand alone
     name = next((name for name, known in MATMULS.items() if maps in known), "linalg.contract")
-    _replace(node, name, {"indexing_maps": maps_attribute(rank_of(maps), maps)})
+    _replace(node, name, {"indexing_maps": maps_attribute(rank_of(maps), maps)} if name in OWN else {})
 
 
 def _window(node: Node, maps: tuple[IndexMap, IndexMap, IndexMap], known: Sequence[Windowed]) -> bool:

@@ -4,13 +4,13 @@
 // CHECK-LABEL: func.func @main
 // CHECK: linalg.reduce { arith.addi {{.*}}} ins(%arg0 : tensor<4x8xi32>)
 // CHECK: linalg.transpose ins(%arg0 : tensor<4x8xi32>)
-// CHECK: linalg.matmul
+// CHECK: linalg.matmul indexing_maps = [{{.*}}] ins(%arg0, %arg0 :
 // CHECK: linalg.map
 // CHECK: linalg.batch_matmul
 // CHECK: linalg.generic
 // CHECK-NOT: stablehlo
 func.func @main(%a: tensor<4x8xi32>, %b: tensor<2x4x8xi32>, %c: tensor<2x8x4xi32>)
-    -> (tensor<4xi32>, tensor<4x4xi32>, tensor<2x4x4xi32>, tensor<4x8xi32>) {
+    -> (tensor<4xi32>, tensor<8x4xi32>, tensor<4x4xi32>, tensor<2x4x4xi32>, tensor<4x8xi32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %0 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [1]
       : (tensor<4x8xi32>, tensor<i32>) -> tensor<4xi32>
@@ -26,5 +26,5 @@ func.func @main(%a: tensor<4x8xi32>, %b: tensor<2x4x8xi32>, %c: tensor<2x8x4xi32
     %s = stablehlo.add %x, %y : tensor<i32>
     stablehlo.return %s : tensor<i32>
   }) : (tensor<4x8xi32>, tensor<i32>) -> tensor<4x8xi32>
-  return %0, %3, %4, %5 : tensor<4xi32>, tensor<4x4xi32>, tensor<2x4x4xi32>, tensor<4x8xi32>
+  return %0, %1, %3, %4, %5 : tensor<4xi32>, tensor<8x4xi32>, tensor<4x4xi32>, tensor<2x4x4xi32>, tensor<4x8xi32>
 }

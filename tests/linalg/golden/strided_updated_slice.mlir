@@ -3,7 +3,7 @@
 // CHECK-LABEL: func.func @main(%arg0: tensor<4x4xi32>, %arg1: tensor<4xi32>) -> tensor<4x4xi32>
 // CHECK: %[[FLAT:.*]] = tensor.collapse_shape %arg0
 // CHECK: %[[OLD:.*]] = tensor.extract_slice %[[FLAT]][0] [4] [5]
-// CHECK: %[[NEW:.*]] = linalg.map { arith.addi {{.*}}} ins(%[[OLD]], %arg1 :
+// CHECK: %[[NEW:.*]] = linalg.map { arith.addi {{.*}}} ins(%arg1, %[[OLD]] :
 // CHECK: %[[R:.*]] = tensor.insert_slice %[[NEW]] into %[[FLAT]][0] [4] [5]
 // CHECK: tensor.expand_shape %[[R]]
 // CHECK-NOT: ui32

@@ -1,0 +1,77 @@
+"""The form that each meaning has in linalg, as data: what `hlo-lower rules --target linalg` and docs/linalg.md print.
+
+`tests/linalg/test_linalg_forms.py` lowers a module of each and compares the ops.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LinalgForm:
+    """What something becomes in linalg.
+
+    Attributes:
+      meaning: what it is, whoever wrote it.
+      ops: the ops of linalg and its kin that stand for it, beside `tensor.empty`, `linalg.fill` and constants; "call"
+        is of a function that keeps a name.
+      told: what there is to say of them.
+    """
+
+    meaning: str
+    ops: tuple[str, ...]
+    told: str = ""
+
+    @property
+    def category(self) -> str:
+        """Whether it is named, generic, a named function, or of which other dialect."""
+        if "linalg.generic" in self.ops:
+            return "generic"
+        if self.ops == ("call",):
+            return "named function"
+        dialect = self.ops[0].partition(".")[0]
+        return "named" if any(op.startswith("linalg.") for op in self.ops) else dialect
+
+
+GROUP = "attribute `hl.named`: name, operands, attributes; `--linalg-groups inlined`: its ops"
+
+FORMS = (
+    LinalgForm("elementwise op", ("linalg.map",), "`{ arith.addf }`"),
+    LinalgForm("elementwise op of a value and a number", ("linalg.map",), "the number is a scalar of the region"),
+    LinalgForm("relu", ("linalg.map",), "maximum of x and the scalar 0"),
+    LinalgForm("conversion", ("linalg.map",), "`{ arith.extf }`; none to the same type"),
+    LinalgForm("masked select", ("linalg.map",), "select, by the predicate that is not negated"),
+    LinalgForm("logistic", ("linalg.map",), "its four ops in one region"),
+    LinalgForm("bias, whatever is broadcast", ("linalg.broadcast",), "in one step, of a value without dims of 1"),
+    LinalgForm("transpose", ("linalg.transpose",), "unless a product reads it, or gives it"),
+    LinalgForm("dims of extent 1 that move", ("tensor.collapse_shape", "tensor.expand_shape")),
+    LinalgForm("reduction", ("linalg.reduce",), "over any dims"),
+    LinalgForm("linear of rank 2", ("linalg.matmul",), "`indexing_maps` where a factor is transposed"),
+    LinalgForm("linear of another rank", ("linalg.contract",), "no reshape of x"),
+    LinalgForm("batched product of matrices", ("linalg.batch_matmul",), "as for rank 2"),
+    LinalgForm("product over heads, any other einsum", ("linalg.contract",)),
+    LinalgForm("product of a matrix and a vector", ("linalg.matvec",)),
+    LinalgForm("product of vectors", ("linalg.dot",)),
+    LinalgForm("product of mixed types", ("linalg.matmul",), "the op widens its factors"),
+    LinalgForm("outer product", ("linalg.generic",)),
+    LinalgForm("convolution, channels last", ("linalg.conv_2d_nhwc_hwcf",), "so channels first, and groups"),
+    LinalgForm("convolution that a name would sum in another order", ("linalg.generic",), "OHWI kernels"),
+    LinalgForm("pooling", ("linalg.pooling_nhwc_max",), "so channels first, minimum, sum"),
+    LinalgForm("softmax of f32, f64", ("linalg.softmax",)),
+    LinalgForm("softmax of bf16, f16, computed in f32", ("linalg.map", "linalg.softmax"), "between two conversions"),
+    LinalgForm("softmax of bf16, f16, rounded within", ("call",), "`@hl.softmax`: linalg's would round elsewhere"),
+    LinalgForm("layer norm", ("call",), f"`@hl.layer_norm`; {GROUP}"),
+    LinalgForm("rms norm", ("call",), "`@hl.rms_norm`"),
+    LinalgForm("gelu, silu, swiglu", ("call",), "`@hl.gelu` and so on; so rope and the other norms"),
+    LinalgForm("attention", ("call",), "`@hl.attention`, with its softmax in it"),
+    LinalgForm("iota", ("linalg.map",), "of `linalg.index`"),
+    LinalgForm("reversal", ("linalg.generic",)),
+    LinalgForm("gather, embedding lookup", ("tensor.expand_shape", "linalg.generic"), "of `tensor.extract`"),
+    LinalgForm("slice", ("tensor.extract_slice",)),
+    LinalgForm("pad", ("tensor.pad",)),
+    LinalgForm("concatenation", ("tensor.concat",)),
+    LinalgForm("write of a window", ("tensor.insert_slice",), "in an `scf.if` where its place is tested"),
+    LinalgForm("loop that counts", ("scf.for",), "`--linalg-loops forall`: `scf.forall` where iterations do not meet"),
+    LinalgForm("loop that ends by its data", ("scf.while",)),
+    LinalgForm("branch", ("scf.if",)),
+)  # fmt: skip
+"""What becomes of what, in named ops."""

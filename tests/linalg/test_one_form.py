@@ -1,0 +1,97 @@
+"""One form of linalg for one meaning, whoever wrote it."""
+
+import random
+import re
+
+import jax
+import numpy as np
+import pytest
+from random_layouts import Layouts
+from spellings import GROUPS
+from untyped_mlir import module
+
+import hlo_lower as hl
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.linalg.one_form import one_form
+from hlo_lower.verify.run import Executable
+
+
+def source_of(arguments, spelled):
+    """A spelling as a module of StableHLO."""
+    if callable(spelled):
+        kinds = [kind.rsplit("x", 1) for kind in re.findall(r": (\S+?)(?:,|$)", arguments)]
+        given = [jax.ShapeDtypeStruct([*map(int, s.split("x"))], mlir.dtype_of(element)) for s, element in kinds]
+        return jax.jit(spelled, keep_unused=True).lower(*given).as_text()
+    body, more = spelled if isinstance(spelled, tuple) else (spelled, "")
+    return module(arguments, body, more=more)
+
+
+def in_linalg(source, **options):
+    """The functions of a module in linalg and their maps, without what only its writer says."""
+    text = hl.lower(source, target="linalg", **options).text
+    return re.sub(r'\((\S+) \{jax\.result_info = "[^"]*"\}\)', r"\1", re.sub(r"module .*", "module {", text))
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_meaning_has_one_form(name):
+    """What the writers spell is different modules, and the same text in linalg, letter by letter."""
+    arguments, spelled = GROUPS[name]
+    sources = {writer: source_of(arguments, one) for writer, one in spelled.items()}
+    texts = {writer: in_linalg(source) for writer, source in sources.items()}
+    first = next(iter(texts.values()))
+    assert {writer: text for writer, text in texts.items() if text != first} == {}, first
+
+
+def both(program):
+    """What a random program gives as it was written, and in its one form; and whether that is another text."""
+    graph = read(jax.jit(program, keep_unused=True).lower(*program.given).as_text())
+    before = to_text(graph)
+    one_form(graph)
+    after = to_text(graph)
+    return [Executable(text, "exact").run(program.given) for text in (before, after)], before != after
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("products", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_compute_what_they_did(seed, products):
+    """NaN, infinities and zeros of both signs included; where there are products, of whole numbers."""
+    rng = random.Random(seed)
+    for _ in range(12):
+        program = Layouts(rng, products=products)
+        (expected, actual), is_other = both(program)
+        assert is_other
+        for one, other in zip(expected, actual, strict=True):
+            assert np.array_equal(one, other, equal_nan=True), program.seed
+            assert products or np.array_equal(np.signbit(one)[~np.isnan(one)], np.signbit(other)[~np.isnan(one)]), (
+                program.seed
+            )
+
+
+ZERO = "%z = constant 0.0 : 4xf32; "
+NEAR_MISSES = {  # what only looks like one of the forms: other numbers of NaN, of zeros, or of what is rounded
+    "x > 0 ? x : 0": ZERO + "%p = compare GT, %x, %z; %r = select %p, %x, %z",
+    "x >= 0 ? x : 0": ZERO + "%p = compare GE, %x, %z; %r = select %p, %x, %z",
+    "x < 0 ? 0 : x": ZERO + "%p = compare LT, %x, %z; %r = select %p, %z, %x",
+    "x <= 0 ? -0 : x": ZERO + "%n = constant -0.0 : 4xf32; %p = compare LE, %x, %z; %r = select %p, %n, %x",
+    "x + 0": ZERO + "%r = add %x, %z",
+    "x - -0": "%n = constant -0.0 : 4xf32; %r = subtract %x, %n",
+    "x rounded": "%h = convert %x -> 4xbf16; %r = convert %h -> 4xf32",
+    "1 / (exp(x) + 1)": "%o = constant 1.0 : 4xf32; %e = exponential %x; %s = add %e, %o; %r = divide %o, %s",
+}
+
+
+@pytest.mark.parametrize("name", NEAR_MISSES)
+def test_what_is_another_function_stays(name):
+    """No op of it goes, and none becomes a maximum or a logistic: XLA itself drops x + 0, so the ops are counted."""
+    graph = read(module("%x: 4xf32", NEAR_MISSES[name]))
+    before = names_in(graph)
+    one_form(graph)
+    assert names_in(graph) == before
+
+
+def names_in(graph):
+    """The ops of a module, by name."""
+    return sorted(node.name for node in graph.main.body.nodes)
