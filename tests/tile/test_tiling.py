@@ -101,24 +101,46 @@ def test_a_search_ends(estimated):
 
 @pytest.mark.parametrize(
     ("dim", "size", "fuse", "how"),
-    [(0, 5, "all", {}), (1, 40, "all", {}), (0, 7, "producers", {}), (1, 13, "none", {"is_unrolled": True})],
+    [
+        *((0, 5, "all", {}), (1, 40, "all", {}), (0, 7, "producers", {}), (1, 13, "none", {"is_unrolled": True})),
+        ((2, 1, 0), (3, 40, 7), "none", {}),
+    ],
     ids=str,
 )
 def test_by_hand(dim, size, fuse, how, check):
-    """Along rows and columns, sizes that do not divide, with and without what is around it: equal each time."""
+    """Along rows and columns and what is summed, sizes that do not divide, with and without what is around it: equal
+    each time."""
     check("logits.mlir", by_hand(LOGITS, 3, 1, 32))
     after = by_hand(LOGITS, 3, dim, size, fuse, **how)
     assert ("stablehlo.while" in after) is not how.get("is_unrolled", False)
     assert are_verified(LOGITS, after)
 
 
+SUMS = module(
+    "%x: 80x60xi32",
+    """%e = multiply %x, %x; %z = constant 0 : i32
+    %r = reduce(%e init: %z) applies stablehlo.add across dimensions = [1] -> 80xi32""",
+)
+
+
+def test_a_sum_in_tiles_of_4x4():
+    """A loop over rows, which writes four sums, around one over columns, which adds to four and squares a tile."""
+    after = by_hand(SUMS, 4, (1, 0), (4, 4))
+    outer, inner = re.findall(r"stablehlo.while.*\) : (.*)", after)
+    assert outer == "tensor<i32>, tensor<80xi32>, tensor<80x60xi32>"
+    assert inner == "tensor<i32>, tensor<4xi32>, tensor<80x60xi32>, tensor<i32>"
+    assert re.findall(r"dynamic_slice .*sizes = (\[.*?\])", after) == ["[4, 4]"]
+    assert re.findall(r"multiply (%\w+), \1 : (.*)", after)[0][1] == "tensor<4x4xi32>"
+    assert are_verified(SUMS, after, "exact")
+
+
 OPEN = module("%x: ?x4xf32", "return %x")
 WRONG = [
-    ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", 0, 4))),
-    ("not cut along dim 2", lambda: by_hand(LOGITS, 3, 2, 4)),
+    ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", {0: 4}))),
+    ("not cut along dim 3", lambda: by_hand(LOGITS, 3, 3, 4)),
     ("tiles of 99 do not fit dim 0 of 24", lambda: by_hand(LOGITS, 3, 0, 99)),
     ("either a bound or an op", lambda: hl.tile(LOGITS)),
-    ("either a bound or an op", lambda: hl.tile(LOGITS, max_temp="1MiB", by_hand=hl.ByHand("a:1", 0, 1))),
+    ("either a bound or an op", lambda: hl.tile(LOGITS, max_temp="1MiB", by_hand=hl.ByHand("a:1", {0: 1}))),
     ("is not an amount of memory", lambda: hl.tile(LOGITS, max_temp="much")),
     ("is not one of its values", lambda: hl.tile(LOGITS, max_temp="1MiB", verify="some")),
     ("symbolic sizes", lambda: hl.tile(OPEN, max_temp="1MiB")),

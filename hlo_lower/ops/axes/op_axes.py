@@ -539,9 +539,21 @@ def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     XLA makes one slice of a slice of a slice (`subset.nested_slices`): at a start of -1 the row before the piece was
     read (`tests/tile/random_graphs.py`, program 19).
     """
-    sizes = cut.part().sizes
-    clamped = replace(cut, operands=(cut.operands[0], *clamped_starts(build, cut.operands, sizes)))
+    sizes, (operand, *_) = cut.part().sizes, cut.operands
+    starts = clamped_starts(build, cut.operands, sizes)
+    read, dim = operand.node, cut.axis.results[0]
+    if dim is not None and read is not None and _slices_only(read, dim):  # of both one slice is made
+        operand, starts[dim] = read.operand(0), read.operand(1 + dim)
+    clamped = replace(cut, operands=(operand, *starts))
     return clamped.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
+
+
+def _slices_only(node: Node, dim: int) -> bool:
+    """Whether a node is a dynamic slice that takes all of every other dim."""
+    if node.name != DYNAMIC_SLICE:
+        return False
+    pairs = zip(node.integers("slice_sizes"), node.operand(0).static_shape, strict=True)
+    return all(size == extent or d == dim for d, (size, extent) in enumerate(pairs))
 
 
 def clamped_starts(build: Builder, operands: Sequence[Value], sizes: Sequence[int]) -> list[Value]:
