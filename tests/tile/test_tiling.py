@@ -5,6 +5,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from small_tiles import LOGITS, are_verified, by_hand, live, module_of, prepared, with_loops
 from untyped_mlir import module
@@ -20,6 +21,7 @@ from hlo_lower.tile.entry import tile
 from hlo_lower.tile.find.choose import CACHED, READ, SMALLEST, choices, read_whole, step_bytes
 from hlo_lower.tile.plan_search import Beyond, Search, SearchLimits
 from hlo_lower.tile.tiled_module import records
+from hlo_lower.verify.run import Executable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
@@ -132,6 +134,18 @@ def test_a_sum_in_tiles_of_4x4():
     assert re.findall(r"dynamic_slice .*sizes = (\[.*?\])", after) == ["[4, 4]"]
     assert re.findall(r"multiply (%\w+), \1 : (.*)", after)[0][1] == "tensor<4x4xi32>"
     assert are_verified(SUMS, after, "exact")
+
+
+@pytest.mark.parametrize("sizes", [{0: 4}, {1: 4}, {0: 7, 1: 11}], ids=str)
+def test_a_start_that_is_no_identity_is_taken_in_once(sizes):
+    """Not by each tile: verification has XLA take it in once, too, where its tree does three times, and says so."""
+    text = SUMS.replace("dense<0>", "dense<5>")
+    after = by_hand(text, 4, tuple(sizes), tuple(sizes.values()))
+    given = np.arange(80 * 60, dtype=np.int32).reshape(80, 60)
+    for version in (text, after):
+        assert np.array_equal(Executable(version, "default").run([given])[0], 5 + (given * given).sum(1))
+    verdict = hl.verify(text, after)
+    assert (verdict.ok, "taken in once" in verdict.module.how) == (True, True)
 
 
 OPEN = module("%x: ?x4xf32", "return %x")
