@@ -31,9 +31,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     what.add_argument("--op", metavar="FILE:LINE", help="tile one op, the largest there, in the place of a search")
     told = "of the tiles of --op, repeated or as 0=4,1=4; dims of its result, then those that it sums or combines"
     command.add_argument("--sizes", metavar="DIM=SIZE", type=tile_sizes, action="extend", default=[], help=told)
-    command.add_argument(
+    fused = command.add_mutually_exclusive_group()
+    fused.add_argument(
         "--fuse", choices=FUSES, default="all", help="what goes into the loop of --op with it; default: all"
     )
+    told = "the op that makes operand N of --op goes into its loop, no other one; repeated for more operands"
+    fused.add_argument("--fuse-operand", metavar="N", type=operand_number, action="append", default=[], help=told)
     add_oob(command)
     command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")
     add_level(command)
@@ -54,6 +57,13 @@ def tile_sizes(text: str) -> list[tuple[int, int]]:
             raise argparse.ArgumentTypeError(f"{part!r} is not DIM=SIZE, as in 0=128")
         found.append((int(dim), int(size)))
     return found
+
+
+def operand_number(text: str) -> int:
+    """The number of an operand, from 0."""
+    if not _is_number(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of an operand, from 0")
+    return int(text)
 
 
 def _is_number(text: str) -> bool:
@@ -103,6 +113,8 @@ def _check(args: argparse.Namespace) -> None:
         args.max_temp = parsed_bytes("--max-temp", args.max_temp)
     if bool(args.op) != bool(args.sizes):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")
+    if args.fuse_operand and not args.op:
+        raise InputError("tile", "--fuse-operand is of --op", next_step="--op llama.py:88 --sizes 0=128")
     dims = [dim for dim, _ in args.sizes]
     for dim in dims:
         if dims.count(dim) > 1:
@@ -120,7 +132,7 @@ def _check(args: argparse.Namespace) -> None:
 def _by_hand(args: argparse.Namespace) -> "ByHand | None":
     import hlo_lower as hl
 
-    return hl.ByHand(args.op, dict(args.sizes), args.fuse) if args.op else None
+    return hl.ByHand(args.op, dict(args.sizes), args.fuse, operands=tuple(args.fuse_operand)) if args.op else None
 
 
 def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:

@@ -18,16 +18,17 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
-from hlo_lower.base.arguments import one_of, shown, texts, whole
+from hlo_lower.base.arguments import is_listed, one_of, shown, texts, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir import mlir
-from hlo_lower.ir.view import Block, Graph, Node
+from hlo_lower.ir.regions import captured_values
+from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.ops.axes.cut import AxisLink, Boundary, OpAxes, SubsetRules
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import cut
 from hlo_lower.tile.find.choose import LARGE, CostedPlan
-from hlo_lower.tile.find.labels import FUSES, Fuse, core_of, label, label_combined, lengths
+from hlo_lower.tile.find.labels import FUSES, NOTHING, Core, Fuse, core_of, label, label_combined, lengths
 from hlo_lower.tile.tiled_module import TiledLoopRecord, records
 
 
@@ -40,6 +41,8 @@ class ByHand:
       sizes: for each dim that is cut the size of its tiles. The dims are those of the first result, then those along
         which pieces are combined: m, n and k of a dot. Loops over the former stand outside, in this order.
       fuse: what is computed in the loop with it.
+      operands: in the place of `fuse` the numbers of the operands that are: the op that makes each, and no other one.
+        What is read as a whole each tile computes as a whole; loops within compute of it what they cut.
       is_unrolled: whether each tile is built by itself.
 
     Raises:
@@ -54,6 +57,7 @@ class ByHand:
     sizes: Mapping[int, int]
     fuse: Fuse = "all"
     is_unrolled: bool = False
+    operands: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         is_given = isinstance(cast(object, self.sizes), Mapping) and bool(self.sizes)
@@ -63,6 +67,10 @@ class ByHand:
             whole("dim", dim, 0)
             whole("size", size, 1)
         one_of("fuse", self.fuse, FUSES)
+        if not is_listed(cast(object, self.operands)):
+            raise InputError("operands", f"{shown(self.operands)} are no numbers", next_step="write operands=[0]")
+        for number in self.operands:
+            whole("operands", number, 0)
         one_of("is_unrolled", self.is_unrolled, (False, True))
         texts("op", self.op, "llama.py:88")
 
@@ -75,6 +83,7 @@ def tile_by_hand(graph: Graph, rules: SubsetRules, hand: ByHand) -> tuple[TiledL
     """
     program = Dataflow(graph, rules)
     node = _seed(program, hand)
+    _check_operands(program, node, hand)
     return _nested(program, node, hand, _in_order(program, node, hand))
 
 
@@ -102,11 +111,19 @@ def _nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int]) ->
 def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan:
     """The plan of a loop over one dim of a node."""
     seed, size = node.result(), hand.sizes[dim]
-    least = max(1, program.size[seed] // LARGE)
-    core, axis = core_of(program, seed, least, hand.fuse), _axes(program, node, hand)[dim]
+    least, axis = max(1, program.size[seed] // LARGE), _axes(program, node, hand)[dim]
+    core = _of_operands(program, node, hand, axis) if hand.operands else core_of(program, seed, least, hand.fuse)
     labels = label_combined(program, core, axis) if axis.combine else label(program, core, dim)
     if not axis.combine and seed not in labels.dims:
         raise InputError(_where(program, hand), f"{node.name}: {labels.refused[seed]}", next_step="name another dim")
+    for number in hand.operands:
+        value = node.operand(number)
+        if value in core.values - core.inside and value not in labels.dims:
+            raise InputError(
+                _where(program, hand),
+                f"operand {number} is not computed in tiles: {labels.refused.get(value, 'nothing cuts it')}",
+                next_step="name another operand, or another dim",
+            )
     extent = extent_along(node, axis)
     unit = extent // labels.steps
     if size % unit or size > extent:
@@ -118,6 +135,33 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
         )
     most = program.size[seed] if axis.combine else least  # it is asked for in these tiles, and no smaller ones
     return CostedPlan(program, cut(program, labels), Sizes(size // unit, most, hand.is_unrolled), 0.0)
+
+
+def _of_operands(program: Dataflow, node: Node, hand: ByHand, axis: AxisLink) -> Core:
+    """The core of a node and what makes some of its operands.
+
+    What the axis does not cut is made as a whole; not in a loop within another one, where it is there by then.
+    """
+    seed, values = node.result(), {number: node.operand(number) for number in hand.operands}
+    made = {number: value for number, value in values.items() if value in program.maker}
+    cut_ = {value for number, value in made.items() if axis.operands[number] is not None}
+    is_inner = program.block != program.graph.main.body
+    inside = frozenset[Value]() if is_inner else frozenset(made.values()) - cut_
+    return Core(seed, NOTHING, frozenset({seed}), frozenset({seed, *cut_}), inside)
+
+
+def _check_operands(program: Dataflow, node: Node, hand: ByHand) -> None:
+    """Check that there are the operands that are asked for, and that ops make them that a loop may hold."""
+    for number in hand.operands:
+        maker = program.maker.get(node.operand(number)) if number < len(node.operands) else None
+        if maker is None:
+            what, count = "is an argument of the function, which no op makes", len(node.operands)
+            what = what if number < count else f"is none of {node.name}, which has {count}"
+        elif not program.is_function(maker) or captured_values(*maker.blocks):
+            what = f"comes of {maker.name}, which may do more than compute, or takes values in its body"
+        else:
+            continue
+        raise InputError(_where(program, hand), f"operand {number} {what}", next_step="name another operand")
 
 
 def _where(program: Dataflow, hand: ByHand) -> str:

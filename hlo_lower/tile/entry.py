@@ -54,7 +54,7 @@ def tile(
     known_rules, tell = rules or default_subset_rules(), progress or silent
     budget = None if max_temp is None else parsed_bytes("max_temp", max_temp)
     graph = read(to_bytecode(given), given.name)
-    prepare(graph)
+    prepare(graph, is_by_hand=by_hand is not None)
     if by_hand is not None:
         return _by_hand(text, graph, by_hand, known_rules)
     assert budget is not None

@@ -177,7 +177,7 @@ def _record(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes) -> Tile
         str(tile.part(told.static_shape, dim)),
         labels.steps,
         size,
-        len(loop.nodes),
+        len(loop.nodes) + len({program.maker[value] for value in labels.core.inside}),
         tuple(type_of(value) for value in loop.tiles),
         tuple(combined),
         tuple(dict.fromkeys(type_of(value) for value in again[:3])),

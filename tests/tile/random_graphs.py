@@ -218,8 +218,10 @@ def tiled_by_hand(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
     node = pool[rng.integers(len(pool))]
     drawn = rng.permutation(list(dims[node]))[: rng.integers(1, 4)]
     sizes = {int(d): int(rng.integers(1, extent_along(node, dims[node][int(d)]) + 1)) for d in drawn}
+    made = [number for number, value in enumerate(node.operands) if value in found.maker]
+    operands = [int(n) for n in rng.permutation(made)[: rng.integers(1, 3)]] if rng.random() < 0.4 else []
     fuse = FUSES[rng.integers(len(FUSES))]
-    hand = hl.ByHand(str(graph.location(node)), sizes, fuse, bool(rng.integers(6) == 0))
+    hand = hl.ByHand(str(graph.location(node)), sizes, fuse, bool(rng.integers(6) == 0), operands)
     try:
         tile_by_hand(graph, rules, hand)
     except hl.InputError as error:

@@ -136,6 +136,34 @@ def test_a_sum_in_tiles_of_4x4():
     assert are_verified(SUMS, after, "exact")
 
 
+PRODUCT = module(
+    "%x: 24x16xi32, %w: 16x20xi32",
+    """%e = multiply %x, %x; %v = negate %w; %f = add %v, %w
+    %r = dot_general %e, %f, contracting_dims = [1] x [0] -> 24x20xi32""",
+)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "operands", "squares", "sums"),
+    [
+        ({0: 4}, [0], "4x16", "16x20"),
+        ({0: 4}, [1], "24x16", "16x20"),  # read whole, and made whole by each tile
+        ({0: 4, 1: 6}, [1, 0], "4x16", "16x6"),  # the squares once for all columns
+        ({0: 4, 1: 5, 2: 8}, [0, 1], "4x16", "8x5"),
+    ],
+    ids=str,
+)
+def test_operands_are_fused(sizes, operands, squares, sums):
+    """The op that makes an operand goes into the loop, as far in as loops cut it, and nothing that it is made of."""
+    after = by_hand(PRODUCT, 5, tuple(sizes), tuple(sizes.values()), operands=operands)
+    around = after.partition("stablehlo.while")[0]
+    assert re.findall(r"multiply (%\w+), \1 : tensor<(.*)xi32>", after)[0][1] == squares
+    assert re.findall(r"stablehlo.add %\w+, %\w+ : tensor<(\d+x\d+)xi32>", after)[0] == sums
+    found = [f"stablehlo.{op} " in around for op in ("multiply", "add", "negate")]
+    assert found == [0 not in operands, 1 not in operands, True]
+    assert are_verified(PRODUCT, after, "exact")
+
+
 @pytest.mark.parametrize("sizes", [{0: 4}, {1: 4}, {0: 7, 1: 11}], ids=str)
 def test_a_start_that_is_no_identity_is_taken_in_once(sizes):
     """Not by each tile: verification has XLA take it in once, too, where its tree does three times, and says so."""
@@ -153,6 +181,9 @@ WRONG = [
     ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", {0: 4}))),
     ("not cut along dim 3", lambda: by_hand(LOGITS, 3, 3, 4)),
     ("tiles of 99 do not fit dim 0 of 24", lambda: by_hand(LOGITS, 3, 0, 99)),
+    ("operand 2 is none of stablehlo.dot_general, which has 2", lambda: by_hand(LOGITS, 3, 0, 4, operands=[2])),
+    ("operand 1 is an argument of the function", lambda: by_hand(LOGITS, 3, 0, 4, operands=[1])),
+    ("names no dim", lambda: hl.ByHand("a:1", {})),
     ("either a bound or an op", lambda: hl.tile(LOGITS)),
     ("either a bound or an op", lambda: hl.tile(LOGITS, max_temp="1MiB", by_hand=hl.ByHand("a:1", {0: 1}))),
     ("is not an amount of memory", lambda: hl.tile(LOGITS, max_temp="much")),

@@ -101,10 +101,11 @@ def read_around(program: Dataflow, plan: LoopPlan, loop: Loop) -> Iterator[tuple
 
 
 def is_made_inside(program: Dataflow, plan: LoopPlan, value: Value) -> bool:
-    """Whether a value that a loop reads as a whole is made in its body: a constant of one value, and what is large and
-    costs nothing, of which a loop within the body may take a part: a mask of all scores."""
-    is_large = program.size[value] >= plan.labels.core.least
-    return is_splat(program.maker.get(value)) or (is_large and value in program.cheap)
+    """Whether a value that a loop reads as a whole is made in its body: a constant of one value, what is asked for, and
+    what is large and costs nothing, of which a loop within the body may take a part: a mask of all scores."""
+    core = plan.labels.core
+    is_free = program.size[value] >= core.least and value in program.cheap
+    return is_free or value in core.inside or is_splat(program.maker.get(value))
 
 
 def is_splat(node: Node | None) -> bool:

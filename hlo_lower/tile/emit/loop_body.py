@@ -148,7 +148,9 @@ class _Tile:
             node = value.node
             assert node is not None
             operands = [self._whole(operand) for operand in node.operands]
-            self.whole[value] = self._build.clone(node, operands, [value.raw.type]).result()
+            types = [result.raw.type for result in node.results]
+            made = self._build.copy_on(node, operands, types, {}).results
+            self.whole.update(zip(node.results, made, strict=True))
         return self.whole[value]
 
 

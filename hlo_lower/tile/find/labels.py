@@ -24,6 +24,7 @@ class Core:
     least: int  # bytes from which a value is large
     cluster: frozenset[Value]  # the large values that are connected with the seed by sharing an op
     values: frozenset[Value]  # these, and the small ones on paths between them
+    inside: frozenset[Value] = frozenset()  # those that each tile computes anew, as a whole
 
 
 def core_of(program: Dataflow, seed: Value, least: int, fuse: Fuse = "all") -> Core:
