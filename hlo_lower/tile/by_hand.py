@@ -113,6 +113,8 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
     seed, size = node.result(), hand.sizes[dim]
     least, axis = max(1, program.size[seed] // LARGE), _axes(program, node, hand)[dim]
     core = _of_operands(program, node, hand, axis) if hand.operands else core_of(program, seed, least, hand.fuse)
+    if _is_inner(program):  # what the loop around gives it writes itself
+        core = replace(core, outside=program.returned)
     labels = label_combined(program, core, axis) if axis.combine else label(program, core, dim)
     if not axis.combine and seed not in labels.dims:
         raise InputError(_where(program, hand), f"{node.name}: {labels.refused[seed]}", next_step="name another dim")
@@ -145,8 +147,7 @@ def _of_operands(program: Dataflow, node: Node, hand: ByHand, axis: AxisLink) ->
     seed, values = node.result(), {number: node.operand(number) for number in hand.operands}
     made = {number: value for number, value in values.items() if value in program.maker}
     cut_ = {value for number, value in made.items() if axis.operands[number] is not None}
-    is_inner = program.block != program.graph.main.body
-    inside = frozenset[Value]() if is_inner else frozenset(made.values()) - cut_
+    inside = frozenset[Value]() if _is_inner(program) else frozenset(made.values()) - cut_
     return Core(seed, NOTHING, frozenset({seed}), frozenset({seed, *cut_}), inside)
 
 
@@ -162,6 +163,10 @@ def _check_operands(program: Dataflow, node: Node, hand: ByHand) -> None:
         else:
             continue
         raise InputError(_where(program, hand), f"operand {number} {what}", next_step="name another operand")
+
+
+def _is_inner(program: Dataflow) -> bool:
+    return program.block != program.graph.main.body
 
 
 def _where(program: Dataflow, hand: ByHand) -> str:

@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from iree_runs import compiled, compiler, run_on_iree
+from iree_runs import compiled, compiler, printed, run_on_iree
 from leaving import left_as_linalg
 from random_graphs import program, tiled
 from rewrites import results as run_on_xla
+from small_tiles import by_hand
 from untyped_mlir import function, module
 
 import hlo_lower as hl
@@ -153,6 +154,31 @@ def test_what_is_mapped_is_parallel():
     assert report.parallel_loops >= 1, report.lines()
     assert np.array_equal(run_on_iree(text, [x])[0], rows(x))
     assert in_parallel(hl.export(sums, x))[1].parallel_loops == 0
+
+
+PRODUCT = module(
+    "%x: 24x8xf32, %w: 8x96xf32",
+    "%r = dot_general %x, %w, contracting_dims = [1] x [0] -> 24x96xf32; %y = abs %r",
+    "%y",
+)
+SUMS = module(
+    "%x: 80x60xf32",
+    "%z = constant 0.0 : f32; %r = reduce(%x init: %z) applies stablehlo.add across dimensions = [1] -> 80xf32",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "sizes", "left"),
+    [(PRODUCT, 2, {0: 7}, 0), (PRODUCT, 2, {0: 8, 1: 32}, 0), (SUMS, 3, {0: 4, 1: 4}, 1)],
+    ids=["rows, the last ones moved back", "rows and columns", "sums that are accumulated"],
+)
+def test_bufferization_allocates_nothing_for_a_tile(text, line, sizes, left):
+    """Of what the loops write; each partial sum is a buffer of its own. Nothing is copied, nor filled beforehand."""
+    found = by_hand(text, line, tuple(sizes), tuple(sizes.values()))
+    passes = "--one-shot-bufferize=bufferize-function-boundaries", "--canonicalize", "--cse", "--canonicalize"
+    buffers = printed(in_parallel(found)[0], *passes)
+    around, _, inside = buffers.partition("scf.forall")
+    assert (around.count("memref.alloc"), inside.count("memref.alloc"), "memref.copy" in buffers) == (1, left, False)
 
 
 def differs(seed):

@@ -25,6 +25,7 @@ class Core:
     cluster: frozenset[Value]  # the large values that are connected with the seed by sharing an op
     values: frozenset[Value]  # these, and the small ones on paths between them
     inside: frozenset[Value] = frozenset()  # those that each tile computes anew, as a whole
+    outside: frozenset[Value] = frozenset()  # those that are not cut: what a loop around gives
 
 
 def core_of(program: Dataflow, seed: Value, least: int, fuse: Fuse = "all") -> Core:
@@ -122,6 +123,8 @@ def _put(program: Dataflow, labels: Labels, value: Value, dim: int) -> bool:
     if known is not None:
         if known != dim:
             labels.refused[value] = f"dims {known} and {dim}"
+        return False
+    if value in labels.core.outside:
         return False
     maker = program.maker.get(value)
     axes = None if maker is None or maker in labels.axes else program.axes(maker)
