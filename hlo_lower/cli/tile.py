@@ -29,10 +29,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     told = "temporaries to come down to, as XLA plans them for its CPU: 128MiB; arguments and results not counted"
     what.add_argument("--max-temp", metavar="BYTES", help=told)
     what.add_argument("--op", metavar="FILE:LINE", help="tile one op, the largest there, in the place of a search")
-    command.add_argument("--sizes", metavar="DIM=SIZE", type=tile_size, help="of the tiles of --op")
-    command.add_argument(
+    told = "of the tiles of --op, repeated or as 0=4,1=4; dims of its result, then those that it sums or combines"
+    command.add_argument("--sizes", metavar="DIM=SIZE", type=tile_sizes, action="extend", default=[], help=told)
+    fused = command.add_mutually_exclusive_group()
+    fused.add_argument(
         "--fuse", choices=FUSES, default="all", help="what goes into the loop of --op with it; default: all"
     )
+    told = "the op that makes operand N of --op goes into its loop, no other one; repeated for more operands"
+    fused.add_argument("--fuse-operand", metavar="N", type=operand_number, action="append", default=[], help=told)
     add_oob(command)
     command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")
     add_level(command)
@@ -44,12 +48,26 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def tile_size(text: str) -> tuple[int, int]:
-    """DIM=SIZE."""
-    dim, equals, size = text.partition("=")
-    if not (equals and dim.isdecimal() and size.isdecimal() and int(size)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not DIM=SIZE, as in 0=128")
-    return int(dim), int(size)
+def tile_sizes(text: str) -> list[tuple[int, int]]:
+    """DIM=SIZE, several with commas between them."""
+    found: list[tuple[int, int]] = []
+    for part in text.split(","):
+        dim, equals, size = part.partition("=")
+        if not (equals and _is_number(dim) and _is_number(size) and int(size)):
+            raise argparse.ArgumentTypeError(f"{part!r} is not DIM=SIZE, as in 0=128")
+        found.append((int(dim), int(size)))
+    return found
+
+
+def operand_number(text: str) -> int:
+    """The number of an operand, from 0."""
+    if not _is_number(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of an operand, from 0")
+    return int(text)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20
 
 
 def run(args: argparse.Namespace) -> int:
@@ -95,6 +113,13 @@ def _check(args: argparse.Namespace) -> None:
         args.max_temp = parsed_bytes("--max-temp", args.max_temp)
     if bool(args.op) != bool(args.sizes):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")
+    if args.fuse_operand and not args.op:
+        raise InputError("tile", "--fuse-operand is of --op", next_step="--op llama.py:88 --sizes 0=128")
+    dims = [dim for dim, _ in args.sizes]
+    for dim in dims:
+        if dims.count(dim) > 1:
+            sizes = " and ".join(str(size) for own, size in args.sizes if own == dim)
+            raise InputError("tile", f"--sizes names dim {dim} twice, of {sizes}", next_step="write each dim once")
     check_one_standard("output", [args.output or "", args.report or ""])
     check_not_input(args)
     for path in (args.output, args.report):
@@ -107,7 +132,7 @@ def _check(args: argparse.Namespace) -> None:
 def _by_hand(args: argparse.Namespace) -> "ByHand | None":
     import hlo_lower as hl
 
-    return hl.ByHand(args.op, args.sizes[0], args.sizes[1], args.fuse) if args.op else None
+    return hl.ByHand(args.op, dict(args.sizes), args.fuse, operands=tuple(args.fuse_operand)) if args.op else None
 
 
 def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:

@@ -986,6 +986,11 @@ def is_splat(operation: RawOperation) -> bool:
     return isinstance(attribute, ir.DenseElementsAttr) and bool(cast(Any, attribute).is_splat)
 
 
+def splat_value(attribute: RawAttribute) -> RawAttribute:
+    """The value of a splat, an attribute by itself."""
+    return cast(RawAttribute, cast(Any, attribute).get_splat_value())
+
+
 def resplat(attribute: RawAttribute, raw_type: RawType) -> RawAttribute:
     """A splat of the same value and another type."""
     splat = attribute.get_splat_value()

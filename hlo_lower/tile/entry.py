@@ -2,7 +2,6 @@
 
 from hlo_lower.base.arguments import silent
 from hlo_lower.base.errors import InputError
-from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.facts.memory.liveness import curves_of
 from hlo_lower.ir.binding import is_symbolic
 from hlo_lower.ir.reader import Source, read
@@ -10,13 +9,12 @@ from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_bytecode, to_text
 from hlo_lower.ops.axes.cut import SubsetRules
 from hlo_lower.ops.axes.op_axes import default_subset_rules
-from hlo_lower.tile.by_hand import ByHand, choice_by_hand
+from hlo_lower.tile.by_hand import ByHand, tile_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
-from hlo_lower.tile.emit.emit_loops import emit
 from hlo_lower.tile.find.measure import known, measured
 from hlo_lower.tile.plan_search import SearchLimits, Tell, left, search
 from hlo_lower.tile.prepare.normalize import prepare
-from hlo_lower.tile.tiled_module import Tiled, records
+from hlo_lower.tile.tiled_module import Tiled
 
 
 def tile(
@@ -56,7 +54,7 @@ def tile(
     known_rules, tell = rules or default_subset_rules(), progress or silent
     budget = None if max_temp is None else parsed_bytes("max_temp", max_temp)
     graph = read(to_bytecode(given), given.name)
-    prepare(graph)
+    prepare(graph, is_by_hand=by_hand is not None)
     if by_hand is not None:
         return _by_hand(text, graph, by_hand, known_rules)
     assert budget is not None
@@ -69,10 +67,7 @@ def tile(
 
 
 def _by_hand(text: str, graph: Graph, hand: ByHand, rules: SubsetRules) -> Tiled:
-    program = Dataflow(graph, rules)
-    choice = choice_by_hand(program, hand)
     was = curves_of(graph)
-    told = records(program, choice.plan, choice.sizes)
-    emit(program, choice.plan, choice.sizes)
+    told = tile_by_hand(graph, rules, hand)
     before, after = (known(size, graph.name) for _, size in measured([text, to_text(graph)]))
     return Tiled(graph, told, before, after, memory=(*was, *curves_of(graph)))

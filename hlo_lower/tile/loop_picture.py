@@ -63,7 +63,8 @@ class LoopPart:
 
     def _along(self, dim: int | None) -> StridedRange | None:
         """The part of a dim; None where all of it is taken."""
-        return None if dim is None or self.part.is_whole(dim) else self.part.axes[dim]
+        axis = None if dim is None or self.part.is_whole(dim) else self.part.axes[dim]
+        return axis if isinstance(axis, StridedRange) else None
 
 
 def drawn_step(steps: int, size: int) -> int:

@@ -7,9 +7,9 @@ from typing import Any, Literal
 from hlo_lower.base.memory import MemoryCurve, memory_folded, shown_bytes
 from hlo_lower.base.short_forms import plural
 from hlo_lower.facts.memory.dataflow import Dataflow, is_of_integers, type_of
-from hlo_lower.ir.view import Node
+from hlo_lower.ir.view import Node, Value
 from hlo_lower.ir.writer import Writable
-from hlo_lower.ops.axes.cut import Steps
+from hlo_lower.ops.axes.cut import AxisLink, Steps
 from hlo_lower.ops.spec import PRODUCTS, Role, named
 from hlo_lower.tile.emit.emit_loops import Sizes
 from hlo_lower.tile.emit.loop_body import ITERATOR
@@ -24,7 +24,7 @@ class TiledLoopRecord:
     """A loop that was made."""
 
     where: str  # the place of the value that it was made for ("llama.py:88")
-    subset: str  # the part of that value that a tile computes, readable
+    subset: str  # the part of that value that a tile computes, or that it reads where it is combined; readable
     # steps, size: all steps, and those of a tile
     steps: int
     size: int
@@ -166,22 +166,30 @@ def records(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> tuple[TiledLoopR
 
 def _record(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes) -> TiledLoopRecord:
     labels, seed = plan.labels, plan.labels.core.seed
+    maker = program.maker[seed]
+    told, dim = (seed, labels.dims[seed]) if seed in labels.dims else _combined_part(maker, labels.axes[maker])
     size = min(sizes.steps, labels.steps)
     tile = Steps(ITERATOR, labels.steps, size)
     combined = [f"{type_of(v)} by {labels.axes[n].combine}" for n in loop.accumulators for v in n.results]
     again = sorted((v for node in loop.again for v in node.results), key=lambda v: -program.size[v])
     return TiledLoopRecord(
-        str(program.graph.location(program.maker[seed])),
-        str(tile.part(seed.static_shape, labels.dims[seed])),
+        str(program.graph.location(maker)),
+        str(tile.part(told.static_shape, dim)),
         labels.steps,
         size,
-        len(loop.nodes),
+        len(loop.nodes) + len({program.maker[value] for value in labels.core.inside}),
         tuple(type_of(value) for value in loop.tiles),
         tuple(combined),
         tuple(dict.fromkeys(type_of(value) for value in again[:3])),
         not any(_is_rounded(node) for node in loop.nodes),
         loop_parts(program, plan, loop, tile),
     )
+
+
+def _combined_part(node: Node, axis: AxisLink) -> tuple[Value, int]:
+    """The first operand that is cut along an axis along which pieces are combined, and its dim."""
+    pairs = zip(node.operands, axis.operands, strict=True)
+    return next((value, dim) for value, dim in pairs if dim is not None)
 
 
 ROUNDED = PRODUCTS | named(role=Role.FOLDS)

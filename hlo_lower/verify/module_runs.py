@@ -13,7 +13,7 @@ is written for one of the devices (`shard_map`), there is no program on one devi
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, prod
 from time import monotonic
 from typing import Any
@@ -40,7 +40,7 @@ from hlo_lower.verify.judges.devices import (
     executable,
     piece_executable,
 )
-from hlo_lower.verify.judges.xla_defects import why_no_judge, why_xla_aborts, why_xla_errs_in
+from hlo_lower.verify.judges.xla_defects import takes_starts_again, why_no_judge, why_xla_aborts, why_xla_errs_in
 from hlo_lower.verify.read.partitions import on_one_device
 from hlo_lower.verify.read.program import Body, Program, position_of, scatters_of, scatters_on_path
 from hlo_lower.verify.run import (
@@ -85,6 +85,10 @@ class Drives:
     columns: Mapping[int, tuple[Column, ...]]
     may_overhang: bool
     definite: frozenset[int] = frozenset()
+
+
+STARTS = "each start of a reduction taken in once (XLA may take one that is no identity in several times)"
+"""Beside how two versions were compared that have such a reduction (`xla_defects.TREE`)."""
 
 
 def drives_of(program: Program) -> Drives:
@@ -133,7 +137,8 @@ def verify_module(
         if assumed.oob == "spec" and drives.may_overhang:
             reason = "XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
             return ModuleVerdict("not run", reason=reason)
-        for module in (program.raw, mlir.parse_module(after)):
+        versions = program.raw, mlir.parse_module(after)
+        for module in versions:
             reason, other = why_no_judge(module), why_xla_aborts(module) or _why_not_the_same_twice(module)
             if reason or other:
                 return ModuleVerdict("not run", reason=reason or f"XLA is no judge: {other}")
@@ -158,9 +163,10 @@ def verify_module(
         return ModuleVerdict("not run", reason=str(error))
     try:
         at_default = memory_budget is None or count > 1
-        return _Comparison(before, after, program, count, assumed, effort, at_default=at_default, work=work).run(
-            sets, edges
-        )
+        compared = _Comparison(before, after, program, count, assumed, effort, at_default=at_default, work=work)
+        found = compared.run(sets, edges)
+        is_told = found.status == "equal" and any(map(takes_starts_again, versions))
+        return replace(found, how=f"{found.how}, {STARTS}") if is_told else found
     except TookTooLongError as error:
         return ModuleVerdict("not run", reason=str(error))
     except CannotRunError as error:

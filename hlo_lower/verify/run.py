@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.verify.judges.xla_defects import dies_of_fusion, why_xla_aborts, write_out_omitted
+from hlo_lower.verify.judges.xla_defects import (
+    TREE,
+    dies_of_fusion,
+    takes_starts_again,
+    why_xla_aborts,
+    write_out_omitted,
+)
 from hlo_lower.verify.read.partitions import device_count, hold_at_entry, is_replicated, mesh_axes
 
 Array = NDArray[Any]
@@ -35,7 +41,8 @@ _FUSED: dict[str, str | bool | int] = {
     "xla_cpu_parallel_codegen_split_count": 1,
     "xla_cpu_use_fusion_emitters": False,
 }
-_OP_BY_OP = _FUSED | {"xla_disable_hlo_passes": "algsimp,fusion"}
+PASSES = "xla_disable_hlo_passes"
+_OP_BY_OP = _FUSED | {PASSES: "algsimp,fusion"}
 
 COMPILER_OPTIONS: dict[Rounding, dict[str, str | bool | int]] = {
     "exact": _OP_BY_OP,
@@ -167,6 +174,7 @@ class _Ready:
     count: int
     axes: dict[str, int]
     more: dict[str, str | bool | int]
+    left_out: str  # a pass of XLA's that is not to be run; "": none
 
 
 def _ready(module: mlir.RawModule) -> _Ready:
@@ -179,6 +187,7 @@ def _ready(module: mlir.RawModule) -> _Ready:
     if reason := why_xla_aborts(module):
         raise CannotRunError(f"XLA is no judge: {reason}")
     more: dict[str, str | bool | int] = {"xla_cpu_use_fusion_emitters": False} if dies_of_fusion(module) else {}
+    left_out = TREE if takes_starts_again(module) else ""
     if is_replicated(module):
         raise CannotRunError("it is replicated over several devices")
     count = device_count(module)
@@ -192,7 +201,7 @@ def _ready(module: mlir.RawModule) -> _Ready:
     if mlir.any_operation(module.operation, lambda op: mlir.call_target(op).startswith("lapack_")):
         _load_lapack()
     write_out_omitted(module)
-    return _Ready(module, signature, count, axes, more)
+    return _Ready(module, signature, count, axes, more, left_out)
 
 
 def _make_chlo_plain(module: mlir.RawModule) -> None:
@@ -272,7 +281,7 @@ def _made(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
     options = _options(source, rounding) | ready.more
     compiled, temporary = _whole(source, ready, options)
     if rounding == "exact" and temporary > TEMPORARIES:
-        compiled, temporary = _whole(source, ready, options | {"xla_disable_hlo_passes": "algsimp"})
+        compiled, temporary = _whole(source, ready, options | {PASSES: "algsimp"})
     if needed + temporary > MEMORY_LIMIT:
         raise CannotRunError(
             f"{(needed + temporary) / 2**30:,.0f} GiB for a run, more than half of this machine's memory"
@@ -282,6 +291,8 @@ def _made(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
 
 def _whole(source: str | bytes, ready: _Ready, options: Mapping[str, Any]) -> tuple[Any, int]:
     """What XLA makes of a module for its devices, and the bytes of temporaries of a run."""
+    if ready.left_out:
+        options = {**options, PASSES: ",".join(filter(None, [str(options.get(PASSES, "")), ready.left_out]))}
     if ready.axes:
         sharding = _everywhere(ready.axes)
         structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in ready.signature.arguments]

@@ -111,6 +111,8 @@ REFUSED = [  # a command line, how the message begins, and what it says besides
     (TILE, "", "no output is named", "  next:    "),
     (f"{TILE} --plan -o out.mlir", "", "a plan is shown, not written"),
     ("tile plain.mlir --op softmax.mlir:3 -o out.mlir", "", "--op and --sizes go together"),
+    ("tile plain.mlir --op a:1 --sizes 0=4 --sizes 1=4,0=5 -o out.mlir", "", "names dim 0 twice, of 4 and 5"),
+    (f"{TILE} --fuse-operand 1 -o out.mlir", "", "--fuse-operand is of --op"),
     (f"{TILE} --sizes 0=4 -o out.mlir", "", "--op and --sizes go together"),
     ("tile plain.mlir --max-temp 12Q --plan", "", "is not an amount of memory", "write it as in 128MiB"),
     ("convert decode.mlir -o out.mlir --linalg-loops forall", "linalg_loops: ", "write --target linalg, or leave it"),

@@ -110,7 +110,7 @@ def test_a_plan_is_shown_and_nothing_written(softmax, command, monkeypatch):
     monkeypatch.setattr(hl, "tile", lambda *_, **how: asked.append(how["by_hand"]) or found)
     command("tile softmax.mlir --op softmax.mlir:3 --sizes 0=4 --fuse none --plan")
     done = command("tile softmax.mlir --max-temp 1B --plan --report plan.html")
-    assert asked == [hl.ByHand("softmax.mlir:3", 0, 4, "none"), None]
+    assert asked == [hl.ByHand("softmax.mlir:3", {0: 4}, "none"), None]
     assert (done.code, {*softmax.iterdir()} - before) == (3, {softmax / "plan.html"})
     assert (softmax / "plan.html").read_text().startswith("<!DOCTYPE html>")
     assert "asked 1 B" in done.out.splitlines()[0]

@@ -1,15 +1,17 @@
 """Which loops leave as `scf.forall`, that their order is free then, and that a wrong one is seen."""
 
+import re
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from iree_runs import compiled, compiler, run_on_iree
+from iree_runs import compiled, compiler, printed, run_on_iree
 from leaving import left_as_linalg
 from random_graphs import program, tiled
 from rewrites import results as run_on_xla
+from small_tiles import by_hand
 from untyped_mlir import function, module
 
 import hlo_lower as hl
@@ -74,10 +76,15 @@ IN_ANY_ORDER = {
 }
 
 
-@pytest.mark.parametrize("text", IN_ANY_ORDER.values(), ids=IN_ANY_ORDER)
-def test_iterations_that_do_not_meet_are_parallel(text):
-    """A loop that writes tiles side by side, and reads of them its own one at most, is one `scf.forall`."""
-    text, report = in_parallel(text)
+@pytest.mark.parametrize("name", IN_ANY_ORDER)
+def test_iterations_that_do_not_meet_are_parallel(name):
+    """A loop that writes tiles side by side, and reads of them its own one at most, is one `scf.forall`. It begins with
+    an empty tensor unless something is left of the first one, or read of it."""
+    text, report = in_parallel(IN_ANY_ORDER[name])
+    [first] = re.findall(r"shared_outs\(%\w+ = (%\w+)\)", text)
+    assert (f"{first} = tensor.empty()" in text) is (
+        name not in ("its own tile is read", "tiles with rows between them")
+    )
     assert (report.parallel_loops, report.counted_loops, report.in_order) == (1, 0, ())
     assert text.count("scf.forall (") == text.count("tensor.parallel_insert_slice") == 1
     assert "scf.for " not in text
@@ -153,6 +160,31 @@ def test_what_is_mapped_is_parallel():
     assert report.parallel_loops >= 1, report.lines()
     assert np.array_equal(run_on_iree(text, [x])[0], rows(x))
     assert in_parallel(hl.export(sums, x))[1].parallel_loops == 0
+
+
+PRODUCT = module(
+    "%x: 24x8xf32, %w: 8x96xf32",
+    "%r = dot_general %x, %w, contracting_dims = [1] x [0] -> 24x96xf32; %y = abs %r",
+    "%y",
+)
+SUMS = module(
+    "%x: 80x60xf32",
+    "%z = constant 0.0 : f32; %r = reduce(%x init: %z) applies stablehlo.add across dimensions = [1] -> 80xf32",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "sizes", "left"),
+    [(PRODUCT, 2, {0: 7}, 0), (PRODUCT, 2, {0: 8, 1: 32}, 0), (SUMS, 3, {0: 4, 1: 4}, 1)],
+    ids=["rows, the last ones moved back", "rows and columns", "sums that are accumulated"],
+)
+def test_bufferization_allocates_nothing_for_a_tile(text, line, sizes, left):
+    """Of what the loops write; each partial sum is a buffer of its own. Nothing is copied, nor filled beforehand."""
+    found = by_hand(text, line, tuple(sizes), tuple(sizes.values()))
+    passes = "--one-shot-bufferize=bufferize-function-boundaries", "--canonicalize", "--cse", "--canonicalize"
+    buffers = printed(in_parallel(found)[0], *passes)
+    around, _, inside = buffers.partition("scf.forall")
+    assert (around.count("memref.alloc"), inside.count("memref.alloc"), "memref.copy" in buffers) == (1, left, False)
 
 
 def differs(seed):

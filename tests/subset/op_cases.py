@@ -100,7 +100,7 @@ CASES = (
     OpCase("dot_general", ("2x3x4xi32", "4x2x5xi32"), DOT, 4),
     OpCase("reduce_add", (TILE,), "reduce(%0 init: %z) applies stablehlo.add across dimensions = [1]", 2, ZERO),
     OpCase("reduce_max", (TILE,), "reduce(%0 init: %z) applies stablehlo.maximum across dimensions = [1]", 2, LEAST),
-    OpCase("reduce_from_one", (TILE,), "reduce(%0 init: %z) applies stablehlo.add across dimensions = [1]", 1, ONE),
+    OpCase("reduce_from_one", (TILE,), "reduce(%0 init: %z) applies stablehlo.add across dimensions = [1]", 2, ONE),
     OpCase("reduce_window", (TILE, "i32"), window(WINDOW, "add", "4x2xi32"), 2),
     OpCase("reduce_window_padded", ("9x7xi32", "i32"), window(WINDOW_PADDED, "maximum", PADDED), 2),
     padded_sum("reduce_window_padded_sum", ZERO, 2),

@@ -48,7 +48,6 @@ WRONG = {
     "operands of a concatenation are cut where they join": ("joined", "concatenate", AxisLink((1, 1), (1,))),
     "a reversed dim keeps its order": ("reverse", "reverse", AxisLink((1,), (1,))),
     "a sorted dim is sorted in pieces": ("sort", "sort", AxisLink((1,), (1,))),
-    "a sum begins with one in each piece": ("reduce_from_one", "reduce", AxisLink((1, None), (None,), "add")),
     "a maximum is added": ("reduce_max", "reduce", AxisLink((1, None), (None,), "add")),
     "only one operand of a dot is cut where both are summed": ("dot", "dot_general", AxisLink((0, 1), (1,))),
     "the inner dim of scatter positions is threaded": (
@@ -98,6 +97,13 @@ def test_a_region_that_takes_a_value_is_a_boundary():
     op = f"reduce(%0, %1) <dimensions = array<i64: 1>> {{{region}}} -> 4xi32"
     found = axes_of(OpCase("capturing", ("4x6xi32", "i32"), op, 0))
     assert found == Boundary("a region of stablehlo.reduce takes values from around it")
+
+
+def test_a_piece_of_a_sum_does_not_begin_with_one():
+    """Pieces that begin with what the whole begins with add it several times."""
+    rules = default_subset_rules().copy()
+    del rules.by_piece["stablehlo.reduce"]
+    assert {number for number, _, _ in differing(BY_NAME["reduce_from_one"], rules)} == {1}
 
 
 @pytest.mark.parametrize("name", ["scatter_add", "scatter_points"])

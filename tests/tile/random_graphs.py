@@ -11,7 +11,8 @@ import numpy as np
 import hlo_lower as hl
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.cut import Boundary, SubsetRules
+from hlo_lower.ops.axes.cut import Boundary, OpAxes, SubsetRules
+from hlo_lower.tile.by_hand import axes_by_dim, extent_along, tile_by_hand
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import LoopPlan, cut
 from hlo_lower.tile.find.labels import FUSES, core_of, label
@@ -199,6 +200,33 @@ def with_loops(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
         text, how = tiled(text, seed + number, rules)
         told.append(how)
     return text, "; ".join(told)
+
+
+def tiled_by_hand(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
+    """The module with a random op tiled along one to three of its dims, reduced ones more often, and what was drawn;
+    the same text where what is fused keeps it from being cut so."""
+    rng = np.random.default_rng([seed, 4])
+    graph = hl.read(text)
+    prepare(graph)
+    found = Dataflow(graph, rules)
+    known = [(n, found.axes(n)) for n in found.nodes if n.results]
+    dims = {n: by for n, axes in known if isinstance(axes, OpAxes) and (by := axes_by_dim(n, axes))}
+    combining = [n for n, axes in dims.items() if any(axis.combine for axis in axes.values())]
+    pool = combining if combining and rng.random() < 0.7 else list(dims)
+    if not pool:
+        return text, "no loop"
+    node = pool[rng.integers(len(pool))]
+    drawn = rng.permutation(list(dims[node]))[: rng.integers(1, 4)]
+    sizes = {int(d): int(rng.integers(1, extent_along(node, dims[node][int(d)]) + 1)) for d in drawn}
+    made = [number for number, value in enumerate(node.operands) if value in found.maker]
+    operands = [int(n) for n in rng.permutation(made)[: rng.integers(1, 3)]] if rng.random() < 0.4 else []
+    fuse = FUSES[rng.integers(len(FUSES))]
+    hand = hl.ByHand(str(graph.location(node)), sizes, fuse, bool(rng.integers(6) == 0), operands)
+    try:
+        tile_by_hand(graph, rules, hand)
+    except hl.InputError as error:
+        return text, str(error)
+    return to_text(graph), str(hand)
 
 
 def agree(text: str, after: str, seed: int) -> bool:

@@ -7,7 +7,7 @@ from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.facts.memory.liveness import liveness
 from hlo_lower.ir.writer import to_text
 from hlo_lower.ops.axes.op_axes import default_subset_rules
-from hlo_lower.tile.by_hand import choice_by_hand
+from hlo_lower.tile.by_hand import tile_by_hand
 from hlo_lower.tile.emit.emit_loops import emit
 from hlo_lower.tile.prepare.normalize import prepare
 
@@ -42,12 +42,13 @@ def with_loops(graph, choice):
 
 
 def by_hand(text, line, dim, size, fuse="all", *, rules=None, is_prepared=True, **how):
-    """A module with the op of a line tiled along a dim."""
+    """A module with the op of a line tiled along a dim, or along several of given sizes."""
     graph = hl.read(text)
     if is_prepared:
         prepare(graph)
-    program = Dataflow(graph, rules or default_subset_rules())
-    return with_loops(graph, choice_by_hand(program, hl.ByHand(f"<module>:{line}", dim, size, fuse, **how)))
+    sizes = {dim: size} if isinstance(dim, int) else dict(zip(dim, size, strict=True))
+    tile_by_hand(graph, rules or default_subset_rules(), hl.ByHand(f"<module>:{line}", sizes, fuse, **how))
+    return to_text(graph)
 
 
 def are_verified(before, after, mode="reassociate"):

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def loop_of(text, line, size):
     """The loop over columns that is asked for by hand, as it is told of; nothing is built."""
     program = Dataflow(read(text, "loss.mlir"), default_subset_rules())
-    choice = choice_by_hand(program, hl.ByHand(f"loss.mlir:{line}", 1, size))
+    choice = choice_by_hand(program, hl.ByHand(f"loss.mlir:{line}", {1: size}))
     [found] = records(program, choice.plan, choice.sizes)
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import random_graphs as ops
 from jax.lax import GatherScatterMode, ScatterDimensionNumbers
-from random_graphs import agree, cast, mismatch, program, with_loops
+from random_graphs import agree, cast, mismatch, program, tiled_by_hand, with_loops
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.ops.axes.op_axes import default_subset_rules
@@ -25,6 +25,15 @@ def blocks(few, count, size):
 def test_random_loops_change_nothing(seeds):
     """Two random plans, one after the other, in programs of random ops: no result differs."""
     assert [seed for seed in seeds if mismatch(seed, DEFAULT)] == []
+
+
+@pytest.mark.parametrize("seeds", blocks((1, 5, 6), 20, 100), ids=str)
+def test_loops_by_hand_change_nothing(seeds):
+    """A random op along one to three of its dims, of which some are summed, one loop in the other, with and without
+    what is around it: no result differs, and most programs have such loops."""
+    found = {seed: (text := program(seed), *tiled_by_hand(text, seed, DEFAULT)) for seed in seeds}
+    assert [(seed, how) for seed, (text, after, how) in found.items() if not agree(text, after, seed)] == []
+    assert 2 * sum(text != after for text, after, _ in found.values()) > len(found)
 
 
 LONG = ("repeated_tail", "forgotten_sum")

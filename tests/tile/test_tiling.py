@@ -5,6 +5,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from small_tiles import LOGITS, are_verified, by_hand, live, module_of, prepared, with_loops
 from untyped_mlir import module
@@ -20,6 +21,7 @@ from hlo_lower.tile.entry import tile
 from hlo_lower.tile.find.choose import CACHED, READ, SMALLEST, choices, read_whole, step_bytes
 from hlo_lower.tile.plan_search import Beyond, Search, SearchLimits
 from hlo_lower.tile.tiled_module import records
+from hlo_lower.verify.run import Executable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
@@ -101,24 +103,89 @@ def test_a_search_ends(estimated):
 
 @pytest.mark.parametrize(
     ("dim", "size", "fuse", "how"),
-    [(0, 5, "all", {}), (1, 40, "all", {}), (0, 7, "producers", {}), (1, 13, "none", {"is_unrolled": True})],
+    [
+        *((0, 5, "all", {}), (1, 40, "all", {}), (0, 7, "producers", {}), (1, 13, "none", {"is_unrolled": True})),
+        ((2, 1, 0), (3, 40, 7), "none", {}),
+    ],
     ids=str,
 )
 def test_by_hand(dim, size, fuse, how, check):
-    """Along rows and columns, sizes that do not divide, with and without what is around it: equal each time."""
+    """Along rows and columns and what is summed, sizes that do not divide, with and without what is around it: equal
+    each time."""
     check("logits.mlir", by_hand(LOGITS, 3, 1, 32))
     after = by_hand(LOGITS, 3, dim, size, fuse, **how)
     assert ("stablehlo.while" in after) is not how.get("is_unrolled", False)
     assert are_verified(LOGITS, after)
 
 
+SUMS = module(
+    "%x: 80x60xi32",
+    """%e = multiply %x, %x; %z = constant 0 : i32
+    %r = reduce(%e init: %z) applies stablehlo.add across dimensions = [1] -> 80xi32""",
+)
+
+
+def test_a_sum_in_tiles_of_4x4():
+    """A loop over rows, which writes four sums, around one over columns, which adds to four and squares a tile."""
+    after = by_hand(SUMS, 4, (1, 0), (4, 4))
+    outer, inner = re.findall(r"stablehlo.while.*\) : (.*)", after)
+    assert outer == "tensor<i32>, tensor<80xi32>, tensor<80x60xi32>"
+    assert inner == "tensor<i32>, tensor<4xi32>, tensor<80x60xi32>, tensor<i32>"
+    assert re.findall(r"dynamic_slice .*sizes = (\[.*?\])", after) == ["[4, 4]"]
+    assert re.findall(r"multiply (%\w+), \1 : (.*)", after)[0][1] == "tensor<4x4xi32>"
+    assert are_verified(SUMS, after, "exact")
+
+
+PRODUCT = module(
+    "%x: 24x16xi32, %w: 16x20xi32",
+    """%e = multiply %x, %x; %v = negate %w; %f = add %v, %w
+    %r = dot_general %e, %f, contracting_dims = [1] x [0] -> 24x20xi32""",
+)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "operands", "squares", "sums"),
+    [
+        ({0: 4}, [0], "4x16", "16x20"),
+        ({0: 4}, [1], "24x16", "16x20"),  # read whole, and made whole by each tile
+        ({0: 4, 1: 6}, [1, 0], "4x16", "16x6"),  # the squares once for all columns
+        ({0: 4, 1: 5, 2: 8}, [0, 1], "4x16", "8x5"),
+    ],
+    ids=str,
+)
+def test_operands_are_fused(sizes, operands, squares, sums):
+    """The op that makes an operand goes into the loop, as far in as loops cut it, and nothing that it is made of."""
+    after = by_hand(PRODUCT, 5, tuple(sizes), tuple(sizes.values()), operands=operands)
+    around = after.partition("stablehlo.while")[0]
+    assert re.findall(r"multiply (%\w+), \1 : tensor<(.*)xi32>", after)[0][1] == squares
+    assert re.findall(r"stablehlo.add %\w+, %\w+ : tensor<(\d+x\d+)xi32>", after)[0] == sums
+    found = [f"stablehlo.{op} " in around for op in ("multiply", "add", "negate")]
+    assert found == [0 not in operands, 1 not in operands, True]
+    assert are_verified(PRODUCT, after, "exact")
+
+
+@pytest.mark.parametrize("sizes", [{0: 4}, {1: 4}, {0: 7, 1: 11}], ids=str)
+def test_a_start_that_is_no_identity_is_taken_in_once(sizes):
+    """Not by each tile: verification has XLA take it in once, too, where its tree does three times, and says so."""
+    text = SUMS.replace("dense<0>", "dense<5>")
+    after = by_hand(text, 4, tuple(sizes), tuple(sizes.values()))
+    given = np.arange(80 * 60, dtype=np.int32).reshape(80, 60)
+    for version in (text, after):
+        assert np.array_equal(Executable(version, "default").run([given])[0], 5 + (given * given).sum(1))
+    verdict = hl.verify(text, after)
+    assert (verdict.ok, "taken in once" in verdict.module.how) == (True, True)
+
+
 OPEN = module("%x: ?x4xf32", "return %x")
 WRONG = [
-    ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", 0, 4))),
-    ("not cut along dim 2", lambda: by_hand(LOGITS, 3, 2, 4)),
+    ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", {0: 4}))),
+    ("not cut along dim 3", lambda: by_hand(LOGITS, 3, 3, 4)),
     ("tiles of 99 do not fit dim 0 of 24", lambda: by_hand(LOGITS, 3, 0, 99)),
+    ("operand 2 is none of stablehlo.dot_general, which has 2", lambda: by_hand(LOGITS, 3, 0, 4, operands=[2])),
+    ("operand 1 is an argument of the function", lambda: by_hand(LOGITS, 3, 0, 4, operands=[1])),
+    ("names no dim", lambda: hl.ByHand("a:1", {})),
     ("either a bound or an op", lambda: hl.tile(LOGITS)),
-    ("either a bound or an op", lambda: hl.tile(LOGITS, max_temp="1MiB", by_hand=hl.ByHand("a:1", 0, 1))),
+    ("either a bound or an op", lambda: hl.tile(LOGITS, max_temp="1MiB", by_hand=hl.ByHand("a:1", {0: 1}))),
     ("is not an amount of memory", lambda: hl.tile(LOGITS, max_temp="much")),
     ("is not one of its values", lambda: hl.tile(LOGITS, max_temp="1MiB", verify="some")),
     ("symbolic sizes", lambda: hl.tile(OPEN, max_temp="1MiB")),

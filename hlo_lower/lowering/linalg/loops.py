@@ -293,6 +293,10 @@ def _emit(loop: Node, functions: Mapping[str, Node]) -> None:
         if name.split(".")[0] not in ORDERLESS:
             raise _SequentialError(f"holds {name}")
     writes = [_write(block, number) for number in range(len(loop.results))]
+    for number, write in enumerate(writes):
+        if _fills(values, write):
+            empty = Builder.before(loop).op("tensor.empty", [], [loop.result(number).raw.type])
+            loop.raw.operands[3 + number] = empty.result().raw
     apart = min(_apart(values, write) for write in writes)
     if apart < len(counted):
         if apart < max(2, len(counted) - 1):
@@ -353,6 +357,30 @@ def _apart(values: CounterValues, write: Node) -> int:
         extent = (size - 1) * stride + 1
         found = max(found, next((k for k in (count, count - 1) if _are_apart(numbers[:k], extent)), 0))
     return found
+
+
+def _fills(values: CounterValues, write: Node) -> bool:
+    """Whether every element of a result is written, and none is read of what it begins with."""
+    carried = write.operand(1)
+    if not carried.is_static or list(carried.users) != [write]:
+        return False
+    places, cut = iter(write.operands[2:]), 0
+    for extent, offset, size, stride in zip(
+        carried.static_shape, *(write.integers(name) for name in PLACE), strict=True
+    ):
+        if offset == mlir.dynamic_size():
+            numbers = values.of(next(places))
+            if numbers is None or size < 1 or stride != 1 or not _covers(np.sort(numbers), size, extent):
+                return False
+            cut += 1
+        elif (offset, size, stride) != (0, extent, 1):
+            return False
+    return cut <= 1
+
+
+def _covers(numbers: Numbers, size: int, extent: int) -> bool:
+    """Whether runs of a size that begin at sorted numbers cover a dim."""
+    return bool(numbers[0] == 0 and numbers[-1] + size == extent and (np.diff(numbers) <= size).all())
 
 
 def _are_apart(numbers: Numbers, extent: int) -> bool:

@@ -26,6 +26,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.attributes import remove_foreign
 from hlo_lower.lowering.linalg.control_flow import CONTROL, DYNAMIC, lower_control, lower_dynamic, mark_counted
+from hlo_lower.lowering.linalg.in_place import write_in_place
 from hlo_lower.lowering.linalg.loops import (
     ParallelLoops,
     inline_into_loops,
@@ -468,6 +469,8 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     if fold_into_products(graph):
         _run(graph, SIMPLIFY)
     specialize(graph)
+    if loops.count and write_in_place(graph):
+        _run(graph, SIMPLIFY)
     _check(graph)  # which notes the maps of strides and dilations, too
     if not named:
         generalize(graph)

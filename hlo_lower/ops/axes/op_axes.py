@@ -34,7 +34,7 @@ from hlo_lower.ops.names import (
     TRANSPOSE,
     WHILE,
 )
-from hlo_lower.ops.spec import COMBINING, ELEMENTWISE, short
+from hlo_lower.ops.spec import COMBINING, ELEMENTWISE, identity_of, short
 
 SUMMED = ("f32", "f64")
 """Float types whose partial sums may be rounded to them: what is narrower would lose more than the order of a sum."""
@@ -148,10 +148,10 @@ COMBINERS = short(COMBINING)
 
 @subset_rules.axes(REDUCE)
 def reduce(node: Node) -> Sequence[AxisLink] | Boundary:
-    """Dims that are not reduced, for any region; reduced ones where one op combines and the initial value is neutral.
+    """Dims that are not reduced, for any region; reduced ones where one op combines.
 
     Right: an element of the result is reduced from its own elements of the inputs. StableHLO leaves the order of a
-    reduction open, and a neutral initial value may go into each piece and into the whole.
+    reduction open. The initial value goes into the whole, once; a piece begins with what the op leaves alone.
     """
     half = len(node.results)
     reduced = node.integers("dimensions")
@@ -159,9 +159,23 @@ def reduce(node: Node) -> Sequence[AxisLink] | Boundary:
     initial = (None,) * half
     axes = [AxisLink((d,) * half + initial, (place,) * half) for place, d in enumerate(kept)]
     combiner = combiner_of(node)
-    if combiner is not None and is_neutral(node.operand(1), combiner):
+    if combiner is not None:
         axes += [AxisLink((d, None), (None,), combiner) for d in reduced]
     return axes
+
+
+@subset_rules.piece(REDUCE)
+def reduce_piece(build: Builder, cut: Cut) -> Sequence[Value]:
+    """A piece of what is reduced begins with what the op leaves alone, whatever the whole begins with."""
+    start, combiner = cut.node.operand(1), cut.axis.combine
+    if not combiner or is_neutral(start, combiner):
+        return cut.same(build)
+    element = start.element_type
+    identity = identity_of(f"stablehlo.{combiner}", element_type(element))
+    assert identity is not None
+    is_whole = element_type(element).is_integer
+    neutral = build.constant(int(identity), (), element) if is_whole else build.float_splat(identity, (), element)
+    return replace(cut, operands=(cut.operands[0], neutral)).same(build)
 
 
 def combiner_of(node: Node) -> str | None:
@@ -539,9 +553,21 @@ def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     XLA makes one slice of a slice of a slice (`subset.nested_slices`): at a start of -1 the row before the piece was
     read (`tests/tile/random_graphs.py`, program 19).
     """
-    sizes = cut.part().sizes
-    clamped = replace(cut, operands=(cut.operands[0], *clamped_starts(build, cut.operands, sizes)))
+    sizes, (operand, *_) = cut.part().sizes, cut.operands
+    starts = clamped_starts(build, cut.operands, sizes)
+    read, dim = operand.node, cut.axis.results[0]
+    if dim is not None and read is not None and _slices_only(read, dim):  # of both one slice is made
+        operand, starts[dim] = read.operand(0), read.operand(1 + dim)
+    clamped = replace(cut, operands=(operand, *starts))
     return clamped.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
+
+
+def _slices_only(node: Node, dim: int) -> bool:
+    """Whether a node is a dynamic slice that takes all of every other dim."""
+    if node.name != DYNAMIC_SLICE:
+        return False
+    pairs = zip(node.integers("slice_sizes"), node.operand(0).static_shape, strict=True)
+    return all(size == extent or d == dim for d, (size, extent) in enumerate(pairs))
 
 
 def clamped_starts(build: Builder, operands: Sequence[Value], sizes: Sequence[int]) -> list[Value]:

@@ -4,9 +4,10 @@ A part says where it lies, and nothing of how it is read or written. Its kind is
 (`hlo_lower.ops.subset`). It reads as `[i:+128, :] of 2048x32000`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
@@ -50,6 +51,37 @@ class StridedRange:
         return str(self.start) if self.size == 1 and not tail else f"{self.start}:+{self.size}{tail}"
 
 
+@dataclass(frozen=True)
+class Filter:
+    """Positions that an index tensor names, in its order: `first + stride * index[k]` for each k of a part of it.
+
+    Attributes:
+      index: the index tensor; its name, or whatever stands for it.
+      part: which of its elements.
+      first, stride: what becomes of an element.
+    """
+
+    index: Hashable
+    part: "DimSubset"
+    first: Offset = Offset()
+    stride: int = 1
+
+    @property
+    def size(self) -> int:
+        """How many positions."""
+        return self.part.size
+
+    def __str__(self) -> str:
+        if (self.first, self.stride) == (Offset(), 1):
+            return f"{self.index}[{self.part}]"
+        return f"{self.first} + {self.stride}*{self.index}[{self.part}]"
+
+
+DimSubset: TypeAlias = StridedRange | Filter
+"""A subset of one axis: a tile, of which a point and the full axis are cases, or a filter. `tile/subsets.py` composes
+them."""
+
+
 def whole(size: int) -> StridedRange:
     """All of an axis."""
     return StridedRange(Offset(), size)
@@ -65,7 +97,7 @@ class TensorSubset:
     """
 
     shape: tuple[int, ...]
-    axes: tuple[StridedRange, ...]
+    axes: tuple[DimSubset, ...]
 
     def __post_init__(self) -> None:
         assert len(self.shape) == len(self.axes), (self.shape, self.axes)
@@ -75,7 +107,7 @@ class TensorSubset:
         """All of a tensor."""
         return cls(tuple(shape), tuple(whole(size) for size in shape))
 
-    def along(self, dim: int, axis: StridedRange) -> "TensorSubset":
+    def along(self, dim: int, axis: DimSubset) -> "TensorSubset":
         """The same with another part of one axis."""
         return TensorSubset(self.shape, (*self.axes[:dim], axis, *self.axes[dim + 1 :]))
 
@@ -95,6 +127,8 @@ class TensorSubset:
             return Subset.EMPTY
         if all(map(self.is_whole, range(len(self.shape)))):
             return Subset.FULL
+        if any(isinstance(axis, Filter) for axis in self.axes):
+            return Subset.FILTER
         return Subset.POINT if set(self.sizes) == {1} else Subset.TILE
 
     def __str__(self) -> str:
@@ -276,6 +310,7 @@ class ShiftedTile:
 #
 #     static run      slice
 #     runtime run     dynamic_slice     dynamic_update_slice
+#     filter          gather
 #
 # The starts of ranges lie inside (`StridedRange`), so that `dynamic_slice` and `dynamic_update_slice` never clamp.
 
@@ -289,9 +324,11 @@ class Bindings:
 
     Attributes:
       iterators: the name of an iterator to its value, known now or at run time (a scalar of `INDEX`).
+      indices: the index tensor of a filter to its positions, each in bounds ([n] of `INDEX`).
     """
 
     iterators: Mapping[str, int | Value] = field(default_factory=dict[str, "int | Value"])
+    indices: Mapping[Hashable, Value] = field(default_factory=dict[Hashable, Value])
     _built: dict[Offset, Value] = field(default_factory=dict[Offset, Value])
 
     def known(self, offset: Offset) -> int | None:
@@ -304,6 +341,20 @@ class Bindings:
         if offset not in self._built:
             self._built[offset] = self._start(build, offset)
         return self._built[offset]
+
+    def positions(self, build: Builder, axis: DimSubset) -> Value:
+        """The positions of a subset of an axis, [size] of `INDEX`."""
+        if isinstance(axis, StridedRange):
+            begin, found = axis.start, build.iota((axis.size,), 0, INDEX)
+        else:
+            index = self.indices[axis.index]
+            found = materialize(build, index, TensorSubset(index.static_shape, (axis.part,)), self)
+            begin = axis.first
+        if axis.stride != 1:
+            found = build.multiply(found, build.constant(axis.stride, (axis.size,), INDEX))
+        if begin == Offset():
+            return found
+        return build.add(found, build.broadcast(self.start(build, begin), (axis.size,)))
 
     def _start(self, build: Builder, offset: Offset) -> Value:
         known = self.known(offset)
@@ -319,15 +370,36 @@ class Bindings:
 
 
 def materialize(build: Builder, tensor: Value, part: TensorSubset, bound: Bindings) -> Value:
-    """The elements of a part, as a tensor of the part's sizes."""
+    """The elements of a part, as a tensor of the part's sizes: of a run with a stride those between its ends are read
+    first, of one that goes down it is reversed then."""
     if part.kind is Subset.FULL:
         return tensor
-    starts = [bound.known(axis.start) for axis in part.axes]
-    found = [start for start in starts if start is not None]
+    runs = [whole(n) if isinstance(axis, Filter) else axis for n, axis in zip(part.shape, part.axes, strict=True)]
+    starts = [_lowest(run) for run in runs]
+    spans = [(run.size - 1) * abs(run.stride) + 1 for run in runs]
+    known = [bound.known(start) for start in starts]
+    found = [start for start in known if start is not None]
+    steps = [abs(run.stride) for run in runs]
     if len(found) == len(starts):
-        limits = [s + (axis.size - 1) * axis.stride + 1 for s, axis in zip(found, part.axes, strict=True)]
-        return build.slice(tensor, found, limits, [axis.stride for axis in part.axes])
-    return _tile(build, part, bound).materialize(build, tensor)
+        limits = [start + span for start, span in zip(found, spans, strict=True)]
+        read = build.slice(tensor, found, limits, steps)
+    else:
+        at = tuple(bound.start(build, start) for start in starts)
+        read = DynamicTile(part.shape, at, tuple(spans)).materialize(build, tensor)
+        read = read if set(steps) == {1} else build.slice(read, [0] * len(spans), spans, steps)
+    down = [dim for dim, run in enumerate(runs) if run.stride < 0]
+    read = build.reverse(read, down) if down else read
+    for dim, axis in enumerate(part.axes):
+        if isinstance(axis, Filter):
+            read = build.gather_rows(read, build.reshape(bound.positions(build, axis), (axis.size, 1)), dim)
+    return read
+
+
+def _lowest(run: StridedRange) -> Offset:
+    """Where the lowest position of a run is."""
+    return (
+        run.start if run.stride > 0 else replace(run.start, constant=run.start.constant + (run.size - 1) * run.stride)
+    )
 
 
 def yield_to(build: Builder, tensor: Value, part: TensorSubset, value: Value, bound: Bindings) -> Value:
@@ -351,5 +423,6 @@ def accumulate(
 
 
 def _tile(build: Builder, part: TensorSubset, bound: Bindings) -> DynamicTile:
-    assert all(axis.stride == 1 for axis in part.axes), "a run at a runtime start, or that is written, with a stride"
-    return DynamicTile(part.shape, tuple(bound.start(build, axis.start) for axis in part.axes), part.sizes)
+    runs = [axis for axis in part.axes if isinstance(axis, StridedRange) and axis.stride == 1]
+    assert len(runs) == len(part.axes), "what is written is a run without a stride"
+    return DynamicTile(part.shape, tuple(bound.start(build, axis.start) for axis in runs), part.sizes)

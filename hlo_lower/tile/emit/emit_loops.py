@@ -26,20 +26,23 @@ class Sizes:
     is_unrolled: bool = False  # whether each tile is built by itself, in the place of a `stablehlo.while`
 
 
-def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> list[Node]:
+def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes, seeds: list[Node] | None = None) -> list[Node]:
     """Build the loops of a plan in the place of its nodes, which ends the program; those that are a
-    `stablehlo.while`."""
+    `stablehlo.while`. `seeds` gets the nodes that compute the seed's tiles."""
     whole: dict[Value, Value] = {}
+    made: list[Node] = [] if seeds is None else seeds
     inside = {node for loop in plan.loops for node in loop.nodes}
     with mlir.active(program.graph.context):
-        built = {node for loop in plan.loops for node in _emit(program, plan, loop, sizes, whole)}
+        built = {node for loop in plan.loops for node in _emit(program, plan, loop, sizes, whole, made)}
         _replace(program, inside, whole)
         put_in_order(program.block, program.is_function)
     program.graph.forget()
     return [node for node in program.block.nodes if node in built and node.name == WHILE]
 
 
-def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value]) -> list[Node]:
+def _emit(
+    program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value], seeds: list[Node]
+) -> list[Node]:
     """Build one loop, and give its nodes; `whole` has what earlier loops gave, and gets what this one gives."""
     location = program.maker[plan.labels.core.seed].raw.location
     build = Builder(mlir.insert_before(program.terminator.raw), location)
@@ -54,6 +57,7 @@ def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: di
         _clamp_slice(value, plan)
     body = LoopBody(program, plan.labels, loop, given, sizes.most)
     results = tiled.emit(build, carried, [whole.get(value, value) for value in given], body.build)
+    seeds += body.seeds
     leaving = [*loop.tiles, *(value for node in loop.accumulators for value in node.results)]
     whole.update(zip(leaving, results, strict=True))
     return build.built
@@ -97,10 +101,11 @@ def read_around(program: Dataflow, plan: LoopPlan, loop: Loop) -> Iterator[tuple
 
 
 def is_made_inside(program: Dataflow, plan: LoopPlan, value: Value) -> bool:
-    """Whether a value that a loop reads as a whole is made in its body: a constant of one value, and what is large and
-    costs nothing, of which a loop within the body may take a part: a mask of all scores."""
-    is_large = program.size[value] >= plan.labels.core.least
-    return is_splat(program.maker.get(value)) or (is_large and value in program.cheap)
+    """Whether a value that a loop reads as a whole is made in its body: a constant of one value, what is asked for, and
+    what is large and costs nothing, of which a loop within the body may take a part: a mask of all scores."""
+    core = plan.labels.core
+    is_free = program.size[value] >= core.least and value in program.cheap
+    return is_free or value in core.inside or is_splat(program.maker.get(value))
 
 
 def is_splat(node: Node | None) -> bool:

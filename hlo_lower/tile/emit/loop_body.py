@@ -26,6 +26,7 @@ class LoopBody:
         self.program, self.labels, self._loop = program, labels, loop
         self._given, self.most = tuple(given), most
         self._inside = set(loop.nodes)
+        self.seeds: list[Node] = []  # those that compute the tiles of the plan's seed
 
     def build(
         self, build: Builder, start: int | Value, size: int, carried: tuple[Value, ...], given: tuple[Value, ...]
@@ -42,7 +43,9 @@ class LoopBody:
                 combined += tile.accumulate(node, mine)
             else:
                 tile.compute(node)
-        return [*(tile.write(v, old) for v, old in zip(self._loop.tiles, carried, strict=False)), *combined]
+        made = [*(tile.write(v, old) for v, old in zip(self._loop.tiles, carried, strict=False)), *combined]
+        tile.drop_unused(made)
+        return made
 
     def is_inside(self, node: Node | None) -> bool:
         """Whether a node is in the loop."""
@@ -58,22 +61,19 @@ class _Tile:
 
     def compute(self, node: Node) -> None:
         """A node on pieces of what it reads."""
-        cut = self._cut(node, self._operands(node))
-        self._tiles.update(zip(node.results, self._body.program.rules.built(self._build, cut), strict=True))
+        self._tiles.update(zip(node.results, self._built(node, self._operands(node)), strict=True))
 
     def accumulate(self, node: Node, carried: Sequence[Value]) -> Sequence[Value]:
         """What was accumulated, with what this tile gives."""
         axis = self._body.labels.axes[node]
-        rules = self._body.program.rules
         if axis.combine == THREADED:
-            read = dict(enumerate(carried))
-            return rules.built(self._build, self._cut(node, self._operands(node, read)))
+            return self._built(node, self._operands(node, dict(enumerate(carried))))
         operands = self._operands(node)
         if self._body.program.size[node.result()] > self._body.most:
             inner = _second_axis(self._body.program, node, operands, self._body.most)
             if inner is not None:
                 return self._by_pieces(node, inner, operands, carried[0])
-        [partial] = rules.built(self._build, self._cut(node, operands))
+        [partial] = self._built(node, operands)
         return [self._build.elementwise(axis.combine, carried[0], partial)]
 
     def _by_pieces(self, node: Node, inner: AxisLink, operands: tuple[Value, ...], old: Value) -> Sequence[Value]:
@@ -100,10 +100,24 @@ class _Tile:
         is_unrolled = length <= FEW * size
         return TiledLoop(length, size, is_unrolled=is_unrolled).emit(self._build, [old], kept, piece)
 
+    def drop_unused(self, given: Sequence[Value]) -> None:
+        """Erase the parts that were read and that nothing takes: an op read another part in their place."""
+        for piece in self._pieces.values():
+            node = None if piece.is_used or piece in given else piece.node
+            if node is not None and node in self._build.built:
+                self._build.built.remove(node)
+                node.raw.erase()
+
     def write(self, value: Value, old: Value) -> Value:
         """A result with this tile of it written."""
         part = self._steps.part(value.static_shape, self._body.labels.dims[value])
         return yield_to(self._build, old, part, self._tiles[value], self._bound)
+
+    def _built(self, node: Node, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+        built = self._body.program.rules.built(self._build, self._cut(node, operands))
+        if self._body.labels.core.seed in node.results and built[0].node is not None:
+            self._body.seeds.append(built[0].node)
+        return built
 
     def _cut(self, node: Node, operands: tuple[Value, ...]) -> Cut:
         return Cut(node, self._body.labels.axes[node], self._steps, operands, self._bound)
@@ -134,7 +148,9 @@ class _Tile:
             node = value.node
             assert node is not None
             operands = [self._whole(operand) for operand in node.operands]
-            self.whole[value] = self._build.clone(node, operands, [value.raw.type]).result()
+            types = [result.raw.type for result in node.results]
+            made = self._build.copy_on(node, operands, types, {}).results
+            self.whole.update(zip(node.results, made, strict=True))
         return self.whole[value]
 
 

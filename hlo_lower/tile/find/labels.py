@@ -24,6 +24,8 @@ class Core:
     least: int  # bytes from which a value is large
     cluster: frozenset[Value]  # the large values that are connected with the seed by sharing an op
     values: frozenset[Value]  # these, and the small ones on paths between them
+    inside: frozenset[Value] = frozenset()  # those that each tile computes anew, as a whole
+    outside: frozenset[Value] = frozenset()  # those that are not cut: what a loop around gives
 
 
 def core_of(program: Dataflow, seed: Value, least: int, fuse: Fuse = "all") -> Core:
@@ -91,7 +93,17 @@ class Labels:
 def label(program: Dataflow, core: Core, dim: int) -> Labels:
     """Spread a label of the seed both ways, inside of the core and onto what large values are used for."""
     labels = Labels(core, steps=core.seed.static_shape[dim])
-    pending = [core.seed] if _put(program, labels, core.seed, dim) else []
+    return _spread(program, labels, [core.seed] if _put(program, labels, core.seed, dim) else [])
+
+
+def label_combined(program: Dataflow, core: Core, axis: AxisLink) -> Labels:
+    """The same along an axis of the seed's node along which pieces are combined: the seed itself is accumulated."""
+    node = program.maker[core.seed]
+    labels = Labels(core, axes={node: axis}, steps=gcd(*lengths(node, axis)))
+    return _spread(program, labels, _put_operands(program, labels, node, axis))
+
+
+def _spread(program: Dataflow, labels: Labels, pending: list[Value]) -> Labels:
     while pending:
         value = pending.pop(0)
         pending += _spread_up(program, labels, value)
@@ -99,7 +111,7 @@ def label(program: Dataflow, core: Core, dim: int) -> Labels:
             if user != program.terminator:
                 pending += _spread_down(program, labels, value, user)
     for node in program.nodes:
-        axis = _axis_of(program, labels, node)
+        axis = labels.axes.get(node) or _axis_of(program, labels, node)
         if axis is not None:
             labels.axes[node] = axis
     return labels
@@ -112,8 +124,10 @@ def _put(program: Dataflow, labels: Labels, value: Value, dim: int) -> bool:
         if known != dim:
             labels.refused[value] = f"dims {known} and {dim}"
         return False
+    if value in labels.core.outside:
+        return False
     maker = program.maker.get(value)
-    axes = None if maker is None else program.axes(maker)
+    axes = None if maker is None or maker in labels.axes else program.axes(maker)
     axis = axes.of_result(dim) if isinstance(axes, OpAxes) else None
     if maker is None or axis is None:
         labels.refused.setdefault(value, f"its op does not give pieces along dim {dim}")

@@ -86,10 +86,11 @@ def _repeat(node: Node) -> None:
         user.operands[number] = mlir.clone_before(node.raw, outer, {}).results[0]
 
 
-def prepare(graph: Graph) -> None:
-    """All of it."""
+def prepare(graph: Graph, *, is_by_hand: bool = False) -> None:
+    """All of it; where an op is tiled by hand products stay as they are written, whose dims and operands are named."""
     inline_calls(graph)
     erase_unused(graph)
-    settle_products(graph)
+    if not is_by_hand:
+        settle_products(graph)
     batch_rows(graph)
     repeat_cheap(graph)

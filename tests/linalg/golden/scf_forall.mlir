@@ -2,8 +2,12 @@
 // Seven rows by two, the last tile moved back: three tiles side by side in parallel, by places that step with the
 // counter, and the fourth behind them. The sum of the loop behind it keeps that one in order, its places plain as well.
 // CHECK-LABEL: func.func @main
-// CHECK: %[[R:.*]] = scf.forall (%[[I:.*]]) = (0) to (6) step (2) shared_outs(%[[O:.*]] = %{{.*}}) -> (tensor<7x4xf32>) {
+// What the tiles fill begins empty, and each is computed in its place.
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<7x4xf32>
+// CHECK: %[[R:.*]] = scf.forall (%[[I:.*]]) = (0) to (6) step (2) shared_outs(%[[O:.*]] = %[[E]]) -> (tensor<7x4xf32>) {
 // CHECK: tensor.extract_slice %arg0[%[[I]], 0] [2, 4] [1, 1] : tensor<7x4xf32> to tensor<2x4xf32>
+// CHECK: %[[S:.*]] = tensor.extract_slice %[[O]][%[[I]], 0] [2, 4] [1, 1] : tensor<7x4xf32> to tensor<2x4xf32>
+// CHECK: outs(%[[S]] : tensor<2x4xf32>)
 // CHECK: scf.forall.in_parallel {
 // CHECK: tensor.parallel_insert_slice %{{.*}} into %[[O]][%[[I]], 0] [2, 4] [1, 1] : tensor<2x4xf32> into tensor<7x4xf32>
 // CHECK: tensor.extract_slice %arg0[5, 0] [2, 4] [1, 1]
