@@ -988,7 +988,7 @@ def is_splat(operation: RawOperation) -> bool:
 
 def splat_value(attribute: RawAttribute) -> RawAttribute:
     """The value of a splat, an attribute by itself."""
-    return cast(RawAttribute, cast(Any, attribute).get_splat_value())
+    return attribute.get_splat_value()
 
 
 def resplat(attribute: RawAttribute, raw_type: RawType) -> RawAttribute:
