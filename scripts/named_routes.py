@@ -88,16 +88,14 @@ def torch_modules(folder: Path) -> Iterator[tuple[str, str, str, str, Any, int]]
 
 
 def table(there: Counter[tuple[str, str, str]], found: Counter[tuple[str, str, str]]) -> Iterator[list[str]]:
-    """The lines of the table: for each route, and each type, how many of how many."""
+    """The lines of the table: for each route how many of how many, in each type."""
     routes = list(dict.fromkeys(route for _, route, _ in there))
-    yield ["op", *(f"{route} {element}" for route in routes for element in TYPES)]
+    yield [f"op, in {', '.join(TYPES)}", *routes]
     for row in (*ROWS, "all"):
-        cells: list[str] = []
-        for route in routes:
-            for element in TYPES:
-                keys = [(one, route, element) for one in ([row] if row in ROWS else ROWS)]
-                cells.append(f"{sum(found[k] for k in keys)}/{sum(there[k] for k in keys)}")
-        yield [row, *cells]
+        rows = [row] if row in ROWS else ROWS
+        keys = [[[(one, route, element) for one in rows] for element in TYPES] for route in routes]
+        counts = [[(sum(found[k] for k in of), sum(there[k] for k in of)) for of in by_type] for by_type in keys]
+        yield [row, *(", ".join(f"{seen}/{held}" for seen, held in by_type) for by_type in counts)]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -115,7 +113,11 @@ def main(argv: Sequence[str]) -> int:
             missed.append(f"{name}, {route}, {element}: {seen} of {times} {row}")
     lines = list(table(there, found))
     for number, cells in enumerate(lines):
-        print(f"| {' | '.join(cells)} |" if _FORMAT.value == "markdown" else "  ".join(c.ljust(16) for c in cells))
+        print(
+            f"| {' | '.join(cells)} |"
+            if _FORMAT.value == "markdown"
+            else "  ".join(c.ljust(25) for c in cells).rstrip()
+        )
         if _FORMAT.value == "markdown" and not number:
             print(f"| --- |{' ---: |' * (len(cells) - 1)}")
     print("\n".join(["", *(missed or ["nothing is missed"])]))
