@@ -166,6 +166,10 @@ VERIFIED = {  # a module, and what is told of the named ops in it
         lambda: text_of(lambda x: (y := scaled(x)) * y.sum((0, 1)), X),
         lambda one: one.attributes["weight"] == "none",
     ),
+    "a constant that one named op keeps and another takes out": (
+        (HERE / "kept_and_taken_out.mlir").read_text,
+        lambda one: one.name == "layer_norm",
+    ),
     "constants that stand in the second version alone": (
         (HERE / "dropout_of_constants.mlir").read_text,
         lambda one: one.name == "dropout",

@@ -3,6 +3,7 @@ attributes are those of the vocabulary, whoever writes them, and say which axis.
 
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -102,6 +103,16 @@ def test_attributes_and_operands_are_in_the_vocabulary():
     suites = [suite for file in (layers, lookups, softmaxes) for suite in vars(file).values()]
     some = [case for suite in suites if isinstance(suite, Suite) for case in suite.cases[:1]]
     assert [(case.name, told) for case in some if (told := [*foreign(raised(case.text()))])] == []
+
+
+@pytest.mark.parametrize("name", ["jax.nn/softmax_where", "numpy-like/attention_divided_after_the_product"])
+def test_what_is_found_in_f32_is_found_in_bf16(name):
+    """Where JAX sums bf16 in f32 as well, and writes -inf of both."""
+    case = next(case for case in HITS if case.name == name)
+    narrow = [
+        jax.ShapeDtypeStruct(x.shape, jnp.bfloat16 if x.dtype == jnp.float32 else x.dtype) for x in case.arguments
+    ]
+    assert recall_of([replace(case, arguments=tuple(narrow))], (), find).missed == []
 
 
 SQUARE, CUBE, ROW, HEADS, SQUARES = f32(8, 8), f32(6, 6, 6), f32(4), f32(2, 2, 6, 6, 8), f32(4, 4, 4)

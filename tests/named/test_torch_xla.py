@@ -1,4 +1,5 @@
-"""torch_xla's norms, which are a `batch_norm_training` over rows, are found; what only looks like one is not."""
+"""What torch_xla exports is found: norms that are a `batch_norm_training` over rows, and bf16 that it computes in f32,
+op by op."""
 
 import sys
 from pathlib import Path
@@ -83,3 +84,12 @@ NOT_FOUND = {
 def test_what_looks_like_one_is_not_found(what):
     """A norm that is scaled or moved otherwise."""
     assert found(norm(**NOT_FOUND[what])) == []
+
+
+def test_conversions_between_ops_are_looked_through():
+    """In each function its op, and what is raised computes it; a maximum from the lowest finite number is one."""
+    text = Path(__file__).with_name("torch_xla.mlir").read_text()
+    assert [match.name for match in find(text)] == ["silu", "gelu", "gelu", "swiglu", "rope", "softmax"]
+    assert list(wrong_meanings(raised(text))) == []
+    other = text.replace("-3.40282347E+38", "-3.40282347E+37")
+    assert "softmax" not in [match.name for match in find(other)]

@@ -11,6 +11,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import (
     Product,
     grown,
+    in_one_type,
     is_product,
     one_more,
     plus,
@@ -18,10 +19,12 @@ from hlo_lower.named.match.arithmetic import (
     products_above,
     scaled_from,
     scalings,
+    uncast,
+    users_of_cast,
     with_constant,
 )
 from hlo_lower.named.match.axis_atoms import LAYOUT
-from hlo_lower.named.match.erf import ENDS, ERFC, Erf, erf_of, erfs_at
+from hlo_lower.named.match.erf import ENDS, ERFC, Erf, erf_of
 from hlo_lower.named.match.matches import Found, Match, NearMiss, matchers
 from hlo_lower.named.match.positions import beneath_moves
 from hlo_lower.named.match.terms import Term, above, is_rounded
@@ -175,13 +178,14 @@ def _times_its_argument(sigmoid: Term) -> Found:
     x = sigmoid_of(sigmoid)
     if x is None:
         return None
-    for user in sigmoid.users:
+    for user in users_of_cast(sigmoid):
         if user.op != "multiply":
             continue
         first, second = user.operands
-        other = second if first is sigmoid else first
-        if other.is_same(x):
-            return Match("silu", {"x": x}, [user])
+        other = second if uncast(first) is uncast(sigmoid) else first
+        if uncast(other).is_same(uncast(x)):
+            x, result = in_one_type(x, user)
+            return Match("silu", {"x": x}, [result])
         if any(other is operand for operand in x.operands) and x.op == "multiply":
             return NearMiss("silu", Code.OTHER_VALUE("the sigmoid"), user)
     return None
@@ -206,8 +210,8 @@ def gelu(anchor: Term) -> Found:
             return None
         x = _of_tanh(argument)
         return x if isinstance(x, NearMiss) else _finished(total, x, "tanh")
-    found = [_of_erf(erf) for erf in erfs_at(anchor)]
-    return next((one for one in found if isinstance(one, Match)), next(iter(found), None))
+    erf = erf_of(anchor)
+    return None if erf is None else _of_erf(erf)
 
 
 def _of_erf(erf: Erf) -> Found:
@@ -265,7 +269,8 @@ def _finished(distribution: Term, x: Term | None, approximate: str, half: float 
         return NearMiss("gelu", Code.OTHER_CONSTANT("sqrt(2)"), distribution)
     for found in products_above(distribution):
         if is_product(found, [distribution, x], half):
-            return Match("gelu", {"x": x}, [found], {"approximate": approximate})
+            x, result = in_one_type(x, found)
+            return Match("gelu", {"x": x}, [result], {"approximate": approximate})
     return NearMiss("gelu", Code.NAMED_OP_LACKS("the product with 0.5 and the value itself"), distribution)
 
 
@@ -273,7 +278,7 @@ def _of_tanh(argument: Term, root: float = sqrt(2 / pi)) -> Term | NearMiss | No
     """The x of root * (x + 0.044715 * x**3)."""
     for polynomial, constants in scalings(argument):
         if polynomial.op == "add" and _is_scaled(constants, root):
-            first, second = polynomial.operands
+            first, second = map(uncast, polynomial.operands)
             if _is_cubic(second, first):
                 return first
             if _is_cubic(first, second):
@@ -295,7 +300,7 @@ def _is_scaled(constants: Product, root: float) -> bool:
 
 
 def _is_cubic(term: Term, x: Term) -> bool:
-    found = with_constant(term, "multiply")
+    found = with_constant(uncast(term), "multiply")
     if found is not None and is_rounded(found[1], CUBIC):
         return is_product(found[0], [x, x, x], 1)
     return is_product(term, [x, x, x], CUBIC)
@@ -329,8 +334,7 @@ def swiglu(anchor: Term) -> Found:
 
 
 def _products(activated: Term) -> Iterator[Term]:
-    for user in activated.users:
-        yield from (one for one in (user.users if user.op == "convert" else [user]) if one.op == "multiply")
+    yield from (user for user in users_of_cast(activated) if user.op == "multiply")
 
 
 def _is_of_one_value(gate: Term, up: Term) -> bool:
@@ -342,7 +346,7 @@ def _is_of_one_value(gate: Term, up: Term) -> bool:
 
 
 def _is_of(term: Term, activated: Term) -> bool:
-    return term.op == "convert" and term.operands[0] is activated
+    return uncast(term) is uncast(activated)
 
 
 def _is_projected(term: Term) -> bool:

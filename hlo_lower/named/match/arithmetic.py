@@ -55,9 +55,11 @@ class Product:
 
 
 def product(term: Term, *stops: Term, depth: int = 6) -> Product:
-    """A value as a product: at most `depth` multiplications, divisions, negations and powers are taken apart, no
-    `stops`."""
+    """A value as a product, beneath conversions between floats: at most `depth` multiplications, divisions, negations
+    and powers are taken apart, no `stops`."""
     if depth and not any(term is stop for stop in stops):
+        if _is_cast(term):
+            return product(term.operands[0], *stops, depth=depth)
         if term.op in ("multiply", "divide"):
             first, second = (_constant_or_product(one, stops, depth - 1) for one in term.operands)
             return first.times(second) if term.op == "multiply" else first.over(second)
@@ -91,7 +93,8 @@ def _whole(term: Term) -> int | None:
 
 
 def is_product(term: Term, factors: Sequence[Term], number: float) -> bool:
-    """Whether a value is the product of a number and these factors, in any order."""
+    """Whether a value is the product of a number and these factors, in any order, beneath conversions."""
+    factors = [uncast(factor) for factor in factors]
     found = product(term, *factors)
     left = list(found.factors)
     for factor in factors:
@@ -102,11 +105,14 @@ def is_product(term: Term, factors: Sequence[Term], number: float) -> bool:
 
 
 def scalings(term: Term) -> Iterator[tuple[Term, Product]]:
-    """A value as something by constants: x itself by none, then what it is a multiple of, and so on."""
+    """A value as something by constants, beneath conversions: x itself by none, then what it is a multiple of, and so
+    on."""
     constants = Product(())
-    for _ in range(4):
+    for _ in range(8):
         yield term, constants
-        if term.op == "negate":
+        if _is_cast(term):
+            term = term.operands[0]
+        elif term.op == "negate":
             constants, term = constants.times(Product((), constants=(_number(term, -1),))), term.operands[0]
         elif (found := with_constant(term, "multiply")) is not None:
             constants, term = constants.times(Product((), constants=(found[1],))), found[0]
@@ -126,6 +132,8 @@ def grown(term: Term, steps: int = 4) -> Iterator[Term]:
     for _ in range(steps):
         yield term
         user = term.only_user
+        while user is not None and _is_cast(user):
+            user = user.only_user
         if user is None or user.op not in ("multiply", "divide"):
             return
         term = user
@@ -136,7 +144,7 @@ def products_above(term: Term, steps: int = 24) -> Iterator[Term]:
     pending, seen = [term], set[int]()
     while pending and steps:
         steps -= 1
-        for user in pending.pop(0).users:
+        for user in users_of_cast(pending.pop(0)):
             if user.op in ("multiply", "divide") and id(user) not in seen:
                 seen.add(id(user))
                 pending.append(user)
@@ -165,8 +173,9 @@ def plus(term: Term, number: float) -> Term | None:
 
 
 def one_more(term: Term) -> Term | None:
-    """What takes a value and adds 1."""
-    return next((user for user in term.users if plus(user, 1) is term), None)
+    """What takes a value, converted or not, and adds 1."""
+    totals = ((user, plus(user, 1)) for user in users_of_cast(term))
+    return next((user for user, base in totals if base is not None and uncast(base) is uncast(term)), None)
 
 
 def square_of(term: Term) -> Term | None:
@@ -180,8 +189,31 @@ def square_of(term: Term) -> Term | None:
     return None
 
 
+def _is_cast(term: Term) -> bool:
+    return term.op in CASTS and term.is_float and term.operands[0].is_float
+
+
 def uncast(term: Term) -> Term:
     """A value beneath conversions between floats."""
-    while term.op in CASTS and term.is_float and term.operands[0].is_float:
+    while _is_cast(term):
         term = term.operands[0]
     return term
+
+
+def users_of_cast(term: Term) -> Iterator[Term]:
+    """What takes a value, or a conversion of it to another float."""
+    for user in term.users:
+        if _is_cast(user):
+            yield from users_of_cast(user)
+        else:
+            yield user
+
+
+def in_one_type(x: Term, result: Term) -> tuple[Term, Term]:
+    """A value and what is computed of it, where the type of what is computed is another one: both in that of the value
+    before it was converted, as far as the result is converted back."""
+    if x.element == result.element:
+        return x, result
+    x, user = uncast(x), result.only_user
+    is_back = user is not None and _is_cast(user) and user.element == x.element
+    return x, user if is_back and user is not None else result

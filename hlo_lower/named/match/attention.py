@@ -249,9 +249,10 @@ def _divided_behind(anchor: Term) -> Match | None:
         view = View.of(quotient)
         second, total = product_of(view.on(user)), reduced(view.on(quotient.operands[1]), "add")
         side = next((s for s in (second.left, second.right) if s.term is anchor), None)
-        if side is None or total is None or total.operand.term is not anchor:
+        summed = None if total is None else total.operand.root(until=anchor)  # it may be summed in a wider type
+        if side is None or total is None or summed is None or summed.term is not anchor:
             continue
-        alike = zip(side.axes, total.operand.axes, strict=True)
+        alike = zip(side.axes, summed.axes, strict=True)
         if all(set(b) <= set(total.new) if set(a) & set(second.summed) else are_same(a, b) for a, b in alike):
             found = _of_product(view.on(user), softmaxed)
             if isinstance(found, Match) and list(found.results) == [user]:

@@ -4,21 +4,21 @@
     stablehlo.custom_call @mhlo.erf(%x)      as torch_xla exports it
     stablehlo.composite "any.name" %x        where its decomposition computes one of these, whatever its name
     polynomials, a quotient, a clamp         as the legalization of chlo, and so jax.export, writes it out
-    convert, the same in f32, convert        as it writes out that of a narrower float
+    convert, the same in f32, convert        as it writes out that of a narrower float: who asks looks through these
 
 An erf that is written out is not guessed from its shape. jaxlib's own legalization writes one out here, and the value
 has to be made by the same ops, with the same directions of comparison, from constants of the same bits; so one digit
 elsewhere is another function.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
 from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import read
-from hlo_lower.named.match.terms import Term, Terms
+from hlo_lower.named.match.arithmetic import uncast
+from hlo_lower.named.match.terms import Term, Terms, is_one_number
 from hlo_lower.ops.encoded_calls import KNOWN, why_unknown
 from hlo_lower.ops.names import CLAMP, COMPOSITE, CUSTOM_CALL, SELECT
 
@@ -46,24 +46,7 @@ def erf_of(term: Term) -> Erf | None:
         return Erf(term, term.operands[0], op) if op in (ERF, ERFC) and why_unknown(term.node) is None else None
     if term.op == "composite":
         return _of_composite(term)
-    return _of_narrower(term) if term.op == "convert" else _written_out(term)
-
-
-def erfs_at(term: Term) -> Iterator[Erf]:
-    """The erf or erfc that a value is; and where it is computed in f32 for a narrower float, that one too."""
-    found = erf_of(term)
-    if found is not None:
-        yield found
-        if found.argument.op == "convert":
-            yield from (erf for user in term.users if user.op == "convert" and (erf := _of_narrower(user)))
-
-
-def _of_narrower(term: Term) -> Erf | None:
-    """The erf of a narrower float, in whose place that of its conversion is computed and converted back."""
-    wide = erf_of(term.operands[0])
-    if wide is None or wide.argument.op != "convert" or wide.argument.operands[0].element != term.element:
-        return None
-    return Erf(term, wide.argument.operands[0], wide.op)
+    return _written_out(term)
 
 
 def _of_composite(term: Term) -> Erf | None:
@@ -72,8 +55,10 @@ def _of_composite(term: Term) -> Erf | None:
     if function is None or not function.has_body or len(term.operands) != 1 or len(term.node.results) != 1:
         return None
     inner = term.terms.of(function.body.terminator.raw.operands[0], term.terms.frame(term.node.raw, term.frame))
-    found = erf_of(inner)
-    return None if found is None or found.argument is not term.operands[0] else Erf(term, found.argument, found.op)
+    found = erf_of(uncast(inner))
+    if found is None or uncast(found.argument) is not uncast(term.operands[0]):
+        return None
+    return Erf(term, term.operands[0], found.op)
 
 
 _WRITTEN_OUT = {"clamp": (ERF,), "select": (ERF, ERFC)}
@@ -122,8 +107,7 @@ class _Comparison:
         if (id(pattern), id(term)) in self._same:
             return True
         if (number := pattern.scalar) is not None:
-            found = term.scalar
-            return found is not None and found.dtype == number.dtype and found.tobytes() == number.tobytes()
+            return is_one_number(number, term.scalar)
         if pattern.op != term.op or pattern.element != term.element or len(pattern.operands) != len(term.operands):
             return False
         if pattern.op == "compare" and comparison_direction(pattern.node) != comparison_direction(term.node):

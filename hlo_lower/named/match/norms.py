@@ -173,7 +173,7 @@ def root_of(view: View) -> Root | Cause | None:
         inverted = term.op == "rsqrt"
     else:
         return None
-    argument = below.on(term.operands[0]).root(casts=False)
+    argument = below.on(term.operands[0]).root()
     if guard == "none":
         for op, name in (("add", "add_inside"), ("maximum", "max_inside")):
             found = with_constant(argument.term, op)

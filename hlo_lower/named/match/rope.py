@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.named.match.arithmetic import uncast, with_constant
+from hlo_lower.named.match.arithmetic import uncast, users_of_cast, with_constant
 from hlo_lower.named.match.axis_atoms import LAYOUT
 from hlo_lower.named.match.matches import Found, Match, NearMiss, matchers
 from hlo_lower.named.match.pointwise import beneath
@@ -83,7 +83,7 @@ def _results(anchor: Term) -> Iterator[Term]:
     for end in ends:
         for user in through(end, LAYOUT | {"convert"}, 12):
             if user.op == "multiply":
-                yield from (total for total in user.users if total.op == "add")
+                yield from (total for total in users_of_cast(user) if total.op == "add")
     yield from reversed(ends)
 
 

@@ -26,8 +26,9 @@ class Reduced:
     new: Axis  # the new atoms
 
 
-def combiner_of(term: Term) -> str:
-    """The op by which a `reduce` of one value combines, from what it leaves alone; "" of others."""
+def combiner_of(term: Term, *, from_lowest: bool = False) -> str:
+    """The op by which a `reduce` of one value combines, from what it leaves alone; "" of others. `from_lowest`: a
+    maximum from the lowest finite number counts as well, which is another one where all elements are -inf."""
     raw = term.node.raw
     if len(raw.results) != 1:
         return ""
@@ -36,13 +37,24 @@ def combiner_of(term: Term) -> str:
         return ""
     name = operations[0].operation.name.removeprefix("stablehlo.")
     neutral = _NEUTRAL.get(name)
-    return name if neutral is not None and term.operands[1].is_number(neutral) else ""
+    if neutral is None:
+        return ""
+    is_neutral = term.operands[1].is_number(neutral) or (from_lowest and name == "maximum" and _is_lowest(term))
+    return name if is_neutral else ""
 
 
-def reduced(view: View, combiner: str) -> Reduced | None:
-    """The reduction that a value is the result of, beneath layout and conversions."""
+def _is_lowest(reduction: Term) -> bool:
+    """Whether a reduction begins with the lowest finite number of its type."""
+    number = reduction.operands[1].scalar
+    return number is not None and bool(
+        number == np.nextafter(np.array(-np.inf, number.dtype), np.array(0, number.dtype))
+    )
+
+
+def reduced(view: View, combiner: str, *, from_lowest: bool = False) -> Reduced | None:
+    """The reduction that a value is the result of, beneath layout and conversions. `from_lowest`: see `combiner_of`."""
     root = view.root()
-    if root.term.op != "reduce" or combiner_of(root.term) != combiner:
+    if root.term.op != "reduce" or combiner_of(root.term, from_lowest=from_lowest) != combiner:
         return None
     return _opened(root)
 

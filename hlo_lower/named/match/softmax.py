@@ -102,10 +102,9 @@ def _shifted(power: View, less: Term) -> Shifted | NearMiss | None:
     value, other = less.operands
     at = power.on(value)
     root = _where_finite(power.on(other).root())
-    if root.term.op != "reduce" or combiner_of(root.term) != "maximum":
+    maximum = reduced(root, "maximum", from_lowest=True)  # a row of nothing but -inf gives NaN from -inf, too
+    if maximum is None:
         return None
-    maximum = reduced(root, "maximum")
-    assert maximum is not None
     over = rows(at, maximum)
     if over is None:
         return NearMiss("softmax", Code.OTHER_VALUE("the maximum that is subtracted"), less)

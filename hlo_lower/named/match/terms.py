@@ -148,6 +148,11 @@ def is_rounded(found: Any, number: float) -> bool:
     return bool(found in (once, twice))
 
 
+def is_one_number(one: Any, other: Any) -> bool:
+    """Whether two NumPy scalars are known, and of one type and the same bits."""
+    return one is not None and other is not None and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
 def _inverse_root(x: Any) -> Any:
     return (1 / np.sqrt(x)).astype(x.dtype)
 
@@ -270,7 +275,11 @@ class Terms:
         """See `Term.is_same`."""
         if one is other:
             return True
-        if one.op != other.op or not steps or one.op == "argument" or one.raw.type != other.raw.type:
+        if not steps or one.raw.type != other.raw.type:
+            return False
+        if one.op != other.op:
+            return is_one_number(one.scalar, other.scalar)
+        if one.op == "argument":
             return False
         first, second = one.node.raw, other.node.raw
         if first == second or first.name not in FUNCTIONS or len(first.operands) != len(second.operands):
@@ -326,7 +335,8 @@ class Terms:
         if op == "convert":
             found = term.operands[0].scalar
             dtype = mlir.dtype_of(term.element)
-            return None if found is None or dtype is None else np.asarray(found).astype(dtype)[()]
+            with np.errstate(all="ignore"):
+                return None if found is None or dtype is None else np.asarray(found).astype(dtype)[()]
         if term.shape:  # arithmetic on scalars only: what is a constant is computed before it is broadcast
             return None
         if op == "compare":

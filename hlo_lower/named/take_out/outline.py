@@ -77,8 +77,9 @@ class Outliner:
 
     def finish(self) -> None:
         """Erase what was taken out and is not needed: until then values that stood there can be asked for."""
+        gone = {name_of(operation) for operation in self._gone}  # what one region keeps another may take out
+        copied = {name: operation for operation in self._copied if (name := operation.results[0]) not in gone}
         mlir.discard(self._gone)
-        copied = {operation.results[0]: operation for operation in self._copied}
         for value in reversed(copied):
             if not mlir.is_used(value):
                 copied[value].erase()
