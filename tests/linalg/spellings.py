@@ -67,6 +67,7 @@ WHERE = function(
     "%c: 4x8xi1, %a: 4x8xf32, %n: f32",
     "%d = convert %n -> f32; %b = broadcast_in_dim %d, dims = [] -> 4x8xf32; %r = select %c, %a, %b",
 )
+ACTIVATED = "%h = constant 0.5 : 2x4x8xf32; %m0 = multiply %x, %h; %t = tanh %m0;"
 BIG = "-1.000000e+09"
 
 GROUPS = {  # arguments, and by writer a function or the body of @main, or that and the functions behind it
@@ -138,6 +139,23 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
             "litert_torch": "%x2 = reshape %x -> 8x8xf32; %d = "
             + PRODUCT.format("x2", "w", 1, "8x16xf32")
             + "; %r = reshape %d -> 2x4x16xf32",
+        },
+    ),
+    "linear of an activation": (
+        "%x: 2x4x8xf32, %w: 8x16xf32",
+        {
+            "jnp": lambda x, w: jnp.tanh(x * 0.5) @ w,
+            "einsum": lambda x, w: jnp.einsum("bsi,io->bso", jnp.tanh(0.5 * x), w),
+            "flax": ACTIVATED + "%r = dot_general %t, %w, contracting_dims = [2] x [0] -> 2x4x16xf32",
+            "torch_xla": ACTIVATED
+            + "%t2 = reshape %t -> 8x8xf32; %d = "
+            + PRODUCT.format("t2", "w", 0, "8x16xf32")
+            + "; %r = reshape %d -> 2x4x16xf32",
+            "torchax": ACTIVATED
+            + """%o = constant 1.0 : f32; %o2 = broadcast_in_dim %o, dims = [] -> 8x16xf32
+              %t2 = reshape %t -> 8x8xf32; %d = """
+            + PRODUCT.format("t2", "w", 0, "8x16xf32")
+            + "; %m = multiply %o2, %d; %r = reshape %m -> 2x4x16xf32",
         },
     ),
     "scores of attention": (

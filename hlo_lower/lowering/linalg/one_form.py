@@ -58,6 +58,7 @@ def _rewritten(graph: Graph) -> bool:
     """Rewrite each node once; whether any was."""
     found: list[Node] = []
     graph.walk(lambda node: found.append(node) if node.name in _RULES and node.is_static else None)
+    found.sort(key=lambda node: node.name != DOT_GENERAL)  # before what is reshaped for one is, through what makes it
     changed = False
     for node in found:
         for rule in _RULES[node.name]:
