@@ -173,6 +173,21 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
              %r = dot_general %qt, %kt, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] -> 2x3x5x7xf32""",
         },
     ),
+    "scores of one sequence": (
+        "%q: 1x5x3x8xf32, %k: 1x7x3x8xf32",
+        {
+            "jnp": lambda q, k: q.transpose(0, 2, 1, 3) @ k.transpose(0, 2, 3, 1),
+            "einsum": lambda q, k: jnp.einsum("bshd,bthd->bhst", q, k),
+            "flax": "%r = dot_general %q, %k, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] "
+            "-> 1x3x5x7xf32",
+            "torch_xla": HEADS.format("[0, 2, 3, 1]", "1x3x8x7xf32", "3x8x7xf32", 1)
+            .replace("2x3", "1x3")
+            .replace("6x", "3x"),
+            "litert_torch": HEADS.format("[0, 2, 1, 3]", "1x3x7x8xf32", "3x7x8xf32", 2)
+            .replace("2x3", "1x3")
+            .replace("6x", "3x"),
+        },
+    ),
     "relu": (
         "%x: 4x8xf32",
         {
