@@ -67,6 +67,7 @@ WHERE = function(
     "%c: 4x8xi1, %a: 4x8xf32, %n: f32",
     "%d = convert %n -> f32; %b = broadcast_in_dim %d, dims = [] -> 4x8xf32; %r = select %c, %a, %b",
 )
+ACTIVATED = "%h = constant 0.5 : 2x4x8xf32; %m0 = multiply %x, %h; %t = tanh %m0;"
 BIG = "-1.000000e+09"
 
 GROUPS = {  # arguments, and by writer a function or the body of @main, or that and the functions behind it
@@ -140,6 +141,23 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
             + "; %r = reshape %d -> 2x4x16xf32",
         },
     ),
+    "linear of an activation": (
+        "%x: 2x4x8xf32, %w: 8x16xf32",
+        {
+            "jnp": lambda x, w: jnp.tanh(x * 0.5) @ w,
+            "einsum": lambda x, w: jnp.einsum("bsi,io->bso", jnp.tanh(0.5 * x), w),
+            "flax": ACTIVATED + "%r = dot_general %t, %w, contracting_dims = [2] x [0] -> 2x4x16xf32",
+            "torch_xla": ACTIVATED
+            + "%t2 = reshape %t -> 8x8xf32; %d = "
+            + PRODUCT.format("t2", "w", 0, "8x16xf32")
+            + "; %r = reshape %d -> 2x4x16xf32",
+            "torchax": ACTIVATED
+            + """%o = constant 1.0 : f32; %o2 = broadcast_in_dim %o, dims = [] -> 8x16xf32
+              %t2 = reshape %t -> 8x8xf32; %d = """
+            + PRODUCT.format("t2", "w", 0, "8x16xf32")
+            + "; %m = multiply %o2, %d; %r = reshape %m -> 2x4x16xf32",
+        },
+    ),
     "scores of attention": (
         "%q: 2x5x3x8xf32, %k: 2x7x3x8xf32",
         {
@@ -153,6 +171,21 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
               %k1 = transpose %k, dims = [0, 2, 1, 3] -> 2x3x7x8xf32
                 %kt = transpose %k1, dims = [0, 1, 3, 2] -> 2x3x8x7xf32
              %r = dot_general %qt, %kt, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] -> 2x3x5x7xf32""",
+        },
+    ),
+    "scores of one sequence": (
+        "%q: 1x5x3x8xf32, %k: 1x7x3x8xf32",
+        {
+            "jnp": lambda q, k: q.transpose(0, 2, 1, 3) @ k.transpose(0, 2, 3, 1),
+            "einsum": lambda q, k: jnp.einsum("bshd,bthd->bhst", q, k),
+            "flax": "%r = dot_general %q, %k, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] "
+            "-> 1x3x5x7xf32",
+            "torch_xla": HEADS.format("[0, 2, 3, 1]", "1x3x8x7xf32", "3x8x7xf32", 1)
+            .replace("2x3", "1x3")
+            .replace("6x", "3x"),
+            "litert_torch": HEADS.format("[0, 2, 1, 3]", "1x3x7x8xf32", "3x7x8xf32", 2)
+            .replace("2x3", "1x3")
+            .replace("6x", "3x"),
         },
     ),
     "relu": (

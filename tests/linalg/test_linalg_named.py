@@ -145,6 +145,55 @@ def test_a_softmax_is_one_op():
         assert "linalg.softmax dimension" not in generic
 
 
+def block(x, w, k, v):
+    """A norm, and an attention to two keys and values."""
+    y = x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6) * w
+    return jnp.einsum("bhst,bhtd->bhsd", jax.nn.softmax(jnp.einsum("bhsd,bhtd->bhst", y, k), -1), v)
+
+
+BLOCK = [np.random.default_rng(2).normal(size=shape).astype(np.float32) for shape in ((2, 3, 4, 8), (8,))]
+BLOCK += [BLOCK[0][:, :, :2], BLOCK[0][:, :, 1:3]]
+
+
+def test_groups_are_functions_that_keep_what_is_known():
+    """A call and its function have name, roles and attributes of a norm and an attention, whose softmax is linalg's;
+    an option makes plain ops of them, and so do generic ops."""
+    source = hl.export(block, *BLOCK)
+    text = hl.lower(source, target="linalg").text
+    norm = r'axes = \[3\], epsilon = 9.9\S+ : f64, name = "rms_norm", operands = \["x", "weight"\], weight = "plain"'
+    attention = r'layout = "\S+", .*name = "attention", operands = \["query", "key", "value"\], scale = 1'
+    for told in (norm, attention):
+        assert re.search(rf"call @hl\.\w+\(.*hl\.named = {{.*{told}", text), told
+        assert re.search(rf"func private @hl\.\w+\(.*hl\.named = {{.*{told}", text), told
+    assert text.count("linalg.softmax") == 1
+    for options in ({"linalg_groups": "inlined"}, {"linalg_ops": "generic"}):
+        plain = hl.lower(source, target="linalg", **options).text
+        assert not re.search(r"hl\.|call", plain)
+        assert plain.count("linalg.softmax") == (options != {"linalg_ops": "generic"})
+
+
+def test_two_functions_that_are_called_alike_have_names_of_their_own():
+    """Norms of other shapes are two functions, and a third norm is a call of the first one."""
+
+    def function(x, y, w):
+        return [block(one, w, one, one) for one in (x, y, x + 1)]
+
+    text = hl.lower(hl.export(function, BLOCK[0], BLOCK[0][:1], BLOCK[1]), target="linalg").text
+    assert re.findall(r"private @(hl\.rms_norm\w*)", text) == ["hl.rms_norm", "hl.rms_norm_1"]
+    assert re.findall(r"call @(hl\.rms_norm\w*)", text) == ["hl.rms_norm", "hl.rms_norm_1", "hl.rms_norm"]
+
+
+@pytest.mark.sweep
+def test_functions_and_plain_ops_compute_the_same():
+    """On IREE a module has the same results in both, within the rounding of sums."""
+    from iree_runs import run_on_iree
+
+    expected = block(*BLOCK)
+    for groups in ("outlined", "inlined"):
+        [found] = run_on_iree(hl.lower(hl.export(block, *BLOCK), target="linalg", linalg_groups=groups).text, BLOCK)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_sums_in_another_order_have_no_name():
     """jaxlib's loops over OHWI sum channels outermost, `linalg.conv_2d_nhwc_fhwc` innermost: it stays generic."""
     function, *shapes = convolved("NHWC OHWI NHWC", (1, 8, 9, 3), (4, 3, 2, 3), window_strides=(1, 1))

@@ -58,6 +58,7 @@ def _rewritten(graph: Graph) -> bool:
     """Rewrite each node once; whether any was."""
     found: list[Node] = []
     graph.walk(lambda node: found.append(node) if node.name in _RULES and node.is_static else None)
+    found.sort(key=lambda node: node.name != DOT_GENERAL)  # before what is reshaped for one is, through what makes it
     changed = False
     for node in found:
         for rule in _RULES[node.name]:
@@ -508,19 +509,19 @@ Sides = tuple[Sequence[int], Sequence[int]]
 
 
 def _without_batches_of_one(build: Builder, node: Node, batching: Sides, summed: Sides) -> Value | None:
-    """The dim of the first factor is one of the result; that of the second goes."""
+    """Of a second factor that was given them by a reshape: they are dims of the first one alone."""
     left, right = node.operands
     pairs = list(zip(*batching, strict=True))
     long = [pair for pair in pairs if left.static_shape[pair[0]] != 1]
-    if len(long) == len(pairs):
-        return None
     gone = {pair[1] for pair in pairs if pair not in long}
     kept = [dim for dim in range(len(right.static_shape)) if dim not in gone]
-    second = build.reshape(right, [right.static_shape[dim] for dim in kept])
+    reshape = _made_by(right, RESHAPE)
+    if reshape is None or not gone or reshape.operand(0).static_shape != tuple(right.static_shape[d] for d in kept):
+        return None
     first_batching, second_batching = [a for a, _ in long], [kept.index(b) for _, b in long]
-    return _multiplied(
-        build, node, (left, second), (first_batching, second_batching), (summed[0], [kept.index(d) for d in summed[1]])
-    )
+    second_summed = [kept.index(dim) for dim in summed[1]]
+    factors = left, reshape.operand(0)
+    return _multiplied(build, node, factors, (first_batching, second_batching), (summed[0], second_summed))
 
 
 def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, sides: Sequence[int]) -> Value | None:
@@ -540,16 +541,18 @@ def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, side
         paired = {*batching[side], *summed[side]}
         for before, after in groups_of(factors[side].static_shape, shape):
             within = [dim for dim in after if dim in paired]
-            long = [dim for dim in before if factors[side].static_shape[dim] != 1] or before[:1]
-            if within and (not long or any(shape[dim] != 1 for dim in after if dim not in within[:1])):
+            if within and (not before or any(shape[dim] != 1 for dim in after if dim not in within[:1])):
                 return None  # one dim becomes several, of which some are paired; or one of extent 1 is
-            of_dim[side] |= dict.fromkeys(within, long)
+            of_dim[side] |= dict.fromkeys(within, before)
     numbers: list[tuple[list[int], list[int]]] = []
     for first, second in (batching, summed):
         dims: tuple[list[int], list[int]] = ([], [])
         for left, right in zip(first, second, strict=True):
             before = of_dim[0][left], of_dim[1][right]
             sizes = [[factors[side].static_shape[dim] for dim in before[side]] for side in (0, 1)]
+            if sizes[0] != sizes[1]:  # then perhaps but for dims of extent 1, which are left to the result
+                before = [[d for d in before[k] if factors[k].static_shape[d] != 1] or before[k][:1] for k in (0, 1)]
+                sizes = [[factors[side].static_shape[dim] for dim in before[side]] for side in (0, 1)]
             if sizes[0] != sizes[1]:
                 return None
             dims[0].extend(before[0])
