@@ -151,10 +151,10 @@ def _dim_text(axis: DimSubset, extent: int) -> str:
 # --- parse ---
 
 HEAD = re.compile(r'(parallel|for) %(\w+) = 0 to (\d+) (?:shared|carries)\((.*)\) at "(.*)" \{')
-CARRIED = re.compile(r"(%[\w.#]+) = (%?[\w.#]+) : (\S+)")
+CARRIED = re.compile(r"(%[\w.#]+) = (.+) : (\S+)")
 SUBSET = re.compile(r"(%s\d+) = subset \[(.*)\] of (.*)")
-MATERIALIZED = re.compile(r"(%[\w.#]+) = materialize (%[\w.#]+)\[(%s\d+)\]")
-YIELDED = re.compile(r"yield (\S+) to (%[\w.#]+)\[(full|%s\d+)\]")
+MATERIALIZED = re.compile(r"(%[\w.#]+) = materialize (\S+)\[(%s\d+)\]")
+YIELDED = re.compile(r"yield (.+) to (%[\w.#]+)\[(full|%s\d+)\]")
 COMPUTED = re.compile(r"((?:%[\w.#]+(?:, )?)*) = (.*)")
 DIM = re.compile(r"(full|(?:tile|point|filter)\((?:[^()]|\([^()]*\))*\))(?:, |$)")
 START = re.compile(r"(?:(?P<scale>-?\d+)\*)?(?P<name>%[\w.#]+|[a-z]|min\(.*\))(?:\+(?P<constant>-?\d+))?")
@@ -172,7 +172,7 @@ def parsed(text: str) -> tuple[LoopForm, ...]:
 def _loop(lines: list[tuple[int, str]]) -> LoopForm:
     head = _matched(HEAD, *lines.pop(0))
     kind, iterator, trips, told, where = head.groups()
-    carried = tuple(Carried(*_matched(CARRIED, 0, one).groups()) for one in told.split(", ") if one)
+    carried = tuple(Carried(*_matched(CARRIED, 0, one).groups()) for one in re.split(", (?=%)", told) if one)
     subsets: dict[str, TensorSubset] = {}
     body, yields = list[Item](), list[Yielded]()
     while lines:

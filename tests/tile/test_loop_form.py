@@ -133,6 +133,28 @@ def test_ops_are_fused_into_a_loop_of_the_module():
     assert are_verified(PRODUCT, both, "exact")
 
 
+def test_what_a_loop_begins_with_and_yields_may_be_a_number_or_a_place():
+    """Negative constants, and places of several parts, are read back; an inner loop begins with an outer place."""
+    text = module(
+        "%x: 10xi32",
+        """%zero = constant 0 : i32; %least = constant -7 : i32
+        %r:2 = while(%t = %zero, %o = %least) cond { %c = compare LT, %t, 4; return %c } do {
+          %m = multiply %t, 3; %p = minimum %m, 5; %none = constant 0 : i32
+          %s:3 = while(%k = %none, %q = %p, %v = %o) cond { %d = compare LT, %k, 2; return %d } do {
+            %a = dynamic_slice %x, %q, sizes = [1]; %b = reshape %a -> i32; %n = add %k, 1
+            return %n, %b, %p
+          }
+          %next = add %t, 1
+          return %next, %s#2
+        }""",
+        "%r#1",
+    )
+    told = text_of(text)
+    assert "carries(%i0 = -7 : i32)" in told
+    assert "carries(%j0 = min(3*i, 5) : i32, %j1 = %i0 : i32)" in told
+    assert "yield min(3*i, 5) to %j1[full]" in told
+
+
 STARTS = module(
     "%x: 10x6xi32, %n: i32",
     """%zero = constant 0 : i32; %none = constant 0 : 4x6xi32; %p = add %n, %n
