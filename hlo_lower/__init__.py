@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hlo_lower.report.module import ModuleReport
     from hlo_lower.report.notebook import Records
     from hlo_lower.tile.by_hand import ByHand
+    from hlo_lower.tile.into_loop import IntoLoop
     from hlo_lower.tile.tiled_module import Tiled
     from hlo_lower.verify import Inputs, Level, ModuleVerdict, RegionVerdict, Verdict
 
@@ -52,6 +53,7 @@ __all__ = [
     "HloLowerError",
     "InputError",
     "Inputs",
+    "IntoLoop",
     "Level",
     "Lowered",
     "LoweredFunction",
@@ -113,6 +115,7 @@ _HOMES = {
     "hlo_lower.api.many.modules": ("classify_modules",),
     "hlo_lower.ops.targets": ("Target", "TargetLike"),
     "hlo_lower.tile.by_hand": ("ByHand",),
+    "hlo_lower.tile.into_loop": ("IntoLoop",),
     "hlo_lower.tile.tiled_module": ("Tiled",),
     "hlo_lower.api.tiling": ("tile",),
     "hlo_lower.verify": ("Inputs", "Level", "ModuleVerdict", "RegionVerdict", "Verdict"),

@@ -9,6 +9,7 @@ from hlo_lower.ir.reader import Source, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.tile.by_hand import ByHand
 from hlo_lower.tile.entry import tile as _tile
+from hlo_lower.tile.into_loop import IntoLoop
 from hlo_lower.tile.tiled_module import Tiled
 from hlo_lower.verify import Level
 from hlo_lower.verify.effort import checked_level
@@ -18,7 +19,7 @@ def tile(
     source: Source | Graph,
     *,
     max_temp: str | int | None = None,
-    by_hand: ByHand | None = None,
+    by_hand: ByHand | IntoLoop | None = None,
     name: str | None = None,
     oob: Literal["xla", "spec"] = "xla",
     verify: Level | None = None,
@@ -30,7 +31,7 @@ def tile(
       source: whatever `read` takes, or a graph, which is left as it is.
       max_temp: the temporaries to come down to, as bytes or "128MiB": what XLA plans for its CPU, arguments and results
         not counted. The loops are searched for.
-      by_hand: one op to tile, in the place of a bound.
+      by_hand: one op to tile, or to fuse into a loop of the module, in the place of a bound.
       name: name for messages.
       oob: what its scatters do out of bounds, as a consumer runs them: those of the result are the same ones, cut so
         that each means the same under either policy. It is verified under this one.

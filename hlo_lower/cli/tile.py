@@ -15,6 +15,7 @@ from hlo_lower.cli.streams import complain, show_lines, tell_written
 
 if TYPE_CHECKING:
     from hlo_lower.tile.by_hand import ByHand
+    from hlo_lower.tile.into_loop import IntoLoop
     from hlo_lower.tile.tiled_module import Tiled
     from hlo_lower.verify import Verdict
 
@@ -37,6 +38,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     told = "the op that makes operand N of --op goes into its loop, no other one; repeated for more operands"
     fused.add_argument("--fuse-operand", metavar="N", type=operand_number, action="append", default=[], help=told)
+    told = "fuse --op into a loop of the module: each iteration computes the subset that it reads"
+    command.add_argument("--into", metavar="FILE:LINE", help=told)
+    told = "print the loops of the result: subsets, what is materialized, and what is yielded to which"
+    command.add_argument("--print-loops", action="store_true", help=told)
     add_oob(command)
     command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")
     add_level(command)
@@ -83,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     with progress() as tell:
         tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
     if args.plan:
-        lines = [*tiled.lines()[1:], *tiled.drawing_lines(), *memory_lines(tiled.memory)]
+        lines = [*tiled.lines()[1:], *_loops(args, tiled), *tiled.drawing_lines(), *memory_lines(tiled.memory)]
         show_lines([f"{args.input}: {tiled.summary()}", *lines])
         _report(args, tiled, None)
         tell_written(args, args.report)
@@ -111,7 +116,10 @@ def _check(args: argparse.Namespace) -> None:
         from hlo_lower.tile.byte_sizes import parsed_bytes
 
         args.max_temp = parsed_bytes("--max-temp", args.max_temp)
-    if bool(args.op) != bool(args.sizes):
+    if args.into and (args.sizes or args.fuse_operand or args.fuse != "all" or not args.op):
+        told = "--into fuses --op into a loop that is there, and makes none"
+        raise InputError("tile", told, next_step="--op llama.py:88 --into llama.py:95")
+    if bool(args.op) != bool(args.sizes or args.into):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")
     if args.fuse_operand and not args.op:
         raise InputError("tile", "--fuse-operand is of --op", next_step="--op llama.py:88 --sizes 0=128")
@@ -129,10 +137,20 @@ def _check(args: argparse.Namespace) -> None:
         check_distinct(args.output, args.report)
 
 
-def _by_hand(args: argparse.Namespace) -> "ByHand | None":
+def _by_hand(args: argparse.Namespace) -> "ByHand | IntoLoop | None":
     import hlo_lower as hl
 
+    if args.into:
+        return hl.IntoLoop(args.op, into=args.into)
     return hl.ByHand(args.op, dict(args.sizes), args.fuse, operands=tuple(args.fuse_operand)) if args.op else None
+
+
+def _loops(args: argparse.Namespace, tiled: "Tiled") -> list[str]:
+    """The lines of `--print-loops`."""
+    from hlo_lower.tile.loop_form import printed
+    from hlo_lower.tile.read_loops import read_loops
+
+    return printed(read_loops(tiled.graph)).splitlines() if args.print_loops else []
 
 
 def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:
@@ -155,6 +173,7 @@ def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", 
         f"verified: {verdict.summary()}" if verdict else "not verified" if tiled.is_changed else "nothing to verify"
     )
     lines = [f"{args.input}: {tiled.summary()}   {checked}   {seconds:.1f} s", *tiled.lines()[1:]]
+    lines += _loops(args, tiled)
     if args.quiet:
         return
     if STANDARD in (args.output, args.report):

@@ -12,6 +12,8 @@ In the order in which they are used:
     find/labels                has the large values that belong together, and the dim along which each is cut
     emit/phases                says what each loop computes, what leaves it, what is done again
     emit/emit_loops, loop_body write the loops
+    by_hand, into_loop         make the loops that are asked for, or fuse an op into one that is there
+    read_loops, loop_form      read loops back into subsets, bodies and yields, as text
     find/measure               asks XLA what it needs
     plan_search                goes on until the bound is reached
 

@@ -12,6 +12,7 @@ from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.by_hand import ByHand, tile_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
 from hlo_lower.tile.find.measure import known, measured
+from hlo_lower.tile.into_loop import IntoLoop, fuse_into
 from hlo_lower.tile.plan_search import SearchLimits, Tell, left, search
 from hlo_lower.tile.prepare.normalize import prepare
 from hlo_lower.tile.tiled_module import Tiled
@@ -21,7 +22,7 @@ def tile(
     source: Source | Graph,
     *,
     max_temp: str | int | None = None,
-    by_hand: ByHand | None = None,
+    by_hand: ByHand | IntoLoop | None = None,
     name: str | None = None,
     rules: SubsetRules | None = None,
     progress: Tell | None = None,
@@ -33,7 +34,7 @@ def tile(
       source: the module: whatever `read` takes, or a graph, which is left as it is.
       max_temp: bytes of temporaries to come down to, as a number or "128MiB": XLA's figure for its CPU, arguments and
         results not counted.
-      by_hand: one op to tile, in the place of a bound.
+      by_hand: one op to tile, or to fuse into a loop, in the place of a bound.
       name: name for messages.
       rules: subset rules; by default those of the package.
       progress: told how far it is.
@@ -66,8 +67,8 @@ def tile(
     return Tiled(after, loops, found.before, found.size, budget, beyond, pulled, again, found.ended, memory)
 
 
-def _by_hand(text: str, graph: Graph, hand: ByHand, rules: SubsetRules) -> Tiled:
+def _by_hand(text: str, graph: Graph, hand: ByHand | IntoLoop, rules: SubsetRules) -> Tiled:
     was = curves_of(graph)
-    told = tile_by_hand(graph, rules, hand)
+    told = tile_by_hand(graph, rules, hand) if isinstance(hand, ByHand) else fuse_into(graph, rules, hand)
     before, after = (known(size, graph.name) for _, size in measured([text, to_text(graph)]))
     return Tiled(graph, told, before, after, memory=(*was, *curves_of(graph)))

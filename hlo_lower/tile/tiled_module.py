@@ -181,7 +181,7 @@ def _record(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes) -> Tile
         tuple(type_of(value) for value in loop.tiles),
         tuple(combined),
         tuple(dict.fromkeys(type_of(value) for value in again[:3])),
-        not any(_is_rounded(node) for node in loop.nodes),
+        not any(is_rounded(node) for node in loop.nodes),
         loop_parts(program, plan, loop, tile),
     )
 
@@ -196,7 +196,8 @@ ROUNDED = PRODUCTS | named(role=Role.FOLDS)
 """Ops that sum, in an order that XLA chooses by the sizes."""
 
 
-def _is_rounded(node: Node) -> bool:
+def is_rounded(node: Node) -> bool:
+    """Whether a node sums floats, so that XLA may round otherwise where it has other sizes."""
     if node.name in ROUNDED:
         return any(not is_of_integers(value) for value in node.results)
     return False
