@@ -46,7 +46,9 @@ def forgotten_sum(monkeypatch):
 def unthreaded(monkeypatch):
     """Each tile of a scatter writes into what the scatter began with."""
     made = loop_body._Tile._operands
-    monkeypatch.setattr(loop_body._Tile, "_operands", lambda tile, node, carried=None: made(tile, node, None))
+    monkeypatch.setattr(
+        loop_body._Tile, "_operands", lambda tile, node, carried=None, part=None: made(tile, node, None, part)
+    )
     given = emit_loops._given
 
     def with_operand(program, plan, loop):
