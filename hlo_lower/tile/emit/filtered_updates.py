@@ -12,10 +12,10 @@ below `first`, and high below `first + size`. They are computed a chunk at a tim
       %part = ... of %ids                         what the updates are computed from, at these positions
       %tile = scatter(%tile, %rows[...] - first, %part)
 
-Right: an update goes to one row, so that it is in one tile. The order by rows, and where rows are equal by number, keeps
-the order of those that go to one row, so that the last writer and the order of sums stay. A chunk that reaches over an
-end of the tile has positions that are not the tile's. Their index is one behind the tile, which a scatter drops, as it
-drops what is out of bounds.
+Right: an update goes to one row, so that it is in one tile. The order by rows, and where rows are equal by number,
+keeps the order of those that go to one row, so that the last writer and the order of sums stay. A chunk that reaches
+over an end of the tile has positions that are not the tile's. Their index is one behind it, which a scatter drops, as
+it drops what is out of bounds.
 """
 
 from collections.abc import Callable, Sequence
