@@ -81,7 +81,10 @@ def differing(seeds, monkeypatch):
     return found
 
 
-BLOCKS = [range(4), *(pytest.param(range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for k in range(20))]
+SEEDS = (2, 21, 22, 52)
+"""Programs that show segments left out, updates counted or put in order wrongly, and a run read one position off."""
+
+BLOCKS = [SEEDS, *(pytest.param(range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for k in range(20))]
 
 
 @pytest.mark.parametrize("seeds", BLOCKS, ids=str)
@@ -101,6 +104,6 @@ def test_only_rows_that_are_picked_are_computed(op, monkeypatch):
     graph, found = prepared(text)
     choice = choices(found, live(text) // 8)[0]
     after = with_loops(graph, choice)
-    shapes = re.findall(r"stablehlo.tanh .* tensor<(\d+)x8xf32>", after)
+    shapes = re.findall(r"stablehlo.tanh .* tensor<(\d+)x32xf32>", after)
     assert shapes
     assert max(int(rows) for rows in shapes) < workload.small[0]

@@ -104,7 +104,7 @@ def scatter_tile(
     def body(inner: Builder, trip: Value, carried: tuple[Value, ...], around: tuple[Value, ...]) -> Sequence[Value]:
         rows, order, low, high, first, *rest = around
         begin = inner.add(low, inner.multiply(trip, number(inner, chunk)))
-        start = inner.minimum(begin, number(inner, count - chunk))
+        start = inner.minimum(begin, number(inner, count - chunk)) if chunk < count else number(inner, 0)
         place = inner.add(inner.broadcast(start, (chunk,)), inner.iota((chunk,), 0, INDEX))
         after = inner.compare(place, "GE", inner.broadcast(begin, (chunk,)))
         mine = inner.and_(after, inner.compare(place, "LT", inner.broadcast(high, (chunk,))))
