@@ -77,12 +77,12 @@ class FilteredLink(AxisLink):
     at equal positions, and of the updates those that go there are read (`emit/filtered_updates.py`)."""
 
     def needed(self, node: Node, number: int, part: StridedRange) -> DimSubset:
-        """What rows of the result need of an operand: of the updates a chunk, so few that little is computed beyond
-        the ends of the rows."""
+        """What rows of the result need of an operand: of the updates a chunk, a fourth more than go there if they
+        are spread evenly: mostly one chunk for a tile, with little beyond its ends."""
         if number == 0:
             return part
         count, rows = node.operand(2).static_shape[self.operands[2] or 0], node.result().static_shape
-        chunk = max(1, min(count, max(LEAST_CHUNK, count * part.size // (4 * rows[self.results[0] or 0]))))
+        chunk = max(1, min(count, max(LEAST_CHUNK, 5 * count * part.size // (4 * rows[self.results[0] or 0]))))
         return Filter(UpdateNumbers(node), tile(0, chunk))
 
 
