@@ -25,6 +25,7 @@ from hlo_lower.ops.axes.cut import Steps
 from hlo_lower.ops.axes.parts import StridedRange, TensorSubset
 from hlo_lower.tile.emit.emit_loops import is_made_inside, read_around
 from hlo_lower.tile.emit.phases import Loop, LoopPlan
+from hlo_lower.tile.find.demands import first_parts, part_taken
 
 ROLES = {Look.READ: "reads", Look.HELD: "computes", Look.WRITTEN: "writes", Look.ADDED: "accumulates"}
 
@@ -103,11 +104,13 @@ def loop_parts(program: Dataflow, plan: LoopPlan, loop: Loop, steps: Steps) -> t
       steps: those of a tile.
     """
     dims, least = plan.labels.dims, plan.labels.core.least
+    taken = first_parts(plan.labels.axes, dims, loop.nodes, loop.tiles, plan.labels.tiles(steps.size))
 
     def told(look: Look, found: Iterable[tuple[Value, int | None]], combine: str = "") -> list[LoopPart]:
         known = [(v, dim) for v, dim in dict.fromkeys(found) if v.static_shape]
         known.sort(key=lambda pair: -program.size[pair[0]])
-        return [LoopPart(look, _named(program, v) + combine, steps.part(v.static_shape, dim)) for v, dim in known]
+        parts = [part_taken(taken, v, dim, steps) for v, dim in known]
+        return [LoopPart(look, _named(program, v) + combine, part) for (v, _), part in zip(known, parts, strict=True)]
 
     around = [pair for pair in read_around(program, plan, loop) if not is_made_inside(program, plan, pair[0])]
     made = [value for node in loop.nodes if node not in loop.accumulators for value in node.results]

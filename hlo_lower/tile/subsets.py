@@ -155,7 +155,7 @@ class Moved:
 
     Example:
       >>> reverse = Moved(10, (Run(0, 0, 9, 10, stride=-1),))
-      >>> str(reverse.image(tile(Offset(0, "i", 1), 2), 0).part)
+      >>> str(reverse.image(tile(Offset(0, "i", 1), 2)).part)
       '-1*i+9:+2:-1'
     """
 
@@ -163,27 +163,24 @@ class Moved:
     runs: tuple[Run, ...]
 
     def cut(self, part: DimSubset) -> int | None:
-        """The first element of a part, known now, that belongs to another stretch than element 0; None where the part
-        has an image as it is. A stretch is a run or the filling between two.
+        """The first element of a part, where its iterator is 0, that belongs to another stretch than element 0; None
+        where the part has an image as it is. A stretch is a run or the filling between two.
 
         Raises:
           ValueError: a filter goes through more than one stretch.
         """
         ends = sorted({0, self.length, *(run.at for run in self.runs), *(run.end for run in self.runs)})
         if isinstance(part, Filter):
-            if len(ends) > 2:
+            if len(ends) > 2 or len(self.runs) != 1:
                 raise ValueError("a filter of pieces")
             return None
-        stretch = np.searchsorted(ends, positions(part, {}, {}), side="right")
+        places = part.start.constant + part.stride * np.arange(part.size)
+        stretch = np.searchsorted(ends, places, side="right")
         others = np.flatnonzero(stretch != stretch[:1])
         return int(others[0]) if len(others) else None
 
-    def image(self, part: DimSubset, known: int) -> Image:
-        """What a part of the result reads that lies in one stretch.
-
-        Args:
-          part: of the result.
-          known: where it begins in one of the iterations.
+    def image(self, part: DimSubset) -> Image:
+        """What a part of the result reads that lies in one stretch, that of where it begins when its iterator is 0.
 
         Raises:
           ValueError: filling stands between what it reads, and not at the same places in each iteration.
@@ -191,23 +188,21 @@ class Moved:
         if isinstance(part, Filter):
             [run] = self.runs
             return Image(run.operand, compose(run.read, part))
+        known = part.start.constant
         run = next((run for run in self.runs if run.at <= known < run.end), None)
         if run is None:
             return NOTHING
         m = run.spacing
-        if part.start.scale % m or (part.size > 1 and part.stride % m and abs(part.stride) != 1):
+        is_dense = m > 1 and part.size > 1 and part.stride % m != 0
+        if part.start.scale % m or (is_dense and abs(part.stride) != 1):
             raise ValueError("filling at other places in each iteration")
-        is_dense = part.size > 1 and m > 1 and part.stride % m != 0
         lead = (part.stride * (run.at - known)) % m if is_dense else 0
-        if not is_dense and (known - run.at) % m:
-            return NOTHING
         count = max(0, -(-(part.size - lead) // m)) if is_dense else part.size
-        stride = part.stride if is_dense else part.stride // m if part.size > 1 else 1
-        start = affine(part.start, 1, part.stride * lead - run.at)
-        assert start.constant % m == 0, (self, part, known)
-        quotient = Offset(start.constant // m, start.iterator, start.scale // m)
-        if not count:
+        if not count or (not is_dense and (known - run.at) % m):
             return NOTHING
+        start = affine(part.start, 1, part.stride * lead - run.at)
+        quotient = Offset(start.constant // m, start.iterator, start.scale // m)
+        stride = part.stride if is_dense else part.stride // m if part.size > 1 else 1
         return Image(run.operand, compose(run.read, tile(quotient, count, stride)), lead, m if is_dense else 1)
 
 
@@ -225,7 +220,7 @@ class Picked:
         """None: every part has an image."""
         return None
 
-    def image(self, part: DimSubset, known: int) -> Image:
+    def image(self, part: DimSubset) -> Image:
         """The filter by the part's indices."""
         return Image(0, Filter(self.index, part))
 

@@ -1,5 +1,6 @@
 """Programs of which one tensor takes most of the memory, at sizes for tests and for measuring."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -179,6 +180,48 @@ def unet_block(images: int, side: int, width: int, heads: int):
     return block, (image, image, enter, kernel, kernel, of((width, 3 * width)), of((width, width)))
 
 
+def through(op: str, rows: int, width: int, inner: int):
+    """Two layers, an op that moves, picks or scatters their rows, and two layers more, summed by rows: what is made
+    before the op and behind it is large, and only along the rows no product is split."""
+
+    def apply(y, rows_of):
+        match op:
+            case "concatenate":
+                return jnp.concatenate(y)
+            case "reverse":
+                return jnp.flip(y[0], 0)
+            case "pad":
+                return jax.lax.pad(y[0], F32(0.5), ((rows // 64, rows // 64, 0), (0, 0, 0)))
+            case "slice":
+                return y[0][rows // 64 : -rows // 32]
+            case "gather":
+                return jnp.take(y[0], rows_of, 0, mode="clip")
+            case _:
+                return jnp.zeros((2 * rows, width)).at[rows_of].add(y[0], mode="drop")
+
+    def forward(x, first, second, rows_of):
+        y = apply([jnp.tanh(jnp.exp(part @ first) @ second) for part in x], rows_of)
+        return jnp.exp(jnp.tanh(y @ second) @ second).sum(-1)
+
+    parts = 2 if op == "concatenate" else 1
+    x = [of((rows, inner))] * parts
+    return forward, (x, of((inner, width)), of((width, width)), of((rows,), I32))
+
+
+HALVED = ("concatenate", "scatter")
+"""Ops whose result has twice as many rows as what goes in."""
+
+THROUGH = tuple(
+    Workload(
+        f"through_{op}",
+        functools.partial(through, op),
+        (64, 32, 4),
+        (32768 // (1 + (op in HALVED)), 256, 64),
+        "3MiB",
+    )
+    for op in ("concatenate", "reverse", "pad", "slice", "gather", "scatter")
+)
+
 WORKLOADS = {
     workload.name: workload
     for workload in (
@@ -194,5 +237,6 @@ WORKLOADS = {
         Workload("cached_attention", cached_attention, (8, 2, 24, 8, 8), (8, 4, 7936, 256, 128), "80MiB"),
         Workload("pair_block", pair_block, (12, 8, 2), (256, 128, 4), "140MiB"),
         Workload("unet_block", unet_block, (1, 6, 8, 2), (1, 64, 320, 8), "100MiB"),
+        *THROUGH,
     )
 }

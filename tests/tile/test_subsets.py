@@ -79,13 +79,12 @@ def test_the_image_of_a_tile():
             part, wanted = tile(start, first, stride), wanted[:first]
             assert move.cut(part) is None
         spacing = move.runs[0].spacing
-        moving = tile(Offset(start - 2 * spacing, "i", spacing), part.size, stride)
-        image = move.image(moving, start)
+        image = move.image(tile(Offset(start, "i", spacing), part.size, stride))
         found = [(-1, -1)] * part.size
         if image.operand is None:
             filled += 1
         else:
-            for k, position in enumerate(positions(image.part, ITERATORS, {})):
+            for k, position in enumerate(positions(image.part, {"i": 0}, {})):
                 found[image.lead + image.spacing * k] = (image.operand, int(position))
         spaced += image.spacing > 1
         assert found == wanted, (move, part)
@@ -95,19 +94,19 @@ def test_the_image_of_a_tile():
 def test_what_a_filter_reads_and_what_is_the_same():
     """A gather of a reverse of a gather is one filter; equal positions are equal values; what has no image says so."""
     ids, rows = np.array([3, 0, 3, 1]), np.array([5, 2, 4, 0, 1, 3])
-    inner = Picked("ids").image(tile(1, 3), 1).part
-    middle = Moved(6, (Run(0, 0, 5, 6, stride=-1),)).image(inner, 0).part
-    outer = Picked("rows").image(middle, 0).part
+    inner = Picked("ids").image(tile(1, 3)).part
+    middle = Moved(6, (Run(0, 0, 5, 6, stride=-1),)).image(inner).part
+    outer = Picked("rows").image(middle).part
     assert str(outer) == "rows[5 + -1*ids[1:+3]]"
     assert positions(outer, {}, {"ids": ids, "rows": rows}).tolist() == rows[5 - ids[1:4]].tolist()
     roll = Moved(6, (Run(0, 0, 2, 4), Run(0, 4, 0, 2)))
     back = Moved(6, (Run(0, 0, 4, 2), Run(0, 2, 0, 4)))
-    there = roll.image(tile(Offset(0, "i", 1), 2), 0).part
-    assert back.image(there, 2).part == tile(Offset(0, "i", 1), 2)
+    there = roll.image(tile(Offset(0, "i", 1), 2)).part
+    assert back.image(there).part == tile(Offset(0, "i", 1), 2)
     assert there != tile(Offset(0, "i", 1), 2)
     kinds = [kind_of(part, 6) for part in (tile(0, 6), tile(1, 2), tile(3, 1), inner, tile(0, 0))]
     assert kinds == [Subset.FULL, Subset.TILE, Subset.POINT, Subset.FILTER, Subset.EMPTY]
     with pytest.raises(ValueError, match="a filter of pieces"):
         roll.cut(inner)
     with pytest.raises(ValueError, match="filling at other places"):
-        Moved(9, (Run(0, 0, 0, 5, 2),)).image(tile(Offset(0, "i", 1), 2), 0)
+        Moved(9, (Run(0, 0, 0, 5, 2),)).image(tile(Offset(0, "i", 1), 2))

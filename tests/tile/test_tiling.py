@@ -37,6 +37,7 @@ LONG = (
     "int8_table",
     "pair_block",
     "unet_block",
+    "through_scatter",
 )
 """Workloads that are verified long."""
 

@@ -9,7 +9,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.regions import captured_values
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.axes.parts import INDEX, Bindings, Offset, StridedRange, TensorSubset
+from hlo_lower.ops.axes.parts import INDEX, Bindings, DimSubset, Offset, StridedRange, TensorSubset, is_run
 
 THREADED = "threaded"
 """The `combine` of an op whose first operand goes in where its result comes out, piece after piece, in order."""
@@ -67,17 +67,20 @@ class Steps:
       iterator: its name.
       count: all steps.
       size: those of the piece.
+      first, grain: where the iterator counts from, and how many steps it counts by.
     """
 
     iterator: str
     count: int
     size: int
+    first: int = 0
+    grain: int = 1
 
     def run(self, length: int) -> StridedRange:
         """The positions of a dim of this length, which `count` divides."""
         unit, left = divmod(length, self.count)
         assert not left, (length, self.count)
-        return StridedRange(Offset(0, self.iterator, unit), self.size * unit)
+        return StridedRange(Offset(self.first * unit, self.iterator, self.grain * unit), self.size * unit)
 
     def part(self, shape: Sequence[int], dim: int | None) -> TensorSubset:
         """The part of a tensor that is cut along a dim; all of it for None."""
@@ -95,6 +98,7 @@ class Cut:
       steps: the piece.
       operands: the parts of the operands that the axis asks for, materialized.
       bound: what the iterator is.
+      taken: the subset of the dim of the results that the piece has, where it is not that of the steps.
     """
 
     node: Node
@@ -102,10 +106,20 @@ class Cut:
     steps: Steps
     operands: tuple[Value, ...]
     bound: Bindings
+    taken: DimSubset | None = None
 
     def part(self, number: int = 0) -> TensorSubset:
         """The part of a result."""
-        return self.steps.part(self.node.result(number).static_shape, self.axis.results[number])
+        shape, dim = self.node.result(number).static_shape, self.axis.results[number]
+        if dim is None or self.taken is None:
+            return self.steps.part(shape, dim)
+        return TensorSubset.full(shape).along(dim, self.taken)
+
+    def along(self, number: int = 0) -> DimSubset:
+        """The part of the dim of a result that is cut."""
+        dim = self.axis.results[number]
+        assert dim is not None
+        return self.part(number).axes[dim]
 
     def types(self) -> list[mlir.RawType]:
         """The types of the pieces of the results."""
@@ -114,11 +128,10 @@ class Cut:
         return [mlir.tensor_type(sizes, element) for sizes, element in zip(parts, elements, strict=True)]
 
     def start(self, build: Builder, element: str, number: int = 0) -> Value:
-        """Where the piece of a result begins along its dim, as a scalar of an element type."""
-        dim = self.axis.results[number]
-        assert dim is not None
-        offset = self.steps.run(self.node.result(number).static_shape[dim]).start
-        value = self.bound.start(build, offset)
+        """Where the piece of a result begins along its dim, a run, as a scalar of an element type."""
+        run = self.along(number)
+        assert is_run(run), run
+        value = self.bound.start(build, run.start)
         return value if element == INDEX else build.convert(value, element)
 
     def same(self, build: Builder, attributes: Mapping[str, mlir.RawAttribute] | None = None) -> tuple[Value, ...]:

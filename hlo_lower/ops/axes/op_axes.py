@@ -11,7 +11,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.ops.axes.cut import THREADED, AxisLink, Boundary, Cut, SubsetRules, subset_rules
-from hlo_lower.ops.axes.parts import INDEX, DynamicTile, clamped_position, clamped_start, materialize
+from hlo_lower.ops.axes.parts import INDEX, DynamicTile, clamped_position, clamped_start, is_run, materialize
 from hlo_lower.ops.names import (
     AND,
     BROADCAST_IN_DIM,
@@ -275,13 +275,17 @@ def given(node: Node) -> Sequence[AxisLink] | Boundary:
 def iota_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """Along its own dimension the piece counts from where it begins; along another it is an iota of the piece's shape.
 
-    Right: iota[p] = p = start + (p - start). In the element type both wrap around alike.
+    Right: iota[p] = p = start + (p - start). In the element type both wrap around alike. What is no run has its
+    positions written out.
     """
     [piece] = cut.same(build)
     if cut.axis.results[0] != cut.node.integer("iota_dimension"):
         return [piece]
-    start = cut.start(build, cut.node.result().element_type)
-    return [build.add(piece, build.broadcast(start, piece.static_shape))]
+    element, shape = cut.node.result().element_type, piece.static_shape
+    if not is_run(cut.along()):
+        places = build.convert(cut.bound.positions(build, cut.along()), element)
+        return [build.broadcast(places, shape, [cut.node.integer("iota_dimension")])]
+    return [build.add(piece, build.broadcast(cut.start(build, element), shape))]
 
 
 @subset_rules.piece(CONSTANT)
@@ -649,6 +653,14 @@ def reduce_window_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     taken = [window.read(build, cut.operands[k], dim, start, count, cut.operands[half + k]) for k in range(half)]
     rest = mlir.parse_attribute(without_padding(padding, dim))
     return replace(cut, operands=(*taken, *cut.operands[half:])).same(build, {"padding": rest})
+
+
+def takes_runs(node: Node, axis: AxisLink) -> bool:
+    """Whether a piece along an axis is built from where it begins, so that it is to be a run: windows that move, and a
+    dim that a scatter indexes."""
+    if node.name == SCATTER:
+        return counted_dim(node, axis) is not None
+    return node.name in (CONVOLUTION, REDUCE_WINDOW) and all(dim is None for dim in axis.operands)
 
 
 # --- all rules ---

@@ -7,7 +7,7 @@ A part says where it lies, and nothing of how it is read or written. Its kind is
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -80,6 +80,11 @@ class Filter:
 DimSubset: TypeAlias = StridedRange | Filter
 """A subset of one axis: a tile, of which a point and the full axis are cases, or a filter. `tile/subsets.py` composes
 them."""
+
+
+def is_run(axis: DimSubset) -> TypeGuard[StridedRange]:
+    """Whether a subset is positions one after the other."""
+    return isinstance(axis, StridedRange) and axis.stride == 1
 
 
 def whole(size: int) -> StridedRange:
@@ -423,6 +428,6 @@ def accumulate(
 
 
 def _tile(build: Builder, part: TensorSubset, bound: Bindings) -> DynamicTile:
-    runs = [axis for axis in part.axes if isinstance(axis, StridedRange) and axis.stride == 1]
+    runs = [axis for axis in part.axes if is_run(axis)]
     assert len(runs) == len(part.axes), "what is written is a run without a stride"
     return DynamicTile(part.shape, tuple(bound.start(build, axis.start) for axis in runs), part.sizes)

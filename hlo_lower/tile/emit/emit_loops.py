@@ -1,6 +1,6 @@
 """Emit the loops of a plan: what they compute leaves the block, and what reads it reads the loops' results."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from hlo_lower.facts.memory.dataflow import Dataflow
@@ -12,9 +12,13 @@ from hlo_lower.ops.axes.cut import THREADED
 from hlo_lower.ops.axes.op_axes import clamped_starts, combiner_of
 from hlo_lower.ops.names import CONSTANT, DYNAMIC_SLICE, REDUCE, WHILE
 from hlo_lower.ops.spec import RESHAPING
+from hlo_lower.tile.emit.filtered_updates import SortedUpdates
 from hlo_lower.tile.emit.loop_body import LoopBody
-from hlo_lower.tile.emit.phases import Loop, LoopPlan, reads_tile
+from hlo_lower.tile.emit.phases import Loop, LoopPlan
+from hlo_lower.tile.find.labels import reads_tile
+from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink, RowNumbers
 from hlo_lower.tile.prepare.loop_carries import put_in_order
+from hlo_lower.tile.subsets import Picked
 
 
 @dataclass(frozen=True)
@@ -46,21 +50,52 @@ def _emit(
     """Build one loop, and give its nodes; `whole` has what earlier loops gave, and gets what this one gives."""
     location = program.maker[plan.labels.core.seed].raw.location
     build = Builder(mlir.insert_before(program.terminator.raw), location)
-    steps = plan.labels.steps
-    tail = "smaller" if loop.accumulators else "clamped"
-    tiled = TiledLoop(steps, min(sizes.steps, steps), tail, sizes.is_unrolled)
     given = _given(program, plan, loop)
     carried = [_empty(build, value) for value in loop.tiles]
     for node in loop.accumulators:
         carried += _initial(build, plan, node, whole)
     for value in (*given, *carried):
         _clamp_slice(value, plan)
-    body = LoopBody(program, plan.labels, loop, given, sizes.most)
-    results = tiled.emit(build, carried, [whole.get(value, value) for value in given], body.build)
+    around = [whole.get(value, value) for value in given]
+    filters = _filters(build, plan, loop, whole)
+    around += filters.values()
+    body = LoopBody(program, plan.labels, loop, [*given, *filters], sizes.most)
+    results = carried
+    for low, high in plan.labels.ranges:
+        results = _emit_segment(build, body, sizes, results, around, low, high)
     seeds += body.seeds
     leaving = [*loop.tiles, *(value for node in loop.accumulators for value in node.results)]
     whole.update(zip(leaving, results, strict=True))
     return build.built
+
+
+def _emit_segment(
+    build: Builder, body: LoopBody, sizes: Sizes, carried: list[Value], around: list[Value], low: int, high: int
+) -> list[Value]:
+    """Build the tiles of some of the steps: those of a grain each in a loop, and what is left over behind it."""
+    grain = body.labels.grain
+    count, left = divmod(high - low, grain)
+    if count:
+        tail = "smaller" if body.loop.accumulators else "clamped"
+        tiled = TiledLoop(count, min(max(1, sizes.steps // grain), count), tail, sizes.is_unrolled)
+        carried = tiled.emit(build, carried, around, body.from_step(low))
+    if left:
+        carried = list(body.build(build, 0, body.steps(high - left, left), carried, around))
+    return carried
+
+
+def _filters(build: Builder, plan: LoopPlan, loop: Loop, whole: dict[Value, Value]) -> dict[Hashable, Value]:
+    """The filters by which nodes of a loop read, built before it."""
+    found: dict[Hashable, Value] = {}
+    for node in loop.nodes:
+        link = plan.labels.axes[node]
+        rows = link.move.index if isinstance(link, MovedLink) and isinstance(link.move, Picked) else None
+        if isinstance(rows, RowNumbers):
+            found[rows] = rows.build(build, whole.get(rows.indices, rows.indices))
+        if isinstance(link, FilteredLink):
+            updates = SortedUpdates.of(build, node, whole.get(node.operand(1), node.operand(1)))
+            found |= {(node, "rows"): updates.rows, (node, "order"): updates.order}
+    return found
 
 
 def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
@@ -96,7 +131,9 @@ def read_around(program: Dataflow, plan: LoopPlan, loop: Loop) -> Iterator[tuple
         carried = len(node.results) if axis.combine == THREADED else 0
         for number, value in enumerate(node.operands):
             is_tile = program.maker.get(value) in inside and reads_tile(plan.labels, node, number)
-            if number >= carried and not is_tile:
+            is_picked = isinstance(axis, MovedLink) and isinstance(axis.move, Picked)
+            is_by = number == 1 and (is_picked or isinstance(axis, FilteredLink))
+            if number >= carried and not is_tile and not is_by:
                 yield value, axis.operands[number]
 
 

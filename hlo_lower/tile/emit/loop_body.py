@@ -1,17 +1,21 @@
 """The body of a loop: for one tile, its nodes on pieces of what they read."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 from hlo_lower.facts.memory.dataflow import Dataflow, size_of
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.loops import TiledLoop, rounded
+from hlo_lower.lowering.loops import TileBuilder, TiledLoop, rounded
 from hlo_lower.ops.axes.cut import THREADED, AxisLink, Cut, OpAxes, Steps
-from hlo_lower.ops.axes.parts import Bindings, accumulate, materialize, yield_to
-from hlo_lower.tile.emit.phases import Loop, reads_tile
-from hlo_lower.tile.find.labels import Labels
+from hlo_lower.ops.axes.parts import Bindings, DimSubset, TensorSubset, accumulate, is_run, materialize, yield_to
+from hlo_lower.tile.emit.filtered_updates import SortedUpdates, scatter_tile
+from hlo_lower.tile.emit.phases import Loop
+from hlo_lower.tile.find.demands import ITERATOR, Demands, demands, filtered_by, needed, parts_of
+from hlo_lower.tile.find.labels import Labels, reads_tile
+from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink, UpdateNumbers
 
-ITERATOR, INNER = "i", "j"
+INNER = "j"
 
 FEW = 4
 """So many pieces of an accumulator stand one after the other, without a loop: XLA adds a piece to its place on one
@@ -19,31 +23,46 @@ thread (it ends in a `dynamic_update_slice`), and others multiply meanwhile, but
 
 
 class LoopBody:
-    """Builds the tiles of a loop, which takes `given` from around it. What a tile gives to an accumulator is itself
-    computed tile by tile where it has more than `most` bytes."""
+    """Builds the tiles of a loop, which takes `given` from around it: values, and the rows that filters are by. What a
+    tile gives to an accumulator is itself computed tile by tile where it has more than `most` bytes."""
 
-    def __init__(self, program: Dataflow, labels: Labels, loop: Loop, given: Sequence[Value], most: int) -> None:
-        self.program, self.labels, self._loop = program, labels, loop
+    def __init__(self, program: Dataflow, labels: Labels, loop: Loop, given: Sequence[Hashable], most: int) -> None:
+        self.program, self.labels, self.loop = program, labels, loop
         self._given, self.most = tuple(given), most
         self._inside = set(loop.nodes)
         self.seeds: list[Node] = []  # those that compute the tiles of the plan's seed
 
+    def steps(self, first: int, size: int) -> Steps:
+        """The steps of a tile whose iterator counts from a step on."""
+        return Steps(ITERATOR, self.labels.steps, size, first, self.labels.grain)
+
+    def from_step(self, first: int) -> TileBuilder:
+        """Builds the tiles of a segment that begins at a step."""
+
+        def tile(
+            build: Builder, start: int | Value, size: int, carried: tuple[Value, ...], given: tuple[Value, ...]
+        ) -> Sequence[Value]:
+            return self.build(build, start, self.steps(first, size * self.labels.grain), carried, given)
+
+        return tile
+
     def build(
-        self, build: Builder, start: int | Value, size: int, carried: tuple[Value, ...], given: tuple[Value, ...]
+        self, build: Builder, start: int | Value, steps: Steps, carried: Sequence[Value], given: Sequence[Value]
     ) -> Sequence[Value]:
-        """One tile (a `TileBuilder`)."""
-        tile = _Tile(self, build, Bindings({ITERATOR: start}), Steps(ITERATOR, self.labels.steps, size))
-        tile.whole.update(zip(self._given, given, strict=True))
-        split = len(self._loop.tiles)
+        """One tile."""
+        around = dict(zip(self._given, given, strict=True))
+        wanted = demands(self.labels.axes, self.labels.dims, self.loop.nodes, self.loop.tiles, steps)
+        tile = _Tile(self, build, Bindings({ITERATOR: start}), steps, wanted, around)
+        split = len(self.loop.tiles)
         left = list(carried[split:])
         combined: list[Value] = []
-        for node in self._loop.nodes:
-            if node in self._loop.accumulators:
+        for node in self.loop.nodes:
+            if node in self.loop.accumulators:
                 mine, left = left[: len(node.results)], left[len(node.results) :]
                 combined += tile.accumulate(node, mine)
             else:
                 tile.compute(node)
-        made = [*(tile.write(v, old) for v, old in zip(self._loop.tiles, carried, strict=False)), *combined]
+        made = [*(tile.write(v, old) for v, old in zip(self.loop.tiles, carried, strict=False)), *combined]
         tile.drop_unused(made)
         return made
 
@@ -53,27 +72,87 @@ class LoopBody:
 
 
 class _Tile:
-    def __init__(self, body: LoopBody, build: Builder, bound: Bindings, steps: Steps) -> None:
-        self._body, self._build, self._bound, self._steps = body, build, bound, steps
-        self.whole: dict[Value, Value] = {}
-        self._pieces: dict[tuple[Value, int | None], Value] = {}
-        self._tiles: dict[Value, Value] = {}
+    """The pieces of a tile, in the loop over tiles, or those of a chunk of updates (`by`) in the loop over these."""
+
+    def __init__(
+        self,
+        body: LoopBody,
+        build: Builder,
+        bound: Bindings,
+        steps: Steps,
+        wanted: Demands,
+        around: Mapping[Hashable, Value],
+        by: UpdateNumbers | None = None,
+    ) -> None:
+        self._body, self._build, self._steps, self._wanted, self._by = body, build, steps, wanted, by
+        self.whole = {value: new for value, new in around.items() if isinstance(value, Value)}
+        self._filters = {key: new for key, new in around.items() if not isinstance(key, Value)}
+        self._bound = Bindings(bound.iterators, self._filters)
+        self._pieces: dict[tuple[Value, int | None, DimSubset | None], Value] = {}
+        self._tiles: dict[tuple[Value, DimSubset], Value] = {}
 
     def compute(self, node: Node) -> None:
-        """A node on pieces of what it reads."""
-        self._tiles.update(zip(node.results, self._built(node, self._operands(node)), strict=True))
+        """A node on pieces of what it reads, for each subset of its results that is needed."""
+        axis = self._body.labels.axes[node]
+        for part in parts_of(self._wanted, node, axis):
+            if part is None or filtered_by(part) != self._by:
+                continue
+            if isinstance(axis, MovedLink):
+                found: Sequence[Value] = [self._moved(node, axis, part)]
+            elif isinstance(axis, FilteredLink):
+                found = [self._scattered(node, axis, part)]
+            else:
+                cut = replace(self._cut(node, self._operands(node, part=part)), taken=part)
+                found = self._built(node, cut)
+            self._tiles.update(((value, part), piece) for value, piece in zip(node.results, found, strict=True))
+
+    def _moved(self, node: Node, axis: MovedLink, part: DimSubset) -> Value:
+        """A piece along a dim in which an op moves positions: what it reads, with filling around and between."""
+        image, dim = axis.move.image(part), axis.results[0]
+        assert dim is not None
+        build, shape = self._build, list(node.result().static_shape)
+        shape[dim] = part.size
+        if image.operand is None:
+            return build.broadcast(self._operand(node, 1, None), shape)
+        read = self._operand(node, image.operand, part)
+        if image.is_plain:
+            return read
+        edges = [[0] * len(shape) for _ in range(3)]
+        between = (image.part.size - 1) * image.spacing + 1
+        for edge, size in zip(edges, (image.lead, part.size - image.lead - between, image.spacing - 1), strict=True):
+            edge[dim] = size
+        return build.pad(read, self._operand(node, 1, None), *edges)
+
+    def _scattered(self, node: Node, axis: FilteredLink, part: DimSubset) -> Value:
+        """A piece of a scatter's rows, with the updates that go there, which are computed in a loop of their own."""
+        assert is_run(part)
+        chunk = axis.needed(node, 2, part)
+        by = UpdateNumbers(node)
+        around = {**self.whole, **self._filters}
+
+        def updates(build: Builder, ids: Value, given: tuple[Value, ...]) -> Value:
+            values = {**dict(zip(around, given, strict=True)), by: ids}
+            tile = _Tile(self._body, build, Bindings(), self._steps, self._wanted, values, by)
+            for other in self._body.loop.nodes:
+                if other not in self._body.loop.accumulators:
+                    tile.compute(other)
+            return tile.read(node, 2, chunk)
+
+        mine = SortedUpdates(self._filters[node, "rows"], self._filters[node, "order"])
+        first, tile = self._bound.start(self._build, part.start), self._operand(node, 0, part)
+        return scatter_tile(self._build, node, mine, tile, first, chunk.size, [*around.values()], updates)
 
     def accumulate(self, node: Node, carried: Sequence[Value]) -> Sequence[Value]:
         """What was accumulated, with what this tile gives."""
         axis = self._body.labels.axes[node]
         if axis.combine == THREADED:
-            return self._built(node, self._operands(node, dict(enumerate(carried))))
+            return self._built(node, self._cut(node, self._operands(node, dict(enumerate(carried)))))
         operands = self._operands(node)
         if self._body.program.size[node.result()] > self._body.most:
             inner = _second_axis(self._body.program, node, operands, self._body.most)
             if inner is not None:
                 return self._by_pieces(node, inner, operands, carried[0])
-        [partial] = self._built(node, operands)
+        [partial] = self._built(node, self._cut(node, operands))
         return [self._build.elementwise(axis.combine, carried[0], partial)]
 
     def _by_pieces(self, node: Node, inner: AxisLink, operands: tuple[Value, ...], old: Value) -> Sequence[Value]:
@@ -111,10 +190,11 @@ class _Tile:
     def write(self, value: Value, old: Value) -> Value:
         """A result with this tile of it written."""
         part = self._steps.part(value.static_shape, self._body.labels.dims[value])
-        return yield_to(self._build, old, part, self._tiles[value], self._bound)
+        dim = self._body.labels.dims[value]
+        return yield_to(self._build, old, part, self._tiles[value, part.axes[dim]], self._bound)
 
-    def _built(self, node: Node, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-        built = self._body.program.rules.built(self._build, self._cut(node, operands))
+    def _built(self, node: Node, cut: Cut) -> tuple[Value, ...]:
+        built = self._body.program.rules.built(self._build, cut)
         if self._body.labels.core.seed in node.results and built[0].node is not None:
             self._body.seeds.append(built[0].node)
         return built
@@ -122,25 +202,39 @@ class _Tile:
     def _cut(self, node: Node, operands: tuple[Value, ...]) -> Cut:
         return Cut(node, self._body.labels.axes[node], self._steps, operands, self._bound)
 
-    def _operands(self, node: Node, carried: dict[int, Value] | None = None) -> tuple[Value, ...]:
-        found: list[Value] = []
-        for number, value in enumerate(node.operands):
-            maker = self._body.program.maker.get(value)
-            if carried and number in carried:
-                found.append(carried[number])
-            elif self._body.is_inside(maker) and reads_tile(self._body.labels, node, number):
-                found.append(self._tiles[value])
-            else:
-                found.append(self._piece(value, self._body.labels.axes[node].operands[number]))
-        return tuple(found)
+    def _operands(
+        self, node: Node, carried: dict[int, Value] | None = None, part: DimSubset | None = None
+    ) -> tuple[Value, ...]:
+        return tuple(
+            carried[number] if carried and number in carried else self._operand(node, number, part)
+            for number in range(len(node.operands))
+        )
 
-    def _piece(self, value: Value, dim: int | None) -> Value:
+    def _operand(self, node: Node, number: int, part: DimSubset | None) -> Value:
+        """What a part of a node's results, None for what is combined, needs of an operand: computed in the loop, or a
+        part of what is around it."""
+        value, axis = node.operand(number), self._body.labels.axes[node]
+        if axis.operands[number] is None:
+            return self._piece(value, None, None)
+        read = needed(node, axis, number, part, self._steps)
+        assert read is not None
+        return self.read(node, number, read)
+
+    def read(self, node: Node, number: int, read: DimSubset) -> Value:
+        """A subset of the dim of an operand that is cut."""
+        value, axis = node.operand(number), self._body.labels.axes[node]
+        if self._body.is_inside(self._body.program.maker.get(value)) and reads_tile(self._body.labels, node, number):
+            return self._tiles[value, read]
+        return self._piece(value, axis.operands[number], read)
+
+    def _piece(self, value: Value, dim: int | None, read: DimSubset | None) -> Value:
         """A part of a value from around the loop."""
-        known = self._pieces.get((value, dim))
+        known = self._pieces.get((value, dim, read))
         if known is None:
-            part = self._steps.part(value.static_shape, dim)
+            part = TensorSubset.full(value.static_shape)
+            part = part if dim is None or read is None else part.along(dim, read)
             known = materialize(self._build, self._whole(value), part, self._bound)
-            self._pieces[value, dim] = known
+            self._pieces[value, dim, read] = known
         return known
 
     def _whole(self, value: Value) -> Value:

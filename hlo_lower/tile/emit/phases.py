@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.tile.find.labels import Labels
+from hlo_lower.tile.find.labels import Labels, reads_only_tiles, reads_tile
 
 
 @dataclass
@@ -30,12 +30,6 @@ class LoopPlan:
 
     labels: Labels  # what is cut where
     loops: tuple[Loop, ...]  # in order; between them stands what needs the whole of what one gives
-
-
-def reads_tile(labels: Labels, node: Node, number: int) -> bool:
-    """Whether a node in a loop reads an operand as a tile that is computed there, or could be."""
-    value, dim = node.operand(number), labels.axes[node].operands[number]
-    return dim is not None and labels.dims.get(value) == dim
 
 
 def cut(program: Dataflow, labels: Labels) -> LoopPlan:
@@ -85,16 +79,11 @@ def _leaving(program: Dataflow, labels: Labels, phase: dict[Node, int], number: 
     found: dict[Value, None] = {}
     for value in labels.dims:
         maker = program.maker[value]
-        if phase.get(maker) == number and any(_reads_whole(labels, user, value) for user in program.users[value]):
+        if phase.get(maker) == number and any(
+            not reads_only_tiles(labels, user, value) for user in program.users[value]
+        ):
             found[value] = None
     return found
-
-
-def _reads_whole(labels: Labels, user: Node, value: Value) -> bool:
-    if user not in labels.axes:
-        return True
-    numbers = [n for n, operand in enumerate(user.operands) if operand == value]
-    return not numbers or not all(reads_tile(labels, user, number) for number in numbers)
 
 
 def _closure(
@@ -113,7 +102,8 @@ def _closure(
             maker = program.maker.get(value)
             if maker is None or not reads_tile(labels, node, place):
                 continue
-            if phase[maker] < number and program.size[value] < labels.core.least:
+            is_small = program.size[value] < labels.core.least and value not in labels.moved
+            if phase[maker] < number and is_small:
                 read.add(value)
             else:
                 pending.append(maker)

@@ -14,6 +14,7 @@ from hlo_lower.ops.spec import PRODUCTS
 from hlo_lower.tile.emit.emit_loops import Sizes
 from hlo_lower.tile.emit.phases import Loop, LoopPlan, cut
 from hlo_lower.tile.find.labels import FEWEST_STEPS, core_of, label
+from hlo_lower.tile.find.moved_links import FilteredLink, moves
 
 SEEDS = 4
 """Values at the peak that loops are made for."""
@@ -139,9 +140,26 @@ def saves(plan: LoopPlan) -> bool:
 
 
 def seeds(program: Dataflow) -> Sequence[Value]:
-    """The largest values that are live at the peak and can be cut."""
+    """The largest values that are live at the peak and can be cut, and what is made of them behind ops that move
+    positions, through which labels go only upwards."""
     at_peak = liveness(program).at_peak
-    return [v for v in at_peak if not isinstance(program.axes(program.maker[v]), Boundary)][:SEEDS]
+    found = [v for v in at_peak if not isinstance(program.axes(program.maker[v]), Boundary)][:SEEDS]
+    behind = [value for value in _behind(program, found) if value not in found]
+    return [*behind[-SEEDS:], *found]
+
+
+def _behind(program: Dataflow, values: Sequence[Value]) -> list[Value]:
+    """The results of ops that move positions of what large values are part of, in order."""
+    least = min((program.size[value] for value in values), default=0) // LARGE
+    reached = set(values)
+    found: list[Value] = []
+    for node in program.nodes:
+        large = [v for v in node.results if program.size[v] >= max(least, 1)]
+        if not large or isinstance(program.axes(node), Boundary) or not reached.intersection(node.operands):
+            continue
+        reached.update(large)
+        found += large if moves(node) else []
+    return found
 
 
 def cost(program: Dataflow, plan: LoopPlan) -> float:
@@ -158,7 +176,8 @@ def cost(program: Dataflow, plan: LoopPlan) -> float:
 def rescattered(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> int:
     """Bytes of updates that scatters go through again for each tile, most of them dropped (`scatter_piece`)."""
     scatters = [n for loop in plan.loops for n in loop.nodes if n.name == SCATTER]
-    whole = [n for n in scatters if counted_dim(n, plan.labels.axes[n]) is not None]
+    links = {node: plan.labels.axes[node] for node in scatters}
+    whole = [n for n, link in links.items() if counted_dim(n, link) is not None and not isinstance(link, FilteredLink)]
     updates = sum(program.size[v] for n in whole for v in n.operands[len(n.results) + 1 :])
     return updates * (-(-plan.labels.steps // sizes.steps) - 1)
 

@@ -1,12 +1,15 @@
 """The values that a loop is about, and the dim along which each of them is computed piece by piece."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Literal, TypeAlias
 
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.axes.cut import AxisLink, Boundary, OpAxes
+from hlo_lower.ops.axes.cut import AxisLink, Boundary, OpAxes, Steps
+from hlo_lower.tile.find.demands import ITERATOR, UnmetError, segments
+from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink, link_at
 
 Fuse: TypeAlias = Literal["none", "producers", "all"]
 FUSES: tuple[Fuse, ...] = ("none", "producers", "all")
@@ -86,21 +89,100 @@ class Labels:
     # the axis of each node that computes or reduces labelled values
     axes: dict[Node, AxisLink] = field(default_factory=dict[Node, AxisLink])
     steps: int = 0  # how many steps all labelled dims share
+    # values labelled only because something that moves positions reads them: no tile of them leaves a loop
+    moved: set[Value] = field(default_factory=set[Value])
+    # where the steps are cut (`segments`), [] for nowhere, and how many steps tiles are multiples of
+    segments: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    grain: int = 1
     # values that came by a second label, or by one that their op does not have; each is read as a whole
     refused: dict[Value, str] = field(default_factory=dict[Value, str])
 
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """The segments: each from one step to another."""
+        return self.segments or [(0, self.steps)]
+
+    def tiles(self, size: int) -> list[Steps]:
+        """A tile of so many steps in each segment, or of as many as there are."""
+        return [Steps(ITERATOR, self.steps, min(size, high - low), low, self.grain) for low, high in self.ranges]
+
 
 def label(program: Dataflow, core: Core, dim: int) -> Labels:
-    """Spread a label of the seed both ways, inside of the core and onto what large values are used for."""
+    """Spread a label of the seed both ways, inside of the core and onto what large values are used for; then up
+    through what moves positions."""
     labels = Labels(core, steps=core.seed.static_shape[dim])
-    return _spread(program, labels, [core.seed] if _put(program, labels, core.seed, dim) else [])
+    return _segmented(program, _spread(program, labels, [core.seed] if _put(program, labels, core.seed, dim) else []))
 
 
 def label_combined(program: Dataflow, core: Core, axis: AxisLink) -> Labels:
     """The same along an axis of the seed's node along which pieces are combined: the seed itself is accumulated."""
     node = program.maker[core.seed]
     labels = Labels(core, axes={node: axis}, steps=gcd(*lengths(node, axis)))
-    return _spread(program, labels, _put_operands(program, labels, node, axis))
+    return _segmented(program, _spread(program, labels, _put_operands(program, labels, node, axis)))
+
+
+def _segmented(program: Dataflow, labels: Labels) -> Labels:
+    """Cut the steps into segments, and take labels away until each op gives what it is asked for."""
+    while labels.dims:
+        tiles = [value for value in labels.dims if value not in labels.moved]
+        nodes = [node for node in program.nodes if node in labels.axes]
+        try:
+            labels.segments, labels.grain = segments(labels.axes, labels.dims, nodes, tiles, labels.steps)
+        except UnmetError as error:
+            _drop(program, labels, error.node)
+        else:
+            break
+    return labels
+
+
+def _drop(program: Dataflow, labels: Labels, node: Node) -> None:
+    """Take labels away until a node is not asked for what it cannot give: its own, or of what it moves the operands';
+    all, where tiles of it leave the loop."""
+    if node.result() not in labels.moved:
+        read = [value for value in node.operands if value in labels.moved]
+        if not read or not isinstance(labels.axes.get(node), MovedLink):
+            labels.dims.clear()
+            labels.axes.clear()
+            labels.moved.clear()
+        _unlabel(labels, read)
+    else:
+        _unlabel(labels, node.results)
+    _unlabel_read(program, labels)
+
+
+def _unlabel(labels: Labels, values: Sequence[Value]) -> None:
+    for value in values:
+        labels.dims.pop(value, None)
+        labels.moved.discard(value)
+        if value.node is not None:
+            labels.axes.pop(value.node, None)
+
+
+def _unlabel_read(program: Dataflow, labels: Labels) -> None:
+    """Take the label off what is labelled only for what moves it, and is read otherwise, too: it is there as a
+    whole."""
+    pending = list(labels.moved)
+    while pending:
+        value = pending.pop()
+        if value not in labels.moved or all(reads_only_tiles(labels, user, value) for user in program.users[value]):
+            continue
+        node = program.maker[value]
+        _unlabel(labels, node.results)
+        pending += [other for other in node.operands if other in labels.moved]
+
+
+def reads_tile(labels: Labels, node: Node, number: int) -> bool:
+    """Whether a node in a loop reads an operand as a tile that is computed there, or could be."""
+    value, dim = node.operand(number), labels.axes[node].operands[number]
+    return dim is not None and labels.dims.get(value) == dim
+
+
+def reads_only_tiles(labels: Labels, user: Node, value: Value) -> bool:
+    """Whether a user of a value is in a loop and reads it as tiles alone."""
+    if user not in labels.axes:
+        return False
+    numbers = [n for n, operand in enumerate(user.operands) if operand == value]
+    return bool(numbers) and all(reads_tile(labels, user, number) for number in numbers)
 
 
 def _spread(program: Dataflow, labels: Labels, pending: list[Value]) -> Labels:
@@ -110,11 +192,49 @@ def _spread(program: Dataflow, labels: Labels, pending: list[Value]) -> Labels:
         for user in program.users[value]:
             if user != program.terminator:
                 pending += _spread_down(program, labels, value, user)
+    _spread_moved(program, labels)
     for node in program.nodes:
         axis = labels.axes.get(node) or _axis_of(program, labels, node)
         if axis is not None:
             labels.axes[node] = axis
+    _unlabel_read(program, labels)
     return labels
+
+
+def _spread_moved(program: Dataflow, labels: Labels) -> None:
+    """From the results of ops that move positions to their operands, and from these to all that they are made of."""
+    links = {value: link_at(program, program.maker[value], dim) for value, dim in labels.dims.items()}
+    pending = [value for value, link in links.items() if isinstance(link, (MovedLink, FilteredLink))]
+    while pending:
+        value = pending.pop()
+        node = program.maker[value]
+        axis = link_at(program, node, labels.dims[value])
+        assert axis is not None
+        for other, dim in zip(node.operands, axis.operands, strict=True):
+            if dim is not None and (other in labels.core.values or other in program.cheap):
+                pending += _put_moved(program, labels, other, dim)
+
+
+def _put_moved(program: Dataflow, labels: Labels, value: Value, dim: int) -> list[Value]:
+    """Label a value that is read at other positions; [value] if it is new. Each of its positions is to be a step of
+    its own: along a dim of which the op that makes it has as many everywhere."""
+    known, maker = labels.dims.get(value), program.maker.get(value)
+    if known is not None and known != dim:
+        labels.refused[value] = f"dims {known} and {dim}"
+    if known is not None or maker is None:
+        return []
+    axis = link_at(program, maker, dim)
+    is_moved = isinstance(axis, (MovedLink, FilteredLink))
+    if axis is None or (not is_moved and set(lengths(maker, axis)) != {value.static_shape[dim]}):
+        labels.refused.setdefault(value, f"its op does not give single positions along dim {dim}")
+        return []
+    if any(other in labels.dims for other in maker.results):
+        return []
+    for other, place in zip(maker.results, axis.results, strict=True):
+        if place is not None:
+            labels.dims[other] = place
+            labels.moved.add(other)
+    return [value]
 
 
 def _put(program: Dataflow, labels: Labels, value: Value, dim: int) -> bool:
@@ -127,8 +247,7 @@ def _put(program: Dataflow, labels: Labels, value: Value, dim: int) -> bool:
     if value in labels.core.outside:
         return False
     maker = program.maker.get(value)
-    axes = None if maker is None or maker in labels.axes else program.axes(maker)
-    axis = axes.of_result(dim) if isinstance(axes, OpAxes) else None
+    axis = None if maker is None or maker in labels.axes else link_at(program, maker, dim)
     if maker is None or axis is None:
         labels.refused.setdefault(value, f"its op does not give pieces along dim {dim}")
         return False
@@ -144,9 +263,7 @@ def _put(program: Dataflow, labels: Labels, value: Value, dim: int) -> bool:
 def _spread_up(program: Dataflow, labels: Labels, value: Value) -> list[Value]:
     """From a result to the op's operands and other results."""
     node = program.maker[value]
-    axes = program.axes(node)
-    assert isinstance(axes, OpAxes)
-    axis = axes.of_result(labels.dims[value])
+    axis = link_at(program, node, labels.dims[value])
     assert axis is not None
     put = [other for other, d in zip(node.results, axis.results, strict=True) if d is not None]
     found = [other for other in put if other != value and _put(program, labels, other, labels.dims[value])]
@@ -154,7 +271,11 @@ def _spread_up(program: Dataflow, labels: Labels, value: Value) -> list[Value]:
 
 
 def _put_operands(program: Dataflow, labels: Labels, node: Node, axis: AxisLink) -> list[Value]:
-    pairs = zip(node.operands, axis.operands, strict=True)
+    if isinstance(axis, MovedLink):
+        return []
+    pairs = list(zip(node.operands, axis.operands, strict=True))
+    if isinstance(axis, FilteredLink):
+        pairs = pairs[:1]
     wanted = [(v, d) for v, d in pairs if d is not None and (v in labels.core.values or v in program.cheap)]
     return [value for value, dim in wanted if _put(program, labels, value, dim)]
 
@@ -187,10 +308,10 @@ def _axis_of(program: Dataflow, labels: Labels, node: Node) -> AxisLink | None:
         return None
     dim = labels.dims.get(node.result())
     if dim is not None:
-        return axes.of_result(dim)
+        return link_at(program, node, dim)
     for number, operand in enumerate(node.operands):
         its = labels.dims.get(operand)
-        if its is None or program.size[operand] < labels.core.least:
+        if its is None or operand in labels.moved or program.size[operand] < labels.core.least:
             continue
         axis = axes.of_operand(number, its)
         if axis is not None and axis.combine and all(n % labels.steps == 0 for n in lengths(node, axis)):
@@ -199,6 +320,8 @@ def _axis_of(program: Dataflow, labels: Labels, node: Node) -> AxisLink | None:
 
 
 def lengths(node: Node, axis: AxisLink) -> list[int]:
-    """The sizes of the dims that are cut along an axis of a node."""
-    pairs = [*zip(node.operands, axis.operands, strict=True), *zip(node.results, axis.results, strict=True)]
+    """The sizes of the dims that are cut along an axis of a node; of one that moves positions the result's."""
+    pairs = list(zip(node.results, axis.results, strict=True))
+    if not isinstance(axis, (MovedLink, FilteredLink)):
+        pairs += zip(node.operands, axis.operands, strict=True)
     return [value.static_shape[dim] for value, dim in pairs if dim is not None]

@@ -1,0 +1,109 @@
+"""Tiles through slices, reverses, pads, concatenations, gathers and scatters along the very dim that they work on."""
+
+import re
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import random_graphs as graphs
+from random_graphs import agree, cast, program, tiled
+from small_tiles import live, prepared, with_loops
+
+from hlo_lower.ops.axes.op_axes import default_subset_rules
+from hlo_lower.tile.find import moved_links
+from hlo_lower.tile.find.choose import choices
+from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+from benchmark.memory_workloads import WORKLOADS
+
+DEFAULT = default_subset_rules()
+
+
+def moved(d, a):
+    """Positions moved along a dim: by edges and padding of any sign and width, strides, pieces of any size, rows that
+    the data picks, in bounds and beyond."""
+    k, how = d.axis(a), d.rng.integers(6)
+    if how == 0:
+        return jnp.flip(a, k)
+    if how == 1:
+        return jnp.roll(a, int(d.rng.integers(1, 5)), k)
+    if how == 2:
+        low = int(d.rng.integers(0, max(1, a.shape[k] - 1)))
+        return jax.lax.slice_in_dim(a, low, a.shape[k], int(d.rng.integers(1, 4)), k)
+    if how == 3:
+        low, high, between = (int(d.rng.integers(*ends)) for ends in ((-2, 7), (-2, 7), (0, 3)))
+        return jax.lax.pad(a, jnp.int32(5), [(low, high, between) if q == k else (0, 0, 0) for q in range(a.ndim)])
+    if how == 4:
+        alike = [
+            b for b in d.arrays if b.ndim == a.ndim and b.shape[:k] + b.shape[k + 1 :] == a.shape[:k] + a.shape[k + 1 :]
+        ]
+        return jnp.concatenate([cast(d, alike) for _ in range(int(d.rng.integers(2, 4)))], k)
+    rows = d.one(1).reshape(-1)[:12] * int(d.rng.integers(1, 3)) - 1
+    return jnp.take(a, rows, axis=k, mode=cast(d, ("clip", "fill", "wrap")), fill_value=3)
+
+
+def scattered(d, a):
+    """Computed rows that go where the data says, several to one row, some nowhere, by any combiner."""
+    rows = d.one(1).reshape(-1)
+    rows = rows[np.arange(int(d.rng.integers(2, 20))) % rows.size] * int(d.rng.integers(1, 4)) - 2
+    updates = jnp.tile(a, (6,) + (1,) * (a.ndim - 1))[: len(rows)] * 2 + 1
+    put = cast(d, ("set", "add", "max", "min", "mul"))
+    return getattr(a.at[jnp.where(rows < 0, 99, rows)[: len(updates)]], put)(updates, mode="drop")
+
+
+OPS = (
+    *(graphs.binary, graphs.binary, graphs.mask, graphs.broadcast, graphs.transpose, graphs.reduce, graphs.dot),
+    *(graphs.reshape, graphs.scatter, *(moved,) * 7, *(scattered,) * 3),
+)
+
+
+def weight(plan):
+    """Plans with most that moves positions first."""
+    links = [plan.labels.axes[node] for loop in plan.loops for node in loop.nodes]
+    return sum(isinstance(link, (MovedLink, FilteredLink)) for link in links) + 2 * len(plan.labels.moved)
+
+
+def differing(seeds, monkeypatch):
+    """The random programs that differ from themselves with a random loop through what moves positions."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    monkeypatch.setattr(graphs, "weight", weight)
+    found = []
+    for seed in seeds:
+        text = program(seed, 12, OPS, keep_unused=True)
+        after, told = tiled(text, 1000 * seed, DEFAULT)
+        if after != text and not agree(text, after, seed):
+            found.append((seed, told))
+    return found
+
+
+SEEDS = (2, 21, 22, 52)
+"""Programs that show segments left out, updates counted or put in order wrongly, and a run read one position off."""
+
+BLOCKS = [SEEDS, *(pytest.param(range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for k in range(20))]
+
+
+@pytest.mark.parametrize("seeds", BLOCKS, ids=str)
+def test_random_loops_through_moved_positions(seeds, monkeypatch):
+    """Loops through ops that move positions change no bit: pieces smaller than a tile, padding wider than one, strides,
+    negative and interior padding, indices out of bounds, several updates of a row."""
+    assert differing(seeds, monkeypatch) == []
+
+
+@pytest.mark.parametrize("op", ["gather", "scatter"])
+def test_only_rows_that_are_picked_are_computed(op, monkeypatch):
+    """What stands before a gather, or is scattered, is computed for the rows of a tile alone: none of it as a whole,
+    and none for all rows in each tile."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    workload = WORKLOADS[f"through_{op}"]
+    text = workload.text(workload.small)
+    graph, found = prepared(text)
+    choice = choices(found, live(text) // 8)[0]
+    after = with_loops(graph, choice)
+    shapes = re.findall(r"stablehlo.tanh .* tensor<(\d+)x32xf32>", after)
+    assert shapes
+    assert max(int(rows) for rows in shapes) < workload.small[0]
