@@ -116,7 +116,7 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
     if _is_inner(program):  # what the loop around gives it writes itself
         core = replace(core, outside=program.returned)
     labels = label_combined(program, core, axis) if axis.combine else label(program, core, dim)
-    if not axis.combine and seed not in labels.dims:
+    if seed not in labels.dims and node not in labels.axes:
         raise InputError(_where(program, hand), f"{node.name}: {labels.refused[seed]}", next_step="name another dim")
     for number in hand.operands:
         value = node.operand(number)

@@ -11,7 +11,9 @@ import pytest
 import random_graphs as graphs
 from random_graphs import agree, cast, program, tiled
 from small_tiles import live, prepared, with_loops
+from untyped_mlir import module
 
+import hlo_lower as hl
 from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.find import moved_links
 from hlo_lower.tile.find.choose import choices
@@ -92,6 +94,30 @@ def test_random_loops_through_moved_positions(seeds, monkeypatch):
     """Loops through ops that move positions change no bit: pieces smaller than a tile, padding wider than one, strides,
     negative and interior padding, indices out of bounds, several updates of a row."""
     assert differing(seeds, monkeypatch) == []
+
+
+AS_A_WHOLE = {
+    "pieces that end within a step": (
+        "%a: 5x4xf32, %b: 5x4xf32",
+        "%c = concatenate %a, %b, dim = 0; %e = exponential %c; %s = reshape %e -> 5x8xf32; %r = negate %s",
+    ),
+    "more between than a tile has": (
+        "%a: 5x4xf32",
+        """%z = constant 0.0 : f32; %c = pad %a, %z, low = [0, 0], high = [0, 0], interior = [17, 0] -> 73x4xf32
+        %e = exponential %c; %r = negate %e""",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", AS_A_WHOLE)
+def test_what_gives_no_pieces_is_there_as_a_whole(what):
+    """A loop over what is made of it reads parts of it, as it does of what no loop computes."""
+    text = module(*AS_A_WHOLE[what])
+    line = next(k for k, line in enumerate(text.splitlines(), 1) if "stablehlo.negate" in line)
+    made = hl.tile(text, name="m.mlir", by_hand=hl.ByHand(f"m.mlir:{line}", {0: 1}), verify="regions")
+    bodies = re.findall(r"stablehlo.while.*?\n {4}}\n", made.text, re.DOTALL)
+    assert bodies
+    assert all("stablehlo.exponential" in body for body in bodies)
 
 
 @pytest.mark.parametrize("op", ["gather", "scatter"])

@@ -20,6 +20,7 @@ it drops what is out of bounds.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 from hlo_lower.ir import mlir
@@ -51,7 +52,7 @@ class SortedUpdates:
         clamped = build.clamp(low, indices, high)
         inside = build.compare(clamped, "EQ", indices)
         found = build.select(inside, build.convert(clamped, INDEX), build.constant(extent, shape, INDEX))
-        line = (max(shape),)
+        line = (prod(shape),)
         rows, order = sort_rows(build, build.reshape(found, line), [build.iota(line, 0, INDEX)], by_both=True)
         return SortedUpdates(rows, order)
 

@@ -136,17 +136,21 @@ def _segmented(program: Dataflow, labels: Labels) -> Labels:
 
 
 def _drop(program: Dataflow, labels: Labels, node: Node) -> None:
-    """Take labels away until a node is not asked for what it cannot give: its own, or of what it moves the operands';
-    all, where tiles of it leave the loop."""
-    if node.result() not in labels.moved:
-        read = [value for value in node.operands if value in labels.moved]
-        if not read or not isinstance(labels.axes.get(node), MovedLink):
-            labels.dims.clear()
-            labels.axes.clear()
-            labels.moved.clear()
-        _unlabel(labels, read)
-    else:
+    """Take labels away until a node is not asked for what it cannot give: those of what it moves, if any; else its own,
+    so that it is there as a whole. Where the seed is its result, or a node of equal positions is asked for others, all
+    labels go."""
+    moved = [value for value in node.operands if value in labels.moved]
+    is_moving = isinstance(labels.axes.get(node), (MovedLink, FilteredLink))
+    if node.result() in labels.moved:
         _unlabel(labels, node.results)
+    elif is_moving and moved:
+        _unlabel(labels, moved)
+    elif is_moving and labels.core.seed not in node.results:
+        _unlabel(labels, node.results)
+    else:
+        labels.refused[labels.core.seed] = f"{node.name} gives no pieces that the loop could take"
+        for found in (labels.dims, labels.axes, labels.moved):
+            found.clear()
     _unlabel_read(program, labels)
 
 

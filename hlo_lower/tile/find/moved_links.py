@@ -6,6 +6,7 @@ a map of `tile/subsets.py` says. So a label goes through them one way, from the 
 
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import prod
 
 from hlo_lower.facts.memory.dataflow import Dataflow, size_of
 from hlo_lower.ir import mlir
@@ -50,7 +51,7 @@ class RowNumbers:
         last = greatest_start(indices, self.node.operand(0).static_shape[dim] - 1)
         low, high = (build.constant(bound, shape, element) for bound in (0, last))
         found = build.convert(build.clamp(low, indices, high), INDEX)
-        return build.reshape(found, (size_of(found) // 4,))
+        return build.reshape(found, (prod(shape),))
 
     def __str__(self) -> str:
         node = self.indices.node
