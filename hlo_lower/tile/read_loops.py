@@ -243,15 +243,10 @@ def _trips(loop: Node, counted: CountedLoop) -> int | None:
 
 
 def _moves(subset: TensorSubset, iterator: str) -> bool:
-    """Whether iterations have subsets that do not meet, but for a last one that is moved back."""
-    for axis in subset.axes:
-        if isinstance(axis, StridedRange):
-            start = axis.start
-            if start.iterator == iterator and start.scale >= axis.size:
-                return True
-            if start.iterator.startswith("min(") and f"{axis.size}*{iterator}," in start.iterator:
-                return True
-    return False
+    """Whether iterations have subsets that do not meet. A last tile that is moved back meets the one before it, and
+    what they have in common is what the later one gives."""
+    runs = [axis for axis in subset.axes if isinstance(axis, StridedRange)]
+    return any(run.start.iterator == iterator and run.start.scale >= run.size for run in runs)
 
 
 def read_loops(graph: Graph) -> tuple[LoopForm, ...]:

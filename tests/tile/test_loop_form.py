@@ -48,6 +48,22 @@ def test_sums_in_tiles_of_4x4():
     assert text_of(by_hand(SUMS, 4, (1, 0), (4, 4))) == FOUR_BY_FOUR
 
 
+def test_a_last_tile_that_is_moved_back_comes_last():
+    """It meets the tile before it, which may give something else for what they have in common: the loop is in order."""
+    text = module(
+        "%x: 10xi32",
+        """%zero = constant 0 : i32
+        %r:2 = while(%t = %zero, %o = %x) cond { %c = compare LT, %t, 3; return %c } do {
+          %m = multiply %t, 4; %p = minimum %m, 6; %part = broadcast_in_dim %t, dims = [] -> 4xi32
+          %new = dynamic_update_slice %o, %part, %p; %next = add %t, 1
+          return %next, %new
+        }""",
+        "%r#1",
+    )
+    assert text_of(text).startswith("for %i = 0 to 3 ")
+    assert text_of(text.replace("constant dense<3>", "constant dense<2>")).startswith("parallel %i = 0 to 2 ")
+
+
 def picked(body, start):
     """The subset that a loop of four iterations takes of ten rows, from a start that is computed of the counter."""
     text = module(
