@@ -92,6 +92,21 @@ def test_what_is_another_function_stays(name):
     assert names_in(graph) == before
 
 
+def test_a_product_of_what_is_cut_otherwise_stays():
+    """Both factors are reshaped to 12, of 2 x 6 and of 3 x 4: no dims of theirs are summed with each other."""
+    text = module(
+        "%a: 5x2x6xf32, %b: 3x4x7xf32",
+        "%x = reshape %a -> 5x12xf32; %y = reshape %b -> 12x7xf32; "
+        "%r = dot_general %x, %y, contracting_dims = [1] x [0] -> 5x7xf32",
+    )
+    graph = read(text)
+    one_form(graph)
+    assert names_in(graph) == names_in(read(text))
+    given = [np.arange(60, dtype=np.float32).reshape(5, 2, 6), np.arange(84, dtype=np.float32).reshape(3, 4, 7)]
+    [found] = Executable(to_text(graph), "exact").run(given)
+    assert np.array_equal(found, given[0].reshape(5, 12) @ given[1].reshape(12, 7))
+
+
 def names_in(graph):
     """The ops of a module, by name."""
     return sorted(node.name for node in graph.main.body.nodes)

@@ -22,6 +22,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.linalg.loops import PLACE, READ, WRITE
+from hlo_lower.lowering.linalg.structured_ops import filled
 
 EMPTY, MAP, CONSTANT = "tensor.empty", "linalg.map", "arith.constant"
 
@@ -128,11 +129,7 @@ def _filled(node: Node, number: int, constant: Node) -> _Slot:
     build, raw_type = Builder.before(node), constant.result().raw.type
     element = mlir.tensor_element(raw_type)
     value = build.op(CONSTANT, [], [element], {"value": mlir.splat_value(constant.raw.attributes["value"])}).result()
-    empty = build.op(EMPTY, [], [raw_type]).result()
-    segments = {"operandSegmentSizes": mlir.parse_attribute("array<i32: 1, 1>")}
-    fill = build.op("linalg.fill", [value, empty], [raw_type], segments, regions=1)
-    body = Block(mlir.append_block(fill.raw, 0, [element, element], node.raw.location))
-    build.at_end(body).op("linalg.yield", [body.argument(0)], [])
+    fill = filled(build, value, raw_type)
     node.raw.operands[number] = fill.result().raw
     return _Slot(fill, 1)
 

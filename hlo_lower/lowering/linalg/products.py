@@ -20,6 +20,7 @@ from hlo_lower.lowering.linalg.structured_ops import (
     IndexMap,
     adds_products,
     dims,
+    filled,
     iterators_attribute,
     maps_attribute,
     maps_of,
@@ -97,13 +98,7 @@ def _emit(node: Node, turned: Node | None, factors: list[Value], maps: list[Inde
     if turned is not None:
         fill = start.node
         assert fill is not None
-        empty = build.op("tensor.empty", [], [raw_type]).result()
-        segments = {"operandSegmentSizes": mlir.parse_attribute("array<i32: 1, 1>")}
-        filled = build.op("linalg.fill", [fill.operand(0), empty], [raw_type], segments, regions=1)
-        element = mlir.tensor_element(raw_type)
-        block = Block(mlir.append_block(filled.raw, 0, [element, element], node.raw.location))
-        build.at_end(block).op("linalg.yield", [block.argument(0)], [])
-        start = filled.result()
+        start = filled(build, fill.operand(0), raw_type).result()
     attributes = {
         "indexing_maps": maps_attribute(rank, maps),
         "iterator_types": iterators_attribute(rank, maps[-1]),

@@ -8,8 +8,22 @@ from typing import TypeAlias
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Graph, Node
+from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.linalg.loops import replace_all
+
+# --- a tensor of one number ---
+
+
+def filled(build: Builder, number: Value, raw_type: mlir.RawType) -> Node:
+    """A `linalg.fill` of an empty tensor."""
+    element = mlir.tensor_element(raw_type)
+    empty = build.op("tensor.empty", [], [raw_type]).result()
+    segments = {"operandSegmentSizes": mlir.parse_attribute("array<i32: 1, 1>")}
+    fill = build.op("linalg.fill", [number, empty], [raw_type], segments, regions=1)
+    body = Block(mlir.append_block(fill.raw, 0, [element, element], fill.raw.location))
+    build.at_end(body).op("linalg.yield", [body.argument(0)], [])
+    return fill
+
 
 # --- indexing maps of linalg, read and written: which element of an operand an iteration touches ---
 #
