@@ -516,9 +516,9 @@ class RegionJudge:
         """Both pieces of a region, or why it has none; short ones are kept, and else those of the last region."""
         key = region, tuple(seen)
         if key not in self._built:
-            for other, built in list(self._built.items())[-1:]:
-                if isinstance(built, Pieces) and len(built.first) + len(built.second) > KEPT_LETTERS:
-                    del self._built[other]
+            last = next(reversed(self._built.values()), None)
+            if isinstance(last, Pieces) and len(last.first) + len(last.second) > KEPT_LETTERS:
+                self._built.popitem()
             try:
                 self._built[key] = pieces_of(region, seen)
             except CannotRunError as error:
