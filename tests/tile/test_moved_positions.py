@@ -18,6 +18,7 @@ from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.find import moved_links
 from hlo_lower.tile.find.choose import choices
 from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink
+from hlo_lower.verify.run import Executable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
@@ -118,6 +119,24 @@ def test_what_gives_no_pieces_is_there_as_a_whole(what):
     bodies = re.findall(r"stablehlo.while.*?\n {4}}\n", made.text, re.DOTALL)
     assert bodies
     assert all("stablehlo.exponential" in body for body in bodies)
+
+
+def test_rows_are_clamped_to_the_slice_that_they_are_gathered_of():
+    """Around the slice stand other rows, which a tile could reach: it reads what the slice is of."""
+    text = module(
+        "%x: 64x8xf32, %ids: 8x1xi32",
+        """%e = exponential %x; %s = slice %e [8:40, 0:8]
+        %g = gather(%s, %ids) <dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+          start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 8>> -> 8x8xf32
+        %r = negate %g""",
+    )
+    line = next(k for k, line in enumerate(text.splitlines(), 1) if "stablehlo.negate" in line)
+    made = hl.tile(text, name="m.mlir", by_hand=hl.ByHand(f"m.mlir:{line}", {0: 4}))
+    assert re.search(r"stablehlo.exponential .* tensor<4x8xf32>", made.text)
+    rows = np.asarray([[-3], [99], [0], [31], [32], [5], [2**31 - 1], [-(2**31)]], np.int32)
+    given = [np.arange(512, dtype=np.float32).reshape(64, 8) / 99, rows]
+    one, other = (Executable(version, "exact").run(given)[0] for version in (text, made.text))
+    assert (one == other).all()
 
 
 @pytest.mark.parametrize("op", ["gather", "scatter"])
