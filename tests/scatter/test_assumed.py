@@ -45,7 +45,9 @@ def test_windows_inside_are_written_as_before(name, oob):
     [record] = lowered.records
     assert (record.in_bounds, record.bounds) == ("always", Code.ASSUMED_INSIDE())
     assert hl.lower(text, oob=oob).records[0].in_bounds == "unknown"
-    assert "hlo_lower." not in lowered.text
+    in_linalg = hl.lower(text, target="linalg", oob=oob, assume_in_bounds=True)
+    assert in_linalg.linalg.is_complete
+    assert "hlo_lower." not in lowered.text + in_linalg.text
     arguments = arguments_of(text, at)
     [expected], [found] = (Executable(t, "exact").run(arguments) for t in (text, lowered.text))
     np.testing.assert_array_equal(found, expected)
