@@ -210,8 +210,8 @@ def users_of_cast(term: Term) -> Iterator[Term]:
 
 
 def in_one_type(x: Term, result: Term) -> tuple[Term, Term]:
-    """A value and what is computed of it, where the type of what is computed is another one: both in that of the value
-    before it was converted, as far as the result is converted back."""
+    """A value and what is computed of it, both in the type that the value had before it was converted. A result that is
+    not converted back stays as it is."""
     if x.element == result.element:
         return x, result
     x, user = uncast(x), result.only_user
