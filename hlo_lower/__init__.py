@@ -18,6 +18,7 @@ from hlo_lower.base import former_names
 
 if TYPE_CHECKING:
     from hlo_lower.api.functions import CostRow, RuleRow, bind, classify, costs, export, jit, lower, read, rules, verify
+    from hlo_lower.api.install import InstallWarning, Stats, install, installed, stats, uninstall
     from hlo_lower.api.jit import LoweredFunction
     from hlo_lower.api.many.conversion import convert_modules
     from hlo_lower.api.many.modules import classify_modules
@@ -53,6 +54,7 @@ __all__ = [
     "HloLowerError",
     "InputError",
     "Inputs",
+    "InstallWarning",
     "IntoLoop",
     "Level",
     "Lowered",
@@ -71,6 +73,7 @@ __all__ = [
     "RuleRow",
     "ScatterRecord",
     "Source",
+    "Stats",
     "Target",
     "TargetLike",
     "Tiled",
@@ -84,13 +87,17 @@ __all__ = [
     "costs",
     "export",
     "inline_named",
+    "install",
+    "installed",
     "jit",
     "lower",
     "named",
     "raise_named",
     "read",
     "rules",
+    "stats",
     "tile",
+    "uninstall",
     "verify",
 ]
 
@@ -101,6 +108,7 @@ _HOMES = {
     "hlo_lower.base.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.ir.reader": ("Source",),
     "hlo_lower.ir.view": ("Graph",),
+    "hlo_lower.api.install": ("InstallWarning", "Stats", "install", "installed", "stats", "uninstall"),
     "hlo_lower.api.jit": ("LoweredFunction",),
     "hlo_lower.named.named_function": ("named",),
     "hlo_lower.named.naming": ("Raised", "inline_named", "raise_named"),

@@ -10,6 +10,7 @@
 case        one scatter as plain data: form, types, region, index columns, index regimes
 judge       a batch of them, lowered by a function that is given, compiled as one module, and compared
 campaign    many seeds, in several processes, resumable, failures shrunk and written down
+refusing    makes JAX on a CPU refuse what the backend of a target would refuse, to try `hl.install` without one
 strategy    `legal_scatters()`, the same cases as a hypothesis strategy; it alone needs hypothesis (the extra "testing")
 """
 
@@ -19,6 +20,7 @@ from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.judging import judge
 from hlo_lower.testing.fuzz.module_text import module_text
 from hlo_lower.testing.fuzz.sensitivity import reference
+from hlo_lower.testing.refusing import refusing
 
 __all__ = [
     "Campaign",
@@ -29,5 +31,6 @@ __all__ = [
     "judge",
     "module_text",
     "reference",
+    "refusing",
     "report_lines",
 ]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
+from hlo_lower.ir.jax_compile import untouched
 from hlo_lower.ops import names
 from hlo_lower.verify.judges.xla_defects import (
     TREE,
@@ -333,7 +334,8 @@ def _compiled(exported: jax.export.Exported, structs: Sequence[Any], options: Ma
     """
     with jax.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
         try:
-            return _jax.jit(cast(Any, exported).call).lower(*structs).compile(compiler_options=cast(Any, options))
+            with untouched():  # what is native stays native under hl.install
+                return _jax.jit(cast(Any, exported).call).lower(*structs).compile(compiler_options=cast(Any, options))
         except Exception as error:  # XLA's errors have no common public class
             raise CannotRunError(f"XLA does not compile it: {str(error).splitlines()[0][:300]}") from None
 

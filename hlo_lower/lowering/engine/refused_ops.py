@@ -7,7 +7,7 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import BY_TARGET, SCATTER, RefusedOps
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir import mlir
-from hlo_lower.ir.view import Block, Graph, Node
+from hlo_lower.ir.view import Block, Graph, Location, Node
 from hlo_lower.lowering.engine.legality import RETURNS, dtypes_on, type_refusal
 from hlo_lower.lowering.ranks import refused_rank
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
@@ -30,7 +30,7 @@ def refused_ops(graph: Graph, target: Target, records: Sequence[ScatterRecord] =
     places: dict[tuple[str, Cause], list[str]] = {}
     found = [(op, reason, place) for record in records for op, reason, place in _of_record(record, target)]
     if not target.restricts_only_scatter:
-        found += ((op, reason, str(graph.location(node))) for node, op, reason in _refused(graph, target))
+        found += ((op, reason, str(place_of(graph, node))) for node, op, reason in _refused(graph, target))
     for op, reason, place in found:
         counts[op, reason] += 1
         known = places.setdefault((op, reason), [])
@@ -40,6 +40,17 @@ def refused_ops(graph: Graph, target: Target, records: Sequence[ScatterRecord] =
         RefusedOps(op, reason, count, tuple(places[op, reason]))
         for (op, reason), count in sorted(counts.items(), key=lambda item: (-item[1], item[0][0]))
     )
+
+
+def place_of(graph: Graph, node: Node) -> Location:
+    """The source place of an op; of one in a library's function, which names no file, that of its call."""
+    place = graph.location(node)
+    while (
+        graph.has_locations and place.file == graph.name and (callers := graph.calls.get(graph.function_of(node).name))
+    ):
+        node = callers[0]
+        place = graph.location(node)
+    return place
 
 
 def _of_record(record: ScatterRecord, target: Target) -> Iterator[tuple[str, Cause, str]]:

@@ -347,6 +347,22 @@ def kept_by(target: Target, scatter: CanonicalScatter, facts: ScatterFacts, when
     return None
 
 
+def has_native_form(context: Context, node: Node) -> bool:
+    """Whether the target's compiler takes a scatter, going by its form: bounds show when it runs."""
+    try:
+        scatter = _canonical(context, node)
+    except NotCanonicalError:
+        return False
+    combiner, element = _classified(context, scatter).combiner, scatter.operands[0].element_type
+    return _is_plain(scatter, combiner) and any(
+        combiner.value in native.combiners
+        and _is_among(element, native.dtypes)
+        and _is_among(scatter.indices.element_type, native.index_dtypes)
+        and _has_form(native.form, scatter)
+        for native in context.target.keep
+    )
+
+
 def has_safe_rows(target: Target, scatter: CanonicalScatter, combiner: Combiner, unique: Unique) -> bool:
     """Whether the target's own scatter is right for rows that are all in bounds, with the region of this one.
 

@@ -1,0 +1,298 @@
+"""`hl.install`: each program that JAX compiles for a platform is lowered for a target before its backend sees it.
+
+    hl.install("mps", platform="mps")   # or HLO_LOWER_TARGET=mps in the environment, and no line of code
+
+Nothing else changes: jit, grad, vmap, scan, donation, callbacks and `lower().compile()` are as they were. JAX's own
+persistent cache of compiled programs stays right, as its key is the lowered module.
+"""
+
+import atexit
+import os
+import sys
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Unpack
+
+from hlo_lower.api.jax_plugin import TARGET
+from hlo_lower.api.verified import verified
+from hlo_lower.base.arguments import known_names, texts
+from hlo_lower.base.change import Outcome, RefusedOps
+from hlo_lower.base.errors import DifferenceError, HloLowerError, InputError
+from hlo_lower.base.registry import CompositeLoweringRegistry
+from hlo_lower.ir import mlir
+from hlo_lower.ir.jax_compile import Place, changes_at, intercept, release
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.view import Graph
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.engine.refused_ops import refused_ops
+from hlo_lower.lowering.integers64.demotion import with_original_signature
+from hlo_lower.lowering.kinds import registry_of
+from hlo_lower.lowering.lowered import Lowered
+from hlo_lower.lowering.options import Choices, Options
+from hlo_lower.lowering.pipeline import lower
+from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops.targets import TargetLike
+from hlo_lower.report.headline import refused_lines
+from hlo_lower.verify import Level
+from hlo_lower.verify.effort import checked_level
+
+PLATFORM, VERIFY, STATS = (f"HLO_LOWER_{name}" for name in ("PLATFORM", "VERIFY", "STATS"))
+"""Variables of the environment, each with the argument of `install` that it stands for."""
+
+MOST_LEFT = 20
+"""Places of refused ops that are told of."""
+
+
+class InstallWarning(UserWarning):
+    """A program is handed to its backend as it is, though the target refuses some of it."""
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What became of the programs that JAX compiled.
+
+    Attributes:
+      programs: how many were seen.
+      changed: how many of them were lowered; the others are handed on untouched.
+      seconds: wall time that looking and lowering took, verification included.
+      rules: how often each lowering was used: "guarded_dynamic_update_slice", or "chlo.erf legalized".
+      left: what the target refuses and no rule lowers: the op, why, how often, and the places of the first ones.
+      failed: programs that could not be lowered, and were handed on as they are: "jit_step: why".
+    """
+
+    programs: int = 0
+    changed: int = 0
+    seconds: float = 0.0
+    rules: Counter[str] = field(default_factory=Counter[str])
+    left: tuple[RefusedOps, ...] = ()
+    failed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """The same in words, a line each."""
+        programs = f"{self.programs:,} program{'s' * (self.programs != 1)}"
+        found = [f"hlo_lower: {programs}, {self.changed:,} lowered in {self.seconds:.2f} s"]
+        found += [f"  {count:>6,}  {rule}" for rule, count in self.rules.most_common()]
+        found += [f"  left: {line}" for line in refused_lines(self.left[:MOST_LEFT])]
+        found += [f"  left: {len(self.left) - MOST_LEFT:,} more" for _ in self.left[MOST_LEFT : MOST_LEFT + 1]]
+        return found + [f"  not lowered: {told}" for told in self.failed]
+
+
+class _Installed:
+    """What is done to the programs of one platform."""
+
+    def __init__(
+        self,
+        options: Options,
+        registry: CompositeLoweringRegistry | None,
+        platforms: Collection[str],
+        verify: Level | None,
+    ) -> None:
+        self.options, self.registry, self.platforms = options, registry, platforms
+        self.verify: Level | None = verify
+        self.stats = Stats()
+        self._lock = threading.Lock()
+
+    def __call__(self, module: mlir.RawModule, platform: str) -> mlir.RawModule:
+        """The module that is compiled in the place of one: itself, where the target takes all of it."""
+        if self.platforms and platform not in self.platforms:
+            return module
+        start = time.perf_counter()
+        name = mlir.symbol_name(module.operation.attributes["sym_name"])
+        lowered, why = None, ""
+        try:
+            graph = Graph(module, name, has_locations=True)
+            if self._is_refused(graph):
+                lowered = self._lowered(graph)
+        except DifferenceError:
+            raise
+        except HloLowerError as error:
+            why = str(error)
+        except Exception as error:  # a program that runs without hlo_lower runs with it, too
+            why = f"{type(error).__name__}: {error}"
+        if why:
+            warnings.warn(f"{name} is compiled as it is: {why}", InstallWarning, stacklevel=2)
+        self._count(name, lowered, why, time.perf_counter() - start)
+        return module if lowered is None else lowered.graph.module
+
+    def _is_refused(self, graph: Graph) -> bool:
+        target = self.options.target
+        has_scatters = bool(graph.scatters) and target.refuses_op(SCATTER) is not None
+        return has_scatters or bool(refused_ops(graph, target))
+
+    def _lowered(self, graph: Graph) -> Lowered | None:
+        """The module lowered, under its own signature; None where all that the target refuses is left as it is."""
+        lowered = lower(graph, options=self.options, registry=self.registry)
+        if not _rules_of(lowered) and lowered.stablehlo == to_text(graph):
+            self._count_left(lowered)
+            return None
+        if self.verify is not None:
+            lowered = verified(graph, lowered, self.verify)
+        if _signature(lowered.graph) == _signature(graph):
+            return lowered
+        text = (
+            lowered.as_given
+            if lowered.demotion is None
+            else with_original_signature(lowered.as_given, lowered.demotion)
+        )
+        as_given = read(text, graph.name, contained=False)
+        if _signature(as_given) != _signature(graph):
+            told = "its lowered form takes other arguments or gives other results than JAX expects"
+            raise InputError(graph.name, told, next_step="leave out options that change element types")
+        return replace(lowered, graph=as_given)
+
+    def _count_left(self, lowered: Lowered) -> None:
+        with self._lock:
+            found = {(one.op, one.reason, one.places): one for one in self.stats.left}
+            for one in lowered.refused:
+                key = (one.op, one.reason, one.places)
+                found[key] = replace(one, count=one.count + (found[key].count if key in found else 0))
+            self.stats = replace(self.stats, left=tuple(found.values()))
+
+    def _count(self, name: str, lowered: Lowered | None, why: str, seconds: float) -> None:
+        rules = Counter[str]() if lowered is None else _rules_of(lowered)
+        if lowered is not None:
+            self._count_left(lowered)
+        with self._lock:
+            old = self.stats
+            self.stats = replace(
+                old,
+                programs=old.programs + 1,
+                changed=old.changed + (lowered is not None),
+                seconds=old.seconds + seconds,
+                rules=old.rules + rules,
+                failed=(*old.failed, f"{name}: {why}") if why else old.failed,
+            )
+
+
+_installed: _Installed | None = None
+
+
+def install(
+    target: TargetLike,
+    platform: str | Collection[str] | None = None,
+    *,
+    verify: Level | None = None,
+    registry: CompositeLoweringRegistry | None = None,
+    stats_at_exit: bool = False,
+    **choices: Unpack[Choices],
+) -> None:
+    """Lower each program that JAX compiles from now on for a target, before the backend sees it.
+
+    What no lowering fits is left as it is, for the backend to take or refuse. A program that the target takes whole is
+    handed on untouched. Programs that were compiled before are compiled anew when they are called next.
+
+    Args:
+      target: the name of a built-in consumer, the path of a target file, or a `Target`; one that reads StableHLO.
+      platform: the platform of JAX, or several ("mps", "cpu"); by default each.
+      verify: judge each lowered program once ("regions", "full", "auto"; see `hlo_lower.verify`); a program that
+        differs, or is not verified, raises `DifferenceError` where it is compiled.
+      registry: the rules; by default the built-in ones and those of installed plug-ins.
+      stats_at_exit: print `hl.stats()` to standard error when the process ends.
+      **choices: the other attributes of `hl.Options`. By default what no rule fits is left (keep_unsupported).
+
+    Raises:
+      InputError: the target does not exist or reads no StableHLO, a value is none of its choices, or this release of
+        JAX has no way in.
+
+    Example:
+      >>> hl.install("iree", platform="cpu")
+      >>> jax.jit(lambda x: x.at[0].set(1.0))(jnp.zeros(4))
+      Array([1., 0., 0., 0.], dtype=float32)
+      >>> hl.stats().changed
+      1
+      >>> hl.uninstall()
+    """
+    global _installed
+    known_names("install", choices, tuple(Choices.__annotations__))
+    options = Options(target, **{"keep_unsupported": True, **choices})
+    if options.target.dialect != "stablehlo":
+        told = f"the target {options.target.name} reads {options.target.dialect}, and a backend of JAX StableHLO"
+        raise InputError("hl.install", told, next_step="choose a target that reads StableHLO")
+    if options.checked:
+        told = "checked gives each program one more result, which JAX does not expect"
+        raise InputError("hl.install", told, next_step="leave it out; hl.jit takes it")
+    if verify is not None:
+        checked_level("verify", verify)
+    found = _Installed(options, registry_of(registry), texts("platform", platform or (), "mps"), verify)
+    intercept(Place.LOWER, found)
+    _installed = found
+    if stats_at_exit:
+        atexit.register(lambda: print(found.stats, file=sys.stderr))
+
+
+def uninstall() -> None:
+    """Compile programs as they are again. `stats` keeps what it has counted."""
+    release(Place.LOWER)
+
+
+@contextmanager
+def installed(target: TargetLike, platform: str | Collection[str] | None = None, **keywords: Any) -> Generator[None]:
+    """`install` for a while: what stood before stands again afterwards.
+
+    Args:
+      target, platform, **keywords: as of `install`.
+
+    Example:
+      >>> with hl.installed("iree", platform="cpu"):
+      ...     step(cache, row)
+    """
+    global _installed
+    before, was_active = _installed, changes_at(Place.LOWER) is not None
+    install(target, platform, **keywords)
+    try:
+        yield
+    finally:
+        if was_active and before is not None:
+            intercept(Place.LOWER, before)
+            _installed = before
+        else:
+            uninstall()
+
+
+def stats() -> Stats:
+    """What became of the programs that JAX compiled since `install` was called last."""
+    return Stats() if _installed is None else _installed.stats
+
+
+def install_as_environment_says() -> None:
+    """`install` with what HLO_LOWER_TARGET and its kin say; nothing where that is not set.
+
+    JAX calls it while it starts its backends, and goes on without what fails then. So where a variable holds none of
+    its choices, the error is raised for the first program that is compiled, and for each after it.
+    """
+    target = os.environ.get(TARGET, "")
+    if not target:
+        return
+    platforms = [name.strip() for name in os.environ.get(PLATFORM, "").split(",") if name.strip()]
+    verify: Any = os.environ.get(VERIFY) or None
+    try:
+        install(target, platforms or None, verify=verify, stats_at_exit=os.environ.get(STATS, "") not in ("", "0"))
+    except InputError as error:
+        where = f"{TARGET}={target}" + (f": {error.where}" if error.where else "")
+        told = replace(error, where=where)
+
+        def refuse(_module: mlir.RawModule, _platform: str) -> mlir.RawModule:
+            raise told
+
+        intercept(Place.LOWER, refuse)
+
+
+def _rules_of(lowered: Lowered) -> Counter[str]:
+    """How often each lowering was used in a module."""
+    found = Counter(record.rule for record in lowered.records if record.rule)
+    for change in lowered.changes:
+        if change.outcome in (Outcome.LEGALIZED, Outcome.LOWERED):
+            found[f"{change.op} {change.outcome.value}"] += change.count
+    return found
+
+
+def _signature(graph: Graph) -> str:
+    return str(graph.main.node.raw.attributes["function_type"])

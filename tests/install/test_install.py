@@ -1,0 +1,238 @@
+"""`hl.install`: what JAX compiles is lowered first, and gives what it gave; what nothing refuses is left alone."""
+
+import subprocess
+import sys
+import threading
+import warnings
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.ir import jax_compile
+from hlo_lower.testing import refusing
+
+NPU = hl.Target("npu", refused={"stablehlo.scatter": "no kernel", "stablehlo.sort": "no kernel"})
+ROWS = jnp.array([2, 0, 2])
+X, V = jnp.arange(24.0).reshape(4, 6) % 7, jnp.array([3.0, 1.0, 2.0])
+
+
+@pytest.fixture
+def npu():
+    """hl.install for a backend that refuses scatters and sorts, on JAX that raises what such a backend raises."""
+    with refusing(NPU):
+        hl.install(NPU, platform="cpu")
+        yield
+        hl.uninstall()
+
+
+def put(x):
+    return x.at[ROWS].add(1.5)
+
+
+def counted(x):
+    return jax.lax.scan(lambda c, k: (c.at[k].set(k + 0.5), c.sum()), x[0], jnp.arange(4))
+
+
+def reported(x):
+    jax.debug.callback(lambda _: None, x[0, 0])
+    return put(x)
+
+
+PROGRAMS = {
+    "jit": jax.jit(put),
+    "op by op": put,
+    "grad": jax.grad(lambda x: (x[ROWS] ** 2).sum()),
+    "vmap": jax.vmap(lambda x: x.at[jnp.array([1, 1])].mul(2.0)),
+    "scan": jax.jit(counted),
+    "cond": lambda x: jax.lax.cond(x.sum() > 1, put, lambda x: x * 2, x),
+    "while": lambda x: jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, put(s[1])), (0, x))[1],
+    "remat": jax.grad(jax.checkpoint(lambda x: jnp.sin(put(x)).sum())),
+    "sort": lambda x: (jnp.sort(x, axis=1), jnp.argsort(x[0])),
+    "random": lambda _: jax.random.permutation(jax.random.key(1), 12),
+    "callback": jax.jit(reported),
+    "pure callback": lambda x: put(jax.pure_callback(lambda a: np.asarray(a) * 2, x, x)),
+    "donation": lambda x: jax.jit(put, donate_argnums=0)(x + 0),
+    "compiled ahead": lambda x: jax.jit(put).lower(x).compile()(x),
+    "exported": lambda x: jax.jit(jax.export.export(jax.jit(put))(x).call)(x),
+    "pmap": lambda x: jax.pmap(put)(x[None]),
+    "shard_map": lambda x: jax.shard_map(put, mesh=jax.make_mesh((1,), ("d",)), in_specs=jax.P(), out_specs=jax.P())(x),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_that_a_backend_refuses_runs_and_gives_the_same(name, request):
+    expected = jax.tree.map(np.asarray, PROGRAMS[name](X))
+    with refusing(NPU), pytest.raises(jax.errors.JaxRuntimeError, match=r"npu refuses (a|1) stablehlo\.(scatter|sort)"):
+        PROGRAMS[name](X)
+    request.getfixturevalue("npu")
+    jax.tree.map(np.testing.assert_array_equal, PROGRAMS[name](X), expected)
+    assert hl.stats().changed >= 1
+
+
+def test_a_program_of_which_nothing_is_refused_is_handed_on_untouched(monkeypatch):
+    handed: list[object] = []
+    plain = jax_compile._compiler().compile_or_get_cached
+    monkeypatch.setattr(
+        jax_compile._compiler(), jax_compile.FUNCTION, lambda b, m, *r, **n: (handed.append(m), plain(b, m, *r, **n))[1]
+    )
+    with hl.installed(NPU):
+        for fn in (jnp.sin, put):
+            lowered = jax.jit(fn).lower(X)
+            module = lowered.compiler_ir()
+            lowered.compile()
+            assert (handed[-1] is module) is (fn is jnp.sin)
+        assert (hl.stats().programs, hl.stats().changed) == (2, 1)
+
+
+def test_what_was_compiled_before_is_compiled_anew_and_uninstall_gives_it_back():
+    step = jax.jit(put)
+    step(X)
+    with refusing(NPU):
+        with hl.installed(NPU):
+            with hl.installed("xla"):
+                pass
+            step(X)
+            assert hl.stats().changed == 1
+        with pytest.raises(jax.errors.JaxRuntimeError):
+            step(X)
+    step(X)
+    assert not jax_compile._changes
+    assert jax_compile._compiler().compile_or_get_cached is not jax_compile._compile
+
+
+def test_only_programs_of_the_platform_are_lowered():
+    with hl.installed(NPU, platform="mps"):
+        jax.jit(put)(X)
+    assert hl.stats().programs == 0
+
+
+def test_threads_compile_at_once(npu):
+    results: dict[int, np.ndarray] = {}
+
+    def run(k):
+        results[k] = np.asarray(jax.jit(lambda x: x.at[k % 4].set(k * 1.0))(X))
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((results[k][k % 4] == k).all() for k in range(8))
+    assert hl.stats().changed == 8
+
+
+def test_what_no_rule_lowers_is_left_and_named():
+    target = hl.Target("none", refused={"stablehlo.scatter": "no kernel", "stablehlo.fft": "no kernel"})
+    with hl.installed(target):
+        jax.jit(lambda x: jax.lax.fft(put(x).astype(complex), "fft", (6,)))(X)
+        told = str(hl.stats())
+    assert "1 program, 1 lowered" in told
+    assert "left: 1 stablehlo.fft: no kernel; at test_install.py:" in told
+
+
+def test_a_program_that_cannot_be_lowered_is_compiled_as_it_is(monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr("hlo_lower.api.install.lower", fail)
+    with hl.installed(NPU), pytest.warns(hl.InstallWarning, match="jit_put is compiled as it is: RuntimeError: a mist"):
+        np.testing.assert_array_equal(jax.jit(put)(X), put(X))
+    assert "jit_put" in hl.stats().failed[0]
+
+
+def test_each_program_is_verified_where_that_is_asked_for(monkeypatch):
+    with hl.installed(NPU, verify="regions"):
+        jax.jit(put)(X)
+        right = hl.lower
+
+        def wrong(graph, **named):
+            return right(hl.read(hl.read(str(graph.module)).module.__str__().replace("1.5", "2.5")), **named)
+
+        monkeypatch.setattr("hlo_lower.api.install.lower", wrong)
+        with pytest.raises(hl.DifferenceError, match="computes something else"):
+            jax.jit(lambda x: x.at[ROWS].add(1.5))(X)
+
+
+def test_a_native_version_stays_native_where_it_is_compared():
+    text = jax.jit(put).lower(X).as_text()
+    wrong = hl.lower(text).text.replace("1.5", "2.5")
+    with hl.installed(NPU), refusing(NPU):  # the native scatter would be refused if it were seen
+        assert hl.verify(text, hl.lower(text)).ok
+        assert hl.verify(text, wrong).differs
+
+
+def test_jax_keeps_the_lowered_program_in_its_persistent_cache(tmp_path):
+    run = partial(subprocess.run, check=True, capture_output=True, text=True)
+    code = f"""
+import jax, jax.numpy as jnp
+jax.config.update("jax_compilation_cache_dir", {str(tmp_path)!r})
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+hits = []
+jax.monitoring.register_event_listener(lambda e, **_: hits.append(e) if e.endswith("cache_hits") else None)
+x = jnp.arange(8.0)
+hits.clear()
+y = jax.jit(lambda x: x.at[jnp.array([0, 2])].set(1.0))(x)
+print(len(hits), y.sum())
+"""
+    seen = {}
+    for name, target in (("native", ""), ("first", "iree"), ("again", "iree")):
+        environment = {
+            "HLO_LOWER_TARGET": target,
+            "JAX_PLATFORMS": "cpu",
+            "PYTHONPATH": ":".join(filter(None, sys.path)),
+        }
+        seen[name] = run([sys.executable, "-c", code], env=environment).stdout.split()
+    assert seen == {"native": ["0", "28.0"], "first": ["0", "28.0"], "again": ["1", "28.0"]}
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"HLO_LOWER_TARGET": "iree", "HLO_LOWER_STATS": "1"}, "1 lowered in"),
+        ({"HLO_LOWER_TARGET": "iree", "HLO_LOWER_STATS": "1", "HLO_LOWER_PLATFORM": "mps"}, "0 programs, 0 lowered"),
+        ({"HLO_LOWER_TARGET": "irx"}, "HLO_LOWER_TARGET=irx: no target named 'irx'"),
+        ({"HLO_LOWER_TARGET": "iree", "HLO_LOWER_VERIFY": "all"}, "verify: 'all' is not one of its values"),
+        ({}, ""),
+    ],
+)
+def test_the_environment_installs_without_a_line_of_code(variables, told):
+    code = "import jax, sys; jax.numpy.zeros(4).at[jax.numpy.array([0, 2])].set(1.0)\n"
+    code += "print('hlo_lower.api.install' in sys.modules)"
+    environment = {**variables, "JAX_PLATFORMS": "cpu", "PYTHONPATH": ":".join(filter(None, sys.path))}
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert told in found.stderr
+    assert found.stdout.strip() == ("" if "'" in told else str(bool(variables)))
+
+
+def test_a_release_of_jax_without_the_way_in_is_an_error_that_says_so(monkeypatch):
+    monkeypatch.delattr(jax_compile._compiler(), jax_compile.FUNCTION)
+    with pytest.raises(hl.InputError, match=r"it has no jax\._src\.compiler\.compile_or_get_cached"):
+        hl.install(NPU)
+    assert not jax_compile._changes
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"target": "linalg"}, "reads linalg, and a backend of JAX StableHLO"),
+        ({"target": NPU, "checked": True}, "one more result"),
+        ({"target": NPU, "verify": "all"}, "verify: 'all'"),
+        ({"target": NPU, "platform": 3}, "platform: 3 is neither"),
+        ({"target": NPU, "jobs": 3}, "jobs"),
+    ],
+)
+def test_what_cannot_be_installed_is_an_error_and_nothing_is_installed(wrong, told):
+    with pytest.raises((hl.InputError, TypeError), match=told):
+        hl.install(**wrong)
+    assert not jax_compile._changes
+
+
+def test_nothing_warns_where_all_goes_well(npu):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jax.jit(put)(X)
