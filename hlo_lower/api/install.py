@@ -49,7 +49,12 @@ MOST_LEFT = 20
 
 
 class InstallWarning(UserWarning):
-    """A program is handed to its backend as it is, though the target refuses some of it."""
+    """A program is handed to its backend as it is, though the target refuses some of it: hlo_lower failed on it.
+
+    Example:
+      >>> issubclass(hl.InstallWarning, UserWarning)
+      True
+    """
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,10 @@ class Stats:
       rules: how often each lowering was used: "guarded_dynamic_update_slice", or "chlo.erf legalized".
       left: what the target refuses and no rule lowers: the op, why, how often, and the places of the first ones.
       failed: programs that could not be lowered, and were handed on as they are: "jit_step: why".
+
+    Example:
+      >>> print(hl.Stats(programs=3, changed=1, seconds=0.5))
+      hlo_lower: 3 programs, 1 lowered in 0.50 s
     """
 
     programs: int = 0
@@ -204,7 +213,7 @@ def install(
 
     Example:
       >>> hl.install("iree", platform="cpu")
-      >>> jax.jit(lambda x: x.at[0].set(1.0))(jnp.zeros(4))
+      >>> jax.jit(lambda x: x.at[0].set(1.0))(jax.numpy.zeros(4))
       Array([1., 0., 0., 0.], dtype=float32)
       >>> hl.stats().changed
       1
@@ -229,7 +238,11 @@ def install(
 
 
 def uninstall() -> None:
-    """Compile programs as they are again. `stats` keeps what it has counted."""
+    """Compile programs as they are again. `stats` keeps what it has counted.
+
+    Example:
+      >>> hl.uninstall()
+    """
     release(Place.LOWER)
 
 
@@ -242,7 +255,12 @@ def installed(target: TargetLike, platform: str | Collection[str] | None = None,
 
     Example:
       >>> with hl.installed("iree", platform="cpu"):
-      ...     step(cache, row)
+      ...     total = jax.jit(lambda x: x.at[:2].add(1.0).sum())(np.zeros(4))
+      >>> hl.stats().changed, float(total)
+      (1, 2.0)
+
+    Raises:
+      InputError: as `install`.
     """
     global _installed
     before, was_active = _installed, changes_at(Place.LOWER) is not None
@@ -258,7 +276,15 @@ def installed(target: TargetLike, platform: str | Collection[str] | None = None,
 
 
 def stats() -> Stats:
-    """What became of the programs that JAX compiled since `install` was called last."""
+    """What became of the programs that JAX compiled since `install` was called last.
+
+    Returns:
+      Counts, times, rules, and what is left; printed, it is a line for each.
+
+    Example:
+      >>> hl.stats().failed
+      ()
+    """
     return Stats() if _installed is None else _installed.stats
 
 
