@@ -25,7 +25,7 @@ CONTENTS = {
         *("tutorials/jax-to-iree", "tutorials/pytorch", "tutorials/paged-decode", "tutorials/train-step"),
         *("tutorials/own-target", "tutorials/composites", "tutorials/notebook"),
     ),
-    "Guides": ("usage", "it-differs", "time-and-memory", "tiling", "named-ops", "targets", "linalg"),
+    "Guides": ("usage", "jax-backends", "it-differs", "time-and-memory", "tiling", "named-ops", "targets", "linalg"),
     "Reference": (
         "rules",
         "ops",
