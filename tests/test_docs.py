@@ -75,12 +75,14 @@ def test_the_python_example_runs(capfd):
     """The Python example of the README, which is of at most 10 kB, runs as it stands and prints what the text says."""
     assert len(README.encode()) <= 10_000
     parts = blocks(README, "python", "example")
-    assert len(parts) == 2
+    assert len(parts) == 3
     exec(compile("".join(parts), "README.md", "exec"), {"__name__": "readme"})
     done = capfd.readouterr()
     assert done.err == ""
     rule = "guarded_dynamic_update_slice"
-    assert done.out.splitlines() == [f"Tile -> {rule}", "128.0", rule]
+    installed, lines = "[1. 0. 1. 0.]", done.out.splitlines()
+    assert [lines[0], *lines[-3:]] == [installed, f"Tile -> {rule}", "128.0", rule]
+    assert re.fullmatch(r"hlo_lower: \d+ programs?, 1 lowered in [\d.]+ s", lines[1])
 
 
 def test_the_two_commands_give_the_picture(tmp_path, monkeypatch, capsys):
