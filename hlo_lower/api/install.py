@@ -13,9 +13,10 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any, Unpack
 
 from hlo_lower.api.jax_plugin import TARGET
@@ -41,7 +42,7 @@ from hlo_lower.report.headline import refused_lines
 from hlo_lower.verify import Level
 from hlo_lower.verify.effort import checked_level
 
-PLATFORM, VERIFY, STATS = (f"HLO_LOWER_{name}" for name in ("PLATFORM", "VERIFY", "STATS"))
+PLATFORM, VERIFY, CACHE, STATS = (f"HLO_LOWER_{name}" for name in ("PLATFORM", "VERIFY", "CACHE", "STATS"))
 """Variables of the environment, each with the argument of `install` that it stands for."""
 
 MOST_LEFT = 20
@@ -84,6 +85,23 @@ class Stats:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def with_program(
+        self, name: str, seconds: float, is_changed: bool, rules: Counter[str], left: Sequence[RefusedOps], why: str
+    ) -> "Stats":
+        """The same with one program more; why it was not lowered is "" where nothing failed."""
+        found = {(one.op, one.reason, one.places): one for one in self.left}
+        for one in left:
+            key = (one.op, one.reason, one.places)
+            found[key] = replace(one, count=one.count + (found[key].count if key in found else 0))
+        return Stats(
+            programs=self.programs + 1,
+            changed=self.changed + is_changed,
+            seconds=self.seconds + seconds,
+            rules=self.rules + (rules if is_changed else Counter[str]()),
+            left=tuple(found.values()),
+            failed=(*self.failed, f"{name}: {why}") if why else self.failed,
+        )
+
     def lines(self) -> list[str]:
         """The same in words, a line each."""
         programs = f"{self.programs:,} program{'s' * (self.programs != 1)}"
@@ -103,8 +121,9 @@ class _Installed:
         registry: CompositeLoweringRegistry | None,
         platforms: Collection[str],
         verify: Level | None,
+        cache: str | PathLike[str] | None,
     ) -> None:
-        self.options, self.registry, self.platforms = options, registry, platforms
+        self.options, self.registry, self.platforms, self.cache = options, registry, platforms, cache
         self.verify: Level | None = verify
         self.stats = Stats()
         self._lock = threading.Lock()
@@ -115,11 +134,14 @@ class _Installed:
             return module
         start = time.perf_counter()
         name = mlir.symbol_name(module.operation.attributes["sym_name"])
-        lowered, why = None, ""
+        found, rules, left, why = None, Counter[str](), (), ""
         try:
             graph = Graph(module, name, has_locations=True)
             if self._is_refused(graph):
-                lowered = self._lowered(graph)
+                lowered = lower(graph, options=self.options, registry=self.registry)
+                rules, left = _rules_of(lowered), lowered.refused
+                if rules or lowered.stablehlo != to_text(graph):
+                    found = self._as_given(graph, lowered).module
         except DifferenceError:
             raise
         except HloLowerError as error:
@@ -128,57 +150,29 @@ class _Installed:
             why = f"{type(error).__name__}: {error}"
         if why:
             warnings.warn(f"{name} is compiled as it is: {why}", InstallWarning, stacklevel=2)
-        self._count(name, lowered, why, time.perf_counter() - start)
-        return module if lowered is None else lowered.graph.module
+        with self._lock:
+            self.stats = self.stats.with_program(name, time.perf_counter() - start, found is not None, rules, left, why)
+        return module if found is None else found
 
     def _is_refused(self, graph: Graph) -> bool:
         target = self.options.target
         has_scatters = bool(graph.scatters) and target.refuses_op(SCATTER) is not None
         return has_scatters or bool(refused_ops(graph, target))
 
-    def _lowered(self, graph: Graph) -> Lowered | None:
-        """The module lowered, under its own signature; None where all that the target refuses is left as it is."""
-        lowered = lower(graph, options=self.options, registry=self.registry)
-        if not _rules_of(lowered) and lowered.stablehlo == to_text(graph):
-            self._count_left(lowered)
-            return None
+    def _as_given(self, graph: Graph, lowered: Lowered) -> Graph:
+        """The lowered module under the signature of the module, verified where that is asked for."""
         if self.verify is not None:
-            lowered = verified(graph, lowered, self.verify)
+            lowered = verified(graph, lowered, self.verify, cache=self.cache)
         if _signature(lowered.graph) == _signature(graph):
-            return lowered
-        text = (
-            lowered.as_given
-            if lowered.demotion is None
-            else with_original_signature(lowered.as_given, lowered.demotion)
-        )
+            return lowered.graph
+        text = lowered.as_given
+        if lowered.demotion is not None:
+            text = with_original_signature(text, lowered.demotion)
         as_given = read(text, graph.name, contained=False)
         if _signature(as_given) != _signature(graph):
             told = "its lowered form takes other arguments or gives other results than JAX expects"
             raise InputError(graph.name, told, next_step="leave out options that change element types")
-        return replace(lowered, graph=as_given)
-
-    def _count_left(self, lowered: Lowered) -> None:
-        with self._lock:
-            found = {(one.op, one.reason, one.places): one for one in self.stats.left}
-            for one in lowered.refused:
-                key = (one.op, one.reason, one.places)
-                found[key] = replace(one, count=one.count + (found[key].count if key in found else 0))
-            self.stats = replace(self.stats, left=tuple(found.values()))
-
-    def _count(self, name: str, lowered: Lowered | None, why: str, seconds: float) -> None:
-        rules = Counter[str]() if lowered is None else _rules_of(lowered)
-        if lowered is not None:
-            self._count_left(lowered)
-        with self._lock:
-            old = self.stats
-            self.stats = replace(
-                old,
-                programs=old.programs + 1,
-                changed=old.changed + (lowered is not None),
-                seconds=old.seconds + seconds,
-                rules=old.rules + rules,
-                failed=(*old.failed, f"{name}: {why}") if why else old.failed,
-            )
+        return as_given
 
 
 _installed: _Installed | None = None
@@ -189,6 +183,7 @@ def install(
     platform: str | Collection[str] | None = None,
     *,
     verify: Level | None = None,
+    cache: str | PathLike[str] | None = None,
     registry: CompositeLoweringRegistry | None = None,
     stats_at_exit: bool = False,
     **choices: Unpack[Choices],
@@ -203,6 +198,7 @@ def install(
       platform: the platform of JAX, or several ("mps", "cpu"); by default each.
       verify: judge each lowered program once ("regions", "full", "auto"; see `hlo_lower.verify`); a program that
         differs, or is not verified, raises `DifferenceError` where it is compiled.
+      cache: a folder in which verdicts are kept from process to process, as of `hlo_lower.verify`.
       registry: the rules; by default the built-in ones and those of installed plug-ins.
       stats_at_exit: print `hl.stats()` to standard error when the process ends.
       **choices: the other attributes of `hl.Options`. By default what no rule fits is left (keep_unsupported).
@@ -230,7 +226,7 @@ def install(
         raise InputError("hl.install", told, next_step="leave it out; hl.jit takes it")
     if verify is not None:
         checked_level("verify", verify)
-    found = _Installed(options, registry_of(registry), texts("platform", platform or (), "mps"), verify)
+    found = _Installed(options, registry_of(registry), texts("platform", platform or (), "mps"), verify, cache)
     intercept(Place.LOWER, found)
     _installed = found
     if stats_at_exit:
@@ -299,8 +295,9 @@ def install_as_environment_says() -> None:
         return
     platforms = [name.strip() for name in os.environ.get(PLATFORM, "").split(",") if name.strip()]
     verify: Any = os.environ.get(VERIFY) or None
+    cache, shown = os.environ.get(CACHE) or None, os.environ.get(STATS, "") not in ("", "0")
     try:
-        install(target, platforms or None, verify=verify, stats_at_exit=os.environ.get(STATS, "") not in ("", "0"))
+        install(target, platforms or None, verify=verify, cache=cache, stats_at_exit=shown)
     except InputError as error:
         where = f"{TARGET}={target}" + (f": {error.where}" if error.where else "")
         told = replace(error, where=where)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -214,9 +215,11 @@ def more_careful(
     return lowered, verdict
 
 
-def verified(source: Source | Graph, lowered: Lowered, level: Level) -> Lowered:
+def verified(
+    source: Source | Graph, lowered: Lowered, level: Level, *, cache: str | PathLike[str] | None = None
+) -> Lowered:
     """A lowered module that is verified, as it is or made more carefully; else DifferenceError."""
-    judge = partial(verify, source, level=level)
+    judge = partial(verify, source, level=level, cache=cache)
     lowered, verdict = more_careful(source, lowered, judge(lowered), judge)
     _ok(verdict, lowered.graph.name, "lowered")
     return lowered

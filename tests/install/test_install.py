@@ -236,3 +236,26 @@ def test_nothing_warns_where_all_goes_well(npu):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jax.jit(put)(X)
+
+
+def test_programs_over_several_devices_run_and_give_the_same():
+    code = """
+import jax, jax.numpy as jnp, numpy as np, hlo_lower as hl
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+mesh = jax.make_mesh((4,), ("d",), axis_types=(AxisType.Auto,))
+x = jax.device_put(jnp.arange(32.0).reshape(8, 4), NamedSharding(mesh, P("d")))
+rows = jnp.array([1, 6, 1])
+spread = jax.jit(lambda x: x.at[rows].add(2.0) @ x.T)
+body = lambda x: jax.lax.psum(x.at[jnp.array([0, 0])].mul(2.0), "d")
+mapped = jax.shard_map(body, mesh=mesh, in_specs=P("d"), out_specs=P())
+replicated = jax.pmap(lambda x: jax.lax.psum(x.at[0].set(3.0), "i"), axis_name="i")
+for run in (lambda: spread(x), lambda: mapped(x), lambda: replicated(x.reshape(4, 2, 4))):
+    expected = run()
+    with hl.installed("iree"):
+        found = run()
+        assert found.sharding == expected.sharding and hl.stats().changed == 1, str(hl.stats())
+        np.testing.assert_array_equal(found, expected)
+"""
+    environment = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "4", "PYTHONPATH": ":".join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.stderr == ""

@@ -45,12 +45,18 @@ def refused_ops(graph: Graph, target: Target, records: Sequence[ScatterRecord] =
 def place_of(graph: Graph, node: Node) -> Location:
     """The source place of an op; of one in a library's function, which names no file, that of its call."""
     place = graph.location(node)
-    while (
-        graph.has_locations and place.file == graph.name and (callers := graph.calls.get(graph.function_of(node).name))
-    ):
+    while graph.has_locations and place.file == graph.name and (callers := _callers(graph, node)):
         node = callers[0]
         place = graph.location(node)
     return place
+
+
+def _callers(graph: Graph, node: Node) -> Sequence[Node]:
+    """The calls of the function that an op is in; none of what is in no function, as a mesh."""
+    try:
+        return graph.calls.get(graph.function_of(node).name, ())
+    except ValueError:
+        return ()
 
 
 def _of_record(record: ScatterRecord, target: Target) -> Iterator[tuple[str, Cause, str]]:
