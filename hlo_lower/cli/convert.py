@@ -1,8 +1,10 @@
 """`hlo-lower convert`: the scatters of a module replaced by plain ops, verified before anything is written."""
 
 import argparse
+import shlex
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hlo_lower.api.module_forms import form_for
@@ -82,18 +84,31 @@ def run(args: argparse.Namespace) -> int:
         found = converted(source, args.input, options, form, judge, with_texts=told)
     except NotLoweredError as error:
         if error.next_step.startswith("hlo-lower report"):
-            error.next_step += policy_given(args)
+            error.next_step = _try(args, options, source) or error.next_step + policy_given(args)
         raise
     if found.verdict is not None and not found.verdict.ok:
         complain(f"{args.input}: {_in_words(found.verdict)}; {args.output} was not written")
         complain("\n".join(f"  {line}" for line in found.verdict.lines()))
     else:
         _write(args, found.data, found.report)
-        _tell_what_is_left(args, found.lowered)
+        _tell_what_is_left(args, found.lowered, source)
     return found.report.exit_code
 
 
-def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered") -> None:
+def _try(args: argparse.Namespace, options: "Options", source: Path | bytes) -> str:
+    """The command line under which the target takes most of the module; "" where no option helps."""
+    from hlo_lower.api.many.survey import remedy_of
+    from hlo_lower.ir.reader import read
+
+    found = remedy_of(read(source, args.input), options)
+    if found is None:
+        return ""
+    return f"hlo-lower {shlex.join(args.typed)} {' '.join(found.options)}" + (
+        found.left_told and f"; {found.left_told}"
+    )
+
+
+def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered", source: Path | bytes) -> None:
     """Say how many scatters were kept for want of a lowering, and what else the target refuses of the module."""
     from hlo_lower.base.change import SCATTER
     from hlo_lower.report.headline import refused_lines
@@ -103,7 +118,8 @@ def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered") -> None:
         complain(f"{lowered.unsupported:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
     if others := [one for one in lowered.refused if one.op != SCATTER]:
         told = [f"{args.output} holds what {lowered.options.target.name} refuses", *refused_lines(others)]
-        complain("\n  ".join(told) + f"\n  next:    hlo-lower report {args.input}{policy_given(args)}")
+        next_step = _try(args, lowered.options, source) or f"hlo-lower report {args.input}{policy_given(args)}"
+        complain("\n  ".join(told) + f"\n  next:    {next_step}")
 
 
 def _check(args: argparse.Namespace) -> "Options":

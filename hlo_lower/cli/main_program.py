@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = make_parser().parsed(argv)
     except SystemExit as stop:  # argparse has printed its message
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
+    args.typed = sys.argv[1:] if argv is None else list(argv)
     if argv is not None:
         return _run(args)
     return supervised(lambda: _run(args), files=_named(args), tell=complain)

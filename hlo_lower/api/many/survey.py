@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from hlo_lower.api.many.remedies import Remedies, Remedy
 from hlo_lower.base.change import Change, Outcome, RefusedOps, with_remedies
 from hlo_lower.base.contained.status_board import lowering
 from hlo_lower.base.errors import NotLoweredError
@@ -25,23 +26,8 @@ from hlo_lower.lowering.pipeline import trial_of
 from hlo_lower.lowering.scatter.scatters import classify_scatters, lower_scatters
 from hlo_lower.lowering.types.storage import stored_lines
 from hlo_lower.lowering.types.widen import float_lines
-from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
 from hlo_lower.report.built_text import LONGEST, built_texts
 from hlo_lower.report.module import ModuleReport
-
-REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
-    "--legalize": ({"legalize": True}, ("chlo.", COMPOSITE, CUSTOM_CALL)),
-    "--demote-i64": ({"demote_i64": True}, ("",)),
-    "--float-mode reassociate": ({"float_mode": "reassociate"}, ("",)),
-    "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
-    "--widen f16=f32": ({"widen": ("f16=f32",)}, ("",)),
-    "--demote-f64": ({"demote_f64": True}, ("",)),
-}
-"""Options under which a target may take more of a module, as on the command line and as keywords, and how the names of
-the ops begin that they are for. Those that change numbers come last."""
-
-ABOUT_FLOATS = {"--widen bf16=f32": "bf16", "--widen f16=f32": "f16", "--demote-f64": "f64"}
-"""Options that are for one element type, and are tried where that is refused."""
 
 
 class Survey(NamedTuple):
@@ -101,24 +87,27 @@ def survey(
         refused = found.refused
         if not refused:
             return found
-        left: list[tuple[str, tuple[RefusedOps, ...]]] = []
-        for option, (changed, names) in REMEDIES.items():
-            other = replace(options, **changed)
-            concerned = (one for one in refused if _is_about(one, ABOUT_FLOATS.get(option, "")))
-            if other != options and any(one.op.startswith(names) for one in concerned):
-                with suppress(NotLoweredError):  # that its integers cannot be narrowed
-                    left.append((option, _trial(graph, other, known).refused))
+        remedies = Remedies(options, lambda other: _refused(graph, other, known))
+        left = remedies.each(refused)
         if (bound := _bound(graph)) is not None:
             left.append(("--bind", _trial(bound, options, known).refused))
-        return found._replace(refused=tuple(with_remedies(refused, left)))
+        notes = (*found.notes, *remedies.line(refused))
+        return found._replace(refused=tuple(with_remedies(refused, left)), notes=notes)
 
 
-def _is_about(refused: RefusedOps, dtype: str) -> bool:
-    """Whether what is refused is an op on an element type; "" is any."""
-    pairs = list(zip(refused.reason.code.fields, refused.reason.values, strict=True))
-    named = {value for name, value in pairs if name == "dtype"}
-    named |= {one for name, value in pairs if name == "dtypes" and isinstance(value, tuple) for one in value}
-    return not dtype or dtype in named
+def remedy_of(graph: Graph, options: Options, registry: CompositeLoweringRegistry | None = None) -> Remedy | None:
+    """The fewest options under which the target takes most of a module; None where it takes all, or none helps."""
+    known = registry_of(registry)
+    with lowering():
+        refused = _refused(graph, options, known)
+        return Remedies(options, lambda other: _refused(graph, other, known)).best(refused or ())
+
+
+def _refused(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> tuple[RefusedOps, ...] | None:
+    """What is refused of a module under these options; None where its integers cannot be narrowed under them."""
+    with suppress(NotLoweredError):
+        return _trial(graph, options, known).refused
+    return None
 
 
 def _bound(graph: Graph) -> Graph | None:

@@ -1,0 +1,137 @@
+"""Options under which a target takes more of a module: found by lowering it again, under each and under several."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hlo_lower.base.change import RefusedOps
+from hlo_lower.lowering.options import Options
+from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
+
+REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
+    "--legalize": ({"legalize": True}, ("chlo.", COMPOSITE, CUSTOM_CALL)),
+    "--demote-i64": ({"demote_i64": True}, ("",)),
+    "--float-mode reassociate": ({"float_mode": "reassociate"}, ("",)),
+    "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
+    "--widen f16=f32": ({"widen": ("f16=f32",)}, ("",)),
+    "--demote-f64": ({"demote_f64": True}, ("",)),
+}
+"""Options under which a target may take more of a module, as on the command line and as keywords, and how the names of
+the ops begin that they are for. Those that change numbers come last."""
+
+ABOUT_FLOATS = {"--widen bf16=f32": "bf16", "--widen f16=f32": "f16", "--demote-f64": "f64"}
+"""Options that are for one element type, and are tried where that is refused."""
+
+
+MOST_TOLD = 3
+"""Ops that a line names."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Options that help together, none of which can be left out.
+
+    Attributes:
+      options: as on the command line, in the order of `REMEDIES`.
+      left: what is refused under them.
+    """
+
+    options: tuple[str, ...]
+    left: tuple[RefusedOps, ...]
+
+    def __str__(self) -> str:
+        """ "with --widen bf16=f32 --float-mode reassociate all of it is taken"."""
+        return f"with {' '.join(self.options)} {self.left_told or 'all of it is taken'}"
+
+    @property
+    def left_told(self) -> str:
+        """What no option removes, and where, to be computed before or after; "" where nothing is left."""
+        named = [f"{one.count:,} {_name(one)}" + (f" at {one.places[0]}" if one.places else "") for one in self.left]
+        more = f" and {len(named) - MOST_TOLD} more" if len(named) > MOST_TOLD else ""
+        return f"these are left, to be computed elsewhere: {', '.join(named[:MOST_TOLD])}{more}" if named else ""
+
+
+class Remedies:
+    """What is refused of one module under other options, each asked for once.
+
+    Args:
+      options: those of the user, which stay.
+      refused: what the target refuses under some options; None where the module cannot be lowered under them.
+    """
+
+    def __init__(self, options: Options, refused: Callable[[Options], Sequence[RefusedOps] | None]) -> None:
+        self._options, self._refused = options, refused
+        self._known: dict[frozenset[str], Sequence[RefusedOps] | None] = {}
+
+    def each(self, refused: Sequence[RefusedOps]) -> list[tuple[str, tuple[RefusedOps, ...]]]:
+        """Each option that may help, with what is refused under it alone."""
+        found = ((option, self._under({option})) for option in self._concerned(refused))
+        return [(option, tuple(left)) for option, left in found if left is not None]
+
+    def best(self, refused: Sequence[RefusedOps]) -> Remedy | None:
+        """The fewest options under which least is refused; None where that is no less than now.
+
+        All that may help are tried together, with those that help what they leave; then each is left out, those that
+        change numbers first.
+        """
+        chosen, left = set[str](), refused
+        while more := set(self._concerned(left)) - chosen:
+            under = self._under(chosen | more)
+            if under is None:
+                break
+            chosen, left = chosen | more, under
+        for option in reversed(list(REMEDIES)):
+            under = self._under(chosen - {option}) if option in chosen else None
+            if under is not None and _count(under) <= _count(left):
+                chosen, left = chosen - {option}, under
+        if not chosen or _count(left) >= _count(refused):
+            return None
+        return Remedy(tuple(option for option in REMEDIES if option in chosen), tuple(left))
+
+    def line(self, refused: Sequence[RefusedOps]) -> tuple[str, ...]:
+        """What to try, in a line; none where no option helps, or what is refused says its own one."""
+        found = self.best(refused)
+        return () if found is None else (f"try: {found}",)
+
+    def _under(self, names: set[str]) -> Sequence[RefusedOps] | None:
+        key = frozenset(names)
+        if key not in self._known:
+            other = replace(self._options, **_keywords(self._options, names))
+            self._known[key] = self._refused(other)
+        return self._known[key]
+
+    def _concerned(self, refused: Sequence[RefusedOps]) -> list[str]:
+        """The options that are about something refused, and that are not given already."""
+        found: list[str] = []
+        for option, (_, names) in REMEDIES.items():
+            about = (one for one in refused if _is_about(one, ABOUT_FLOATS.get(option, "")))
+            is_new = replace(self._options, **_keywords(self._options, {option})) != self._options
+            if is_new and any(one.op.startswith(names) for one in about):
+                found.append(option)
+        return found
+
+
+def _keywords(options: Options, names: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in names:
+        for key, value in REMEDIES[name][0].items():
+            found[key] = (*found.get(key, options.widen), *value) if key == "widen" else value
+    if "widen" in found:
+        found["widen"] = tuple(dict.fromkeys(sorted(found["widen"])))
+    return found
+
+
+def _count(refused: Sequence[RefusedOps]) -> int:
+    return sum(one.count for one in refused)
+
+
+def _name(one: RefusedOps) -> str:
+    return one.op or f"ops on {one.reason['dtype']}"
+
+
+def _is_about(refused: RefusedOps, dtype: str) -> bool:
+    """Whether what is refused is an op on an element type; "" is any."""
+    pairs = list(zip(refused.reason.code.fields, refused.reason.values, strict=True))
+    named = {value for name, value in pairs if name == "dtype"}
+    named |= {one for name, value in pairs if name == "dtypes" and isinstance(value, tuple) for one in value}
+    return not dtype or dtype in named
