@@ -7,10 +7,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from hlo_lower.base.contained.supervisor import supervised
 from hlo_lower.base.errors import EXIT_BAD_INPUT, HloLowerError
 from hlo_lower.cli.parser import make_parser
+from hlo_lower.cli.settings import settings_of
 from hlo_lower.cli.streams import complain, unexpected
 
 EXIT_INTERRUPTED = 130
@@ -28,7 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     hangs jaxlib's parser ends in a message and exit code 2. With arguments it runs in the calling process.
     """
     try:
-        args = make_parser().parsed(argv)
+        args = make_parser(settings_of(Path.cwd())).parsed(argv)
+    except HloLowerError as error:
+        complain(str(error))
+        return error.exit_code
     except SystemExit as stop:  # argparse has printed its message
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
     args.typed = sys.argv[1:] if argv is None else list(argv)

@@ -22,6 +22,7 @@ from hlo_lower.cli import (
     raise_named,
     report,
     rules,
+    settings,
     tile,
     verify,
 )
@@ -32,11 +33,16 @@ PARSER = "parser"
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser of a command line, or of one command of it; options are not abbreviated."""
+    """A parser of a command line, or of one command of it; options are not abbreviated.
+
+    Attributes:
+      commands: the parsers of its commands, by name.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, allow_abbrev=False, **kwargs)
         self.set_defaults(**{PARSER: self})
+        self.commands: dict[str, CommandParser] = {}
 
     def parsed(self, line: Sequence[str] | None) -> argparse.Namespace:
         """What a command line says; of an empty one help says it, and what is not known is an error of its command."""
@@ -112,13 +118,21 @@ COMMANDS = (
     Command("ops", "print what is known of each op, and what targets do with it", ops.add_arguments, ops.run),
     Command("laws", "print the laws that a derived verdict rests on", laws.add_arguments, laws.run),
     Command("pipeline", "print the passes of a conversion, and what each does", pipeline.add_arguments, pipeline.run),
+    Command("settings", "print what pyproject.toml sets for the commands", settings.add_arguments, settings.run),
     Command("completion", "print what a shell completes commands with", completion.add_arguments, completion.run),
     Command("help", "show the help of a command", _add_command_name, _help),
 )
 
 
-def make_parser() -> CommandParser:
-    """The parser of `hlo-lower`; a parsed command line holds its command's function as `run`."""
+def make_parser(given: settings.Settings | None = None) -> CommandParser:
+    """The parser of `hlo-lower`; a parsed command line holds its command's function as `run`.
+
+    Args:
+      given: what the project sets, in the place of defaults.
+
+    Raises:
+      InputError: a setting is unknown, or its value wrong.
+    """
     parser = CommandParser(
         prog="hlo-lower",
         description="Classify the scatters of StableHLO modules, lower them, and prove the result.",
@@ -135,6 +149,11 @@ def make_parser() -> CommandParser:
         if command.is_quiet:
             add_quiet(own)
         command.add_arguments(own)
+        parser.commands[command.name] = own
+    if given is not None:
+        settings.check_known(given, parser.commands)
+        for name, own in parser.commands.items():
+            given.give_to(name, own)
     return parser
 
 
