@@ -5,6 +5,7 @@
 
 import gc
 import os
+import sys
 from collections import defaultdict
 
 import pytest
@@ -16,6 +17,10 @@ QUICK = (
 )
 
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
+
+# What is compiled of tests and package is kept: else each process that a test starts compiles the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 gc.set_threshold(50_000, 20, 50)  # the collector walks what was imported less often: an eighth of the time
 

@@ -21,14 +21,19 @@ def three(op):
     return module("%a: 3x2xf32, %i: i32, %b: 2xi1", f"%r = {op} %a, %a; %n = not %b; return %r, %i, %n")
 
 
+@pytest.fixture(scope="module")
+def judge():
+    """One process judges them all: its start takes longest."""
+    with Judge(LITERT) as judge:
+        yield judge
+
+
 @pytest.mark.litert
 @NO_LITERT
-def test_right_wrong_and_refused_by_either_part():
-    """One process judges them all: its start takes longest."""
+def test_right_wrong_and_refused_by_either_part(judge):
     reference, sorts = reference_of(three("add")), reference_of(SORT)
-    with Judge(LITERT) as judge:
-        found = [judge.judge(three(op), reference.runs, reference.rounding) for op in ("add", "multiply")]
-        found += [judge.judge(text, sorts.runs, sorts.rounding) for text in (SORT, CUSTOM)]
+    found = [judge.judge(three(op), reference.runs, reference.rounding) for op in ("add", "multiply")]
+    found += [judge.judge(text, sorts.runs, sorts.rounding) for text in (SORT, CUSTOM)]
     assert [(one.result, one.cause) for one in found] == [
         ("right", ""),
         ("wrong", ""),
@@ -51,19 +56,18 @@ def rows(value):
 
 @pytest.mark.litert
 @NO_LITERT
-def test_gathers_and_scatters_with_positions_out_of_bounds():
+def test_gathers_and_scatters_with_positions_out_of_bounds(judge):
     """Converted, rows out of bounds are clamped by a gather, which ends the run as it was, and dropped by a scatter."""
     places = np.array([[0, 0], [5, 3], [6, 0], [2, -1], [-7, 9]], np.int32)
     text = module("%a: 6x4x2xf32, %i: 5x2xi32", f"%r = gather(%a, %i) <{GATHER}> -> 5x2xf32")
     gather = reference_of(text, inputs=[np.arange(48, dtype=np.float32).reshape(6, 4, 2), places])
-    with Judge(LITERT) as judge:
-        assert judge.judge(text, gather.runs, gather.rounding).cause == "tflite.gather_nd"
-        lowered = hl.lower(text, target="litert")
-        assert judge.judge(lowered.text, gather.runs, gather.rounding).result == "right", lowered.notes
-        for text in (rows("%y"), rows("%z")):
-            reference, lowered = reference_of(text), hl.lower(text, target="litert")
-            found = judge.judge(lowered.text, reference.runs, reference.rounding)
-            assert found.result == "right", lowered.notes
+    assert judge.judge(text, gather.runs, gather.rounding).cause == "tflite.gather_nd"
+    lowered = hl.lower(text, target="litert")
+    assert judge.judge(lowered.text, gather.runs, gather.rounding).result == "right", lowered.notes
+    for text in (rows("%y"), rows("%z")):
+        reference, lowered = reference_of(text), hl.lower(text, target="litert")
+        found = judge.judge(lowered.text, reference.runs, reference.rounding)
+        assert found.result == "right", lowered.notes
 
 
 @pytest.mark.coreml

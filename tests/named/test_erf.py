@@ -81,6 +81,7 @@ def neighbours(text):
         yield f"{text[: found.start()]}compare LE{text[found.end() :]}"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("element", ["f32", "f64"])
 @pytest.mark.parametrize("name", ["erf", "erfc"])
 def test_no_neighbour_of_what_is_written_out_is_found(name, element):

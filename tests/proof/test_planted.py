@@ -15,7 +15,7 @@ from hlo_lower.testing.prove.proof_case import ProofCase
 from hlo_lower.verify.pull import derive
 
 FIRST = {"clamp_for_drop", "first_writer_wins", "negative_zero_lost", "window_dropped_where_the_element_must_be"}
-FIRST_FORMS = {"first_writer_wins", "search_one_short"}
+FIRST_FORMS = {"first_writer_wins", "every_row_taken_as_written", "zero_for_every_identity"}
 FIRST_STEPS = {"shift_in_the_other_direction", "last_row_taken_as_the_first"}
 TOO_LARGE = {"wrap_around_ignored"}
 """Its module has 200 updates."""

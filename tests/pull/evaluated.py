@@ -37,18 +37,55 @@ def signed(number, bits):
     return number - (number >> (bits - 1) << bits)
 
 
+def extracted(t):
+    """Some bits of a number."""
+    high, low = t.params()
+    mask = (1 << high - low + 1) - 1
+    return lambda a: a >> low & mask
+
+
+def joined(t):
+    """Numbers side by side, the first one on top."""
+    shifts = [sum(c.size() for c in t.children()[k + 1 :]) for k in range(t.num_args())]
+    return lambda *those: sum(a << shift for a, shift in zip(those, shifts, strict=True))
+
+
+def below(t):
+    """Whether a signed number is at most another one."""
+    bits = t.arg(0).size()
+    return lambda a, b: signed(a, bits) <= signed(b, bits)
+
+
+def within(combine):
+    """An op whose result is cut off to the width of the term."""
+
+    def made(t):
+        mask = (1 << t.size()) - 1
+        return lambda *those: combine(those) & mask
+
+    return made
+
+
 ON_NUMBERS = {
-    z3.Z3_OP_NOT: lambda t, a: not a,
-    z3.Z3_OP_AND: lambda t, *those: all(those),
-    z3.Z3_OP_OR: lambda t, *those: any(those),
-    z3.Z3_OP_ITE: lambda t, test, a, b: a if test else b,
-    z3.Z3_OP_EQ: lambda t, a, b: a == b,
-    z3.Z3_OP_ULEQ: lambda t, a, b: a <= b,
-    z3.Z3_OP_SLEQ: lambda t, a, b: signed(a, t.arg(0).size()) <= signed(b, t.arg(0).size()),
-    z3.Z3_OP_BADD: lambda t, *those: sum(those) % (1 << t.size()),
-    z3.Z3_OP_BMUL: lambda t, *those: prod(those) % (1 << t.size()),
+    z3.Z3_OP_NOT: lambda _: lambda a: not a,
+    z3.Z3_OP_AND: lambda _: lambda *those: all(those),
+    z3.Z3_OP_OR: lambda _: lambda *those: any(those),
+    z3.Z3_OP_ITE: lambda _: lambda test, a, b: a if test else b,
+    z3.Z3_OP_EQ: lambda _: lambda a, b: a == b,
+    z3.Z3_OP_ULEQ: lambda _: lambda a, b: a <= b,
+    z3.Z3_OP_SLEQ: below,
+    z3.Z3_OP_BADD: within(sum),
+    z3.Z3_OP_BMUL: within(prod),
+    z3.Z3_OP_BNOT: within(lambda those: ~those[0]),
+    z3.Z3_OP_EXTRACT: extracted,
+    z3.Z3_OP_CONCAT: joined,
 }
-"""The ops that are most frequent, on unsigned numbers and truths."""
+"""The ops that are most frequent: of a term, what it computes of unsigned numbers and truths."""
+
+
+def width(t):
+    """The bits of a number; None of a truth."""
+    return None if z3.is_bool(t) else t.size()
 
 
 @lru_cache(maxsize=512)
@@ -64,7 +101,7 @@ def steps_of(term):
         stack.pop()
         if t.get_id() not in places:
             places[t.get_id()] = len(steps)
-            steps.append((t, way_of(t), [places[c.get_id()] for c in operands]))
+            steps.append((way_of(t), [places[c.get_id()] for c in operands]))
     return steps
 
 
@@ -72,15 +109,16 @@ def way_of(t):
     """The function that computes a part of a term of its operands."""
     kind = t.decl().kind()
     if kind == z3.Z3_OP_UNINTERPRETED:
-        name = t.decl().name().split(":")[0]
-        return lambda evaluated, t, args, env: evaluated.symbol(name, t, args, env)
+        name, widths = t.decl().name().split(":")[0], [width(t), *map(width, t.children())]
+        return lambda evaluated, args, env: evaluated.symbol(name, widths, args, env)
     if not t.children():
         value = plain(t)
         return lambda *_: value
     on_numbers = ON_NUMBERS.get(kind)
     if on_numbers is not None:
-        return lambda _, t, args, env: on_numbers(t, *args)
-    return lambda _, t, args, env: plain(z3.simplify(t.decl()(*map(numeral, t.children(), args))))
+        apply = on_numbers(t)
+        return lambda _, args, env: apply(*args)
+    return lambda _, args, env: plain(z3.simplify(t.decl()(*map(numeral, t.children(), args))))
 
 
 def numeral(t, value):
@@ -111,12 +149,12 @@ class Evaluated:
     def __call__(self, term, env):
         """An unsigned number or a truth; `env` holds those of constants by name."""
         found = []
-        for t, apply, places in steps_of(term):
-            found.append(apply(self, t, [found[k] for k in places], env))
+        for apply, places in steps_of(term):
+            found.append(apply(self, [found[k] for k in places], env))
         return found[-1]
 
-    def symbol(self, name, t, args, env):
-        """A symbol that is not one of z3's, of operands that are evaluated."""
+    def symbol(self, name, widths, args, env):
+        """A symbol that is not one of z3's, of operands that are evaluated; its bits, and those of each operand."""
         if name in env:
             return env[name]
         if name in self.dims:
@@ -125,23 +163,23 @@ class Evaluated:
             array, at = self.arguments[int(name.split()[1])], tuple(args)
             is_inside = all(k < n for k, n in zip(at, array.shape, strict=True))  # else it is not chosen
             value = array[at] if is_inside else array.dtype.type(0)
-            return bool(value) if array.dtype == bool else bits_of(value, t.size())
+            return bool(value) if array.dtype == bool else bits_of(value, widths[0])
         if name in self.occurrences:  # a function of its arguments
             key = (name, *args)
             if key not in self.known:
-                self.known[key] = self.folded(self.occurrences[name], t, args, {})
+                self.known[key] = self.folded(self.occurrences[name], widths[0], args, {})
             return self.known[key]
-        return self.function(name, t, args)
+        return self.function(name, widths, args)
 
-    def function(self, name, t, args):
+    def function(self, name, widths, args):
         """A float op by NumPy."""
         assert not name.startswith("at "), f"{name} is a variable in whose place nothing was written"
         op, *types = name.split()
         if op == "widen":
             return bits_of(np.uint16(args[0]).view(np.float16).astype(np.float32), 32)
         if op == "integer":
-            value = np.asarray(signed(args[0], t.arg(0).size()), object).astype(element_type(types[-1]).dtype)
-            return bits_of(value, t.size())
+            value = np.asarray(signed(args[0], widths[1]), object).astype(element_type(types[-1]).dtype)
+            return bits_of(value, widths[0])
         source = element_type({"narrow": "f32"}.get(op, types[0]))
         if source.bits < 8 or op not in {*FUNCTIONS, "narrow", "convert"}:
             raise NotEvaluatedError(name)
@@ -151,13 +189,13 @@ class Evaluated:
                 value = np.asarray(values[0]).astype(element_type(types[-1]).dtype)
             else:
                 value = FUNCTIONS[op](*values).astype(source.dtype)
-        return bits_of(value, t.size())
+        return bits_of(value, widths[0])
 
     def size(self, size):
         """What a size is, for these arguments."""
         return self(extent(size), {})
 
-    def folded(self, one, t, args, env):
+    def folded(self, one, bits, args, env):
         """A fold, step by step in row-major order."""
         env = {**env, **{c.decl().name(): a for c, a in zip(one.parameters, args, strict=True)}}
         kind = one.kind
@@ -192,7 +230,7 @@ class Evaluated:
                 a, b = (number_of(self(x, here), its) for x, its in zip(one.terms, types, strict=True))
                 with np.errstate(over="ignore"):
                     total = total + a.astype(made) * b.astype(made)
-            return bits_of(total, t.size())
+            return bits_of(total, bits)
         raise AssertionError(f"no evaluation of {kind}")
 
     @staticmethod

@@ -272,7 +272,7 @@ DIFFERENT = {
         remainder("%q = divide %x, %y; %m = remainder %x, %y; %r = add %q, %m"),
         remainder("%q = divide %x, %y; %r = add %q, %x"),
     ),
-    "a product of integers that are 0 or 2": one_hot(2, 100),
+    "a product of integers that are 0 or 2": one_hot(2, 40),
     "a product of 0 and 1 that is added to zeros with a sign": of_chosen("-0.0"),
     "a test for one infinity": infinities("is_pos_inf"),
     "a product of 0 and 1 into zeros that have a sign": from_zero(zero="-0.0"),

@@ -10,12 +10,12 @@ from hlo_lower.consumers import litert
 
 pytestmark = pytest.mark.sweep
 pytest.importorskip("litert_converter")
-tensorflow = pytest.importorskip("tensorflow")
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_is_written_runs_right(name):
     """XNNPACK takes the composite, and the results are those of XLA within a few units of rounding."""
+    tensorflow = pytest.importorskip("tensorflow")  # not while tests are collected: it takes four seconds
     function, shapes = WRITTEN[name]
     rng = np.random.default_rng(0)
     arguments = [rng.standard_normal(shape, np.float32) for shape in shapes]

@@ -165,7 +165,7 @@ def test_operands_are_fused(sizes, operands, squares, sums):
     assert are_verified(PRODUCT, after, "exact")
 
 
-@pytest.mark.parametrize("sizes", [{0: 4}, {1: 4}, {0: 7, 1: 11}], ids=str)
+@pytest.mark.parametrize("sizes", [{0: 4}, {1: 4}, pytest.param({0: 7, 1: 11}, marks=pytest.mark.sweep)], ids=str)
 def test_a_start_that_is_no_identity_is_taken_in_once(sizes):
     """Not by each tile: verification has XLA take it in once, too, where its tree does three times, and says so."""
     text = SUMS.replace("dense<0>", "dense<5>")

@@ -225,7 +225,7 @@ def test_what_is_kept_of_judgements(tmp_path, found, spent, is_kept):
     assert in_cache(cache, "another content") is None
 
 
-def test_what_took_too_long_is_not_kept(tmp_path):
+def test_what_took_too_long_is_not_kept(tmp_path, one_second):
     """A loop that does not end is not judged, the second time neither, and the folder says nothing of it."""
     body = """%z = constant 0 : i32
     %x:2 = while(%k = %z, %v = %a) cond { %p = compare GE, %k, 0, SIGNED; return %p } do {

@@ -109,13 +109,6 @@ def straight(op="abs", kind="8xf32"):
     return module(f"%o: {kind}, %n: i32", f"%r = {op} %o")
 
 
-@pytest.fixture
-def one_second(monkeypatch):
-    """A limit of a second for each run, of which the second one that is late is the last."""
-    monkeypatch.setattr(devices, "LOOP_LIMIT", 1.0)
-    monkeypatch.setattr(judge, "LATE_RUNS", 1)
-
-
 def test_arguments_stay_near_zero_where_a_loop_counts_to_one():
     """No run of a loop to an input takes more than LOOP_REACH iterations; other regions have the ends of the type."""
     [region], [plain] = regions(loop(), straight()), regions(straight("negate"), straight())
@@ -169,14 +162,14 @@ def test_what_is_late_is_charged_and_then_nothing_dear_is_tried():
 
 
 def test_a_region_or_a_module_whose_runs_do_not_end_is_not_judged(one_second):
-    """After a few late runs it is left, with the reason, and that is neither equal nor a difference."""
+    """After a late run it is left, with the reason, and that is neither equal nor a difference."""
     verdict = verify(loop(ALWAYS), loop(ALWAYS, "%y = add %x, %o"), level="regions")
     assert (verdict.ok, verdict.differs, verdict.exit_code) == (False, False, 4), verdict.lines()
     assert {region.status for region in verdict.regions} == {"not judged"}
     assert "a run took more than 1 s" in "\n".join(verdict.lines())
-    verdict = verify(loop(ALWAYS), loop(ALWAYS, DOUBLED), inputs=GIVEN, time_limit=2)
+    verdict = verify(loop(ALWAYS), loop(ALWAYS, DOUBLED), inputs=GIVEN, time_limit=1)
     assert verdict.module.status == "not run"
-    assert "took more than 2 s" in verdict.module.reason
+    assert "took more than 1 s" in verdict.module.reason
 
 
 def test_fewer_runs_of_what_is_large(monkeypatch):

@@ -4,9 +4,10 @@ A rule is tried on what its constraints admit of it. Which rule takes a module i
 cannot be is left out, so that little is tried in vain.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from itertools import product
 from math import prod
 from typing import Any, Literal
@@ -111,6 +112,7 @@ def form_of(
     )
 
 
+@cache
 def told(form: CaseForm) -> str:
     """A form in a line."""
     sizes = "x".join(str(w) if d in form.kept else "_" for d, w in enumerate(form.window))
@@ -444,19 +446,30 @@ def _takes_policy(rule: Rule, oob: str) -> bool:
 
 def _indices(rule: Rule, form: CaseForm, index: str) -> Iterator[Indices]:
     """The indices of a form that may have what a rule asks for."""
-    for producer in PRODUCERS:
-        for indices in producer(form, index):
-            facts: dict[str, Iterable[Enum]] = {
+    for indices, facts in _all_indices(form, index):
+        if all(_takes(rule, fact, values) for fact, values in facts.items()) and (
+            indices.is_example or _asks(rule, indices)
+        ):
+            yield indices
+
+
+@cache
+def _all_indices(form: CaseForm, index: str) -> Sequence[tuple[Indices, Mapping[str, Iterable[Enum]]]]:
+    """All indices of a form, each with what may be found of them: made once for the rules of a process."""
+    return [
+        (
+            indices,
+            {
                 "subset": _subsets(indices, form),
                 "parts": [indices.parts],
                 "offsets": indices.offsets,
                 "in_bounds": [indices.in_bounds] if indices.in_bounds else InBounds,
                 "unique": [indices.unique] if indices.unique else Unique,
-            }
-            if all(_takes(rule, fact, values) for fact, values in facts.items()) and (
-                indices.is_example or _asks(rule, indices)
-            ):
-                yield indices
+            },
+        )
+        for producer in PRODUCERS
+        for indices in producer(form, index)
+    ]
 
 
 def _asks(rule: Rule, indices: Indices) -> bool:
