@@ -25,12 +25,12 @@ from hlo_lower.lowering.pipeline import trial_of
 from hlo_lower.lowering.scatter.scatters import classify_scatters, lower_scatters
 from hlo_lower.lowering.types.storage import stored_lines
 from hlo_lower.lowering.types.widen import float_lines
-from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
+from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.report.built_text import LONGEST, built_texts
 from hlo_lower.report.module import ModuleReport
 
 REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
-    "--legalize": ({"legalize": True}, ("chlo.", COMPOSITE, CUSTOM_CALL)),
+    "--legalize": ({"legalize": True}, ("chlo.", CUSTOM_CALL)),
     "--demote-i64": ({"demote_i64": True}, ("",)),
     "--float-mode reassociate": ({"float_mode": "reassociate"}, ("",)),
     "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
