@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hlo_lower.base.registry import CompositeLoweringRegistry, RuleList
     from hlo_lower.facts.scatter.record import Fact, Rejection, ScatterRecord, Written
     from hlo_lower.ir.reader import Source
+    from hlo_lower.ir.shapes.dims import dims
     from hlo_lower.ir.view import Graph
     from hlo_lower.lowering.lowered import Lowered
     from hlo_lower.lowering.options import Options
@@ -82,6 +83,7 @@ __all__ = [
     "classify_modules",
     "convert_modules",
     "costs",
+    "dims",
     "export",
     "inline_named",
     "jit",
@@ -100,6 +102,7 @@ _HOMES = {
     ),
     "hlo_lower.base.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.ir.reader": ("Source",),
+    "hlo_lower.ir.shapes.dims": ("dims",),
     "hlo_lower.ir.view": ("Graph",),
     "hlo_lower.api.jit": ("LoweredFunction",),
     "hlo_lower.named.named_function": ("named",),

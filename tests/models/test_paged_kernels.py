@@ -9,15 +9,13 @@ import pytest
 from model_runs import model, target_of
 
 import hlo_lower as hl
-from hlo_lower.ir import mlir
+from hlo_lower.ir.axes import matrix_products
 from hlo_lower.lowering.kinds import default_registry
 
 model("paged_attention.py")  # whose folder is imported from
 kernels = import_module("paged.kernels")
 TIERED = ("load_keys", "load_values", "qk", "softmax_prepare", "pv", "online_update")
 COMPOSITE = re.compile(r'stablehlo\.composite "paged\.(\w+)" [^{]*\{(?:composite_attributes = \{(.*?)\})?')
-DOT = "#stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], \
-rhs_contracting_dimensions = [2]>"
 
 
 def exported(function, **settings):
@@ -55,13 +53,8 @@ def test_keys_are_turned_once_for_a_load():
 
 def products(op):
     """Scores by the product of keys and queries, turned."""
-    q, keys = op.node.operands
-    heads, rows, _ = q.static_shape
-    shape = mlir.tensor_type((heads, keys.static_shape[1], rows), mlir.tensor_element(op.node.result().raw.type))
-    made = op.build.op(
-        "stablehlo.dot_general", [keys, q], [shape], {"dot_dimension_numbers": mlir.parse_attribute(DOT)}
-    )
-    return [op.build.transpose(made.result(), (0, 2, 1))]
+    (q, keys), build = op.node.operands, op.build
+    return [build.transpose(matrix_products(build, keys, build.transpose(q, (0, 2, 1))), (0, 2, 1))]
 
 
 def doubled(op):
