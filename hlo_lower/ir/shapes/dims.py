@@ -6,7 +6,6 @@ hl.export(fn, shapes=[(b * h + 1, 4), (b,), (h, "_", ...), b % 16 == 0])
 
 import ast
 import operator
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -106,9 +105,6 @@ class Dim:
         return _compared(self, "<", other)
 
 
-_OF_MULTIPLES = re.compile(r"(\d+)\*floordiv\((.+), \1\) == \2")
-"""What JAX adds to "mod(s, 16) == 0"."""
-
 Shape: TypeAlias = str | Sequence[Any] | Constraint
 """A shape or a constraint: a text, or a tuple of dims, whole numbers, texts ("_", "min(b, 4)") and `...`."""
 
@@ -170,9 +166,9 @@ def as_texts(label: str, shapes: object) -> list[str]:
 
 
 def _constraints(scopes: Iterable[str]) -> list[str]:
-    """What scopes of JAX say of their sizes, but for what JAX adds to it of itself."""
+    """What scopes of JAX say of their sizes."""
     lines = [line.strip() for scope in scopes for line in scope.partition(" with constraints:")[2].splitlines()]
-    return [line for line in lines if line and not _OF_MULTIPLES.fullmatch(line)]
+    return list(filter(None, lines))
 
 
 def _is_of_jax(dim: object) -> bool:
