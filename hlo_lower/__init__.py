@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hlo_lower.base.registry import CompositeLoweringRegistry, RuleList
     from hlo_lower.facts.scatter.record import Fact, Rejection, ScatterRecord, Written
     from hlo_lower.ir.reader import Source
+    from hlo_lower.ir.shapes.dims import dims
     from hlo_lower.ir.view import Graph
     from hlo_lower.lowering.lowered import Lowered
     from hlo_lower.lowering.options import Options
@@ -85,6 +86,7 @@ __all__ = [
     "classify_modules",
     "convert_modules",
     "costs",
+    "dims",
     "export",
     "inline_named",
     "install",
@@ -107,6 +109,7 @@ _HOMES = {
     ),
     "hlo_lower.base.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.ir.reader": ("Source",),
+    "hlo_lower.ir.shapes.dims": ("dims",),
     "hlo_lower.ir.view": ("Graph",),
     "hlo_lower.api.install": ("InstallWarning", "Stats", "install", "installed", "stats", "uninstall"),
     "hlo_lower.api.jit": ("LoweredFunction",),

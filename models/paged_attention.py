@@ -239,11 +239,16 @@ def page_slots_args(config: Config) -> tuple[Any, ...]:
     return flat_pool(config), *pages_args(config)[1:]
 
 
-POOL = "total_pool_blocks * block_size, _, _"
-DECODE_SHAPES = ("batch, _, _", "batch, _, _", "batch, _, _", POOL, POOL, "batch", "batch, _", "batch")
+KEY = "config.kv_heads, config.head_dim"
+POOL = f"total_pool_blocks * block_size, {KEY}"
+TABLE = "batch, config.max_blocks"
+DECODE_SHAPES = (
+    *("batch, config.heads, config.head_dim", f"batch, {KEY}", f"batch, {KEY}", POOL, POOL),
+    *("batch", TABLE, "batch"),
+)
 PREFILL_SHAPES = (
-    *("batch, _, _, _", "batch, _, _, _", "batch, _, _, _", POOL, POOL),
-    *("batch, _", "batch, _", "batch", "batch"),
+    *("batch, _, config.heads, config.head_dim", f"batch, _, {KEY}", f"batch, _, {KEY}", POOL, POOL),
+    *("batch, _", TABLE, "batch", "batch"),
 )
 # A pair of blocks is loaded at once, so the pool has two; JAX does not conclude that from total_pool_blocks >= 2.
 SIZES = ("total_pool_blocks", "block_size", "total_pool_blocks * block_size >= 2 * block_size")

@@ -144,6 +144,7 @@ class RuleRow:
       builds: the operations that it builds in its golden modules, those of a region left out; none of a plug-in's rule.
       refused: what the target does not take of these, or "".
       proof: what it replaces by what, and why both are equal: its own description.
+      op: the op, or the composite, that it is for.
 
     Example:
       >>> hl.rules()[0].name in {row.name for row in hl.rules(target="iree")}
@@ -157,6 +158,7 @@ class RuleRow:
     builds: tuple[str, ...]
     refused: str
     proof: str
+    op: str = ""
 
 
 def rules(
@@ -198,7 +200,7 @@ def _row(rule: Rule, target: Target) -> RuleRow:
     builds = () if rule.origin else built_ops().get(rule.short_name, ())
     refused = english.listed(target.refusals(builds))
     proof = inspect.getdoc(rule.lowering) or "nothing is said of it"
-    return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused, proof)
+    return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused, proof, rule.op)
 
 
 @dataclass(frozen=True)

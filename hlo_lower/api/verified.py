@@ -25,6 +25,7 @@ from hlo_lower.lowering.kinds import registry_of
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import NAMES, Keywords, Options, options_of, other_floats_of
 from hlo_lower.lowering.pipeline import PlainForm, lower, plain_form
+from hlo_lower.lowering.plain.stated import Stated
 from hlo_lower.lowering.types.storage import as_given
 from hlo_lower.ops.names import GATHER, SCATTER
 from hlo_lower.ops.targets.target import Target
@@ -100,7 +101,6 @@ def verify(
     how, meaning = parted(keywords, EFFORT)
     effort, asked = Effort(**how), _options_of(lowered, options, meaning)
     registry = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
-    registry_of(registry)
     sizes = dict(asked.bind)
     if asked.assume_in_bounds and not isinstance(lowered, Lowered):
         told = "what was assumed of a module is known of a Lowered alone"
@@ -110,25 +110,30 @@ def verify(
     if sizes and is_symbolic(after):
         after = _text_of(after, open_sizes(after, sizes))
     about_plain, assumed = None, ""
+    stated = Stated(registry_of(registry), asked.target.name)
     if asked.legalize or asked.demote_i64 or asked.checked or asked.assume_in_bounds or other_floats_of(asked):
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
-        about_plain = _verify_plain(before, plain, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs)
+        compared = replace(plain, text=stated.of(plain.text))
+        about_plain = _verify_plain(
+            stated.of(before), compared, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs
+        )
         before = plain.given or plain.text
         assumed = plain.assumed.summary() if plain.assumed is not None and plain.assumed.scatters else ""
         how["inputs"] = _rounded(_narrowed(effort.inputs, plain.demotion), plain.floats)
     if not isinstance(lowered, Lowered):
         after = as_given(before, after, asked.target)
     verdict = _verify(
-        before,
-        after,
+        stated.of(before),
+        stated.of(after),
         Assumed(asked.oob, asked.float_mode == "reassociate", asked.trust_flags),
         inside=_inside(asked.target, lowered),
         rules={r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {},
         claims=_claims_of(lowered) if isinstance(lowered, Lowered) else None,
         **how,
     )
-    return replace(verdict, plain=about_plain, assumed=assumed)
+    assumptions = (assumed, stated.summary() if stated.names else "")
+    return replace(verdict, plain=about_plain, assumed="; ".join(filter(None, assumptions)))
 
 
 def _inside(target: Target, lowered: object) -> frozenset[str]:

@@ -4,8 +4,8 @@ A value is known by its text: `Mode.REPEAT`, whose value is "repeat", is the tex
 "2" of a plain string. So rules, modules and whoever looks a rule up can each write it as they have it.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
@@ -120,7 +120,7 @@ EVERY: Mapping[str, Domain] = {
 PLAIN_TYPES = (int, float, str, tuple)
 """Types of parameters that have no finite domain."""
 
-RESERVED = frozenset({"op", "lowering", "form", "when", "otherwise", "defaults"})
+RESERVED = frozenset({"op", "lowering", "form", "when", "otherwise", "defaults", "decomposition"})
 """Names that are arguments of `declare` and of what registers a rule."""
 
 
@@ -144,6 +144,8 @@ class Declared:
       defaults: the value of a parameter where the op says nothing of it.
       is_called: whether a variant without a rule becomes a call of the decomposition; else it is an error.
       place: where it is declared.
+      decomposition: what a custom call of this name computes: a JAX function of the operands, with the parameters as
+        keywords, or a module as text; None where nobody says.
     """
 
     op: str
@@ -152,10 +154,17 @@ class Declared:
     defaults: Mapping[str, Hashable] = field(default_factory=dict[str, Hashable])
     is_called: bool = False
     place: str = ""
+    decomposition: Callable[..., Any] | str | None = None
 
     @classmethod
     def of(
-        cls, op: str, parameters: Mapping[str, object], defaults: Mapping[str, object], otherwise: str, place: str
+        cls,
+        op: str,
+        parameters: Mapping[str, object],
+        defaults: Mapping[str, object],
+        otherwise: str,
+        place: str,
+        decomposition: object = None,
     ) -> "Declared":
         """Read a declaration.
 
@@ -168,6 +177,8 @@ class Declared:
             raise RegistryError(f"{place}: a composite is declared by its name, not {op!r}")
         if otherwise not in ("error", "call"):
             raise RegistryError(f"{where}: otherwise must be 'error' or 'call', not {otherwise!r}")
+        if not (decomposition is None or callable(decomposition) or isinstance(decomposition, str)):
+            raise RegistryError(f"{where}: decomposition must be a function or the text of a module")
         if taken := sorted(RESERVED & parameters.keys()):
             raise RegistryError(f"{where}: no parameter can be called {taken[0]}, which is an argument of its own")
         types = {name: cast(type, one) for name, one in parameters.items() if any(one is kind for kind in PLAIN_TYPES)}
@@ -184,7 +195,7 @@ class Declared:
                     f"{where}: {name} has a default, but is no parameter; parameters: {known or 'none'}"
                 )
             found[name] = cls(op, domains, types).checked(f"{where}: the default of", name, value)
-        return cls(op, domains, types, found, otherwise == "call", place)
+        return cls(op, domains, types, found, otherwise == "call", place, cast(Any, decomposition))
 
     def checked(self, what: str, name: str, value: object) -> Hashable:
         """A value of a parameter as it was declared.
@@ -210,12 +221,7 @@ class Declared:
 
     def is_same(self, other: "Declared") -> bool:
         """Whether another declaration says the same."""
-        return (self.domains, self.types, self.defaults, self.is_called) == (
-            other.domains,
-            other.types,
-            other.defaults,
-            other.is_called,
-        )
+        return replace(self, place="") == replace(other, place="")
 
     def read(self, attributes: Mapping[str, object], own: Mapping[str, str]) -> dict[str, Hashable]:
         """The value of each parameter, and of the facts of every op.

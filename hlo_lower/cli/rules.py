@@ -19,7 +19,8 @@ FORMATS = ("text", "markdown")
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `rules`."""
-    command.add_argument("name", metavar="NAME", nargs="?", help="one rule, with its proof; default: a table of all")
+    told = "one rule, or those of a composite, with proofs; default: a table of all"
+    command.add_argument("name", metavar="NAME", nargs="?", help=told)
     add_target(command)
     command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
     rules, costs = hl.rules(args.target), hl.costs(args.target)
     if args.name is not None:
-        show(render_rules_text([_named(args.name, rules)], **page_of(sys.stdout), proofs=True))
+        show(render_rules_text(_named(args.name, rules), **page_of(sys.stdout), proofs=True))
         return EXIT_OK
     forms = FORMS if args.target is not None and target_of(args.target).dialect == "linalg" else ()
     if args.format == "markdown":
@@ -54,9 +55,9 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _named(name: str, rules: "Sequence[RuleRow]") -> "RuleRow":
-    """The rule of a name, or InputError."""
-    rule = next((rule for rule in rules if rule.name == name), None)
-    if rule is None:
+def _named(name: str, rules: "Sequence[RuleRow]") -> "list[RuleRow]":
+    """The rule of a name, else those of a composite or an op of that name; InputError where there is none."""
+    found = [rule for rule in rules if rule.name == name] or [rule for rule in rules if rule.op == name]
+    if not found:
         raise no_rule("rules", name, (rule.name for rule in rules))
-    return rule
+    return found

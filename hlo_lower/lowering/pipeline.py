@@ -45,6 +45,7 @@ from hlo_lower.lowering.top_k import inline_sorts, top_k_to_sorts
 from hlo_lower.lowering.types.carried.pairs import realize
 from hlo_lower.lowering.types.storage import store, unmark
 from hlo_lower.lowering.types.widen import other_floats
+from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.quirks.quirk import Place
 from hlo_lower.ops.refused_forms import refuses_forms
 
@@ -142,11 +143,16 @@ def _refuses_forms(options: Options) -> bool:
     return of_rules or any(options.target.refuses_op(op) is not None for op in SHIFTS)
 
 
+def _refuses_composites(options: Options) -> bool:
+    return options.target.refuses_op(COMPOSITE) is not None
+
+
 def _refuses_types(options: Options) -> bool:
     return options.target.dtypes is not None or bool(options.target.refused_dtypes)
 
 
 LEGALIZES = Wanted(lambda options: options.legalize, "--legalize is not given")
+CALLS = Wanted(lambda options: not options.legalize and _refuses_composites(options), "{target} reads composites")
 NARROWS = Wanted(lambda options: options.demote_i64, "--demote-i64 is not given")
 CHECKS = Wanted(lambda options: options.checked and not options.demote_i64, "--checked alone is not given")
 FLOATS = Wanted(lambda options: bool(other_floats_of(options)), "neither --widen nor --demote-f64 is given")
@@ -163,6 +169,7 @@ ON_OTHER_TYPES = ("complex", "types", "carried", "types-again")
 PIPELINE = in_order(
     Pass("note-slices", "notes the module's own slices of slices", _note_slices, where=KEPT, may_change=NOTHING),
     Pass("variants", "lowers composites whose parameters are declared", _variants, where=DECLARED),
+    kinds("call", Stage.LEGALIZED, "calls what a refused composite stands for", wanted=CALLS, only=COMPOSITE),
     kinds("legalize", Stage.LEGALIZED, "makes composites, custom calls and chlo plain", wanted=LEGALIZES),
     Pass("narrow", "computes 64-bit integers in 32 bits", _narrow, NARROWS, after=("legalize",), may_change=SIGNATURE),
     Pass("say-true", "adds the result of --checked, true", over(assume_nothing), CHECKS, may_change=SIGNATURE),

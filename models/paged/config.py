@@ -27,6 +27,7 @@ class Config:
       dtype: dtype of queries and of the pools.
       tiers: 2 loads pairs of neighbouring blocks at once, 1 every block by itself.
       table: the blocks of `decode_planned`: "contiguous", "shuffled", or "some_pairs", of which only some touch.
+      composites: each kernel is a composite (`paged/kernels.py`), unless batch, pool or block size are open.
     """
 
     batch: int = 2
@@ -41,6 +42,7 @@ class Config:
     dtype: str = "float32"
     tiers: int = 2
     table: str = "some_pairs"
+    composites: bool = True
 
     def __post_init__(self) -> None:
         for name in ("batch", "heads", "kv_heads", "head_dim", "block_size", "max_blocks", "tile", "chunk"):

@@ -1,14 +1,21 @@
-"""The kernels of paged attention: QK, softmax prepare, PV and online update, on one block or on two that touch.
+"""The kernels of paged attention: loads, QK, softmax prepare, PV and online update, on one block or on two that touch.
 
 A kernel's keys and values are n pool rows: block_size of them in the one-block form, 2 * block_size in the two-block
-form. Either way they are one contiguous load. Sums are float32 throughout.
+form. Either way they are one contiguous load, which all tiles of queries share: keys are turned and values masked as
+they are loaded. Sums are float32 throughout.
 
 Pages that a sequence does not own may hold anything, NaN too. So what is masked is selected away, in scores and in
 values: a weight of zero alone would not do, as 0 * NaN is NaN.
+
+In an export each kernel is a composite of its name, so that a consumer can put one of its own in its place:
+
+    %s = stablehlo.composite "paged.qk" %q, %keys {composite_attributes = {block_size = 4, blocks = 2}, ...}
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,13 +28,6 @@ class Form:
 
     blocks: int
 
-    def load(self, pool: jax.Array, block: jax.Array, block_size: int) -> jax.Array:
-        """Rows of the pool from a block's first one on: [blocks * block_size, kv_heads, head_dim], one slice.
-
-        A slice that reached past the pool would be moved back, silently; the plan of loads has none that does.
-        """
-        return lax.dynamic_slice(pool, (block * block_size, 0, 0), (self.blocks * block_size, *pool.shape[1:]))
-
     def places(self, offsets: jax.Array) -> jax.Array:
         """The places of the loaded rows, counted from the first: offsets of [block_size], for each block further on."""
         return jnp.concatenate([offsets + i * offsets.shape[0] for i in range(self.blocks)])
@@ -35,6 +35,14 @@ class Form:
 
 ONE_BLOCK = Form(1)
 TWO_BLOCKS = Form(2)
+
+
+def called(kernel: Callable[..., Any], attributes: Mapping[str, int] | None, **static: Any) -> Callable[..., Any]:
+    """A kernel as a composite of its name and these attributes, or itself for None; it is given what is static."""
+    given = partial(kernel, **static)
+    if attributes is None:
+        return given
+    return partial(lax.composite(lambda *operands, **_: given(*operands), f"paged.{kernel.__name__}"), **attributes)
 
 
 class Running(NamedTuple):
@@ -57,10 +65,30 @@ def nothing_yet(q: jax.Array) -> Running:
     return Running(jnp.full_like(rows, -jnp.inf), rows, jnp.zeros(q.shape, jnp.float32))
 
 
+def load_keys(pool: jax.Array, first: jax.Array, *, rows: int) -> jax.Array:
+    """Keys [kv_heads, n, head_dim] of n pool rows from the first one on.
+
+    Rows stay whole; left to XLA's CPU, a key's dims would be scattered over columns.
+    """
+    return _load(pool, first, rows).swapaxes(0, 1)
+
+
+def load_values(pool: jax.Array, first: jax.Array, owned: jax.Array, *, rows: int) -> jax.Array:
+    """Values [n, kv_heads, head_dim] of n pool rows from the first one on; a row that is not owned, [n], is zero."""
+    return jnp.where(owned[:, None, None], _load(pool, first, rows), jnp.zeros((), pool.dtype))
+
+
+def _load(pool: jax.Array, first: jax.Array, rows: int) -> jax.Array:
+    """Rows of a pool in one slice.
+
+    A slice that reached past the pool would be moved back, silently; the plan of loads has none that does.
+    """
+    return lax.dynamic_slice(pool, (first, 0, 0), (rows, *pool.shape[1:]))
+
+
 def qk(q: jax.Array, keys: jax.Array) -> jax.Array:
-    """Scores [kv_heads, r, n] of scaled queries [kv_heads, r, head_dim] and keys [n, kv_heads, head_dim]."""
-    by_head = keys.swapaxes(0, 1)  # rows stay whole; left to XLA's CPU, a key's dims would be scattered over columns
-    return jnp.einsum("hrd,hnd->hrn", q, by_head, preferred_element_type=jnp.float32)
+    """Scores [kv_heads, r, n] of scaled queries [kv_heads, r, head_dim] and keys [kv_heads, n, head_dim]."""
+    return jnp.einsum("hrd,hnd->hrn", q, keys, preferred_element_type=jnp.float32)
 
 
 def softmax_prepare(scores: jax.Array, seen: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -81,10 +109,9 @@ def softmax_prepare(scores: jax.Array, seen: jax.Array) -> tuple[jax.Array, jax.
     return p, largest, jnp.sum(p, axis=-1)
 
 
-def pv(p: jax.Array, values: jax.Array, owned: jax.Array) -> jax.Array:
-    """Values [n, kv_heads, head_dim] weighted by p [kv_heads, r, n]; a row that is not owned, [n], counts as zero."""
-    clean = jnp.where(owned[:, None, None], values, jnp.zeros((), values.dtype))
-    return jnp.einsum("hrn,nhd->hrd", p.astype(values.dtype), clean, preferred_element_type=jnp.float32)
+def pv(p: jax.Array, values: jax.Array) -> jax.Array:
+    """Values [n, kv_heads, head_dim] weighted by p [kv_heads, r, n]."""
+    return jnp.einsum("hrn,nhd->hrd", p.astype(values.dtype), values, preferred_element_type=jnp.float32)
 
 
 def online_update(running: Running, largest: jax.Array, total: jax.Array, mixed: jax.Array) -> Running:

@@ -36,7 +36,7 @@ def step(
       table: [batch, max_blocks] int32, the blocks of each sequence; a NumPy array is planned while tracing.
       positions: [batch, S] int32, where each token stands in its sequence; -1 for padding, whose result is zeros.
       offsets: [block_size] int32: 0, 1, 2, ...
-      config: `tile` and `tiers` of it count here.
+      config: `tile`, `tiers` and `composites` of it count here.
       references: [total_pool_blocks] int32, the sequences that hold a block.
 
     Returns:
@@ -49,7 +49,7 @@ def step(
     blocks = k_pool.shape[0] // block_size if references is None else references.shape[0]
     lengths = jnp.max(positions, axis=1) + 1
     plan = plan_tiers(table, lengths, block_size, blocks, tiers=config.tiers, references=references)
-    return attend(q, k_pool, v_pool, plan, positions, offsets, config.tile), k_pool, v_pool
+    return attend(q, k_pool, v_pool, plan, positions, offsets, config.tile, config.composites), k_pool, v_pool
 
 
 def decode_step(

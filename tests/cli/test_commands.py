@@ -346,6 +346,15 @@ def test_lines_are_as_wide_as_the_page(command, monkeypatch):
     assert command("rules dynamic_update_slice").out.count("->") == 1
 
 
+def test_rules_of_one_op(command):
+    """By the name of an op, or of a composite, all its rules are printed, and no others."""
+    told = command("rules stablehlo.reverse").out.splitlines()
+    names = [line.split()[0] for line in told if line[:1].isalpha() and ".py:" in line]
+    assert sorted(names) == sorted(row.name for row in hl.rules() if row.op == "stablehlo.reverse")
+    assert len(names) > 2
+    assert "no rule named 'acme.nothing'" in command("rules acme.nothing").err
+
+
 def test_colors_are_forced_and_forbidden_by_the_environment(command, monkeypatch):
     """FORCE_COLOR=1 into a pipe; NO_COLOR beats it, and 0 and nothing are none."""
     assert "\x1b[" not in command("rules").out

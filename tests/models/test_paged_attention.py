@@ -154,12 +154,17 @@ def test_loops_do_nothing_twice():
             moving |= {id(variable) for variable in equation.outvars}
 
 
-UNMASKED, UNOWNED, LOADED, Form = kernels.softmax_prepare, kernels.pv, kernels.Form.load, kernels.Form
+UNMASKED, UNOWNED, LOADED = kernels.softmax_prepare, kernels.load_values, kernels._load
 
 
-def twice(form, pool, block, size):
+def unowned(pool, first, owned, *, rows):
+    """A load of values without their mask."""
+    return UNOWNED(pool, first, jnp.ones_like(owned), rows=rows)
+
+
+def twice(pool, first, rows):
     """A load of the first page in the place of each."""
-    return jnp.concatenate([LOADED(kernels.ONE_BLOCK, pool, block, size)] * form.blocks)
+    return jnp.concatenate([LOADED(pool, first, SIZE)] * (rows // SIZE))
 
 
 def added(was, top, total, mixed):
@@ -171,9 +176,9 @@ UNSEEN = "the rest of the last block is seen"
 WRONG = {
     "sums of different maxima are kept": (kernels, "online_update", added),
     UNSEEN: (kernels, "softmax_prepare", lambda scores, seen: UNMASKED(scores, jnp.ones_like(seen))),
-    "a weight of zero is enough": (kernels, "pv", lambda p, values, owned: UNOWNED(p, values, jnp.ones_like(owned))),
-    "two blocks are the first page again": (Form, "load", twice),
-    "a pair at the end is moved back": (Form, "load", lambda form, pool, block, n: LOADED(form, pool, block + 1, n)),
+    "a weight of zero is enough": (kernels, "load_values", unowned),
+    "two blocks are the first page again": (kernels, "_load", twice),
+    "a pair at the end is moved back": (kernels, "_load", lambda pool, first, rows: LOADED(pool, first + SIZE, rows)),
 }
 
 

@@ -192,12 +192,13 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Config:
     block: int = 16
+    dtype: str = "f32"
 
 def args(config):
     return tuple(jax.ShapeDtypeStruct(shape, "float32") for shape in ((64, 4), (4,)))
 
 def shapes(config):
-    return "total * block, 4", "total", f"block == {config.block}"
+    return "total * block, 4", "total", "block == config.block"
 
 EXPORTS = {"step": {"args": args, "config": Config(), "shapes": shapes},
            "plain": {"args": (jax.ShapeDtypeStruct((8,), "float32"),), "shapes": ["n", "n >= 2"]}}
@@ -226,7 +227,84 @@ def test_a_model_states_its_own_shapes(tmp_path, monkeypatch, capsys):
     assert "n % 4 == 0 does not hold for n=6: n % 4 is 2" in capsys.readouterr().err
     assert main(["export", "model.py:plain", "-o", "wrong.mlir", "--shapes", "2 * (n + 1"]) == 2
     assert "    2 * (n + 1\n        ^\n" in capsys.readouterr().err
+    assert main(["export", "model.py:step", "-o", "out.mlir", "--shapes", "config.block * n, _", "n // 4"]) == 0
+    assert main(["convert", "out.mlir", "-o", "bound.mlir", "--bind", "n=8"]) == 0
+    assert "tensor<128x4xf32>" in (tmp_path / "bound.mlir").read_text()
+    for shapes, told, carets in (
+        (["n, config.blok", "n"], "config has no blok", "^^^^^^^^^^^"),
+        (["n, model.block", "n"], "there is no model", "^^^^^^^^^^^"),
+        (["n, config.block.real.imag.x", "n"], "config has no x", "^" * 24),
+        (["n, config.dtype", "n"], "config.dtype is 'f32', and no whole number", "^" * 12),
+    ):
+        assert main(["export", "model.py:step", "-o", "wrong.mlir", "--shapes", *shapes]) == 2
+        lines = [
+            f"step: {told}",
+            f"    {shapes[0]}",
+            f"       {carets}",
+            "  facts:   config=Config(block=16, dtype='f32')",
+        ]
+        assert capsys.readouterr().err.splitlines()[-4:] == lines
     assert not (tmp_path / "wrong.mlir").exists()
+
+
+B, H = hl.dims("b, h")
+OBJECTS = [
+    ([(B * H + 1, 4), (B,), (H,)], ["b*h + 1, 4", "b", "h"]),
+    ([((B + 1) * H, "min(b, 4)", np.int64(3)), (B,), f"f32[{H}]"], ["b*h + h, min(b, 4), 3", "b", "h"]),
+    ([(2 + B, 3 * H, B**2), (B,), (H,)], ["b + 2, 3*h, b^2", "b", "h"]),
+    ([(100 - B, 8 // H, 9 % B, H % 5), [B], (H,), B <= 100], ["100 - b, 8 // h, 9 % b, h % 5", "b", "h", "b <= 100"]),
+    ([(-(-B // 2), B - 1), (B,), (H,), B > 1, H < 9], ["-(-b // 2), b - 1", "b", "h", "b > 1", "h < 9"]),
+    ([(), (B,), (H,), H == 2 * B], ["", "b", "h", "h == 2*b"]),
+]
+
+
+@pytest.mark.parametrize(("shapes", "texts"), OBJECTS, ids=[texts[0] for _, texts in OBJECTS])
+def test_dims_are_objects_too(shapes, texts):
+    """Arithmetic of dims, numbers and texts in tuples, and comparisons, are what a text of it is."""
+    assert shapes_of(hl.export(first, shapes=shapes)) == shapes_of(hl.export(first, shapes=texts))
+
+
+def test_dims_in_tuples_keep_and_are_constrained():
+    """`...` and "_" keep what the argument has; a comparison is a constraint, and so is what a scope of JAX says."""
+    compared = B > 1, B >= H, B < 2, B <= 3, B == H + 1
+    assert [*map(str, compared)] == ["b > 1", "b >= h", "b < 2", "b <= 3", "b == h + 1"]
+    kept = hl.export(first, array(3, 4, 5), array(2), shapes=[(B + 1, ...), ("_",), B >= 2])
+    assert shapes_of(kept) == ["float32(b + 1, 4, 5)", "float32(2)"]
+
+    def divided(x, y):
+        return x.reshape(-1, 16) if y.shape[0] >= 8 else y
+
+    for constraints in ((), (H % 16 == 0,), (B >= 8,)):
+        with pytest.raises(hl.InputError, match="add the constraint"):
+            hl.export(divided, shapes=[(H,), (B,), *constraints])
+    assert hl.export(divided, shapes=[(H,), (B,), H % 16 == 0, B >= 8])
+    b, h = jax.export.symbolic_shape("b, h", constraints=["b >= 8", "mod(h, 16) == 0"])
+    assert shapes_of(hl.export(divided, shapes=[(h,), (b,)])) == ["float32(h)", "float32(b)"]
+
+
+WRONG_OBJECTS = [
+    ([B, (H,)], "b is a dim and no shape"),
+    ([(B, 1.5), (H,)], "1.5 is no dim"),
+    ([(B, True), (H,)], "True is no dim"),
+    ([(B, B >= 1), (H,)], "<Constraint b >= 1> is no dim"),
+]
+
+
+@pytest.mark.parametrize(("shapes", "told"), WRONG_OBJECTS, ids=[told for _, told in WRONG_OBJECTS])
+def test_what_is_no_dim(shapes, told):
+    """A message says what is none, and how one is written."""
+    assert told in refusal(array(3, 4), array(2), shapes=shapes)
+
+
+def test_what_dims_refuse():
+    """A comparison is no truth value, as min would need; names are given as one text."""
+    with pytest.raises(hl.InputError, match=r'write it as a text; so are min and max: "min\(b, 4\)"'):
+        min(B, 4)
+    for text in ("b, 2*h", "", "b h", "b, _", 3, "b >= 1"):
+        with pytest.raises(hl.InputError, match=r"hl\.dims"):
+            hl.dims(text)
+    with pytest.raises(TypeError):
+        B + 1.5
 
 
 def paged(pool, slots, rows, owners, offsets):

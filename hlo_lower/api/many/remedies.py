@@ -6,10 +6,10 @@ from typing import Any
 
 from hlo_lower.base.change import RefusedOps
 from hlo_lower.lowering.options import Options
-from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL
+from hlo_lower.ops.names import CUSTOM_CALL
 
 REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
-    "--legalize": ({"legalize": True}, ("chlo.", COMPOSITE, CUSTOM_CALL)),
+    "--legalize": ({"legalize": True}, ("chlo.", CUSTOM_CALL)),
     "--demote-i64": ({"demote_i64": True}, ("",)),
     "--float-mode reassociate": ({"float_mode": "reassociate"}, ("",)),
     "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),

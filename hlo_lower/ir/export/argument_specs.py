@@ -1,6 +1,7 @@
 """What a function is traced with: specs of its arguments, with symbolic shapes where they are asked for."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -33,6 +34,38 @@ _jax: Any = jax  # its annotations leave tree partly unknown
 HOW = f'a shape is made of {ACCEPTED}, "..." and "_"; a constraint compares: "s >= 1", "s % 16 == 0"'
 
 
+_ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*)+)", re.ASCII)
+
+
+def written_with(label: str, texts: Sequence[str], static: Mapping[str, Any]) -> list[str]:
+    """Shapes and constraints with the numbers of a config in the place of its names: "b, config.heads" as "b, 32".
+
+    Args:
+      label: whose shapes they are.
+      texts: as they were written.
+      static: what the names before the dots stand for.
+
+    Raises:
+      InputError: there is no such name, or what it has is no whole number; it points to the place.
+    """
+
+    def number(found: re.Match[str]) -> str:
+        value: Any = static.get(found[1])
+        what = f"there is no {found[1]}" if found[1] not in static else ""
+        for name in found[2].split(".")[1:]:
+            what = what or ("" if hasattr(value, name) else f"{found[1]} has no {name}")
+            value = getattr(value, name, None)
+        if not what and type(value) is not int:
+            what = f"{found[0]} is {shown(value)}, and no whole number"
+        if what:
+            told = ", ".join(f"{name}={shown(value)}" for name, value in static.items())
+            facts, width = told or "the function has no config", len(found[0])
+            raise PointedError(label, what, facts=facts, text=found.string, column=found.start(), width=width)
+        return str(value) if value >= 0 else f"({value})"
+
+    return [_ATTRIBUTE.sub(number, text) for text in texts]
+
+
 def specs_of(fn: Callable[..., Any], args: Sequence[Any], shapes: Sequence[str] | None) -> tuple[Any, ...]:
     """The arguments as specs: as they are, or with symbolic shapes, one per argument or one per leaf of them.
 
@@ -44,10 +77,6 @@ def specs_of(fn: Callable[..., Any], args: Sequence[Any], shapes: Sequence[str] 
     if shapes is None:
         return tuple(args)
     label = str(getattr(fn, "__name__", "function"))
-    if not isinstance(shapes, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
-        raise InputError(label, f"shapes is {shown(shapes)}", next_step='write a list of shapes: shapes=["b, 64", "b"]')
-    if isinstance(shapes, str):
-        raise InputError(label, "shapes is one text", next_step=f"write a list of shapes: shapes=[{shapes!r}]")
     written, constraints = _read(label, shapes, len(args))
     flat: list[tuple[list[Any], Any]] = [_jax.tree.flatten(arg) for arg in args]
     leaves = [leaf for arg_leaves, _ in flat for leaf in arg_leaves]
@@ -83,11 +112,9 @@ def _read(label: str, shapes: Sequence[str], arguments: int) -> tuple[list[Writt
     """The shapes and the constraints among texts."""
     written: list[WrittenShape] = []
     constraints: list[WrittenConstraint] = []
-    compares = sum(any(letter in str(text) for letter in "<>=") for text in shapes)
+    compares = sum(any(letter in text for letter in "<>=") for text in shapes)
     told = "argument" if len(shapes) - compares in (arguments, 0) or not arguments else "leaf"
     for text in shapes:
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own list
-            raise InputError(label, f"{text!r} is no text", next_step='write a shape as text: "b, 2*s + 1, 64"')
         try:
             found = read_written(text)
         except ExpressionError as error:

@@ -14,6 +14,7 @@ from hlo_lower.base.errors import InputError
 from hlo_lower.ir.export.locations import source_file
 from hlo_lower.ir.export.trace import export
 from hlo_lower.ir.export.user_code import importable, user_errors
+from hlo_lower.ir.shapes.dims import Constraint, Shape
 
 
 def configured(config: Any, presets: Mapping[str, Any], settings: Mapping[str, str], place: str) -> Any:
@@ -97,9 +98,9 @@ class ExportTarget:
     x64: bool
     module: ModuleType
     folders: tuple[str, ...]
-    shapes: tuple[str, ...] | None = None
+    shapes: tuple[Shape, ...] | None = None
 
-    def export(self, shapes: Sequence[str] | None = None, *, plain_stablehlo: bool = False) -> jax.export.Exported:
+    def export(self, shapes: Sequence[Shape] | None = None, *, plain_stablehlo: bool = False) -> jax.export.Exported:
         """Export it for CPU, whatever the machine has, so that the text is the same everywhere.
 
         Args:
@@ -190,16 +191,16 @@ def _of_config(value: Any, config: Any, where: str) -> Any:
         return value() if config is None else value(config)
 
 
-def _shapes(shapes: Any, where: str) -> tuple[str, ...] | None:
+def _shapes(shapes: Any, where: str) -> tuple[Shape, ...] | None:
     """The symbolic shapes of an entry; None where it has none."""
     if shapes is None:
         return None
     if not isinstance(shapes, (tuple, list)) or not all(
-        isinstance(text, str) for text in cast(Sequence[object], shapes)
+        isinstance(shape, (str, tuple, list, Constraint)) for shape in cast(Sequence[object], shapes)
     ):
         raise InputError(
             where=where,
-            what='"shapes" is no tuple of texts',
+            what='"shapes" is no tuple of shapes',
             next_step='write one per argument, and constraints: "shapes": ("n, 4", "n", "n >= 2")',
         )
-    return tuple(cast(Sequence[str], shapes))
+    return tuple(cast(Sequence[Shape], shapes))

@@ -171,7 +171,10 @@ def _mirrored(written: Expression, left: Any, right: Any) -> str:
     `reshape(-1, 16)` asks whether `mod(s, -16)` is 0, and JAX does not conclude that from `mod(s, 16) == 0`.
     """
     match written.node:
-        case ast.BinOp(op=ast.Mod(), right=ast.Constant(value=int(divisor))) if right == 0 and divisor > 0:
+        case (
+            ast.BinOp(op=ast.Mod(), right=ast.Constant(value=int(divisor)))
+            | ast.Call(func=ast.Name(id="mod"), args=[_, ast.Constant(value=int(divisor))])
+        ) if right == 0 and divisor > 0:
             text = str(left)
             return text.removesuffix(f"{divisor})") + f"-{divisor}) == 0" if text.endswith(f", {divisor})") else ""
         case _:

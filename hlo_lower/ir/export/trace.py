@@ -10,11 +10,12 @@ import jax.export
 from hlo_lower.base.arguments import function, is_listed, is_named, shown, texts, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
-from hlo_lower.ir.export.argument_specs import check_widths, describe, specs_of
+from hlo_lower.ir.export.argument_specs import check_widths, describe, specs_of, written_with
 from hlo_lower.ir.export.kept_chlo import Remembered, with_chlo
 from hlo_lower.ir.export.locations import portable_locations, source_file, source_folder
 from hlo_lower.ir.export.trace_errors import tracing_error
 from hlo_lower.ir.export.user_code import user_line
+from hlo_lower.ir.shapes.dims import Shape, as_texts
 
 _jax: Any = jax  # its annotations leave jit partly unknown
 
@@ -22,7 +23,7 @@ _jax: Any = jax  # its annotations leave jit partly unknown
 def export(
     fn: Callable[..., Any],
     *args: Any,
-    shapes: Sequence[str] | None = None,
+    shapes: Sequence[Shape] | None = None,
     donate: int | Sequence[int] = (),
     static: Mapping[str, Any] | None = None,
     name: str | None = None,
@@ -41,7 +42,9 @@ def export(
       shapes: symbolic shapes ("b, 2*s + 1, 64"), one per positional argument or one per leaf of them, in order. "..."
         keeps the dims from there on, "_" keeps one. Equal names are equal sizes, and each is 1 or more. dtypes are
         those of args; without args they stand before the dims, as in "bf16[b, 64]", and are f32 where they do not. What
-        compares is a constraint on the sizes and no shape: "s >= 2", "block_size % 16 == 0".
+        compares is a constraint on the sizes and no shape: "s >= 2", "block_size % 16 == 0". A tuple is a shape, too,
+        of dims of `hl.dims` or `jax.export.symbolic_shape` and numbers: (b * h + 1, 4). In a text "config.heads" is a
+        number of the config that static has.
       donate: positions of the arguments that the caller gives away; the module says so (`tf.aliasing_output`).
       static: keyword arguments that are not traced (a config).
       name: the module is called `jit_<name>`; by default the function's name.
@@ -65,7 +68,8 @@ def export(
     platforms = None if platforms is None else texts("platforms", platforms, "cpu")
     positions = (donate,) if isinstance(donate, int) else tuple(donate)
     label = name or str(getattr(fn, "__name__", "function"))
-    specs = specs_of(fn, args, shapes)
+    written = None if shapes is None else written_with(label, as_texts(label, shapes), static or {})
+    specs = specs_of(fn, args, written)
     check_widths(label, specs)
     with portable_locations(source_folder(fn)):
         try:
@@ -79,7 +83,7 @@ def export(
         except Exception as error:
             where = user_line(error, source_file(fn)) or label
             facts = f"arguments {', '.join(describe(spec) for spec in specs)}"
-            raise tracing_error(error, label, where, facts, shapes or ()) from error
+            raise tracing_error(error, label, where, facts, written or ()) from error
 
 
 def _check(fn: object, donate: object, static: object, name: object) -> None:

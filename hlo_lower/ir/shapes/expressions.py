@@ -15,7 +15,17 @@ from typing import Any
 
 from hlo_lower.ir.shapes.tokens import FUNCTIONS, ExpressionError, Token, check_order, tokens_of
 
-__all__ = ["Expression", "ExpressionError", "evaluate", "expression", "rewritten", "substituted", "symbols_of", "whole"]
+__all__ = [
+    "Expression",
+    "ExpressionError",
+    "evaluate",
+    "expression",
+    "rewritten",
+    "spelled",
+    "substituted",
+    "symbols_of",
+    "whole",
+]
 
 MAX_EXPONENT = 8
 """The greatest exponent, and the greatest degree of an expression: powers of powers grow fast."""
@@ -297,10 +307,11 @@ def substituted(text: str, sizes: Mapping[str, int]) -> str:
     if not any(name in sizes for name in found.symbols):
         return text
     tree = ast.parse(ast.unparse(found.node), mode="eval").body
-    return _spelled(_Sizes(sizes).visit(tree))
+    return spelled(_Sizes(sizes).visit(tree))
 
 
-def _spelled(node: ast.expr) -> str:
+def spelled(node: ast.expr) -> str:
+    """An expression as a person writes it."""
     return ast.unparse(node).replace(" ** ", "^").replace(" * ", "*")
 
 
@@ -312,4 +323,4 @@ def rewritten(text: str) -> str:
     """
     found = whole(text)
     tree = ast.parse(ast.unparse(found.node), mode="eval").body  # a copy: the expression is kept
-    return _spelled(_Operators().visit(tree))
+    return spelled(_Operators().visit(tree))

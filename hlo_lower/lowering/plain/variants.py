@@ -8,7 +8,7 @@
     %r = stablehlo.custom_call @my.expand_clone(%x) {backend_config = "mode=repeat"}
 
 A name and attributes are claims (trap 52): that a rule is right is for verification to say, which holds what it built
-against the decomposition. A custom call has none: what it computes is between whoever wrote the rule and the module.
+against the decomposition. A custom call has none, but what its declaration states (`stated`).
 """
 
 import json
@@ -95,7 +95,7 @@ class VariantKind(LegalizedKind):
         own, problem, candidates = every_fact(node, target.name), None, list[Candidate]()
         told = dict(own)
         try:
-            attributes = _of_composite(node, declared) if is_composite else _of_custom_call(node, declared)
+            attributes = _of_composite(node, declared) if is_composite else of_custom_call(node, declared)
             told = {**attributes, **own}
             facts = VariantFacts(name, declared.read(attributes, own), attributes)
             told = facts.values
@@ -158,7 +158,7 @@ def _of_composite(node: Node, declared: Declared) -> dict[str, object]:
     return found
 
 
-def _of_custom_call(node: Node, declared: Declared) -> dict[str, object]:
+def of_custom_call(node: Node, declared: Declared) -> dict[str, object]:
     """The entries of a custom call's `backend_config`: a dictionary, a JSON object, or a text.
 
     Raises:
