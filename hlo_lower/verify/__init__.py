@@ -270,7 +270,7 @@ def _reads_of(text: str, ops: Collection[str], terms: Terms, tell: Progress, *, 
     context = mlir.shared_context(2 * len(text))
     texts = (with_told_starts(text, ops, clamped=clamped, in_loops=in_loops) for clamped in (False, True))
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)
-    strict = replace(terms, is_strict=True)
+    strict = replace(terms, is_strict=True, reassociated=False)
     judge = RegionJudge(
         first, second, strict, shared_interpreter(), _unknown, lambda done, all_of: tell("reads", done, all_of)
     )

@@ -43,6 +43,9 @@ HURRIED_SECONDS = 0.3
 EVERY_INPUT = "every input"
 """The law of a derivation by evaluation, and the aim of a run that an evaluation found."""
 
+LOOSE = frozenset({"any order", "finite first", "product of 0 and 1", "reassociated"})
+"""Laws by which sums of floats are equal that may differ in a run: what has to lie inside does not rest on one."""
+
 Array = NDArray[Any]
 
 Within: TypeAlias = tuple[tuple[int, tuple[int, int]], ...]
@@ -95,8 +98,8 @@ class RegionProofs:
 
     @property
     def may_derive(self) -> bool:
-        """Whether regions can be derived: z3 is there, and what they compute is what has to be equal."""
-        return not self.terms.is_strict and is_installed()
+        """Whether regions can be derived: z3 is there."""
+        return is_installed()
 
     @property
     def is_hurried(self) -> bool:
@@ -123,10 +126,14 @@ class RegionProofs:
             key, every = self._key(wide), None if found or wide is not region else self._evaluation(region)
             if key is not None and every is not None and every.is_equal:
                 found = self._keep(key, Derivation("derived", (EVERY_INPUT,)))
-            if found:
+            if self._accepts(found):
                 return wide, found
             spent += found.seconds
         return None
+
+    def _accepts(self, found: Derivation) -> bool:
+        """Whether a derivation shows what is asked."""
+        return bool(found) and not (self.terms.is_strict and LOOSE.intersection(found.laws))
 
     def _kept(self, cache: VerdictCache, region: Region) -> Found:
         """The same, where a derivation of the region or of a wider one is in the cache, without another attempt; nor is
@@ -137,9 +144,10 @@ class RegionProofs:
             if key is None:
                 break
             tried.append(key)
-            if found := self._known.get(key) or self._in_cache(key):
+            found = self._known.get(key) or self._in_cache(key)
+            if found is not None and self._accepts(found):
                 return wide, found
-        content = self._content(*tried, self.terms.prove)
+        content = self._content(*tried, self.terms.prove, self.terms.is_strict)
         if not tried or (not cache.tries_again and cache.find("not derived", content, bool)):
             return None
         found = self._derived(region)
