@@ -54,6 +54,7 @@ TARGETS = {
     "finite": target("finite", refused_forms=["constant Inf", "compare TOTALORDER"]),
     "positive": target("positive", refused_forms=["sine or tangent below 0", "power below 0"]),
     "no_forms": target("no_forms", refused_forms=OP_FORMS),
+    "one_key": target("one_key", refused_forms=["sort by another order", "sort of several downwards"]),
     "few_dims": target("few_dims", max_rank={"*": 4}),
     "takes_square": target("takes_square", legalize=True, composites=["chlo.square"]),
 }

@@ -84,6 +84,24 @@ SPREAD = Quirk(
     (Rules("op", ("pad_to_concatenate",)),),
 )
 
+WIDE = "tensor<3xi64>"
+
+SPREAD_WIDE = Quirk(
+    "pad between wide elements",
+    (names.PAD,),
+    {"mps": "its kernel writes elements of 32 bits at most"},
+    "`concatenate` and `slice`",
+    module(
+        f"%x: {WIDE}",
+        "tensor<5xi64>",
+        "%v = stablehlo.constant dense<0> : tensor<i64>",
+        "%r = stablehlo.pad %x, %v, low = [0], high = [0], interior = [1]",
+        f"  : ({WIDE}, tensor<i64>) -> tensor<5xi64>",
+    ),
+    lambda _graph, node: any(node.integers("interior_padding")) and node.operand(0).element.bits > 32,
+    (Rules("op", ("pad_to_concatenate",)),),
+)
+
 COMPUTED_PADDING = Quirk(
     "pad with a computed value",
     (names.PAD,),

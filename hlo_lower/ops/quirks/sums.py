@@ -46,6 +46,27 @@ EMPTY_SUM = Quirk(
     (Rules("op", ("dot_to_zeros",)),),
 )
 
+
+def widens(_graph: Graph, node: Node) -> bool:
+    """Whether a product is of a wider type than what is multiplied."""
+    return any(value.element.bits < node.result().element.bits for value in node.operands)
+
+
+WIDER_PRODUCT = Quirk(
+    "dot_general to a wider type",
+    (names.DOT_GENERAL, names.CONVOLUTION),
+    {"mps": "it multiplies and adds in the operands' type, and goes on with the result as if it were of the other"},
+    "the same of converted operands",
+    module(
+        "%x: tensor<2x4xbf16>, %y: tensor<4x3xbf16>",
+        "tensor<2x3xf32>",
+        "%r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]",
+        "  : (tensor<2x4xbf16>, tensor<4x3xbf16>) -> tensor<2x3xf32>",
+    ),
+    widens,
+    (Rules("op", ("product_to_converted_product",)),),
+)
+
 CONTRACTED_APART = Quirk(
     "dot_general with contracting dims in another order",
     (names.DOT_GENERAL,),
@@ -243,7 +264,10 @@ def _reduction(op: str, start: str, element: str, *lines: str, of: str = "%x") -
 FOLD = Quirk(
     "reduce of any region",
     (REDUCE, names.REDUCE_WINDOW),
-    {"litert": "it is not converted"},
+    {
+        "litert": "it is not converted",
+        "mps": "it knows regions of one operation, and the place of a maximum or minimum",
+    },
     "slices, or halves",
     _reduction("xor", "0", "i32"),
     _is_any_fold,
@@ -257,6 +281,27 @@ FOLD_START = Quirk(
     "the same from the least number, and a maximum",
     _reduction("maximum", "0.5", "f32"),
     _starts_from_number,
+    (Rules("op", ("reduce_to_reduce_and_start",)),),
+)
+
+
+def _leaves_out_number(_graph: Graph, node: Node) -> bool:
+    """Whether a reduction by one operation starts from a number that shows in the result."""
+    first, start = next(iter(node.blocks[0].nodes)), node.operand(1)
+    if len(node.results) > 1 or not is_one_op(node.blocks[0]):
+        return False
+    while start.node is not None and start.node.name in RESHAPING:  # JAX broadcasts a scalar to a scalar
+        start = start.node.operand(0)
+    return not is_neutral(start, first.name.removeprefix("stablehlo."))
+
+
+ANY_START = Quirk(
+    "reduce from a number",
+    (REDUCE, names.REDUCE_WINDOW),
+    {"mps": "it leaves the number out"},
+    "the same from the identity of the operation, and the number then",
+    _reduction("add", "3", "i32"),
+    _leaves_out_number,
     (Rules("op", ("reduce_to_reduce_and_start",)),),
 )
 

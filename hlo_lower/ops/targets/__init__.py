@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     IREE: Target
     LITERT: Target
     COREML: Target
+    MPS: Target
     LINALG: Target
 
 SUFFIXES = (".toml", ".json")
@@ -105,6 +106,7 @@ __all__ = [
     "IREE",
     "LINALG",
     "LITERT",
+    "MPS",
     "STABLEHLO",
     "TARGETS",
     "XLA",
