@@ -33,8 +33,8 @@ from hlo_lower.lowering.single_ops.plain_op import (
 )
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import BROADCAST_IN_DIM, MAXIMUM, MINIMUM
-from hlo_lower.ops.quirks.sums import ANY_START, FOLD, FOLD_START
-from hlo_lower.ops.quirks.windows import CUT, SEVERAL, WHOLE_DIM
+from hlo_lower.ops.quirks.sums import ANY_START, FOLD, FOLD_START, OTHER_PLACE
+from hlo_lower.ops.quirks.windows import CUT, NO_IMAGE, SEVERAL, WHOLE_DIM
 from hlo_lower.ops.refused_forms import RefusedForm
 
 # --- a region of scalars on whole tensors: what a map, a reduction or a window does to each element, to all at once ---
@@ -74,7 +74,7 @@ FEW = 64
 COMBINERS = {OPS[combiner]: combiner for combiner in Combiner if combiner in OPS and combiner is not Combiner.SUB}
 """By the name of an associative operation the combiner whose identity it has."""
 
-WINDOW_FORMS = frozenset({Whole.WHOLE, *map(RefusedForm.of, (FOLD, WHOLE_DIM, CUT, SEVERAL))})
+WINDOW_FORMS = frozenset({Whole.WHOLE, *map(RefusedForm.of, (FOLD, WHOLE_DIM, CUT, NO_IMAGE, SEVERAL))})
 """What windows are taken apart for."""
 
 lowers_window = partial(rules.lowers, PLAIN, named={PlainOp.REDUCE_WINDOW}, needs=WINDOW_FORMS)
@@ -235,7 +235,7 @@ def _along(op: PlainLowering, value: Value, dim: int, size: int, dilation: int) 
 
 MOST_ONE_BY_ONE = 64
 
-ANY = frozenset({Whole.WHOLE, RefusedForm.of(FOLD)})
+ANY = frozenset({Whole.WHOLE, RefusedForm.of(FOLD), RefusedForm.of(OTHER_PLACE)})
 """What a reduction is taken apart for."""
 
 lowers_reduce = partial(rules.lowers, PLAIN, named={PlainOp.REDUCE})
@@ -291,7 +291,7 @@ def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
     Equal up to the order of sums and products; maxima and minima bit for bit. A sum of n has log2(n) roundings behind
     each other instead of n.
     """
-    if op.facts.needs is RefusedForm.of(FOLD) and _count(op.node) <= MOST_ONE_BY_ONE:
+    if op.facts.needs is not Whole.WHOLE and _count(op.node) <= MOST_ONE_BY_ONE:
         raise DoesNotApply("few elements are combined in their order")
     return _halved(op)
 

@@ -111,7 +111,7 @@ INFINITE = Quirk(
 TOTAL_ORDER = Quirk(
     "compare TOTALORDER",
     (names.COMPARE,),
-    {"litert": "it has no kernel"},
+    {"litert": "it has no kernel", "tt": "it compares as numbers"},
     "a comparison of the bits",
     module(
         f"%x: {V}, %y: {V}",

@@ -44,12 +44,9 @@ def goes_up(sort: Node) -> bool | None:
         return None
     sides = [_side(value, block) for value in last.operands]
     direction = str(last.attribute("comparison_direction")).rstrip(">")[-2:]
-    is_raw = [value.block == block for value in last.operands] == [True, True]
+    is_raw = all(value.block == block for value in last.operands)
     is_of_bits = is_raw and last.operand(0).element.is_float and "TOTALORDER" in str(last.attribute("compare_type"))
-    is_turned = is_raw and sides == [1, 0]
-    if direction not in ("LT", "GT") or is_of_bits or not (sides == [0, 1] or is_turned):
-        return None
-    return (direction == "LT") is not is_turned
+    return direction == "LT" if direction in ("LT", "GT") and sides == [0, 1] and not is_of_bits else None
 
 
 T, S = "tensor<4xi32>", "tensor<i32>"
@@ -70,10 +67,12 @@ def _sort(compared: str, *lines: str) -> str:
     )
 
 
+FIRST = "it looks at one comparison of the comparator, and sorts by the first operand"
+
 SEVERAL = Quirk(
     "sort by another order",
     (SORT,),
-    {"mps": "it looks at one comparison of the comparator, and sorts by the first operand"},
+    {"mps": FIRST, "tt": FIRST},
     "a stable sort for each key, the last key first, or a form without a sort",
     _sort(
         "or %l, %n : tensor<i1>",

@@ -111,7 +111,7 @@ def _is_dilated_by_computed_kernel(graph: Graph, node: Node) -> bool:
 REVERSED_KERNEL = Quirk(
     "convolution by a reversed kernel",
     (names.CONVOLUTION,),
-    {"litert": "wrong numbers", "coreml": "it does not look"},
+    {"litert": "wrong numbers", "coreml": "it does not look", "tt": "it is not converted"},
     "`reverse` of the kernel",
     _convolution("1x5x2xf32", "2x2x3xf32", "1x4x3xf32", "reverse = [true]"),
     _has("window_reversal", 0),
@@ -209,9 +209,8 @@ def _computed_alike(is_one: "_OneNumber", node: Node) -> tuple[Value, ...]:
 
 
 def _is_computed(value: Value) -> bool:
-    while value.node is not None and value.node.name in RESHAPING:
-        value = value.node.operand(0)
-    return value.node is None or value.node.name != CONSTANT
+    made = _peeled(value).node
+    return made is None or made.name != CONSTANT
 
 
 class _OneNumber:
@@ -261,13 +260,12 @@ def _reduction(op: str, start: str, element: str, *lines: str, of: str = "%x") -
     )
 
 
+ONE_OPERATION = "it knows regions of one operation, and a place"
+
 FOLD = Quirk(
     "reduce of any region",
     (REDUCE, names.REDUCE_WINDOW),
-    {
-        "litert": "it is not converted",
-        "mps": "it knows regions of one operation, and the place of a maximum or minimum",
-    },
+    {"litert": "it is not converted", "mps": ONE_OPERATION, "tt": ONE_OPERATION},
     "slices, or halves",
     _reduction("xor", "0", "i32"),
     _is_any_fold,
@@ -287,18 +285,64 @@ FOLD_START = Quirk(
 
 def _leaves_out_number(_graph: Graph, node: Node) -> bool:
     """Whether a reduction by one operation starts from a number that shows in the result."""
-    first, start = next(iter(node.blocks[0].nodes)), node.operand(1)
+    first = next(iter(node.blocks[0].nodes))
     if len(node.results) > 1 or not is_one_op(node.blocks[0]):
         return False
-    while start.node is not None and start.node.name in RESHAPING:  # JAX broadcasts a scalar to a scalar
-        start = start.node.operand(0)
-    return not is_neutral(start, first.name.removeprefix("stablehlo."))
+    return not is_neutral(_peeled(node.operand(1)), first.name.removeprefix("stablehlo."))
+
+
+def _is_other_place(_graph: Graph, node: Node) -> bool:
+    """Whether a reduction gives places, and not those of maxima alone, or from another number than the least one."""
+    if len(node.results) != 2 or not comes_of(node.operand(1), names.IOTA):
+        return False
+    first = next(iter(node.blocks[0].nodes))
+    direction = str(first.attribute("comparison_direction")).rstrip(">")
+    is_greatest = first.name == names.COMPARE and direction.endswith(("GT", "GE"))
+    starts = [_peeled(value) for value in node.operands[2:]]
+    is_from_least = is_neutral(starts[0], "maximum") and is_neutral(starts[1], "add")
+    return not (is_greatest and is_from_least) or node.result(0).is_used
+
+
+OTHER_PLACE = Quirk(
+    "reduce to more than the place of a maximum",
+    (REDUCE,),
+    {"tt": "it knows that place alone"},
+    "slices, or halves",
+    module(
+        "%x: tensor<4x8xi32>",
+        "tensor<4xi32>",
+        "%n = stablehlo.iota dim = 1 : tensor<4x8xi32>",
+        "%i = stablehlo.constant dense<2147483647> : tensor<i32>",
+        "%z = stablehlo.constant dense<0> : tensor<i32>",
+        "%s, %r = stablehlo.reduce(%x init: %i), (%n init: %z) across dimensions = [1]",
+        "  : (tensor<4x8xi32>, tensor<4x8xi32>, tensor<i32>, tensor<i32>) -> (tensor<4xi32>, tensor<4xi32>)",
+        "  reducer(%a: tensor<i32>, %c: tensor<i32>) (%b: tensor<i32>, %d: tensor<i32>) {",
+        "  %l = stablehlo.compare LT, %a, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+        "  %e = stablehlo.compare EQ, %a, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+        "  %f = stablehlo.compare LT, %b, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+        "  %g = stablehlo.and %e, %f : tensor<i1>",
+        "  %h = stablehlo.or %l, %g : tensor<i1>",
+        "  %v = stablehlo.select %l, %a, %c : tensor<i1>, tensor<i32>",
+        "  %w = stablehlo.select %h, %b, %d : tensor<i1>, tensor<i32>",
+        "  stablehlo.return %v, %w : tensor<i32>, tensor<i32>",
+        "}",
+    ),
+    _is_other_place,
+    (Rules("op", ("reduce_to_slices", "reduce_to_halves", "reduce_to_float_halves")),),
+)
+
+
+def _peeled(value: Value) -> Value:
+    """What a scalar is a broadcast of: JAX broadcasts scalars to scalars."""
+    while value.node is not None and value.node.name in RESHAPING:
+        value = value.node.operand(0)
+    return value
 
 
 ANY_START = Quirk(
     "reduce from a number",
     (REDUCE, names.REDUCE_WINDOW),
-    {"mps": "it leaves the number out"},
+    {"mps": "it leaves the number out", "tt": "it leaves the number out"},
     "the same from the identity of the operation, and the number then",
     _reduction("add", "3", "i32"),
     _leaves_out_number,

@@ -43,17 +43,18 @@ def _is_cut(_graph: Graph, node: Node) -> bool:
 X, Y = "tensor<4x6xf32>", "tensor<4x1xf32>"
 
 
-def _windows(result: str, window: str, *padding: str, of: str = X) -> str:
+def _windows(result: str, window: str, *padding: str, of: str = X, element: str = "f32") -> str:
     """Sums over windows."""
+    scalar = f"tensor<{element}>"
     return module(
         f"%x: {of}",
         result,
-        "%i = stablehlo.constant dense<0.0> : tensor<f32>",
+        f"%i = stablehlo.constant dense<{0.0 if element == 'f32' else 0}> : {scalar}",
         f'%r = "stablehlo.reduce_window"(%x, %i) <{{window_dimensions = array<i64: {window}>{"".join(padding)}}}> ({{',
-        "^bb0(%a: tensor<f32>, %b: tensor<f32>):",
-        "  %c = stablehlo.add %a, %b : tensor<f32>",
-        "  stablehlo.return %c : tensor<f32>",
-        f"}}) : ({of}, tensor<f32>) -> {result}",
+        f"^bb0(%a: {scalar}, %b: {scalar}):",
+        f"  %c = stablehlo.add %a, %b : {scalar}",
+        f"  stablehlo.return %c : {scalar}",
+        f"}}) : ({of}, {scalar}) -> {result}",
     )
 
 
@@ -76,6 +77,36 @@ CUT = Quirk(
     "slices, or doublings",
     _windows("tensor<4x4xf32>", "1, 2", ", padding = dense<[[0, 0], [-1, 0]]> : tensor<2x2xi64>"),
     _is_cut,
+    CURED,
+)
+
+
+def _is_no_image(_graph: Graph, node: Node) -> bool:
+    """Whether it is neither a running sum or product, nor a pooling of images: floats, windows along two dims."""
+    dim, padding, [body] = _whole_dim(node), _padding(node), node.blocks
+    if len(node.results) > 1 or not is_one_op(body) or not node.operand(0).element.is_float:
+        return True
+    name, rank = next(iter(body.nodes)).name, len(padding)
+    if dim is not None:
+        running = (node.operand(0).static_shape[dim] - 1, 0)
+        others = [pair for d, pair in enumerate(padding) if d != dim]
+        return name not in (names.ADD, names.MULTIPLY) or padding[dim] != running or others != [(0, 0)] * (rank - 1)
+    sizes, strides = node.integers("window_dimensions"), node.integers("window_strides", (1,) * rank)
+    pooled = [d for d in range(rank) if sizes[d] > 1 or strides[d] > 1 or padding[d] != (0, 0)]
+    longer = [d for d in range(rank) if sizes[d] > 1]
+    spatial = {2: [0, 1], 4: longer if len(longer) == 2 else [2, 3], 5: longer}.get(rank, [])
+    is_taken = len(spatial) == (3 if rank == 5 else 2) and set(pooled) <= set(spatial)
+    is_taken &= name == names.MAXIMUM or (name == names.ADD and rank < 5)
+    return not is_taken or set(node.integers("base_dilations", (1,) * rank)) != {1} or min(map(min, padding)) < 0
+
+
+NO_IMAGE = Quirk(
+    "reduce_window of other than images",
+    (REDUCE_WINDOW,),
+    {"tt": "it has poolings of two dims, and running sums and products"},
+    "slices, or doublings",
+    _windows("tensor<4x5xi32>", "1, 2", of="tensor<4x6xi32>", element="i32"),
+    _is_no_image,
     CURED,
 )
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     LITERT: Target
     COREML: Target
     MPS: Target
+    TT: Target
     LINALG: Target
 
 SUFFIXES = (".toml", ".json")
@@ -109,6 +110,7 @@ __all__ = [
     "MPS",
     "STABLEHLO",
     "TARGETS",
+    "TT",
     "XLA",
     "NativeScatter",
     "Target",

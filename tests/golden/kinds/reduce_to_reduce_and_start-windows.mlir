@@ -1,4 +1,4 @@
-// options: target=no_forms
+// options: target=any_start
 // CHECK:      stablehlo.constant dense<0>
 // CHECK:      "stablehlo.reduce_window"
 // CHECK:      stablehlo.broadcast_in_dim %arg1
