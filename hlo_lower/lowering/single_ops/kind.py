@@ -75,6 +75,10 @@ class PlainOpKind(Kind):
 
 
 SHIFTS = frozenset(op.value for op in (PlainOp.SHIFT_LEFT, PlainOp.SHIFT_RIGHT, PlainOp.SHIFT_RIGHT_LOGICAL))
+
+BUILT = SHIFTS | {PlainOp.DYNAMIC_UPDATE_SLICE.value}
+"""Ops that rules may build for a target without them: they are lowered next."""
+
 WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
 
 
