@@ -72,7 +72,11 @@ PADDED = "(tensor<3xf32>, tensor<f32>) -> tensor<5xf32>"
 SPREAD = Quirk(
     "pad between elements",
     (names.PAD,),
-    {"coreml": "it is not converted", "tt": "of several dims it puts the elements elsewhere"},
+    {
+        "coreml": "it is not converted",
+        "tt": "of several dims it puts the elements elsewhere",
+        "metal": "it is not legalized",
+    },
     "`concatenate` and `slice`",
     module(
         "%x: tensor<3xf32>",

@@ -265,7 +265,7 @@ ONE_OPERATION = "it knows regions of one operation, and a place"
 FOLD = Quirk(
     "reduce of any region",
     (REDUCE, names.REDUCE_WINDOW),
-    {"litert": "it is not converted", "mps": ONE_OPERATION, "tt": ONE_OPERATION},
+    {"litert": "it is not converted", "mps": ONE_OPERATION, "tt": ONE_OPERATION, "metal": "it is not legalized"},
     "slices, or halves",
     _reduction("xor", "0", "i32"),
     _is_any_fold,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     COREML: Target
     MPS: Target
     TT: Target
+    METAL: Target
     LINALG: Target
 
 SUFFIXES = (".toml", ".json")
@@ -107,6 +108,7 @@ __all__ = [
     "IREE",
     "LINALG",
     "LITERT",
+    "METAL",
     "MPS",
     "STABLEHLO",
     "TARGETS",
