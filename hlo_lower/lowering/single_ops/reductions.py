@@ -32,7 +32,7 @@ from hlo_lower.lowering.single_ops.plain_op import (
     must_not_round_otherwise,
 )
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
-from hlo_lower.ops.names import BROADCAST_IN_DIM, MAXIMUM, MINIMUM
+from hlo_lower.ops.names import ADD, BROADCAST_IN_DIM, MAXIMUM, MINIMUM
 from hlo_lower.ops.quirks.sums import ANY_START, FOLD, FOLD_START, OTHER_PLACE
 from hlo_lower.ops.quirks.windows import CUT, NO_IMAGE, SEVERAL, WHOLE_DIM
 from hlo_lower.ops.refused_forms import RefusedForm
@@ -318,6 +318,8 @@ def reduce_to_reduce_and_start(op: PlainLowering) -> Sequence[Value]:
     """
     build, [value, start] = op.build, op.node.operands
     name = next(iter(op.node.blocks[0].nodes)).name
+    if start.element.is_complex and name != ADD:
+        raise DoesNotApply("of complex numbers a sum alone begins with an identity here")
     if name not in (MAXIMUM, MINIMUM) and not start.element.is_integer:
         must_not_round_otherwise(op)
     neutral = identity(build, COMBINERS[name.removeprefix("stablehlo.")], start.element_type)

@@ -288,7 +288,18 @@ def _leaves_out_number(_graph: Graph, node: Node) -> bool:
     first = next(iter(node.blocks[0].nodes))
     if len(node.results) > 1 or not is_one_op(node.blocks[0]):
         return False
-    return not is_neutral(_peeled(node.operand(1)), first.name.removeprefix("stablehlo."))
+    return not _counts_for_nothing(_peeled(node.operand(1)), first.name.removeprefix("stablehlo."))
+
+
+def _counts_for_nothing(start: Value, name: str) -> bool:
+    """The same of complex numbers, too: constants, and what is put together of constant parts."""
+    made = start.node
+    if made is None or not start.element.is_complex:
+        return is_neutral(start, name)
+    if made.name == names.COMPLEX:
+        return name == "add" and all(is_neutral(part, name) for part in made.operands)
+    numbers = mlir.constant_value(made.raw, is_complex=True) if made.name == CONSTANT else None
+    return numbers is not None and bool(numbers.reshape(-1)[0] == {"add": 0, "multiply": 1}.get(name))
 
 
 def _is_other_place(_graph: Graph, node: Node) -> bool:
