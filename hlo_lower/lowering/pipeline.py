@@ -182,6 +182,7 @@ PIPELINE = in_order(
     kinds("carried", Stage.LOWERED, "lowers ops that no type computes", again=True, carried=True, where=left("types")),
     kinds("types-again", Stage.TYPES, "the same of what that built", instead_of="types", where=met("carried")),
     Pass("store", "stores values in types that the target has", _store, TYPES, after=("types",), may_change=SIGNATURE),
+    kinds("forms-again", Stage.LOWERED, "lowers forms of these", FORMS, only=PLAIN, again=True, where=met("types")),
     *cures(Place.AFTER_TYPES),
     Pass("join-pairs", "joins values in two parts, unmarks casts", _join_pairs, where=met(*ON_OTHER_TYPES)),
     kinds("ranks", Stage.RANKS, "computes tensors of many dims in fewer", after=("store",)),
