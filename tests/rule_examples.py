@@ -29,6 +29,7 @@ TABLES = ("rules", "ops", "laws")
 """The pages that end with what the command of their name prints."""
 
 OP_FORMS = [q.word for q in QUIRKS if any(map(q.is_cured_by, ("op", "stablehlo.gather", "stablehlo.reverse")))]
+OP_FORMS.remove("gather of other than rows")  # others in order are rows then
 SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
 SIGNED = {f"stablehlo.{op}": ["i1", "i32", "f32"] for op in ("add", "minimum", "and", "xor", "subtract")}
 NO_PAIRS = COSTS.with_entry("rank_pair", 1e9)
@@ -54,6 +55,9 @@ TARGETS = {
     "finite": target("finite", refused_forms=["constant Inf", "compare TOTALORDER"]),
     "positive": target("positive", refused_forms=["sine or tangent below 0", "power below 0"]),
     "no_forms": target("no_forms", refused_forms=OP_FORMS),
+    "any_start": target("any_start", refused_forms=["reduce from a number"]),
+    "rows": target("rows", refused_forms=["gather of other than rows"]),
+    "one_key": target("one_key", refused_forms=["sort by another order", "sort of several downwards"]),
     "few_dims": target("few_dims", max_rank={"*": 4}),
     "takes_square": target("takes_square", legalize=True, composites=["chlo.square"]),
 }

@@ -309,7 +309,7 @@ NO_REGISTRY = no(
     "is not a registry",
     "registry = hlo_lower.lowering.kinds.default_registry(); registry.extend(rules) adds an hl.RuleList",
 )
-TARGET = "targets: stablehlo, xla, iree, litert, coreml, linalg; or the path of a file, or an hl.Target"
+TARGET = "targets: stablehlo, xla, iree, litert, coreml, mps, tt, metal, linalg; or the path of a file, or an hl.Target"
 SIZES = 'write {"b": 4, "s": 16}'
 PROGRESS = "give a function of a stage, how much is done and how much there is: print"
 REASONS = 'write refused={"stablehlo.pad": "no kernel"}'

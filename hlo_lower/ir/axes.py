@@ -27,20 +27,30 @@ def reduce_along(build: Builder, value: Value, initial: Value, axis: int | Seque
     return node.results[0]
 
 
-def sort_rows(build: Builder, keys: Value, carried: Sequence[Value], *, by_both: bool = False) -> list[Value]:
-    """`stablehlo.sort` along the last axis by integer keys, ascending; other tensors of the same shape go along.
+def sort_rows(
+    build: Builder,
+    keys: Value,
+    carried: Sequence[Value],
+    *,
+    axis: int = -1,
+    by_both: bool = False,
+    stable: bool = False,
+) -> list[Value]:
+    """`stablehlo.sort` along an axis by keys without NaN, ascending; other tensors of the same shape go along.
 
     Args:
       build: where to build.
       keys: the keys.
       carried: what goes along.
+      axis: along which, by default the last one.
       by_both: where keys are equal, go by the first of what goes along: then no two compare equal, and a sort that is
         not stable (IREE's is not) gives the same.
+      stable: whether equal keys keep their order.
     """
     values = [keys, *carried]
     types = [value.raw.type for value in values]
-    last = len(keys.static_shape) - 1
-    attributes = {"dimension": mlir.i64_attribute(last), "is_stable": mlir.parse_attribute("false")}
+    along, is_stable = axis % len(keys.static_shape), str(stable).lower()
+    attributes = {"dimension": mlir.i64_attribute(along), "is_stable": mlir.parse_attribute(is_stable)}
     node = build.op("stablehlo.sort", values, types, attributes, regions=1)
     scalars = [mlir.tensor_type((), mlir.tensor_element(t)) for t in types for _ in range(2)]
 

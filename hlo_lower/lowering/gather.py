@@ -26,6 +26,7 @@ from hlo_lower.lowering.loops import StructuredLoop, Values
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
 from hlo_lower.ops.names import ADD, GATHER, OR
+from hlo_lower.ops.quirks.moves import ROWS
 from hlo_lower.ops.refused_forms import refused_form
 
 rules = RuleList()
@@ -72,8 +73,8 @@ def taken_by(context: Context, node: Node) -> TakenGather:
     target = context.target
     if target.refusal(GATHER, dtypes_on(node)) is not None:
         return TakenGather.NOT
-    if refused_form(context.graph, target, node, GATHER) is not None:
-        return TakenGather.ORDERED
+    if (form := refused_form(context.graph, target, node, GATHER)) is not None:
+        return TakenGather.ROWS if form is ROWS else TakenGather.ORDERED
     return TakenGather.IN_BOUNDS if target.gather else TakenGather.WHOLE
 
 
@@ -127,6 +128,36 @@ def gather_to_ordered_gather(op: GatherLowering) -> Sequence[Value]:
     says nothing but where they stand.
     """
     return [gathered_in_order(op.build, op.gather)]
+
+
+@rules.lowers(GATHER, taken={TakenGather.ROWS}, form="gather of rows by their numbers")
+def gather_to_numbered_rows(op: GatherLowering) -> Sequence[Value]:
+    """Gather rows of [rows, width] by their numbers, one for each place of a window along the dims that it is in.
+
+        %r = gather %operand[6, 4], windows [2, 4] at starts s   ->   rows [s, s + 1] of %operand, reshaped
+
+    Equal: an element stands at its start and its place in the window, in row-major order of those dims; the dims that a
+    window has whole are the row. Starts are clamped before, so that all rows are in bounds.
+    """
+    build, gather = op.build, op.gather
+    shape, window, count = gather.shape, gather.window, gather.count
+    if 0 in (*shape, count, *window):
+        raise DoesNotApply("there is nothing to read")
+    starts = op.starts()
+    placed = [d for d in range(len(shape)) if d in starts or window[d] < shape[d]]
+    whole = [d for d in range(len(shape)) if d not in placed]
+    places = (count, *(window[d] for d in placed))
+    number = build.constant(0, places, gather.start_type)
+    for k, d in enumerate(placed, start=1):
+        at = build.iota(places, k, gather.start_type)
+        at = build.add(at, build.broadcast(starts[d], places, [0])) if d in starts else at
+        number = build.add(build.multiply(number, build.constant(shape[d], places, gather.start_type)), at)
+    width = prod(shape[d] for d in whole)
+    table = build.reshape(build.transpose(gather.operand, [*placed, *whole]), (prod(shape[d] for d in placed), width))
+    found = build.gather_rows(table, build.reshape(number, (prod(places), 1)), 0)
+    spread = build.reshape(found, (*places, *(shape[d] for d in whole)))
+    order = [*placed, *whole]
+    return [gather.result_of(build, build.transpose(spread, [0, *(1 + order.index(d) for d in range(len(order)))]))]
 
 
 @in_its_place(strategy={GatherStrategy.EMPTY}, form="a constant without elements")

@@ -39,7 +39,7 @@ from hlo_lower.lowering.passes import (
 from hlo_lower.lowering.ranks import join_reshapes
 from hlo_lower.lowering.scatter.assumed import Assumption, clamp_indices, release_indices
 from hlo_lower.lowering.scatter.scatters import lower_scatters
-from hlo_lower.lowering.single_ops.kind import SHIFTS
+from hlo_lower.lowering.single_ops.kind import BUILT
 from hlo_lower.lowering.single_ops.plain_op import PLAIN
 from hlo_lower.lowering.top_k import inline_sorts, top_k_to_sorts
 from hlo_lower.lowering.types.carried.pairs import realize
@@ -140,7 +140,7 @@ def _refuses_sorts(options: Options) -> bool:
 
 def _refuses_forms(options: Options) -> bool:
     of_rules = any(refuses_forms(options.target, kind.name) for kind in kinds_of(Stage.LOWERED))
-    return of_rules or any(options.target.refuses_op(op) is not None for op in SHIFTS)
+    return of_rules or any(options.target.refuses_op(op) is not None for op in BUILT)
 
 
 def _refuses_composites(options: Options) -> bool:
@@ -158,7 +158,7 @@ CHECKS = Wanted(lambda options: options.checked and not options.demote_i64, "--c
 FLOATS = Wanted(lambda options: bool(other_floats_of(options)), "neither --widen nor --demote-f64 is given")
 ASSUMES = Wanted(lambda options: options.assume_in_bounds, "--assume-in-bounds is not given")
 SORTS = Wanted(_refuses_sorts, "{target} takes all sorts")
-FORMS = Wanted(_refuses_forms, "{target} takes all forms of pads, convolutions and products, and shifts")
+FORMS = Wanted(_refuses_forms, "{target} takes all forms of single ops, shifts and updates of slices")
 TYPES = Wanted(_refuses_types, "{target} takes all element types")
 MESHES = Wanted(lambda options: options.target.refuses_op(mlir.MESH) is not None, "{target} reads shardings")
 DECLARED = Where(lambda run: bool(run.registry.declared), "where rules declare any")
@@ -189,6 +189,7 @@ PIPELINE = in_order(
     kinds("carried", Stage.LOWERED, "lowers ops that no type computes", again=True, carried=True, where=left("types")),
     kinds("types-again", Stage.TYPES, "the same of what that built", instead_of="types", where=met("carried")),
     Pass("store", "stores values in types that the target has", _store, TYPES, after=("types",), may_change=SIGNATURE),
+    kinds("forms-again", Stage.LOWERED, "lowers forms of these", FORMS, only=PLAIN, again=True, where=met("types")),
     *cures(Place.AFTER_TYPES),
     Pass("join-pairs", "joins values in two parts, unmarks casts", _join_pairs, where=met(*ON_OTHER_TYPES)),
     kinds("ranks", Stage.RANKS, "computes tensors of many dims in fewer", after=("store",)),

@@ -1,4 +1,4 @@
-"""`stablehlo.sort`, for targets that refuse it, whole or on some element types."""
+"""`stablehlo.sort`, for targets that refuse it: whole, on some element types, or by more than one key."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,14 @@ from hlo_lower.facts.sort.canonical_sort import CanonicalSort, read_sort
 from hlo_lower.facts.sort.key_columns import CannotCompareError, KeyColumn, comes_first, given_back, key_columns
 from hlo_lower.facts.sort.sort_facts import ExchangeStage, SortFacts, SortStrategy, sort_strategies, stages_of
 from hlo_lower.ir import mlir
-from hlo_lower.ir.axes import reduce_along
+from hlo_lower.ir.axes import reduce_along, sort_rows
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.loops import StructuredLoop, Values
-from hlo_lower.ops.names import ADD, BITCAST_CONVERT, GATHER, MAXIMUM, MINIMUM, SLICE, SORT, XOR
+from hlo_lower.ops.names import ADD, BITCAST_CONVERT, GATHER, MAXIMUM, MINIMUM, NEGATE, NOT, SLICE, SORT, XOR
+from hlo_lower.ops.refused_forms import refused_form
 from hlo_lower.ops.targets.target import Target
 
 TOP_K = "chlo.top_k"
@@ -39,13 +40,14 @@ class SortKind(Kind):
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its comparator is not read, None where the target takes it."""
         target = context.target
-        if target.refusal(SORT, dtypes_on(node)) is None:
+        has_sort = target.refusal(SORT, dtypes_on(node)) is None
+        if has_sort and refused_form(context.graph, target, node, SORT) is None:
             return None
         found = read_sort(node)
         if isinstance(found, Cause):
             return self.subject(context, node)
         in_bits = takes_bits(target, (key.value.element_type for key in found.keys))
-        facts = sort_strategies(found, target.costs, _gathered(target, node), in_bits=in_bits)
+        facts = sort_strategies(found, target.costs, _gathered(target, node), in_bits=in_bits, has_sort=has_sort)
         readers = () if found.readers == (node,) else found.readers
 
         return Subject(
@@ -231,6 +233,34 @@ def sort_to_operands(op: SortLowering) -> Sequence[Value]:
         return op.sort.node.operands
     columns = {k: op.build.slice(op.sort.column(op.build, k), *op.sort.read) for k in op.sort.wanted}
     return op.sort.results_of(op.build, columns)
+
+
+# --- where the target sorts by one key, upwards ---
+
+
+@rules.lowers(SORT, strategy={SortStrategy.STABLE_SORTS}, form="a stable sort by each key, the last one first")
+def sort_to_stable_sorts(op: SortLowering) -> Sequence[Value]:
+    """Sort by the last key, then by the one before it, and so on, each time stably and upwards.
+
+        sort(%x, %y) by x up, then y down   ->   sort(~%y, %x, %y), then sort(%x, ~%y, %y)
+
+    Equal: a stable sort leaves rows that are equal by its key in the order that they are in, which is that of the later
+    keys, and at first that of their positions. An integer's complement, and a number's negative, are in the order
+    of the number downwards, one to one.
+    """
+    columns, _ = _columns(op)
+    for number, is_ascending in reversed(list(enumerate(op.ascending[: len(op.keys)]))):
+        key, others = columns[number], [*columns[:number], *columns[number + 1 :]]
+        turned, *others = sort_rows(op.build, _upwards(op, key, is_ascending), others, axis=1, stable=True)
+        columns = [*others[:number], _upwards(op, turned, is_ascending), *others[number:]]
+    return _results(op, columns)
+
+
+def _upwards(op: SortLowering, key: Value, is_ascending: bool) -> Value:
+    """A key that goes up where this one goes up, or down; twice is once."""
+    if is_ascending:
+        return key
+    return op.build.elementwise(NEGATE if key.element.is_float else NOT, key)
 
 
 # --- long axes: a sorting network of compare-exchanges, written out or in a loop ---

@@ -21,6 +21,7 @@ TARGETS = {
     "clamped_gather": hl.Target("clamps_not", refused=SCATTER, gather="in_bounds"),
     "dynamic_slices": hl.Target("no_sums", refused={**NONE, "stablehlo.reduce": "wide"}),
     "compare_sum": hl.Target("no_slices", refused={**NONE, "stablehlo.dynamic_slice": "slow"}),
+    "numbered_rows": hl.Target("rows", refused=SCATTER, refused_forms=["gather of other than rows"]),
     "while": hl.Target("no_unroll", refused={**NONE, "stablehlo.concatenate": "long", "stablehlo.reduce": "wide"}),
 }
 TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "ui32": np.uint32, "f64": np.float64, "i1": bool}
@@ -46,6 +47,9 @@ def check(case, rule, element="f32", index="i32"):
     return lowered
 
 
+OF_ROWS = [rule for rule in TARGETS if rule != "numbered_rows"]
+"""Those that rows become, too."""
+
 FORMS = [(name, rule) for rule in TARGETS for name, case in CASES.items() if rule != "compare_sum" or case.reads_rows]
 
 
@@ -60,7 +64,7 @@ def test_every_form_of_a_gather(name, rule):
 
 @pytest.mark.few(5)
 @pytest.mark.parametrize("element", ["f32", "bf16", "i8", "ui32", "f64", "i1"])
-@pytest.mark.parametrize("rule", TARGETS)
+@pytest.mark.parametrize("rule", OF_ROWS)
 def test_element_types(rule, element):
     """Each element type keeps its bits, NaN and the sign of zero included."""
     assert rules_of(check(CASES["rows"], rule, element)) == {rule}
@@ -68,7 +72,7 @@ def test_element_types(rule, element):
 
 @pytest.mark.few(5)
 @pytest.mark.parametrize("index", ["i8", "ui8", "i32", "ui32", "i64", "ui64"])
-@pytest.mark.parametrize("rule", TARGETS)
+@pytest.mark.parametrize("rule", OF_ROWS)
 @pytest.mark.parametrize("name", ["rows", *(pytest.param(n, marks=pytest.mark.sweep) for n in ("pages", "points"))])
 def test_index_types(name, rule, index):
     """Narrow, unsigned and wide indices are clamped by their value, at both ends of their type."""
@@ -107,11 +111,26 @@ def added_as_floats(monkeypatch):
     monkeypatch.setattr(Builder, "constant", constant)
 
 
-@pytest.mark.parametrize(
-    ("rule", "wrong"), [("compare_sum", never_clamped), ("while", one_too_far), ("compare_sum", added_as_floats)]
-)
-def test_a_wrong_form_is_found(rule, wrong, monkeypatch):
+WRONG = [
+    ("rows", "compare_sum", never_clamped),
+    ("rows", "while", one_too_far),
+    ("rows", "compare_sum", added_as_floats),
+    ("batching", "numbered_rows", never_clamped),
+]
+
+
+@pytest.mark.parametrize(("name", "rule", "wrong"), WRONG)
+def test_a_wrong_form_is_found(name, rule, wrong, monkeypatch):
     """Rows that nobody clamps are not hit by any row number, and wrong places give wrong rows."""
     wrong(monkeypatch)
     with pytest.raises(AssertionError):
-        check(CASES["rows"], rule)
+        check(CASES[name], rule)
+
+
+def test_what_is_read_by_rows_stays():
+    """Rows of one indexed dim or several stay; windows, parts of rows and batches are rows by their numbers."""
+    kept, changed = ("rows", "pages", "points", "two components"), ("windows", "batching", "offsets in between")
+    found = [
+        {rule for name in names for rule in rules_of(check(CASES[name], "numbered_rows"))} for names in (kept, changed)
+    ]
+    assert found == [set(), {"numbered_rows"}]

@@ -109,11 +109,40 @@ def test_floats_are_convolved_in_another_order_only_where_that_is_allowed():
 RNG = np.random.default_rng(0)
 Z, W = RNG.standard_normal((3, 5)).astype(np.float32), RNG.integers(-9, 9, (3, 4, 5)).astype(np.int32)
 V = RNG.integers(-9, 9, (5, 4, 2)).astype(np.int32)
+NARROW = W[0].astype(np.int8)
+
+
+def windows(values, starts, combine, sizes, padding):
+    """Windows one apart."""
+    return lax.reduce_window(values, starts, combine, sizes, (1,) * len(sizes), padding)
+
+
+def both(left, right):
+    """A sum and a maximum."""
+    return left[0] + right[0], lax.max(left[1], right[1])
+
+
 OTHERS = {
     "contracted in another order": (lambda a, b: lax.dot_general(a, b, (((1, 2), (1, 0)), ((), ()))), W, V),
     "an empty product": (lambda a: a[:, :0] @ a[:0], np.ones((4, 4), np.float32)),
     "maxima from a number": (lambda a, s: lax.reduce(a, s, lax.max, (1,)), Z, np.float32(0.5)),
     "minima from a number": (lambda a: lax.reduce(a, np.int32(3), lax.min, (0,)), W[0]),
+    "sums from a number": (lambda a, s: lax.reduce(a, s, lax.add, (0, 2)), W, np.int32(3)),
+    "truths from one": (lambda a: lax.reduce(a > 3, np.True_, lax.bitwise_or, (1,)), W),
+    "windows from a number": (lambda a, s: windows(a, s, lax.add, (2, 3), ((1, 0), (0, 1))), W[0], np.int32(3)),
+    "windows of a whole dim": (lambda a: windows(a, np.float32(-np.inf), lax.max, (1, 5), ((0, 0), (0, 0))), Z),
+    "windows of more than a dim": (lambda a: windows(a, np.int32(0), lax.add, (1, 5), ((0, 0), (2, 4))), W[0]),
+    "windows that are cut": (lambda a: windows(a, np.int32(0), lax.add, (2, 2), ((-1, 0), (1, -1))), W[0]),
+    "windows of two": (
+        lambda a, b: windows((a, b), (np.int32(0), np.int32(5)), both, (2, 2), ((0, 0),) * 2),
+        W[0],
+        W[1],
+    ),
+    "a wider product": (
+        lambda a, b: lax.dot(a, b, preferred_element_type=np.int32),
+        W[0].astype("i1"),
+        V[:, 0].astype("i1"),
+    ),
     "xor": (lambda a: lax.reduce(a, np.int32(0), lax.bitwise_xor, (1,)), W[0]),
     "any region": (lambda a: lax.reduce(a, np.float32(0), lambda p, q: p + q * np.float32(0.5), (1,)), Z),
     "reversed dims": (lambda a: lax.rev(a, (0, 2)), W),
@@ -210,6 +239,7 @@ WRONG = {
     "interleaved": (convolved((2, 4, 3), rhs_dilation=[2]), (2, 8, 4), not_interleaved),
     "groups": (convolved((2, 2, 6), batch_group_count=2), (4, 5, 2), groups_turned),
     "start": (STARTED, (3, 4), counting_start),
+    "start of windows": (OTHERS["windows from a number"][0], (4, 5), counting_start),
     "dims": (OTHERS["reversed dims"][0], (2, 3, 4), first_dim_alone),
     "rows": (gathered, (4, 4), not_transposed),
     "dot": (DOT, (2, 3, 3), not_transposed),

@@ -215,6 +215,18 @@ NORMS = {"inference": ([X, P, P, P, P], X), "training": ([X, P, P], f"{X}, {P}, 
 NORMS["grad"] = [X, P, P, P, X], NORMS["training"][1]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+@pytest.mark.parametrize("start", [(-3, 1), (2, 0), (9, 3), (4, -1)])
+def test_an_update_is_put_in_its_place(dtype, start):
+    """Inside and out of it, where starts are clamped; whole dims, an update of all, and one of nothing."""
+    x, u = RNG.integers(0, 2, (7, 5)).astype(dtype), RNG.integers(0, 2, (3, 5)).astype(dtype)
+    starts = np.int32(start[0]), np.int32(start[1])
+    for update in (u, u[:, :2], x, u[:0]):
+        assert_same(
+            "dynamic_update_slice", lambda a, b, s, t: lax.dynamic_update_slice(a, b, (s, t)), x, update, *starts
+        )
+
+
 @pytest.mark.parametrize("which", NORMS)
 def test_batch_normalizations_are_the_same_bits(which):
     """They are written out in XLA's own order."""

@@ -18,6 +18,7 @@ from hlo_lower.facts.sort.sort_facts import SortStrategy, sort_strategies, stage
 from hlo_lower.lowering import sort as lowering
 
 TARGET = target("npu", "sort")
+ONE_KEY = target("one_key", refused_forms=["sort by another order", "sort of several downwards"])
 BARE, WITHOUT_BITS = target("bare", "sort", "gather"), target("plain_floats", "sort", "bitcast_convert")
 RANKS, NETWORK, LOOPED = SortStrategy.RANKS, SortStrategy.NETWORK, SortStrategy.LOOPED_NETWORK
 ROUNDS = (SortStrategy.ROUNDS, SortStrategy.LOOPED_ROUNDS)
@@ -85,6 +86,15 @@ def many_sorts(f32, bf16, f64, i8, ui32, i64, truths, c64):
     )
 
 
+def every_type(shape=(5, 3)):
+    """What `many_sorts` sorts."""
+    return (
+        *(floats(shape, dtype) for dtype in ("float32", jnp.bfloat16, "float64")),
+        *(integers(shape, dtype) for dtype in ("int8", "uint32", "int64", "bool")),
+        np.stack([floats(shape, seed=1), floats(shape, seed=2)], axis=-1).view("complex64")[..., 0],
+    )
+
+
 EVERY_TYPE = [(RANKS, TARGET), (RANKS, BARE), (NETWORK, TARGET), (NETWORK, BARE), (LOOPED, TARGET)]
 
 
@@ -92,14 +102,43 @@ EVERY_TYPE = [(RANKS, TARGET), (RANKS, BARE), (NETWORK, TARGET), (NETWORK, BARE)
 def test_every_element_type(strategy, npu, only):
     """Keys are compared as the comparator says, ties stay in order, elements keep their bits; also without a gather."""
     only(strategy)
-    shape = (5, 3)
-    arguments = (
-        *(floats(shape, dtype) for dtype in ("float32", jnp.bfloat16, "float64")),
-        *(integers(shape, dtype) for dtype in ("int8", "uint32", "int64", "bool")),
-        np.stack([floats(shape, seed=1), floats(shape, seed=2)], axis=-1).view("complex64")[..., 0],
-    )
+    arguments = every_type()
     lowered = assert_same(exported(many_sorts, *arguments), *arguments, npu=npu)
     assert {re.search(r"\((\w+)\)$", note)[1] for note in lowered.notes} == {f"sort_to_{strategy.value}"}
+
+
+LESS, MORE, SAME, NEXT = (f"compare {c}" for c in ("LT, %a, %b", "GT, %a, %b", "EQ, %a, %b", "GT, %c, %d"))
+COMPARATORS = (
+    f"%r = {MORE}",
+    f"%r = {NEXT}",
+    "%r = compare LT, %b, %a",
+    f"%p = {LESS}; %q = {SAME}; %s = {NEXT}; %t = and %q, %s; %r = or %p, %t",
+    f"%p = {MORE}; %q = {SAME}; %s = compare LT, %c, %d; %r = select %q, %s, %p",
+)
+ORDERS = module(
+    f"%x: {of([40], 'i32')}, %y: {of([40], 'i32')}",
+    "\n".join(
+        f"%o{k}, %u{k} = sort(%x, %y) <dimension = 0 : i64, is_stable = true> {{%a, %b, %c, %d: {text}; return %r}}"
+        for k, text in enumerate(COMPARATORS)
+    ),
+    ", ".join(f"%o{k}, %u{k}" for k in range(len(COMPARATORS))),
+)
+"""Sorts of two operands: down, by the second one alone, with the arguments exchanged, by both."""
+
+
+@pytest.mark.parametrize("which", ["types", "orders"])
+def test_sorts_by_one_key_after_the_other(which, only):
+    """For a target that sorts by its first operand, stably and upwards: what is left are such sorts."""
+    only(SortStrategy.STABLE_SORTS)
+    if which == "types":
+        arguments = every_type()
+        source = exported(many_sorts, *arguments)
+    else:
+        source, arguments = ORDERS, (integers((40,), "int32"), integers((40,), "int32", seed=1))
+    lowered = hl.lower(source, target=ONE_KEY)
+    assert not lowered.refused
+    same(source, lowered, *arguments)
+    assert {re.search(r"\((\w+)\)$", note)[1] for note in lowered.notes} == {"sort_to_stable_sorts"}
 
 
 @pytest.mark.parametrize("strategy", swept(STRATEGIES, RANKS, *ROUNDS))
@@ -233,6 +272,19 @@ def test_ties_in_another_order_do_not_verify(strategy, only, monkeypatch):
     monkeypatch.setattr(lowering.SortLowering, "ascending", down)
     verdict = hl.verify(source, hl.lower(source, target=TARGET), level="regions")
     assert [region.status for region in verdict.regions] == ["differs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("_upwards", lambda _op, key, _is_ascending: key), ("sort_rows", lambda b, key, rest, **_: [key, *rest])],
+)
+def test_a_wrong_sort_by_one_key_is_found(name, wrong, only, monkeypatch):
+    """Keys that go down taken as they are, and rows left as they stand."""
+    only(SortStrategy.STABLE_SORTS)
+    monkeypatch.setattr(lowering, name, wrong)
+    lowered, values = hl.lower(ORDERS, target=ONE_KEY), (integers((40,), "int32"), integers((40,), "int32", seed=1))
+    with pytest.raises(AssertionError):
+        same(ORDERS, lowered, *values)
 
 
 def test_a_sharding_of_the_slice_goes_over():

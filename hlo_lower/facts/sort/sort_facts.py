@@ -50,6 +50,7 @@ class SortStrategy(Enum):
     """What its sizes ask for."""
 
     NOTHING = "nothing"  # no row has another one to be compared with
+    STABLE_SORTS = "stable_sorts"  # the target sorts by one key
     ROUNDS = "rounds"
     LOOPED_ROUNDS = "looped_rounds"
     RANKS = "ranks"
@@ -80,7 +81,7 @@ class SortFacts(FactsByName):
 
 
 def sort_strategies(
-    sort: CanonicalSort, costs: CostTable, gathered: frozenset[int], *, in_bits: bool
+    sort: CanonicalSort, costs: CostTable, gathered: frozenset[int], *, in_bits: bool, has_sort: bool = False
 ) -> list[SortFacts]:
     """The facts of a sort with each of its strategies, the cheapest first.
 
@@ -89,9 +90,13 @@ def sort_strategies(
       costs: the target's table.
       gathered: the operands whose rows the target gathers.
       in_bits: whether it takes what compares floats as integers.
+      has_sort: whether it takes a sort by one key, upwards.
     """
     n = sort.shape[sort.dim]
     found = {SortStrategy.NOTHING: 0.0} if n < 2 or not prod(sort.shape) else _costs(sort, costs)
+    if has_sort and SortStrategy.NOTHING not in found:
+        doublings = (n - 1).bit_length()
+        found[SortStrategy.STABLE_SORTS] = len(sort.keys) * prod(sort.shape) * doublings * costs.sort
     return [
         SortFacts(strategy, n, sort.rows, gathered, in_bits, cost)
         for strategy, cost in sorted(found.items(), key=lambda item: item[1])

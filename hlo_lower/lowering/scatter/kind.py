@@ -56,13 +56,17 @@ from hlo_lower.lowering.engine.kind import (
 from hlo_lower.lowering.scatter import constant, dynamic_shape, many_windows, numbered_rows, one_window, safe_scatter
 from hlo_lower.lowering.scatter.dynamic_shape import DynamicScatterLowering
 from hlo_lower.lowering.scatter.one_window import READING
-from hlo_lower.ops.names import SCATTER
+from hlo_lower.ops import names
+from hlo_lower.ops.names import DYNAMIC_UPDATE_SLICE, SCATTER
 from hlo_lower.ops.subset import Tile
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.ops.targets.target import Target
 
 FAMILIES = (one_window.rules, many_windows.rules, constant.rules, numbered_rows.rules, safe_scatter.rules)
 """The rules of `stablehlo.scatter`: each canonical form is a function under the facts that it is for."""
+
+OF_UPDATES = (names.COMPARE, names.DYNAMIC_SLICE, names.IOTA, names.PAD, names.SELECT)
+"""What an update of a slice becomes (`single_ops/updates.py`)."""
 
 OWNED = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
 
@@ -140,9 +144,13 @@ class ScatterKind(Kind):
         return self._subject(context, node, read, lambda: record)
 
     def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
-        """All that a rule built; of a target with a safe scatter all but the scatter."""
+        """All that a rule built, but for the scatter of a target that has a safe one, and for updates of slices where
+        the target has none and takes what they become next."""
         is_safe = any(native.when == "safe" for native in target.keep)
-        return [node for node in built if node.name != SCATTER] if is_safe else built
+        next_ones = {SCATTER} if is_safe else set[str]()
+        if target.refuses_op(DYNAMIC_UPDATE_SLICE) is not None and not target.refusals(OF_UPDATES):
+            next_ones.add(DYNAMIC_UPDATE_SLICE)
+        return [node for node in built if node.name not in next_ones] if next_ones else built
 
     def _subject(
         self, context: Context, node: Node, read: _Read, describe: Callable[[], ScatterRecord]

@@ -9,7 +9,7 @@ from hlo_lower.ir.view import Node
 from hlo_lower.lowering import gather
 from hlo_lower.lowering.engine.kind import Context, Kind, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
-from hlo_lower.lowering.single_ops import arithmetic, fft, products, random_bits, reductions
+from hlo_lower.lowering.single_ops import arithmetic, fft, products, random_bits, reductions, updates
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp, Whole, elements_of
 from hlo_lower.lowering.types.element_type import is_of_parts
 from hlo_lower.ops.quirks.quirk import Quirk
@@ -25,7 +25,10 @@ class PlainOpKind(Kind):
     ops = frozenset(op.value for op in PlainOp)
     stage = Stage.LOWERED
     domains = PlainFacts.domains
-    families = (arithmetic.rules, reductions.rules, products.rules, fft.rules, random_bits.rules, gather.plain_rules)
+    families = (
+        *(arithmetic.rules, reductions.rules, products.rules, fft.rules, random_bits.rules, gather.plain_rules),
+        updates.rules,
+    )
     owned = frozenset(
         (
             *("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions"),
@@ -72,6 +75,10 @@ class PlainOpKind(Kind):
 
 
 SHIFTS = frozenset(op.value for op in (PlainOp.SHIFT_LEFT, PlainOp.SHIFT_RIGHT, PlainOp.SHIFT_RIGHT_LOGICAL))
+
+BUILT = SHIFTS | {PlainOp.DYNAMIC_UPDATE_SLICE.value}
+"""Ops that rules may build for a target without them: they are lowered next."""
+
 WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
 
 

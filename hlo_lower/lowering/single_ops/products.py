@@ -28,6 +28,7 @@ from hlo_lower.ops.quirks.sums import (
     EMPTY_SUM,
     FEATURE_GROUPS,
     REVERSED_KERNEL,
+    WIDER_PRODUCT,
 )
 from hlo_lower.ops.refused_forms import RefusedForm
 
@@ -388,6 +389,26 @@ def dot_to_ordered_dot(op: PlainLowering) -> Sequence[Value]:
     contracted = f"lhs_contracting_dimensions = {[d for d, _ in pairs]}, rhs_contracting_dimensions = {places}"
     other = {"dot_dimension_numbers": mlir.parse_attribute(f"#stablehlo.dot<{batch}, {contracted}>")}
     return op.build.copy_on(node, [left, moved], [node.result().raw.type], other).results
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.DOT_GENERAL, PlainOp.CONVOLUTION},
+    needs={RefusedForm.of(WIDER_PRODUCT)},
+    form="the same of operands converted before",
+)
+def product_to_converted_product(op: PlainLowering) -> Sequence[Value]:
+    """Convert what is multiplied to the type of the result.
+
+        dot_general %x, %y : (bf16, bf16) -> f32   ->   dot_general (convert %x), (convert %y) : (f32, f32) -> f32
+
+    Equal: the wider type has every number of the narrower one, and the result is summed in it. Floats may be added in
+    another order (float mode reassociate).
+    """
+    must_not_round_otherwise(op)
+    raw_type = op.node.result().raw.type
+    operands = [op.build.convert(value, mlir.tensor_element(raw_type)) for value in op.node.operands]
+    return op.build.copy_on(op.node, operands, [raw_type], {}).results
 
 
 @lowers_dot(needs={RefusedForm.of(EMPTY_SUM)}, form="zeros")

@@ -22,10 +22,19 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.engine.kind import OpLowering
 from hlo_lower.lowering.engine.traced import traced
-from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp, Whole
+from hlo_lower.lowering.single_ops.plain_op import (
+    PLAIN,
+    Elements,
+    Numbers,
+    PlainLowering,
+    PlainOp,
+    Whole,
+    must_not_round_otherwise,
+)
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
-from hlo_lower.ops.names import BROADCAST_IN_DIM, MAXIMUM, MINIMUM
-from hlo_lower.ops.quirks.sums import FOLD, FOLD_START
+from hlo_lower.ops.names import ADD, BROADCAST_IN_DIM, MAXIMUM, MINIMUM
+from hlo_lower.ops.quirks.sums import ANY_START, FOLD, FOLD_START, OTHER_PLACE
+from hlo_lower.ops.quirks.windows import CUT, NO_IMAGE, SEVERAL, WHOLE_DIM
 from hlo_lower.ops.refused_forms import RefusedForm
 
 # --- a region of scalars on whole tensors: what a map, a reduction or a window does to each element, to all at once ---
@@ -65,7 +74,10 @@ FEW = 64
 COMBINERS = {OPS[combiner]: combiner for combiner in Combiner if combiner in OPS and combiner is not Combiner.SUB}
 """By the name of an associative operation the combiner whose identity it has."""
 
-lowers_window = partial(rules.lowers, PLAIN, named={PlainOp.REDUCE_WINDOW})
+WINDOW_FORMS = frozenset({Whole.WHOLE, *map(RefusedForm.of, (FOLD, WHOLE_DIM, CUT, NO_IMAGE, SEVERAL))})
+"""What windows are taken apart for."""
+
+lowers_window = partial(rules.lowers, PLAIN, named={PlainOp.REDUCE_WINDOW}, needs=WINDOW_FORMS)
 
 
 @dataclass(frozen=True)
@@ -223,7 +235,7 @@ def _along(op: PlainLowering, value: Value, dim: int, size: int, dilation: int) 
 
 MOST_ONE_BY_ONE = 64
 
-ANY = frozenset({Whole.WHOLE, RefusedForm.of(FOLD)})
+ANY = frozenset({Whole.WHOLE, RefusedForm.of(FOLD), RefusedForm.of(OTHER_PLACE)})
 """What a reduction is taken apart for."""
 
 lowers_reduce = partial(rules.lowers, PLAIN, named={PlainOp.REDUCE})
@@ -279,7 +291,7 @@ def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
     Equal up to the order of sums and products; maxima and minima bit for bit. A sum of n has log2(n) roundings behind
     each other instead of n.
     """
-    if op.facts.needs is RefusedForm.of(FOLD) and _count(op.node) <= MOST_ONE_BY_ONE:
+    if op.facts.needs is not Whole.WHOLE and _count(op.node) <= MOST_ONE_BY_ONE:
         raise DoesNotApply("few elements are combined in their order")
     return _halved(op)
 
@@ -289,24 +301,30 @@ def _count(node: Node) -> int:
     return prod(shape[dim] for dim in node.integers("dimensions"))
 
 
-@lowers_reduce(
-    needs={RefusedForm.of(FOLD_START)}, form="the same from the least or greatest number there is, and the start then"
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.REDUCE, PlainOp.REDUCE_WINDOW},
+    needs={RefusedForm.of(FOLD_START), RefusedForm.of(ANY_START)},
+    form="the same from what changes nothing, and the start then",
 )
 def reduce_to_reduce_and_start(op: PlainLowering) -> Sequence[Value]:
     """Reduce from what changes nothing, and combine that with the start.
 
         maximum of %x from %s   ->   maximum(%s, maximum of %x from -Inf)
 
-    Equal: a maximum and a minimum may be taken in any order, and of -Inf and a number it is the number, of a NaN that.
+    Equal: a maximum and a minimum may be taken in any order, and of -Inf and a number it is the number, of a NaN that;
+    so may what integers and truths are combined by. XLA combines no padding of windows with them. Sums and products of
+    floats have the start added last then, which is another order (float mode reassociate).
     """
     build, [value, start] = op.build, op.node.operands
     name = next(iter(op.node.blocks[0].nodes)).name
-    least = identity(build, MOST[name], start.element_type)
-    found = build.copy_on(op.node, [value, least], [op.node.result().raw.type], {}).result()
+    if start.element.is_complex and name != ADD:
+        raise DoesNotApply("of complex numbers a sum alone begins with an identity here")
+    if name not in (MAXIMUM, MINIMUM) and not start.element.is_integer:
+        must_not_round_otherwise(op)
+    neutral = identity(build, COMBINERS[name.removeprefix("stablehlo.")], start.element_type)
+    found = build.copy_on(op.node, [value, neutral], [op.node.result().raw.type], {}).result()
     return [build.elementwise(name.removeprefix("stablehlo."), build.broadcast(start, found.static_shape), found)]
-
-
-MOST = {MAXIMUM: Combiner.MAX, MINIMUM: Combiner.MIN}
 
 
 def _halved(op: PlainLowering) -> list[Value]:

@@ -92,6 +92,12 @@ def _may_be_below_zero(_graph: Graph, node: Node) -> bool:
     return node.operand(0).element_type in WIDE_FLOATS and not _has_no_sign(node.operand(0))
 
 
+def _is_total_order(_graph: Graph, node: Node) -> bool:
+    """Whether floats are compared so, other than by a sort, which is taken whole."""
+    is_total = _is_of_floats(node.operand(0)) and "TOTALORDER" in str(node.attribute("compare_type"))
+    return is_total and (node.parent is None or node.parent.name != names.SORT)
+
+
 V = "tensor<4xf32>"
 
 INFINITE = Quirk(
@@ -111,14 +117,14 @@ INFINITE = Quirk(
 TOTAL_ORDER = Quirk(
     "compare TOTALORDER",
     (names.COMPARE,),
-    {"litert": "it has no kernel"},
+    {"litert": "it has no kernel", "tt": "it compares as numbers"},
     "a comparison of the bits",
     module(
         f"%x: {V}, %y: {V}",
         "tensor<4xi1>",
         f"%r = stablehlo.compare LT, %x, %y, TOTALORDER : ({V}, {V}) -> tensor<4xi1>",
     ),
-    lambda _graph, node: _is_of_floats(node.operand(0)) and "TOTALORDER" in str(node.attribute("compare_type")),
+    _is_total_order,
     (Rules(FORM, ("total_order_to_bits",)),),
     is_anywhere=True,
 )

@@ -72,7 +72,11 @@ PADDED = "(tensor<3xf32>, tensor<f32>) -> tensor<5xf32>"
 SPREAD = Quirk(
     "pad between elements",
     (names.PAD,),
-    {"coreml": "it is not converted"},
+    {
+        "coreml": "it is not converted",
+        "tt": "of several dims it puts the elements elsewhere",
+        "metal": "it is not legalized",
+    },
     "`concatenate` and `slice`",
     module(
         "%x: tensor<3xf32>",
@@ -84,10 +88,28 @@ SPREAD = Quirk(
     (Rules("op", ("pad_to_concatenate",)),),
 )
 
+WIDE = "tensor<3xi64>"
+
+SPREAD_WIDE = Quirk(
+    "pad between wide elements",
+    (names.PAD,),
+    {"mps": "its kernel writes elements of 32 bits at most"},
+    "`concatenate` and `slice`",
+    module(
+        f"%x: {WIDE}",
+        "tensor<5xi64>",
+        "%v = stablehlo.constant dense<0> : tensor<i64>",
+        "%r = stablehlo.pad %x, %v, low = [0], high = [0], interior = [1]",
+        f"  : ({WIDE}, tensor<i64>) -> tensor<5xi64>",
+    ),
+    lambda _graph, node: any(node.integers("interior_padding")) and node.operand(0).element.bits > 32,
+    (Rules("op", ("pad_to_concatenate",)),),
+)
+
 COMPUTED_PADDING = Quirk(
     "pad with a computed value",
     (names.PAD,),
-    {"coreml": "it is not converted"},
+    {"coreml": "it is not converted", "tt": "it is not converted"},
     "`concatenate` and `slice`",
     module(
         "%x: tensor<3xf32>, %v: tensor<f32>",
@@ -112,6 +134,32 @@ ORDERED_WINDOWS = Quirk(
     ),
     _is_out_of_order,
     (Rules(names.GATHER, ("gather_to_ordered_gather",)),),
+)
+
+
+def _reads_no_rows(_graph: Graph, node: Node) -> bool:
+    """Whether a gather has batches, or windows that are neither one element nor all along some dim."""
+    numbers, shape = mlir.gather_dimension_numbers(node.raw), node.operand(0).static_shape
+    indexed, window = set(numbers.start_index_map), node.integers("slice_sizes")
+    is_one = all(window[d] == 1 if d in indexed else window[d] == size for d, size in enumerate(shape))
+    is_vector = len(indexed) > 1 and len(node.operand(1).static_shape) == 1
+    return bool(numbers.operand_batching_dims) or not indexed or not is_one or is_vector
+
+
+ROWS = Quirk(
+    "gather of other than rows",
+    (names.GATHER,),
+    {"tt": "few forms of others are converted"},
+    "`gather` of rows by their numbers",
+    module(
+        "%x: tensor<6x4xf32>, %i: tensor<5x1xi32>",
+        "tensor<5x2x4xf32>",
+        '%r = "stablehlo.gather"(%x, %i) <{slice_sizes = array<i64: 2, 4>, dimension_numbers = #stablehlo.gather<',
+        "  offset_dims = [1, 2], start_index_map = [0], index_vector_dim = 1>}>",
+        "  : (tensor<6x4xf32>, tensor<5x1xi32>) -> tensor<5x2x4xf32>",
+    ),
+    _reads_no_rows,
+    (Rules(names.GATHER, ("gather_to_numbered_rows",)),),
 )
 
 REVERSED_APART = Quirk(

@@ -46,6 +46,27 @@ EMPTY_SUM = Quirk(
     (Rules("op", ("dot_to_zeros",)),),
 )
 
+
+def widens(_graph: Graph, node: Node) -> bool:
+    """Whether a product is of a wider type than what is multiplied."""
+    return any(value.element.bits < node.result().element.bits for value in node.operands)
+
+
+WIDER_PRODUCT = Quirk(
+    "dot_general to a wider type",
+    (names.DOT_GENERAL, names.CONVOLUTION),
+    {"mps": "it multiplies and adds in the operands' type, and goes on with the result as if it were of the other"},
+    "the same of converted operands",
+    module(
+        "%x: tensor<2x4xbf16>, %y: tensor<4x3xbf16>",
+        "tensor<2x3xf32>",
+        "%r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]",
+        "  : (tensor<2x4xbf16>, tensor<4x3xbf16>) -> tensor<2x3xf32>",
+    ),
+    widens,
+    (Rules("op", ("product_to_converted_product",)),),
+)
+
 CONTRACTED_APART = Quirk(
     "dot_general with contracting dims in another order",
     (names.DOT_GENERAL,),
@@ -90,7 +111,7 @@ def _is_dilated_by_computed_kernel(graph: Graph, node: Node) -> bool:
 REVERSED_KERNEL = Quirk(
     "convolution by a reversed kernel",
     (names.CONVOLUTION,),
-    {"litert": "wrong numbers", "coreml": "it does not look"},
+    {"litert": "wrong numbers", "coreml": "it does not look", "tt": "it is not converted"},
     "`reverse` of the kernel",
     _convolution("1x5x2xf32", "2x2x3xf32", "1x4x3xf32", "reverse = [true]"),
     _has("window_reversal", 0),
@@ -188,9 +209,8 @@ def _computed_alike(is_one: "_OneNumber", node: Node) -> tuple[Value, ...]:
 
 
 def _is_computed(value: Value) -> bool:
-    while value.node is not None and value.node.name in RESHAPING:
-        value = value.node.operand(0)
-    return value.node is None or value.node.name != CONSTANT
+    made = _peeled(value).node
+    return made is None or made.name != CONSTANT
 
 
 class _OneNumber:
@@ -240,10 +260,12 @@ def _reduction(op: str, start: str, element: str, *lines: str, of: str = "%x") -
     )
 
 
+ONE_OPERATION = "it knows regions of one operation, and a place"
+
 FOLD = Quirk(
     "reduce of any region",
     (REDUCE, names.REDUCE_WINDOW),
-    {"litert": "it is not converted"},
+    {"litert": "it is not converted", "mps": ONE_OPERATION, "tt": ONE_OPERATION, "metal": "it is not legalized"},
     "slices, or halves",
     _reduction("xor", "0", "i32"),
     _is_any_fold,
@@ -257,6 +279,84 @@ FOLD_START = Quirk(
     "the same from the least number, and a maximum",
     _reduction("maximum", "0.5", "f32"),
     _starts_from_number,
+    (Rules("op", ("reduce_to_reduce_and_start",)),),
+)
+
+
+def _leaves_out_number(_graph: Graph, node: Node) -> bool:
+    """Whether a reduction by one operation starts from a number that shows in the result."""
+    first = next(iter(node.blocks[0].nodes))
+    if len(node.results) > 1 or not is_one_op(node.blocks[0]):
+        return False
+    return not _counts_for_nothing(_peeled(node.operand(1)), first.name.removeprefix("stablehlo."))
+
+
+def _counts_for_nothing(start: Value, name: str) -> bool:
+    """The same of complex numbers, too: constants, and what is put together of constant parts."""
+    made = start.node
+    if made is None or not start.element.is_complex:
+        return is_neutral(start, name)
+    if made.name == names.COMPLEX:
+        return name == "add" and all(is_neutral(part, name) for part in made.operands)
+    numbers = mlir.constant_value(made.raw, is_complex=True) if made.name == CONSTANT else None
+    return numbers is not None and bool(numbers.reshape(-1)[0] == {"add": 0, "multiply": 1}.get(name))
+
+
+def _is_other_place(_graph: Graph, node: Node) -> bool:
+    """Whether a reduction gives places, and not those of maxima alone, or from another number than the least one."""
+    if len(node.results) != 2 or not comes_of(node.operand(1), names.IOTA):
+        return False
+    first = next(iter(node.blocks[0].nodes))
+    direction = str(first.attribute("comparison_direction")).rstrip(">")
+    is_greatest = first.name == names.COMPARE and direction.endswith(("GT", "GE"))
+    starts = [_peeled(value) for value in node.operands[2:]]
+    is_from_least = is_neutral(starts[0], "maximum") and is_neutral(starts[1], "add")
+    return not (is_greatest and is_from_least) or node.result(0).is_used
+
+
+OTHER_PLACE = Quirk(
+    "reduce to more than the place of a maximum",
+    (REDUCE,),
+    {"tt": "it knows that place alone"},
+    "slices, or halves",
+    module(
+        "%x: tensor<4x8xi32>",
+        "tensor<4xi32>",
+        "%n = stablehlo.iota dim = 1 : tensor<4x8xi32>",
+        "%i = stablehlo.constant dense<2147483647> : tensor<i32>",
+        "%z = stablehlo.constant dense<0> : tensor<i32>",
+        "%s, %r = stablehlo.reduce(%x init: %i), (%n init: %z) across dimensions = [1]",
+        "  : (tensor<4x8xi32>, tensor<4x8xi32>, tensor<i32>, tensor<i32>) -> (tensor<4xi32>, tensor<4xi32>)",
+        "  reducer(%a: tensor<i32>, %c: tensor<i32>) (%b: tensor<i32>, %d: tensor<i32>) {",
+        "  %l = stablehlo.compare LT, %a, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+        "  %e = stablehlo.compare EQ, %a, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+        "  %f = stablehlo.compare LT, %b, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+        "  %g = stablehlo.and %e, %f : tensor<i1>",
+        "  %h = stablehlo.or %l, %g : tensor<i1>",
+        "  %v = stablehlo.select %l, %a, %c : tensor<i1>, tensor<i32>",
+        "  %w = stablehlo.select %h, %b, %d : tensor<i1>, tensor<i32>",
+        "  stablehlo.return %v, %w : tensor<i32>, tensor<i32>",
+        "}",
+    ),
+    _is_other_place,
+    (Rules("op", ("reduce_to_slices", "reduce_to_halves", "reduce_to_float_halves")),),
+)
+
+
+def _peeled(value: Value) -> Value:
+    """What a scalar is a broadcast of: JAX broadcasts scalars to scalars."""
+    while value.node is not None and value.node.name in RESHAPING:
+        value = value.node.operand(0)
+    return value
+
+
+ANY_START = Quirk(
+    "reduce from a number",
+    (REDUCE, names.REDUCE_WINDOW),
+    {"mps": "it leaves the number out", "tt": "it leaves the number out"},
+    "the same from the identity of the operation, and the number then",
+    _reduction("add", "3", "i32"),
+    _leaves_out_number,
     (Rules("op", ("reduce_to_reduce_and_start",)),),
 )
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     IREE: Target
     LITERT: Target
     COREML: Target
+    MPS: Target
+    TT: Target
+    METAL: Target
     LINALG: Target
 
 SUFFIXES = (".toml", ".json")
@@ -105,8 +108,11 @@ __all__ = [
     "IREE",
     "LINALG",
     "LITERT",
+    "METAL",
+    "MPS",
     "STABLEHLO",
     "TARGETS",
+    "TT",
     "XLA",
     "NativeScatter",
     "Target",

@@ -224,7 +224,7 @@ def _table(path: str, key: str, content: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-NAMES = ("stablehlo", "xla", "iree", "litert", "coreml", "linalg")
+NAMES = ("stablehlo", "xla", "iree", "litert", "coreml", "mps", "tt", "metal", "linalg")
 """The built-in targets, in the order in which they are listed."""
 
 

@@ -11,7 +11,7 @@ from hlo_lower.facts.gather.facts import GatherStrategy, TakenGather
 from hlo_lower.facts.scatter.dynamic import Positions, WindowSizes
 from hlo_lower.ir import mlir
 from hlo_lower.ops.names import CONCATENATE, DYNAMIC_SLICE, GATHER, REDUCE, SCATTER
-from hlo_lower.ops.quirks.moves import ORDERED_WINDOWS
+from hlo_lower.ops.quirks.moves import ORDERED_WINDOWS, ROWS
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.case_forms import CaseForm
 from hlo_lower.testing.fuzz.drawn_types import OPEN, typed
@@ -94,6 +94,8 @@ def gather_cases(rule: Rule) -> Iterator[ProofCase]:
     target = TARGETS[GatherStrategy(forms[0])] if is_not_taken else _CLAMPS_NOT
     if TakenGather.ORDERED in rule.constraints["taken"]:
         target = Target("npu", refused_forms=[ORDERED_WINDOWS.word])
+    if TakenGather.ROWS in rule.constraints["taken"]:
+        target = Target("npu", refused_forms=[ROWS.word])
     is_clamped = TakenGather.WHOLE in rule.constraints["taken"]
     for shape, index, element in product(shapes(), ("i8", "i32", "ui8"), ("f32", "i8", "i1")):
         yield gather_case(shape, index, element, target, is_clamped=is_clamped)

@@ -14,6 +14,7 @@ from hlo_lower.lowering.single_ops.reverse import Axes
 from hlo_lower.lowering.types.carried.carrier import Form
 from hlo_lower.lowering.types.carried.exactness import TABLE
 from hlo_lower.ops.names import AND, BITCAST_CONVERT, CONVERT, OR, REVERSE, SCATTER, SORT
+from hlo_lower.ops.quirks import WORDS
 from hlo_lower.ops.quirks.branches import MANY
 from hlo_lower.ops.quirks.moves import REVERSED_APART
 from hlo_lower.ops.targets.costs import COSTS
@@ -310,6 +311,9 @@ def sort_cases(rule: Rule) -> Iterator[ProofCase]:
     if SortStrategy.RANKS not in strategies:
         costs = costs.with_entry("rank_pair", 1e9)
     target = Target("no_sort", refused={SORT: "none", SCATTER: "lowered"}, costs=costs)
+    if SortStrategy.STABLE_SORTS in strategies and len(strategies) == 1:
+        words = [word for word in WORDS if word.startswith("sort ")]
+        target = Target("one_key", refused={SCATTER: "lowered"}, costs=costs, refused_forms=words)
     for (shape, dim), direction, element, second in product(SORTED_SHAPES, ("LT", "GT"), ("i8", "ui8"), (False, True)):
         for rows in (1, 2) if strategies & ROUNDS else (None,):
             if rows is None or rows < shape[dim]:
