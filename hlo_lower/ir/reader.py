@@ -138,7 +138,7 @@ def text_of(source: Path | bytes, name: str) -> str:
 
 def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) -> Graph:
     try:
-        module = mlir.parse_module(data, mlir.make_context())
+        module = mlir.parse_module(data)
     except mlir.MlirSyntaxError as error:
         raise _syntax_error(error, name, data) from None
     has_shardy = "sdy" in data if isinstance(data, str) else b"sdy" in data
