@@ -10,6 +10,7 @@ from example_plugins import EXAMPLES, own_tests_of
 
 import hlo_lower as hl
 from hlo_lower.lowering import kinds
+from hlo_lower.testing.prove.proof_campaign import prove_rules, rules_named
 
 RULES = """\
 from hlo_lower.plugin import Combiner, Drops, InBounds, RuleList, Subset, one_window
@@ -155,6 +156,69 @@ def test_a_plugin_adds_a_variant_to_what_another_declares(install):
     told = refused()
     assert "c-rules 1.2, entry point mine of hlo_lower.rules: the plug-in cannot be used: c/c_rules_rules.py:4" in told
     assert "acme.power is declared otherwise at b/b_rules_rules.py:4 (b-rules 1.2, entry point mine)" in told
+
+
+PROVED = """\
+from hlo_lower.plugin import RuleList
+
+rules = RuleList()
+CALL = '''
+func.func public @main(%x: tensor<3xi32>) -> tensor<3xi32> {
+  %r = stablehlo.custom_call @acme.scale(%x) {backend_config = "by=BY"} : (tensor<3xi32>) -> tensor<3xi32>
+  return %r : tensor<3xi32>
+}'''
+COMPOSITE = '''
+func.func public @main(%x: tensor<3xi32>) -> tensor<3xi32> {
+  %r = stablehlo.composite "acme.scale" %x {composite_attributes = {by = BY}, decomposition = @f}
+    : (tensor<3xi32>) -> tensor<3xi32>
+  return %r : tensor<3xi32>
+}
+func.func private @f(%x: tensor<3xi32>) -> tensor<3xi32> {
+  %c = stablehlo.constant dense<BY> : tensor<3xi32>
+  %r = stablehlo.multiply %x, %c : tensor<3xi32>
+  return %r : tensor<3xi32>
+}'''
+TEXTS = [text.replace("BY", str(by)) for text in (CALL, COMPOSITE) for by in (2, 3, 4, 5)]
+rules.declare("acme.scale", by={2, 3, 4, 5}, decomposition=lambda x, by: x * by, examples=TEXTS)
+
+
+@rules.composite("acme.scale", by={2, 4})
+def scale_to_sum(op):
+    x = op.node.operand(0)
+    twice = op.build.add(x, x)
+    return [twice if op.facts["by"] == 2 else op.build.add(twice, twice)]
+
+
+@rules.composite("acme.scale", by=3)
+def scale_to_square(op):
+    return [op.build.multiply(op.node.operand(0), op.node.operand(0))]
+"""
+
+
+def test_rules_of_a_plugin_are_proved_on_its_examples(install):
+    """Composites and custom calls; a rule is tried on what it takes, and one that is wrong is refuted on each."""
+    install("npu-rules", PROVED)
+    found = {one.rule: one for one in prove_rules(rules_named(["scale_to_sum", "scale_to_square"]))}
+    told = {name: (one.proved, one.other, len(one.refuted), one.unknown) for name, one in found.items()}
+    assert told == {"scale_to_sum": (4, 4, 0, []), "scale_to_square": (0, 6, 2, [])}
+
+
+def test_examples_that_are_none(install):
+    """A rule without any has none to be proved on; what raises, or gives no text, is an error."""
+    install("a-rules", DECLARES.replace("VALUES", "2").replace("VALUE", "2").replace("RULE", "square"), folder="a")
+    with pytest.raises(hl.InputError, match="has no family of modules"):
+        rules_named(["power_to_square"])
+    for number, (examples, told) in enumerate(
+        [
+            ("lambda: [1 / 0]", "raised ZeroDivisionError: division by zero"),
+            ("[3]", "is of type int, not the text"),
+            ("'text'", "examples must be a list"),
+        ]
+    ):
+        source = DECLARES.replace("power", f"root{number}").replace("{VALUES}", f"{{2}}, examples={examples}")
+        install(f"rules-{number}", source.replace("VALUE", "2").replace("RULE", "two"), folder=f"rules{number}")
+        with pytest.raises(hl.HloLowerError, match=told):
+            prove_rules(rules_named([f"root{number}_to_two"]))
 
 
 NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"

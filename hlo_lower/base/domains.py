@@ -4,7 +4,7 @@ A value is known by its text: `Mode.REPEAT`, whose value is "repeat", is the tex
 "2" of a plain string. So rules, modules and whoever looks a rule up can each write it as they have it.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -120,7 +120,7 @@ EVERY: Mapping[str, Domain] = {
 PLAIN_TYPES = (int, float, str, tuple)
 """Types of parameters that have no finite domain."""
 
-RESERVED = frozenset({"op", "lowering", "form", "when", "otherwise", "defaults", "decomposition"})
+RESERVED = frozenset({"op", "lowering", "form", "when", "otherwise", "defaults", "decomposition", "examples"})
 """Names that are arguments of `declare` and of what registers a rule."""
 
 
@@ -146,6 +146,7 @@ class Declared:
       place: where it is declared.
       decomposition: what a custom call of this name computes: a JAX function of the operands, with the parameters as
         keywords, or a module as text; None where nobody says.
+      examples: modules as texts, or what gives them, on which `hlo-lower prove` tries its rules.
     """
 
     op: str
@@ -155,6 +156,7 @@ class Declared:
     is_called: bool = False
     place: str = ""
     decomposition: Callable[..., Any] | str | None = None
+    examples: Callable[[], Iterable[str]] | Sequence[str] | None = None
 
     @classmethod
     def of(
@@ -165,6 +167,7 @@ class Declared:
         otherwise: str,
         place: str,
         decomposition: object = None,
+        examples: object = None,
     ) -> "Declared":
         """Read a declaration.
 
@@ -179,6 +182,8 @@ class Declared:
             raise RegistryError(f"{where}: otherwise must be 'error' or 'call', not {otherwise!r}")
         if not (decomposition is None or callable(decomposition) or isinstance(decomposition, str)):
             raise RegistryError(f"{where}: decomposition must be a function or the text of a module")
+        if not (examples is None or callable(examples) or isinstance(examples, list | tuple)):
+            raise RegistryError(f"{where}: examples must be a list of modules as texts, or a function that gives them")
         if taken := sorted(RESERVED & parameters.keys()):
             raise RegistryError(f"{where}: no parameter can be called {taken[0]}, which is an argument of its own")
         types = {name: cast(type, one) for name, one in parameters.items() if any(one is kind for kind in PLAIN_TYPES)}
@@ -195,7 +200,7 @@ class Declared:
                     f"{where}: {name} has a default, but is no parameter; parameters: {known or 'none'}"
                 )
             found[name] = cls(op, domains, types).checked(f"{where}: the default of", name, value)
-        return cls(op, domains, types, found, otherwise == "call", place, cast(Any, decomposition))
+        return cls(op, domains, types, found, otherwise == "call", place, cast(Any, decomposition), cast(Any, examples))
 
     def checked(self, what: str, name: str, value: object) -> Hashable:
         """A value of a parameter as it was declared.
@@ -220,8 +225,8 @@ class Declared:
         return "target" not in self.domains or self.domains["target"].find(target) is not None
 
     def is_same(self, other: "Declared") -> bool:
-        """Whether another declaration says the same."""
-        return replace(self, place="") == replace(other, place="")
+        """Whether another declaration says the same, whatever its examples."""
+        return replace(self, place="", examples=None) == replace(other, place="", examples=None)
 
     def read(self, attributes: Mapping[str, object], own: Mapping[str, str]) -> dict[str, Hashable]:
         """The value of each parameter, and of the facts of every op.

@@ -85,6 +85,7 @@ class _Registers(ABC):
         otherwise: str = "error",
         defaults: Mapping[str, object] | None = None,
         decomposition: Callable[..., Any] | str | None = None,
+        examples: Callable[[], Iterable[str]] | Sequence[str] | None = None,
         **parameters: object,
     ) -> None:
         """Declare the parameters of a composite, once, so that rules can be registered for its variants.
@@ -99,6 +100,7 @@ class _Registers(ABC):
           decomposition: what a custom call of this name computes, which its rules are judged against: a JAX function of
             the operands, with the parameters as keywords, or the text of a module with one public function. A composite
             has its own.
+          examples: modules as texts, or a function that gives them, on which `hlo-lower prove` tries the rules.
           **parameters: for each parameter its values (an `Enum`, or a set of texts, numbers or truth values), or a type
             (int, float, str, tuple) of any value, which conditions and rules read from their facts. `dtype`, `layout`
             and `target` are facts of every op; named here, they have these values alone, and for another target the
@@ -115,7 +117,7 @@ class _Registers(ABC):
           ... def expand_clone_to_tile(op): ...
         """
         place = place_of_caller(inspect.currentframe())
-        self._declare(Declared.of(op, parameters, defaults or {}, otherwise, place, decomposition))
+        self._declare(Declared.of(op, parameters, defaults or {}, otherwise, place, decomposition, examples))
 
     def lowers(
         self, op: str, *, form: str = "", when: When | None = None, **constraints: object

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import product
 
 import dense_attention as judge
@@ -36,8 +36,9 @@ def swept(*cases):
 @cache
 def exported(name, config=CONFIG):
     """An export of the model, of six sequences; an open one with its own symbolic shapes."""
-    entry, fn = paged.EXPORTS[name], partial(getattr(paged, name), config=config)
-    return hl.export(fn, *entry["args"](config), shapes=entry.get("shapes"), donate=entry["donate"])
+    entry = paged.EXPORTS[name]
+    how = {"shapes": entry.get("shapes"), "donate": entry["donate"], "static": {"config": config}}
+    return hl.export(getattr(paged, name), *entry["args"](config), **how)
 
 
 @cache

@@ -6,8 +6,10 @@ interleave  [rows, columns] -> [rows * copies, columns], each row so often
 mirror      [rows, columns] -> [copies * rows, columns], every second copy upside down
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
+from functools import partial
+from itertools import product
 
 from hlo_lower.plugin import OpLowering, RuleList, Value, VariantFacts, When
 
@@ -23,8 +25,33 @@ class Mode(Enum):
     MIRROR = "mirror"
 
 
+def modules() -> Iterator[str]:
+    """Small modules that hold a variant each, for `hlo-lower prove`."""
+    from jax import ShapeDtypeStruct, jit, lax
+    from jax import numpy as jnp
+
+    def copied(x, *, mode, copies):
+        """What the composite means."""
+        if mode == "stack":
+            return jnp.stack([x] * copies)
+        if mode == "interleave":
+            return jnp.repeat(x, copies, axis=0)
+        return jnp.concatenate([x[::-1] if mode == "mirror" and k % 2 else x for k in range(copies)])
+
+    for mode, copies, rows, columns in product(Mode, (1, 2, 3), (1, 4), (1, 5)):
+        clone = partial(lax.composite(copied, EXPAND_CLONE), mode=mode.value, copies=copies)
+        yield jit(clone).lower(ShapeDtypeStruct((rows, columns), "float32")).as_text()
+
+
 rules = RuleList()
-rules.declare(EXPAND_CLONE, mode=Mode, copies=int, target={"npu_rows", "npu_tiles"}, defaults={"mode": Mode.TILE})
+rules.declare(
+    EXPAND_CLONE,
+    mode=Mode,
+    copies=int,
+    target={"npu_rows", "npu_tiles"},
+    defaults={"mode": Mode.TILE},
+    examples=modules,
+)
 
 
 @rules.composite(

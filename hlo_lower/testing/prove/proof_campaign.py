@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from time import perf_counter
 from typing import Any
@@ -40,6 +40,7 @@ from hlo_lower.testing.prove.op_families import (
 )
 from hlo_lower.testing.prove.proof_case import ProofCase, concrete
 from hlo_lower.testing.prove.scatters import scatter_cases
+from hlo_lower.testing.prove.variant_family import stated_for, variant_cases
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.judges.definitions import ScatterNumbers, combine_of, scatter
 from hlo_lower.verify.pull import derive
@@ -131,7 +132,7 @@ FAMILIES: dict[str, Callable[[Rule], Iterator[ProofCase]]] = {
     CONTROL: control_cases,
     PLAIN: plain_cases,
 }
-"""The family of each op that has rules."""
+"""The family of each op that has rules; that of a declared composite are the examples of its declaration."""
 
 MOST_REFUTED = 3
 """Counterexamples of a rule after which no more are looked for."""
@@ -143,7 +144,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def rules_named(names: Sequence[str]) -> list[Rule]:
-    """The rules of these short names; all that have a family where there are none.
+    """The rules of these short names; all that have a family, or examples, where there are none.
 
     Raises:
       InputError: there is no such rule, or it has no family.
@@ -151,6 +152,7 @@ def rules_named(names: Sequence[str]) -> list[Rule]:
     registry = installed_registry()
     rules = [rule for op in registry.ops for rule in registry.rules(op)]
     known = [rule for rule in rules if rule.op in FAMILIES and (rule.op != PLAIN or has_plain_cases(rule))]
+    known += [rule for op, declared in registry.declared.items() if declared.examples for rule in registry.rules(op)]
     every = {rule.short_name: rule for rule in rules}
     for name in names:
         if name not in every:
@@ -160,7 +162,8 @@ def rules_named(names: Sequence[str]) -> list[Rule]:
                 "prove",
                 f"{name} has no family of modules to be proved on",
                 facts=f"it is a rule of {every[name].op!r}; families: hlo_lower/testing/prove/proof_campaign.py",
-                next_step="hlo-lower verify IN OUT, with a module that it takes and what that is lowered to",
+                next_step="rules.declare(..., examples=modules), of a composite; or hlo-lower verify IN OUT, with a "
+                "module that it takes and what that is lowered to",
             )
     return [rule for rule in known if not names or rule.short_name in names]
 
@@ -180,7 +183,7 @@ def prove_rules(
 
 def _outcome(rule: Rule, timeout_s: float, shapes: int | None, progress: Progress) -> RuleOutcome:
     outcome, start = RuleOutcome(rule.op, rule.short_name), perf_counter()
-    cases = list(FAMILIES[rule.op](rule))
+    cases = list(FAMILIES[rule.op](rule) if rule.op in FAMILIES else variant_cases(installed_registry(), rule))
     for number, case in enumerate(_spread(cases, shapes)):
         if outcome.tried == shapes or len(outcome.refuted) == MOST_REFUTED:
             break
@@ -217,6 +220,9 @@ def _try(outcome: RuleOutcome, rule: Rule, case: ProofCase, timeout_s: float) ->
     except HloLowerError as error:
         outcome.unknown.append(Undecided(case.name, f"not lowered: {error.what}"))
         return
+    if rule.op not in FAMILIES:
+        registry = installed_registry()
+        case, after = replace(case, source=stated_for(registry, case, case.text)), stated_for(registry, case, after)
     result = derive(case.text, after, seconds=timeout_s, oob=case.oob, trust_flags=case.trust_flags)
     if result:
         outcome.proved += 1
