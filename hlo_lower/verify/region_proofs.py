@@ -26,7 +26,7 @@ from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import CannotRunError
 
-SECONDS = 2.0
+SECONDS = 2.5
 """For each attempt to derive a region as it stands."""
 
 WIDER = ((1, True), (1, True), (2, True), (4, True), (1, False), (4, False), (32, False))

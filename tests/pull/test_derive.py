@@ -309,12 +309,8 @@ DIFFERENT = {
 }
 
 
-LONG = {"windows that are added one by one": pytest.mark.sweep}
-"""It takes half a minute."""
-
-
 @pytest.mark.few(6)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in EQUAL])
+@pytest.mark.parametrize("name", EQUAL)
 def test_what_is_equal_is_derived(name):
     """Whatever the size."""
     found = derive(*EQUAL[name], seconds=30)  # where other processes run, too

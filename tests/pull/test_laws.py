@@ -178,6 +178,12 @@ BROKEN = {
         (moving, "t - a) for t, a", "t) for t, a"),
         (moving, "[(a, t) for a, t, m in", "[(a, t + 1) for a, t, m in"),
     ],
+    "read_back": [
+        (moving, "if all(a.eq(b) for a, b in zip(begins, starts, strict=True)):", "if begins:"),
+        (moving, " and is_like(maker.inputs[0], shape):", ":"),
+        (moving, "at.value(maker.inputs[0], at.place)", "at.operand(0)"),
+        (moving, "if maker.name in AT_THEIR_PLACE and all", "if all"),
+    ],
     "gathering": [
         (moving, "extent(size) - extent(sizes[dim])", "extent(size)"),
         (moving, "batch[axis - (numbers.index_vector_dim < axis)]", "batch[0]"),

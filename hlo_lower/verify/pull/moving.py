@@ -1,14 +1,25 @@
 """Laws of ops that move elements: result[p] is an element of an operand at a place that p says."""
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
+from functools import partial
 
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
+from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.verify.pull.beyond import Beyond
-from hlo_lower.verify.pull.prover import Ask, At, Pull
+from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Pull
 from hlo_lower.verify.pull.sizes import Extent, extent, is_empty, is_one, is_same
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import POSITION, Term, chosen, number
+from hlo_lower.verify.pull.terms import POSITION, Place, Term, chosen, number
+from hlo_lower.verify.read.program import ValueId
+
+MOST_READ_BACK = 64
+"""Values of which an update is made that are looked at for slices of its window."""
+
+AT_THEIR_PLACE = ELEMENTWISE | {names.SELECT, names.BITCAST_CONVERT}
+"""Ops that make an element of those at its place, or of the one of an operand of rank 0, where shapes are the same."""
 
 
 def integers(at: At, attribute: str) -> tuple[int, ...]:
@@ -146,17 +157,63 @@ def dynamic_slice(at: At) -> Pull:
 
 
 def dynamic_update_slice(at: At) -> Pull:
-    """update[p - start] where that lies inside the update, else operand[p]; starts are clamped."""
+    """update[p - start] where that lies inside the update, else operand[p]; starts are clamped.
+
+    What the update was made of by slices of the same window is x[p] there, for a slice of x.
+    """
     shape, sizes = at.operand_type(0)[0], at.operand_type(1)[0]
     if is_empty(sizes):
         return (yield at.operand(0))
-    starts = yield from _starts(at, 2, [extent(n) - extent(m) for n, m in zip(shape, sizes, strict=True)])
+    room = [extent(n) - extent(m) for n, m in zip(shape, sizes, strict=True)]
+    starts = yield from _starts(at, 2, room)
     offsets = [z3.simplify(t - a) for t, a in zip(at.place, starts, strict=True)]
     within = zip(at.place, starts, offsets, sizes, shape, strict=True)
     tests = [t == a if is_one(m) else z3.ULT(o, extent(m)) for t, a, o, m, n in within if not is_same(m, n)]
     place = [number(0) if is_one(m) else t for t, m in zip(offsets, sizes, strict=True)]
     where = [(a, t) for a, t, m in zip(starts, at.place, sizes, strict=True) if is_one(m) and not z3.is_bv_value(a)]
-    return (yield from chosen_of(at, z3.And(tests), at.operand(1, place), at.operand(0), where))
+    update = Ask((yield from _read_back(at, starts, room)), at.depth, at.op.inputs[1], place)
+    return (yield from chosen_of(at, z3.And(tests), update, at.operand(0), where))
+
+
+def _read_back(at: At, starts: Sequence[Term], room: Sequence[Term]) -> Generator[Ask, Term, Frame]:
+    """A frame in which a slice of the window that an update is written to is asked for at the place that is written.
+
+    dynamic_slice(x, start)[p - start] = x[p]: for slices of which the update is made element by element.
+
+    Args:
+      at, starts, room: where, the window's clamped starts, and how large each may be.
+    """
+    program = at.prover.programs[at.frame.side]
+    (shape, _), (sizes, _) = at.operand_type(0), at.operand_type(1)
+
+    def is_like(value: ValueId, *shapes: Sequence[Extent]) -> bool:
+        its = at.type(value)[0]
+        return any(len(its) == len(other) and all(map(is_same, its, other)) for other in shapes)
+
+    home, bound, has_slice = program.homes[at.op.inputs[1]], dict[ValueId, Bound](), False
+    pending, seen = [at.op.inputs[1]], set[ValueId]()
+    while pending and len(seen) < MOST_READ_BACK:
+        value = pending.pop()
+        maker = program.makers[value]
+        if value in seen or maker is None or program.homes[value] is not home:
+            continue
+        seen.add(value)
+        bound[value] = partial(at.value, value)
+        if maker.name in AT_THEIR_PLACE and all(is_like(one, sizes, ()) for one in (value, *maker.inputs)):
+            del bound[value]
+            pending += maker.inputs
+        elif maker.name == names.DYNAMIC_SLICE and is_like(value, sizes) and is_like(maker.inputs[0], shape):
+            begins = yield from _starts(At(at.prover, at.frame, at.depth, maker, 0, ()), 1, room)
+            if all(a.eq(b) for a, b in zip(begins, starts, strict=True)):
+                bound[value] = partial(_anywhere, at.value(maker.inputs[0], at.place))
+                has_slice = True
+    if not has_slice or pending:
+        return at.frame
+    return replace(at.frame, bound={**at.frame.bound, **bound}, known={}, asked={})
+
+
+def _anywhere(ask: Ask, _: Place) -> Ask:
+    return ask
 
 
 def index_at(at: At, operand: int, batch: Sequence[Term], vector: int, component: int) -> tuple[Ask, ElementType]:
