@@ -107,8 +107,14 @@ class Windows:
         return cls(sizes, strides, dilations, bases, padding[::2], padding[1::2])
 
     def padded(self, build: Builder, value: Value, fill: Value) -> Value:
-        """What the windows lie on."""
-        return build.pad(value, fill, self.low, self.high, [base - 1 for base in self.bases])
+        """What the windows lie on; elements are cut by slices, as XLA on a CPU takes few pads that cut."""
+        low, high = ([max(0, size) for size in sizes] for sizes in (self.low, self.high))
+        wide = build.pad(value, fill, low, high, [base - 1 for base in self.bases])
+        if min(self.low + self.high) >= 0:
+            return wide
+        starts = [max(0, -size) for size in self.low]
+        ends = zip(wide.static_shape, self.high, strict=True)
+        return build.slice(wide, starts, [size - max(0, -cut) for size, cut in ends])
 
     def at(self, build: Builder, value: Value, place: Sequence[int], counts: Sequence[int]) -> Value:
         """For each window its element at a place."""

@@ -314,28 +314,26 @@ def _is_other_place(_graph: Graph, node: Node) -> bool:
     return not (is_greatest and is_from_least) or node.result(0).is_used
 
 
+X = "tensor<4x8xf32>"
+
 OTHER_PLACE = Quirk(
     "reduce to more than the place of a maximum",
     (REDUCE,),
     {"tt": "it knows that place alone"},
     "slices, or halves",
     module(
-        "%x: tensor<4x8xi32>",
+        f"%x: {X}",
         "tensor<4xi32>",
         "%n = stablehlo.iota dim = 1 : tensor<4x8xi32>",
-        "%i = stablehlo.constant dense<2147483647> : tensor<i32>",
+        "%i = stablehlo.constant dense<0x7F800000> : tensor<f32>",
         "%z = stablehlo.constant dense<0> : tensor<i32>",
         "%s, %r = stablehlo.reduce(%x init: %i), (%n init: %z) across dimensions = [1]",
-        "  : (tensor<4x8xi32>, tensor<4x8xi32>, tensor<i32>, tensor<i32>) -> (tensor<4xi32>, tensor<4xi32>)",
-        "  reducer(%a: tensor<i32>, %c: tensor<i32>) (%b: tensor<i32>, %d: tensor<i32>) {",
-        "  %l = stablehlo.compare LT, %a, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>",
-        "  %e = stablehlo.compare EQ, %a, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>",
-        "  %f = stablehlo.compare LT, %b, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>",
-        "  %g = stablehlo.and %e, %f : tensor<i1>",
-        "  %h = stablehlo.or %l, %g : tensor<i1>",
-        "  %v = stablehlo.select %l, %a, %c : tensor<i1>, tensor<i32>",
-        "  %w = stablehlo.select %h, %b, %d : tensor<i1>, tensor<i32>",
-        "  stablehlo.return %v, %w : tensor<i32>, tensor<i32>",
+        f"  : ({X}, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)",
+        "  reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<i32>, %d: tensor<i32>) {",
+        "  %l = stablehlo.compare LE, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+        "  %v = stablehlo.select %l, %a, %c : tensor<i1>, tensor<f32>",
+        "  %w = stablehlo.select %l, %b, %d : tensor<i1>, tensor<i32>",
+        "  stablehlo.return %v, %w : tensor<f32>, tensor<i32>",
         "}",
     ),
     _is_other_place,
