@@ -41,23 +41,45 @@ def test_a_range_that_a_loop_keeps_spares_clamps(exported):
     assert clamps(hl.lower(exported, target="iree", loop_ranges=False).text) > 0
 
 
-def test_what_induction_alone_shows_is_done_without_where_it_is_verified(exported):
-    """Runs of a body with any inputs do not show what the loop keeps: the module that is verified has the clamps."""
-    options = hl.Options(target="iree")
-    judge = lambda lowered: hl.verify(exported, lowered, level="regions")  # noqa: E731
-    assert not judge(hl.lower(exported, options=options)).ok
-    lowered = hl.lower(exported, options=options, verify="regions")
-    assert not lowered.options.loop_ranges
-    assert "guards and clamps stay" in lowered.notes[-1]
-    found = converted(exported, "walk", options, "text", judge)
-    assert (found.report.exit_code, clamps(found.data.decode())) == (0, clamps(lowered.text))
-    assert clamps(lowered.text) > 0
+def test_what_induction_shows_is_derived(exported):
+    """The judge derives that these gathers stay inside; without the clip within the loop it does not."""
+    assert hl.verify(exported, hl.lower(exported, target="iree"), level="regions").ok
 
 
-def test_what_is_not_verified_either_way_is_refused(exported, monkeypatch):
+@pytest.fixture(scope="module")
+def unsure():
+    """A verdict that is neither good nor a difference: gathers in a loop, where nothing shows that they stay inside."""
+
+    def unclipped(table, following, at, steps):
+        start = (jnp.int32(0), at, jnp.zeros((3, 4)))
+        turn = lambda c: (c[0] + 1, following.at[c[1]].get(mode="clip"), c[2] + table.at[c[1]].get(mode="clip"))  # noqa: E731
+        return jax.lax.while_loop(lambda c: c[0] < steps, turn, start)[2]
+
+    module = hl.export(unclipped, *ARGUMENTS)
+    verdict = hl.verify(module, hl.lower(module).text, level="regions", target="iree")
+    assert not verdict.ok
+    assert not verdict.differs
+    return verdict
+
+
+def test_what_is_not_verified_is_done_without_where_it_is_verified(exported, unsure):
+    """Where the judge does not follow the induction, the module that is verified has the clamps."""
+    judge = lambda lowered: unsure if lowered.options.loop_ranges else verified(exported, lowered)  # noqa: E731
+    found = converted(exported, "walk", hl.Options(target="iree"), "text", judge)
+    assert not found.lowered.options.loop_ranges
+    assert "guards and clamps stay" in found.lowered.notes[-1]
+    assert found.report.exit_code == 0
+    assert clamps(found.data.decode()) > 0
+
+
+def verified(exported, lowered):
+    """The verdict on the regions."""
+    return hl.verify(exported, lowered, level="regions")
+
+
+def test_what_is_not_verified_either_way_is_refused(exported, unsure, monkeypatch):
     """A verdict that no other version betters is told as it is."""
-    verdict = hl.verify(exported, hl.lower(exported, target="iree"), level="regions")
-    monkeypatch.setattr("hlo_lower.api.verified.verify", lambda *_, **__: verdict)
+    monkeypatch.setattr("hlo_lower.api.verified.verify", lambda *_, **__: unsure)
     with pytest.raises(DifferenceError, match="only run"):
         hl.lower(exported, target="iree", verify="regions")
 
