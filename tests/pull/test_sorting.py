@@ -69,11 +69,17 @@ def wrapping(a, b):
     return a - b < 0
 
 
+def in_a_circle(a, b):
+    """Whether b follows a among 0, 1, 2, 3 and 0 again: no order, though what neither precedes is all of one parity."""
+    return (b - a) & 3 == 1
+
+
 def sorted_by(before):
     """A stable sort of 64 numbers by a comparator of two."""
     body = {
         jnp.less: "%s = compare LT, %a, %b, SIGNED",
         wrapping: "%d = subtract %a, %b; %s = compare LT, %d, 0, SIGNED",
+        in_a_circle: "%d = subtract %b, %a; %m = and %d, 3; %s = compare EQ, %m, 1, SIGNED",
     }
     sort = f"%r = sort(%x) <dimension = 0 : i64, is_stable = true> {{%a, %b: {body[before]}; return %s}}"
     return module("%x: 64xi8", sort)
@@ -81,8 +87,8 @@ def sorted_by(before):
 
 @pytest.mark.parametrize(
     ("how", "is_derived"),
-    [({}, True), ({"among": 63}, False), ({"before": wrapping}, False)],
-    ids=["all", "all but one", "a comparator that wraps"],
+    [({}, True), ({"among": 63}, False), ({"before": wrapping}, False), ({"before": in_a_circle}, False)],
+    ids=["all", "all but one", "a comparator that wraps", "a circle"],
 )
 def test_what_is_counted_is_a_sort_by_an_order(how, is_derived):
     """Where all ranks are looked for, and the comparator is transitive; else it is not, or another computation."""
