@@ -185,17 +185,23 @@ def from_zero(*changes, zero="0.0"):
 
 
 PRODUCT = """%j = reshape %i -> 8xi32; %at = broadcast_in_dim %j, dims = [1] -> 64x8xi32
-%here = iota dim = 0 : 64x8xi32; %is = compare EQ, %at, %here; %hot = convert %is -> 64x8xf32
+%here = iota dim = 0 : 64x8xi32; %is = compare EQ, %at, %here; HOT
 %s = dot_general %hot, %u, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] -> 64xf32; %r = add %o, %s"""
 
 
-def of_chosen(base):
+def of_chosen(base, one="1.0", hot="%hot = convert %is -> 64x8xf32"):
     """Ones and zeros with a sign, added to a number at each place: as a scatter, and as a product of 0 and 1."""
-    chosen = f"""%o = constant {base} : 64xf32; %one = constant 1.0 : 8xf32; %none = constant -0.0 : 8xf32
+    chosen = f"""%o = constant {base} : 64xf32; %one = constant {one} : 8xf32; %none = constant -0.0 : 8xf32
     %u = select %p, %one, %none
     """
-    bodies = "%r = scatter(%o, %i, %u) <inserted=[0], to=[0], ivd=1> {add}", PRODUCT
+    bodies = "%r = scatter(%o, %i, %u) <inserted=[0], to=[0], ivd=1> {add}", PRODUCT.replace("HOT", hot)
     return [module("%i: 8x1xi32, %p: 8xi1", chosen + body) for body in bodies]
+
+
+def of_twos():
+    """Zeros with a sign added to zeros; and threes and such zeros times 0 or 2, which would be so if only a 1 chose."""
+    twos = "%two = constant 2.0 : 64x8xf32; %no = constant 0.0 : 64x8xf32; %hot = select %is, %two, %no"
+    return of_chosen("0.0", "-0.0")[0], of_chosen("0.0", "3.0", twos)[1]
 
 
 def number(value):
@@ -274,6 +280,7 @@ DIFFERENT = {
     ),
     "a product of integers that are 0 or 2": one_hot(2, 40),
     "a product of 0 and 1 that is added to zeros with a sign": of_chosen("-0.0"),
+    "a product of 0 and 2": of_twos(),
     "a test for one infinity": infinities("is_pos_inf"),
     "a product of 0 and 1 into zeros that have a sign": from_zero(zero="-0.0"),
     "a product of 0 and 1 that is not exact": from_zero((", precision = [HIGHEST, HIGHEST]", "")),
