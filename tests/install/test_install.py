@@ -73,6 +73,20 @@ def test_a_program_that_a_backend_refuses_runs_and_gives_the_same(name, request)
     assert hl.stats().changed >= 1
 
 
+@pytest.mark.parametrize(("target", "dtype"), [("coreml", "uint32"), ("tt", "int8")])
+def test_arguments_and_results_keep_their_types_where_the_target_stores_others(target, dtype):
+    """Without that JAX would be given the bits of ui32 as i32, silently, or buffers of another size."""
+    x = jnp.asarray(np.array([3, 2**31 + 5, 7, 100]).astype(dtype))
+    program = jax.jit(lambda x: (x * 3, x.at[jnp.array([1, 1])].add(100)))
+    expected = program(x)
+    with hl.installed(target):
+        found = program(x)
+        assert hl.stats().changed == 1
+    for before, after in zip(expected, found, strict=True):
+        assert before.dtype == after.dtype
+        np.testing.assert_array_equal(before, after)
+
+
 def test_a_program_of_which_nothing_is_refused_is_handed_on_untouched(monkeypatch):
     handed: list[object] = []
     plain = jax_compile._compiler().compile_or_get_cached
