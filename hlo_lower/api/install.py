@@ -26,7 +26,7 @@ from hlo_lower.base.change import Outcome, RefusedOps
 from hlo_lower.base.errors import DifferenceError, HloLowerError, InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir import mlir
-from hlo_lower.ir.jax_compile import Place, changes_at, intercept, release
+from hlo_lower.ir.jax_compile import Place, intercept, release, restored
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
@@ -259,16 +259,14 @@ def installed(target: TargetLike, platform: str | Collection[str] | None = None,
       InputError: as `install`.
     """
     global _installed
-    before, was_active = _installed, changes_at(Place.LOWER) is not None
-    install(target, platform, **keywords)
-    try:
-        yield
-    finally:
-        if was_active and before is not None:
-            intercept(Place.LOWER, before)
-            _installed = before
-        else:
-            uninstall()
+    before = _installed
+    with restored(Place.LOWER) as stood:
+        try:
+            install(target, platform, **keywords)
+            yield
+        finally:
+            if stood:  # else `stats` keeps what was counted
+                _installed = before
 
 
 def stats() -> Stats:
@@ -285,14 +283,12 @@ def stats() -> Stats:
 
 
 def install_as_environment_says() -> None:
-    """`install` with what HLO_LOWER_TARGET and its kin say; nothing where that is not set.
+    """`install` with what HLO_LOWER_TARGET, which is set, and its kin say.
 
     JAX calls it while it starts its backends, and goes on without what fails then. So where a variable holds none of
     its choices, the error is raised for the first program that is compiled, and for each after it.
     """
-    target = os.environ.get(TARGET, "")
-    if not target:
-        return
+    target = os.environ[TARGET]
     platforms = [name.strip() for name in os.environ.get(PLATFORM, "").split(",") if name.strip()]
     verify: Any = os.environ.get(VERIFY) or None
     cache, shown = os.environ.get(CACHE) or None, os.environ.get(STATS, "") not in ("", "0")

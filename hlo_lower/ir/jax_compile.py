@@ -74,9 +74,17 @@ def release(place: Place) -> None:
         _jax.clear_caches()
 
 
-def changes_at(place: Place) -> Change | None:
-    """The change that is made in a place; None where there is none."""
-    return _changes.get(place)
+@contextmanager
+def restored(place: Place) -> Generator[bool]:
+    """Leave a place as it is found, whatever is intercepted there meanwhile; yields whether a change was made there."""
+    before = _changes.get(place)
+    try:
+        yield before is not None
+    finally:
+        if before is None:
+            release(place)
+        else:
+            intercept(place, before)
 
 
 @contextmanager

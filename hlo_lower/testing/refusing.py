@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from hlo_lower.ir import mlir
-from hlo_lower.ir.jax_compile import Place, intercept, refusal, release
+from hlo_lower.ir.jax_compile import Place, intercept, refusal, restored
 from hlo_lower.ir.view import Graph
 from hlo_lower.lowering.engine.kind import Context
 from hlo_lower.lowering.engine.refused_ops import refused_ops
@@ -13,7 +13,6 @@ from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.scatter.kind import has_native_form
 from hlo_lower.ops.names import SCATTER
 from hlo_lower.ops.targets import TargetLike
-from hlo_lower.ops.targets.target import Target
 from hlo_lower.report.headline import refused_lines
 
 FOR_CPUS = ("lapack_", "hapax_", "ducc_", "xla_python_cpu_", "xla_ffi_python_cpu_", "xla_ffi_partitioned_python_cpu_")
@@ -46,16 +45,14 @@ def refusing(target: TargetLike) -> Generator[None]:
             raise refusal(f"UNIMPLEMENTED: {told}")
         return module
 
-    intercept(Place.BACKEND, refuse)
-    try:
+    with restored(Place.BACKEND):
+        intercept(Place.BACKEND, refuse)
         yield
-    finally:
-        release(Place.BACKEND)
 
 
 def refused_line(graph: Graph, options: Options) -> str:
     """What a target refuses of a module first, and where; "" where it takes all of it."""
-    target: Target = options.target
+    target = options.target
     for one in refused_ops(graph, target):
         if one.op.partition("@")[2].startswith(FOR_CPUS):
             continue

@@ -13,6 +13,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.ir import jax_compile
+from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.testing import refusing
 
 NPU = hl.Target("npu", refused={"stablehlo.scatter": "no kernel", "stablehlo.sort": "no kernel"})
@@ -116,6 +117,22 @@ def test_what_was_compiled_before_is_compiled_anew_and_uninstall_gives_it_back()
     step(X)
     assert not jax_compile._changes
     assert jax_compile._compiler().compile_or_get_cached is not jax_compile._compile
+
+
+def test_a_refusing_backend_goes_by_the_form_of_a_scatter_and_the_name_of_a_call():
+    """It takes what its target keeps and what JAX writes for CPUs alone, refuses the rest, and ends as it began."""
+    refused = {"stablehlo.scatter": "no kernel", "stablehlo.custom_call": "none is known"}
+    kept = hl.Target("rows", refused=refused, keep=(NativeScatter(form="rows"),))
+    with refusing(kept):
+        with refusing("xla"), pytest.raises(jax.errors.JaxRuntimeError, match="xla refuses"):
+            jax.jit(lambda x: x.at[ROWS].set(1.5))(X)
+        jax.jit(lambda x: x.at[ROWS].set(1.5))(X)
+        jnp.linalg.cholesky(jnp.eye(3))
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"rows refuses 1 stablehlo\.custom_call @none"):
+            jax.jit(lambda x: jax.ffi.ffi_call("none", x)(x))(X)
+        for scatter in (put, lambda x: x.at[:, ROWS].set(1.5), lambda x: x.at[ROWS].max(3)):
+            with pytest.raises(jax.errors.JaxRuntimeError, match=r"rows refuses a stablehlo\.scatter"):
+                jax.jit(scatter)(X)
 
 
 def test_only_programs_of_the_platform_are_lowered():
