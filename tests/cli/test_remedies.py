@@ -65,3 +65,11 @@ def test_what_no_option_removes_is_named_with_its_place():
     assert found is not None
     assert found.options == ("--widen bf16=f32",)
     assert str(found).endswith("these are left, to be computed elsewhere: 1 stablehlo.popcnt at m.mlir:10")
+
+
+def test_an_option_under_which_the_module_cannot_be_lowered_is_left_out():
+    """A constant beyond 32 bits cannot be narrowed; what the other option helps is helped."""
+    constant = WIDE.replace("stablehlo.add %k, %k", "stablehlo.constant dense<9223372036854775807>")
+    found = remedy_of(hl.read(MODULE.replace(WIDE, constant)), hl.Options("coreml"))
+    assert found is not None
+    assert found.options == ("--widen bf16=f32",)

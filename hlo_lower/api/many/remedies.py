@@ -22,7 +22,6 @@ the ops begin that they are for. Those that change numbers come last."""
 ABOUT_FLOATS = {"--widen bf16=f32": "bf16", "--widen f16=f32": "f16", "--demote-f64": "f64"}
 """Options that are for one element type, and are tried where that is refused."""
 
-
 MOST_TOLD = 3
 """Ops that a line names."""
 
@@ -71,27 +70,22 @@ class Remedies:
     def best(self, refused: Sequence[RefusedOps]) -> Remedy | None:
         """The fewest options under which least is refused; None where that is no less than now.
 
-        All that may help are tried together, with those that help what they leave; then each is left out, those that
-        change numbers first.
+        All that may help are taken together, but for those under which the module cannot be lowered, and then those
+        that help what they leave. In the end each is left out that is not missed, those that change numbers first.
         """
-        chosen, left = set[str](), refused
-        while more := set(self._concerned(left)) - chosen:
-            under = self._under(chosen | more)
-            if under is None:
-                break
-            chosen, left = chosen | more, under
+        chosen, left, tried = set[str](), refused, set[str]()
+        while more := [option for option in self._concerned(left) if option not in tried]:
+            for option in more:
+                tried.add(option)
+                if (under := self._under(chosen | {option})) is not None:
+                    chosen, left = chosen | {option}, under
         for option in reversed(list(REMEDIES)):
             under = self._under(chosen - {option}) if option in chosen else None
             if under is not None and _count(under) <= _count(left):
                 chosen, left = chosen - {option}, under
-        if not chosen or _count(left) >= _count(refused):
+        if _count(left) >= _count(refused):
             return None
         return Remedy(tuple(option for option in REMEDIES if option in chosen), tuple(left))
-
-    def line(self, refused: Sequence[RefusedOps]) -> tuple[str, ...]:
-        """What to try, in a line; none where no option helps, or what is refused says its own one."""
-        found = self.best(refused)
-        return () if found is None else (f"try: {found}",)
 
     def _under(self, names: set[str]) -> Sequence[RefusedOps] | None:
         key = frozenset(names)

@@ -91,7 +91,8 @@ def survey(
         left = remedies.each(refused)
         if (bound := _bound(graph)) is not None:
             left.append(("--bind", _trial(bound, options, known).refused))
-        notes = (*found.notes, *remedies.line(refused))
+        best = remedies.best(refused)
+        notes = found.notes if best is None else (*found.notes, f"try: {best}")
         return found._replace(refused=tuple(with_remedies(refused, left)), notes=notes)
 
 
