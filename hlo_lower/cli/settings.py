@@ -9,7 +9,6 @@ A key is the name of an option, with or without its hyphens. What the command li
 """
 
 import argparse
-import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +21,6 @@ from hlo_lower.base.errors import EXIT_OK, InputError
 FILE, TABLE = "pyproject.toml", "hlo_lower"
 COMMANDS = ("report", "convert", "verify", "tile")
 """The commands that read settings."""
-
-SUFFIXES = (".toml", ".json")
-"""How a target ends that is a file."""
 
 OWN = frozenset(
     {"output", "input", "in_place", "debug", "quiet", "help", "only", "skip", "explain", "inputs", "report"}
@@ -57,8 +53,10 @@ class Settings:
 
     def _from_here(self, key: str, value: Any) -> Any:
         """A value; of one that is a path, the path from the folder of the file."""
-        is_path = key == "cache" or (key == "target" and (value.endswith(SUFFIXES) or os.sep in value))
-        return str(self.path.parent / value) if is_path and self.path is not None else value
+        from hlo_lower.ops.targets import is_path  # which imports what a target is made of
+
+        is_file = key == "cache" or (key == "target" and is_path(value))
+        return str(self.path.parent / value) if is_file and self.path is not None else value
 
     def _checked(self, key: str, value: Any, action: argparse.Action) -> Any:
         values = cast(list[Any], value) if isinstance(value, list) else [value]

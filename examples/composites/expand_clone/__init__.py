@@ -25,18 +25,20 @@ class Mode(Enum):
     MIRROR = "mirror"
 
 
+def copied(x, *, mode, copies):
+    """What the composite means: rows stacked, repeated, or one after the other."""
+    from jax import numpy as jnp
+
+    if mode == "stack":
+        return jnp.stack([x] * copies)
+    if mode == "interleave":
+        return jnp.repeat(x, copies, axis=0)
+    return jnp.concatenate([x[::-1] if mode == "mirror" and k % 2 else x for k in range(copies)])
+
+
 def modules() -> Iterator[str]:
     """Small modules that hold a variant each, for `hlo-lower prove`."""
     from jax import ShapeDtypeStruct, jit, lax
-    from jax import numpy as jnp
-
-    def copied(x, *, mode, copies):
-        """What the composite means."""
-        if mode == "stack":
-            return jnp.stack([x] * copies)
-        if mode == "interleave":
-            return jnp.repeat(x, copies, axis=0)
-        return jnp.concatenate([x[::-1] if mode == "mirror" and k % 2 else x for k in range(copies)])
 
     for mode, copies, rows, columns in product(Mode, (1, 2, 3), (1, 4), (1, 5)):
         clone = partial(lax.composite(copied, EXPAND_CLONE), mode=mode.value, copies=copies)

@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import pytest
-from expand_clone import EXPAND_CLONE, Mode, expand_clone_to_concatenate, rules
+from expand_clone import EXPAND_CLONE, Mode, copied, expand_clone_to_concatenate, rules
 from jax import lax
 
 import hlo_lower as hl
@@ -23,15 +22,6 @@ RULES = {
     (TILES, Mode.INTERLEAVE, 3): "expand_clone_to_broadcast",
     (TILES, Mode.INTERLEAVE, 1): "expand_clone_to_reshape",
 }
-
-
-def copied(x, *, mode, copies):
-    """What the composite means."""
-    if mode == "stack":
-        return jnp.stack([x] * copies)
-    if mode == "interleave":
-        return jnp.repeat(x, copies, axis=0)
-    return jnp.concatenate([x[::-1] if mode == "mirror" and k % 2 else x for k in range(copies)])
 
 
 def module(mode, copies=3):

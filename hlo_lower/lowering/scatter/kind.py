@@ -56,7 +56,7 @@ from hlo_lower.lowering.engine.kind import (
 from hlo_lower.lowering.scatter import constant, dynamic_shape, many_windows, numbered_rows, one_window, safe_scatter
 from hlo_lower.lowering.scatter.dynamic_shape import DynamicScatterLowering
 from hlo_lower.lowering.scatter.one_window import READING
-from hlo_lower.ops import names
+from hlo_lower.lowering.single_ops.updates import BUILT
 from hlo_lower.ops.names import DYNAMIC_UPDATE_SLICE, SCATTER
 from hlo_lower.ops.subset import Tile
 from hlo_lower.ops.targets.native_scatter import NativeScatter
@@ -64,9 +64,6 @@ from hlo_lower.ops.targets.target import Target
 
 FAMILIES = (one_window.rules, many_windows.rules, constant.rules, numbered_rows.rules, safe_scatter.rules)
 """The rules of `stablehlo.scatter`: each canonical form is a function under the facts that it is for."""
-
-OF_UPDATES = (names.COMPARE, names.DYNAMIC_SLICE, names.IOTA, names.PAD, names.SELECT)
-"""What an update of a slice becomes (`single_ops/updates.py`)."""
 
 OWNED = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
 
@@ -148,7 +145,7 @@ class ScatterKind(Kind):
         the target has none and takes what they become next."""
         is_safe = any(native.when == "safe" for native in target.keep)
         next_ones = {SCATTER} if is_safe else set[str]()
-        if target.refuses_op(DYNAMIC_UPDATE_SLICE) is not None and not target.refusals(OF_UPDATES):
+        if target.refuses_op(DYNAMIC_UPDATE_SLICE) is not None and not target.refusals(BUILT):
             next_ones.add(DYNAMIC_UPDATE_SLICE)
         return [node for node in built if node.name not in next_ones] if next_ones else built
 

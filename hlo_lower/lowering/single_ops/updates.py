@@ -6,6 +6,10 @@ from hlo_lower.base.registry import RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
+from hlo_lower.ops import names
+
+BUILT = (names.COMPARE, names.DYNAMIC_SLICE, names.IOTA, names.PAD, names.SELECT)
+"""What such an update becomes, of which a target may have none."""
 
 rules = RuleList()
 

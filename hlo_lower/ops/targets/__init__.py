@@ -55,6 +55,11 @@ def target_named(name: str) -> Target:
     )
 
 
+def is_path(name: str) -> bool:
+    """Whether the text that names a target is the path of its file."""
+    return name.endswith(SUFFIXES) or os.sep in name
+
+
 def target_of(target: TargetLike) -> Target:
     """The target that is meant: a built-in one by name, one read from a file, or a target as it is.
 
@@ -76,7 +81,7 @@ def target_of(target: TargetLike) -> Target:
             next_step=f'write target="{NAMES[0]}", or leave it out',
         )
     name = os.fspath(target)
-    if not isinstance(target, str) or name.endswith(SUFFIXES) or os.sep in name:
+    if not isinstance(target, str) or is_path(name):
         return read_target(name)
     return target_named(name)
 
