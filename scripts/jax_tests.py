@@ -1,10 +1,11 @@
 """How many of JAX's own tests pass on a backend that refuses ops, natively and with `hl.install`.
 
     git clone --depth 1 --branch jax-v0.10.2 https://github.com/jax-ml/jax
-    python scripts/jax_tests.py --target iree jax/tests/lax_numpy_indexing_test.py
+    python scripts/jax_tests.py --target mps --target tt --every 5 jax/tests/lax_numpy_indexing_test.py
 
-Each file runs three times on the CPU: as it is ("plain"), where JAX refuses what a backend would refuse ("refused",
-`hlo_lower.testing.refusing`), and there with `hl.install` ("installed"). What counts is what passes plainly.
+Each file runs on the CPU as it is ("plain"), and for each target twice more: where JAX refuses what such a backend
+would refuse ("refused", `hlo_lower.testing.refusing`), and there with `hl.install` ("installed"). What counts is what
+passes plainly.
 The file is its own plug-in of pytest, which sets that up in the process of the tests.
 """
 
@@ -15,12 +16,13 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 MODES = ("plain", "refused", "installed")
-MODE, TARGET = "HLO_LOWER_JAX_TESTS", "HLO_LOWER_JAX_TESTS_TARGET"
+MODE, TARGET, EVERY = "HLO_LOWER_JAX_TESTS", "HLO_LOWER_JAX_TESTS_TARGET", "HLO_LOWER_JAX_TESTS_EVERY"
 LONGEST_REASON = 110
 
 _open = ExitStack()
@@ -40,11 +42,18 @@ def pytest_configure():
         hl.install(os.environ[TARGET], stats_at_exit=True)
 
 
-def outcomes(file, target, mode, seconds, extra):
+def pytest_collection_modifyitems(config, items):
+    """Keep every so many-th test of a file, as the environment says."""
+    kept = items[:: int(os.environ[EVERY])]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
+
+
+def outcomes(file, target, mode, seconds, every, extra):
     """What became of each test of a file that ran: "" where it passed, else the first line of its error."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        environment = {**os.environ, MODE: mode, TARGET: target, "JAX_PLATFORMS": "cpu"}
+        environment = {**os.environ, MODE: mode, TARGET: target, EVERY: str(every), "JAX_PLATFORMS": "cpu"}
         environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
         command = [
             sys.executable,
@@ -85,36 +94,53 @@ def reason(message):
 
 
 def main():
-    """Run the files and print a row for each, then why tests fail."""
+    """Run the files and print a row for each and each target, then which tests fail there, and why."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, help="test files of JAX, of the release that is installed")
-    parser.add_argument("--target", required=True, help="a built-in target, or a target file")
+    parser.add_argument(
+        "--target",
+        dest="targets",
+        action="append",
+        required=True,
+        help="built-in, or a target file; repeatable",
+    )
+    parser.add_argument("--every", type=int, default=1, help="run every so many-th test of a file (default: all)")
     parser.add_argument("--seconds", type=int, default=1800, help="for one run of one file (default: 1800)")
     parser.add_argument("--select", default="", help="only tests that fit, as pytest -k")
     asked = parser.parse_args()
     extra = ["-k", asked.select] if asked.select else []
-    total, reasons = Counter(), Counter()
-    print(f"{'file':36} {'pass':>6} {'refused':>8} {'installed':>10}")
+    total = {target: Counter() for target in asked.targets}
+    failed = defaultdict(list)
+    print(f"{'file':40} {'target':10} {'pass':>6} {'refused':>8} {'installed':>10}", flush=True)
     for file in asked.files:
-        runs = {}
-        for mode in MODES:
-            runs[mode], why = outcomes(file.resolve(), asked.target, mode, asked.seconds, extra)
-            if runs[mode] is None:
-                print(f"{file.name:36} {mode}: {why}", flush=True)
-                break
-        else:
-            good = [name for name, told in runs["plain"].items() if not told]
-            row = Counter(pass_=len(good))
-            for mode in MODES[1:]:
-                row[mode] = sum(runs[mode].get(name) == "" for name in good)
-            print(f"{file.name:36} {row['pass_']:>6,} {row['refused']:>8,} {row['installed']:>10,}", flush=True)
+        run = partial(outcomes, file.resolve(), seconds=asked.seconds, every=asked.every, extra=extra)
+        plain, why = run(target="", mode="plain")
+        if plain is None:
+            print(f"{file.name:40} plain: {why}", flush=True)
+            continue
+        good = [name for name, told in plain.items() if not told]
+        for target in asked.targets:
+            runs = {mode: run(target=target, mode=mode) for mode in MODES[1:]}
+            if late := [f"{mode}: {why}" for mode, (found, why) in runs.items() if found is None]:
+                print(f"{file.name:40} {target:10} {', '.join(late)}", flush=True)
+                continue
+            row = Counter({mode: sum(found.get(name) == "" for name in good) for mode, (found, _) in runs.items()})
+            row["plain"] = len(good)
+            print_row(file.name, target, row)
             for name in good:
-                if told := runs["installed"].get(name, "it did not run"):
-                    reasons[told] += 1
-            total += row
-    print(f"{'all':36} {total['pass_']:>6,} {total['refused']:>8,} {total['installed']:>10,}")
-    for told, count in reasons.most_common(40):
-        print(f"  {count:>5,}  {told}")
+                if told := runs["installed"][0].get(name, "it did not run"):
+                    failed[target, told].append(name.rpartition(".")[2])
+            total[target] += row
+    for target, row in total.items():
+        print_row("all", target, row)
+    for (target, told), names in sorted(failed.items(), key=lambda entry: (entry[0][0], -len(entry[1]))):
+        print(f"  {target} {len(names):>5,}  {told}  ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})")
+
+
+def print_row(name, target, row):
+    """Print how many tests pass in each mode."""
+    counts = (row[mode] for mode in MODES)
+    print("{:40} {:10} {:>6,} {:>8,} {:>10,}".format(name, target, *counts), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from hlo_lower.lowering.engine.attributes import remove_placement
 from hlo_lower.lowering.engine.engine import UNTIL_DONE, run_stage
 from hlo_lower.lowering.engine.kind import Stage
 from hlo_lower.lowering.engine.nested_slices import NestedSlices
-from hlo_lower.lowering.integers64.demote import assume_nothing, demote_i64
-from hlo_lower.lowering.integers64.demotion import Demotion
+from hlo_lower.lowering.integers64.demote import assume_nothing, demote_i64, demote_what_fits
+from hlo_lower.lowering.integers64.demotion import NARROWER, Demotion
 from hlo_lower.lowering.kinds import VARIANTS, VARIANTS_LEFT, kinds_of, registry_of
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Options, other_floats_of
@@ -69,6 +69,10 @@ def _variants(run: Run) -> Iterable[Change]:
 
 def _narrow(run: Run) -> None:
     run.demotion = demote_i64(run.graph, checked=run.options.checked)
+
+
+def _narrow_what_fits(run: Run) -> None:
+    run.demotion = demote_what_fits(run.graph)
 
 
 def _floats(run: Run) -> None:
@@ -151,9 +155,14 @@ def _refuses_types(options: Options) -> bool:
     return options.target.dtypes is not None or bool(options.target.refused_dtypes)
 
 
+def _has_no_64_bits(options: Options) -> bool:
+    return not options.demote_i64 and all(options.target.refuses_dtype(dtype) is not None for dtype in NARROWER)
+
+
 LEGALIZES = Wanted(lambda options: options.legalize, "--legalize is not given")
 CALLS = Wanted(lambda options: not options.legalize and _refuses_composites(options), "{target} reads composites")
 NARROWS = Wanted(lambda options: options.demote_i64, "--demote-i64 is not given")
+FITS = Wanted(_has_no_64_bits, "{target} takes 64-bit integers, or --demote-i64 is given")
 CHECKS = Wanted(lambda options: options.checked and not options.demote_i64, "--checked alone is not given")
 FLOATS = Wanted(lambda options: bool(other_floats_of(options)), "neither --widen nor --demote-f64 is given")
 ASSUMES = Wanted(lambda options: options.assume_in_bounds, "--assume-in-bounds is not given")
@@ -175,6 +184,7 @@ PIPELINE = in_order(
     Pass("say-true", "adds the result of --checked, true", over(assume_nothing), CHECKS, may_change=SIGNATURE),
     Pass("floats", "computes floats in another precision", _floats, FLOATS, after=("narrow",), may_change=SIGNATURE),
     Pass("assume", "clamps indices that are assumed to lie inside", _assume, ASSUMES, after=("floats",)),
+    Pass("narrow-what-fits", "computes in 32 bits what is shown to fit", _narrow_what_fits, FITS, after=("assume",)),
     kinds("control", Stage.FLATTENED, "unrolls loops, computes branches, solves matrices", repeat=UNTIL_DONE),
     kinds("ops", Stage.LOWERED, "lowers gathers, reverses and single ops", after=("control",)),
     Pass("scatters", "lowers scatters", _scatters, after=("ops",)),

@@ -88,6 +88,17 @@ def test_arguments_and_results_keep_their_types_where_the_target_stores_others(t
         np.testing.assert_array_equal(before, after)
 
 
+def test_random_numbers_are_drawn_where_there_are_no_64_bit_integers():
+    """JAX counts in ui64 within the program."""
+    draw = jax.jit(lambda: jax.random.bits(jax.random.key(7), (3, 5), "uint32"))
+    expected = draw()
+    with refusing("tt"):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="ui64"):
+            draw()
+        with hl.installed("tt"):
+            np.testing.assert_array_equal(draw(), expected)
+
+
 def test_a_program_of_which_nothing_is_refused_is_handed_on_untouched(monkeypatch):
     handed: list[object] = []
     plain = jax_compile._compiler().compile_or_get_cached

@@ -245,3 +245,35 @@ def test_an_entry_point_stays_as_visible_as_it_was(visibility):
     lowered = hl.lower(text, demote_i64=True)
     assert f"func.func {visibility}@main(" in lowered.text
     assert hl.verify(text, lowered, runs=1).ok
+
+
+WITHOUT = hl.Target("none of 64 bits", refused_dtypes={"i64": "too wide", "ui64": "too wide"})
+WIDE, TO_FLOATS = "%w = convert %x : (4xi32) -> 4xi64;", "%r = convert %k : (4xi64) -> 4xf32"
+COUNTED = "%i = iota dim = 0 : 4xi64; %k = multiply %i, {}; " + TO_FLOATS
+
+
+@pytest.mark.parametrize(
+    ("text", "remains"),
+    [
+        (module("%x: 4xi32", f"{WIDE} %i = iota dim = 0 : 4xi64; %k = maximum %w, %i; {TO_FLOATS}"), False),
+        (module("%x: 4xi32", COUNTED.format(2**30)), True),  # 3 * 2^30 is no i32
+        (module("%x: 4xi64", f"%k = add %x, %x; {TO_FLOATS}"), True),
+        (module("%x: 4xi32", f"{WIDE} %k = multiply %w, %w; {TO_FLOATS}"), True),
+    ],
+    ids=["what fits", "a product that does not", "an argument", "a product that may not"],
+)
+def test_what_is_shown_to_fit_is_narrowed_unasked(text, remains):
+    lowered = hl.lower(text, target=WITHOUT)
+    assert bool(re.search(r"tensor<(\d+x)*u?i64>", lowered.text)) == remains
+    assert bool(lowered.refused) == remains
+    assert (lowered.demotion is None) == remains
+    if not remains:
+        verdict = hl.verify(text, lowered.text)
+        assert verdict.ok
+        assert [region.how for region in verdict.regions] == ["derived"]
+
+
+def test_a_target_that_takes_them_keeps_them():
+    text = module("%x: 4xi32", COUNTED.format(5))
+    for target in (hl.Target("all"), hl.Target("signed", refused_dtypes={"ui64": "too wide"})):
+        assert "xi64" in hl.lower(text, target=target).text

@@ -66,6 +66,23 @@ def demote_i64(graph: Graph, *, checked: bool = False) -> Demotion:
     """
     wide = _Wide.within(graph)
     demotion, demand = _planned(graph, wide)
+    return _demote(graph, wide, demotion, demand, checked=checked)
+
+
+def demote_what_fits(graph: Graph) -> Demotion | None:
+    """Do the same where it rests on nothing: no argument or result is wide, and each value is shown to fit.
+
+    JAX's random numbers count in ui64, for example. None where the module is left as it is.
+    """
+    wide = _Wide.within(graph)
+    if not wide.count:
+        return None
+    demotion, demand = _planned(graph, wide)
+    rests_on_more = demand.refusals or demotion.assumptions or demotion.arguments or demotion.results
+    return None if rests_on_more else _demote(graph, wide, demotion, demand)
+
+
+def _demote(graph: Graph, wide: _Wide, demotion: Demotion, demand: Demand, *, checked: bool = False) -> Demotion:
     checks = RunTimeChecks(graph, demand, wide.callers) if checked else None
     if demand.refusals:
         node, reason = next(iter(demand.refusals.items()))
