@@ -17,7 +17,14 @@ from hlo_lower.base.arguments import likely
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.installed import WITHOUT, installed, unusable
 from hlo_lower.consumers.consumer import Consumer, Runner
-from hlo_lower.consumers.consumer_outcome import Array, ConsumerOutcome, ConsumerRun, RefusedError, ToolCrashedError
+from hlo_lower.consumers.consumer_outcome import (
+    Array,
+    ConsumerOutcome,
+    ConsumerRun,
+    RefusedError,
+    RunsElsewhereError,
+    ToolCrashedError,
+)
 from hlo_lower.consumers.coreml import COREML
 from hlo_lower.consumers.iree import IREE
 from hlo_lower.consumers.litert import LITERT
@@ -33,6 +40,7 @@ __all__ = [
     "ConsumerRun",
     "RefusedError",
     "Runner",
+    "RunsElsewhereError",
     "ToolCrashedError",
     "all_consumers",
     "builder_of",

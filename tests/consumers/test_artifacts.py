@@ -16,8 +16,7 @@ from hlo_lower.consumers import COREML, IREE, LITERT, Consumer
 DRIVER = """
 import os, signal
 from pathlib import Path
-from hlo_lower.consumers import RefusedError
-from hlo_lower.consumers.consumer_outcome import RunsElsewhereError
+from hlo_lower.consumers import RefusedError, RunsElsewhereError
 
 def load(): pass
 
