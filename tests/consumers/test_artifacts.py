@@ -3,15 +3,18 @@
 import json
 import os
 
+import numpy as np
 import pytest
 from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower import consumers
+from hlo_lower.api.verified import compared_with
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.whole_files import check_package, put_in_place, room_beside
 from hlo_lower.cli import main
 from hlo_lower.consumers import COREML, IREE, LITERT, Consumer
+from hlo_lower.verify.run import Executable
 
 DRIVER = """
 import os, signal
@@ -134,6 +137,15 @@ def test_numbers_are_those_of_what_was_asked_for(folder):
     assert (
         hl.build(wide, "m.out", demote_f64=True, inputs=[[1.0, 2.0, 1e-9]]).on.summary() == "Fake any: right in 1 run"
     )
+
+
+def test_single_elements_out_of_bounds_are_those_that_were_asked_for():
+    """What is built under --oob spec is compared with that meaning, which XLA's scatter has not."""
+    text = module("%a: 4xf32, %i: 1xi32, %u: 2xf32", "%r = scatter(%a, %i, %u) <window=[0], to=[0]> {assign}")
+    given = np.zeros(4, np.float32), np.int32([3]), np.ones(2, np.float32)
+    for oob, expected in (("xla", [0, 0, 0, 0]), ("spec", [0, 0, 0, 1])):
+        before, _ = compared_with(text, hl.lower(text, oob=oob), None)
+        assert Executable(before, "exact").run(given)[0].tolist() == expected
 
 
 def test_a_setting_is_one_that_the_converter_has():
