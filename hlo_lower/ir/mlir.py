@@ -36,7 +36,7 @@ XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
 
 BINDINGS_OF_8 = jax.__version_info__ >= (0, 8)
 """Whether MLIR's bindings are those of jaxlib 0.8 or later: maps of attributes hold names, complex elements raise an
-error and do not end the process, an operation can be given a location, and XLA takes a module that is not serialized."""
+error and do not end the process, an operation can be given a location, and XLA takes a module that is not bytes."""
 
 enable_x64: Callable[[bool], AbstractContextManager[None]] = (
     cast(Any, jax).enable_x64 if BINDINGS_OF_8 else cast(Any, import_module("jax.experimental")).enable_x64
