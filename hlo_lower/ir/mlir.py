@@ -104,7 +104,7 @@ _shared = _Shared()
 
 def shared_context(size: int) -> RawContext:
     """A context for a text of so many characters: one for several small texts of this thread, or one of its own."""
-    if size > SHARED_CHARACTERS // 8:
+    if size > SHARED_CHARACTERS // 8 or not BINDINGS_OF_8:  # those before may take an operation for one that is gone
         return make_context()
     if _shared.context is None or size > _shared.left:
         _shared.context, _shared.left = make_context(), SHARED_CHARACTERS
