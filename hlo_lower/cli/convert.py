@@ -25,6 +25,7 @@ from hlo_lower.cli.checks import (
 )
 from hlo_lower.cli.common_options import (
     ARTIFACTS,
+    END,
     add_bind,
     add_emit,
     add_exactness,
@@ -115,6 +116,8 @@ def run(args: argparse.Namespace) -> int:
             complain(f"{args.input}: {built.summary()}; {args.output} was not written")
             for line in built.lines()[1:]:
                 complain(line)
+            if found.lowered.refused:
+                complain(f"  next:    {_next(args, options, source)}")
             return built.exit_code
         [first, *more] = built.lines()
         told = {"path": args.output, "consumer": consumer.name, **built.to_json()}
@@ -144,9 +147,15 @@ def _try(args: argparse.Namespace, options: "Options", source: Path | bytes) -> 
     found = remedy_of(read(source, args.input), options)
     if found is None:
         return ""
-    return f"hlo-lower {shlex.join(args.typed)} {' '.join(found.options)}" + (
-        found.left_told and f"; {found.left_told}"
-    )
+    passed = [END, *args.passed] if args.passed else []
+    own = args.typed[: len(args.typed) - len(passed)]
+    line = " ".join(filter(None, ("hlo-lower", shlex.join(own), *found.options, shlex.join(passed))))
+    return line + (found.left_told and f"; {found.left_told}")
+
+
+def _next(args: argparse.Namespace, options: "Options", source: Path | bytes) -> str:
+    """What to type where a target refuses something of a module."""
+    return _try(args, options, source) or f"hlo-lower report {args.input}{policy_given(args)}"
 
 
 def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered", source: Path | bytes) -> None:
@@ -159,8 +168,7 @@ def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered", source: Pat
         complain(f"{lowered.unsupported:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
     if others := [one for one in lowered.refused if one.op != SCATTER]:
         told = [f"{args.output} holds what {lowered.options.target.name} refuses", *refused_lines(others)]
-        next_step = _try(args, lowered.options, source) or f"hlo-lower report {args.input}{policy_given(args)}"
-        complain("\n  ".join(told) + f"\n  next:    {next_step}")
+        complain("\n  ".join(told) + f"\n  next:    {_next(args, lowered.options, source)}")
 
 
 def _check(args: argparse.Namespace, options: "Options") -> "Consumer | None":

@@ -26,11 +26,10 @@ from hlo_lower.cli import (
     tile,
     verify,
 )
-from hlo_lower.cli.common_options import add_quiet
+from hlo_lower.cli.common_options import END, add_quiet
 
-END = "--"
 PASSING_ON = ("convert",)
-"""Commands that hand on what stands behind `END`, to a consumer's compiler."""
+"""Commands that hand on what stands behind `END`."""
 
 PARSER = "parser"
 """Where a parsed command line holds the parser of its command."""
