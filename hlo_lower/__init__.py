@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hlo_lower.base.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
     from hlo_lower.base.installed import PluginError
     from hlo_lower.base.registry import CompositeLoweringRegistry, RuleList
+    from hlo_lower.consumers.artifacts import Built, build
     from hlo_lower.facts.scatter.record import Fact, Rejection, ScatterRecord, Written
     from hlo_lower.ir.reader import Source
     from hlo_lower.ir.shapes.dims import dims
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Built",
     "ByHand",
     "CompositeLoweringRegistry",
     "CostRow",
@@ -82,6 +84,7 @@ __all__ = [
     "Written",
     "__version__",
     "bind",
+    "build",
     "classify",
     "classify_modules",
     "convert_modules",
@@ -119,6 +122,7 @@ _HOMES = {
     "hlo_lower.lowering.lowered": ("Lowered",),
     "hlo_lower.base.installed": ("PluginError",),
     "hlo_lower.base.registry": ("CompositeLoweringRegistry", "RuleList"),
+    "hlo_lower.consumers.artifacts": ("Built", "build"),
     "hlo_lower.report.module": ("ModuleReport",),
     "hlo_lower.report.notebook": ("Records",),
     "hlo_lower.facts.scatter.record": ("Fact", "Rejection", "ScatterRecord", "Written"),

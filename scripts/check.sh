@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Set up what the tests need; run lint, types, the build of the site, and tests. Arguments go to pytest: scripts/check.sh -m sweep
-# JAX=0.9.0 scripts/check.sh does the same on another release of jax, in an environment of its own.
+# JAX=0.8.3 scripts/check.sh does the same on another release of jax, in an environment of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset PYTHONDONTWRITEBYTECODE # else each process that the tests start compiles the package again

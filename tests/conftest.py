@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from collections import defaultdict
+from importlib.metadata import version
 
 import pytest
 
@@ -21,6 +22,12 @@ os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 # What is compiled of tests and package is kept: else each process that a test starts compiles the package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+if version("jax").startswith("0.7."):  # it has another name there
+    import jax
+    import jax.experimental
+
+    jax.enable_x64 = jax.experimental.enable_x64
 
 gc.set_threshold(50_000, 20, 50)  # the collector walks what was imported less often: an eighth of the time
 

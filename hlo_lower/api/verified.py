@@ -42,6 +42,7 @@ from hlo_lower.verify import (
 )
 from hlo_lower.verify import verify as _verify
 from hlo_lower.verify.claim_checks import Check
+from hlo_lower.verify.drive.indices import with_single_elements
 
 
 class VerifyKeywords(Keywords, EffortKeywords, total=False):
@@ -136,6 +137,19 @@ def verify(
     return replace(verdict, plain=about_plain, assumed="; ".join(filter(None, assumptions)))
 
 
+def compared_with(source: Source | Graph, lowered: Lowered, inputs: Inputs) -> tuple[str, Inputs]:
+    """What runs of a lowered module are compared with under XLA, and arguments as that takes them: the module as it was
+    given, but for what was asked to be another (sizes, floats, a result more, scatters that write inside, or single
+    elements)."""
+    asked, before = lowered.options, _text_of(source, dict(lowered.options.bind))
+    if asked.checked or asked.assume_in_bounds or other_floats_of(asked):
+        plain = plain_form(read(before), asked, lowered.registry)
+        before = plain.given or plain.text
+        inputs = _rounded(_narrowed(inputs, plain.demotion), plain.floats)
+    before = Stated(registry_of(lowered.registry), asked.target.name).of(before)
+    return (with_single_elements(mlir.parse_module(before)) if asked.oob == "spec" else before), inputs
+
+
 def _inside(target: Target, lowered: object) -> frozenset[str]:
     """The ops that must stay in bounds on a target; not where it is known that some scatters were left as they were."""
     has_safe = any(native.when == "safe" for native in target.keep)
@@ -226,7 +240,7 @@ def verified(
     """A lowered module that is verified, as it is or made more carefully; else DifferenceError."""
     judge = partial(verify, source, level=level, cache=cache)
     lowered, verdict = more_careful(source, lowered, judge(lowered), judge)
-    _ok(verdict, lowered.graph.name, "lowered")
+    required(verdict, lowered.graph.name, "lowered")
     return lowered
 
 
@@ -239,10 +253,11 @@ def check_versions(
 ) -> Verdict:
     """The verdict on a tiled module, which means the same as its source under either policy; DifferenceError if it
     is not ok."""
-    return _ok(verify(source, after, float_mode=float_mode, oob=oob, level=level), source.name, "tiled")
+    return required(verify(source, after, float_mode=float_mode, oob=oob, level=level), source.name, "tiled")
 
 
-def _ok(verdict: Verdict, name: str, what: str) -> Verdict:
+def required(verdict: Verdict, name: str, what: str) -> Verdict:
+    """A verdict that is good; else DifferenceError about what was made of the module of this name."""
     if not verdict.ok:
         how = "computes something else" if verdict.differs else "is not verified: some of it was only run"
         raise DifferenceError(

@@ -1,9 +1,11 @@
 """A file that appears whole or not at all, and that is known to be writable before the work is done."""
 
 import os
+import shutil
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hlo_lower.base.contained.status_board import temporary_file
@@ -36,6 +38,23 @@ def check_writable(path: str) -> None:
             return  # a device or a pipe is written to, not replaced
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(path, f"no permission to write in {shown}", next_step="name a file in another folder")
+
+
+def check_package(path: str, suffix: str) -> None:
+    """Check that a file, or a folder that is one thing, can be written there: as `check_writable`, but a folder of this
+    suffix that is there may be replaced.
+
+    Raises:
+      InputError: as `check_writable`; or a folder is there that is none of these.
+    """
+    real = Path(os.path.realpath(path))
+    if real.is_dir() and real.suffix == suffix and (real / MANIFEST).is_file():
+        path = os.fspath(real.parent / f"{real.name}.new")  # which is written beside it
+    check_writable(path)
+
+
+MANIFEST = "Manifest.json"
+"""What a folder holds that is one thing, as Core ML's packages are."""
 
 
 def check_folder(path: str) -> None:
@@ -87,11 +106,60 @@ def write_whole(path: str, data: bytes) -> None:
         else:
             _replace(real, data)
     except OSError as error:
-        raise InputError(path, f"cannot be written: {error.strerror}", next_step="name another file") from None
+        raise _not_written(path, error) from None
+
+
+@contextmanager
+def room_beside(path: str) -> Generator[str]:
+    """A name beside a file, or a folder that is one thing, at which someone else makes it, for `put_in_place`. Nothing
+    that is not put in place stays.
+
+    Raises:
+      InputError: there is no room (a full disk, a folder that has gone).
+    """
+    real = Path(os.path.realpath(path))
+    room = _temporary(real)
+    with temporary_file(os.fspath(room)):
+        try:
+            room.mkdir()
+        except OSError as error:
+            raise _not_written(path, error) from None
+        try:
+            yield os.fspath(room / real.name)
+        finally:
+            shutil.rmtree(room, ignore_errors=True)
+
+
+def put_in_place(made: str, path: str) -> None:
+    """Put what was made in a `room_beside` a path there, in the place of what is there.
+
+    Raises:
+      InputError: it cannot be put there; what was there stays.
+    """
+    real, former = Path(os.path.realpath(path)), Path(f"{made}.former")
+    try:
+        if real.is_dir():  # a folder is not replaced in one step
+            os.replace(real, former)
+        try:
+            os.replace(made, real)
+        except OSError:
+            if former.exists():
+                os.replace(former, real)
+            raise
+    except OSError as error:
+        raise _not_written(path, error) from None
+
+
+def _temporary(real: Path) -> Path:
+    return real.with_name(f".{real.name[:200]}.{os.getpid()}.tmp")
+
+
+def _not_written(path: str, error: OSError) -> InputError:
+    return InputError(path, f"cannot be written: {error.strerror}", next_step="name another file")
 
 
 def _replace(real: Path, data: bytes) -> None:
-    temporary = real.with_name(f".{real.name[:200]}.{os.getpid()}.tmp")
+    temporary = _temporary(real)
     try:
         with temporary_file(os.fspath(temporary)):
             with open(temporary, "xb") as file:

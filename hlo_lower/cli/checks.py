@@ -57,6 +57,13 @@ def checked_form(args: argparse.Namespace, how: str) -> str:
     return form
 
 
+def check_no_flags(output: str, flags: Sequence[str]) -> None:
+    """Check that there are no flags of a compiler where none is run."""
+    if flags:
+        told = f"{' '.join(flags)} is for a consumer's compiler, and what is written is a module"
+        raise InputError(output, told, next_step="-o OUT with the suffix of what the target runs, such as OUT.vmfb")
+
+
 def check_distinct(output: str, report: str) -> None:
     """Check that the report does not overwrite the module."""
     if output != STANDARD and os.path.realpath(output) == os.path.realpath(report):

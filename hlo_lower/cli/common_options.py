@@ -9,6 +9,12 @@ from hlo_lower.api.module_forms import FORM_BY_SUFFIX, FORMS, MODULE_FORMS
 DEFAULT_TARGET = "stablehlo"
 OOB_POLICIES = ("xla", "spec")
 FLOAT_MODES = ("exact", "reassociate")
+END = "--"
+"""Behind it stands what a command hands on, to a consumer's compiler."""
+
+ARTIFACTS = (".vmfb", ".tflite", ".mlpackage")
+"""Suffixes of what the built-in consumers run, for help: without importing what makes them."""
+
 VERIFY_LEVELS = ("auto", "regions", "full", "off")
 
 

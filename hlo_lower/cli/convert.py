@@ -1,8 +1,12 @@
-"""`hlo-lower convert`: the scatters of a module replaced by plain ops, verified before anything is written."""
+"""`hlo-lower convert`: the scatters of a module replaced by plain ops, verified before anything is written.
+
+By the suffix of its output it writes the module, or what a consumer's compiler makes of that.
+"""
 
 import argparse
 import shlex
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +14,18 @@ from typing import TYPE_CHECKING
 from hlo_lower.api.module_forms import form_for
 from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.base.whole_files import STANDARD, check_folder, check_writable, write_whole
-from hlo_lower.cli.checks import check_distinct, check_inputs, check_not_input, check_one_standard, judged, options_from
+from hlo_lower.cli.checks import (
+    check_distinct,
+    check_inputs,
+    check_no_flags,
+    check_not_input,
+    check_one_standard,
+    judged,
+    options_from,
+)
 from hlo_lower.cli.common_options import (
+    ARTIFACTS,
+    END,
     add_bind,
     add_emit,
     add_exactness,
@@ -27,10 +41,13 @@ from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.streams import complain, fit, page_of, tell_written
 
 if TYPE_CHECKING:
+    from hlo_lower.api.many.converted import Converted
+    from hlo_lower.consumers.consumer import Consumer
+    from hlo_lower.consumers.verification import ConsumerVerdict
     from hlo_lower.lowering.lowered import Lowered
     from hlo_lower.lowering.options import Options
     from hlo_lower.report.module import ModuleReport
-    from hlo_lower.verify import Verdict
+    from hlo_lower.verify import Inputs, Verdict
 
 PATTERN = "a place (llama.py:88), scope, function, number (#3) or class (kind=insert_slice), with * and ?"
 
@@ -39,7 +56,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `convert`."""
     told = "module, or - for standard input; or several, or folders of modules"
     command.add_argument("input", metavar="IN", nargs="+", help=told)
-    told = "file, or - for standard output; for several modules a folder, in which a run that was interrupted goes on"
+    told = "file, or - for standard output; for several modules a folder, in which a run that was interrupted goes on; "
+    told += f"what the target runs by its suffix ({', '.join(ARTIFACTS)}), with flags of its compiler behind --"
     command.add_argument("-o", "--output", metavar="OUT", required=True, help=told)
     add_policy(command)
     add_exactness(command)
@@ -73,7 +91,8 @@ def run(args: argparse.Namespace) -> int:
     if is_many(args.input):
         return run_many(args)
     [args.input] = args.input
-    options = _check(args)
+    options = options_from(args)
+    consumer = _check(args, options)
     inputs = arrays_of(args.inputs) if args.inputs else None
     source = module_source(args.input)
     from hlo_lower.api.many.converted import converted  # which imports JAX, before its clock runs
@@ -89,10 +108,35 @@ def run(args: argparse.Namespace) -> int:
     if found.verdict is not None and not found.verdict.ok:
         complain(f"{args.input}: {_in_words(found.verdict)}; {args.output} was not written")
         complain("\n".join(f"  {line}" for line in found.verdict.lines()))
-    else:
-        _write(args, found.data, found.report)
-        _tell_what_is_left(args, found.lowered, source)
-    return found.report.exit_code
+        return found.report.exit_code
+    report, data = found.report, found.data
+    if consumer is not None:
+        built, data = _build(args, consumer, source, found, inputs), None
+        if not built.ok:
+            complain(f"{args.input}: {built.summary()}; {args.output} was not written")
+            for line in built.lines()[1:]:
+                complain(line)
+            if found.lowered.refused:
+                complain(f"  next:    {_next(args, options, source)}")
+            return built.exit_code
+        [first, *more] = built.lines()
+        told = {"path": args.output, "consumer": consumer.name, **built.to_json()}
+        report = replace(report, notes=(*report.notes, f"{args.output}: {first}", *more), artifact=told)
+    _write(args, data, report)
+    _tell_what_is_left(args, found.lowered, source)
+    return report.exit_code
+
+
+def _build(
+    args: argparse.Namespace, consumer: "Consumer", source: Path | bytes, found: "Converted", inputs: "Inputs"
+) -> "ConsumerVerdict":
+    """Have the consumer's compiler write the output, and say what became of it there."""
+    from hlo_lower.cli.streams import progress
+    from hlo_lower.consumers.artifacts import build_lowered, not_run
+
+    why = not_run(args.verify, found.verdict)
+    with progress() as tell:
+        return build_lowered(source, found.lowered, consumer, args.output, args.passed, why, inputs, tell)
 
 
 def _try(args: argparse.Namespace, options: "Options", source: Path | bytes) -> str:
@@ -103,9 +147,15 @@ def _try(args: argparse.Namespace, options: "Options", source: Path | bytes) -> 
     found = remedy_of(read(source, args.input), options)
     if found is None:
         return ""
-    return f"hlo-lower {shlex.join(args.typed)} {' '.join(found.options)}" + (
-        found.left_told and f"; {found.left_told}"
-    )
+    passed = [END, *args.passed] if args.passed else []
+    own = args.typed[: len(args.typed) - len(passed)]
+    line = " ".join(filter(None, ("hlo-lower", shlex.join(own), *found.options, shlex.join(passed))))
+    return line + (found.left_told and f"; {found.left_told}")
+
+
+def _next(args: argparse.Namespace, options: "Options", source: Path | bytes) -> str:
+    """What to type where a target refuses something of a module."""
+    return _try(args, options, source) or f"hlo-lower report {args.input}{policy_given(args)}"
 
 
 def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered", source: Path | bytes) -> None:
@@ -118,22 +168,28 @@ def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered", source: Pat
         complain(f"{lowered.unsupported:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
     if others := [one for one in lowered.refused if one.op != SCATTER]:
         told = [f"{args.output} holds what {lowered.options.target.name} refuses", *refused_lines(others)]
-        next_step = _try(args, lowered.options, source) or f"hlo-lower report {args.input}{policy_given(args)}"
-        complain("\n  ".join(told) + f"\n  next:    {next_step}")
+        complain("\n  ".join(told) + f"\n  next:    {_next(args, lowered.options, source)}")
 
 
-def _check(args: argparse.Namespace) -> "Options":
-    options = options_from(args)
+def _check(args: argparse.Namespace, options: "Options") -> "Consumer | None":
+    """Check what is named and given; the consumer whose compiler writes the output, None where it is the module."""
+    from hlo_lower.consumers import builder_of
+
     check_inputs(args.inputs, args.verify)
     check_one_standard("output", [args.output, args.report or ""])
-    check_writable(args.output)
+    consumer = None if args.emit else builder_of(args.output, options.target.name)
+    if consumer is not None:
+        consumer.check_build(args.output, args.passed)
+    else:
+        check_no_flags(args.output, args.passed)
+        check_writable(args.output)
     check_not_input(args)
     if args.report:
         check_writable(args.report)
         check_distinct(args.output, args.report)
     if args.cache is not None:
         check_folder(args.cache)
-    return options
+    return consumer
 
 
 def _in_words(verdict: "Verdict") -> str:
@@ -142,14 +198,15 @@ def _in_words(verdict: "Verdict") -> str:
     return "not everything could be verified (--accept-runs takes runs for a proof, --no-verify converts without)"
 
 
-def _write(args: argparse.Namespace, data: bytes, report: "ModuleReport") -> None:
-    """Write the report and the module, and show the text report where the module does not go."""
+def _write(args: argparse.Namespace, data: bytes | None, report: "ModuleReport") -> None:
+    """Write the report and the module, where there is one, and show the text report where the module does not go."""
     from hlo_lower.report.render import form_of, render
     from hlo_lower.report.text import render_text
 
     if args.report:
         write_whole(args.report, render([report], form_of(args.report, "json")).encode())
-    write_whole(args.output, data)
+    if data is not None:
+        write_whole(args.output, data)
     if args.quiet:
         return
     page = sys.stderr if STANDARD in (args.output, args.report) else sys.stdout

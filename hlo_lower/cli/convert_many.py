@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, EXIT_ONLY_RUN, InputError
 from hlo_lower.base.whole_files import STANDARD, check_folder, check_writable, write_whole
-from hlo_lower.cli.checks import options_from
+from hlo_lower.cli.checks import check_no_flags, options_from
+from hlo_lower.cli.common_options import ARTIFACTS
 from hlo_lower.cli.inputs import selected_modules
 from hlo_lower.cli.streams import complain, page_of, show
 
@@ -68,6 +69,10 @@ def _check(args: argparse.Namespace) -> None:
     for name, value in (("--only", args.only), ("--skip", args.skip), ("--inputs", args.inputs)):
         if value:
             raise InputError(name, "is for one module", next_step="convert that module by itself")
+    check_no_flags(args.output, args.passed)
+    if os.path.splitext(args.output)[1] in ARTIFACTS:
+        told = "several modules are written into a folder, and this is the name of what one becomes"
+        raise InputError(args.output, told, next_step="convert one by one, or name a folder: -o lowered/")
     if args.output == STANDARD or (os.path.exists(args.output) and not os.path.isdir(args.output)):
         told = "several modules are written into a folder, and this is none"
         raise InputError(args.output, told, next_step="name a folder, which is made where it is missing: -o lowered/")

@@ -26,7 +26,10 @@ from hlo_lower.cli import (
     tile,
     verify,
 )
-from hlo_lower.cli.common_options import add_quiet
+from hlo_lower.cli.common_options import END, add_quiet
+
+PASSING_ON = ("convert",)
+"""Commands that hand on what stands behind `END`."""
 
 PARSER = "parser"
 """Where a parsed command line holds the parser of its command."""
@@ -49,9 +52,14 @@ class CommandParser(argparse.ArgumentParser):
         if not (sys.argv[1:] if line is None else line):
             self.print_help(sys.stderr)
             self.exit(EXIT_BAD_INPUT)
-        found, unknown = self.parse_known_args(line)
+        given = list(sys.argv[1:] if line is None else line)
+        passed: list[str] = []
+        if END in given and given[0] in PASSING_ON:
+            given, passed = given[: given.index(END)], given[given.index(END) + 1 :]
+        found, unknown = self.parse_known_args(given)
         if unknown:
             getattr(found, PARSER).refuse(unknown[0])
+        found.passed = passed
         return found
 
     def refuse(self, argument: str) -> NoReturn:

@@ -10,12 +10,21 @@ The child imports this package, too, and is to start without JAX: so nothing her
 """
 
 import os
+from pathlib import Path
 
+from hlo_lower.api.module_forms import FORM_BY_SUFFIX
 from hlo_lower.base.arguments import likely
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.installed import WITHOUT, installed, unusable
 from hlo_lower.consumers.consumer import Consumer, Runner
-from hlo_lower.consumers.consumer_outcome import Array, ConsumerOutcome, ConsumerRun, RefusedError, ToolCrashedError
+from hlo_lower.consumers.consumer_outcome import (
+    Array,
+    ConsumerOutcome,
+    ConsumerRun,
+    RefusedError,
+    RunsElsewhereError,
+    ToolCrashedError,
+)
 from hlo_lower.consumers.coreml import COREML
 from hlo_lower.consumers.iree import IREE
 from hlo_lower.consumers.litert import LITERT
@@ -31,8 +40,10 @@ __all__ = [
     "ConsumerRun",
     "RefusedError",
     "Runner",
+    "RunsElsewhereError",
     "ToolCrashedError",
     "all_consumers",
+    "builder_of",
     "consumer_named",
 ]
 
@@ -55,6 +66,27 @@ def all_consumers() -> tuple[Consumer, ...]:
             raise unusable(GROUP, one.distribution, one.entry_point, reason)
         found.append(one.value)
     return tuple(found)
+
+
+def builder_of(path: str, target: str) -> Consumer | None:
+    """The consumer whose compiler makes a file, by its suffix; None where that is none of a consumer.
+
+    Raises:
+      InputError: it is that of another consumer than the target; the message names the suffixes that go with that.
+      PluginError: as `all_consumers`.
+    """
+    suffix = Path(path).suffix
+    if not suffix or suffix in FORM_BY_SUFFIX:
+        return None
+    builders = [one for one in all_consumers() if one.artifact]
+    named = [one for one in builders if one.artifact == suffix]
+    found = next((one for one in named if one.name == target), None)
+    if named and found is None:
+        own = [f"{one.artifact}, or " for one in builders if one.name == target]
+        facts = f"of {target}: {''.join(own)}a module: {', '.join(FORM_BY_SUFFIX)}"
+        told = f"{suffix} is what {named[0].name} runs, and the target is {target}"
+        raise InputError(path, told, facts=facts, next_step=f"--target {named[0].name}, or another suffix")
+    return found
 
 
 def consumer_named(name: str) -> Consumer:

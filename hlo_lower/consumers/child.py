@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
+from math import inf
 from tempfile import TemporaryFile
 from typing import IO, Any
 
 from hlo_lower.base.child import receive
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.consumer_outcome import Array, death_words, first_line, signal_name
-from hlo_lower.consumers.consumer_worker import LENGTH_BYTES
+from hlo_lower.consumers.consumer_outcome import Array, Build, death_words, first_line, signal_name
+from hlo_lower.consumers.consumer_worker import LAST, LENGTH_BYTES
 
 START = 120.0
 """Seconds for the start of a child, which imports the consumer."""
@@ -51,9 +52,10 @@ class ConsumerProcess:
             start_new_session=True,
         )
 
-    def ask(self, text: str, sets: Sequence[Sequence[Array]], limit: float) -> Generator[tuple[Any, ...]]:
-        """Give it a module and the arguments of its runs, and yield each answer; the last is "done", "refused" or
-        "crashed".
+    def ask(
+        self, text: str, sets: Sequence[Sequence[Array]], limit: float, build: Build | None = None
+    ) -> Generator[tuple[Any, ...]]:
+        """Give it a module and the arguments of its runs, and yield each answer; the last is one of `LAST`.
 
         The limit is in seconds, without the start of the process. After DiedError or LateError the child is of no more
         use.
@@ -64,12 +66,12 @@ class ConsumerProcess:
                 self._receive(self._started + START)
                 self._is_ready = True
             until = time.monotonic() + limit
-            data = pickle.dumps((text, [list(arguments) for arguments in sets]))
+            data = pickle.dumps((text, [list(arguments) for arguments in sets], build))
             self._send(len(data).to_bytes(LENGTH_BYTES, "little") + data, until)
             while True:
                 answer = self._receive(until)
                 yield answer
-                if answer[0] in ("done", "refused", "crashed"):
+                if answer[0] in LAST:
                     return
         except TimeoutError:
             self.close()
@@ -91,7 +93,7 @@ class ConsumerProcess:
         os.set_blocking(file, False)
         view = memoryview(data)
         while view:
-            _, ready, _ = select.select([], [file], [], max(until - time.monotonic(), 0))
+            _, ready, _ = select.select([], [file], [], None if until == inf else max(until - time.monotonic(), 0))
             if not ready:
                 raise TimeoutError
             view = view[os.write(file, view[: 1 << 16]) :]

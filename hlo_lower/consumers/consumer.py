@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, TypeAlias
 
 from hlo_lower.base.errors import InputError
+from hlo_lower.base.whole_files import check_package
 from hlo_lower.consumers.consumer_outcome import Array
 
 Runner: TypeAlias = Callable[[Sequence[Array]], list[Array]]
@@ -28,6 +29,17 @@ class Driver(Protocol):
         ...
 
 
+class Builder(Driver, Protocol):
+    """A driver whose compiler makes a file that is of use elsewhere."""
+
+    def build(self, text: str, path: str, flags: Sequence[str]) -> Runner | None:
+        """Have the compiler make this file of a module's text, with these flags, and load that file.
+
+        It raises what `compile_module` does, or RunsElsewhereError where the file is not for this machine.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Consumer:
     """A compiler or converter that reads StableHLO.
@@ -43,6 +55,8 @@ class Consumer:
       modules_per_process: how many modules a child takes before it is replaced. One that runs machine code of its own
         making gets one: what it writes out of bounds is then nobody else's damage.
       environment: variables of the child.
+      artifact: the suffix of the file that its compiler makes (".vmfb"), by `Builder`; "" where it makes none.
+      settings: what its compiler takes as NAME=VALUE, each with its values (without: any); None: flags as of a command.
     """
 
     name: str
@@ -54,6 +68,8 @@ class Consumer:
     runs: bool = True
     modules_per_process: int = 1
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    artifact: str = ""
+    settings: Mapping[str, tuple[str, ...]] | None = None
 
     def version(self) -> str:
         """The installed version, "" where something that it needs is missing."""
@@ -81,3 +97,24 @@ class Consumer:
             facts=f"it needs {', '.join(self.imports)}",
             next_step=f"pip install 'hlo-lower[{self.extra}]'" if self.extra else f"pip install {self.package}",
         )
+
+    def check_build(self, path: str, flags: Sequence[str]) -> None:
+        """Check, before the work, that it is installed, can write its file, and takes the flags, as far as that is
+        known, or raise InputError."""
+        self.require()
+        self._check_flags(flags)
+        check_package(path, self.artifact)
+
+    def _check_flags(self, flags: Sequence[str]) -> None:
+        if self.settings is None:
+            if flags and not flags[0].startswith("-"):
+                raise InputError(flags[0], f"it is no flag of {self.title}", next_step="write -- --NAME=VALUE")
+            return
+        takes = [f"{name}={'|'.join(values) or '...'}" for name, values in self.settings.items()]
+        facts = f"it takes {', '.join(takes)}" if takes else "it takes none"
+        for flag in flags:
+            name, _, value = flag.partition("=")
+            values = self.settings.get(name)
+            if values is None or not value or (values and value not in values):
+                told = f"the converter of {self.title} takes no such setting"
+                raise InputError(flag, told, facts=facts, next_step="write -- NAME=VALUE")

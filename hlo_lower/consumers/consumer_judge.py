@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from hlo_lower.consumers.child import ConsumerProcess, DiedError, LateError
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.consumer_outcome import Array, ConsumerOutcome, ConsumerRun
+from hlo_lower.consumers.consumer_outcome import Array, Build, ConsumerOutcome, ConsumerRun
 from hlo_lower.consumers.rounding import Limits, Rounding
 
 LIMIT = 180.0
@@ -26,8 +26,8 @@ DOUBTFUL = ("wrong", "crashed", "timed out")
 
 
 class Judge:
-    """Judges modules one after the other, each in `limit` seconds; a process of the consumer may have `memory`
-    bytes."""
+    """Judges modules one after the other, each in `limit` seconds; a process of the consumer may have `memory` bytes,
+    with 0 as many as it asks for."""
 
     def __init__(self, consumer: Consumer, *, limit: float = LIMIT, memory: int = MEMORY) -> None:
         self.consumer = consumer
@@ -49,31 +49,36 @@ class Judge:
             self._child.close()
             self._child = None
 
-    def judge(self, text: str, runs: Sequence[ConsumerRun], rounding: Rounding) -> ConsumerOutcome:
-        """Compile a module there, run it on the arguments of runs, and compare with what XLA makes of them."""
+    def judge(
+        self, text: str, runs: Sequence[ConsumerRun], rounding: Rounding, build: Build | None = None
+    ) -> ConsumerOutcome:
+        """Compile a module there, run it (what is built from its file) on the arguments of runs, and compare with what
+        XLA makes of them."""
         if not self._version:
             error = self.consumer.not_installed()
             return ConsumerOutcome(self.consumer.name, "not installed", f"{error.what}: {error.next_step}")
         if self._child is not None and self._child.taken >= self.consumer.modules_per_process:
             self.close()
         was_alone = self._child is None
-        outcome = self._attempt(text, runs, rounding)
+        outcome = self._attempt(text, runs, rounding, build)
         if was_alone or outcome.result not in DOUBTFUL:
             return outcome
         self.close()
-        alone = self._attempt(text, runs, rounding)
+        alone = self._attempt(text, runs, rounding, build)
         if alone.result == outcome.result:
             return alone
         return replace(alone, note=f"after other modules in the same process: {outcome.result}, {outcome.message}")
 
-    def _attempt(self, text: str, runs: Sequence[ConsumerRun], rounding: Rounding) -> ConsumerOutcome:
+    def _attempt(
+        self, text: str, runs: Sequence[ConsumerRun], rounding: Rounding, build: Build | None
+    ) -> ConsumerOutcome:
         start = time.monotonic()
         child = self._child = self._child or ConsumerProcess(self.consumer, self._memory)
         runs = runs if self.consumer.runs else ()
         step = _Steps(runs, rounding)
         told: dict[str, Any] = {}
         try:
-            for answer in child.ask(text, [run.arguments for run in runs], self._limit):
+            for answer in child.ask(text, [run.arguments for run in runs], self._limit, build):
                 told = step.after(answer)
                 if told:
                     break
@@ -103,6 +108,8 @@ class _Steps:
                 return self._compare(self._runs[self.right], results)
             case ("done",):
                 return self._done()
+            case ("elsewhere", message):
+                return {"result": "converted", "note": message}
             case (("refused" | "crashed") as result, message, cause):
                 return {"result": result, "message": message, "cause": cause}
             case _:

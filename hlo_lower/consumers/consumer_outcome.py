@@ -4,7 +4,7 @@ import re
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -118,12 +118,27 @@ class ConsumerRun:
     limits: Callable[[], Sequence[Array]] | None = field(default=None, compare=False)
 
 
+class Build(NamedTuple):
+    """A file that a consumer's compiler is to make of a module: its name, and what the compiler is given beside."""
+
+    path: str
+    flags: Sequence[str] = ()
+
+
 class RefusedError(Exception):
     """The consumer says no: the message, and the op that it names."""
 
     def __init__(self, message: str, cause: str = "") -> None:
         super().__init__(message, cause)
         self.message, self.cause = message, cause
+
+
+class RunsElsewhereError(Exception):
+    """The consumer takes the module, and what it makes of it does not run on this machine: the message."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class ToolCrashedError(Exception):

@@ -3,9 +3,10 @@
     python -m hlo_lower.consumers.consumer_worker DRIVER MEMORY_BYTES
 
 It answers requests on standard input until that ends, or until the process that started it is gone. A request is a
-module's text and the arguments of its runs; each step is answered as it is done, so that whoever asks knows in which
-one the process died: ("ready",), then for each request ("compiled",), ("results", arrays) for each run and ("done",),
-or, in the place of any of them, ("refused" | "crashed", message, cause). All are pickled, their lengths before them.
+module's text, the arguments of its runs, and the file that is to be made of it, if any; each step is answered as it is
+done, so that whoever asks knows in which one the process died: ("ready",), then for each request ("compiled",),
+("results", arrays) for each run and ("done",), or, in the place of any of them, ("refused" | "crashed", message, cause)
+or ("elsewhere", message). All are pickled, their lengths before them.
 """
 
 import ctypes
@@ -21,10 +22,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
-from hlo_lower.consumers.consumer import Driver
-from hlo_lower.consumers.consumer_outcome import Array, RefusedError, ToolCrashedError, first_line
+from hlo_lower.consumers.consumer import Builder, Driver
+from hlo_lower.consumers.consumer_outcome import (
+    Array,
+    Build,
+    RefusedError,
+    RunsElsewhereError,
+    ToolCrashedError,
+    first_line,
+)
 
 LENGTH_BYTES = 8
+LAST = ("done", "refused", "crashed", "elsewhere")
+"""Answers that end a request."""
+
 PARENT_CHECK = 1.0
 """Seconds between two looks whether the parent is still there."""
 
@@ -66,14 +77,16 @@ def serve(driver: Driver, requests: BinaryIO, answers: BinaryIO) -> None:
     answer("ready")
     while len(size := requests.read(LENGTH_BYTES)) == LENGTH_BYTES:
         request: Any = pickle.loads(requests.read(int.from_bytes(size, "little")))
-        text, sets = cast("tuple[str, list[Sequence[Array]]]", request)
+        text, sets, build = cast("tuple[str, list[Sequence[Array]], Build | None]", request)
         try:
-            _work(driver, text, sets, answer)
+            _work(driver, text, sets, build, answer)
             gc.collect()
             _trim()
             answer("done")
         except RefusedError as error:
             answer("refused", error.message, error.cause)
+        except RunsElsewhereError as error:
+            answer("elsewhere", error.message)
         except ToolCrashedError as error:
             answer("crashed", error.message, "")
         except MemoryError:
@@ -82,9 +95,9 @@ def serve(driver: Driver, requests: BinaryIO, answers: BinaryIO) -> None:
             answer("refused", f"{type(error).__name__}: {first_line(str(error))}", "")
 
 
-def _work(driver: Driver, text: str, sets: list[Sequence[Array]], answer: Answer) -> None:
+def _work(driver: Driver, text: str, sets: list[Sequence[Array]], build: Build | None, answer: Answer) -> None:
     """Compile and run; all that belongs to the module is freed at the end."""
-    run = driver.compile_module(text)
+    run = driver.compile_module(text) if build is None else cast(Builder, driver).build(text, *build)
     answer("compiled")
     if run is not None:
         for arguments in sets:
@@ -101,7 +114,8 @@ def main() -> None:
     """Start as the command line says."""
     driver, memory = sys.argv[1], int(sys.argv[2])
     end_with_parent()
-    limit_memory(memory)
+    if memory:
+        limit_memory(memory)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a consumer prints is no answer
     serve(cast(Driver, importlib.import_module(driver)), sys.stdin.buffer, answers)

@@ -1,6 +1,7 @@
 """Core ML: `stablehlo-coreml` and `coremltools` convert; what they make runs on macOS only, so it is not run here."""
 
 import re
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +19,8 @@ COREML = Consumer(
     runs=False,
     modules_per_process=50,  # it takes twenty seconds to start
     environment={"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"},
+    artifact=".mlpackage",
+    settings={"compute_precision": ("FLOAT32", "FLOAT16"), "minimum_deployment_target": ("iOS18", "iOS26")},
 )
 
 _OP_OF_A_MESSAGE = (
@@ -40,21 +43,31 @@ def load() -> None:
 def compile_module(text: str) -> None:
     """Convert a module's text as far as a package that Core ML would load; any error of a converter is a
     RefusedError."""
+    _converted(text, {"compute_precision": "FLOAT16"})  # what `coremltools` does by itself
+
+
+def build(text: str, path: str, flags: Sequence[str]) -> None:
+    """Convert text into a package; floats stay as wide as they are, unless the flags say otherwise."""
+    _converted(text, {name: value for name, _, value in (flag.partition("=") for flag in flags)}).save(path)
+
+
+def _converted(text: str, settings: Mapping[str, str]) -> Any:
     from hlo_lower.ir import mlir
 
     ct: Any = import_module("coremltools")
     hlo: Any = import_module("stablehlo_coreml")
-    target = ct.target.iOS18
+    target = getattr(ct.target, settings.get("minimum_deployment_target", "iOS18"))
     context = mlir.make_context()
     with mlir.active(context):
         module = mlir.parse_module(text, context)
         try:
             program = hlo.convert(module, minimum_deployment_target=target)
-            ct.convert(
+            return ct.convert(
                 program,
                 source="milinternal",
                 minimum_deployment_target=target,
                 pass_pipeline=hlo.build_pass_pipeline(),
+                compute_precision=getattr(ct.precision, settings.get("compute_precision", "FLOAT32")),
                 skip_model_load=True,
             )
         except Exception as error:

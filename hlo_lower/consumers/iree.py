@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from hlo_lower.consumers.consumer_outcome import (
     MESSAGE_LENGTH,
     Array,
     RefusedError,
+    RunsElsewhereError,
     ToolCrashedError,
     cause_of,
     death_words,
@@ -24,6 +26,9 @@ from hlo_lower.consumers.consumer_outcome import (
 )
 
 FLAGS = ("--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host")
+DEVICE_FLAG, CPU_FLAG = "--iree-hal-target-", "--iree-llvmcpu-target-"
+"""How flags begin that name another device, or another CPU, than ours do."""
+
 FORALL = ("scf.forall", "--iree-preprocessing-pass-pipeline=builtin.module(util.func(iree-codegen-forall-to-for))")
 """What its compiler dies of where it stands in a function, and its own pass that takes it away."""
 
@@ -40,9 +45,12 @@ IREE = Consumer(
     package="iree-base-compiler",
     extra="iree",
     environment={"LD_PRELOAD": HEAP_CHECK, "GLIBC_TUNABLES": "glibc.malloc.check=3"},
+    artifact=".vmfb",
 )
 
 _CODE = re.compile(r"Error code: (-?\d+)")
+_NOT_HERE = re.compile(r"INCOMPATIBLE; ([^:;]*)")
+"""How the runtime refuses a module that is for another device."""
 
 
 def load() -> None:
@@ -55,20 +63,40 @@ def load() -> None:
 
 def compile_module(text: str) -> Runner:
     """Compile StableHLO or linalg text, and load what comes out; RefusedError and ToolCrashedError as of `Driver`."""
-    compiler: Any = import_module("iree.compiler.tools")
-    runtime: Any = import_module("iree.runtime")
+    return _LoadedModule(_compiled(text))
+
+
+def build(text: str, path: str, flags: Sequence[str]) -> Runner:
+    """Compile text into a file, and load that; errors as of `Builder`."""
+    Path(path).write_bytes(_compiled(text, flags))
     try:
-        flags = [*FLAGS, FORALL[1]] if FORALL[0] in text else [*FLAGS]
-        binary: bytes = compiler.compile_str(text, input_type="auto", extra_args=flags)
+        return _LoadedModule(Path(path).read_bytes())
+    except (RuntimeError, ValueError) as error:
+        told = first_line(str(error))
+        if not (found := _NOT_HERE.search(told)):
+            raise RefusedError(told) from None
+        raise RunsElsewhereError(found[1]) from None
+
+
+def _compiled(text: str, flags: Sequence[str] = ()) -> bytes:
+    """What the compiler makes of text for this machine, or for the one that the flags name."""
+    compiler: Any = import_module("iree.compiler.tools")
+    backend, cpu = FLAGS
+    ours = {backend: (DEVICE_FLAG,), cpu: (DEVICE_FLAG, CPU_FLAG), FORALL[1]: ()}
+    own = [flag for flag, others in ours.items() if not any(given.startswith(others) for given in flags)]
+    if FORALL[0] not in text:
+        own.remove(FORALL[1])
+    try:
+        return compiler.compile_str(text, input_type="auto", extra_args=[*own, *flags])
     except compiler.CompilerToolError as error:
         raise _told(str(error)) from None
-    return _LoadedModule(runtime, binary)
 
 
 class _LoadedModule:
     """A compiled module on a device of its own; calling it runs it to the end and frees what the call made."""
 
-    def __init__(self, runtime: Any, binary: bytes) -> None:
+    def __init__(self, binary: bytes) -> None:
+        runtime: Any = import_module("iree.runtime")
         context = runtime.SystemContext(config=runtime.Config(DEVICE))
         module = runtime.VmModule.copy_buffer(context.instance, binary)
         context.add_vm_module(module)
@@ -97,5 +125,5 @@ def _told(message: str) -> RefusedError | ToolCrashedError:
         words = death_words(said)
         return ToolCrashedError(f"iree-compile ended by {signal_name(-code)}{f': {words}' if words else ''}")
     if not errors:
-        return RefusedError(first_line(said) or f"iree-compile: exit code {code}")
+        return RefusedError(first_line(said).split("  Try:")[0] or f"iree-compile: exit code {code}")
     return RefusedError(errors[0][:MESSAGE_LENGTH], cause_of(said))

@@ -5,12 +5,16 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hlo_lower.consumers.consumer import Consumer, Runner
 from hlo_lower.consumers.consumer_outcome import Array, RefusedError, cause_of, first_line
+
+BOTH = ("true", "false")
+"""What a setting of the converter is that is a truth value."""
 
 LITERT = Consumer(
     "litert",
@@ -21,6 +25,16 @@ LITERT = Consumer(
     extra="litert",
     modules_per_process=25,  # it takes ten seconds to start
     environment={"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": ""},
+    artifact=".tflite",
+    settings={
+        "canonicalizing_inf_as_min_max_float": BOTH,
+        "enable_x64": BOTH,
+        "model_origin_framework": (),
+        "qdq_conversion_mode": ("NONE", "STATIC", "DYNAMIC", "STRICT"),
+        "strict_qdq_mode": BOTH,
+        "unsafe_fuse_dynamic_shaped_broadcast": BOTH,
+        "unsafe_single_batch_rank_reduction": BOTH,
+    },
 )
 
 SIGNATURE = "main"
@@ -37,7 +51,17 @@ def load() -> None:
 
 def compile_module(text: str) -> Runner:
     """Convert a module's text, and have the interpreter prepare what comes out; RefusedError if either says no."""
-    binary, inputs, outputs = converted(text)
+    return _prepared(*converted(text))
+
+
+def build(text: str, path: str, flags: Sequence[str]) -> Runner:
+    """Convert text into a file, and have the interpreter prepare that; RefusedError if either says no."""
+    binary, inputs, outputs = converted(text, flags)
+    Path(path).write_bytes(binary)
+    return _prepared(Path(path).read_bytes(), inputs, outputs)
+
+
+def _prepared(binary: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> Runner:
     tensorflow: Any = import_module("tensorflow")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is another interpreter
@@ -58,11 +82,14 @@ def compile_module(text: str) -> Runner:
     return run
 
 
-def converted(text: str) -> tuple[bytes, list[str], list[str]]:
-    """The file's bytes, and the names of inputs and outputs."""
+def converted(text: str, settings: Sequence[str] = ()) -> tuple[bytes, list[str], list[str]]:
+    """The file's bytes, and the names of inputs and outputs; settings (NAME=VALUE) are those of `LITERT.settings`."""
     api: Any = import_module("litert_converter.converter_api_ext")
     ir: Any = import_module("litert_converter.mlir.ir")
     passes: Any = import_module("litert_converter.mlir.passmanager")
+    config = api.ConvertToTFLConfig()
+    for name, _, value in (setting.partition("=") for setting in settings):
+        setattr(config, name, value == BOTH[0] if value in BOTH else value)
     context = ir.Context()
     api.prepare_mlir_context(context)
     with context, ir.Location.unknown():
@@ -72,7 +99,7 @@ def converted(text: str) -> tuple[bytes, list[str], list[str]]:
             inputs = [f"argument_{number}" for number in range(len(entry.inputs))]
             outputs = [f"result_{number}" for number in range(len(entry.results))]
             api.set_signature(module.operation, SIGNATURE, inputs, outputs)
-            api.run_convert_to_tfl_passes(module, passes.PassManager(), api.ConvertToTFLConfig())
+            api.run_convert_to_tfl_passes(module, passes.PassManager(), config)
             return bytes(api.export_flatbuffer_to_bytes(module.operation)), inputs, outputs
         except (ValueError, RuntimeError, ir.MLIRError) as error:
             raise _told(error) from None

@@ -9,7 +9,7 @@ from hlo_lower.base.arguments import silent
 from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
 from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.consumer_judge import LIMIT, MEMORY, Judge
-from hlo_lower.consumers.consumer_outcome import ConsumerOutcome
+from hlo_lower.consumers.consumer_outcome import Build, ConsumerOutcome
 from hlo_lower.consumers.reference import Reference, reference_of
 from hlo_lower.consumers.rounding import Rounding
 from hlo_lower.ops.names import SCATTER
@@ -26,7 +26,7 @@ class ConsumerVerdict:
     title: str  # of the consumer, with its version
     outcome: ConsumerOutcome | None  # what became of the converted module; None where it was not judged
     how: str = ""  # how results were compared
-    not_judged: str = ""  # why there was nothing to compare with, or ""
+    not_judged: str = ""  # why it was not run, or there was nothing to compare with; or ""
     not_exercised: tuple[str, ...] = ()  # what the runs say nothing about
     seconds: float = field(compare=False, default=0.0)  # wall time
 
@@ -59,7 +59,10 @@ class ConsumerVerdict:
             if self.outcome.result in ("right", "wrong"):
                 lines.append(f"  compared with XLA's results of the original: {self.how}")
             if self.outcome.result == "converted":
-                lines.append("  it does not run here: nothing was compared")
+                told = (
+                    f"not run: {self.not_judged}" if self.not_judged else "it does not run here: nothing was compared"
+                )
+                lines.append(f"  {told}{f' ({self.outcome.note})' if self.outcome.note else ''}")
         lines += [f"  not exercised: {what}" for what in self.not_exercised]
         return lines
 
@@ -79,11 +82,15 @@ def verify_on(
     limit: float = LIMIT,
     memory: int = MEMORY,
     progress: Callable[[str, int, int], None] | None = None,
+    build: Build | None = None,
+    not_run: str = "",
 ) -> ConsumerVerdict:
     """Compile a converted module with a consumer, run it, and compare with XLA's results of the original.
 
-    The limit is in seconds, the memory in bytes. InputError if the consumer is not installed, a version does not parse,
-    or the inputs do not fit.
+    The limit is in seconds, the memory in bytes, 0 for no limit. With `build` the compiler makes that file, which is
+    run. What is not to be run (`not_run` says why), does not run here, or has no results under XLA, is built all the
+    same, and the verdict tells. InputError if the consumer is not installed, a version does not parse, or the inputs do
+    not fit.
     """
     consumer.require()
     start = perf_counter()
@@ -92,23 +99,23 @@ def verify_on(
     tell("XLA", 0, 2)
     reference: Reference | None = None
     adapted: Reference | None = None
-    try:
-        reference = reference_of(before, inputs=inputs, seed=seed, runs=runs)
-        adapted = reference.for_signature_of(after)
-    except CannotRunError as error:
-        if consumer.runs:
-            return ConsumerVerdict(title, None, not_judged=str(error), seconds=perf_counter() - start)
-        adapted = None  # a converter needs no numbers
+    if not not_run and (consumer.runs or build is None):
+        try:
+            reference = reference_of(before, inputs=inputs, seed=seed, runs=runs)
+            adapted = reference.for_signature_of(after)
+        except CannotRunError as error:
+            if consumer.runs and build is None:
+                return ConsumerVerdict(title, None, not_judged=str(error), seconds=perf_counter() - start)
+            not_run = str(error) if consumer.runs else ""  # a converter needs no numbers
     not_exercised = _not_exercised(before, reference) if consumer.runs and reference is not None else ()
     tell(consumer.name, 1, 2)
+    sets, rounding = (adapted.runs, adapted.rounding) if adapted else ((), Rounding(()))
     with Judge(consumer, limit=limit, memory=memory) as judge:
-        outcome = (
-            judge.judge(after, adapted.runs, adapted.rounding) if adapted else judge.judge(after, (), Rounding(()))
-        )
+        outcome = judge.judge(after, sets, rounding, build)
     tell(consumer.name, 2, 2)
     how = reference.rounding.told if reference is not None else ""
     notes = adapted.all_notes() if adapted is not None and consumer.runs else ()
-    return ConsumerVerdict(title, outcome, how, "", (*not_exercised, *notes), perf_counter() - start)
+    return ConsumerVerdict(title, outcome, how, not_run, (*not_exercised, *notes), perf_counter() - start)
 
 
 def _not_exercised(before: str, reference: Reference) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from hlo_lower.base.errors import InputError
 from hlo_lower.ir.mlir import RawModule
 
 MODULE, FUNCTION = "jax._src.compiler", "compile_or_get_cached"
-TESTED = "0.9.0 to 0.10.2"
+TESTED = "0.7.1 to 0.10.2"
 
 Change = Callable[[RawModule, str], RawModule]
 """From a module and the name of its platform ("cpu", "mps") to the module that is compiled in its place."""

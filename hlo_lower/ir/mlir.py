@@ -14,8 +14,9 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields
+from importlib import import_module
 from itertools import chain, repeat
 from math import prod
 from typing import Any, TypeVar, cast
@@ -32,6 +33,15 @@ from hlo_lower.base.element_types import element_type
 
 XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
 """Whether XLA reads chlo ops in a portable artifact; before, JAX wrote them out."""
+
+BINDINGS_OF_8 = jax.__version_info__ >= (0, 8)
+"""Whether MLIR's bindings are those of jaxlib 0.8 or later: maps of attributes hold names, complex elements raise an
+error and do not end the process, an operation can be given a location, and XLA takes a module that is not bytes."""
+
+enable_x64: Callable[[bool], AbstractContextManager[None]] = (
+    cast(Any, jax).enable_x64 if BINDINGS_OF_8 else cast(Any, import_module("jax.experimental")).enable_x64
+)
+"""`jax.enable_x64`, which had another name before 0.8."""
 
 XLA_PLANS_MEMORY = jax.__version_info__ >= (0, 10)
 """Whether XLA has the flags xla_cpu_scheduler_type and xla_cpu_experimental_ynn_fusion_type; one that it does not have
@@ -94,7 +104,7 @@ _shared = _Shared()
 
 def shared_context(size: int) -> RawContext:
     """A context for a text of so many characters: one for several small texts of this thread, or one of its own."""
-    if size > SHARED_CHARACTERS // 8:
+    if size > SHARED_CHARACTERS // 8 or not BINDINGS_OF_8:  # those before may take an operation for one that is gone
         return make_context()
     if _shared.context is None or size > _shared.left:
         _shared.context, _shared.left = make_context(), SHARED_CHARACTERS
@@ -318,9 +328,11 @@ class CompiledOnCpu:
             1, 1, [[self._device.id]], env_options_overrides=dict(options)
         )
         self._sharding = cast(Any, jax.sharding.SingleDeviceSharding(self._device))
-        here = self._sharding._internal_device_list
+        given, here = module, self._sharding._internal_device_list
+        if not BINDINGS_OF_8:
+            given, here = module_bytecode(module), [self._device]
         client = cast(Any, jax_extend_backend).get_backend("cpu")
-        self._compiled = client.compile_and_load(module, executable_devices=here, compile_options=made)
+        self._compiled = client.compile_and_load(given, executable_devices=here, compile_options=made)
         self._arguments = [(tuple(one.shape), np.dtype(one.dtype)) for one in arguments]
 
     def __call__(self, *arguments: Any) -> list[Any]:
@@ -882,23 +894,33 @@ def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
     One that the bindings have no class for (dense complex elements) stands as the text of the operation, its result's
     name aside.
     """
-    attributes = operation.attributes
     found: dict[str, RawAttribute] = {}
-    for name in attributes:  # by name: by number, the bindings abort the process where they have no class
+    for name in attribute_names(operation):  # by number, the bindings abort the process where they have no class
         try:
-            found[name] = attributes[name]
+            found[name] = _attribute(operation, name)
         except TypeError:
             found[name] = str(operation).split(" = ", 1)[-1]
     return found
 
 
+def attribute_names(operation: RawOperation) -> list[str]:
+    """The names of all attributes."""
+    return [str(one) if BINDINGS_OF_8 else str(one.name) for one in operation.attributes]
+
+
+def _attribute(operation: RawOperation, name: str) -> RawAttribute:
+    """An attribute; TypeError where the bindings have no class for it."""
+    if not BINDINGS_OF_8 and name == "value" and "complex<" in str(operation.results[0].type):
+        raise TypeError(name)
+    return operation.attributes[name]
+
+
 def attribute_key(operation: RawOperation) -> tuple[object, ...]:
     """The same as something to compare by, in the order in which they stand."""
-    attributes = operation.attributes
-    if not len(attributes):
+    if not len(operation.attributes):
         return ()
     try:
-        return tuple([(name, attributes[name]) for name in attributes])
+        return tuple([(name, _attribute(operation, name)) for name in attribute_names(operation)])
     except TypeError:
         return tuple(attributes_of(operation).items())
 
@@ -966,7 +988,7 @@ def constant_value(operation: RawOperation, *, is_complex: bool = False) -> np.n
         return None
     shape = [int(d) for d in tensor_shape(raw_type) if d is not None]
     try:
-        attribute = operation.attributes["value"]
+        attribute = _attribute(operation, "value")
     except TypeError:  # the bindings have no class for dense complex and f8E5M2 elements
         return _complex_value(operation, shape) if is_complex else None
     return dense_value(attribute, shape, str(tensor_element(raw_type)))
@@ -985,7 +1007,7 @@ def _complex_value(operation: RawOperation, shape: Sequence[int]) -> np.ndarray[
 def is_splat(operation: RawOperation) -> bool:
     """Whether a `stablehlo.constant` has the same value everywhere, as far as its attribute says so."""
     try:
-        attribute = operation.attributes["value"]
+        attribute = _attribute(operation, "value")
     except TypeError:  # as in `constant_value`
         return False
     return isinstance(attribute, ir.DenseElementsAttr) and bool(cast(Any, attribute).is_splat)
@@ -1174,7 +1196,12 @@ def insert_before(operation: RawOperation) -> Any:
 
 def insert_after(operation: RawOperation) -> Any:
     """The insertion point after an operation."""
-    return cast(Any, ir.InsertionPoint).after(operation)
+    if BINDINGS_OF_8:
+        return cast(Any, ir.InsertionPoint).after(operation)
+    block = operation.operation.block
+    beside = [one.operation for one in block.operations]
+    following = beside[beside.index(operation.operation) + 1 :]
+    return cast(Any, ir.InsertionPoint)(following[0] if following else block)
 
 
 def insert_at_end(block: RawBlock) -> Any:
@@ -1184,7 +1211,7 @@ def insert_at_end(block: RawBlock) -> Any:
 
 def block_of(operation: RawOperation) -> RawBlock:
     """The block that an operation stands in."""
-    return insert_after(operation).block
+    return insert_before(operation).block
 
 
 def append_block(operation: RawOperation, region: int, types: Sequence[RawType], location: RawLocation) -> RawBlock:
@@ -1205,7 +1232,7 @@ def add_argument(block: RawBlock, raw_type: RawType, location: RawLocation) -> R
 def clone_at(operation: RawOperation, insertion_point: Any, location: RawLocation) -> RawOperation:
     """A copy of an operation without operands, at an insertion point."""
     copy = operation.clone(ip=insertion_point).operation
-    copy.location = location
+    _set_location(copy, location)
     return copy
 
 
@@ -1218,7 +1245,7 @@ def clone_on(
 ) -> RawOperation:
     """A copy of an operation, regions included, on other operands and with other types of its results."""
     copy = operation.clone(ip=insertion_point).operation
-    copy.location = location
+    _set_location(copy, location)
     for number, operand in enumerate(operands):
         copy.operands[number] = operand
     for result, raw_type in zip(copy.results, result_types, strict=True):
@@ -1283,7 +1310,7 @@ def inlined(
     location = before.location
     for operation in operations:
         operation.move_before(before)
-        operation.location = location
+        _set_location(operation, location)
     function.erase()
     return operations, given
 
@@ -1337,10 +1364,15 @@ def set_locations(operation: RawOperation, locations: Sequence[RawLocation]) -> 
     """Give an operation and all in its regions locations, in the order of `locations_within`."""
     parts = [part for op in walked(operation) for part in (op, *_arguments(op))]
     for part, location in zip(parts, locations, strict=True):
-        if isinstance(part, ir.BlockArgument):
-            cast(Any, part).set_location(location)
-        else:
-            part.location = location
+        _set_location(part, location)
+
+
+def _set_location(part: Any, location: RawLocation) -> None:
+    """Give an operation, or an argument of a block, a location; before 0.8 each keeps its own."""
+    if BINDINGS_OF_8 and isinstance(part, ir.BlockArgument):
+        cast(Any, part).set_location(location)
+    elif BINDINGS_OF_8:
+        part.location = location
 
 
 def _arguments(operation: RawOperation) -> list[RawValue]:

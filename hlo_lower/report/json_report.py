@@ -102,6 +102,7 @@ def _module(report: ModuleReport, rejections: "Numbered[tuple[Rejection, ...]]")
         "refused": _refused(report.refused),
         "exit_code": report.exit_code,
         "is_resumed": report.is_resumed,
+        "artifact": None if report.artifact is None else dict(report.artifact),
         "memory": [curve.to_json() for curve in report.memory],
         "evidence": [cause.to_json() for cause in evidence],
         "records": records,

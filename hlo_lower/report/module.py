@@ -40,6 +40,7 @@ class ModuleReport:
       is_resumed: whether it was converted before, by a run that this one goes on with; nothing else is told of it then.
       notes: what was done beside scatters, and what the result rests on, a line each.
       changes: what became of other ops, as data; the notes tell it in words.
+      artifact: the file that a consumer's compiler made of it, and what became of it there; None where there is none.
       built: lines of the output by the number of the scatter that they were built for; what is the text of an earlier
         one is left out. Empty where the module was only classified.
       memory: what is live over the program order, as given, and after lowering where it was lowered; empty where it is
@@ -68,6 +69,7 @@ class ModuleReport:
     is_resumed: bool = False
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+    artifact: Mapping[str, Any] | None = None
     built: Mapping[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     memory: tuple[MemoryCurve, ...] = ()
 

@@ -233,7 +233,7 @@ def _stand_in(signature: Signature) -> jax.export.Exported:
     def zeros(*_: Any) -> list[Any]:
         return [_jax.numpy.zeros(s.shape, s.dtype) for s in signature.results]
 
-    with jax.enable_x64(True):
+    with mlir.enable_x64(True):
         return jax.export.export(_jax.jit(zeros, keep_unused=True), platforms=["cpu"])(*signature.arguments)
 
 
@@ -262,7 +262,7 @@ class Executable:
         Raises:
           CannotRunError: XLA fails at run time.
         """
-        with jax.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
+        with mlir.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
             try:
                 return [np.asarray(r) for r in self._compiled(*arguments)]
             except Exception as error:  # as above
@@ -332,7 +332,7 @@ def _compiled(exported: jax.export.Exported, structs: Sequence[Any], options: Ma
     Raises:
       CannotRunError: XLA refuses to compile it.
     """
-    with jax.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
+    with mlir.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
         try:
             with untouched():  # what is native stays native under hl.install
                 return _jax.jit(cast(Any, exported).call).lower(*structs).compile(compiler_options=cast(Any, options))

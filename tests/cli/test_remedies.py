@@ -6,7 +6,8 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.api.many.survey import remedy_of
-from hlo_lower.cli import main
+from hlo_lower.cli import convert, main
+from hlo_lower.cli.parser import make_parser
 
 SCATTER = """
   %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
@@ -39,6 +40,14 @@ def test_convert_prints_a_command_line_that_works(folder, capsys):
     assert command[-3:] == ["--demote-i64", "--widen", "bf16=f32"]
     assert main(command[1:]) == 0
     assert not hl.lower("out.mlir", target="coreml").refused
+
+
+def test_flags_of_a_compiler_stay_behind_the_options(folder, capsys):
+    line = ["convert", "both.mlir", "-o", "out.mlpackage", "--target", "coreml"]
+    args = make_parser().parsed([*line, "--", "compute_precision=FLOAT16"])
+    args.typed, [args.input] = [*line, "--", "compute_precision=FLOAT16"], args.input
+    told = convert._try(args, hl.Options(target="coreml"), folder / "both.mlir")
+    assert told.endswith("--target coreml --demote-i64 --widen bf16=f32 -- compute_precision=FLOAT16")
 
 
 def test_the_report_says_what_to_try(folder, capsys):

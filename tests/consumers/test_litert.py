@@ -1,5 +1,7 @@
 """LiteRT and Core ML, where they are installed: right, wrong, refused by the converter and by the interpreter."""
 
+import shutil
+
 import numpy as np
 import pytest
 from untyped_mlir import module
@@ -7,6 +9,7 @@ from untyped_mlir import module
 import hlo_lower as hl
 from hlo_lower.consumers import COREML, LITERT
 from hlo_lower.consumers.consumer_judge import Judge
+from hlo_lower.consumers.consumer_outcome import Build
 from hlo_lower.consumers.reference import reference_of
 from hlo_lower.consumers.rounding import Rounding
 
@@ -70,11 +73,28 @@ def test_gathers_and_scatters_with_positions_out_of_bounds(judge):
         assert found.result == "right", lowered.notes
 
 
+@pytest.mark.litert
+@NO_LITERT
+def test_what_is_built_is_run_from_its_file(judge, tmp_path):
+    """With a setting of the converter; the file is one of LiteRT's."""
+    reference, path = reference_of(three("add")), tmp_path / "m.tflite"
+    build = Build(str(path), ["enable_x64=false"])
+    assert judge.judge(three("add"), reference.runs, reference.rounding, build).result == "right"
+    assert path.read_bytes()[4:8] == b"TFL3"
+
+
 @pytest.mark.coreml
 @NO_COREML
-def test_a_module_is_converted_or_refused_by_core_ml():
-    """It is not run; a refusal has the converter's message and the op."""
+def test_a_module_is_converted_or_refused_by_core_ml(tmp_path):
+    """It is not run; a refusal has the converter's message and the op. In a package floats are as wide as they were,
+    unless it is asked for otherwise."""
+    added, path = module("%a: 3x2xf32", "%r = add %a, %a"), tmp_path / "m.mlpackage"
     with Judge(COREML) as judge:
-        assert judge.judge(module("%a: 3x2xf32", "%r = add %a, %a"), (), Rounding(())).result == "converted"
+        assert judge.judge(added, (), Rounding(())).result == "converted"
+        for flags, narrow in (((), False), (["compute_precision=FLOAT16"], True)):
+            assert judge.judge(added, (), Rounding(()), Build(str(path), flags)).result == "converted"
+            model = path / "Data" / "com.apple.CoreML" / "model.mlmodel"
+            assert (b"fp16" in model.read_bytes()) == narrow
+            shutil.rmtree(path)
         refused = judge.judge(CUSTOM, (), Rounding(()))
     assert (refused.result, refused.cause) == ("refused", "stablehlo.custom_call @of_my_own")

@@ -132,11 +132,13 @@ def test_how_a_child_ends(outcome, what):
 
 
 def test_its_temporary_file_is_removed(outcome, tmp_path):
-    """A child that dies while it writes leaves nothing; other files, and one that was written whole, stay."""
+    """A child that dies while it writes leaves neither file nor folder; other files, and one that is whole, stay."""
     (tmp_path / "kept").touch()
     write = "with temporary_file('{0}'):\n    open('{0}', 'w').write('text')\n    {1}\nos.abort()"
     assert outcome(write.format(".out.tmp", "os.abort()"))[0] == 2
     assert outcome(write.format("whole", "pass"))[0] == 2
+    room = "os.mkdir('room')\nwith temporary_file('room'):\n    open('room/m.vmfb', 'w').write('half')\n    os.abort()"
+    assert outcome(room)[0] == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "whole"]
 
 

@@ -32,7 +32,7 @@ class Note:
       size: bytes of that module.
       since: when it began to, on the monotonic clock.
       lowering_since: when it began to classify or lower what it has read, or 0 where it does not.
-      temporary: a file that must not stay, or "".
+      temporary: a file, or a folder, that must not stay, or "".
     """
 
     module: str = ""
@@ -119,7 +119,7 @@ def lowering() -> AbstractContextManager[None]:
 
 
 def temporary_file(path: str) -> AbstractContextManager[None]:
-    """Tell of a file that must not stay if this process dies."""
+    """Tell of a file, or a folder, that must not stay if this process dies."""
     return _noted({"temporary": path}, {"temporary": ""})
 
 

@@ -5,6 +5,7 @@ terminal, standard input and standard output: it is the program, and its exit co
 """
 
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -142,6 +143,8 @@ class _Watch:
         """Clean up behind a child that could not, and say what happened."""
         note = self.board.read()
         if note.temporary:
+            if os.path.isdir(note.temporary):
+                shutil.rmtree(note.temporary, ignore_errors=True)
             with suppress(OSError):
                 os.unlink(note.temporary)
         if sys.stderr.isatty():

@@ -11,6 +11,7 @@ import jax
 import jax.export
 
 from hlo_lower.base.errors import InputError
+from hlo_lower.ir import mlir
 from hlo_lower.ir.export.locations import source_file
 from hlo_lower.ir.export.trace import export
 from hlo_lower.ir.export.user_code import importable, user_errors
@@ -110,7 +111,7 @@ class ExportTarget:
         Raises:
           InputError: as `export`.
         """
-        with importable(self.folders), jax.enable_x64(True) if self.x64 else nullcontext():
+        with importable(self.folders), mlir.enable_x64(True) if self.x64 else nullcontext():
             return export(
                 self.fn,
                 *self.args,

@@ -217,7 +217,7 @@ class _Foreign:
     def remove(self, node: Node) -> None:
         """Take them off an operation."""
         attributes = node.raw.attributes
-        for name in list(attributes):
+        for name in mlir.attribute_names(node.raw):
             if name in ON_VALUES:
                 attributes[name] = self._without(attributes[name])
             elif self._name.match(name) or ("." in name and self._value.match(str(attributes[name]))):

@@ -394,6 +394,10 @@ def _name_result(function: Function) -> None:
         raw.attributes["res_attrs"] = mlir.parse_attribute(f"[{', '.join([*given, told])}]")
 
 
+NAMED = "_out_named_shardings"
+"""A field of `Exported` with an entry for each result, since jax 0.9."""
+
+
 def with_result(graph: Graph) -> jax.export.Exported | None:
     """The `Exported` that a graph came from: it gives a pair, of what it gave and of whether the assumptions held.
 
@@ -404,11 +408,12 @@ def with_result(graph: Graph) -> jax.export.Exported | None:
         return None
     tree: Any = jax.tree_util
     given = exported.out_tree.unflatten([0] * exported.out_tree.num_leaves)
+    named: dict[str, Any] = {NAMED: (*getattr(exported, NAMED), None)} if hasattr(exported, NAMED) else {}
     return replace(
         exported,
         out_tree=tree.tree_structure((given, 0)),
         out_avals=(*exported.out_avals, jax.core.ShapedArray((), np.dtype(np.bool_))),
-        _out_named_shardings=(*exported._out_named_shardings, None),  # pyright: ignore[reportPrivateUsage]
+        **named,
         out_shardings_hlo=(*exported.out_shardings_hlo, None),
         mlir_module_serialized=mlir.module_portable_artifact(graph.module),
     )

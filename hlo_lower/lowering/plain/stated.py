@@ -114,7 +114,7 @@ def _text(where: str, declared: Declared, node: Node, parameters: Mapping[str, A
 
     is_wide = any(value.element_type in _WIDE for value in (*node.operands, *node.results))
     try:
-        with jax.enable_x64(is_wide):
+        with mlir.enable_x64(is_wide):
             return cast(Any, jax).jit(decomposition, keep_unused=True).lower(*specs).as_text()
     except Exception as error:
         told = f"its decomposition raised {one_line(error)}"

@@ -278,7 +278,8 @@ STRAIGHT = CONTROL | {"func.func"}
 def write_out_omitted(module: mlir.RawModule) -> None:
     """Reduce dims of one element by a map of the region or a reshape, reverse kernels in front of convolutions, hide
     zeros that are added, scatter into arrays instead of scalars, and round once, in place."""
-    for op in mlir.named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]:
+    ops = mlir.named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]
+    for op in reversed(ops):  # what stands in a region before what holds it, which may go
         if op.name == names.CONVOLUTION:
             _reverse_kernel(op)
         elif op.name == names.CONVERT:
