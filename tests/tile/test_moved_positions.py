@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import random_graphs as graphs
-from random_graphs import agree, cast, program, tiled
+from random_graphs import agree, cast, program, tiled, tiled_by_hand
 from small_tiles import live, prepared, with_loops
 from untyped_mlir import module
 
@@ -95,6 +95,52 @@ def test_random_loops_through_moved_positions(seeds, monkeypatch):
     """Loops through ops that move positions change no bit: pieces smaller than a tile, padding wider than one, strides,
     negative and interior padding, indices out of bounds, several updates of a row."""
     assert differing(seeds, monkeypatch) == []
+
+
+def is_moving(axis):
+    """Whether an op moves positions along an axis."""
+    return isinstance(axis, MovedLink | FilteredLink)
+
+
+BY_HAND = [(3, 5), *(pytest.param(range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for k in range(10))]
+
+
+@pytest.mark.parametrize("seeds", BY_HAND, ids=str)
+def test_random_loops_by_hand_through_moved_positions(seeds, monkeypatch):
+    """The same of ops that are named by hand, along dims that they move, among others."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    found = []
+    for seed in seeds:
+        text = program(seed, 12, OPS, keep_unused=True)
+        after, told = tiled_by_hand(text, seed, DEFAULT, is_moving)
+        if after != text and not agree(text, after, seed):
+            found.append((seed, told))
+    assert found == []
+
+
+GATHERED = """gather(%x, %ids) <dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+  start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>> -> 12x6xi32"""
+SCATTERED = "scatter(%x, %ids, %y) <window=[1], inserted=[0], to=[0], ivd=1> {%c, %d: %n = add %c, %d; return %n}"
+NAMED = {
+    "slice": "slice %x [3:19:2, 0:6]",
+    "reverse": "reverse %x, dims = [0]",
+    "pad": "pad %x, %z, low = [2, 0], high = [-3, 0], interior = [1, 0] -> 38x6xi32",
+    "concatenate": "concatenate %x, %y, dim = 0",
+    "gather": GATHERED,
+    "scatter": SCATTERED,
+}
+
+
+@pytest.mark.parametrize("sizes", [{0: 4}, {0: 3, 1: 2}], ids=str)
+@pytest.mark.parametrize("op", NAMED)
+def test_what_moves_positions_is_tiled_by_hand(op, sizes):
+    """Along the dim that it moves, and another one within."""
+    text = module("%x: 20x6xi32, %y: 12x6xi32, %ids: 12x1xi32", f"%z = constant 7 : i32; %r = {NAMED[op]}", "%r")
+    line = next(k for k, told in enumerate(text.splitlines(), 1) if f"stablehlo.{op}" in told)
+    made = hl.tile(text, name="m.mlir", by_hand=hl.ByHand(f"m.mlir:{line}", sizes))
+    assert {loop.depth for loop in made.loops} == set(range(len(sizes)))
+    assert made.text.count("stablehlo.while") >= len(sizes)
+    assert agree(text, made.text, 0)
 
 
 AS_A_WHOLE = {

@@ -97,14 +97,20 @@ class _Tile:
         for part in parts_of(self._wanted, node, axis):
             if part is None or filtered_by(part) != self._by:
                 continue
-            if isinstance(axis, MovedLink):
-                found: Sequence[Value] = [self._moved(node, axis, part)]
-            elif isinstance(axis, FilteredLink):
-                found = [self._scattered(node, axis, part)]
+            if isinstance(axis, MovedLink | FilteredLink):
+                found: Sequence[Value] = [self._moved_piece(node, axis, part)]
             else:
                 cut = replace(self._cut(node, self._operands(node, part=part)), taken=part)
                 found = self._built(node, cut)
             self._tiles.update(((value, part), piece) for value, piece in zip(node.results, found, strict=True))
+
+    def _moved_piece(self, node: Node, axis: MovedLink | FilteredLink, part: DimSubset) -> Value:
+        """A piece along a dim in which an op moves positions."""
+        made = self._moved(node, axis, part) if isinstance(axis, MovedLink) else self._scattered(node, axis, part)
+        if self._body.labels.core.seed in node.results and made.node in self._build.built:
+            assert made.node is not None
+            self._body.seeds.append(made.node)
+        return made
 
     def _moved(self, node: Node, axis: MovedLink, part: DimSubset) -> Value:
         """A piece along a dim in which an op moves positions: what it reads, with filling around and between."""
