@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import random_graphs as graphs
 from random_graphs import agree, cast, program, tiled, tiled_by_hand
-from small_tiles import live, prepared, with_loops
+from small_tiles import by_hand, live, prepared, with_loops
 from untyped_mlir import module
 
 import hlo_lower as hl
@@ -40,6 +40,8 @@ def moved(d, a):
         return jax.lax.slice_in_dim(a, low, a.shape[k], int(d.rng.integers(1, 4)), k)
     if how == 3:
         low, high, between = (int(d.rng.integers(*ends)) for ends in ((-2, 7), (-2, 7), (0, 3)))
+        if low + high + a.shape[k] < 1:
+            return a
         return jax.lax.pad(a, jnp.int32(5), [(low, high, between) if q == k else (0, 0, 0) for q in range(a.ndim)])
     if how == 4:
         alike = [
@@ -59,6 +61,36 @@ def scattered(d, a):
     return getattr(a.at[jnp.where(rows < 0, 99, rows)[: len(updates)]], put)(updates, mode="drop")
 
 
+def sliced(d, a):
+    """A slice, or an update of one, that begins where the data says, along one dim or two."""
+    k, start = d.axis(a), d.one(1).reshape(-1)[0]
+    size = max(1, a.shape[k] - int(d.rng.integers(0, 3)))
+    if d.rng.random() < 0.5:
+        sizes = [size if q == k else max(1, n - int(d.rng.integers(0, 2))) for q, n in enumerate(a.shape)]
+        return jax.lax.dynamic_slice(a, [start + q for q in range(a.ndim)], sizes)
+    return jax.lax.dynamic_update_slice_in_dim(a, jax.lax.slice_in_dim(a, 0, size, axis=k) * 2 + 1, start + 1, axis=k)
+
+
+def windowed(d, a):
+    """Windows, or points, that the data picks, in bounds and beyond."""
+    picked = d.one(1).reshape(-1)
+    picked = picked[np.arange(int(d.rng.integers(2, 13))) % picked.size] - 1
+    counted = sorted(int(q) for q in d.rng.permutation(a.ndim)[: int(d.rng.integers(1, a.ndim + 1))])
+    sizes = [int(d.rng.integers(1, min(n, 3) + 1)) if q in counted else n for q, n in enumerate(a.shape)]
+    gone = [q for q in counted if sizes[q] == 1 and d.rng.random() < 0.7]
+    index = jnp.stack([picked * (1 + q) for q in range(len(counted))], -1)
+    if len(picked) % 2 == 0 and d.rng.random() < 0.5:
+        index = index.reshape(2, -1, len(counted))
+    rest = a.ndim - len(gone)
+    first = int(d.rng.integers(0, rest + 1))
+    offset = [q if q < first else q + index.ndim - 1 for q in range(rest)]
+    numbers = jax.lax.GatherDimensionNumbers(tuple(offset), tuple(gone), tuple(counted))
+    return jax.lax.gather(a, index, numbers, tuple(sizes), mode="clip")
+
+
+NEW = {"slices that begin where the data says": sliced, "windows and points": windowed}
+
+
 OPS = (
     *(graphs.binary, graphs.binary, graphs.mask, graphs.broadcast, graphs.transpose, graphs.reduce, graphs.dot),
     *(graphs.reshape, graphs.scatter, *(moved,) * 7, *(scattered,) * 3),
@@ -71,13 +103,13 @@ def weight(plan):
     return sum(isinstance(link, (MovedLink, FilteredLink)) for link in links) + 2 * len(plan.labels.moved)
 
 
-def differing(seeds, monkeypatch):
+def differing(seeds, monkeypatch, ops=None):
     """The random programs that differ from themselves with a random loop through what moves positions."""
     monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
     monkeypatch.setattr(graphs, "weight", weight)
     found = []
     for seed in seeds:
-        text = program(seed, 12, OPS, keep_unused=True)
+        text = program(seed, 12, ops or OPS, keep_unused=True)
         after, told = tiled(text, 1000 * seed, DEFAULT)
         if after != text and not agree(text, after, seed):
             found.append((seed, told))
@@ -100,6 +132,49 @@ def test_random_loops_through_moved_positions(seeds, monkeypatch):
 def is_moving(axis):
     """Whether an op moves positions along an axis."""
     return isinstance(axis, MovedLink | FilteredLink)
+
+
+FORMS = [("slices that begin where the data says", (4, 9)), ("windows and points", (1, 6))]
+MORE = [
+    pytest.param(form, range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for form in NEW for k in range(6)
+]
+
+
+@pytest.mark.parametrize(("form", "seeds"), [*FORMS, *MORE], ids=str)
+def test_random_loops_through_one_form(form, seeds, monkeypatch):
+    """The same where most of what moves positions is of one form."""
+    ops = (graphs.binary, graphs.binary, graphs.transpose, graphs.reduce, graphs.dot, moved, *(NEW[form],) * 6)
+    assert differing(seeds, monkeypatch, ops) == []
+
+
+def both_scattered(seed):
+    """A random program of a scatter into two arrays at once, of rows that are computed, and what is made of it."""
+    rng = np.random.default_rng([seed, 9])
+    n, count, width = int(rng.choice((6, 8, 12))), int(rng.choice((3, 6, 9))), int(rng.choice((1, 2, 4)))
+    ops = [str(rng.choice(("add", "multiply", "maximum", "minimum"))) for _ in range(2)]
+    text = module(
+        f"%x: {n}x{width}xi32, %y: {n}x{width}xi32, %i: {count}x1xi32, %u: {count}x{width}xi32",
+        f"""%e = negate %x; %f = add %u, %u; %g = multiply %f, %u
+        %r:2 = scatter(%e, %y, %i, %f, %g) <window=[1], inserted=[0], to=[0], ivd=1> {{%a, %b, %c, %d:
+          %p = {ops[0]} %a, %c; %q = {ops[1]} %b, %d; return %p, %q}}
+        %s = add %r#0, %r#1; %t = negate %s""",
+        "%t",
+    )
+    rows = rng.integers(-2, n + 2, (count, 1)).astype(np.int32)
+    given = [rng.integers(-9, 9, s).astype(np.int32) for s in ((n, width), (n, width))]
+    return text, [*given, rows, rng.integers(-9, 9, (count, width)).astype(np.int32)], n
+
+
+@pytest.mark.parametrize("seeds", [(0, 1), pytest.param(range(200), marks=pytest.mark.sweep)], ids=str)
+def test_scatters_into_several_arrays(seeds, monkeypatch):
+    """Each tile of the rows has its own updates of both."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    for seed in seeds:
+        text, given, rows = both_scattered(seed)
+        line = max(k for k, told in enumerate(text.splitlines(), 1) if "stablehlo.negate" in told)
+        after = by_hand(text, line, 0, 1 + seed % rows)
+        one, other = (Executable(version, "quick").run(given)[0] for version in (text, after))
+        assert (one == other).all(), seed
 
 
 BY_HAND = [(3, 5), *(pytest.param(range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for k in range(10))]
