@@ -15,10 +15,11 @@ from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ops.axes.op_axes import default_subset_rules
+from hlo_lower.tile.emit import filtered_updates, loop_body
 from hlo_lower.tile.find import moved_links
 from hlo_lower.tile.find.choose import choices
 from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink
-from hlo_lower.verify.run import Executable
+from hlo_lower.verify.run import CannotRunError, Executable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
@@ -135,9 +136,7 @@ def is_moving(axis):
 
 
 FORMS = [("slices that begin where the data says", (4, 9)), ("windows and points", (1, 6))]
-MORE = [
-    pytest.param(form, range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for form in NEW for k in range(6)
-]
+MORE = [pytest.param(form, range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for form in NEW for k in range(6)]
 
 
 @pytest.mark.parametrize(("form", "seeds"), [*FORMS, *MORE], ids=str)
@@ -216,6 +215,81 @@ def test_what_moves_positions_is_tiled_by_hand(op, sizes):
     assert {loop.depth for loop in made.loops} == set(range(len(sizes)))
     assert made.text.count("stablehlo.while") >= len(sizes)
     assert agree(text, made.text, 0)
+
+
+POINTS = """gather(%e, %pairs) <dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+  start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 3>> -> 12x3xi32"""
+WINDOWS = """gather(%e, %ids) <dimension_numbers = #stablehlo.gather<offset_dims = [1, 2],
+  start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 2, 6>> -> 12x2x6xi32"""
+TWICE = """scatter(%e, %x, %ids, %f, %y) <window=[1], inserted=[0], to=[0], ivd=1> {%a, %b, %c, %d:
+  %p = add %a, %c; %q = multiply %b, %d; return %p, %q}"""
+FOLLOWED = {
+    "slice of two dims": "%r = slice %e [3:19, 2:5]",
+    "reverse of two dims": "%r = reverse %e, dims = [0, 1]",
+    "pad of two dims": "%r = pad %e, %z, low = [2, 1], high = [1, 2], interior = [0, 1] -> 23x14xi32",
+    "dynamic_slice": "%r = dynamic_slice %e, %i, %i, sizes = [8, 4]",
+    "dynamic_update_slice": "%r = dynamic_update_slice %e, %f, %i, %z",
+    "points": f"%r = {POINTS}",
+    "windows": f"%r = {WINDOWS}",
+    "scatter into two": f"%r:2 = {TWICE}",
+}
+
+
+def followed(name):
+    """A module in which a loop over what is made of an op computes a part of what it reads, with that loop, and both
+    on the same arguments: whether they give the same."""
+    result = "%r#0" if ":2" in FOLLOWED[name] else "%r"
+    text = module(
+        "%x: 20x6xi32, %y: 12x6xi32, %ids: 12x1xi32, %pairs: 12x2xi32, %i: i32",
+        f"%z = constant 0 : i32; %e = add %x, %x; %f = add %y, %y; {FOLLOWED[name]}; %s = negate {result}",
+        "%s" if result == "%r" else "%s, %r#1",
+    )
+    line = max(k for k, told in enumerate(text.splitlines(), 1) if "stablehlo.negate" in told)
+    after, rng = by_hand(text, line, 0, 4), np.random.default_rng(2)
+    given = [rng.integers(-9, 9, s) for s in ((20, 6), (12, 6))]
+    given += [rng.integers(-3, 24, (12, 1)), rng.integers(-3, 24, (12, 2)), np.asarray(3)]
+    one, other = (Executable(v, "quick").run([a.astype(np.int32) for a in given]) for v in (text, after))
+    body = after.partition("do {")[2]
+    assert re.search(r"stablehlo.add .*tensor<\d+x6xi32>", body)
+    assert not re.search(r"stablehlo.add .*tensor<20x6xi32>", body)
+    return all(map(np.array_equal, one, other))
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_each_form_is_followed(name, monkeypatch):
+    """What the op reads is computed in the loop, a part of it for each tile; along two dims that it moves, too."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    assert followed(name)
+
+
+def one_further(right):
+    """The same positions, each one further."""
+    return lambda self, build, start: build.add(
+        found := right(self, build, start), build.constant(1, found.shape, "i32")
+    )
+
+
+BROKEN = {
+    "dynamic_slice": (moved_links.StartNumbers, "_from", one_further),
+    "dynamic_update_slice": (moved_links.StartNumbers, "_from", one_further),
+    "points": (moved_links.WindowNumbers, "clamped", one_further),
+    "windows": (moved_links.WindowNumbers, "counted", one_further),
+    "scatter into two": (filtered_updates.SortedUpdates, "below", one_further),
+    "slice of two dims": (loop_body._Tile, "_elsewhere", lambda right: lambda self, node, dim, read: read),
+    "reverse of two dims": (loop_body._Tile, "_elsewhere", lambda right: lambda self, node, dim, read: read),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_map_is_seen(name, monkeypatch):
+    """One that is read one position off, or along one dim of two, gives other numbers, or no module."""
+    owner, method, broken = BROKEN[name]
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    monkeypatch.setattr(owner, method, broken(getattr(owner, method)))
+    try:
+        assert not followed(name)
+    except (ValueError, CannotRunError, hl.InputError):
+        assert "two dims" in name
 
 
 AS_A_WHOLE = {
