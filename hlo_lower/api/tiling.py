@@ -5,6 +5,7 @@ from typing import Literal
 
 from hlo_lower.api.verified import check_versions
 from hlo_lower.base.arguments import one_of
+from hlo_lower.base.errors import InputError
 from hlo_lower.ir.reader import Source, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.tile.by_hand import ByHand
@@ -53,7 +54,11 @@ def tile(
     if verify is not None:
         checked_level("verify", verify)
     one_of("oob", oob, ("xla", "spec"))
-    graph = source if isinstance(source, Graph) else read(source, name)
+    is_fused = isinstance(by_hand, IntoLoop)
+    graph = source if isinstance(source, Graph) else read(source, name, is_structured=is_fused)
+    if verify is not None and graph.is_structured:
+        told = "a module in linalg is verified by what a consumer computes, not here"
+        raise InputError("verify", told, next_step="hlo-lower verify --on iree ORIGINAL OUT")
     tiled = _tile(graph, max_temp=max_temp, by_hand=by_hand, progress=progress)
     if verify is not None:
         check_versions(graph, tiled.text, tiled.float_mode, oob, verify)

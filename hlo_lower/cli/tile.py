@@ -14,6 +14,7 @@ from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show_lines, tell_written
 
 if TYPE_CHECKING:
+    from hlo_lower.consumers.verification import ConsumerVerdict
     from hlo_lower.tile.by_hand import ByHand
     from hlo_lower.tile.into_loop import IntoLoop
     from hlo_lower.tile.tiled_module import Tiled
@@ -41,6 +42,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     told = "fuse --op into a loop of the module: each iteration computes the subset that it reads"
     command.add_argument("--into", metavar="FILE:LINE", help=told)
     told = "print the loops of the result: subsets, what is materialized, and what is yielded to which"
+    told = "what a module in linalg was made of: what --into makes of it runs on IREE, against this under XLA"
+    command.add_argument("--against", metavar="ORIGINAL", help=told)
     command.add_argument("--print-loops", action="store_true", help=told)
     add_oob(command)
     command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")
@@ -82,7 +85,9 @@ def run(args: argparse.Namespace) -> int:
     from hlo_lower.cli.streams import progress
 
     _check(args)
-    graph = hl.read(module_source(args.input), args.input)
+    graph = hl.read(module_source(args.input), args.input, is_structured=bool(args.into))
+    if graph.is_structured:
+        _check_structured(args)
     graph = hl.bind(graph, args.bind) if args.bind else graph
     start = time.perf_counter()
     with progress() as tell:
@@ -96,13 +101,36 @@ def run(args: argparse.Namespace) -> int:
     seconds = time.perf_counter() - start
     is_judged = args.verify != "off" and tiled.is_changed
     how: dict[str, Any] = {"float_mode": tiled.float_mode, "oob": args.oob}
-    verdict = judged(args, graph, tiled.text, **how) if is_judged else None
+    verdict: Verdict | ConsumerVerdict | None = None
+    if is_judged:
+        verdict = _on_iree(args, tiled) if graph.is_structured else judged(args, graph, tiled.text, **how)
     if verdict is not None and not verdict.ok:
         complain(f"{args.input}: {verdict.summary()}; {args.output} was not written")
         complain("\n".join(f"  {line}" for line in verdict.lines()))
         return verdict.exit_code
     _write(args, tiled, verdict, seconds)
     return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
+
+
+def _on_iree(args: argparse.Namespace, tiled: "Tiled") -> "ConsumerVerdict":
+    """The verdict on a module in linalg, run on IREE, against what it was made of."""
+    import hlo_lower as hl
+    from hlo_lower.cli.streams import progress
+    from hlo_lower.consumers import IREE
+    from hlo_lower.consumers.verification import verify_on
+    from hlo_lower.ir.writer import to_text
+
+    with progress() as tell:
+        return verify_on(IREE, to_text(hl.read(module_source(args.against))), tiled.text, progress=tell)
+
+
+def _check_structured(args: argparse.Namespace) -> None:
+    """Check what only a module in linalg asks for: no judge reads one, so what it was made of is named."""
+    if args.verify != "off" and not args.plan and args.against is None:
+        told = "a module in linalg is verified by what a consumer computes, against what it was made of"
+        raise InputError(args.input, told, next_step="--against ORIGINAL.mlir, with IREE; or --no-verify")
+    if args.output and args.emit != "text":
+        raise InputError(args.output, "a module in linalg is written as text", next_step="-o OUT.mlir")
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -121,6 +149,8 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("tile", told, next_step="--op llama.py:88 --into llama.py:95")
     if bool(args.op) != bool(args.sizes or args.into):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")
+    if args.against is not None and not args.into:
+        raise InputError("tile", "--against is of --into, and of a module in linalg", next_step="leave it out")
     if args.fuse_operand and not args.op:
         raise InputError("tile", "--fuse-operand is of --op", next_step="--op llama.py:88 --sizes 0=128")
     dims = [dim for dim, _ in args.sizes]
@@ -153,7 +183,7 @@ def _loops(args: argparse.Namespace, tiled: "Tiled") -> list[str]:
     return printed(read_loops(tiled.graph)).splitlines() if args.print_loops else []
 
 
-def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:
+def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | ConsumerVerdict | None") -> None:
     from hlo_lower.cli.plan_page import plan_page
 
     if not args.report:
@@ -165,7 +195,9 @@ def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None")
     write_whole(args.report, text.encode())
 
 
-def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", seconds: float) -> None:
+def _write(
+    args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | ConsumerVerdict | None", seconds: float
+) -> None:
     """Write the module and the report, and tell of the loops where the module does not go."""
     _report(args, tiled, verdict)
     write_whole(args.output, written_bytes(tiled, args.emit))

@@ -112,6 +112,14 @@ def shared_context(size: int) -> RawContext:
     return _shared.context
 
 
+def structured_context() -> RawContext:
+    """A context that knows linalg, scf and tensor, too: jaxlib registers none of them, and its pass to linalg loads
+    them."""
+    context = make_context()
+    run_pass(parse_module("module {}", context).operation, "builtin.module(stablehlo-legalize-to-linalg)")
+    return context
+
+
 @contextmanager
 def active(context: RawContext) -> Generator[None]:
     """Make a context current, with the unknown location as the default: types and attributes are built inside."""

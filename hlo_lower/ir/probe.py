@@ -68,7 +68,7 @@ def _read_and_exit(data: str | bytes, name: str, answers: int) -> None:
         _limit(len(data))
         error: HloLowerError | None = None
         try:
-            to_text(read(data, name))  # printing can die of what parsing survives
+            to_text(read(data, name, is_structured=True))  # printing can die of what parsing survives
         except HloLowerError as refused:
             error = refused
         except MemoryError:

@@ -30,7 +30,9 @@ MOST_NAMED = 6
 """Functions that a message names."""
 
 
-def read(source: Source, name: str | None = None, *, contained: bool | None = None) -> Graph:
+def read(
+    source: Source, name: str | None = None, *, contained: bool | None = None, is_structured: bool = False
+) -> Graph:
     """Read a module and check that it can be converted.
 
     Args:
@@ -42,6 +44,8 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
         jaxlib aborts the process at some damaged modules, which is an error then. By default that is done for files
         and bytes that are not text, and for text that is nested very deeply or holds bytes as escapes; not for objects
         of JAX.
+      is_structured: whether text in linalg and scf is read, too, which only `hl.tile(..., by_hand=hl.IntoLoop(...))`
+        takes.
 
     Returns:
       The module as a graph, which `hl.lower`, `hl.classify`, `hl.bind` and `hl.verify` take as it is.
@@ -80,7 +84,7 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
             raise error
         if isinstance(data, bytes) and not mlir.is_bytecode(data):
             exported, data = _exported(data, name)
-        graph = _parsed(data, name, exported)
+        graph = _parsed(data, name, exported, is_structured=is_structured)
         if is_suspicious and is_contained() and isinstance(data, str):
             to_text(graph)  # which can die of what parsing survives: as long as it is known what this process reads
     return graph
@@ -92,6 +96,11 @@ def copied(source: Graph, name: str | None = None) -> Graph:
     Where a module names no source, its places are lines of its own text: bytecode keeps them, and another text would
     give others. Of places that it does name bytecode drops where a range ends.
     """
+    if source.is_structured:
+        module = mlir.parse_module(to_bytecode(source), source.context)
+        graph = Graph(module, name or source.name, has_locations=source.has_locations)
+        graph.is_structured = True
+        return graph
     form = to_text(source) if source.has_locations else to_bytecode(source)
     graph = read(form, name or source.name, contained=False)
     graph.has_locations, graph.exported = source.has_locations, source.exported
@@ -136,9 +145,13 @@ def text_of(source: Path | bytes, name: str) -> str:
         return to_text(read(data, name))
 
 
-def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) -> Graph:
+def _parsed(
+    data: str | bytes, name: str, exported: jax.export.Exported | None, *, is_structured: bool = False
+) -> Graph:
+    is_named = isinstance(data, str) and _names_no_stablehlo(data) and any(f"{name}." in data for name in STRUCTURED)
+    is_structured = is_structured and is_named
     try:
-        module = mlir.parse_module(data)
+        module = mlir.parse_module(data, mlir.structured_context() if is_structured else None)
     except mlir.MlirSyntaxError as error:
         raise _syntax_error(error, name, data) from None
     has_shardy = "sdy" in data if isinstance(data, str) else b"sdy" in data
@@ -160,8 +173,9 @@ def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) 
             facts=" calls ".join(f"@{function}" for function in circle[:MOST_NAMED]),
             next_step="write the loop as a stablehlo.while",
         )
-    if ("stablehlo" not in data if isinstance(data, str) else b"stablehlo" not in data) and _is_in_linalg(module):
+    if not is_structured and _names_no_stablehlo(data) and _is_in_linalg(module):
         raise InputError(name, IN_LINALG[0], next_step=IN_LINALG[1])
+    graph.is_structured = is_structured
     for raw in module.body.operations:
         outside = raw.operation.name != "func.func" and next(iter(_scatters_outside(raw.operation)), None)
         if outside:
@@ -171,6 +185,14 @@ def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) 
                 next_step="move it into a function: func.func public @main(...)",
             )
     return graph
+
+
+STRUCTURED = ("linalg", "scf")
+"""The dialects of which a module is, where it is no StableHLO any more."""
+
+
+def _names_no_stablehlo(data: str | bytes) -> bool:
+    return "stablehlo" not in data if isinstance(data, str) else b"stablehlo" not in data
 
 
 IN_LINALG = (

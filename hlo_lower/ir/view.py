@@ -303,6 +303,7 @@ class Graph:
       name: the file it came from, "-" for standard input, "<module>" for an object.
       has_locations: whether the module came with source locations, and so is printed with them.
       exported: the `jax.export.Exported` that it came from, if any.
+      is_structured: whether it is in linalg and scf, which was asked for (`read`).
       has_shardy: whether it may hold something of the dialect sdy; where not, nobody has to look for it.
       version: how often `forget` was called; what is known of an older version may be wrong.
 
@@ -320,6 +321,7 @@ class Graph:
     has_locations: bool
     exported: Any = None
     has_shardy: bool = True
+    is_structured: bool = field(default=False, init=False)
     version: int = field(default=0, init=False)
 
     def __repr__(self) -> str:

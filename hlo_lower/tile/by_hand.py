@@ -28,7 +28,8 @@ from hlo_lower.ops.axes.cut import AxisLink, Boundary, OpAxes, SubsetRules
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import cut
 from hlo_lower.tile.find.choose import LARGE, CostedPlan
-from hlo_lower.tile.find.labels import FUSES, NOTHING, Core, Fuse, core_of, label, label_combined, lengths
+from hlo_lower.tile.find.labels import FUSES, NOTHING, Core, Fuse, Labels, core_of, label, label_combined, lengths
+from hlo_lower.tile.find.moved_links import link_at
 from hlo_lower.tile.tiled_module import TiledLoopRecord, records
 
 
@@ -98,6 +99,9 @@ def _nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int]) ->
     choice = _choice(program, node, hand, dims[0])
     told, tiles = records(program, choice.plan, choice.sizes), list[Node]()
     emit(program, choice.plan, choice.sizes, tiles)
+    if dims[1:] and not tiles:
+        what = f"a tile along dim {dims[0]} is no value of its own, so that no loop over dim {dims[1]} stands within"
+        raise InputError(_where(program, hand), what, next_step="name one dim, or the op that this one reads")
     pending = [(tile, Block(mlir.block_of(tile.raw))) for tile in tiles if dims[1:]]
     while pending:
         tile, block = pending.pop(0)
@@ -117,7 +121,7 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
         core = replace(core, outside=program.returned)
     labels = label_combined(program, core, axis) if axis.combine else label(program, core, dim)
     if seed not in labels.dims and node not in labels.axes:
-        raise InputError(_where(program, hand), f"{node.name}: {labels.refused[seed]}", next_step="name another dim")
+        raise InputError(_where(program, hand), f"{node.name}: {_why(labels, seed)}", next_step="name another dim")
     for number in hand.operands:
         value = node.operand(number)
         if value in core.values - core.inside and value not in labels.dims:
@@ -137,6 +141,10 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
         )
     most = program.size[seed] if axis.combine else least  # it is asked for in these tiles, and no smaller ones
     return CostedPlan(program, cut(program, labels), Sizes(size // unit, most, hand.is_unrolled), 0.0)
+
+
+def _why(labels: Labels, seed: Value) -> str:
+    return labels.refused.get(seed, "what it is made of gives no such pieces")
 
 
 def _of_operands(program: Dataflow, node: Node, hand: ByHand, axis: AxisLink) -> Core:
@@ -173,12 +181,13 @@ def _where(program: Dataflow, hand: ByHand) -> str:
     return f"{program.graph.name}, {hand.op}"
 
 
-def axes_by_dim(node: Node, axes: OpAxes) -> dict[int, AxisLink]:
-    """The axes of a node by the dim that is asked for: those of its first result, then those that combine pieces."""
+def axes_by_dim(program: Dataflow, node: Node, axes: OpAxes) -> dict[int, AxisLink]:
+    """The axes of a node by the dim that is asked for: those of its first result, also those along which it moves
+    positions, then those that combine pieces."""
     rank = len(node.result().shape)
     combined = [axis for axis in axes.axes if axis.combine]
-    own = {axis.results[0]: axis for axis in axes.axes}
-    return {d: own[d] for d in range(rank) if d in own} | {rank + k: axis for k, axis in enumerate(combined)}
+    own = {dim: link for dim in range(rank) if (link := link_at(program, node, dim)) is not None}
+    return own | {rank + k: axis for k, axis in enumerate(combined)}
 
 
 def extent_along(node: Node, axis: AxisLink) -> int:
@@ -190,7 +199,7 @@ def _axes(program: Dataflow, node: Node, hand: ByHand) -> dict[int, AxisLink]:
     axes = program.axes(node)
     if isinstance(axes, Boundary):
         raise InputError(_where(program, hand), f"{node.name} is not cut: {axes.reason}", next_step="name another op")
-    return axes_by_dim(node, axes)
+    return axes_by_dim(program, node, axes)
 
 
 def _in_order(program: Dataflow, node: Node, hand: ByHand) -> list[int]:

@@ -25,6 +25,7 @@ from hlo_lower.ops.axes.parts import INDEX, Bindings, clamped_start, materialize
 from hlo_lower.ops.names import DYNAMIC_SLICE, WHILE
 from hlo_lower.tile.emit.loop_body import ITERATOR
 from hlo_lower.tile.find.labels import lengths
+from hlo_lower.tile.into_structured import fuse_into_structured
 from hlo_lower.tile.prepare.loop_carries import change_carried, is_kept
 from hlo_lower.tile.tiled_module import TiledLoopRecord, is_rounded
 
@@ -35,7 +36,8 @@ class IntoLoop:
 
     Attributes:
       op: the place of the op ("llama.py:88"), with * and ?.
-      into: that of the loop, a counted `stablehlo.while`.
+      into: that of the loop: a counted `stablehlo.while`; of a module in linalg an `scf.for` or `scf.forall`
+        (`into_structured`).
 
     Raises:
       InputError: a place is no text.
@@ -59,6 +61,8 @@ def fuse_into(graph: Graph, rules: SubsetRules, hand: IntoLoop) -> tuple[TiledLo
     Raises:
       InputError: there is no such loop or op, or the loop does not read what the op gives and nothing else.
     """
+    if graph.is_structured:
+        return fuse_into_structured(graph, hand.op, hand.into)
     program, loop = _loop(graph, rules, hand)
     node, number = _producer(program, loop, hand)
     told, of = str(graph.location(loop)), f"{node.name}, {type_of(node.result())}"

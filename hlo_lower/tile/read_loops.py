@@ -1,4 +1,5 @@
-"""Read the counted loops of a module back into subsets, bodies and yields (`loop_form`), whoever wrote them.
+"""Read the loops of a module back into subsets, bodies and yields (`loop_form`), whoever wrote them: counted
+`stablehlo.while`s, and of a module in linalg `scf.for` and `scf.forall`.
 
     %c = stablehlo.multiply %counter, 7; %m = stablehlo.minimum %c, 73
     %t = stablehlo.dynamic_slice %x, %m, %zero, sizes = [7, 60]; ...
@@ -8,8 +9,8 @@
     yield %r to %o[tile(min(7*i, 73), 7)]
 
 A start is followed through additions, multiplications by constants, minima, maxima and clamps, and through what loops
-around carry as it is. Bounds that no iteration reaches are left out. Ops that compute nothing but places are
-not told, nor are constants without dims, which stand where they are read.
+around carry as it is; what scf counts is followed alike. Bounds that no iteration reaches are left out. Ops that
+compute nothing but places are not told, nor are constants without dims, which stand where they are read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,8 @@ from dataclasses import dataclass, field
 from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.lowering.linalg.loops import PLACE, READ, WRITE, constant_number, range_of
+from hlo_lower.lowering.linalg.structured_ops import OWN_MAPS
 from hlo_lower.lowering.loops import CountedLoop, read_counted
 from hlo_lower.ops.axes.parts import Filter, Offset, StridedRange, TensorSubset, whole
 from hlo_lower.ops.names import CONSTANT, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, GATHER, SLICE, WHILE
@@ -26,11 +29,24 @@ from hlo_lower.tile.prepare.loop_carries import is_kept
 from hlo_lower.tile.prepare.slice_hoisting import taken_dim
 from hlo_lower.tile.subsets import affine
 
+PARALLEL_WRITE = "tensor.parallel_insert_slice"
+
 LONGEST = 60
 """Letters of an attribute that are told."""
 
-COUNTED = ("i32", "i64", "ui32", "ui64")
+COUNTED = ("i32", "i64", "ui32", "ui64", "index")
 """Types of places: what is computed of counters does not wrap around in them where it stays below 2**31."""
+
+STEPS = {
+    "arith.addi": "add",
+    "arith.muli": "multiply",
+    "arith.minsi": "minimum",
+    "arith.maxsi": "maximum",
+    "arith.index_cast": "convert",
+    "tensor.extract": "convert",
+    "tensor.from_elements": "convert",
+}
+"""Ops of a module in linalg that places go through, and what StableHLO calls them."""
 
 ITERATORS = "ijklmnpq"
 
@@ -60,14 +76,17 @@ class _Reader:
                 yield item
 
     def _item(self, node: Node, depth: int) -> Item | None:
-        if node.name == DYNAMIC_UPDATE_SLICE and self.yielded(node) is not None:
+        if node.name in (DYNAMIC_UPDATE_SLICE, WRITE) and self.yielded(node) is not None:
             return None
         if node.results and all(self.place(value) is not None for value in node.results):
             return None
-        number = node.constant() if node.name == CONSTANT and node.result().shape == () else None
+        number = _told_number(node)
         if number is not None:
-            self.names[node.result()] = str(number)
+            self.names[node.result()] = number
             return None
+        counts = range_of(node) if node.name in ("scf.for", "scf.forall") else None
+        if counts and depth < len(ITERATORS) and len(node.blocks[0].arguments) == 1 + len(node.results):
+            return self._structured(node, counts, depth)
         counted = read_counted(node) if node.name == WHILE else None
         trips = None if counted is None else _trips(node, counted)
         if counted is not None and trips is not None and depth < len(ITERATORS):
@@ -100,8 +119,11 @@ class _Reader:
         return self.places[value]
 
     def _found(self, value: Value, node: Node) -> Offset | None:
-        if value.shape != () or value.element_type not in COUNTED or len(node.results) != 1:
+        if _scalar_type(value) not in COUNTED or len(node.results) != 1:
             return None
+        if node.name == "arith.constant":
+            number = constant_number(value)
+            return None if number is None else Offset(number)
         if node.name == CONSTANT:
             number = value.constant()
             return None if number is None else Offset(int(number))
@@ -109,7 +131,7 @@ class _Reader:
         known = [place for place in given if place is not None]
         if len(known) < len(given):
             return None
-        match node.name.removeprefix("stablehlo."):
+        match STEPS.get(node.name, node.name.removeprefix("stablehlo.")):
             case "add" if not (known[0].scale and known[1].scale):
                 one, other = sorted(known, key=lambda place: -abs(place.scale))
                 found = affine(one, 1, other.constant)
@@ -125,6 +147,9 @@ class _Reader:
                     if self._span(known[1]).least >= known[0].constant
                     else None
                 )
+            case "maximum" if not (known[0].scale and known[1].scale):
+                one, other = sorted(known, key=lambda place: -abs(place.scale))
+                found = one if self._span(one).least >= other.constant else None
             case "convert" | "reshape":
                 found = known[0]
             case _:
@@ -164,6 +189,8 @@ class _Reader:
         shape = node.operand(0).static_shape if node.operands and node.operand(0).is_static else ()
         if node.name == DYNAMIC_SLICE and node.is_static:
             return self._tile(shape, node.operands[1:], node.integers("slice_sizes"))
+        if node.name == READ and node.operand(0).is_static:
+            return self._slice(shape, node, node.operands[1:])
         if node.name == SLICE and node.is_static:
             names = "start_indices", "limit_indices", "strides"
             sizes, bounds = node.result().static_shape, zip(*(node.integers(name) for name in names), strict=True)
@@ -179,8 +206,30 @@ class _Reader:
         axes = (StridedRange(self._start(start, extent - size), size) for extent, start, size in pairs)
         return TensorSubset(tuple(shape), tuple(axes))
 
+    def _slice(self, shape: Sequence[int], node: Node, places: Sequence[Value]) -> TensorSubset | None:
+        """The slice that an op of tensor reads or writes; None where its size is not known."""
+        offsets, sizes, strides = (node.integers(name) for name in PLACE)
+        unknown, left = mlir.dynamic_size(), iter(places)
+        if unknown in (*sizes, *strides):
+            return None
+        starts = [self._where(next(left)) if n == unknown else Offset(n) for n in offsets]
+        runs = zip(starts, sizes, strides, strict=True)
+        return TensorSubset(tuple(shape), tuple(StridedRange(s, n, k if n > 1 else 1) for s, n, k in runs))
+
+    def _where(self, value: Value) -> Offset:
+        """Where a slice begins that nothing clamps."""
+        place = self.place(value)
+        return Offset(0, self.name(value), 1) if place is None else place
+
     def yielded(self, node: Node | None) -> TensorSubset | None:
         """The subset of a carried value that an update gives to the next iteration; None of another op."""
+        if node is not None and node.name in (WRITE, PARALLEL_WRITE) and node.operand(1).is_static:
+            into, block = node.operand(1), node.operand(1).block
+            is_last = block is not None and block.owner.name in ("scf.for", "scf.forall")
+            if node.name == WRITE and is_last and block is not None:
+                users = list(node.result().users)
+                is_last = users == [block.terminator] and block.terminator.operand(into.number - 1) == node.result()
+            return self._slice(into.static_shape, node, node.operands[2:]) if is_last else None
         if node is None or node.name != DYNAMIC_UPDATE_SLICE or not node.is_static:
             return None
         into, update = node.operands[:2]
@@ -222,14 +271,69 @@ class _Reader:
         where = str(self.graph.location(loop))
         return LoopForm(where, iterator, trips, is_parallel, tuple(carried), items, tuple(yields), results)
 
+    def _structured(self, loop: Node, counts: range, depth: int) -> LoopForm:
+        """An `scf.for` or `scf.forall` of one counter."""
+        iterator, [body] = ITERATORS[depth], loop.blocks
+        counter, *arguments = body.arguments
+        self.ranges[iterator] = _Range(0, len(counts) - 1)
+        self.places[counter] = Offset(counts.start, iterator, counts.step)
+        initial = loop.operands[len(loop.operands) - len(arguments) :]
+        carried: list[Carried] = []
+        for number, (value, begin) in enumerate(zip(arguments, initial, strict=True)):
+            self.places[value], self.names[value] = None, f"%{iterator}{number}"
+            told = str(value.raw.type).removeprefix("tensor<").removesuffix(">")
+            carried.append(Carried(self.names[value], self.name(begin), told))
+        items, is_parallel = tuple(self.block(body, depth + 1)), loop.name == "scf.forall"
+        writes = list(body.terminator.blocks[0].nodes) if is_parallel else []
+        yields: list[Yielded] = []
+        for number, (value, one) in enumerate(zip(arguments, carried, strict=True)):
+            mine = [write for write in writes if write.operand(1) == value]
+            if not is_parallel:
+                given = body.terminator.operand(number)
+                mine = [given.node] if given.node is not None and self.yielded(given.node) is not None else []
+                yields += [] if mine else [Yielded(self.name(given), one.name, None)]
+            yields += [Yielded(self.name(write.operand(0)), one.name, self.yielded(write)) for write in mine]
+        results = tuple(self.new(result) for result in loop.results)
+        where = str(self.graph.location(loop))
+        return LoopForm(where, iterator, len(counts), is_parallel, tuple(carried), items, tuple(yields), results)
+
     def _text(self, node: Node) -> str:
-        attributes = {name: str(value) for name, value in sorted(mlir.attributes_of(node.raw).items())}
+        untold = ("operandSegmentSizes", *OWN_MAPS[1:])
+        attributes = {n: str(value) for n, value in sorted(mlir.attributes_of(node.raw).items()) if n not in untold}
         told = ", ".join(f"{k} = {v if len(v) <= LONGEST else '...'}" for k, v in attributes.items())
-        bodies = [only_op(block) for block in node.blocks]
+        bodies = [_body_op(block) for block in node.blocks] if node.name not in NAMES_ALL else []
         inner = "".join(f" by {'a region' if op is None else op.name.removeprefix('stablehlo.')}" for op in bodies)
         operands = ", ".join(self.name(value) for value in node.operands)
         types = ", ".join(str(v.raw.type).removeprefix("tensor<").removesuffix(">") for v in node.results)
         return f"{node.name}({operands}){f' {{{told}}}' if told else ''}{inner} : {types}"
+
+
+NAMES_ALL = ("linalg.fill", "linalg.matmul", "linalg.batch_matmul", "linalg.transpose", "linalg.broadcast")
+"""Ops of linalg whose region says nothing more than their name."""
+
+
+def _body_op(block: Block) -> Node | None:
+    """The op that a region consists of; None where it is more."""
+    found = only_op(block)
+    [*nodes] = block.nodes
+    if found is None and len(nodes) == 2 and nodes[1].operands == nodes[0].results:
+        return nodes[0] if set(nodes[0].operands) <= set(block.arguments) else None
+    return found
+
+
+def _told_number(node: Node) -> str | None:
+    """A constant without dims, as text; None of another op."""
+    if node.name == "arith.constant" and not node.result().is_tensor:
+        return str(node.raw.attributes["value"]).partition(" : ")[0]
+    number = node.constant() if node.name == CONSTANT and node.result().shape == () else None
+    return None if number is None else str(number)
+
+
+def _scalar_type(value: Value) -> str:
+    """The element type of a tensor without dims, or the type of what is no tensor; "" of others."""
+    if not value.is_tensor:
+        return str(value.raw.type)
+    return value.element_type if value.shape == () else ""
 
 
 def _trips(loop: Node, counted: CountedLoop) -> int | None:
@@ -250,7 +354,7 @@ def _moves(subset: TensorSubset, iterator: str) -> bool:
 
 
 def read_loops(graph: Graph) -> tuple[LoopForm, ...]:
-    """The counted loops of the entry point of a module, with those within them.
+    """The loops that count in the entry point of a module, with those within them.
 
     Example:
       >>> read_loops(hl.read("decode.mlir"))

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hlo_lower.ops.axes.parts import DimSubset, Filter, Offset, StridedRange
+from hlo_lower.ops.axes.parts import DimSubset, Filter, Offset, StridedRange, is_run
 from hlo_lower.ops.subset import Subset
 
 
@@ -208,21 +208,32 @@ class Moved:
 
 @dataclass(frozen=True)
 class Picked:
-    """A map by an index tensor: position p of the result reads position index[p] of operand 0.
+    """A map by an index tensor: position p of the result reads position index[p] of operand 0; where it reads `unit`
+    positions, those that the elements from `unit * p` on name.
 
     Attributes:
       index: the index tensor, whose elements lie within the operand.
+      unit: how many positions it reads.
     """
 
     index: Hashable
+    unit: int = 1
 
     def cut(self, part: DimSubset) -> int | None:
         """None: every part has an image."""
         return None
 
     def image(self, part: DimSubset) -> Image:
-        """The filter by the part's indices."""
-        return Image(0, Filter(self.index, part))
+        """The filter by the part's indices.
+
+        Raises:
+          ValueError: positions of the result that do not follow each other read several each.
+        """
+        if self.unit == 1:
+            return Image(0, Filter(self.index, part))
+        if not is_run(part):
+            raise ValueError("windows that do not follow each other")
+        return Image(0, Filter(self.index, tile(affine(part.start, self.unit, 0), part.size * self.unit)))
 
 
 Move: TypeAlias = Moved | Picked

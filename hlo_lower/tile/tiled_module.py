@@ -1,6 +1,6 @@
 """What tiling gives: the module, its loops, and what XLA needs for its temporaries before and after."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from typing import Any, Literal
 
@@ -53,7 +53,8 @@ class TiledLoopRecord:
 
     def to_json(self) -> dict[str, Any]:
         """What is told of it, as plain data."""
-        return {**asdict(self), "parts": [part.to_json() for part in self.parts]}
+        told = {one.name: getattr(self, one.name) for one in fields(self)}  # parts may be of ops, which have no copy
+        return {**told, "parts": [part.to_json() for part in self.parts]}
 
 
 @dataclass(frozen=True, repr=False)

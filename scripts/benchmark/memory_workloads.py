@@ -196,6 +196,21 @@ def through(op: str, rows: int, width: int, inner: int):
                 return y[0][rows // 64 : -rows // 32]
             case "gather":
                 return jnp.take(y[0], rows_of, 0, mode="clip")
+            case "dynamic_slice":
+                return jax.lax.dynamic_slice_in_dim(y[0], rows_of[0], rows - rows // 64)
+            case "dynamic_update_slice":
+                return jax.lax.dynamic_update_slice_in_dim(y[0], y[1][: rows * 3 // 4], rows_of[0], 0)
+            case "gather_windows":
+                numbers = jax.lax.GatherDimensionNumbers((1, 2), (), (0,))
+                windows = jax.lax.gather(y[0], rows_of[: rows // 4, None], numbers, (4, width), mode="clip")
+                return windows.reshape(rows, width)
+            case "gather_points":
+                pairs, places = y[0].reshape(rows // 2, 2, width), rows_of[: rows // 2]
+                return pairs.at[places // 2, places % 2].get(mode="clip")
+            case "batched_scatter":
+                into, parts = jnp.zeros((8, rows // 4, width)), y[0].reshape(8, rows // 8, width)
+                added = jax.vmap(lambda z, i, u: z.at[i].add(u, mode="drop"))(into, rows_of.reshape(8, -1) // 4, parts)
+                return added.reshape(2 * rows, width)
             case _:
                 return jnp.zeros((2 * rows, width)).at[rows_of].add(y[0], mode="drop")
 
@@ -203,13 +218,18 @@ def through(op: str, rows: int, width: int, inner: int):
         y = apply([jnp.tanh(jnp.exp(part @ first) @ second) for part in x], rows_of)
         return jnp.exp(jnp.tanh(y @ second) @ second).sum(-1)
 
-    parts = 2 if op == "concatenate" else 1
+    parts = 2 if op in ("concatenate", "dynamic_update_slice") else 1
     x = [of((rows, inner))] * parts
     return forward, (x, of((inner, width)), of((width, width)), of((rows,), I32))
 
 
-HALVED = ("concatenate", "scatter")
+HALVED = ("concatenate", "scatter", "batched_scatter")
 """Ops whose result has twice as many rows as what goes in."""
+
+OPS = (
+    *("concatenate", "reverse", "pad", "slice", "gather", "scatter"),
+    *("dynamic_slice", "dynamic_update_slice", "gather_windows", "gather_points", "batched_scatter"),
+)
 
 THROUGH = tuple(
     Workload(
@@ -219,7 +239,7 @@ THROUGH = tuple(
         (32768 // (1 + (op in HALVED)), 256, 64),
         "3MiB",
     )
-    for op in ("concatenate", "reverse", "pad", "slice", "gather", "scatter")
+    for op in OPS
 )
 
 WORKLOADS = {

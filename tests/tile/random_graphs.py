@@ -11,7 +11,7 @@ import numpy as np
 import hlo_lower as hl
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.writer import to_text
-from hlo_lower.ops.axes.cut import Boundary, OpAxes, SubsetRules
+from hlo_lower.ops.axes.cut import AxisLink, Boundary, OpAxes, SubsetRules
 from hlo_lower.tile.by_hand import axes_by_dim, extent_along, tile_by_hand
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import LoopPlan, cut
@@ -202,16 +202,19 @@ def with_loops(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
     return text, "; ".join(told)
 
 
-def tiled_by_hand(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
-    """The module with a random op tiled along one to three of its dims, reduced ones more often, and what was drawn;
-    the same text where what is fused keeps it from being cut so."""
+def tiled_by_hand(
+    text: str, seed: int, rules: SubsetRules, prefer: Callable[[AxisLink], bool] | None = None
+) -> tuple[str, str]:
+    """The module with a random op tiled along one to three of its dims, reduced ones more often, or ones of which an
+    axis is preferred, and what was drawn; the same text where what is fused keeps it from being cut so."""
     rng = np.random.default_rng([seed, 4])
     graph = hl.read(text)
     prepare(graph)
     found = Dataflow(graph, rules)
     known = [(n, found.axes(n)) for n in found.nodes if n.results]
-    dims = {n: by for n, axes in known if isinstance(axes, OpAxes) and (by := axes_by_dim(n, axes))}
-    combining = [n for n, axes in dims.items() if any(axis.combine for axis in axes.values())]
+    dims = {n: by for n, axes in known if isinstance(axes, OpAxes) and (by := axes_by_dim(found, n, axes))}
+    wanted = dims if prefer is None else {n: axes for n, axes in dims.items() if any(map(prefer, axes.values()))}
+    combining = [n for n, axes in wanted.items() if prefer or any(axis.combine for axis in axes.values())]
     pool = combining if combining and rng.random() < 0.7 else list(dims)
     if not pool:
         return text, "no loop"

@@ -9,16 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import random_graphs as graphs
-from random_graphs import agree, cast, program, tiled
-from small_tiles import live, prepared, with_loops
+from random_graphs import agree, cast, program, tiled, tiled_by_hand
+from small_tiles import by_hand, live, prepared, with_loops
 from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ops.axes.op_axes import default_subset_rules
+from hlo_lower.tile.emit import filtered_updates, loop_body
 from hlo_lower.tile.find import moved_links
 from hlo_lower.tile.find.choose import choices
 from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink
-from hlo_lower.verify.run import Executable
+from hlo_lower.verify.run import CannotRunError, Executable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
@@ -40,6 +41,8 @@ def moved(d, a):
         return jax.lax.slice_in_dim(a, low, a.shape[k], int(d.rng.integers(1, 4)), k)
     if how == 3:
         low, high, between = (int(d.rng.integers(*ends)) for ends in ((-2, 7), (-2, 7), (0, 3)))
+        if low + high + a.shape[k] < 1:
+            return a
         return jax.lax.pad(a, jnp.int32(5), [(low, high, between) if q == k else (0, 0, 0) for q in range(a.ndim)])
     if how == 4:
         alike = [
@@ -59,6 +62,36 @@ def scattered(d, a):
     return getattr(a.at[jnp.where(rows < 0, 99, rows)[: len(updates)]], put)(updates, mode="drop")
 
 
+def sliced(d, a):
+    """A slice, or an update of one, that begins where the data says, along one dim or two."""
+    k, start = d.axis(a), d.one(1).reshape(-1)[0]
+    size = max(1, a.shape[k] - int(d.rng.integers(0, 3)))
+    if d.rng.random() < 0.5:
+        sizes = [size if q == k else max(1, n - int(d.rng.integers(0, 2))) for q, n in enumerate(a.shape)]
+        return jax.lax.dynamic_slice(a, [start + q for q in range(a.ndim)], sizes)
+    return jax.lax.dynamic_update_slice_in_dim(a, jax.lax.slice_in_dim(a, 0, size, axis=k) * 2 + 1, start + 1, axis=k)
+
+
+def windowed(d, a):
+    """Windows, or points, that the data picks, in bounds and beyond."""
+    picked = d.one(1).reshape(-1)
+    picked = picked[np.arange(int(d.rng.integers(2, 13))) % picked.size] - 1
+    counted = sorted(int(q) for q in d.rng.permutation(a.ndim)[: int(d.rng.integers(1, a.ndim + 1))])
+    sizes = [int(d.rng.integers(1, min(n, 3) + 1)) if q in counted else n for q, n in enumerate(a.shape)]
+    gone = [q for q in counted if sizes[q] == 1 and d.rng.random() < 0.7]
+    index = jnp.stack([picked * (1 + q) for q in range(len(counted))], -1)
+    if len(picked) % 2 == 0 and d.rng.random() < 0.5:
+        index = index.reshape(2, -1, len(counted))
+    rest = a.ndim - len(gone)
+    first = int(d.rng.integers(0, rest + 1))
+    offset = [q if q < first else q + index.ndim - 1 for q in range(rest)]
+    numbers = jax.lax.GatherDimensionNumbers(tuple(offset), tuple(gone), tuple(counted))
+    return jax.lax.gather(a, index, numbers, tuple(sizes), mode="clip")
+
+
+NEW = {"slices that begin where the data says": sliced, "windows and points": windowed}
+
+
 OPS = (
     *(graphs.binary, graphs.binary, graphs.mask, graphs.broadcast, graphs.transpose, graphs.reduce, graphs.dot),
     *(graphs.reshape, graphs.scatter, *(moved,) * 7, *(scattered,) * 3),
@@ -71,13 +104,13 @@ def weight(plan):
     return sum(isinstance(link, (MovedLink, FilteredLink)) for link in links) + 2 * len(plan.labels.moved)
 
 
-def differing(seeds, monkeypatch):
+def differing(seeds, monkeypatch, ops=None):
     """The random programs that differ from themselves with a random loop through what moves positions."""
     monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
     monkeypatch.setattr(graphs, "weight", weight)
     found = []
     for seed in seeds:
-        text = program(seed, 12, OPS, keep_unused=True)
+        text = program(seed, 12, ops or OPS, keep_unused=True)
         after, told = tiled(text, 1000 * seed, DEFAULT)
         if after != text and not agree(text, after, seed):
             found.append((seed, told))
@@ -95,6 +128,168 @@ def test_random_loops_through_moved_positions(seeds, monkeypatch):
     """Loops through ops that move positions change no bit: pieces smaller than a tile, padding wider than one, strides,
     negative and interior padding, indices out of bounds, several updates of a row."""
     assert differing(seeds, monkeypatch) == []
+
+
+def is_moving(axis):
+    """Whether an op moves positions along an axis."""
+    return isinstance(axis, MovedLink | FilteredLink)
+
+
+FORMS = [("slices that begin where the data says", (4, 9)), ("windows and points", (1, 6))]
+MORE = [pytest.param(form, range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for form in NEW for k in range(6)]
+
+
+@pytest.mark.parametrize(("form", "seeds"), [*FORMS, *MORE], ids=str)
+def test_random_loops_through_one_form(form, seeds, monkeypatch):
+    """The same where most of what moves positions is of one form."""
+    ops = (graphs.binary, graphs.binary, graphs.transpose, graphs.reduce, graphs.dot, moved, *(NEW[form],) * 6)
+    assert differing(seeds, monkeypatch, ops) == []
+
+
+def both_scattered(seed):
+    """A random program of a scatter into two arrays at once, of rows that are computed, and what is made of it."""
+    rng = np.random.default_rng([seed, 9])
+    n, count, width = int(rng.choice((6, 8, 12))), int(rng.choice((3, 6, 9))), int(rng.choice((1, 2, 4)))
+    ops = [str(rng.choice(("add", "multiply", "maximum", "minimum"))) for _ in range(2)]
+    text = module(
+        f"%x: {n}x{width}xi32, %y: {n}x{width}xi32, %i: {count}x1xi32, %u: {count}x{width}xi32",
+        f"""%e = negate %x; %f = add %u, %u; %g = multiply %f, %u
+        %r:2 = scatter(%e, %y, %i, %f, %g) <window=[1], inserted=[0], to=[0], ivd=1> {{%a, %b, %c, %d:
+          %p = {ops[0]} %a, %c; %q = {ops[1]} %b, %d; return %p, %q}}
+        %s = add %r#0, %r#1; %t = negate %s""",
+        "%t",
+    )
+    rows = rng.integers(-2, n + 2, (count, 1)).astype(np.int32)
+    given = [rng.integers(-9, 9, s).astype(np.int32) for s in ((n, width), (n, width))]
+    return text, [*given, rows, rng.integers(-9, 9, (count, width)).astype(np.int32)], n
+
+
+@pytest.mark.parametrize("seeds", [(0, 1), pytest.param(range(200), marks=pytest.mark.sweep)], ids=str)
+def test_scatters_into_several_arrays(seeds, monkeypatch):
+    """Each tile of the rows has its own updates of both."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    for seed in seeds:
+        text, given, rows = both_scattered(seed)
+        line = max(k for k, told in enumerate(text.splitlines(), 1) if "stablehlo.negate" in told)
+        after = by_hand(text, line, 0, 1 + seed % rows)
+        one, other = (Executable(version, "quick").run(given)[0] for version in (text, after))
+        assert (one == other).all(), seed
+
+
+BY_HAND = [(3, 5), *(pytest.param(range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for k in range(10))]
+
+
+@pytest.mark.parametrize("seeds", BY_HAND, ids=str)
+def test_random_loops_by_hand_through_moved_positions(seeds, monkeypatch):
+    """The same of ops that are named by hand, along dims that they move, among others."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    found = []
+    for seed in seeds:
+        text = program(seed, 12, OPS, keep_unused=True)
+        after, told = tiled_by_hand(text, seed, DEFAULT, is_moving)
+        if after != text and not agree(text, after, seed):
+            found.append((seed, told))
+    assert found == []
+
+
+GATHERED = """gather(%x, %ids) <dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+  start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>> -> 12x6xi32"""
+SCATTERED = "scatter(%x, %ids, %y) <window=[1], inserted=[0], to=[0], ivd=1> {%c, %d: %n = add %c, %d; return %n}"
+NAMED = {
+    "slice": "slice %x [3:19:2, 0:6]",
+    "reverse": "reverse %x, dims = [0]",
+    "pad": "pad %x, %z, low = [2, 0], high = [-3, 0], interior = [1, 0] -> 38x6xi32",
+    "concatenate": "concatenate %x, %y, dim = 0",
+    "gather": GATHERED,
+    "scatter": SCATTERED,
+}
+
+
+@pytest.mark.parametrize("sizes", [{0: 4}, {0: 3, 1: 2}], ids=str)
+@pytest.mark.parametrize("op", NAMED)
+def test_what_moves_positions_is_tiled_by_hand(op, sizes):
+    """Along the dim that it moves, and another one within."""
+    text = module("%x: 20x6xi32, %y: 12x6xi32, %ids: 12x1xi32", f"%z = constant 7 : i32; %r = {NAMED[op]}", "%r")
+    line = next(k for k, told in enumerate(text.splitlines(), 1) if f"stablehlo.{op}" in told)
+    made = hl.tile(text, name="m.mlir", by_hand=hl.ByHand(f"m.mlir:{line}", sizes))
+    assert {loop.depth for loop in made.loops} == set(range(len(sizes)))
+    assert made.text.count("stablehlo.while") >= len(sizes)
+    assert agree(text, made.text, 0)
+
+
+POINTS = """gather(%e, %pairs) <dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+  start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 3>> -> 12x3xi32"""
+WINDOWS = """gather(%e, %ids) <dimension_numbers = #stablehlo.gather<offset_dims = [1, 2],
+  start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 2, 6>> -> 12x2x6xi32"""
+TWICE = """scatter(%e, %x, %ids, %f, %y) <window=[1], inserted=[0], to=[0], ivd=1> {%a, %b, %c, %d:
+  %p = add %a, %c; %q = multiply %b, %d; return %p, %q}"""
+FOLLOWED = {
+    "slice of two dims": "%r = slice %e [3:19, 2:5]",
+    "reverse of two dims": "%r = reverse %e, dims = [0, 1]",
+    "pad of two dims": "%r = pad %e, %z, low = [2, 1], high = [1, 2], interior = [0, 1] -> 23x14xi32",
+    "dynamic_slice": "%r = dynamic_slice %e, %i, %i, sizes = [8, 4]",
+    "dynamic_update_slice": "%r = dynamic_update_slice %e, %f, %i, %z",
+    "points": f"%r = {POINTS}",
+    "windows": f"%r = {WINDOWS}",
+    "scatter into two": f"%r:2 = {TWICE}",
+}
+
+
+def followed(name):
+    """A module in which a loop over what is made of an op computes a part of what it reads, with that loop, and both
+    on the same arguments: whether they give the same."""
+    result = "%r#0" if ":2" in FOLLOWED[name] else "%r"
+    text = module(
+        "%x: 20x6xi32, %y: 12x6xi32, %ids: 12x1xi32, %pairs: 12x2xi32, %i: i32",
+        f"%z = constant 0 : i32; %e = add %x, %x; %f = add %y, %y; {FOLLOWED[name]}; %s = negate {result}",
+        "%s" if result == "%r" else "%s, %r#1",
+    )
+    line = max(k for k, told in enumerate(text.splitlines(), 1) if "stablehlo.negate" in told)
+    after, rng = by_hand(text, line, 0, 4), np.random.default_rng(2)
+    given = [rng.integers(-9, 9, s) for s in ((20, 6), (12, 6))]
+    given += [rng.integers(-3, 24, (12, 1)), rng.integers(-3, 24, (12, 2)), np.asarray(3)]
+    one, other = (Executable(v, "quick").run([a.astype(np.int32) for a in given]) for v in (text, after))
+    body = after.partition("do {")[2]
+    assert re.search(r"stablehlo.add .*tensor<\d+x6xi32>", body)
+    assert not re.search(r"stablehlo.add .*tensor<20x6xi32>", body)
+    return all(map(np.array_equal, one, other))
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_each_form_is_followed(name, monkeypatch):
+    """What the op reads is computed in the loop, a part of it for each tile; along two dims that it moves, too."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    assert followed(name)
+
+
+def one_further(right):
+    """The same positions, each one further."""
+    return lambda self, build, start: build.add(
+        found := right(self, build, start), build.constant(1, found.shape, "i32")
+    )
+
+
+BROKEN = {
+    "dynamic_slice": (moved_links.StartNumbers, "_from", one_further),
+    "dynamic_update_slice": (moved_links.StartNumbers, "_from", one_further),
+    "points": (moved_links.WindowNumbers, "clamped", one_further),
+    "windows": (moved_links.WindowNumbers, "counted", one_further),
+    "scatter into two": (filtered_updates.SortedUpdates, "below", one_further),
+    "slice of two dims": (loop_body._Tile, "_elsewhere", lambda right: lambda self, node, dim, read: read),
+    "reverse of two dims": (loop_body._Tile, "_elsewhere", lambda right: lambda self, node, dim, read: read),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_map_is_seen(name, monkeypatch):
+    """One that is read one position off, or along one dim of two, gives other numbers, or no module."""
+    owner, method, broken = BROKEN[name]
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    monkeypatch.setattr(owner, method, broken(getattr(owner, method)))
+    try:
+        assert not followed(name)
+    except (ValueError, CannotRunError, hl.InputError):
+        assert "two dims" in name
 
 
 AS_A_WHOLE = {

@@ -16,7 +16,14 @@ from hlo_lower.tile.emit.filtered_updates import SortedUpdates
 from hlo_lower.tile.emit.loop_body import LoopBody
 from hlo_lower.tile.emit.phases import Loop, LoopPlan
 from hlo_lower.tile.find.labels import reads_tile
-from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink, RowNumbers
+from hlo_lower.tile.find.moved_links import (
+    FilteredLink,
+    MovedLink,
+    RowNumbers,
+    StartNumbers,
+    WindowNumbers,
+    WrittenLink,
+)
 from hlo_lower.tile.prepare.loop_carries import put_in_order
 from hlo_lower.tile.subsets import Picked
 
@@ -90,10 +97,16 @@ def _filters(build: Builder, plan: LoopPlan, loop: Loop, whole: dict[Value, Valu
     for node in loop.nodes:
         link = plan.labels.axes[node]
         rows = link.move.index if isinstance(link, MovedLink) and isinstance(link.move, Picked) else None
-        if isinstance(rows, RowNumbers):
+        if isinstance(link, WrittenLink):
+            rows = StartNumbers(node, link.results[0] or 0)
+            found[node, "written"] = rows.written(build, whole.get(rows.start, rows.start))
+        if isinstance(rows, StartNumbers):
+            found[rows] = rows.build(build, whole.get(rows.start, rows.start))
+        elif isinstance(rows, RowNumbers | WindowNumbers):
             found[rows] = rows.build(build, whole.get(rows.indices, rows.indices))
-        if isinstance(link, FilteredLink):
-            updates = SortedUpdates.of(build, node, whole.get(node.operand(1), node.operand(1)))
+        elif isinstance(link, FilteredLink):
+            indices = node.operand(len(node.results))
+            updates = SortedUpdates.of(build, node, whole.get(indices, indices))
             found |= {(node, "rows"): updates.rows, (node, "order"): updates.order}
     return found
 
@@ -131,8 +144,10 @@ def read_around(program: Dataflow, plan: LoopPlan, loop: Loop) -> Iterator[tuple
         carried = len(node.results) if axis.combine == THREADED else 0
         for number, value in enumerate(node.operands):
             is_tile = program.maker.get(value) in inside and reads_tile(plan.labels, node, number)
-            is_picked = isinstance(axis, MovedLink) and isinstance(axis.move, Picked)
-            is_by = number == 1 and (is_picked or isinstance(axis, FilteredLink))
+            index = axis.move.index if isinstance(axis, MovedLink) and isinstance(axis.move, Picked) else None
+            is_rows = isinstance(index, RowNumbers) and number == 1
+            is_sorted = isinstance(axis, FilteredLink) and not isinstance(axis, WrittenLink)
+            is_by = is_rows or (is_sorted and number == len(node.results))
             if number >= carried and not is_tile and not is_by:
                 yield value, axis.operands[number]
 

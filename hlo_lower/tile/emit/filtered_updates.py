@@ -62,28 +62,28 @@ class SortedUpdates:
         return reduce_along(build, build.convert(here, INDEX), build.constant(0, (), INDEX), 0, "add")
 
 
-ChunkBuilder: TypeAlias = Callable[[Builder, Value, tuple[Value, ...]], Value]
+ChunkBuilder: TypeAlias = Callable[[Builder, Value, tuple[Value, ...]], Sequence[Value]]
 """Gives the updates of a chunk, from a builder in the loop over chunks, the number of each update, [chunk] of `INDEX`,
 and the values that the loop was given."""
 
 
-def scatter_tile(
+def scatter_tiles(
     build: Builder,
     node: Node,
     sorted_: SortedUpdates,
-    tile: Value,
+    tiles: Sequence[Value],
     first: Value,
     chunk: int,
     given: Sequence[Value],
     updates: ChunkBuilder,
-) -> Value:
-    """A tile of a scatter's result.
+) -> Sequence[Value]:
+    """Tiles of a scatter's results.
 
     Args:
       build: where.
       node: the scatter.
       sorted_: its updates in order.
-      tile: that of what it writes into.
+      tiles: those of what it writes into.
       first: the first row of the tile, a scalar of `INDEX`.
       chunk: updates of a chunk.
       given: what the updates are computed from.
@@ -91,8 +91,8 @@ def scatter_tile(
     """
     numbers = mlir.ScatterNumbers.of(node.raw)
     [dim] = numbers.scatter_dims_to_operand_dims
-    size, count = tile.static_shape[dim], sorted_.order.static_shape[0]
-    shape = [chunk if n == count else n for n in node.operand(1).static_shape]
+    size, count = tiles[0].static_shape[dim], sorted_.order.static_shape[0]
+    shape = [chunk if n == count else n for n in node.operand(len(tiles)).static_shape]
 
     def number(build: Builder, value: int) -> Value:
         return build.constant(value, (), INDEX)
@@ -112,9 +112,9 @@ def scatter_tile(
         ids, row = (inner.dynamic_slice(value, [start], [chunk]) for value in (order, rows))
         here = inner.subtract(row, inner.broadcast(first, (chunk,)))
         index = inner.reshape(inner.select(mine, here, inner.constant(size, (chunk,), INDEX)), shape)
-        operands = [carried[0], index, updates(inner, ids, tuple(rest))]
+        operands = [*carried, index, *updates(inner, ids, tuple(rest))]
         flags = {name: mlir.parse_attribute("false") for name in ("indices_are_sorted", "unique_indices")}
-        return inner.copy_on(node, operands, [carried[0].raw.type], flags).results
+        return inner.copy_on(node, operands, [value.raw.type for value in carried], flags).results
 
     around = [sorted_.rows, sorted_.order, low, high, first, *given]
-    return StructuredLoop(trips, INDEX).emit_while(build, [tile], around, body)[0]
+    return StructuredLoop(trips, INDEX).emit_while(build, list(tiles), around, body)[: len(tiles)]

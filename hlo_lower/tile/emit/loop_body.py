@@ -4,16 +4,20 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from hlo_lower.facts.memory.dataflow import Dataflow, size_of
+from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops import TileBuilder, TiledLoop, rounded
 from hlo_lower.ops.axes.cut import THREADED, AxisLink, Cut, OpAxes, Steps
+from hlo_lower.ops.axes.op_axes import clamped_starts
 from hlo_lower.ops.axes.parts import Bindings, DimSubset, TensorSubset, accumulate, is_run, materialize, yield_to
-from hlo_lower.tile.emit.filtered_updates import SortedUpdates, scatter_tile
+from hlo_lower.ops.names import DYNAMIC_SLICE, PAD, REVERSE, SLICE
+from hlo_lower.tile.emit.filtered_updates import SortedUpdates, scatter_tiles
 from hlo_lower.tile.emit.phases import Loop
 from hlo_lower.tile.find.demands import ITERATOR, Demands, demands, filtered_by, needed, parts_of
 from hlo_lower.tile.find.labels import Labels, reads_tile
-from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink, UpdateNumbers
+from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink, UpdateNumbers, WindowNumbers, WrittenLink
+from hlo_lower.tile.subsets import Picked
 
 INNER = "j"
 
@@ -97,14 +101,25 @@ class _Tile:
         for part in parts_of(self._wanted, node, axis):
             if part is None or filtered_by(part) != self._by:
                 continue
-            if isinstance(axis, MovedLink):
-                found: Sequence[Value] = [self._moved(node, axis, part)]
-            elif isinstance(axis, FilteredLink):
-                found = [self._scattered(node, axis, part)]
+            if isinstance(axis, MovedLink | FilteredLink):
+                found: Sequence[Value] = self._moved_pieces(node, axis, part)
             else:
                 cut = replace(self._cut(node, self._operands(node, part=part)), taken=part)
                 found = self._built(node, cut)
             self._tiles.update(((value, part), piece) for value, piece in zip(node.results, found, strict=True))
+
+    def _moved_pieces(self, node: Node, axis: MovedLink | FilteredLink, part: DimSubset) -> Sequence[Value]:
+        """The pieces along a dim in which an op moves positions."""
+        if isinstance(axis, MovedLink):
+            found: Sequence[Value] = [self._moved(node, axis, part)]
+        elif isinstance(axis, WrittenLink):
+            found = [self._written(node, axis, part)]
+        else:
+            found = self._scattered(node, axis, part)
+        maker = found[0].node
+        if self._body.labels.core.seed in node.results and maker is not None and maker in self._build.built:
+            self._body.seeds.append(maker)
+        return found
 
     def _moved(self, node: Node, axis: MovedLink, part: DimSubset) -> Value:
         """A piece along a dim in which an op moves positions: what it reads, with filling around and between."""
@@ -115,32 +130,77 @@ class _Tile:
         if image.operand is None:
             return build.broadcast(self._operand(node, 1, None), shape)
         read = self._operand(node, image.operand, part)
+        if isinstance(axis.move, Picked) and isinstance(axis.move.index, WindowNumbers):
+            return self._windows(node, axis.move.index, part, read, shape)
         if image.is_plain:
-            return read
-        edges = [[0] * len(shape) for _ in range(3)]
+            return self._elsewhere(node, dim, read)
+        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+        edges = [list(node.integers(name)) for name in names]
         between = (image.part.size - 1) * image.spacing + 1
         for edge, size in zip(edges, (image.lead, part.size - image.lead - between, image.spacing - 1), strict=True):
             edge[dim] = size
         return build.pad(read, self._operand(node, 1, None), *edges)
 
-    def _scattered(self, node: Node, axis: FilteredLink, part: DimSubset) -> Value:
-        """A piece of a scatter's rows, with the updates that go there, which are computed in a loop of their own."""
+    def _elsewhere(self, node: Node, dim: int, read: Value) -> Value:
+        """What a node makes along its other dims of what it reads along one."""
+        build, shape = self._build, read.static_shape
+        if node.name == SLICE:
+            starts, limits, steps = (
+                [own if d == dim else n for d, n in enumerate(node.integers(name))]
+                for name, own in (("start_indices", 0), ("limit_indices", shape[dim]), ("strides", 1))
+            )
+            return build.slice(read, starts, limits, steps)
+        if node.name == DYNAMIC_SLICE:
+            sizes = [shape[dim] if d == dim else n for d, n in enumerate(node.integers("slice_sizes"))]
+            zero = build.constant(0, (), node.operand(1 + dim).element_type)
+            starts = [zero if d == dim else self._operand(node, 1 + d, None) for d in range(len(shape))]
+            operands = clamped_starts(build, [read, *starts], sizes)
+            return build.dynamic_slice(read, operands, sizes) if tuple(sizes) != shape else read
+        if node.name == PAD:
+            edges = [
+                [0 if d == dim else n for d, n in enumerate(node.integers(name))]
+                for name in ("edge_padding_low", "edge_padding_high", "interior_padding")
+            ]
+            return build.pad(read, self._operand(node, 1, None), *edges) if any(map(any, edges)) else read
+        others = [d for d in node.integers("dimensions") if d != dim] if node.name == REVERSE else []
+        return build.reverse(read, others) if others else read
+
+    def _windows(self, node: Node, rows: WindowNumbers, part: DimSubset, read: Value, shape: Sequence[int]) -> Value:
+        """A piece of a gather of windows or points, of which those of one dim were read one behind the other."""
+        indices = rows.counted(self._build, self._piece(rows.indices, rows.along, part))
+        raw_type = mlir.tensor_type(shape, mlir.tensor_element(node.result().raw.type))
+        flags = {"indices_are_sorted": mlir.parse_attribute("false")}
+        return self._build.copy_on(node, [read, indices], [raw_type], flags).result()
+
+    def _written(self, node: Node, axis: WrittenLink, part: DimSubset) -> Value:
+        """A piece of an update of a slice: of each position what is written there, or what there was."""
+        dim = axis.results[0]
+        assert dim is not None
+        old, new = self._operand(node, 0, part), self._operand(node, 1, part)
+        mask = self._filters[node, "written"]
+        mine = materialize(self._build, mask, TensorSubset(mask.static_shape, (part,)), self._bound)
+        return self._build.select(self._build.broadcast(mine, old.static_shape, (dim,)), new, old)
+
+    def _scattered(self, node: Node, axis: FilteredLink, part: DimSubset) -> Sequence[Value]:
+        """The pieces of a scatter's rows, with the updates that go there, which are computed in a loop of their own."""
         assert is_run(part)
-        chunk = axis.needed(node, 2, part)
+        made = len(node.results)
+        chunk = axis.needed(node, made + 1, part)
         by = UpdateNumbers(node)
         around = {**self.whole, **self._filters}
 
-        def updates(build: Builder, ids: Value, given: tuple[Value, ...]) -> Value:
+        def updates(build: Builder, ids: Value, given: tuple[Value, ...]) -> Sequence[Value]:
             values = {**dict(zip(around, given, strict=True)), by: ids}
             tile = _Tile(self._body, build, Bindings(), self._steps, self._wanted, values, by)
             for other in self._body.loop.nodes:
                 if other not in self._body.loop.accumulators:
                     tile.compute(other)
-            return tile.read(node, 2, chunk)
+            return [tile.read(node, made + 1 + k, chunk) for k in range(made)]
 
         mine = SortedUpdates(self._filters[node, "rows"], self._filters[node, "order"])
-        first, tile = self._bound.start(self._build, part.start), self._operand(node, 0, part)
-        return scatter_tile(self._build, node, mine, tile, first, chunk.size, [*around.values()], updates)
+        first = self._bound.start(self._build, part.start)
+        tiles = [self._operand(node, k, part) for k in range(made)]
+        return scatter_tiles(self._build, node, mine, tiles, first, chunk.size, [*around.values()], updates)
 
     def accumulate(self, node: Node, carried: Sequence[Value]) -> Sequence[Value]:
         """What was accumulated, with what this tile gives."""

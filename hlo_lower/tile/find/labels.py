@@ -279,7 +279,7 @@ def _put_operands(program: Dataflow, labels: Labels, node: Node, axis: AxisLink)
         return []
     pairs = list(zip(node.operands, axis.operands, strict=True))
     if isinstance(axis, FilteredLink):
-        pairs = pairs[:1]
+        pairs = pairs[: len(node.results)]
     wanted = [(v, d) for v, d in pairs if d is not None and (v in labels.core.values or v in program.cheap)]
     return [value for value, dim in wanted if _put(program, labels, value, dim)]
 

@@ -1,4 +1,5 @@
-"""Links along a dim in which an op moves positions: slice, reverse, pad, concatenate, and a gather of rows.
+"""Links along a dim in which an op moves positions: slices, updates of slices, reverse, pad, concatenate, and gathers
+of rows, windows and points.
 
 Links of `ops/axes` know equal positions. Of these the operands' tiles are other positions than the result's, those that
 a map of `tile/subsets.py` says. So a label goes through them one way, from the result to the operands.
@@ -8,14 +9,25 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from math import prod
 
+import numpy as np
+
 from hlo_lower.facts.memory.dataflow import Dataflow, size_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops.axes.cut import AxisLink, OpAxes
 from hlo_lower.ops.axes.op_axes import counted_dim
-from hlo_lower.ops.axes.parts import INDEX, DimSubset, Filter, StridedRange, greatest_start
-from hlo_lower.ops.names import CONCATENATE, GATHER, PAD, REVERSE, SCATTER, SLICE
+from hlo_lower.ops.axes.parts import INDEX, DimSubset, Filter, StridedRange, clamped_start, greatest_start
+from hlo_lower.ops.names import (
+    CONCATENATE,
+    DYNAMIC_SLICE,
+    DYNAMIC_UPDATE_SLICE,
+    GATHER,
+    PAD,
+    REVERSE,
+    SCATTER,
+    SLICE,
+)
 from hlo_lower.tile.prepare.slice_hoisting import taken_dim
 from hlo_lower.tile.subsets import Move, Moved, Picked, Run, tile
 
@@ -59,6 +71,121 @@ class RowNumbers:
 
 
 @dataclass(frozen=True)
+class StartNumbers:
+    """What a filter is by: the positions that a dynamic slice takes along a dim, clamped as it clamps them; of an
+    update of a slice the position of the update that goes to each of the operand."""
+
+    node: Node
+    dim: int
+
+    @property
+    def start(self) -> Value:
+        """Where it begins."""
+        return self.node.operand((1 if self.node.name == DYNAMIC_SLICE else 2) + self.dim)
+
+    def build(self, build: Builder, start: Value) -> Value:
+        """The positions, [n] of `INDEX`, each within what is read."""
+        place = self._from(build, start)
+        if self.node.name == DYNAMIC_SLICE:
+            return place
+        last = self.node.operand(1).static_shape[self.dim] - 1
+        low, high = (build.constant(bound, place.static_shape, INDEX) for bound in (0, last))
+        return build.clamp(low, place, high)
+
+    def written(self, build: Builder, start: Value) -> Value:
+        """Whether an update goes to each position, [n] of truths."""
+        place, extent = self._from(build, start), self.node.operand(1).static_shape[self.dim]
+        low, high = (build.constant(bound, place.static_shape, INDEX) for bound in (0, extent))
+        return build.and_(build.compare(place, "GE", low), build.compare(place, "LT", high))
+
+    def _from(self, build: Builder, start: Value) -> Value:
+        """The positions counted from the start of a tensor, or from that of an update."""
+        is_read = self.node.name == DYNAMIC_SLICE
+        window = self.node.result() if is_read else self.node.operand(1)
+        extent, length = (value.static_shape[self.dim] for value in (self.node.operand(0), self.node.result()))
+        begin = build.convert(clamped_start(build, start, extent - window.static_shape[self.dim]), INDEX)
+        counted, begins = build.iota((length,), 0, INDEX), build.broadcast(begin, (length,))
+        return build.add(counted, begins) if is_read else build.subtract(counted, begins)
+
+    def __str__(self) -> str:
+        return "from a start"
+
+
+@dataclass(frozen=True)
+class WindowNumbers:
+    """What a filter is by: the positions of a dim that the windows of a gather take, window by window, in the order of
+    a dim of the index tensor and then of its others."""
+
+    node: Node
+    dim: int
+    along: int
+
+    @property
+    def indices(self) -> Value:
+        """The index tensor."""
+        return self.node.operand(1)
+
+    @property
+    def width(self) -> int:
+        """Positions of a window."""
+        return self.node.integers("slice_sizes")[self.dim]
+
+    @property
+    def component(self) -> int:
+        """The place of the dim in an index vector."""
+        return mlir.gather_dimension_numbers(self.node.raw).start_index_map.index(self.dim)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The dims of the index tensor that are no vector, in the order of the windows."""
+        vector = mlir.gather_dimension_numbers(self.node.raw).index_vector_dim
+        return (self.along, *(d for d in range(len(self.indices.shape)) if d not in (vector, self.along)))
+
+    def clamped(self, build: Builder, indices: Value) -> Value:
+        """Indices where their windows lie, of `INDEX`."""
+        numbers, sizes = mlir.gather_dimension_numbers(self.node.raw), self.node.integers("slice_sizes")
+        vector, shape = numbers.index_vector_dim, indices.static_shape
+        extents = self.node.operand(0).static_shape
+        last = [greatest_start(indices, extents[d] - sizes[d]) for d in numbers.start_index_map]
+        each = [len(last) if d == vector else 1 for d in range(len(shape))]
+        high = build.constant_array(np.broadcast_to(np.array(last).reshape(each), shape), indices.element_type)
+        return build.convert(build.clamp(build.constant(0, shape, indices.element_type), indices, high), INDEX)
+
+    def build(self, build: Builder, indices: Value) -> Value:
+        """The positions, [n] of `INDEX`."""
+        vector, found = mlir.gather_dimension_numbers(self.node.raw).index_vector_dim, self.clamped(build, indices)
+        shape = list(found.static_shape)
+        if vector < len(shape):
+            starts, limits = [0] * len(shape), list(shape)
+            starts[vector], limits[vector] = self.component, self.component + 1
+            found = build.slice(found, starts, limits)
+            found = build.reshape(found, [n for d, n in enumerate(shape) if d != vector])
+        order = [d - (d > vector) for d in self.order]
+        count, width = prod(found.static_shape), self.width
+        first = build.reshape(build.transpose(found, order), (count,))
+        every = build.broadcast(first, (count, width), (0,))
+        return build.reshape(build.add(every, build.iota((count, width), 1, INDEX)), (count * width,))
+
+    def counted(self, build: Builder, indices: Value) -> Value:
+        """A part of the index tensor, for the windows that this filter read, one behind the other."""
+        vector, found = mlir.gather_dimension_numbers(self.node.raw).index_vector_dim, self.clamped(build, indices)
+        shape = found.static_shape
+        place, stride = build.constant(0, shape, INDEX), self.width
+        for dim in reversed(self.order):
+            place = build.add(
+                place, build.multiply(build.iota(shape, dim, INDEX), build.constant(stride, shape, INDEX))
+            )
+            stride *= shape[dim]
+        if vector == len(shape) or shape[vector] == 1:
+            return place
+        mine = build.compare(build.iota(shape, vector, INDEX), "EQ", build.constant(self.component, shape, INDEX))
+        return build.select(mine, place, found)
+
+    def __str__(self) -> str:
+        return "windows"
+
+
+@dataclass(frozen=True)
 class UpdateNumbers:
     """What a filter is by: the updates of a scatter that go to a tile of its rows."""
 
@@ -80,11 +207,22 @@ class FilteredLink(AxisLink):
     def needed(self, node: Node, number: int, part: StridedRange) -> DimSubset:
         """What rows of the result need of an operand: of the updates a chunk, a fourth more than go there if they
         are spread evenly: mostly one chunk for a tile, with little beyond its ends."""
-        if number == 0:
+        made = len(node.results)
+        if number < made:
             return part
-        count, rows = node.operand(2).static_shape[self.operands[2] or 0], node.result().static_shape
+        count, rows = node.operand(made + 1).static_shape[self.operands[made + 1] or 0], node.result().static_shape
         chunk = max(1, min(count, max(LEAST_CHUNK, 5 * count * part.size // (4 * rows[self.results[0] or 0]))))
         return Filter(UpdateNumbers(node), tile(0, chunk))
+
+
+@dataclass(frozen=True)
+class WrittenLink(FilteredLink):
+    """The dim along which an update of a slice is written: those of its operand and its result are cut at equal
+    positions, and of the update what goes there is read, its nearest end where nothing does."""
+
+    def needed(self, node: Node, number: int, part: StridedRange) -> DimSubset:
+        """What positions of the result need of an operand."""
+        return part if number == 0 else Filter(StartNumbers(node, self.results[0] or 0), part)
 
 
 FEWER_ROWS = 16
@@ -93,28 +231,33 @@ FEWER_ROWS = 16
 
 def filtered_link(program: Dataflow, node: Node, dim: int) -> FilteredLink | None:
     """The link of a scatter along a dim that its indices count, where each writes one row, which is computed here."""
-    if len(node.results) != 1:
-        return None
-    numbers, operand, updates = mlir.ScatterNumbers.of(node.raw), node.operand(0), node.operand(2)
+    made = len(node.results)
+    numbers, operand, updates = mlir.ScatterNumbers.of(node.raw), node.operand(0), node.operand(made + 1)
     is_row = numbers.scatter_dims_to_operand_dims == (dim,) == numbers.inserted_window_dims
     places = [d for d in range(len(updates.shape)) if d not in numbers.update_window_dims]
     if not is_row or numbers.input_batching_dims or len(places) != 1:
         return None
     rest = [n for d, n in enumerate(operand.shape) if d != dim]
     is_whole = rest == [updates.shape[d] for d in numbers.update_window_dims]
-    is_made = updates in program.maker and updates not in program.cheap
+    is_made = any(value in program.maker and value not in program.cheap for value in node.operands[made + 1 :])
     if not (is_whole and is_made and size_of(updates) * FEWER_ROWS >= size_of(operand)) or 0 in updates.shape:
         return None
-    return FilteredLink((dim, None, places[0]), (dim,))
+    return FilteredLink((dim,) * made + (None,) + (places[0],) * made, (dim,) * made)
 
 
-def moved_link(node: Node, dim: int) -> MovedLink | None:
+def moved_link(node: Node, dim: int) -> MovedLink | WrittenLink | None:
     """The link of an op along a dim in which it moves positions; None where it does not, or not so."""
     if not all(value.is_static for value in (*node.operands, *node.results)):
         return None
+    shape = node.result().static_shape
     if node.name == GATHER:
         is_picked = taken_dim(node) == dim and size_of(node.result()) <= MORE_ROWS * size_of(node.operand(0))
-        return MovedLink((dim, None), (dim,), move=Picked(RowNumbers(node))) if is_picked else None
+        return MovedLink((dim, None), (dim,), move=Picked(RowNumbers(node))) if is_picked else _windows(node, dim)
+    if node.name == DYNAMIC_SLICE:
+        starts = (None,) * (len(node.operands) - 1)
+        return MovedLink((dim, *starts), (dim,), move=Picked(StartNumbers(node, dim))) if 0 not in shape else None
+    if node.name == DYNAMIC_UPDATE_SLICE:
+        return _written(node, dim)
     if node.name not in (CONCATENATE, PAD, REVERSE, SLICE):
         return None
     length = node.result().static_shape[dim]
@@ -123,6 +266,34 @@ def moved_link(node: Node, dim: int) -> MovedLink | None:
         return None
     cut = (dim, None) if node.name == PAD else (dim,) * len(node.operands)
     return MovedLink(cut, (dim,), move=Moved(length, tuple(runs)))
+
+
+def _windows(node: Node, dim: int) -> MovedLink | None:
+    """The link of a gather of windows or of points along a dim of its index tensor: what is read of the dim that its
+    indices count and that is the longest."""
+    numbers, operand, indices = mlir.gather_dimension_numbers(node.raw), node.operand(0), node.operand(1)
+    batch = [d for d in range(len(node.result().shape)) if d not in numbers.offset_dims]
+    if taken_dim(node) is not None or numbers.operand_batching_dims or dim not in batch or not numbers.start_index_map:
+        return None
+    places = [d for d in range(len(indices.shape)) if d != numbers.index_vector_dim]
+    extents, sizes = operand.static_shape, node.integers("slice_sizes")
+    mine = max(numbers.start_index_map, key=lambda d: (extents[d] // max(1, sizes[d]), -d))
+    count = prod(indices.static_shape[d] for d in places)
+    if not 0 < count * sizes[mine] <= MORE_ROWS * extents[mine]:
+        return None
+    along = places[batch.index(dim)]
+    unit = sizes[mine] * count // indices.static_shape[along]
+    return MovedLink((mine, None), (dim,), move=Picked(WindowNumbers(node, mine, along), unit))
+
+
+def _written(node: Node, dim: int) -> WrittenLink | None:
+    """The link of an update of a slice along the one dim of which it does not cover everything, where there are not
+    many more positions than it has."""
+    extents, sizes = node.operand(0).static_shape, node.operand(1).static_shape
+    moved = [d for d, (extent, size) in enumerate(zip(extents, sizes, strict=True)) if extent != size]
+    if moved != [dim] or not 0 < extents[dim] <= MORE_ROWS * sizes[dim]:
+        return None
+    return WrittenLink((dim, dim, *(None,) * len(extents)), (dim,))
 
 
 def _runs(node: Node, dim: int, length: int) -> list[Run]:
@@ -153,6 +324,8 @@ def link_at(program: Dataflow, node: Node, dim: int) -> AxisLink | None:
         return filtered_link(program, node, dim) or known
     if node.name == GATHER and known is not None and node.operand(0) in program.maker:
         return moved_link(node, dim) or known
+    if node.name == DYNAMIC_SLICE and node.operand(0) not in program.maker:
+        return known  # what is around a loop is sliced once
     return known or moved_link(node, dim)
 
 
