@@ -91,10 +91,10 @@ class Frames:
         """The frame of a call in a function that is itself looked at through a frame, or through every call (None)."""
         known = self._of_call.get((call, caller))
         if known is None:
-            known = self._of_call[call, caller] = self._new_frame(call, caller)
+            known = self._of_call[call, caller] = self._frame_of(call, caller)
         return known
 
-    def _new_frame(self, call: Node, caller: Frame | None) -> Frame:
+    def _frame_of(self, call: Node, caller: Frame | None) -> Frame:
         passed = (call.callee, *(_outermost(Site(operand, caller)) for operand in call.operands))
         first = self._of_arguments.setdefault(passed, frame := Frame(call, caller))
         return first if first is frame or self._gives_the_same(call.callee) else frame

@@ -280,7 +280,7 @@ def _of_product(view: View, softmaxed: Match) -> Match | Cause | None:
 
 
 def _scores(view: View) -> Scores:
-    """What is done to the scores, up to the product; without one where it is something else."""
+    """The scale, masks and softcap of scores, down to the product; no product where the scores are something else."""
     found = Scores()
     scaled = False
     for _ in range(40):
