@@ -38,12 +38,12 @@ def show(text: str, output: str = STANDARD) -> None:
 
 def show_lines(lines: Iterable[str]) -> None:
     """Print lines; one that is wider than the page goes on below its own indentation."""
-    from hlo_lower.report.page import new_page, print_wrapped, written
+    from hlo_lower.report.page import new_page, page_text, print_wrapped
 
     page = new_page(page_of(sys.stdout)["width"], color=False)
     for line in lines:
         print_wrapped(page, line)
-    show(written(page))
+    show(page_text(page))
 
 
 def tell_written(args: argparse.Namespace, *paths: str | None) -> None:

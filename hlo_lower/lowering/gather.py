@@ -13,7 +13,7 @@ from math import prod
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
-from hlo_lower.facts.gather.canonical import CanonicalGather, gathered_in_order, read_gather
+from hlo_lower.facts.gather.canonical import CanonicalGather, gather_in_order, read_gather
 from hlo_lower.facts.gather.facts import GatherFacts, GatherStrategy, TakenGather, gather_facts
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
@@ -114,7 +114,7 @@ def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
     indices are sorted stays true, because clamping keeps their order.
     """
     node = op.gather.node
-    inside = op.gather.clamped(op.build)
+    inside = op.gather.clamped_indices(op.build)
     return op.build.clone(node, [op.gather.operand, inside], [result.raw.type for result in node.results]).results
 
 
@@ -127,7 +127,7 @@ def gather_to_ordered_gather(op: GatherLowering) -> Sequence[Value]:
     Equal: `offset_dims` only say which dims of the result are those of the window. Index vectors are moved last, which
     says nothing but where they stand.
     """
-    return [gathered_in_order(op.build, op.gather)]
+    return [gather_in_order(op.build, op.gather)]
 
 
 @rules.lowers(GATHER, taken={TakenGather.ROWS}, form="gather of rows by their numbers")
@@ -354,7 +354,7 @@ def dynamic_gather_to_gather(op: PlainLowering) -> Sequence[Value]:
     gather = read_gather(made)
     if gather is None:
         raise DoesNotApply("it has no canonical form")
-    inside = gather.clamped(build)
+    inside = gather.clamped_indices(build)
     clamped = build.clone(made, [operand, inside], [node.result().raw.type])
     build.forget(made)
     made.raw.erase()

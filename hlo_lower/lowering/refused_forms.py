@@ -9,7 +9,7 @@ from jax import Array
 
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.facts.ranges.transfer import comparison_direction
-from hlo_lower.facts.sort.key_columns import ordered
+from hlo_lower.facts.sort.key_columns import ordered_integers
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.engine.traced import on_each
@@ -67,7 +67,7 @@ def total_order_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
     are in the total order: NaN with a sign, -Inf, ..., -0.0, 0.0, ..., Inf, NaN. Two are equal where all bits are.
     """
     build = op.build
-    left, right = (ordered(build, value) for value in op.node.operands)
+    left, right = (ordered_integers(build, value) for value in op.node.operands)
     return [build.compare(left, comparison_direction(op.node), right)]
 
 

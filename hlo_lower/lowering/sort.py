@@ -10,7 +10,13 @@ from hlo_lower.base.causes import Cause
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.base.registry import DoesNotApply, RuleList
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort, read_sort
-from hlo_lower.facts.sort.key_columns import CannotCompareError, KeyColumn, comes_first, given_back, key_columns
+from hlo_lower.facts.sort.key_columns import (
+    CannotCompareError,
+    KeyColumn,
+    comes_first,
+    from_ordered_integers,
+    key_columns,
+)
 from hlo_lower.facts.sort.sort_facts import ExchangeStage, SortFacts, SortStrategy, sort_strategies, stages_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along, sort_rows
@@ -139,7 +145,7 @@ class SortLowering:
     @cached_property
     def is_told_by_keys(self) -> bool:
         """Whether all that is read can be had from the keys: then equal rows are one and the same."""
-        return {key.operand for key in self.keys} >= set(self.sort.wanted)
+        return {key.operand for key in self.keys} >= set(self.sort.used_results)
 
     def results(
         self, order: Value | None, keys: Sequence[Value] = (), columns: Mapping[int, Value] | None = None
@@ -153,10 +159,10 @@ class SortLowering:
         """
         found = dict(columns or {})
         for key, column in zip(self.keys, keys, strict=False):
-            if key.operand in self.sort.wanted and key.operand not in found:
+            if key.operand in self.sort.used_results and key.operand not in found:
                 element = self.sort.node.operand(key.operand).element_type
-                found[key.operand] = given_back(self.build, column, element)
-        for number in self.sort.wanted:
+                found[key.operand] = from_ordered_integers(self.build, column, element)
+        for number in self.sort.used_results:
             if number not in found:
                 assert order is not None
                 found[number] = self._moved(number, order)
@@ -231,7 +237,7 @@ def sort_to_operands(op: SortLowering) -> Sequence[Value]:
     """
     if op.sort.readers == (op.sort.node,):
         return op.sort.node.operands
-    columns = {k: op.build.slice(op.sort.column(op.build, k), *op.sort.read) for k in op.sort.wanted}
+    columns = {k: op.build.slice(op.sort.column(op.build, k), *op.sort.read) for k in op.sort.used_results}
     return op.sort.results_of(op.build, columns)
 
 
@@ -306,7 +312,7 @@ def _columns(op: SortLowering) -> tuple[list[Value], bool]:
 def _along(op: SortLowering) -> list[int]:
     """The operands that go along: what is read, and is neither a key, nor positions, nor gathered."""
     told = {key.operand for key in op.keys} | set(op.facts.gathered)
-    return [k for k in op.sort.wanted if k not in told and not op.sort.is_numbering(k)]
+    return [k for k in op.sort.used_results if k not in told and not op.sort.is_numbering(k)]
 
 
 def _results(op: SortLowering, columns: Sequence[Value]) -> list[Value]:
@@ -481,10 +487,10 @@ def sort_to_ranks(op: SortLowering) -> Sequence[Value]:
     hit = build.compare(build.broadcast(rank, wide, [0, 2, 3]), "EQ", number)
     columns_found = {
         k: chosen(build, hit, sort.column(build, k))
-        for k in sort.wanted
+        for k in sort.used_results
         if k not in op.facts.gathered and not sort.is_numbering(k)
     }
-    order = None if len(columns_found) == len(sort.wanted) else chosen(build, hit, op.positions)
+    order = None if len(columns_found) == len(sort.used_results) else chosen(build, hit, op.positions)
     return op.results(order, columns=columns_found)
 
 

@@ -63,7 +63,7 @@ def placed_attributes(op: OpInVocabulary, attributes: Mapping[str, Any], ranks: 
     for key in AXES:
         if key in placed:
             several = placed[key] if key == "axes" else (placed[key],)
-            counted = sorted(_counted(op, key, axis, rank) for axis in several)
+            counted = sorted(_normalize_axis(op, key, axis, rank) for axis in several)
             placed[key] = tuple(counted) if key == "axes" else counted[0]
     if placed.get("weight") == "plain" and len(ranks) == 1:
         placed["weight"] = "none"
@@ -72,7 +72,7 @@ def placed_attributes(op: OpInVocabulary, attributes: Mapping[str, Any], ranks: 
     return {key: value for key, value in placed.items() if value != ""}
 
 
-def _counted(op: OpInVocabulary, key: str, axis: int, rank: int) -> int:
+def _normalize_axis(op: OpInVocabulary, key: str, axis: int, rank: int) -> int:
     if -rank <= axis < rank:
         return axis % rank
     raise InputError(

@@ -132,7 +132,7 @@ class _NamedFunction:
 
     def _differentiable(self, attributes: dict[str, Any]) -> Callable[..., Any]:
         """The composite; in a derivative the function itself."""
-        call: Any = _jax.custom_jvp(self._mapped(self._fn, attributes))
+        call: Any = _jax.custom_jvp(self._vmappable(self._fn, attributes))
 
         def derivative(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
             return _jax.jvp(self._fn, primals, tangents)
@@ -140,7 +140,7 @@ class _NamedFunction:
         call.defjvp(derivative)
         return call
 
-    def _mapped(self, fn: Callable[..., Any], attributes: dict[str, Any]) -> Callable[..., Any]:
+    def _vmappable(self, fn: Callable[..., Any], attributes: dict[str, Any]) -> Callable[..., Any]:
         """The composite; under vmap the composite with an axis more, or the function itself."""
         call: Any = jax.custom_batching.custom_vmap(self._composite(fn, attributes))
 
@@ -148,7 +148,7 @@ class _NamedFunction:
             in_axes = _jax.tree.map(_axis_of, tuple(batched))
             over = _jax.vmap(fn, in_axes=in_axes)
             if self._stays_true(cast(list[bool], _jax.tree.leaves(batched))):
-                over = self._mapped(over, _one_axis_more(attributes))
+                over = self._vmappable(over, _one_axis_more(attributes))
             out = over(*operands)
             return out, _jax.tree.map(_is_batched, out)
 

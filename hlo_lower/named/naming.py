@@ -13,7 +13,7 @@ from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import Writable, to_bytecode
 from hlo_lower.named.match.matches import matchers
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord, report_of
-from hlo_lower.named.spell.other_names import closed, opened
+from hlo_lower.named.spell.other_names import close_composites, open_composites
 from hlo_lower.named.spell.spelling import Spelling, spell_graph
 from hlo_lower.named.take_out.outline import inline_graph
 from hlo_lower.named.take_out.raising import find_named, raise_graph
@@ -47,18 +47,18 @@ class Raised(Writable):
 
     @property
     def misses(self) -> tuple[NearMissRecord, ...]:
-        """What was almost a named op."""
+        """The near misses."""
         return self.report.misses
 
     def summary(self) -> str:
         """How many of which: "14 named ops: 5 rms_norm, 2 attention, ..."."""
         if self.spelled:
-            return self._told_of_target()
+            return self._target_summary()
         listed = tally(Counter(one.name for one in self.named))
         return f"{len(self.named)} named op{'s' * (len(self.named) != 1)}" + (f": {listed}" if listed else "")
 
-    def _told_of_target(self) -> str:
-        """What was written for the target: "2 of 15 named ops: 2 odml.scaled_dot_product_attention (XNNPACK)"."""
+    def _target_summary(self) -> str:
+        """The named ops in the target's words: "2 of 15 named ops: 2 odml.scaled_dot_product_attention (XNNPACK)"."""
         found = [one for one in self.spelled if one.composite]
         listed = tally(Counter(f"{o.composite} ({o.delegate})" if o.delegate else o.composite for o in found))
         return f"{len(found)} of {len(self.spelled)} named ops written" + (f": {listed}" if listed else "")
@@ -93,15 +93,15 @@ def raise_named(
       >>> hl.raise_named("decode.mlir").named
       ()
     """
-    checked_names(only)
+    check_names(only)
     consumer = None if target is None else target_of(target)
     graph = _copy(source, name)
     with mlir.active(graph.context):
-        others = opened(graph)
+        others = open_composites(graph)
         found = find_named(graph, matchers, only)
         report = report_of(found)
         raise_graph(graph, found)
-        closed(graph, others)
+        close_composites(graph, others)
         spelled = () if consumer is None else tuple(spell_graph(graph, consumer, others))
     return Raised(graph, report, spelled)
 
@@ -124,7 +124,7 @@ def inline_named(source: Source | Graph, *, only: Collection[str] | None = None,
       >>> hl.inline_named("decode.mlir")
       <Graph decode.mlir: 5 ops, 1 scatter, 1 function>
     """
-    checked_names(only)
+    check_names(only)
     graph = _copy(source, name)
     with mlir.active(graph.context):
         inline_graph(graph, only)
@@ -146,7 +146,7 @@ def named_report_or_error(source: Source | Graph, name: str) -> NamedReport:
         return NamedReport(name, 0, 0, (), (), str(error))
 
 
-def checked_names(only: Collection[str] | None) -> None:
+def check_names(only: Collection[str] | None) -> None:
     """Check the names of named ops, or raise InputError."""
     known = matchers.all_names
     for name in only or ():

@@ -52,8 +52,8 @@ def render_github(reports: Sequence[ModuleReport]) -> str:
     """Workflow commands, a line for each annotation: GitHub shows them beside the lines that they name."""
     lines: list[str] = []
     for found in annotations(reports):
-        where = f"file={_escaped(found.file, of_property=True)}" + (f",line={found.line}" if found.line else "")
-        lines.append(f"::{LEVELS[found.rule]} {where},title=hlo-lower {found.rule}::{_escaped(found.text)}\n")
+        where = f"file={_escape(found.file, of_property=True)}" + (f",line={found.line}" if found.line else "")
+        lines.append(f"::{LEVELS[found.rule]} {where},title=hlo-lower {found.rule}::{_escape(found.text)}\n")
     return "".join(lines)
 
 
@@ -82,13 +82,13 @@ def render_sarif(reports: Sequence[ModuleReport]) -> str:
 
 
 def _place(place: str, module: str) -> tuple[str, int]:
-    """File and line of a place ("llama.py:88"); the module's own lines are told with its name alone ("m.mlir:13")."""
+    """File and line of a place ("llama.py:88"); the module's own lines have its name alone ("m.mlir:13")."""
     file, line = split_place(place)
     if not line:
         return module, 0
     return module if file == PurePath(module).name else file, int(line)
 
 
-def _escaped(text: str, *, of_property: bool = False) -> str:
+def _escape(text: str, *, of_property: bool = False) -> str:
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if of_property else text

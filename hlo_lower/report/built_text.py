@@ -32,7 +32,7 @@ def built_texts(text: str, records: Sequence[ScatterRecord]) -> Mapping[int, tup
     for number, location in enumerate(owner):
         if location:
             by_location.setdefault(location, []).append(number)
-    named = {location: _resolved(location, places) for location in by_location}
+    named = {location: _resolve(location, places) for location in by_location}
     by_place: dict[tuple[str, str], list[int]] = {}
     for location, numbers in by_location.items():
         for key in _keys(named[location]):
@@ -44,7 +44,7 @@ def built_texts(text: str, records: Sequence[ScatterRecord]) -> Mapping[int, tup
             place = record.location if record.source else f"{OWN}:{split_place(record.location)[1]}"
             numbers = sorted(by_place.get((place, record.scope), ()))
             if numbers:
-                found[record.number] = _shown([lines[number] for number in numbers])
+                found[record.number] = _trim_lines([lines[number] for number in numbers])
     return found
 
 
@@ -80,7 +80,7 @@ def _owners(lines: Sequence[str]) -> list[str]:
     return owner
 
 
-def _resolved(location: str, places: Mapping[str, str]) -> str:
+def _resolve(location: str, places: Mapping[str, str]) -> str:
     for _ in range(8):
         if "#loc" not in location:
             break
@@ -95,8 +95,8 @@ def _keys(location: str) -> list[tuple[str, str]]:
     return [(f"{file.split('/')[-1]}:{line}", scopes[0] if scopes else "") for file, line in found[:1]]
 
 
-def _shown(lines: Sequence[str]) -> tuple[str, ...]:
-    """Lines without locations and without what all are indented by."""
+def _trim_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """The first lines, without locations and without their common indent."""
     bare = [LOCATION.sub("", line) for line in lines]
     indent = min(len(line) - len(line.lstrip()) for line in bare)
     told = tuple(line[indent:] for line in bare[:MOST_LINES])

@@ -23,11 +23,11 @@ def _line(one: RefusedOps, *, of_many: bool) -> str:
     within = f" in {plural(one.modules, 'module')}" if of_many else ""
     places = f"; at {', '.join(one.places)}" + (", ..." if one.count > len(one.places) else "") if one.places else ""
     remedy = f"; gone with {one.remedy}" if one.remedy else ""
-    return f"{what}{within}: {reason_told(one, of_many=of_many)}{places}{remedy}"
+    return f"{what}{within}: {reason_text(one, of_many=of_many)}{places}{remedy}"
 
 
-def reason_told(one: RefusedOps, *, of_many: bool) -> str:
-    """Why: "no kernel", "not taken on i64"; of a scatter, what stands in the way of the nearest lowering."""
+def reason_text(one: RefusedOps, *, of_many: bool) -> str:
+    """The reason: "no kernel", "not taken on i64"; of a scatter, the obstacle of the nearest lowering."""
     said = english.refusal if one.op != SCATTER else english.told_kind if of_many else english.told
     return said(one.reason)
 
@@ -52,21 +52,21 @@ def headline(report: ModuleReport) -> tuple[str, ...]:
 
 
 def summary(total: Totals) -> list[tuple[str, str]]:
-    """What the totals say, as pairs of a title and a line; what is refused has several of them."""
+    """The totals as pairs of a title and a line; refused ops have several of them."""
     refused = [("refused", line) for line in refused_lines(total.refused, of_many=total.modules > 1)]
     if not total.scatters:
         return refused
     lines = [
-        ("kinds", counted(total.kinds)),
-        ("subsets", counted(total.subsets)),
-        ("combiners", counted(total.combiners)),
-        ("rules", counted_rules(total)),
-        ("no rule", counted_causes(total.no_rule)),
-        ("guards", guards_told(total)),
+        ("kinds", list_counts(total.kinds)),
+        ("subsets", list_counts(total.subsets)),
+        ("combiners", list_counts(total.combiners)),
+        ("rules", list_rules(total)),
+        ("no rule", list_causes(total.no_rule)),
+        ("guards", guards_text(total)),
     ]
     if total.modules > 1:
-        lines.append(("guarded", counted_causes(total.guard_causes)))
-    lines.append(("locations", unlocated_told(total)))
+        lines.append(("guarded", list_causes(total.guard_causes)))
+    lines.append(("locations", unlocated_text(total)))
     return [*((title, line) for title, line in lines if line), *refused]
 
 
@@ -83,29 +83,29 @@ def policies(reports: Sequence[ModuleReport]) -> str:
     return "; ".join(dict.fromkeys(f"target {report.target}, oob {report.oob}" for report in reports))
 
 
-def guards_told(total: Totals) -> str:
+def guards_text(total: Totals) -> str:
     """ "80 needed, 80 proved away, 1 never in bounds"."""
     told = f"{total.guards_needed:,} needed, {total.guards_proved_away:,} proved away"
     told += f", {total.guards_assumed_away:,} assumed away" if total.guards_assumed_away else ""
     return told + (f", {total.never_in_bounds:,} never in bounds" if total.never_in_bounds else "")
 
 
-def unlocated_told(total: Totals) -> str:
-    """What to do about modules that name no source; "none in 2 of 3 modules" where there are several."""
+def unlocated_text(total: Totals) -> str:
+    """How to give source locations to modules without any; "none in 2 of 3 modules" where there are several."""
     where = f"in {total.unlocated:,} of {total.modules:,} modules" if total.modules > 1 else "in the module"
     return f"none {where}, lines are those of its text; {EXPORT_LOCATIONS}" if total.unlocated else ""
 
 
-def counted_rules(total: Totals) -> str:
+def list_rules(total: Totals) -> str:
     """ "160 dynamic_update_slice, 2 none"."""
-    return counted({rule_name(rule): count for rule, count in total.rules.items()})
+    return list_counts({rule_name(rule): count for rule, count in total.rules.items()})
 
 
-def counted_causes(counts: Mapping[Cause, int]) -> str:
+def list_causes(counts: Mapping[Cause, int]) -> str:
     """ "12 argument, 2 result of gather"."""
-    return counted({told_kind(cause): count for cause, count in counts.items()})
+    return list_counts({told_kind(cause): count for cause, count in counts.items()})
 
 
-def counted(counts: Mapping[str, int]) -> str:
+def list_counts(counts: Mapping[str, int]) -> str:
     """ "160 insert_slice, 2 general"."""
     return ", ".join(f"{count:,} {printable(name)}" for name, count in counts.items())

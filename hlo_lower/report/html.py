@@ -40,8 +40,8 @@ def page_of(title: str, headline: str, lines: Sequence[str], scripts: Sequence[s
         "plain": "\n".join(f"<p>{escape(line)}</p>" for line in lines),
         "style": _part("page.css"),
         "script": "\n\n".join(map(_part, scripts)),
-        "report": _embedded(data),
-        "words": _embedded(words),
+        "report": _script_json(data),
+        "words": _script_json(words),
     }
     return re.sub(r"{{(\w+)}}", lambda match: parts[match[1]], _part("page.html") + "\n")
 
@@ -60,6 +60,6 @@ def _part(name: str) -> str:
     return files("hlo_lower.report").joinpath("page", name).read_text(encoding="utf-8").rstrip()
 
 
-def _embedded(data: Any) -> str:
+def _script_json(data: Any) -> str:
     """JSON that may stand in a script element: no text in it can close the element, or open a comment."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

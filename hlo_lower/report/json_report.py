@@ -99,7 +99,7 @@ def _module(report: ModuleReport, rejections: "Numbered[tuple[Rejection, ...]]")
         **{name: getattr(report, name) for name in ("convert_seconds", "verify_seconds", "error")},
         "notes": list(report.notes),
         "changes": [_change(change) for change in report.changes],
-        "refused": _refused(report.refused),
+        "refused": _refused_json(report.refused),
         "exit_code": report.exit_code,
         "is_resumed": report.is_resumed,
         "artifact": None if report.artifact is None else dict(report.artifact),
@@ -112,7 +112,7 @@ def _module(report: ModuleReport, rejections: "Numbered[tuple[Rejection, ...]]")
 def _record(
     record: ScatterRecord, evidence: Numbered[Cause], rejections: "Numbered[tuple[Rejection, ...]]"
 ) -> dict[str, Any]:
-    """A record in full; fields that hold nothing are left out."""
+    """A record in full, without empty fields."""
     own = {f.name for f in fields(record)} | OPTIONS
     said = {fact.name: fact.value for fact in record.facts if fact.name not in own}
     proofs = {fact.name: evidence.all(fact.evidence) for fact in record.facts}
@@ -144,8 +144,8 @@ def _claims(record: ScatterRecord) -> dict[str, Any]:
 
 def _totals(total: Totals) -> dict[str, Any]:
     """Totals with their counts of causes as lists: each cause with its count."""
-    causes: dict[str, Any] = {name: _counted(getattr(total, name)) for name in ("no_rule", "guard_causes")}
-    causes["refused"] = _refused(total.refused)
+    causes: dict[str, Any] = {name: _counts_json(getattr(total, name)) for name in ("no_rule", "guard_causes")}
+    causes["refused"] = _refused_json(total.refused)
     return {f.name: causes[f.name] if f.name in causes else getattr(total, f.name) for f in fields(total)}
 
 
@@ -153,9 +153,9 @@ def _change(change: Change) -> dict[str, Any]:
     return {**asdict(change), "outcome": change.outcome.value, "why": change.why.to_json()}
 
 
-def _refused(refused: Sequence[RefusedOps]) -> list[dict[str, Any]]:
+def _refused_json(refused: Sequence[RefusedOps]) -> list[dict[str, Any]]:
     return [{**asdict(one), "reason": one.reason.to_json(), "places": list(one.places)} for one in refused]
 
 
-def _counted(counts: Mapping[Cause, int]) -> list[dict[str, Any]]:
+def _counts_json(counts: Mapping[Cause, int]) -> list[dict[str, Any]]:
     return [{**cause.to_json(), "count": count} for cause, count in counts.items()]

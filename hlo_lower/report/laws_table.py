@@ -5,7 +5,7 @@ from typing import Any
 from rich.text import Text
 
 from hlo_lower.report.markdown import code, escape, table
-from hlo_lower.report.page import new_page, print_hanging, written
+from hlo_lower.report.page import new_page, page_text, print_hanging
 from hlo_lower.verify.pull.derive import PULLS
 from hlo_lower.verify.pull.laws import LAWS
 
@@ -42,7 +42,7 @@ def render_laws_text(*, width: int, color: bool = False) -> str:
     for law in LAWS.values():
         print_hanging(page, "  ", f"{law.name} ({law.kind}, {law.holds})", INDENT)
         print_hanging(page, "    ", law.says, INDENT)
-    return written(page)
+    return page_text(page)
 
 
 def render_laws_markdown() -> str:

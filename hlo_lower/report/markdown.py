@@ -21,7 +21,7 @@ def render_markdown(reports: Sequence[ModuleReport], *, show_all: bool = False, 
     """
     if is_brief(reports, show_all=show_all):
         blocks = ["## Modules", escape(policies(reports)), _cells(MODULE_HEADERS, map(module_row, reports))]
-        blocks += [block for report in reports for block in _explained(report, explain)]
+        blocks += [block for report in reports for block in _explanations(report, explain)]
     else:
         blocks = [block for report in reports for block in _module(report, show_all=show_all, explain=explain)]
     if rows := folder_rows(reports):
@@ -56,10 +56,10 @@ def _module(report: ModuleReport, *, show_all: bool, explain: Collection[int]) -
         blocks.append(_cells(*table_of(groups)))
         if hidden := hidden_line(groups):
             blocks.append(escape(hidden))
-    return [*blocks, *_explained(report, explain), *_summary(report.totals())]
+    return [*blocks, *_explanations(report, explain), *_summary(report.totals())]
 
 
-def _explained(report: ModuleReport, numbers: Collection[int]) -> list[str]:
+def _explanations(report: ModuleReport, numbers: Collection[int]) -> list[str]:
     explained = [explain_lines(record) for record in report.records if record.number in numbers]
     return ["\n".join(f"    {line}" for line in lines) for lines in explained]
 

@@ -146,7 +146,7 @@ def folders(reports: Sequence[ModuleReport]) -> list[tuple[str, list[ModuleRepor
 
 
 def guard_cause(record: ScatterRecord) -> Cause:
-    """What the place that is written comes from, where it is not bounded: an argument, the result of an op."""
+    """The kind of value that an unbounded place comes from: an argument, the result of an op."""
     return record.bounds.cause("source").kind
 
 
@@ -160,5 +160,5 @@ Counted = TypeVar("Counted", str, Cause)
 
 
 def _counts(found: Iterable[Counted], name: Callable[[Counted], str] = str) -> dict[Counted, int]:
-    """How often each occurs, the most frequent first, equal counts by name."""
+    """The count of each, the most frequent first, equal counts by name."""
     return dict(sorted(Counter(found).items(), key=lambda item: (-item[1], name(item[0]))))

@@ -10,7 +10,7 @@ from hlo_lower.base.short_forms import plural, tally
 from hlo_lower.named.record import NamedRecord, NamedReport
 from hlo_lower.report.html import page_of
 from hlo_lower.report.json_report import Numbered
-from hlo_lower.report.page import new_page, print_wrapped, written
+from hlo_lower.report.page import new_page, page_text, print_wrapped
 from hlo_lower.report.text import PLAIN_WIDTH
 
 
@@ -20,7 +20,7 @@ def named_text(reports: Sequence[NamedReport], *, width: int = PLAIN_WIDTH, colo
     for report in reports:
         for line in _lines(report):
             print_wrapped(page, line)
-    return written(page)
+    return page_text(page)
 
 
 def _lines(report: NamedReport) -> list[str]:

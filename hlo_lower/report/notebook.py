@@ -43,7 +43,7 @@ def _cell(header: str, cell: Cell) -> str:
 
 
 def _pictures(groups: Sequence[Group]) -> str:
-    """What is written, drawn; of many different ones the first."""
+    """Drawings of what the scatters write; of many different ones the first."""
     drawn = [(group.first.number, svg_of(group.first)) for group in groups]
     shown = [f"<figure><figcaption>{number}</figcaption>{svg}</figure>" for number, svg in drawn if svg]
     inner = "".join(shown[:MOST_PICTURES])

@@ -8,14 +8,14 @@ from rich.text import Text
 from hlo_lower.ops.quirks.quirk import Quirk
 from hlo_lower.ops.spec import OpSpec
 from hlo_lower.report.markdown import code, escape, table
-from hlo_lower.report.page import new_page, print_hanging, written
+from hlo_lower.report.page import new_page, page_text, print_hanging
 
 INDENT = 11
 MOST_RULES = 4
 
 
 class OpEntry(Protocol):
-    """What an op tells about itself."""
+    """What the table shows of an op."""
 
     @property
     def spec(self) -> OpSpec: ...
@@ -37,7 +37,7 @@ def render_ops_text(ops: Sequence[OpEntry], *, width: int, color: bool = False) 
         if op.rules:
             print_hanging(page, "  rules:   ", ", ".join(op.rules), INDENT)
         print_hanging(page, "  targets: ", ", ".join(f"{name} {what}" for name, what in op.targets.items()), INDENT)
-    return written(page)
+    return page_text(page)
 
 
 def render_ops_markdown(ops: Sequence[OpEntry]) -> str:
@@ -64,7 +64,7 @@ def render_forms_text(quirks: Sequence[Quirk], *, width: int, color: bool = Fals
         print_hanging(page, "  becomes: ", quirk.becomes.replace("`", ""), INDENT)
         for name, why in quirk.consumers.items():
             print_hanging(page, f"  {name}: ".ljust(INDENT), why, INDENT)
-    return written(page)
+    return page_text(page)
 
 
 def render_forms_markdown(quirks: Sequence[Quirk]) -> str:

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from hlo_lower.base.english import told_kind
 from hlo_lower.base.short_forms import by_count, printable
-from hlo_lower.report.headline import counted, counted_rules, guards_told
+from hlo_lower.report.headline import guards_text, list_counts, list_rules
 from hlo_lower.report.module import NO_RULE, ModuleReport, Totals, folders, refusal_cause, rule_of, totals
 from hlo_lower.report.row import rule_name
 
@@ -54,7 +54,7 @@ def kinds_and_rules(report: ModuleReport) -> str:
             rule_name(rule) + (f" ({told_kind(refusal_cause(record))})" if rule == NO_RULE else "")
             for record, rule in ((record, rule_of(record)) for record in report.records if record.kind == kind)
         )
-        told.append(f"{kind}: {counted(by_count(rules))}")
+        told.append(f"{kind}: {list_counts(by_count(rules))}")
     return printable("; ".join(told))
 
 
@@ -70,7 +70,7 @@ def share(part: int, whole: int) -> str:
 
 
 def loop_share(total: Totals) -> str:
-    """How many scatters end in the loop."""
+    """The share of scatters that are lowered to the loop."""
     return share(total.looped, total.scatters)
 
 
@@ -79,4 +79,11 @@ def _folder(name: str, total: Totals) -> tuple[str, ...]:
     counts = (f"{total.modules:,}{unreadable}", f"{total.op_count:,}", f"{total.scatters:,}")
     if not total.scatters:
         return (printable(name), *counts, "", "", "", "")
-    return (printable(name), *counts, counted(total.kinds), counted_rules(total), guards_told(total), loop_share(total))
+    return (
+        printable(name),
+        *counts,
+        list_counts(total.kinds),
+        list_rules(total),
+        guards_text(total),
+        loop_share(total),
+    )

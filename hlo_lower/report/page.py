@@ -17,7 +17,7 @@ MINOR = ("subsets", "combiners", "guarded")
 
 
 def new_page(width: int, *, color: bool) -> Console:
-    """An empty page of this many columns, with ANSI colors or without; what is written on it is taken literally."""
+    """An empty page of this many columns, with ANSI colors or without; it prints text literally."""
     return Console(
         file=io.StringIO(),
         width=width,
@@ -38,11 +38,11 @@ def new_grid() -> Table:
 def text_of(page: Console, grid: Table) -> str:
     """A table as it stands on an empty page."""
     page.print(grid)
-    return written(page)
+    return page_text(page)
 
 
-def written(page: Console) -> str:
-    """What stands on a page, without blanks at the ends of its lines."""
+def page_text(page: Console) -> str:
+    """The text of a page, without blanks at the ends of its lines."""
     assert isinstance(page.file, io.StringIO)
     return "".join(line.rstrip() + "\n" for line in page.file.getvalue().splitlines())
 
@@ -102,7 +102,7 @@ def column_widths(columns: Sequence[Sequence[str]], page: int, whole: Collection
 
 
 def line_count(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> int:
-    """How many lines the rows take, each as many as its highest cell."""
+    """The number of lines of the rows, each as high as its highest cell."""
     return sum(max(_lines(cell, width) for cell, width in zip(row, widths, strict=True)) for row in rows)
 
 

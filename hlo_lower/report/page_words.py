@@ -16,7 +16,7 @@ from hlo_lower.base.memory import ESTIMATE, memory_svg
 from hlo_lower.base.short_forms import printable
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.explain import why
-from hlo_lower.report.headline import reason_told
+from hlo_lower.report.headline import reason_text
 from hlo_lower.report.json_report import Numbered
 from hlo_lower.report.module import NO_RULE, ModuleReport, guard_cause, refusal_cause, rule_of
 from hlo_lower.report.picture import svg_of
@@ -88,7 +88,7 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
         code.append((texts.block(before[shown].split("\n") if before else ()), texts.block(after)))
     return {
         "evidence": [texts(told(replace(cause, at=""))) for cause in evidence],
-        "refused": [[texts(_refused_op(one)), texts(reason_told(one, of_many=True))] for one in report.refused],
+        "refused": [[texts(_refused_op(one)), texts(reason_text(one, of_many=True))] for one in report.refused],
         "changes": [[texts(part) for part in _change(one)] for one in report.changes],
         "memory": texts(memory_svg(report.memory)),
         "records": [[texts(part) for part in _record(report, record)] for record in report.records],

@@ -53,14 +53,14 @@ def _boxes(record: ScatterRecord, rows: Axis, columns: Axis) -> Iterator[Box]:
         yield from _outside(rows, columns)
         return
     lengths, drawn = _run_lengths(record), list[Box]()
-    for number in range(_shown(record, rows, columns)):
+    for number in range(_window_count(record, rows, columns)):
         place = rows.sample(number, lengths.get(rows.dim, 1)), _column(columns, number, lengths)
         box = Box(*place, Look.WRITTEN)
         if box not in drawn and (may_meet(record) or not any(_overlap(box, other) for other in drawn)):
             drawn.append(box)
     yield from drawn
     if may_meet(record):
-        yield _shifted(rows, columns)
+        yield _overlapping_box(rows, columns)
     if record.bounds.code is Code.GUARDED:
         yield from _outside(rows, columns)
 
@@ -75,7 +75,7 @@ def _column(columns: Axis, number: int, lengths: dict[int | None, int]) -> tuple
     return columns.sample(number * 3 if columns.is_placed else number, lengths.get(columns.dim, 1))
 
 
-def _shifted(rows: Axis, columns: Axis) -> Box:
+def _overlapping_box(rows: Axis, columns: Axis) -> Box:
     """A window that overlaps the first one by half, or is at its place where it is of one cell."""
     placed: list[tuple[int, int]] = []
     for axis, own in ((rows, rows.sample(0)), (columns, _column(columns, 0, {}))):
@@ -96,14 +96,14 @@ def _outside(rows: Axis, columns: Axis) -> Iterator[Box]:
 
 
 def _run_lengths(record: ScatterRecord) -> dict[int | None, int]:
-    """How many rows of each dim a run covers."""
+    """The number of rows of each dim that a run covers."""
     claims = record.claims
     if record.subset != "Rows" or claims is None:
         return {}
     return {run.operand_dim: claims.positions[run.scatter_dim] for run in claims.runs}
 
 
-def _shown(record: ScatterRecord, rows: Axis, columns: Axis) -> int:
+def _window_count(record: ScatterRecord, rows: Axis, columns: Axis) -> int:
     count = 1 if record.subset == "Rows" else prod(record.writes.counts)
     if rows.is_batch or columns.is_batch:
         axes = [axis.size for axis in (rows, columns) if axis.is_batch]

@@ -45,7 +45,7 @@ def render_pipeline_text(rows: Sequence[PassRow], *, with_work: bool, width: int
         grid.add_column(header, overflow="fold", justify="right" if header == "ms" else "left")
     for row in rows:
         work = row.work
-        told = _told(row) if with_work else _wanted(row)
+        told = _work_text(row) if with_work else _condition_text(row)
         style = "dim" if row.why_not or (with_work and work is None) else ""
         time = [f"{1000 * work.seconds:,.1f}" if work else ""] if with_work else []
         grid.add_row(Text(row.name, style=style or "bold"), row.does, row.may_change, Text(told), *time, style=style)
@@ -78,11 +78,11 @@ def _work_json(work: PassWork | None) -> dict[str, Any]:
     return {"ran": True, **told}
 
 
-def _wanted(row: PassRow) -> str:
+def _condition_text(row: PassRow) -> str:
     return f"no: {row.why_not}" if row.why_not else f"yes, {row.where}" if row.where else "yes"
 
 
-def _told(row: PassRow) -> str:
+def _work_text(row: PassRow) -> str:
     if row.work is None:
         return f"not wanted: {row.why_not}" if row.why_not else f"not run: only {row.where}"
     parts = [_ops("-", row.work.gone), _ops("+", row.work.built)]

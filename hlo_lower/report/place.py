@@ -94,11 +94,11 @@ def _lines(places: Sequence[str], module: str) -> str:
     distinct = list(dict.fromkeys(places))
     files, lines = zip(*(split_place(place) for place in distinct), strict=True)
     if len(set(files)) > 1 or not all(lines):
-        return _shortened(distinct[0]) + (f" and {len(distinct) - 1} more" if len(distinct) > 1 else "")
+        return _shorten(distinct[0]) + (f" and {len(distinct) - 1} more" if len(distinct) > 1 else "")
     shown = f"{lines[0]} ... {lines[-1]}" if len(lines) > 2 else ", ".join(lines)
     if files[0] == (PurePath(module).name or module):
         return f"line {shown}" if len(lines) == 1 else f"lines {shown}"
-    return f"{_shortened(files[0])}:{shown}"
+    return f"{_shorten(files[0])}:{shown}"
 
 
 def split_place(place: str) -> tuple[str, str]:
@@ -107,7 +107,7 @@ def split_place(place: str) -> tuple[str, str]:
     return (file, line) if line.isdecimal() else (place, "")
 
 
-def _shortened(place: str) -> str:
+def _shorten(place: str) -> str:
     if len(place) <= LONGEST_PLACE:
         return place
     tail = place[-(LONGEST_PLACE // 2) :]

@@ -65,7 +65,7 @@ def _cells(group: Group) -> tuple[Cell, ...]:
 
 
 def kind(record: ScatterRecord) -> str:
-    """The kind; the combiner with it where the kind does not tell it ("general: max")."""
+    """The kind, with the combiner where the kind does not imply it ("general: max")."""
     return f"{record.kind}: {record.combiner}" if record.kind == "general" else record.kind
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hlo_lower.report.markdown import code, escape, table
-from hlo_lower.report.page import new_grid, new_page, print_hanging, text_of, written
+from hlo_lower.report.page import new_grid, new_page, page_text, print_hanging, text_of
 from hlo_lower.report.row import rule_name
 
 INDENT = 11
@@ -15,7 +15,7 @@ HEADERS = ("rule", "takes", "canonical form", "builds", "place")
 
 
 class RuleEntry(Protocol):
-    """What a rule tells about itself."""
+    """What the table shows of a rule."""
 
     @property
     def name(self) -> str: ...
@@ -54,7 +54,7 @@ def render_rules_text(rules: Sequence[RuleEntry], *, width: int, color: bool = F
             print_hanging(page, "  refused: ", rule.refused, INDENT, "red")
         if proofs:
             _print_proof(page, rule.proof)
-    return written(page)
+    return page_text(page)
 
 
 def _print_proof(page: Console, proof: str) -> None:
@@ -88,7 +88,7 @@ def _op(name: str) -> str:
 
 
 class CostEntry(Protocol):
-    """What an entry tells about itself: its name, its value for the target, what it is, and what it was set by."""
+    """What the table shows of an entry: its name, value, description and the measurement that set it."""
 
     @property
     def name(self) -> str: ...
@@ -130,7 +130,7 @@ class FormEntry(Protocol):
     def ops(self) -> tuple[str, ...]: ...
 
     @property
-    def told(self) -> str: ...
+    def how(self) -> str: ...
 
     @property
     def category(self) -> str: ...
@@ -142,12 +142,12 @@ def render_linalg_text(forms: Sequence[FormEntry], *, width: int, color: bool = 
     for header in ("what", "form in linalg", "category", "how"):
         grid.add_column(header, overflow="fold")
     for form in forms:
-        told = form.told.replace("`", "")
-        grid.add_row(form.meaning, Text(", ".join(form.ops), style="bold"), form.category, Text(told, style="dim"))
+        how = form.how.replace("`", "")
+        grid.add_row(form.meaning, Text(", ".join(form.ops), style="bold"), form.category, Text(how, style="dim"))
     return text_of(page, grid)
 
 
 def render_linalg_markdown(forms: Sequence[FormEntry]) -> str:
     """Render the forms of linalg as a Markdown table."""
-    rows = [[escape(f.meaning), ", ".join(map(code, f.ops)), f.category, f.told] for f in forms]
+    rows = [[escape(f.meaning), ", ".join(map(code, f.ops)), f.category, f.how] for f in forms]
     return table(("op", "form", "category", "how"), rows) + "\n"

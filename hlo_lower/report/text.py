@@ -19,10 +19,10 @@ from hlo_lower.report.page import (
     line_count,
     new_grid,
     new_page,
+    page_text,
     print_hanging,
     print_summary,
     print_wrapped,
-    written,
 )
 from hlo_lower.report.place import Group, fold, hidden_line
 from hlo_lower.report.row import Cell, table_of
@@ -84,12 +84,12 @@ def _cells(report: ModuleReport) -> tuple[str, ...]:
 def _lead(widths: Sequence[int], cells: Sequence[str]) -> str:
     """The cells before the last: the name, shortened where it must be, and numbers to the right."""
     name, *numbers = cells
-    shown = _shortened(name, widths[0])
+    shown = _shorten_name(name, widths[0])
     told = "  ".join(f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:], strict=True))
     return f"{shown}{' ' * (widths[0] - cell_len(shown))}  {told}  "
 
 
-def _shortened(name: str, width: int) -> str:
+def _shorten_name(name: str, width: int) -> str:
     """A name without its middle where it is too long; its end is kept, in which similar ones differ."""
     if cell_len(name) <= width:
         return name
@@ -130,7 +130,7 @@ def render_text(
         page.print(Text(policies(reports), style="dim"), soft_wrap=True)
         print_modules(page, reports)
         for report in reports:
-            _explained(page, report, explain)
+            _print_explanations(page, report, explain)
     else:
         for number, report in enumerate(reports):
             if number:
@@ -142,7 +142,7 @@ def render_text(
         print_folders(page, reports)
         page.print(Text(total_headline(total), style="bold"))
         print_summary(page, total)
-    return written(page)
+    return page_text(page)
 
 
 def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Collection[int]) -> None:
@@ -152,13 +152,13 @@ def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Col
         page.print(_table(groups, page.width))
         if hidden := hidden_line(groups):
             page.print(Text(f"  {hidden}", style="dim"))
-    _explained(page, report, explain)
+    _print_explanations(page, report, explain)
     print_summary(page, report.totals())
     for note in report.notes:
         print_wrapped(page, f"  {note}")
 
 
-def _explained(page: Console, report: ModuleReport, numbers: Collection[int]) -> None:
+def _print_explanations(page: Console, report: ModuleReport, numbers: Collection[int]) -> None:
     for record in report.records:
         if record.number in numbers:
             page.print()
@@ -195,8 +195,8 @@ def _table(groups: Sequence[Group], page: int) -> Table:
     widths, fits = column_widths([*zip(headers, *rows, strict=True)], page, whole=range(keys + 2))
     lines = [[(cell,) for cell in row] for row in rows]
     if not fits or line_count(rows, widths) > MOST_WRAPPED * len(rows):
-        lines = [_stacked(row) for row in rows]
-        headers = tuple("\n".join(cells) for cells in _stacked([*map(Cell, headers)]))
+        lines = [_stack_cells(row) for row in rows]
+        headers = tuple("\n".join(cells) for cells in _stack_cells([*map(Cell, headers)]))
         headers = (*(f"{key}\n" for key in headers[:keys]), *headers[keys:])
         texts = [["\n".join(cells) for cells in row] for row in lines]
         widths, _ = column_widths([*zip(headers, *texts, strict=True)], page, whole=range(keys))
@@ -210,6 +210,6 @@ def _table(groups: Sequence[Group], page: int) -> Table:
     return table
 
 
-def _stacked(row: Sequence[Cell]) -> list[tuple[Cell, ...]]:
+def _stack_cells(row: Sequence[Cell]) -> list[tuple[Cell, ...]]:
     *keys, where, kind, writes, rule, bounds, unique = row
     return [*((key,) for key in keys), (where, kind), (writes, rule), (bounds, unique)]

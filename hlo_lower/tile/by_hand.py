@@ -118,7 +118,7 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
     least, axis = max(1, program.size[seed] // LARGE), _axes(program, node, hand)[dim]
     core = _of_operands(program, node, hand, axis) if hand.operands else core_of(program, seed, least, hand.fuse)
     if _is_inner(program):  # what the loop around gives it writes itself
-        core = replace(core, outside=program.returned)
+        core = replace(core, outside=program.outputs)
     labels = label_combined(program, core, axis) if axis.combine else label(program, core, dim)
     if seed not in labels.dims and node not in labels.axes:
         raise InputError(_where(program, hand), f"{node.name}: {_why(labels, seed)}", next_step="name another dim")

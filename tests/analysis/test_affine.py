@@ -5,7 +5,7 @@ import pytest
 from untyped_mlir import function, module
 
 from hlo_lower.base.causes import Code
-from hlo_lower.facts.forms.affine import AffineAnalysis, fitted
+from hlo_lower.facts.forms.affine import AffineAnalysis, fit_strides
 from hlo_lower.facts.forms.linear import Element, Linear, Normalized, Position, positions
 from hlo_lower.facts.forms.places import Entry
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -258,13 +258,13 @@ def test_a_chain_that_is_too_long_is_not_followed():
 )
 def test_fitted(values, expected):
     """Base and strides are recovered exactly, for 64-bit numbers too, and only where every element fits."""
-    assert fitted(values) == expected
+    assert fit_strides(values) == expected
 
 
 def test_long_constants_are_fitted_in_parts(monkeypatch):
     """An even table is recognised part by part, and one that is uneven in its middle is not."""
     monkeypatch.setattr("hlo_lower.facts.forms.affine.MAX_PART", 7)
     values = 5 + 3 * np.arange(40).reshape(8, 5)
-    assert fitted(values) == (5, (15, 3))
+    assert fit_strides(values) == (5, (15, 3))
     values[4, 2] += 1
-    assert fitted(values) is None
+    assert fit_strides(values) is None

@@ -41,7 +41,7 @@ def test_each_site_comes_from_what_it_is():
     assert within.site.frame is None
     anywhere = sources.of(Site(graph.functions["twice"].body.argument(0)))
     assert [site.value for site in anywhere.sites] == [argument.value, within.site.value]
-    assert sources.followed(barrier) == body.site
+    assert sources.resolve(barrier) == body.site
     assert sources.of(body.site) == body.site.node
 
 

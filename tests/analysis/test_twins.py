@@ -26,7 +26,7 @@ def linked(*links):
 def numbers(graph, values):
     """The numbers of values."""
     twins = ValueNumbering(graph)
-    return [twins.computed(value).number for value in values]
+    return [twins.computation(value).number for value in values]
 
 
 def test_values_computed_alike_have_one_number():
@@ -107,7 +107,7 @@ def test_constants_are_told_apart_by_value_and_type():
 def test_what_a_value_is_computed_by_is_known_when_it_is_gone():
     """The places of a chain are read while it stands: its ops may be erased before somebody asks for the evidence."""
     graph = hl.read(linked(("%p", "add")))
-    computed = ValueNumbering(graph).computed(graph.scatters[0].operand(1))
+    computed = ValueNumbering(graph).computation(graph.scatters[0].operand(1))
     before = [str(location) for location in computed.trail()]
     for node in reversed(list(graph.main.body.nodes)):
         node.raw.erase()

@@ -119,7 +119,7 @@ MUTANTS = {  # wrong proofs, what each stands in for, and how it is made of what
         *(distinct, "_keeps_apart", lambda _: lambda found, column, scatter: found.gap >= 1),
     ),
     "the order is proved along the loose positions, as if the rows of a run were none of the writes": (
-        *(distinct, "_sorted", sorted_along_loose_dims),
+        *(distinct, "_prove_sorted", sorted_along_loose_dims),
     ),
     "two forms are one number where they are equal modulo 2^width": (
         *(Linear, "_parts", lambda _: property(lambda form: (form.constant, form.terms, form.width))),
@@ -132,7 +132,7 @@ MUTANTS = {  # wrong proofs, what each stands in for, and how it is made of what
         *(Linear, "stride", lambda told: lambda form, dim: (by := told(form, dim)) and (1 if by > 0 else -1)),
     ),
     "what is known along a tensor's dim counts at every coordinate": (
-        *(Distinctness, "picked", lambda _: lambda self, whole, coordinate, size, axes: whole),
+        *(Distinctness, "at_coordinate", lambda _: lambda self, whole, coordinate, size, axes: whole),
     ),
     "every form counts as exact": (AffineAnalysis, "is_exact", lambda _: lambda self, form, value: True),
 }

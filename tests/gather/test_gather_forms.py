@@ -91,14 +91,14 @@ CONSTANT = Builder.constant
 
 
 def never_clamped(monkeypatch):
-    monkeypatch.setattr(CanonicalGather, "clamped", lambda self, build: self.indices)
+    monkeypatch.setattr(CanonicalGather, "clamped_indices", lambda self, build: self.indices)
 
 
 def one_too_far(monkeypatch):
     def moved(self, build):
         return build.elementwise("add", self.indices, build.constant(1, self.indices.static_shape, "i32"))
 
-    monkeypatch.setattr(CanonicalGather, "clamped", moved)
+    monkeypatch.setattr(CanonicalGather, "clamped_indices", moved)
 
 
 def added_as_floats(monkeypatch):

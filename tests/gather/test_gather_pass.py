@@ -63,7 +63,7 @@ def test_where_there_is_no_gather_none_is_left(by_index, monkeypatch):
     [region] = verdict.regions
     assert (verdict.ok, region.status, region.scatters) == (True, "equal", ())
     assert {"XLA", "reference"} <= set(region.judges)
-    monkeypatch.setattr(CanonicalGather, "clamped", lambda self, build: self.indices)
+    monkeypatch.setattr(CanonicalGather, "clamped_indices", lambda self, build: self.indices)
     lowered = hl.lower(by_index, target=hl.Target("npu", refused={**NONE.refused, "stablehlo.dynamic_slice": ""}))
     verdict = hl.verify(by_index, lowered, level="regions")
     [region] = verdict.regions

@@ -77,7 +77,7 @@ def twins(source, monkeypatch, by=matchers):
 def told_of(one, order):
     """A named op as data: values by where they stand."""
     region = one.region
-    beside = (*region.aliases, *(operation.results[0] for operation in region.kept))
+    beside = (*region.aliases, *(operation.results[0] for operation in region.kept_operations))
     return (
         (one.match.name, sorted(one.match.attributes.items()), list(one.match.inputs)),
         [place_of(term.surface) for term in (*one.match.inputs.values(), *one.match.results)],
@@ -98,13 +98,13 @@ def place_of(value):
 
 def test_each_layer_is_as_if_it_were_looked_at(text, monkeypatch):
     """Matches, near misses, regions and the raised text are those of looking at each op, and few are looked at."""
-    looked_at, look = [], raising._Search._found_at
+    looked_at, look = [], raising._Search._match_at
 
     def counted(search, order, operation, terms):
         looked_at.append(operation)
         return look(search, order, operation, terms)
 
-    monkeypatch.setattr(raising._Search, "_found_at", counted)
+    monkeypatch.setattr(raising._Search, "_match_at", counted)
     by_twins = found(text, monkeypatch, each=False)
     few = len(looked_at)
     assert by_twins == found(text, monkeypatch, each=True)

@@ -137,7 +137,7 @@ def test_a_reduction_begins_with_the_constant_itself():
 
 def test_bits_that_are_not_turned_do_not_verify(monkeypatch):
     """Without it negative numbers stand in opposite order."""
-    monkeypatch.setattr(refused_forms, "ordered", lambda build, value: build.bitcast(value, "i32"))
+    monkeypatch.setattr(refused_forms, "ordered_integers", lambda build, value: build.bitcast(value, "i32"))
     source = compared("LT", "f32", 16)
     assert not hl.verify(source, hl.lower(source, target=FINITE)).ok
 

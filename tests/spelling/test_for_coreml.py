@@ -123,9 +123,11 @@ def test_a_wrong_entry_is_found(name, monkeypatch):
     keys = {key: changed.pop(key) for key in ("operands", "layout") if key in changed}
     wrong = replace(right, attributes={**right.attributes, **changed}, **keys)
     if not WRONG[name]:
-        made, recovered = AddedMask.made, AddedMask.recovered
-        monkeypatch.setattr(AddedMask, "made", lambda m, *given: made(replace(m, hides=not m.hides), *given))
-        monkeypatch.setattr(AddedMask, "recovered", lambda m, *given: recovered(replace(m, hides=not m.hides), *given))
+        build_mask, recover = AddedMask.build_mask, AddedMask.recover
+        monkeypatch.setattr(
+            AddedMask, "build_mask", lambda m, *given: build_mask(replace(m, hides=not m.hides), *given)
+        )
+        monkeypatch.setattr(AddedMask, "recover", lambda m, *given: recover(replace(m, hides=not m.hides), *given))
     raised = hl.raise_named(text_of(function, *shapes), target=replace(coreml, named=(wrong,))).text
     found, wanted = found_and_wanted(raised, name)
     assert not np.allclose(found, wanted, rtol=1e-4, atol=1e-5)

@@ -36,7 +36,7 @@ class Monotonicity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AxisFacts:
-    """What is known of the elements along some positions.
+    """Facts of the elements along some positions.
 
     Attributes:
       gap: any two elements outside of `repeats` are at least so far apart, in whole numbers; 0 says nothing.
@@ -66,7 +66,7 @@ class AxisFacts:
         return AxisFacts(self.gap, self.repeats, self.covers, Monotonicity.UNKNOWN, self.evidence)
 
     def monotone(self) -> "AxisFacts":
-        """What is left after a function that never goes down where its argument goes up."""
+        """The facts that survive a monotone function."""
         return AxisFacts(order=min(self.order, Monotonicity.NON_DECREASING), evidence=self.evidence)
 
 
@@ -90,7 +90,7 @@ def best(a: AxisFacts, b: AxisFacts) -> AxisFacts:
 
 
 def one_of(facts: Iterable[AxisFacts]) -> AxisFacts:
-    """What is known of a tensor that is, as a whole, one of several."""
+    """The facts that hold whichever of several tensors it is."""
     found: AxisFacts | None = None
     for fact in facts:
         if found is None:
@@ -103,7 +103,7 @@ def one_of(facts: Iterable[AxisFacts]) -> AxisFacts:
 
 
 def of_form(form: Linear, axes: Sequence[Position], *, is_exact: bool) -> AxisFacts | None:
-    """What a linear form tells of its elements along the axes; None where it depends on them in another way.
+    """The facts of a linear form's elements along the axes; None where it depends on them in another way.
 
     Digits: with the strides in ascending order, two places that differ in the one of stride c, and in none of a longer
     stride, are at least c minus the reach of the shorter ones apart. Where the sum may have wrapped around modulo 2^w,
@@ -145,12 +145,12 @@ def of_form(form: Linear, axes: Sequence[Position], *, is_exact: bool) -> AxisFa
 
 
 def reach_of(form: Linear, axes: Sequence[Position]) -> int:
-    """From the least to the greatest that a form's moving part comes to along the axes."""
+    """The greatest value of a form's moving part along the axes, less its least."""
     return sum(abs(form.terms.get(axis, 0)) * (axis.size - 1) for axis in axes)
 
 
 def of_bounds(lo: Bounds, hi: Bounds) -> AxisFacts:
-    """What bounds of single elements tell, [cases, positions]: in each case they must hold.
+    """The facts that bounds of single elements prove, [cases, positions], in every case.
 
     Sorted by their lower bounds, elements whose ranges do not meet differ, by at least the distance between them.
     """
@@ -168,8 +168,8 @@ def of_bounds(lo: Bounds, hi: Bounds) -> AxisFacts:
     return AxisFacts(max(gap, 0), (), covers, order)
 
 
-def composed(outer: AxisFacts, inner: AxisFacts, size: int, count: int) -> AxisFacts:
-    """What is known of `outer[inner[p]]`: elements of a dim of this size, picked at places that lie inside it.
+def compose(outer: AxisFacts, inner: AxisFacts, size: int, count: int) -> AxisFacts:
+    """The facts of `outer[inner[p]]`: elements of a dim of this size, read at places inside it.
 
     Different places give elements that outer says differ; all places, each once, give all of them; and what goes up at
     places that go up goes up.

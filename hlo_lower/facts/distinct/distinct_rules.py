@@ -18,13 +18,13 @@ from hlo_lower.facts.distinct.axis_facts import (
     Ranges,
     Rule,
     best,
-    composed,
+    compose,
     count_of,
     of_form,
     reach_of,
 )
 from hlo_lower.facts.forms.linear import Linear, Normalized, Position, positions
-from hlo_lower.facts.forms.places import Entry, Place, moved, origin_of
+from hlo_lower.facts.forms.places import Entry, Place, origin_of, source_entry
 from hlo_lower.facts.ranges.folds import running_sum
 from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.facts.sort.comparator import sort_order
@@ -62,12 +62,12 @@ def _add(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
         return UNKNOWN
     for x, c in (node.operands, node.operands[::-1]):
         if not queries.moves_with(entries.operand(c)):
-            return _moved(queries, entries.to(x), queries.hull(entries.site.to(c)), _type(node))
+            return _plus_uniform(queries, entries.to(x), queries.hull(entries.site.to(c)), _type(node))
     x, y = map(entries.to, node.operands)
     return best(_digits(queries, x, y, _type(node)), _digits(queries, y, x, _type(node)))
 
 
-def _moved(queries: DistinctQueries, x: Entries, added: Hull, whole: Hull) -> AxisFacts:
+def _plus_uniform(queries: DistinctQueries, x: Entries, added: Hull, whole: Hull) -> AxisFacts:
     """`x + c`, c a number in a hull that stays along the axes; see `_add`."""
     found = queries.of(x)
     low, high = _hull(queries, x, found)
@@ -78,7 +78,7 @@ def _moved(queries: DistinctQueries, x: Entries, added: Hull, whole: Hull) -> Ax
 
 
 def _modulo(found: AxisFacts) -> AxisFacts:
-    """What is left of elements that are mapped one-to-one modulo 2^width: those that differ still do, by 1."""
+    """The facts after a map that is one-to-one modulo 2^width: elements that differ still do, by 1."""
     return AxisFacts(1, evidence=found.evidence) if found.is_distinct else UNKNOWN
 
 
@@ -112,7 +112,7 @@ def _subtract(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFac
     whole = _type(node)
     if not queries.moves_with(b):
         low, high = queries.hull(b.site)
-        return _moved(queries, a, (-high, -low), whole)
+        return _plus_uniform(queries, a, (-high, -low), whole)
     if queries.moves_with(a):
         return UNKNOWN
     found, (low, high) = queries.of(b), queries.hull(a.site)
@@ -150,7 +150,7 @@ def _divide(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
     return queries.of(x).monotone()
 
 
-def _clipped(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
+def _clamp(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
     """clamp, minimum and maximum: an element stays what it is or becomes one of the bounds.
 
     So distinct elements are distinct except for the values of the bounds, which may repeat; a bound that no element
@@ -213,9 +213,9 @@ MAPPED: Mapping[str, Rule] = {
     names.MULTIPLY: _multiply,
     names.DIVIDE: _divide,
     names.NEGATE: _negate,
-    names.CLAMP: _clipped,
-    names.MINIMUM: _clipped,
-    names.MAXIMUM: _clipped,
+    names.CLAMP: _clamp,
+    names.MINIMUM: _clamp,
+    names.MAXIMUM: _clamp,
 }
 
 
@@ -237,12 +237,12 @@ def _select(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
     low, high = queries.hull(predicate.site)
     if low == high:
         return queries.of(on_true if low else on_false)
-    kept = _kept_of_negative(queries, predicate.site, on_true.site, on_false.site)
+    kept = _nonnegative_branch(queries, predicate.site, on_true.site, on_false.site)
     if kept is not None:
         found = queries.of(entries.to(kept.value))
         if found.covers:
             return found
-    modular = best(_normalized(queries, entries), _congruent(queries, entries))
+    modular = best(_normalized_run(queries, entries), _congruent(queries, entries))
     if modular.gap:
         return modular
     known = UNKNOWN
@@ -259,7 +259,7 @@ def _select(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
     return known
 
 
-def _kept_of_negative(queries: DistinctQueries, predicate: Site, on_true: Site, on_false: Site) -> Site | None:
+def _nonnegative_branch(queries: DistinctQueries, predicate: Site, on_true: Site, on_false: Site) -> Site | None:
     """For a choice by `x < 0` or `x >= 0` of which x is the branch for x >= 0: x."""
     node = predicate.node
     if node is None or node.name != names.COMPARE or type_range(node.operand(0).element_type) is None:
@@ -272,7 +272,7 @@ def _kept_of_negative(queries: DistinctQueries, predicate: Site, on_true: Site, 
     return x if queries.hull(bound) == (0, 0) and kept == x else None
 
 
-def _normalized(queries: DistinctQueries, entries: Entries) -> AxisFacts:
+def _normalized_run(queries: DistinctQueries, entries: Entries) -> AxisFacts:
     """A normalised even run: see `_select`."""
     form, element = queries.forms.of(entries.entry), entries.site.value.element
     symbol = next(iter(form.terms), None)
@@ -346,7 +346,7 @@ def congruence(queries: DistinctQueries, entry: Entry, left: int = FOLLOWED) -> 
         return congruence(queries, entry.of(node.site), left - 1)
     if not isinstance(node, Node):
         return None
-    source = moved(node, entry)
+    source = source_entry(node, entry)
     if source is not None:
         return congruence(queries, source, left - 1)
     match node.name:
@@ -356,7 +356,7 @@ def congruence(queries: DistinctQueries, entry: Entry, left: int = FOLLOWED) -> 
             form = queries.forms.of(entry.to(x))
             return Congruence(form, low) if low == high and low > 0 and queries.forms.is_exact(form, x) else None
         case names.ADD | names.SUBTRACT:
-            return _shifted(queries, node, entry, left)
+            return _sum_congruence(queries, node, entry, left)
         case names.SELECT:
             a, b = (congruence(queries, entry.to(branch), left // 2) for branch in node.operands[1:])
             if a is None or b is None or a.modulus != b.modulus:
@@ -367,7 +367,7 @@ def congruence(queries: DistinctQueries, entry: Entry, left: int = FOLLOWED) -> 
             return None
 
 
-def _shifted(queries: DistinctQueries, node: Node, entry: Entry, left: int) -> Congruence | None:
+def _sum_congruence(queries: DistinctQueries, node: Node, entry: Entry, left: int) -> Congruence | None:
     """A congruent element plus or minus a number that is known."""
     whole = type_range(entry.site.value.element_type)
     x, added = node.operands
@@ -402,7 +402,7 @@ def _sort(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
     if order.operand == number and order.is_ascending:
         whole = replace(whole, order=Monotonicity.INCREASING if whole.is_distinct else Monotonicity.NON_DECREASING)
     step = Evidence.at(node, Code.SORTED_ALONG(dim))
-    return queries.picked(whole.because(step), place[dim], row.size, entries.axes)
+    return queries.at_coordinate(whole.because(step), place[dim], row.size, entries.axes)
 
 
 def _top_k(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
@@ -413,7 +413,7 @@ def _top_k(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
         return UNKNOWN
     size, of = value.static_shape[last], node.operand(0).static_shape[last]
     numbers = AxisFacts(1, (), size == of, evidence=(Evidence.at(node, Code.PICKED(size, of)),))
-    return queries.picked(numbers, place[last], size, entries.axes)
+    return queries.at_coordinate(numbers, place[last], size, entries.axes)
 
 
 def _gather(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
@@ -455,7 +455,7 @@ def _gather(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
     row = queries.fresh(extent)
     before[dim] = Linear(0, {row: 1}) if extent > 1 else Linear(0)
     outer = queries.of(entries.to(operand, tuple(before), (row, *axes[len(picks) :])))
-    found = composed(outer, inner, extent, count_of(picks)).because(Evidence.at(node, Code.GATHERED_APART()))
+    found = compose(outer, inner, extent, count_of(picks)).because(Evidence.at(node, Code.GATHERED_APART()))
     # Where equal indices follow each other, the faster axes begin anew without a step up.
     is_ordered = inner.order is Monotonicity.INCREASING or len(picks) == len(axes)
     return found if is_ordered else found.without_order()
@@ -522,7 +522,7 @@ def _scatter(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFact
         return UNKNOWN
     written = queries.of(entries.to(updates, tuple(at), (position,))).without_order()
     step = Evidence.at(node, Code.WRITTEN_ONCE(), index.evidence)
-    return queries.picked(written.because(step), place[dim], size, entries.axes)
+    return queries.at_coordinate(written.because(step), place[dim], size, entries.axes)
 
 
 def _running_sum(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
@@ -536,7 +536,7 @@ def _running_sum(queries: DistinctQueries, node: Node, entries: Entries) -> Axis
     whole = AxisFacts(
         found.step, (), False, Monotonicity.UNKNOWN if found.is_reversed else order, (Evidence.at(node, known),)
     )
-    return queries.picked(whole, place[found.dim], entries.site.value.static_shape[found.dim], entries.axes)
+    return queries.at_coordinate(whole, place[found.dim], entries.site.value.static_shape[found.dim], entries.axes)
 
 
 def _split(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
@@ -593,7 +593,7 @@ def _pieces(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
     if at is None:
         return UNKNOWN
     count = count_of(entries.axes)
-    return composed(whole, composed(moved_along, at, len(rows), count), row.size, count)
+    return compose(whole, compose(moved_along, at, len(rows), count), row.size, count)
 
 
 REORDERED: Mapping[str, Rule] = {

@@ -21,7 +21,7 @@ from hlo_lower.facts.distinct.axis_facts import (
     Entries,
     Rule,
     best,
-    composed,
+    compose,
     count_of,
     of_bounds,
     of_form,
@@ -30,7 +30,7 @@ from hlo_lower.facts.distinct.axis_facts import (
 from hlo_lower.facts.distinct.distinct_rules import CHOSEN, MAPPED, REORDERED
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.forms.linear import Linear, Position, positions
-from hlo_lower.facts.forms.places import moved
+from hlo_lower.facts.forms.places import source_entry
 from hlo_lower.facts.ranges.index_facts import is_tracked
 from hlo_lower.facts.ranges.interval import Bounds
 from hlo_lower.facts.values.budget import DISTINCTNESS, MAX_POSITIONS, Budget
@@ -44,7 +44,7 @@ FIRST_FRESH = 1 << 20
 
 
 class Distinctness(Provider[Entries, AxisFacts]):
-    """What is known of elements along positions, for the integer tensors of static shape of one graph.
+    """Facts of elements along positions, for the integer tensors of static shape of one graph.
 
     Args:
       forms: gives the linear forms of elements, and what those build on the intervals.
@@ -72,7 +72,7 @@ class Distinctness(Provider[Entries, AxisFacts]):
         return self.ranges.of(site).hull()
 
     def whole_dim(self, entries: Entries, dim: int) -> tuple[AxisFacts, Position] | None:
-        """What is known of a tensor along one of its dims, at a place that moves along that one alone."""
+        """The facts of a tensor along one of its dims, at a place that moves along that one alone."""
         place, value = entries.place, entries.site.value
         if positions([c for d, c in enumerate(place) if d != dim]) & entries.varying:
             return None
@@ -80,10 +80,10 @@ class Distinctness(Provider[Entries, AxisFacts]):
         at = (*place[:dim], Linear(0, {row: 1}) if row.size > 1 else Linear(0), *place[dim + 1 :])
         return self.of(entries.to(value, at, (row,))), row
 
-    def picked(self, whole: AxisFacts, coordinate: Linear, size: int, axes: Axes) -> AxisFacts:
-        """What is known at a coordinate of a dim of this size, of which `whole` is known."""
+    def at_coordinate(self, whole: AxisFacts, coordinate: Linear, size: int, axes: Axes) -> AxisFacts:
+        """The facts of the elements at a coordinate of a dim of this size; `whole` are the facts of the whole dim."""
         at = of_form(coordinate, axes, is_exact=True)
-        return UNKNOWN if at is None else composed(whole, at, size, count_of(axes))
+        return UNKNOWN if at is None else compose(whole, at, size, count_of(axes))
 
     # --- the walk ---
 
@@ -97,21 +97,21 @@ class Distinctness(Provider[Entries, AxisFacts]):
         is_known = is_tracked(value) and 0 not in value.static_shape and count_of(key.axes) > 0
         return None if is_known else UNKNOWN
 
-    def _found(self, key: Entries) -> AxisFacts:
+    def _compute(self, key: Entries) -> AxisFacts:
         key = key._replace(axes=tuple(axis for axis in key.axes if axis.size != 1))
-        counted = self._counted(key)
+        counted = self._from_bounds(key)
         form = self.forms.of(key.entry)
         if not positions([form]) & key.varying:
             return best(UNIFORM, counted)
         told = of_form(form, key.axes, is_exact=self.forms.is_exact(form, key.site.value))
         if told is not None and told.gap and (told.order or told.covers):
             return best(told, counted)
-        return best(best(counted, told or UNKNOWN), self._followed(key))
+        return best(best(counted, told or UNKNOWN), self._from_source(key))
 
-    def _counted(self, entries: Entries) -> AxisFacts:
-        """What the bounds of single elements tell, for constants and for what is known element by element.
+    def _from_bounds(self, entries: Entries) -> AxisFacts:
+        """The facts that the bounds of single elements prove, for constants and other tensors with such bounds.
 
-        The place is evaluated at every position; a place that is not made of positions alone is left.
+        It evaluates the place at every position, and gives up where a place has other symbols than positions.
         """
         site, place, axes = entries
         told = self.ranges.of(site)
@@ -138,21 +138,21 @@ class Distinctness(Provider[Entries, AxisFacts]):
                 return UNKNOWN
             at.append(number)
 
-        def taken(bounds: Bounds) -> Bounds:
+        def at_places(bounds: Bounds) -> Bounds:
             index = tuple(n if size > 1 else np.zeros_like(n) for n, size in zip(at, bounds.shape, strict=True))
             return np.broadcast_to(bounds[index], [s.size for s in order]).reshape(-1, count_of(axes))
 
         evidence = () if told.evidence is None else (told.evidence,)
-        return of_bounds(taken(told.lo), taken(told.hi)).because(*evidence)
+        return of_bounds(at_places(told.lo), at_places(told.hi)).because(*evidence)
 
-    def _followed(self, entries: Entries) -> AxisFacts:
+    def _from_source(self, entries: Entries) -> AxisFacts:
         match self.ranges.sources.of(entries.site):
             case Same(site):
                 return self.of(entries._replace(site=site))
             case OneOf(sites):
                 return one_of(self.of(entries._replace(site=site)) for site in sites)
             case Node() as node:
-                source, rule = moved(node, entries.entry), RULES.get(node.name)
+                source, rule = source_entry(node, entries.entry), RULES.get(node.name)
                 if source is not None:
                     return self.of(entries.of(source))
                 return UNKNOWN if rule is None else rule(self, node, entries)

@@ -14,7 +14,7 @@ import numpy as np
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import type_range
 from hlo_lower.facts.forms.linear import Element, Linear, Normalized, Position, Start, Symbol, origin, positions
-from hlo_lower.facts.forms.places import Entry, Place, moved
+from hlo_lower.facts.forms.places import Entry, Place, source_entry
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis, is_tracked
 from hlo_lower.facts.ranges.interval import Bounds, wrapped_number
 from hlo_lower.facts.ranges.transfer import ELEMENTWISE, comparison_direction
@@ -54,27 +54,27 @@ class AffineAnalysis(Provider[Entry, Linear]):
         self._assumed: list[Value] = []
         self._inner: dict[Linear, Linear] = {}
 
-    def _found(self, key: Entry) -> Linear:
+    def _compute(self, key: Entry) -> Linear:
         why = None
         match self.ranges.sources.of(key.site):
             case Same(site):
                 found = self.of(key.of(site))
             case OneOf(sites):
-                found = self._agreed(key, sites)
+                found = self._common_form(key, sites)
             case Carried() as origin:
-                found = self._carried(key, origin)
+                found = self._loop_value(key, origin)
             case Node() as node:
-                found = self._made(node, key)
+                found = self._op_result(node, key)
                 if found is None and node.name in ELEMENTWISE:
-                    key = self._narrowed(node, key)
+                    key = self._canonical_entry(node, key)
             case _:
                 found = None
         if found is not None and len(found.terms) > MAX_TERMS:
             found, why = None, Code.TOO_MANY_TERMS(MAX_TERMS)
         return found or self._unknown(key, why)
 
-    def _narrowed(self, node: Node, entry: Entry) -> Entry:
-        """The entry at position 0 of the dims along which the operands of an elementwise op, and so it, do not move."""
+    def _canonical_entry(self, node: Node, entry: Entry) -> Entry:
+        """The entry at position 0 of the dims along which the operands of an elementwise op are constant."""
         if not all(is_tracked(operand) for operand in node.operands):
             return entry
         moving = positions(self.of(_operand(entry, operand)) for operand in node.operands)
@@ -95,8 +95,8 @@ class AffineAnalysis(Provider[Entry, Linear]):
 
     # --- what an operation gives ---
 
-    def _made(self, node: Node, entry: Entry) -> Linear | None:
-        source = moved(node, entry)
+    def _op_result(self, node: Node, entry: Entry) -> Linear | None:
+        source = source_entry(node, entry)
         if source is not None:
             return self.of(source)
         match node.name:
@@ -118,7 +118,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
             case names.SELECT:
                 return self._select(node, entry)
             case names.CLAMP | names.MINIMUM | names.MAXIMUM:
-                kept = self._unclamped(node, entry.site)
+                kept = self._idle_clamp_operand(node, entry.site)
                 return None if kept is None else self.of(entry.to(kept))
             case _:
                 return None
@@ -133,9 +133,9 @@ class AffineAnalysis(Provider[Entry, Linear]):
             return a.plus(b, sign).in_width(width)
         # What wrapped around in a narrower type stays in that type's range; only constants may be added to it.
         if a in narrow and b.is_constant:
-            return a.drifted(b.times(sign))
+            return a.plus_in_wider_type(b.times(sign))
         if b in narrow and a.is_constant and sign == 1:
-            return b.drifted(a)
+            return b.plus_in_wider_type(a)
         return None
 
     def _product(self, node: Node, entry: Entry) -> Linear | None:
@@ -181,7 +181,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
         if a == b:
             return a
         if predicate.shape != on_true.shape or not positions([self.of(entry.to(predicate))]):
-            return self._agreed(entry, [entry.site.to(v) for v in (on_true, on_false)])
+            return self._common_form(entry, [entry.site.to(v) for v in (on_true, on_false)])
         compared = self._compared_with_zero(entry.to(predicate), on_true.element_type)
         if compared is None:
             return None
@@ -212,7 +212,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
             return None
         return x, direction == "LT"
 
-    def _unclamped(self, node: Node, site: Site) -> Value | None:
+    def _idle_clamp_operand(self, node: Node, site: Site) -> Value | None:
         """The operand of a clamp, minimum or maximum that changes nothing; an index that may be cut is no run."""
 
         def hull(value: Value) -> tuple[int, int]:
@@ -229,7 +229,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
 
     # --- through functions, branches and loops ---
 
-    def _agreed(self, entry: Entry, sites: Sequence[Site]) -> Linear | None:
+    def _common_form(self, entry: Entry, sites: Sequence[Site]) -> Linear | None:
         """The form of a value that is one of several (trap 40): what depends on the position has to be the same in all
         of them, and be nothing but the position; the rest is a base of its own, the value's element at position 0.
 
@@ -249,7 +249,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
         base = Element(entry.site, tuple(map(origin, entry.place)))
         return Linear(0, {**moving, base: 1}, width, moved, forms[0].evidence)
 
-    def _carried(self, entry: Entry, carried: Carried) -> Linear | None:
+    def _loop_value(self, entry: Entry, carried: Carried) -> Linear | None:
         """A value that a while carries: the same as before the loop where the body returns it as it is; where it adds
         the same number to all elements, their distances stay."""
         initial = self.of(entry.of(carried.initial))
@@ -266,7 +266,7 @@ class AffineAnalysis(Provider[Entry, Linear]):
         return Linear(0, {**moving, base: 1}, width, evidence=initial.evidence)
 
     def _growth(self, argument: Entry, following: Entry) -> Linear | None:
-        """What a loop's body adds to an element of an argument; None where that is not looked into.
+        """The form that a loop's body adds to an element of an argument; None beyond the limits.
 
         Found once, for the value in the body as for the loop's result. Meanwhile the value is a symbol of its own.
         """
@@ -333,13 +333,13 @@ MAX_PART = 1 << 20
 
 
 def of_constant(node: Node, place: Place) -> Linear | None:
-    """An element of a constant: a number where the place is known, else what `fitted` recovers."""
+    """An element of a constant: a number where the place is known, else what `fit_strides` recovers."""
     values = node.constant()
     width, step = node.result().element.integer_bits, Evidence.at(node, Code.CONSTANT())
     if values is None or values.size == 0:
         return None
     known = values[tuple(p.constant if p.is_constant else slice(None) for p in place)]
-    found = fitted(known)
+    found = fit_strides(known)
     if found is None:
         return None
     form = Linear(found[0])
@@ -348,7 +348,7 @@ def of_constant(node: Node, place: Place) -> Linear | None:
     return form.in_width(width).because(step)
 
 
-def fitted(values: Bounds) -> tuple[int, tuple[int, ...]] | None:
+def fit_strides(values: Bounds) -> tuple[int, tuple[int, ...]] | None:
     """Base and strides of an integer array that is `base + sum of stride * index`, or None where it is not.
 
     Along a dim in which it is one and the same memory (a splat, a broadcast) it is looked at in one place, and the rest

@@ -147,7 +147,7 @@ class Linear:
             {symbol: c for symbol, c in terms.items() if c},
             min(filter(None, (self.width, other.width)), default=0),
             self.moved + sign * other.moved,
-            _joined(self, other),
+            _sum_evidence(self, other),
         )
 
     def above(self, other: "Linear", width: int) -> int | None:
@@ -168,7 +168,7 @@ class Linear:
         terms = {symbol: c * factor for symbol, c in self.terms.items()} if factor else {}
         return Linear(self.constant * factor, terms, self.width, self.moved * factor, self.evidence)
 
-    def drifted(self, constant: "Linear") -> "Linear":
+    def plus_in_wider_type(self, constant: "Linear") -> "Linear":
         """This form, of which a narrower type may have wrapped around, plus a constant in the wider type."""
         added = constant.constant
         return Linear(self.constant + added, self.terms, self.width, self.moved + added, self.evidence)
@@ -213,6 +213,6 @@ def _dims(symbol: Symbol) -> set[int]:
             return set()
 
 
-def _joined(a: Linear, b: Linear) -> Evidence | None:
+def _sum_evidence(a: Linear, b: Linear) -> Evidence | None:
     steps = merge((a.evidence, b.evidence))
     return steps[0] if len(steps) == 1 else Evidence(Code.SUM(), None, steps) if steps else None

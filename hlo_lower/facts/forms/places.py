@@ -39,17 +39,17 @@ class Entry(NamedTuple):
         return Entry(site, self.place)
 
 
-def moved(node: Node, entry: Entry) -> Entry | None:
+def source_entry(node: Node, entry: Entry) -> Entry | None:
     """For an op that moves elements: the entry of an operand that an entry of its result is, where it is one."""
     if node.name not in MOVES or not all(operand.is_static for operand in node.operands):
         return None
     if node.name == names.DYNAMIC_SLICE:
         return before_start(node, entry)
-    found = _moved(node, entry.place)
+    found = _source_place(node, entry.place)
     return None if found is None else Entry(entry.site.to(found[0]), found[1])
 
 
-def _moved(node: Node, place: Place) -> tuple[Value, Place] | None:
+def _source_place(node: Node, place: Place) -> tuple[Value, Place] | None:
     match node.name:
         case names.BROADCAST_IN_DIM:
             operand = node.operand(0)
@@ -70,7 +70,7 @@ def _moved(node: Node, place: Place) -> tuple[Value, Place] | None:
         case names.CONCATENATE:
             return _piece(node, place)
         case names.RESHAPE:
-            origin = reshaped(place, node.result().static_shape, node.operand(0).static_shape)
+            origin = place_before_reshape(place, node.result().static_shape, node.operand(0).static_shape)
             return None if origin is None else (node.operand(0), origin)
         case _:
             return None
@@ -90,7 +90,7 @@ def _piece(node: Node, place: Place) -> tuple[Value, Place] | None:
     return None
 
 
-def reshaped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> Place | None:
+def place_before_reshape(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> Place | None:
     """The place in a tensor before a reshape, for the place after it; None where it is no form.
 
     Dims are compared in groups of equal size, both shapes from the left. Within a group a single dim before holds the
@@ -109,14 +109,14 @@ def reshaped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> P
                 columns, j = columns * shape[j], j + 1
             else:
                 return None
-        group = _regrouped(place[right:j], shape[right:j], before[left:i])
+        group = _group_before_reshape(place[right:j], shape[right:j], before[left:i])
         if group is None:
             return None
         found.extend(group)
     return tuple(found)
 
 
-def _regrouped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> list[Linear] | None:
+def _group_before_reshape(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> list[Linear] | None:
     flat = ZERO
     for coordinate, size in zip(place, shape, strict=True):
         flat = flat.times(size).plus(coordinate) if size != 1 else flat

@@ -80,8 +80,8 @@ class CanonicalGather:
         indexed = self.numbers.start_index_map
         return bool(indexed) and all(self.window[d] == 1 for d in indexed)
 
-    def clamped(self, build: Builder) -> Value:
-        """The indices as they stand, each in [0, its limit]; in their own type, which may not hold the limit."""
+    def clamped_indices(self, build: Builder) -> Value:
+        """The indices clamped to [0, limit], in their own shape and type, which may not hold the limit."""
         indices = self.indices
         low, high = type_range(indices.element_type) or (0, 0)
         shape, vector = indices.static_shape, self.numbers.index_vector_dim
@@ -105,7 +105,7 @@ class CanonicalGather:
           clamp: whether starts may be outside and are to be clamped.
         """
         rank, vector = len(self.indices.static_shape), self.numbers.index_vector_dim
-        indices = build.convert(self.clamped(build) if clamp else self.indices, self.start_type)
+        indices = build.convert(self.clamped_indices(build) if clamp else self.indices, self.start_type)
         count, components = self.count, len(self.numbers.start_index_map)
         if vector < rank:
             indices = build.transpose(indices, [*(d for d in range(rank) if d != vector), vector])
@@ -148,8 +148,8 @@ def read_gather(node: Node) -> CanonicalGather | None:
 # --- a gather whose positions and windows stand where those of `numpy.take` do, and what moves its result ---
 
 
-def gathered_in_order(build: Builder, gather: CanonicalGather) -> Value:
-    """The gather by one that is in order, its result moved; of others than whole rows by one with its vectors last."""
+def gather_in_order(build: Builder, gather: CanonicalGather) -> Value:
+    """Build a gather in order and move its result; a gather of more than whole rows gets its index vectors last."""
     numbers, rank = gather.numbers, len(gather.indices.static_shape)
     vector = numbers.index_vector_dim
     indices = build.transpose(gather.indices, [*(d for d in range(rank) if d != vector), *[vector][: rank - vector]])

@@ -113,15 +113,15 @@ class Dataflow:
         self._inner: dict[Node, tuple[Dataflow, ...]] = {}
 
     @cached_property
-    def taken(self) -> dict[Node, list[Value]]:
-        """The values that each node takes, in its regions too."""
+    def used_values(self) -> dict[Node, list[Value]]:
+        """The values that each node uses, in its regions too."""
         return {node: used_by(node) for node in (*self.nodes, self.terminator)}
 
     @cached_property
     def users(self) -> dict[Value, list[Node]]:
         """The nodes that take a value, each once, the terminator too."""
         found: dict[Value, list[Node]] = {value: [] for value in self.size}
-        for node, values in self.taken.items():
+        for node, values in self.used_values.items():
             for value in dict.fromkeys(values):
                 found.setdefault(value, []).append(node)
         return found
@@ -147,8 +147,8 @@ class Dataflow:
         return dict(zip(ordered[1:], ordered, strict=False))
 
     @cached_property
-    def returned(self) -> frozenset[Value]:
-        """What is returned."""
+    def outputs(self) -> frozenset[Value]:
+        """The values that the block returns."""
         return frozenset(self.terminator.operands)
 
     def axes(self, node: Node) -> OpAxes | Boundary:

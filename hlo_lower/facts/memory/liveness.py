@@ -46,7 +46,7 @@ def liveness(program: Dataflow) -> Liveness:
     return Liveness(tuple(live), peak, tuple(sorted(there, key=lambda v: -program.size[v])))
 
 
-def stored_at(program: Dataflow) -> list[int]:
+def live_bytes(program: Dataflow) -> list[int]:
     """Bytes that are live at each node of a block, without what lives in its bodies."""
     return _Storage(program).at
 
@@ -91,7 +91,7 @@ class _Storage:
     def spans(self) -> dict[Value, tuple[int, int]]:
         """For each stored value that is no argument and is not returned the places of its maker and of its last use."""
         program, last = self._program, self._last
-        returned = {self.root(value) for value in program.returned}
+        returned = {self.root(value) for value in program.outputs}
         spans: dict[Value, tuple[int, int]] = {}
         for value in program.maker:
             root = self.root(value)
@@ -160,7 +160,7 @@ class _Curves:
             raise _UnknownSizeError
         live: list[int] = []
         loops: list[LoopSpan] = []
-        for node, stored in zip(program.nodes, stored_at(program), strict=True):
+        for node, stored in zip(program.nodes, live_bytes(program), strict=True):
             first, inner = len(live), self._inner(program, node)
             for curve in inner:
                 is_long = len(live) + len(curve.live) > MOST_OPS

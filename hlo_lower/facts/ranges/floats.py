@@ -68,7 +68,7 @@ def _known_floats(ranges: Ranges, site: Site, left: int, found: Known) -> NDArra
     if not isinstance(node, Node):
         return None
 
-    def known(number: int) -> NDArray[np.float64] | None:
+    def of_operand(number: int) -> NDArray[np.float64] | None:
         return known_floats(ranges, site.to(node.operand(number)), left - 1, found)
 
     shape = value.static_shape
@@ -77,14 +77,14 @@ def _known_floats(ranges: Ranges, site: Site, left: int, found: Known) -> NDArra
             values = node.constant()
             return None if values is None else np.asarray(values, np.float64)
         case names.BROADCAST_IN_DIM:
-            operand = known(0)
+            operand = of_operand(0)
             return None if operand is None else np.broadcast_to(spread(node, operand), shape)
         case names.RESHAPE:
-            operand = known(0)
+            operand = of_operand(0)
             return None if operand is None else operand.reshape(shape)
         case names.SELECT:
             mask = ranges.of(site.to(node.operand(0)))
-            on_true, on_false = known(1), known(2)
+            on_true, on_false = of_operand(1), of_operand(2)
             if not mask.is_constant or on_true is None or on_false is None:
                 return None
             return np.where(np.asarray(mask.values, np.bool_), on_true, on_false)

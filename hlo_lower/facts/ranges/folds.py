@@ -144,10 +144,10 @@ def running_bounds(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     low, high = (_spread(b, dim, known.shape[dim]) for b in (known.lo, known.hi))
     # np.min and not .min(): NumPy makes Python integers of 64-bit bounds where one is left.
     least, most = int(np.min(np.minimum(low, 0).sum(axis=dim))), int(np.max(np.maximum(high, 0).sum(axis=dim)))
-    limit = _counted(ranges, site.to(node.operand(0)))
+    limit = _total_of_counts(ranges, site.to(node.operand(0)))
     if least < allowed[0] or (most if limit is None else min(most, limit)) > allowed[1]:
         return None
-    sums = [_summed(b, dim, is_reversed=is_reversed) for b in (low, high)]
+    sums = [_cumsum(b, dim, is_reversed=is_reversed) for b in (low, high)]
     if limit is not None:
         sums[1] = lesser(sums[1], limit)
     sums = [bounds.astype(bounds_dtype(element_type)) for bounds in sums]
@@ -155,12 +155,12 @@ def running_bounds(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     return Interval(known.shape, element_type, sums[0], sums[1], step)
 
 
-def _counted(ranges: Ranges, site: Site) -> int | None:
-    """The most that the elements of a vector come to together, where they are counts; or None.
+def _total_of_counts(ranges: Ranges, site: Site) -> int | None:
+    """An upper bound of the sum of a vector's elements, where a scatter counted them; or None.
 
-    A scatter that adds numbers that are not negative to such numbers adds each at most once, wherever it lands.
+    A scatter that adds nonnegative numbers to nonnegative numbers adds each at most once, wherever it lands.
     """
-    site = ranges.sources.followed(site)
+    site = ranges.sources.resolve(site)
     value, node = site.value, site.node
     if node is None or node.name != SCATTER or len(node.results) != 1 or len(value.shape) != 1:
         return None
@@ -201,7 +201,7 @@ def _spread(bounds: Bounds, dim: int, size: int) -> Bounds:
     return np.broadcast_to(bounds, shape)
 
 
-def _summed(bounds: Bounds, dim: int, *, is_reversed: bool) -> Bounds:
+def _cumsum(bounds: Bounds, dim: int, *, is_reversed: bool) -> Bounds:
     ordered = np.flip(bounds, dim) if is_reversed else bounds
     sums = np.cumsum(ordered, axis=dim, dtype=bounds.dtype)
     return np.asarray(np.flip(sums, dim) if is_reversed else sums)
@@ -220,7 +220,7 @@ MAX_POINTS = 1 << 16
 
 
 def scatter_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
-    """The interval of a result of a scatter, or None where nothing is told.
+    """The interval of a result of a scatter, or None where no rule applies.
 
     - If the region, given values in the hull of the operand and of the updates, returns one in the same hull, so does
       any number of its applications: an assignment, a minimum, a selection.
@@ -240,7 +240,7 @@ def scatter_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
         return before
     written = ranges.of(site.to(updates))
     why = merge((before.evidence, written.evidence))
-    known = _applied(ranges, node, site, before, written) if arity == 1 else None
+    known = _apply_points(ranges, node, site, before, written) if arity == 1 else None
     if known is not None:
         return known.because(Evidence.at(node, Code.KNOWN_POINTS(), why))
     (low, high), (least, most) = before.hull(), written.hull()
@@ -272,8 +272,8 @@ _APPLIED: Mapping[Combiner, Callable[[Any, Any], Any]] = {
 }
 
 
-def _applied(ranges: Ranges, node: Node, site: Site, before: Interval, written: Interval) -> Interval | None:
-    """The result of a scatter of points into a vector, all of it known; points outside are dropped."""
+def _apply_points(ranges: Ranges, node: Node, site: Site, before: Interval, written: Interval) -> Interval | None:
+    """The result of a scatter of constant points into a constant vector; points outside are dropped."""
     indices = node.operand(1)
     numbers, block = mlir.ScatterNumbers.of(node.raw), node.blocks[0]
     apply = _APPLIED.get(classify_region(block).common)

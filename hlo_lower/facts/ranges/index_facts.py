@@ -16,7 +16,7 @@ from hlo_lower.facts.ranges.floats import compared_floats
 from hlo_lower.facts.ranges.folds import reduction_range, running_bounds, scatter_range
 from hlo_lower.facts.ranges.interval import Interval, greater, lesser, pick
 from hlo_lower.facts.ranges.loop_ranges import loop_range, uniform
-from hlo_lower.facts.ranges.predicate_refinement import refined_by, subjects
+from hlo_lower.facts.ranges.predicate_refinement import refine_by, subjects
 from hlo_lower.facts.ranges.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose
 from hlo_lower.facts.values.budget import RANGES, Budget
 from hlo_lower.facts.values.evidence import Evidence, merge, plain_name, source_of
@@ -54,14 +54,14 @@ class IndexAnalysis(Provider[Site, Interval]):
         self._newly_assumed: tuple[Site, ...] = ()  # what the outer analysis does not assume
 
     def assuming(self, assumed: Mapping[Site, Interval]) -> "IndexAnalysis":
-        """An analysis of the same module in which these are taken as told: for proofs by induction."""
+        """An analysis of the same module that assumes these intervals, for proofs by induction."""
         hypothetical = IndexAnalysis(self.graph, self, loop_ranges=self.loop_ranges)
         hypothetical.assumed = {**self.assumed, **assumed}
         hypothetical._newly_assumed = tuple(assumed)
         return hypothetical
 
     def _elsewhere(self, key: Site) -> Interval | None:
-        """What is assumed of a site; or, where what is assumed does not matter to it, what is known without."""
+        """The interval assumed for a site; or the outer analysis's, where no assumption matters to it."""
         if self._outer is None:
             return None
         assumed = self.assumed.get(key)
@@ -69,8 +69,8 @@ class IndexAnalysis(Provider[Site, Interval]):
             return assumed
         return self._outer.of(key)
 
-    def _kept(self, found: Interval) -> Interval:
-        """Element by element as long as there is memory; beyond that, one range for the tensor."""
+    def _trim(self, found: Interval) -> Interval:
+        """The interval element by element as long as there is memory, then one range for the tensor."""
         size = found.lo.size if found.lo is found.hi else found.lo.size + found.hi.size
         if size <= 2 or self._outer is not None:  # what rests on an assumption goes with it
             return found
@@ -84,7 +84,7 @@ class IndexAnalysis(Provider[Site, Interval]):
         evidence = Evidence(cause) if node is None else Evidence.at(node, cause)
         return Interval.of_type(key.value.static_shape, key.value.element_type, evidence)
 
-    def _found(self, key: Site) -> Interval:
+    def _compute(self, key: Site) -> Interval:
         if prod(key.value.static_shape) > MAX_ELEMENTS:
             known = None if key.node is None else self._uniform(key.node, key)
             return known or self._unknown(key, Code.TOO_LARGE(MAX_ELEMENTS))
@@ -100,11 +100,11 @@ class IndexAnalysis(Provider[Site, Interval]):
                 why = result if is_result else source_of(self.graph, key.value)
                 return loop_range(self, origin) or self._unknown(key, why, loop)
             case node:
-                known = self._made(node, key)
+                known = self._op_result(node, key)
                 return known or self._unknown(key, Code.RESULT_OF(plain_name(node.name)), node)
 
-    def _made(self, node: Node, site: Site) -> Interval | None:
-        """The interval of a result of an operation, or None where nothing is told."""
+    def _op_result(self, node: Node, site: Site) -> Interval | None:
+        """The interval of a result of an operation, or None where no rule applies."""
         match plain_name(node.name):
             case "select":
                 return self._select(node, site)
@@ -117,7 +117,7 @@ class IndexAnalysis(Provider[Site, Interval]):
             case "compare" if not is_tracked(node.operand(0)):
                 return compared_floats(self, node, site)
             case "sort":
-                return self._sorted(node, site)
+                return self._sort(node, site)
             case "chlo.top_k":
                 return self._top_k(node, site)
             case _:
@@ -160,7 +160,7 @@ class IndexAnalysis(Provider[Site, Interval]):
 
     # --- reordering ---
 
-    def _sorted(self, node: Node, site: Site) -> Interval | None:
+    def _sort(self, node: Node, site: Site) -> Interval | None:
         """A sort moves elements along one dim, each operand's in the same way."""
         operand = node.operand(site.value.number)
         if not is_tracked(operand) or 0 in site.value.static_shape:
@@ -190,14 +190,14 @@ class IndexAnalysis(Provider[Site, Interval]):
         is in [0, D-1], because i + D is looked at for negative i alone, and i for the others."""
         if not (is_tracked(site.value) and is_tracked(node.operand(0))):
             return None
-        operands = _passed([site.to(operand) for operand in node.operands])
+        operands = _caller_operands([site.to(operand) for operand in node.operands])
         predicate, *branches = operands
         condition = self.of(predicate)
         whole = choose(node, condition, *map(self.of, branches))
         best = whole
         for subject in map(predicate.to, subjects(predicate.value)):
             if is_tracked(subject.value) and any(_is_of(branch.value, subject.value) for branch in branches):
-                known = self._chosen_under(node, operands, condition, subject)
+                known = self._select_by_subject(node, operands, condition, subject)
                 if _width(known) < _width(best):
                     best = known
         least, greatest = best.hull()
@@ -205,10 +205,10 @@ class IndexAnalysis(Provider[Site, Interval]):
             return best
         return best.because(Evidence.at(node, Code.NORMALISED(least, greatest), merge((best.evidence,))))
 
-    def _chosen_under(self, node: Node, operands: Sequence[Site], condition: Interval, subject: Site) -> Interval:
-        """A select where each branch is looked at for those values of the subject with which it is taken."""
+    def _select_by_subject(self, node: Node, operands: Sequence[Site], condition: Interval, subject: Site) -> Interval:
+        """The interval of a select, each branch with the values of the subject for which it is chosen."""
         predicate, on_true, on_false = operands
-        when_true, when_false = (refined_by(self, predicate.value, truth, subject) for truth in (True, False))
+        when_true, when_false = (refine_by(self, predicate.value, truth, subject) for truth in (True, False))
         branches = self._under(on_true, subject, when_true), self._under(on_false, subject, when_false)
         # Where the predicate leaves no value for a branch, the branch is not taken.
         condition = condition.between(
@@ -232,10 +232,11 @@ class IndexAnalysis(Provider[Site, Interval]):
         return self.of(branch)
 
 
-def _passed(operands: list[Site]) -> list[Site]:
-    """The operands of a select as its function's caller sees them, where all of them come from there: JAX puts `where`
-    into a function of its own, and what the predicate says of a branch shows only outside of it."""
-    while None not in (passed := [operand.passed for operand in operands]):
+def _caller_operands(operands: list[Site]) -> list[Site]:
+    """The operands of a select as its function's caller sees them, if all of them are arguments.
+
+    JAX puts `where` into a function of its own, so the relation of predicate and branches shows only in the caller."""
+    while None not in (passed := [operand.caller_site for operand in operands]):
         operands = [operand for operand in passed if operand is not None]
     return operands
 

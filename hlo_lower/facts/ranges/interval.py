@@ -136,8 +136,10 @@ def _axes(values: NDArray[Any]) -> list[tuple[int, int]]:
     return list(zip(values.strides, values.shape, strict=True))
 
 
-def wrapped(shape: tuple[int, ...], element_type: str, lo: Bounds, hi: Bounds, evidence: Evidence | None) -> Interval:
-    """An arithmetic result: elements that may leave the type may wrap around, and so may be anything in it."""
+def wrap_interval(
+    shape: tuple[int, ...], element_type: str, lo: Bounds, hi: Bounds, evidence: Evidence | None
+) -> Interval:
+    """The interval of an arithmetic result: an element that may leave the type may wrap around to any number in it."""
     low, high = type_range(element_type) or (0, 0)
     outside = (lo < low) | (hi > high)
     if np.any(outside):

@@ -59,7 +59,7 @@ def loop_range(ranges: Ranges, origin: Carried) -> Interval | None:
     is_body = origin.inside is not None and origin.inside == argument.value.block
     whole = type_range(before.element_type)
     assert whole is not None
-    counted = _counted(ranges, origin, before.hull(), in_body=is_body)
+    counted = _counted_hull(ranges, origin, before.hull(), in_body=is_body)
     if counted is not None and within(counted, whole):
         step = Evidence.at(origin.loop, Code.COUNTED(*counted), merge((before.evidence,)))
         return uniform(before, counted).because(step)
@@ -76,8 +76,8 @@ def loop_range(ranges: Ranges, origin: Carried) -> Interval | None:
     return None
 
 
-def _counted(ranges: Ranges, origin: Carried, before: Hull, *, in_body: bool) -> Hull | None:
-    """The hull of a value that grows by a known step, from how often the loop can run at most."""
+def _counted_hull(ranges: Ranges, origin: Carried, before: Hull, *, in_body: bool) -> Hull | None:
+    """The hull of a value that grows by a known step, from the most iterations that the loop can make."""
     step = _step(ranges, origin)
     if step is None:
         return None
@@ -105,14 +105,14 @@ def _counted(ranges: Ranges, origin: Carried, before: Hull, *, in_body: bool) ->
 
 def _step(ranges: Ranges, origin: Carried) -> Hull | None:
     """The hull of what a loop's body adds to one of its values, or None where it does something else with it."""
-    returned = ranges.sources.followed(origin.following)
+    returned = ranges.sources.resolve(origin.following)
     node = returned.node
     if node is None or node.name not in (ADD, SUBTRACT):
         return None
     a, b = map(returned.to, node.operands)
-    if node.name == ADD and ranges.sources.followed(b) == origin.argument:
+    if node.name == ADD and ranges.sources.resolve(b) == origin.argument:
         a, b = b, a
-    if ranges.sources.followed(a) != origin.argument or returned.value.element_type == "i1":
+    if ranges.sources.resolve(a) != origin.argument or returned.value.element_type == "i1":
         return None
     low, high = ranges.of(b).hull()
     whole = type_range(returned.value.element_type)

@@ -35,7 +35,7 @@ def subjects(predicate: Value, depth: int = 0) -> list[Value]:
     return list(dict.fromkeys(found))
 
 
-def refined_by(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nested: int = 0) -> Interval:
+def refine_by(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nested: int = 0) -> Interval:
     """The interval of a value where a predicate is true, or false; it may leave an element no value (lo > hi).
 
     Args:
@@ -51,7 +51,7 @@ def refined_by(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nes
         return known
 
     def part(number: int, truth: bool) -> Interval:
-        return refined_by(ranges, node.operand(number), truth, subject, nested + 1)
+        return refine_by(ranges, node.operand(number), truth, subject, nested + 1)
 
     match node.name:
         case names.COMPARE if node.operand(0).element_type == "i1":
@@ -63,18 +63,18 @@ def refined_by(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nes
                     return part(other, truth == same)
             return known
         case names.COMPARE:
-            return _compared(ranges, node, truth, subject, known)
+            return _refine_by_comparison(ranges, node, truth, subject, known)
         case names.NOT:
             return part(0, not truth)
         case names.AND | names.OR:
             both = truth == (node.name == names.AND)
             a, b = part(0, truth), part(1, truth)
-            return _met(a, b) if both else _joined(a, b)
+            return _intersection(a, b) if both else _union(a, b)
         case _:
             return known
 
 
-def _compared(ranges: Ranges, node: Node, truth: bool, subject: Site, known: Interval) -> Interval:
+def _refine_by_comparison(ranges: Ranges, node: Node, truth: bool, subject: Site, known: Interval) -> Interval:
     """The subject where `subject < bound`, or another comparison, is true or false."""
     left, right = node.operands
     direction = comparison_direction(node)
@@ -107,12 +107,12 @@ def _compared(ranges: Ranges, node: Node, truth: bool, subject: Site, known: Int
 _NEGATED = {"LT": "GE", "GE": "LT", "LE": "GT", "GT": "LE", "EQ": "NE", "NE": "EQ"}
 
 
-def _met(a: Interval, b: Interval) -> Interval:
+def _intersection(a: Interval, b: Interval) -> Interval:
     return a.between(greater(a.lo, b.lo), lesser(a.hi, b.hi))
 
 
-def _joined(a: Interval, b: Interval) -> Interval:
-    """Either of two, of which one may be empty."""
+def _union(a: Interval, b: Interval) -> Interval:
+    """The hull of two intervals, of which one may be empty."""
     no_a, no_b = np.asarray(a.lo > a.hi), np.asarray(b.lo > b.hi)
     lo = pick(no_a, b.lo, pick(no_b, a.lo, lesser(a.lo, b.lo)))
     hi = pick(no_a, b.hi, pick(no_b, a.hi, greater(a.hi, b.hi)))

@@ -1,7 +1,7 @@
 """Transfer functions: the interval of an operation's result from the intervals of its operands.
 
 One function per op of the chains that produce indices. An op without one says nothing, and its result may be anything
-that its type allows. All functions are sound for wrap-around: `interval.wrapped` widens what may leave the type.
+that its type allows. All functions are sound for wrap-around: `interval.wrap_interval` widens what may leave the type.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import element_type, type_range
-from hlo_lower.facts.ranges.interval import Interval, bounds_dtype, greater, lesser, pick, wrapped
+from hlo_lower.facts.ranges.interval import Interval, bounds_dtype, greater, lesser, pick, wrap_interval
 from hlo_lower.facts.values.evidence import Evidence, merge, plain_name
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
@@ -25,7 +25,7 @@ def result(node: Node, lo: Any, hi: Any, operands: Sequence[Interval], step: Cau
     tensor = node.result().tensor_type
     assert tensor is not None
     shape = cast(tuple[int, ...], tensor.shape)
-    return wrapped(shape, tensor.element_name, lo, hi, evidence_of(node, operands, step))
+    return wrap_interval(shape, tensor.element_name, lo, hi, evidence_of(node, operands, step))
 
 
 def evidence_of(node: Node, operands: Sequence[Interval], step: Cause | None = None) -> Evidence | None:
@@ -58,7 +58,7 @@ def comparison_direction(node: Node) -> str:
 
 
 def comparison_of(node: Node) -> Callable[..., Any]:
-    """What a `stablehlo.compare` computes, of arrays; of floats as compare_type FLOAT, which is IEEE 754's."""
+    """The NumPy function of a `stablehlo.compare`; on floats it is compare_type FLOAT, which is IEEE 754's."""
     return COMPARISONS[comparison_direction(node)]
 
 
@@ -249,7 +249,7 @@ PLACES: Mapping[str, Transfer] = {
 }
 
 
-# --- integer arithmetic: a result that may leave its type may be anything in it (`wrapped`) ---
+# --- integer arithmetic: a result that may leave its type may be anything in it (`wrap_interval`) ---
 
 
 def _convert(node: Node, operands: Sequence[Interval]) -> Interval | None:
@@ -324,7 +324,7 @@ def _remainder(node: Node, operands: Sequence[Interval]) -> Interval | None:
     # What is less than the divisor stays what it is; and a known number has a known remainder.
     least = lesser(abs(d.lo), abs(d.hi))
     same, known = (x.lo > -least) & (x.hi < least), (x.lo == x.hi) & (d.lo == d.hi)
-    left = x.lo - d.lo * _truncated(x.lo, d.lo)
+    left = x.lo - d.lo * _trunc_divide(x.lo, d.lo)
     lo, hi = (pick(known, left, pick(same, bound, found)) for bound, found in ((x.lo, lo), (x.hi, hi)))
     return result(node, lo, hi, operands, Code.REMAINDER(int(np.max(limit)) + 1 if np.size(limit) else 0))
 
@@ -334,11 +334,11 @@ def _divide(node: Node, operands: Sequence[Interval]) -> Interval | None:
     x, d = operands
     if not np.all(d.lo > 0):
         return None
-    corners = [_truncated(a, b) for a in (x.lo, x.hi) for b in (d.lo, d.hi)]
+    corners = [_trunc_divide(a, b) for a in (x.lo, x.hi) for b in (d.lo, d.hi)]
     return result(node, lesser(corners[0], corners[1]), greater(corners[2], corners[3]), operands)
 
 
-def _truncated(a: Any, b: Any) -> Any:
+def _trunc_divide(a: Any, b: Any) -> Any:
     """Division that rounds towards zero, by a divisor of either sign."""
     quotient = abs(a) // abs(b)
     return pick((np.asarray(a) < 0) != (np.asarray(b) < 0), -quotient, quotient)

@@ -215,7 +215,7 @@ def classify(
     constant = interval.is_constant or not scatter.index_dims
     solved = None
     if constant and subset in MANY_WINDOWS:
-        solved = _solved(scatter, region, interval, windows, oob, costs)
+        solved = _solve_constant(scatter, region, interval, windows, oob, costs)
     distinct = UNPROVED
     if subset in MANY_WINDOWS and layout.loose and solved is None:
         distinct = find_distinct(scatter, layout, affine, interval)
@@ -254,7 +254,7 @@ def classify(
                 is_spread=spread is None or bool(spread & {*layout.coordinates, *scatter.index_dims}),
             )
         )
-    elif is_own and layout.wrapped and not constant and region.common in ASSIGNING:
+    elif is_own and layout.wrapped_runs and not constant and region.common in ASSIGNING:
         flat = flatten(scatter, layout, (*guarded, *masked), oob)
         strategies = dict(costs_of_parts(flat, layout, costs))
     if strategies:
@@ -270,7 +270,7 @@ def classify(
         drops=Drops.ELEMENTS if masked else Drops.WINDOWS if guarded else Drops.NOTHING,
         unique=unique,
         offsets=_offsets(subset, solved, constant=constant),
-        parts=Parts.SEVERAL if layout.wrapped else Parts.ONE,
+        parts=Parts.SEVERAL if layout.wrapped_runs else Parts.ONE,
         order=order,
         strategy=next(iter(strategies)) if strategies else _strategy_of_one(solved),
         arity=Arity.SINGLE if scatter.arity == 1 else Arity.SEPARABLE if region.separable else Arity.COUPLED,
@@ -278,7 +278,7 @@ def classify(
         float_mode=float_mode,
         region=region,
         layout=layout,
-        offsets_known=_offsets_known(scatter, layout, interval),
+        offsets_known=_known_offsets(scatter, layout, interval),
         guarded_dims=guarded,
         masked_dims=masked,
         is_sorted=is_sorted,
@@ -355,7 +355,7 @@ def _offsets(subset: Subset, solved: ConstantMap | None, *, constant: bool) -> O
     return Offsets.UNSOLVED if subset in MANY_WINDOWS and solved is None else Offsets.CONSTANT
 
 
-def _offsets_known(scatter: CanonicalScatter, layout: Layout, interval: Interval) -> tuple[int | None, ...]:
+def _known_offsets(scatter: CanonicalScatter, layout: Layout, interval: Interval) -> tuple[int | None, ...]:
     """Per operand dim the start of the one window where it is known; None everywhere for several windows."""
     if layout.positions != 1 or scatter.positions == 0:
         return (None,) * scatter.rank
@@ -364,7 +364,7 @@ def _offsets_known(scatter: CanonicalScatter, layout: Layout, interval: Interval
     first = [0] * len(scatter.scatter_shape)
     for run in layout.runs:
         first[run.scatter_dim] = run.size - 1 if run.is_reversed else 0
-    wrapped = {run.operand_dim for run in layout.wrapped}
+    wrapped = {run.operand_dim for run in layout.wrapped_runs}
     for dim, column in index_columns(scatter, len(interval.shape)):
         low, high = (
             int(np.asarray(bounds[column]).reshape(scatter.scatter_shape)[tuple(first)]) for bounds in (lo, hi)
@@ -427,7 +427,7 @@ def _unique(
         return Unique.PROVED, Code.ONE_WINDOW()
     if subset is Subset.EMPTY:
         return Unique.PROVED, Code.NOTHING_WRITTEN()
-    long_runs = [run for run in layout.wrapped if run.size > scatter.operand_shape[run.operand_dim]]
+    long_runs = [run for run in layout.wrapped_runs if run.size > scatter.operand_shape[run.operand_dim]]
     if not layout.loose and not layout.repeated and not long_runs:
         return Unique.PROVED, (Code.WINDOW_PER_BATCH if layout.kept else Code.ROWS_OF_RUN)()
     if solved is not None:
@@ -444,7 +444,7 @@ def _unique(
     return Unique.UNKNOWN, Code.NO_CLAIM()
 
 
-def _solved(
+def _solve_constant(
     scatter: CanonicalScatter,
     region: RegionFacts,
     interval: Interval,
@@ -452,7 +452,7 @@ def _solved(
     oob: OutOfBounds,
     costs: CostTable,
 ) -> ConstantMap | None:
-    """Where constant windows land, if a lowering follows: each row is written once, or the last write counts."""
+    """Where constant windows land, if a rule can use it: each row is written once, or the last write counts."""
     whole = oob is OutOfBounds.XLA or windows in (Windows.INSIDE, Windows.WHOLE)
     few, dense = costs.few_windows, costs.dense_per_window
     solved = solve(scatter, interval, drops_windows=whole, most_pieces=few, dense_per_row=dense)

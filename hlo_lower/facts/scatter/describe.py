@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.facts.scatter.canonical import CanonicalScatter
-from hlo_lower.facts.scatter.dynamic import DynamicFacts, DynamicScatter, Positions, written
+from hlo_lower.facts.scatter.dynamic import DynamicFacts, DynamicScatter, Positions, written_subset
 from hlo_lower.facts.scatter.facts import ScatterFacts
 from hlo_lower.facts.scatter.record import Fact, ScatterRecord, Written
 from hlo_lower.facts.values.evidence import Evidence
@@ -40,8 +40,8 @@ class ScatterPlace:
         return cls(graph, number, graph.function_of(node).name, node.raw.location)
 
     @property
-    def told(self) -> "dict[str, Any]":
-        """What a record tells of it."""
+    def record_fields(self) -> "dict[str, Any]":
+        """Its fields in a record."""
         location = self.graph.place(self.location)
         own = self.graph.has_locations and location.line and location.file != self.graph.name
         told = {"number": self.number, "function": self.function, "location": str(location), "scope": location.scope}
@@ -49,7 +49,7 @@ class ScatterPlace:
 
 
 def of_equivalent(record: ScatterRecord, facts: ScatterFacts, place: ScatterPlace, moved: Moved) -> ScatterRecord:
-    """What is told of the twin of a scatter: the same, but for where it stands and where its evidence lies.
+    """The record of a scatter's twin: the same, but for its place and the places of its evidence.
 
     Args:
       record, facts: of the other one.
@@ -57,11 +57,11 @@ def of_equivalent(record: ScatterRecord, facts: ScatterFacts, place: ScatterPlac
       moved: how the indices of the other one are computed, and those of this one: where the one's evidence lies, and
         the other's.
     """
-    return replace(record, **place.told, facts=_facts(place.graph, facts, moved))
+    return replace(record, **place.record_fields, facts=_facts(place.graph, facts, moved))
 
 
 def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts) -> ScatterRecord:
-    """What is told of a scatter, beside its rule.
+    """The record of a scatter, without its rule.
 
     Args:
       graph: the module.
@@ -69,7 +69,7 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
       scatter, facts: the scatter and what is known of it.
     """
     return ScatterRecord(
-        **ScatterPlace.of(graph, number, scatter.node).told,
+        **ScatterPlace.of(graph, number, scatter.node).record_fields,
         file=graph.name,
         kind=facts.kind,
         subset=facts.subset.value,
@@ -81,7 +81,7 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
         dtype=", ".join(v.element_type for v in scatter.operands),
         oob=facts.oob.value,
         in_bounds=facts.in_bounds.value,
-        bounds=_named(graph, facts.bounds),
+        bounds=_with_argument_name(graph, facts.bounds),
         unique=facts.unique.value,
         facts=_facts(graph, facts),
         claims=facts.claims,
@@ -91,11 +91,11 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
 def _facts(graph: Graph, facts: ScatterFacts, moved: Moved | None = None) -> tuple[Fact, ...]:
     """The findings, then what else rules ask for; where their steps lie is looked up when somebody reads them."""
     found = [Fact(f.name, f.value, lambda f=f: tuple(_steps(graph, f.steps, moved))) for f in facts.findings]
-    return (*found, *_asked_for(facts, found))
+    return (*found, *_constrained_facts(facts, found))
 
 
-def _asked_for(facts: ScatterFacts | DynamicFacts, found: Iterable[Fact]) -> Iterator[Fact]:
-    """The facts that rules constrain and that no finding tells: whatever a rule is said to lack is among the facts."""
+def _constrained_facts(facts: ScatterFacts | DynamicFacts, found: Iterable[Fact]) -> Iterator[Fact]:
+    """The facts that rules constrain and that `found` lacks, so that the record has every fact that a message names."""
     names = {fact.name for fact in found}
     return (Fact(name, getattr(facts, name).value) for name in facts.domains if name not in names)
 
@@ -106,7 +106,7 @@ def _steps(graph: Graph, steps: Iterable[Cause | Evidence], moved: Moved | None)
     trails = [computed.trail() for computed in moved or ()]
     places = {str(theirs): own for theirs, own in zip(*trails, strict=True)} if moved else {}
     for step in steps:
-        for cause in (step,) if isinstance(step, Cause) else step.placed(graph, places):
+        for cause in (step,) if isinstance(step, Cause) else step.placed_causes(graph, places):
             if cause not in told:
                 told.add(cause)
                 yield cause
@@ -116,7 +116,7 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: Ca
     """The record of a scatter that has no canonical form: general, with everything unknown but its types."""
     operand, indices, updates = (node.operands[i] for i in (0, len(node.results), len(node.results) + 1))
     return ScatterRecord(
-        **ScatterPlace.of(graph, number, node).told,
+        **ScatterPlace.of(graph, number, node).record_fields,
         file=graph.name,
         kind="general",
         subset="unknown",
@@ -136,7 +136,7 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: Ca
 
 def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: DynamicFacts) -> ScatterRecord:
     """The record of a scatter of dynamic shape before a rule is chosen."""
-    subset, kind = written(facts, scatter)
+    subset, kind = written_subset(facts, scatter)
     is_guarded = bool(facts.unproved)
     one = facts.positions is Positions.ONE
     bounds = Code.GUARDED(Code.SIZE_AT_RUN_TIME()) if is_guarded else Code.PROVED(None)
@@ -147,7 +147,7 @@ def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: 
         Fact.known("in_bounds", "unknown" if is_guarded else "always", *facts.why_inside),
     )
     return ScatterRecord(
-        **ScatterPlace.of(graph, number, scatter.node).told,
+        **ScatterPlace.of(graph, number, scatter.node).record_fields,
         file=graph.name,
         kind=kind,
         subset=subset.value,
@@ -161,12 +161,12 @@ def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: 
         in_bounds="unknown" if is_guarded else "always",
         bounds=bounds,
         unique="proved" if one else "unknown",
-        facts=(*found, *_asked_for(facts, found)),
+        facts=(*found, *_constrained_facts(facts, found)),
     )
 
 
-def _named(graph: Graph, bounds: Cause) -> Cause:
-    """Bounds that rest on an argument, with the argument's own name where the module's locations give one."""
+def _with_argument_name(graph: Graph, bounds: Cause) -> Cause:
+    """Bounds that rest on an argument, with the argument's name if the module's locations give one."""
     if bounds.code is not Code.GUARDED or not graph.has_locations:
         return bounds
     source = bounds.cause("source")
@@ -196,19 +196,19 @@ def _axis(graph: Graph, scatter: CanonicalScatter, facts: ScatterFacts, dim: int
     if offset is not None:
         return str(offset) if window == 1 else f"{offset}:{offset + window}"
     name = "ijklmnpqrst"[scatter.index_dims.index(dim) % 11]
-    if facts.subset in (Subset.TILE, Subset.POINT, Subset.ROWS) and _placed(scatter, facts) == [dim]:
+    if facts.subset in (Subset.TILE, Subset.POINT, Subset.ROWS) and _placed_dims(scatter, facts) == [dim]:
         name = _argument_name(graph, facts) or name
     return name if window == 1 else f"{name}:{name}+{window}"
 
 
-def _placed(scatter: CanonicalScatter, facts: ScatterFacts) -> list[int]:
-    """The operand dims whose start the data gives."""
+def _placed_dims(scatter: CanonicalScatter, facts: ScatterFacts) -> list[int]:
+    """The operand dims whose start is known only at run time."""
     return [dim for dim in scatter.index_dims if facts.offsets_known[dim] is None]
 
 
 def _argument_name(graph: Graph, facts: ScatterFacts) -> str:
     """The name of the argument that bounds rest on, where it has one that reads like a variable's."""
-    bounds = _named(graph, facts.bounds)
+    bounds = _with_argument_name(graph, facts.bounds)
     source = bounds.cause("source") if bounds.code is Code.GUARDED else bounds
     name = str(source["name"]) if source.code is Code.ARGUMENT and source["name"] else ""
     return name if name.isidentifier() else ""

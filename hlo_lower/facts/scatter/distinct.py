@@ -87,7 +87,7 @@ def find_distinct(scatter: CanonicalScatter, layout: Layout, forms: AffineAnalys
     """
     if layout.repeated:
         return UNPROVED
-    if any(run.size > scatter.operand_shape[run.operand_dim] for run in layout.wrapped):
+    if any(run.size > scatter.operand_shape[run.operand_dim] for run in layout.wrapped_runs):
         return UNPROVED
     if scatter.is_empty:
         return Distinct(True, False, True, Code.NOTHING_WRITTEN())
@@ -97,9 +97,9 @@ def find_distinct(scatter: CanonicalScatter, layout: Layout, forms: AffineAnalys
     loose = tuple(Position(n, scatter.scatter_shape[n]) for n in layout.loose)
     runs = {run.operand_dim: Position(run.scatter_dim, run.size) for run in layout.runs}
     columns = _columns(scatter, {dim for dim, _ in layout.batch}, runs, facts, loose, len(interval.shape))
-    settled, evidence = _settled(scatter, facts, columns, loose)
+    settled, evidence = _prove_settled(scatter, facts, columns, loose)
     is_unique = settled or bool(unique)
-    is_sorted, order_evidence = _sorted(scatter, layout, facts, len(interval.shape))
+    is_sorted, order_evidence = _prove_sorted(scatter, layout, facts, len(interval.shape))
     permutation = _permutation(scatter, layout, facts, columns, loose, len(interval.shape)) if settled else None
     why = Code.PLACES(constant, permutation is not None, is_sorted) if is_unique else None
     proofs = (*evidence, *(permutation or ()), *order_evidence)
@@ -124,10 +124,10 @@ def _columns(
     return found
 
 
-def _settled(
+def _prove_settled(
     scatter: CanonicalScatter, facts: Distinctness, columns: Sequence[_IndexComponent], loose: tuple[Position, ...]
 ) -> tuple[bool, tuple[Evidence, ...]]:
-    """Whether every loose dim is settled, and what settles them.
+    """Whether writes differ along every loose dim, and the evidence.
 
     A column that makes a run moves along that as well: it settles loose dims if its rows differ along all of them and
     the run together.
@@ -159,7 +159,7 @@ def _keeps_apart(found: AxisFacts, column: _IndexComponent, scatter: CanonicalSc
     return found.gap >= extent and all(high <= -extent or low >= size for low, high in found.repeats)
 
 
-def _sorted(
+def _prove_sorted(
     scatter: CanonicalScatter, layout: Layout, facts: Distinctness, rank: int
 ) -> tuple[bool, tuple[Evidence, ...]]:
     """Whether the starts never go down in the order of application, compared by their first operand dim first.
@@ -199,7 +199,7 @@ def _permutation(
     loose: tuple[Position, ...],
     rank: int,
 ) -> tuple[Evidence, ...] | None:
-    """What proves that each row of the one indexed dim is written exactly once, as a whole, or None.
+    """The proof that each row of the one indexed dim is written exactly once, as a whole, or None.
 
     The starts in that dim are 0 to D - 1, each once, so none is out of bounds. Every other operand dim is one where the
     batch coordinate is the start, or is written as a whole: by the window, at start 0, or by a run over all of it.

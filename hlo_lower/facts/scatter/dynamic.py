@@ -210,8 +210,8 @@ def _bounds(scatter: DynamicScatter, analysis: IndexAnalysis, component: int) ->
     return int(np.min(lo)), int(np.max(hi))
 
 
-def written(facts: DynamicFacts, scatter: DynamicScatter) -> tuple[Subset, str]:
-    """The subset and the kind for the record: which part is written, as far as it is known without sizes."""
+def written_subset(facts: DynamicFacts, scatter: DynamicScatter) -> tuple[Subset, str]:
+    """The subset that is written, as far as it is known without sizes, and the kind for the record."""
     extents = [scatter.extent(d) for d in range(scatter.rank)]
     if facts.combiner is Combiner.NO_OP:
         subset = Subset.EMPTY

@@ -142,8 +142,8 @@ class FlatScatter:
         """A value in the operand's shape as the rows of all batch coordinates, [B * D, W]."""
         return build.reshape(build.transpose(value, self._order), (self.batches * self.rows, self.width))
 
-    def restored(self, build: Builder, value: Value) -> Value:
-        """A value of the operand's elements, [B, D, W], in the operand's shape."""
+    def to_operand_shape(self, build: Builder, value: Value) -> Value:
+        """A value of shape [B, D, W] in the operand's shape, its dims in the operand's order."""
         order = self._order
         value = build.reshape(value, [self.scatter.operand_shape[d] for d in order])
         return build.transpose(value, [order.index(d) for d in range(len(order))])

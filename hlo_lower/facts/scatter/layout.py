@@ -23,7 +23,7 @@ from math import prod
 import numpy as np
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.facts.forms.affine import AffineAnalysis, fitted
+from hlo_lower.facts.forms.affine import AffineAnalysis, fit_strides
 from hlo_lower.facts.forms.linear import Element, Linear, Normalized, Position, Symbol, positions
 from hlo_lower.facts.forms.places import Entry
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
@@ -91,8 +91,8 @@ class Layout:
         return prod(self.kept_shape)
 
     @property
-    def wrapped(self) -> tuple[RunOfRows, ...]:
-        """The runs that may come in two parts."""
+    def wrapped_runs(self) -> tuple[RunOfRows, ...]:
+        """The runs that may wrap around into two parts."""
         return tuple(run for run in self.runs if run.is_wrapped)
 
     @property
@@ -113,7 +113,7 @@ class _Column:
         return positions([self.form])
 
     @property
-    def normalized(self) -> Normalized | None:
+    def normalized_index(self) -> Normalized | None:
         """The normalised index that it is, or None."""
         terms = list(self.form.terms.items())
         if self.form.constant or self.form.moved or len(terms) != 1 or terms[0][1] != 1:
@@ -134,7 +134,7 @@ class _Column:
 
     def cause(self) -> Cause:
         """The form, for whoever asks why it is a run or none."""
-        inner = self.normalized
+        inner = self.normalized_index
         told = form_of(self.form) if inner is None else form_of(inner.inner, moved_up=inner.offset)
         return Code.COLUMN(self.operand_dim, told)
 
@@ -242,7 +242,7 @@ def _constant_form(interval: Interval, index: tuple[slice | int, ...], scatter: 
     lo, hi = interval.part(index)
     if bool(np.any(lo != hi)):
         return None
-    found = fitted(interval.full()[0][index].reshape(scatter.scatter_shape))
+    found = fit_strides(interval.full()[0][index].reshape(scatter.scatter_shape))
     if found is None:
         return None
     base, strides = found
@@ -266,7 +266,7 @@ def _run(
     dim, form, offset = column.operand_dim, column.form, 0
     if scatter.window[dim] != 1:
         return Code.WINDOW_EXTENT(dim, scatter.window[dim])
-    moved_up = column.normalized
+    moved_up = column.normalized_index
     if moved_up is not None:
         form, offset = moved_up.inner, moved_up.offset
     stride, size, extent = form.stride(n), scatter.scatter_shape[n], scatter.operand_shape[dim]
@@ -326,7 +326,7 @@ MAX_LOOKED_AT = 64
 """Producers of the indices that are looked at for a reshape."""
 
 
-def unfolded(scatter: CanonicalScatter, analysis: IndexAnalysis) -> CanonicalScatter:
+def unfold_positions(scatter: CanonicalScatter, analysis: IndexAnalysis) -> CanonicalScatter:
     """The scatter with its positions counted in the dims that leave the fewest windows; most often as it is.
 
     Args:
@@ -402,7 +402,7 @@ class Arrangement:
 
         Negative rows come before the others, so the part that begins at the first row comes first (trap 39).
         """
-        wrapped = self.layout.wrapped
+        wrapped = self.layout.wrapped_runs
         choices = product(*((False, True) for _ in wrapped))
         return tuple(Part(tuple(r for r, second in zip(wrapped, c, strict=True) if second)) for c in choices)
 
@@ -442,9 +442,9 @@ class Arrangement:
         than not, both together change nothing.
         """
         types = self.scatter.region_types
-        return [self._arranged(build, build.convert(v, t)) for v, t in zip(self.scatter.updates, types, strict=True)]
+        return [self._arrange(build, build.convert(v, t)) for v, t in zip(self.scatter.updates, types, strict=True)]
 
-    def _arranged(self, build: Builder, value: Value) -> Value:
+    def _arrange(self, build: Builder, value: Value) -> Value:
         scatter, layout = self.scatter, self.layout
         m = len(scatter.scatter_shape)
         value, permutation = scatter.unfold(build, value)

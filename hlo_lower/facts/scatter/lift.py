@@ -88,17 +88,17 @@ class _Lifter:
                 constant = self._build.clone(node, [], [node.results[0].raw.type]).results[0]
                 results: Sequence[Value] = [broadcast_like(self._build, constant, self._like)]
             elif node.name == "func.call":
-                inputs = [self._lifted(v, lifted) for v in node.operands]
+                inputs = [self._lift(v, lifted) for v in node.operands]
                 results = self.apply(self._graph.functions[node.callee].body, inputs)
             elif is_identity(node):
-                results = [self._lifted(v, lifted) for v in node.operands]
+                results = [self._lift(v, lifted) for v in node.operands]
             else:
                 types = [mlir.tensor_type(self._like.shape, mlir.tensor_element(r.raw.type)) for r in node.results]
-                results = self._build.clone(node, [self._lifted(v, lifted) for v in node.operands], types).results
+                results = self._build.clone(node, [self._lift(v, lifted) for v in node.operands], types).results
             lifted.update(zip(node.results, results, strict=True))
-        return [self._lifted(v, lifted) for v in block.terminator.operands]
+        return [self._lift(v, lifted) for v in block.terminator.operands]
 
-    def _lifted(self, value: Value, lifted: dict[Value, Value]) -> Value:
+    def _lift(self, value: Value, lifted: dict[Value, Value]) -> Value:
         """The window for a scalar of the region; a scalar captured from around it is broadcast (trap 23)."""
         if value not in lifted:
             lifted[value] = broadcast_like(self._build, self._captured.get(value, value), self._like)
@@ -121,7 +121,7 @@ def _map(
     for i, returned in enumerate(region.terminator.operands):
         result_type = mlir.tensor_type(shape, mlir.tensor_element(returned.raw.type))
         dimensions = {"dimensions": mlir.dense_i64(list(range(len(shape))))}
-        nodes, read = _needed(region, returned)
+        nodes, read = _backward_slice(region, returned)
         taken = [v for v in windows if v in read] or [region.arguments[i]]
         node = build.op(MAP, [windows[v] for v in taken], [result_type], dimensions, regions=1)
         build.copy_nodes(nodes, returned, node, 0, taken, captured)
@@ -130,8 +130,8 @@ def _map(
     return results
 
 
-def _needed(region: Block, returned: Value) -> tuple[list[Node], set[Value]]:
-    """The nodes of a region that a value depends on, in order, and all values that they or it are made of."""
+def _backward_slice(region: Block, returned: Value) -> tuple[list[Node], set[Value]]:
+    """The nodes of a region that a value depends on, in order, and all values that they use."""
     read = {returned}
     nodes: list[Node] = []
     for node in reversed(list(region.nodes)[:-1]):

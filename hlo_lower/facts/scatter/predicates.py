@@ -82,8 +82,8 @@ class Applied:
         """The starts under dims of these sizes, [*positions, R]."""
         return self.starts.reshape(*positions, len(self.operand_shape))
 
-    def written(self, oob: str) -> Integers:
-        """The numbers of the elements that are written, in the order in which they are."""
+    def written_elements(self, oob: str) -> Integers:
+        """The row-major numbers of the written elements, in the order of the writes."""
         offsets = _coordinates_of(self.window).T
         places = self.starts[:, None, :] + offsets
         within = (places >= 0) & (places < np.asarray(self.operand_shape, np.int64))
@@ -300,11 +300,11 @@ def _starts(claims: Claims, at: Applied) -> bool:
 
 
 def _is_full(claims: Claims, at: Applied) -> bool:
-    return len(np.unique(at.written(claims.oob))) == prod(at.operand_shape)
+    return len(np.unique(at.written_elements(claims.oob))) == prod(at.operand_shape)
 
 
 def _is_unique(claims: Claims, at: Applied) -> bool:
-    written = at.written(claims.oob)
+    written = at.written_elements(claims.oob)
     return len(np.unique(written)) == len(written)
 
 

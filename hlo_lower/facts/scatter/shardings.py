@@ -81,7 +81,7 @@ def _dims(text: str) -> frozenset[int] | None:
 
 
 def _of_operation(op: mlir.RawOperation, number: int) -> frozenset[int] | None:
-    """What an operation says of one of its results."""
+    """The sharded dims of one of an operation's results, as its attributes give them; None where they do not."""
     attributes = op.attributes
     if op.name == "sdy.sharding_constraint":
         return _dims(str(attributes["sharding"]))
@@ -94,7 +94,7 @@ def _of_operation(op: mlir.RawOperation, number: int) -> frozenset[int] | None:
 
 
 def _of_function(op: mlir.RawOperation, which: str, number: int) -> frozenset[int] | None:
-    """What a function says of an argument or of a result."""
+    """The sharded dims of a function's argument or result, as its attributes give them; None where they do not."""
     if which not in op.attributes:
         return None
     own = op.attributes[which][number]
@@ -183,7 +183,7 @@ def unreduced_scatters(graph: Graph) -> Mapping[Node, str]:
         node = value.node
         if node is not None and node.name == SCATTER:
             found.setdefault(node, said)
-        pending.extend((other, said) for other in _made_of(graph, value))
+        pending.extend((other, said) for other in _element_sources(graph, value))
     return found
 
 
@@ -216,11 +216,11 @@ def _places(graph: Graph) -> list[tuple[Value, str]]:
     return found
 
 
-def _made_of(graph: Graph, value: Value) -> list[Value]:
+def _element_sources(graph: Graph, value: Value) -> list[Value]:
     """The values whose elements a value has, or may have."""
     node, number = value.node, value.number
     if node is None:
-        return _given(graph, value)
+        return _incoming_values(graph, value)
     if is_identity(node) or node.name in (SCATTER, DYNAMIC_UPDATE_SLICE):
         return [node.operand(number)]
     if node.name in _SAME_ELEMENTS:
@@ -233,8 +233,8 @@ def _made_of(graph: Graph, value: Value) -> list[Value]:
     return [callee.body.terminator.operand(number)] if callee is not None and callee.has_body else []
 
 
-def _given(graph: Graph, value: Value) -> list[Value]:
-    """What an argument of a loop's body, or of a function, is given."""
+def _incoming_values(graph: Graph, value: Value) -> list[Value]:
+    """The values that reach an argument of a loop's body or of a function."""
     block = value.block
     if block is None:
         return []

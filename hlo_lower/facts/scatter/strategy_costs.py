@@ -84,7 +84,7 @@ def estimated_costs(
         turns = _turns(flat)
         found[Strategy.ROUNDS] = ordered + search + turns * (costs.loop + operand * costs.copy_element + 2 * looked_up)
     if has_own:
-        found[Strategy.OWN_SCATTER] = _own(flat, operand, costs) + _dropped(flat, operand, region, costs)
+        found[Strategy.OWN_SCATTER] = _own(flat, operand, costs) + _drop_cost(flat, operand, region, costs)
     if is_permutation:
         found[Strategy.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
@@ -113,9 +113,11 @@ def costs_of_parts(flat: FlatScatter, layout: Layout, costs: CostTable) -> Mappi
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
-def _dropped(flat: FlatScatter, operand: int, region: RegionFacts, costs: CostTable) -> float:
-    """What it costs beside that where writes may be dropped: to find the last one that is kept and to write it again,
-    or, of combined ones, passes over the operand or the updates."""
+def _drop_cost(flat: FlatScatter, operand: int, region: RegionFacts, costs: CostTable) -> float:
+    """The further cost where writes may be dropped.
+
+    An assignment finds the last write that is kept and writes it again; a combination makes passes over the operand
+    or the updates."""
     if not (flat.by_window or flat.by_row):
         return 0
     if not region.reads_current:
@@ -133,7 +135,7 @@ def has_spare_row(flat: FlatScatter) -> bool:
 
 
 def _own(flat: FlatScatter, operand: int, costs: CostTable) -> float:
-    """What the consumer's own scatter costs, of rows that leave the operand's dims where they are."""
+    """The cost of the consumer's own scatter, of rows that leave the operand's dims where they are."""
     rows = flat.in_order
     moved = 0 if rows.is_in_order else 2 * operand * costs.pass_element
     return costs.step + rows.batches * rows.writes * (costs.own_row + rows.width * costs.element) + moved
@@ -146,7 +148,7 @@ def _turns(flat: FlatScatter) -> float:
 
 
 def _in_parts(elements: int, costs: CostTable) -> float:
-    """What it costs that a mask is made in parts."""
+    """The cost of a mask that is made in parts."""
     parts = -(-elements // costs.mask_elements)
     return parts * costs.loop if parts > 1 else 0
 

@@ -58,7 +58,7 @@ class CanonicalSort:
         return [0, self.first, 0], [a, self.last, c]
 
     @cached_property
-    def wanted(self) -> tuple[int, ...]:
+    def used_results(self) -> tuple[int, ...]:
         """The numbers of the results that are read."""
         return tuple(result.number for result in self.node.results if result.is_used)
 
@@ -88,7 +88,7 @@ class CanonicalSort:
         return [self._part(build, wide[reader.operand(0).number], reader) for reader in self.readers]
 
     def _part(self, build: Builder, rows: Value, reader: Node) -> Value:
-        """What a slice reads, of the rows that were computed."""
+        """Build the result of a slice from the rows that were computed."""
         starts, limits = list(reader.integers("start_indices")), list(reader.integers("limit_indices"))
         starts[self.dim] -= self.first
         limits[self.dim] -= self.first

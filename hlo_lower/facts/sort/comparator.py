@@ -90,11 +90,11 @@ def _keys(value: Value, block: Block, depth: int) -> tuple[SortKey, ...] | None:
         equal, second, first = node.operands
         chain.append((first, equal, second))
     for first, equal, second in chain:
-        key = _compared(first, block)
+        key = _total_order_key(first, block)
         if key is not None and _says_equal(equal, key, block):
             others = _keys(second, block, depth + 1)
             return None if others is None else (key, *others)
-    key = _compared(value, block)
+    key = _total_order_key(value, block)
     return None if key is None else (key,)
 
 
@@ -109,8 +109,8 @@ def _comparison(value: Value) -> tuple[Node, str] | None:
     return node, _NEGATED.get(direction, "") if is_negated else direction
 
 
-def _compared(value: Value, block: Block) -> SortKey | None:
-    """A comparison of one key of both sides by a total order."""
+def _total_order_key(value: Value, block: Block) -> SortKey | None:
+    """The sort key of a comparison of both sides by a total order."""
     found = _comparison(value)
     if found is None:
         return None
@@ -131,7 +131,7 @@ def _is_total(node: Node) -> bool:
 
 
 def _says_equal(value: Value, key: SortKey, block: Block) -> bool:
-    """Whether a value says that a key is equal on both sides."""
+    """Whether a value is true exactly where a key is equal on both sides."""
     found = _comparison(value)
     if found is None or found[1] != "EQ":
         return False
@@ -196,8 +196,8 @@ def cone_of(value: Value, block: Block) -> Iterator[Node]:
             pending.extend(node.operands)
 
 
-def made_canonical(key: Value) -> Value | None:
-    """The float of which a key is the canonical form, -0.0 or 0.0 alike and NaN last; None where it is not one."""
+def canonical_source(key: Value) -> Value | None:
+    """The float whose canonical form a key is, -0.0 and 0.0 alike and NaN last; None where the key is no such form."""
     chosen = _select(key)
     if chosen is None:
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort
-from hlo_lower.facts.sort.comparator import SortKey, made_canonical
+from hlo_lower.facts.sort.comparator import SortKey, canonical_source
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
@@ -57,79 +57,81 @@ def comes_first(build: Builder, left: Sequence[Value], right: Sequence[Value], a
     return found
 
 
-def given_back(build: Builder, column: Value, element: str) -> Value:
-    """The operand that a column of keys was made of: the inverse of `ordered`."""
+def from_ordered_integers(build: Builder, column: Value, element: str) -> Value:
+    """The operand whose column of keys this is: the inverse of `ordered_integers`."""
     if element == "i1":
         return build.compare(column, "NE", build.constant(0, column.static_shape, column.element_type))
     if element in WIDE_FLOATS:
         bits = build.convert(column, element_type(element).signed)
-        return build.bitcast(_turned(build, bits), element)
+        return build.bitcast(_flip_negative(build, bits), element)
     if element in ("ui32", "ui64"):
-        return build.bitcast(_shifted(build, column), element)
+        return build.bitcast(_flip_sign_bit(build, column), element)
     return build.convert(column, element)
 
 
-def ordered(build: Builder, value: Value) -> Value:
-    """Integers, or floats by their bits, as signed integers of 32 bits or 64 in the same order; one to one.
+def ordered_integers(build: Builder, value: Value) -> Value:
+    """Integers or floats as signed integers of 32 or 64 bits in the same order, one to one.
 
-    Narrow ones are extended. Of unsigned ones the first bit is flipped. A float's bits are in order where it is
-    positive; where it is negative, all bits but the sign are flipped: that is IEEE 754's total order.
+    Narrow integers are extended; the first bit of unsigned ones is flipped. The bits of positive floats are in order;
+    of negative floats all bits but the sign are flipped. That is IEEE 754's total order.
     """
     element = value.element_type
     if element in WIDE_FLOATS:
-        turned = _turned(build, build.bitcast(value, value.element.signed))
+        turned = _flip_negative(build, build.bitcast(value, value.element.signed))
         return build.convert(turned, "i32") if value.element.bits < 32 else turned
     if element in ("ui32", "ui64"):
-        return _shifted(build, build.bitcast(value, value.element.signed))
+        return _flip_sign_bit(build, build.bitcast(value, value.element.signed))
     return value if element in ("i32", "i64") else build.convert(value, "i32")
 
 
-def _turned(build: Builder, bits: Value) -> Value:
-    """Integers whose bits but the sign are flipped where they are negative; twice is once."""
+def _flip_negative(build: Builder, bits: Value) -> Value:
+    """Flip all bits but the sign of negative integers; it is its own inverse."""
     most = build.constant(int(bits.element.most), bits.static_shape, bits.element_type)
     return build.select(build.compare(bits, "LT", 0), build.elementwise("xor", bits, most), bits)
 
 
-def _shifted(build: Builder, bits: Value) -> Value:
+def _flip_sign_bit(build: Builder, bits: Value) -> Value:
     lowest = build.constant(int(bits.element.least), bits.static_shape, bits.element_type)
     return build.elementwise("xor", bits, lowest)
 
 
 def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool) -> list[KeyColumn]:
     number = key.value.number // 2 if key.value.block == sort.node.blocks[0] else None
-    canonical = made_canonical(key.value)
+    canonical = canonical_source(key.value)
     if type_range(key.value.element_type) is not None:
-        return [KeyColumn(ordered(build, _computed(build, sort, key.value)), key.is_ascending, number)]
+        return [
+            KeyColumn(ordered_integers(build, _comparator_column(build, sort, key.value)), key.is_ascending, number)
+        ]
     if canonical is not None:
-        value = _computed(build, sort, canonical)
+        value = _comparator_column(build, sort, canonical)
         is_nan, zero = build.compare(value, "NE", value), _zero(build, value)
         if not in_bits:
             first = KeyColumn(build.convert(is_nan, "i32"), key.is_ascending)
             return [first, KeyColumn(build.select(is_nan, zero, value), key.is_ascending)]
-        column = ordered(build, build.select(build.compare(value, "EQ", zero), zero, value))
+        column = ordered_integers(build, build.select(build.compare(value, "EQ", zero), zero, value))
         most = int(element_type(value.element.signed).most)
         highest = build.constant(most, column.static_shape, column.element_type)
         return [KeyColumn(build.select(is_nan, highest, column), key.is_ascending)]
     if not in_bits:
         raise CannotCompareError
-    return [KeyColumn(ordered(build, _computed(build, sort, key.value)), key.is_ascending, number)]
+    return [KeyColumn(ordered_integers(build, _comparator_column(build, sort, key.value)), key.is_ascending, number)]
 
 
 def _zero(build: Builder, value: Value) -> Value:
     return build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), value.static_shape)
 
 
-def _computed(build: Builder, sort: CanonicalSort, value: Value) -> Value:
-    """What a comparator computes from one side's elements, for all elements at once: [A, n, C]."""
+def _comparator_column(build: Builder, sort: CanonicalSort, value: Value) -> Value:
+    """A value that a comparator computes from one side's elements, for all elements at once: [A, n, C]."""
     block, shape = sort.node.blocks[0], sort.canonical_shape
     found: dict[Value, Value] = {}
 
     def of(value: Value) -> Value:
         if value not in found:
-            found[value] = computed(value)
+            found[value] = compute(value)
         return found[value]
 
-    def computed(value: Value) -> Value:
+    def compute(value: Value) -> Value:
         node = value.node
         if value.block == block:
             return sort.column(build, value.number // 2)

@@ -42,7 +42,7 @@ class Evidence:
                 stack.append((step, True))
                 stack.extend((parent, False) for parent in reversed(step.parents))
 
-    def placed(self, graph: Graph, moved: Mapping[str, mlir.RawLocation] | None = None) -> tuple[Cause, ...]:
+    def placed_causes(self, graph: Graph, moved: Mapping[str, mlir.RawLocation] | None = None) -> tuple[Cause, ...]:
         """The steps as causes, each with its place.
 
         Args:

@@ -36,7 +36,7 @@ class Memo(Generic[Key, V]):
         return len(self._tables) - 1
 
     def get(self, key: Key) -> V | None:
-        """What is known, if it is; what rests on it rests on the same levels."""
+        """The fact of a key, if there is one; what rests on it rests on the same levels."""
         for table in reversed(self._tables):
             known = table.get(key)
             if known is not None:
@@ -99,7 +99,7 @@ class Provider(ABC, Generic[K, V]):
         self._pending = set[K]()
 
     def of(self, key: K) -> V:
-        """What is known of a site, or of an element or elements of it."""
+        """The facts of a site, or of an element or elements of it."""
         known = self.memo.get(key)
         if known is None:
             known = self._elsewhere(key)
@@ -115,31 +115,31 @@ class Provider(ABC, Generic[K, V]):
         self.memo.begin()
         if not self.settles_circles:
             self._pending.add(key)
-        found = self._found(key)
+        found = self._compute(key)
         self._pending.discard(key)
         self.budget.end()
         if cuts == self.budget.cuts or not self.budget.is_asked:
-            found = self._kept(found)
+            found = self._trim(found)
             self.memo.keep(key, found)
         else:
             self.memo.drop()
         return found
 
     def _elsewhere(self, key: K) -> V | None:
-        """What is known without looking, if it is."""
+        """A fact that needs no computation, if there is one."""
         return None
 
-    def _kept(self, found: V) -> V:
-        """What is kept of it within the budget of memory."""
+    def _trim(self, found: V) -> V:
+        """The fact as it is stored: coarser where the memory budget is spent."""
         return found
 
     @abstractmethod
-    def _found(self, key: K) -> V:
-        """What is found by looking."""
+    def _compute(self, key: K) -> V:
+        """The fact of a key that has none yet; `of` stores it."""
 
     @abstractmethod
     def _unknown(self, key: K, why: Cause) -> V:
-        """What is true of everything of this kind."""
+        """The fact that holds of every key; `why` no better one is known."""
 
 
 Ranges: TypeAlias = "IndexAnalysis"

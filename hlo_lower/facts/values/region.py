@@ -10,7 +10,7 @@ from enum import Enum
 
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.facts.scatter.dimension_numbers import NotCanonicalError
-from hlo_lower.facts.values.sources import seen_through
+from hlo_lower.facts.values.sources import through_identities
 from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import used_by
 from hlo_lower.ir.view import Block, Graph, Node, Value
@@ -77,7 +77,7 @@ def classify_region(block: Block) -> RegionFacts:
     combiners: list[Combiner] = []
     why: list[Cause] = []
     separable = True
-    for i, returned in enumerate(map(seen_through, block.terminator.operands)):
+    for i, returned in enumerate(map(through_identities, block.terminator.operands)):
         used = _dependencies(returned, block)
         currents, updates = {k for k in used if k < n}, {k - n for k in used if k >= n}
         separable &= currents <= {i} and updates <= {i}
@@ -100,7 +100,7 @@ def _combiner(
         return Combiner.UNARY, Code.OF_CURRENT()
     node = returned.node
     if node is not None:
-        operands = tuple(map(seen_through, node.operands))
+        operands = tuple(map(through_identities, node.operands))
         own = (arguments[i], arguments[n + i])
         if node.name in COMMUTATIVE and operands in (own, own[::-1]):
             combiner = COMMUTATIVE[node.name]

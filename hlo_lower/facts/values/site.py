@@ -38,8 +38,8 @@ class Site(NamedTuple):
         return self.value.node
 
     @property
-    def passed(self) -> "Site | None":
-        """For an argument of a function that is looked at through a call: what that call passes."""
+    def caller_site(self) -> "Site | None":
+        """For an argument of a function that was entered through a call: the operand that the call passes."""
         value, frame = self
         if frame is None:
             return None
@@ -91,10 +91,10 @@ class Frames:
         """The frame of a call in a function that is itself looked at through a frame, or through every call (None)."""
         known = self._of_call.get((call, caller))
         if known is None:
-            known = self._of_call[call, caller] = self._found(call, caller)
+            known = self._of_call[call, caller] = self._frame_of(call, caller)
         return known
 
-    def _found(self, call: Node, caller: Frame | None) -> Frame:
+    def _frame_of(self, call: Node, caller: Frame | None) -> Frame:
         passed = (call.callee, *(_outermost(Site(operand, caller)) for operand in call.operands))
         first = self._of_arguments.setdefault(passed, frame := Frame(call, caller))
         return first if first is frame or self._gives_the_same(call.callee) else frame
@@ -118,7 +118,7 @@ class Frames:
 
 
 def _outermost(site: Site) -> Site:
-    """A site where it comes from: an argument of a function as its caller sees it, as far as frames tell."""
-    while (passed := site.passed) is not None:
+    """A site as the outermost caller sees it: an argument of a function becomes the operand of the call."""
+    while (passed := site.caller_site) is not None:
         site = passed
     return site

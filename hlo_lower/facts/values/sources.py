@@ -23,8 +23,8 @@ def is_identity(node: Node) -> bool:
     return name in (OPTIMIZATION_BARRIER, "sdy.sharding_constraint")
 
 
-def seen_through(value: Value) -> Value:
-    """The value that identities were made of."""
+def through_identities(value: Value) -> Value:
+    """The value beneath identities."""
     node = value.node
     while node is not None and is_identity(node):
         value = node.operand(value.number)
@@ -147,8 +147,8 @@ class Sources:
             case _:
                 return Same(site.to(node.operand(value.number))) if is_identity(node) else node
 
-    def followed(self, site: Site) -> Site:
-        """A site as far as it is the same as another one; conversions of a type to itself are looked through."""
+    def resolve(self, site: Site) -> Site:
+        """The first site with the same value, through calls, kept values and conversions of a type to itself."""
         for _ in range(FOLLOWED):
             origin = self.of(site)
             if isinstance(origin, Same):
@@ -164,7 +164,7 @@ class Sources:
         return site
 
     def _of_argument(self, site: Site) -> Origin:
-        passed, block = site.passed, site.value.block
+        passed, block = site.caller_site, site.value.block
         assert block is not None
         if passed is not None:
             return Same(passed)

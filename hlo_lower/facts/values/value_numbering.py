@@ -24,7 +24,7 @@ Trail = tuple[mlir.RawLocation, ...]
 
 
 class Computed(NamedTuple):
-    """How a value is computed; nothing of the module is held, so it may change.
+    """How a value is computed; it holds nothing of the module, so the module may change.
 
     Attributes:
       number: the same for twins.
@@ -63,11 +63,11 @@ class ValueNumbering:
         self._classes: dict[Hashable, int] = {}
         self._is_followed: dict[mlir.RawType, bool] = {}
 
-    def computed(self, value: Value) -> Computed:
+    def computation(self, value: Value) -> Computed:
         """How a value is computed."""
-        return self._computed(value.raw, 0)
+        return self._computation(value.raw, 0)
 
-    def _computed(self, value: mlir.RawValue, depth: int) -> Computed:
+    def _computation(self, value: mlir.RawValue, depth: int) -> Computed:
         known = self._known.get(value)
         if known is not None:
             return known
@@ -82,7 +82,7 @@ class ValueNumbering:
                 key = (name, raw.attributes["value"])
             # An op with regions may capture anything, and from other types than integers no fact follows.
             elif is_followed and depth <= FORMS.deepest and not len(raw.regions) and self._is_function_of(name, raw):
-                operands = tuple([self._computed(operand, depth + 1) for operand in raw.operands])
+                operands = tuple([self._computation(operand, depth + 1) for operand in raw.operands])
                 numbers = tuple([operand.number for operand in operands])
                 key = (name, mlir.result_number(value), numbers, mlir.attribute_key(raw), own_type)
         known = self._known[value] = Computed(self._classes.setdefault(key, len(self._classes)), location, operands)

@@ -14,12 +14,12 @@ class LinalgForm:
       meaning: what it is, whoever wrote it.
       ops: the ops of linalg and its kin that stand for it, beside `tensor.empty`, `linalg.fill` and constants; "call"
         is of a function that keeps a name.
-      told: what there is to say of them.
+      how: a remark on them.
     """
 
     meaning: str
     ops: tuple[str, ...]
-    told: str = ""
+    how: str = ""
 
     @property
     def category(self) -> str:

@@ -19,7 +19,7 @@ from hlo_lower.named.match.terms import Terms
 from hlo_lower.named.naming import raise_named
 from hlo_lower.named.spell.adapters import Adapted
 from hlo_lower.named.spell.other_names import OtherNames
-from hlo_lower.named.spell.spelling import adapted_by, found_at, spell_graph
+from hlo_lower.named.spell.spelling import adapt, composite_at, spell_graph
 from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.ops.vocabulary import PREFIX
@@ -103,6 +103,6 @@ def _name(node: Node) -> str:
 def _is_group(graph: Graph, terms: Terms, node: Node, target: Target) -> bool:
     if not mlir.symbol_name(node.raw.attributes["name"]).startswith(PREFIX) or _name(node) not in GROUPS:
         return False
-    found = found_at(graph, terms, node)
+    found = composite_at(graph, terms, node)
     entries = [entry for entry in target.named if found is not None and entry.op == found.name]
-    return found is not None and not any(isinstance(adapted_by(found, entry), Adapted) for entry in entries)
+    return found is not None and not any(isinstance(adapt(found, entry), Adapted) for entry in entries)

@@ -33,7 +33,7 @@ from hlo_lower.facts.scatter.facts import (
     Unique,
     Windows,
 )
-from hlo_lower.facts.scatter.layout import unfolded
+from hlo_lower.facts.scatter.layout import unfold_positions
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.facts.scatter.shardings import mesh_of, spread_dims
 from hlo_lower.facts.values.region import ASSIGNING, Combiner, refuse_side_effects
@@ -116,7 +116,7 @@ class ScatterKind(Kind):
         if (refused := refused_as_unreduced(self, context, node)) is not None:
             return refused
         indices = Value(operands[len(types) // 2])
-        computed = context.numbering.computed(indices)
+        computed = context.numbering.computation(indices)
         updates = operands[len(types) // 2 + 1 :] if prod(indices.static_shape) > 1 else ()
         key = (
             types,
@@ -209,7 +209,7 @@ def _canonical(context: Context, node: Node) -> CanonicalScatter:
     if context.target.index_type == "i32" and scatter.has_wide_indices:
         interval = context.analysis.of(Site(scatter.indices))
         scatter = replace(scatter, narrowed=True, index_range=interval.hull())
-    return unfolded(scatter, context.analysis)
+    return unfold_positions(scatter, context.analysis)
 
 
 def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:

@@ -213,7 +213,7 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
     for update in flat.updates(build):
         first = build.slice(update, [0, 0, 0], [flat.batches, 1, flat.width])
         spread = build.broadcast(build.reshape(first, (flat.batches, flat.width)), shape, [0, 2])
-        values.append(flat.restored(build, spread))
+        values.append(flat.to_operand_shape(build, spread))
     return chosen(op, values, flat.restored_mask(build, hit))
 
 
@@ -317,7 +317,7 @@ def scatter_to_permuted(op: ScatterLowering) -> Sequence[Value]:
 
 
 def _of_updates(op: ScatterLowering, found: Sequence[Value]) -> Sequence[Value]:
-    values = [op.flat.restored(op.build, v) for v in found]
+    values = [op.flat.to_operand_shape(op.build, v) for v in found]
     currents = op.scatter.promoted_operands(op.build) if reads_current(op) else values
     return new_values(op, op.build, currents, values)
 
@@ -330,7 +330,7 @@ def _of_numbers(op: ScatterLowering, last: Value) -> Sequence[Value]:
     zero = build.constant(0, last.static_shape, last.element_type)
     hit = flat.restored_mask(build, build.compare(last, "NE", -1))
     number = build.maximum(last, zero)
-    return chosen(op, [flat.restored(build, take_rows(build, u, number)) for u in flat.updates(build)], hit)
+    return chosen(op, [flat.to_operand_shape(build, take_rows(build, u, number)) for u in flat.updates(build)], hit)
 
 
 def _last_by_comparing(op: ScatterLowering) -> Value:
@@ -400,9 +400,9 @@ def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
     found = over_writes(build, flat, flat.width, op.facts.costs.mask_elements, updates, part, merged)
     if has_extreme:
         hit, *totals = found
-        return chosen(op, [flat.restored(build, t) for t in totals], flat.restored_mask(build, hit))
+        return chosen(op, [flat.to_operand_shape(build, t) for t in totals], flat.restored_mask(build, hit))
     operands = op.scatter.promoted_operands(build)
-    return new_values(op, build, operands, [flat.restored(build, t) for t in found])
+    return new_values(op, build, operands, [flat.to_operand_shape(build, t) for t in found])
 
 
 def _any(build: Builder, mask: Value) -> Value:
@@ -456,7 +456,7 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     merged = [OR, *(ADD for _ in columns)]
     hit, *totals = over_writes(build, flat, 1, op.facts.costs.mask_elements, columns, part, merged)
     sums = [_sum(build, t, u, shape) for t, u in zip(totals, updates, strict=True)]
-    return chosen(op, [flat.restored(build, value) for value in sums], flat.restored_mask(build, hit))
+    return chosen(op, [flat.to_operand_shape(build, value) for value in sums], flat.restored_mask(build, hit))
 
 
 @lowers(
@@ -492,7 +492,7 @@ def scatter_to_sorted_segments(op: ScatterLowering) -> Sequence[Value]:
         sums = [_joined(build, c, same, v, step) for c, v in zip(combiners, sums, strict=True)]
         step *= 2
     found = last_at_most(build, rows, flat.rows)
-    totals = [flat.restored(build, found.of(build, v)) for v in sums]
+    totals = [flat.to_operand_shape(build, found.of(build, v)) for v in sums]
     return chosen(op, totals, flat.restored_mask(build, found.hit(build)))
 
 
@@ -577,7 +577,7 @@ def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
         hit = flat.restored_mask(inner, inner.compare(turns, "LT", own_count))
         last = inner.constant(flat.writes - 1, turns.static_shape, turns.element_type)
         place = inner.minimum(inner.add(own_first, turns), last)
-        values = [flat.restored(inner, take_rows(inner, s, place)) for s in sources]
+        values = [flat.to_operand_shape(inner, take_rows(inner, s, place)) for s in sources]
         combined = new_values(op, inner, current, values, captured.inside(inner, taken))
         return [inner.select(hit, new, old) for new, old in zip(combined, current, strict=True)]
 

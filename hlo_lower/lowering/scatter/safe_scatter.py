@@ -99,7 +99,7 @@ def _of_rows(op: ScatterLowering) -> Sequence[Value]:
             spread = build.broadcast(kept, update.static_shape, [0])
             update = build.select(spread, update, build.broadcast(nothing, update.static_shape))
             result = _scatter(op, operand, numbers, update)
-    return [flat.restored(build, build.reshape(result, (flat.batches, flat.rows, flat.width)))]
+    return [flat.to_operand_shape(build, build.reshape(result, (flat.batches, flat.rows, flat.width)))]
 
 
 def _with_spare_row(op: ScatterLowering, operand: Value, numbers: Value, update: Value) -> Value:

@@ -10,14 +10,14 @@ from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import (
     Product,
-    grown,
+    factor_beside,
     in_one_type,
     is_product,
     one_more,
     plus,
     product,
+    product_chain,
     products_above,
-    scaled_from,
     scalings,
     uncast,
     users_of_cast,
@@ -47,7 +47,7 @@ def relu_of(term: Term) -> Term | None:
     return x if comparison_direction(predicate.node) in ("GT", "GE") else None
 
 
-def bounded_by(term: Term, most: float) -> Term | None:
+def clamp_argument(term: Term, most: float) -> Term | None:
     """The x of min(max(x, 0), most)."""
     if not term.is_float:
         return None
@@ -74,19 +74,19 @@ def relu(anchor: Term) -> Found:
 @matchers.finds("relu6", "hard_swish", at=(CLAMP, MINIMUM, MAXIMUM))
 def relu6(anchor: Term) -> Found:
     """x between 0 and 6; where that is of x + 3 and multiplied by x / 6, hard_swish."""
-    x = bounded_by(anchor, 6)
+    x = clamp_argument(anchor, 6)
     if x is not None:
         return _hard_swish(anchor, plus(x, 3), 1 / 6) or Match("relu6", {"x": x}, [anchor])
-    x = bounded_by(anchor, 1)
+    x = clamp_argument(anchor, 1)
     part = None if x is None else plus(x, 0.5)
-    return None if part is None else _hard_swish(anchor, scaled_from(part, 1 / 6), 1)
+    return None if part is None else _hard_swish(anchor, factor_beside(part, 1 / 6), 1)
 
 
 @matchers.finds("hard_swish", at=(DIVIDE,))
 def hard_swish(anchor: Term) -> Found:
     """x times its hard sigmoid, which a function of its own may give."""
     first, second = anchor.operands
-    bounded = bounded_by(first, 6) if first.op in ("clamp", "minimum", "maximum") else None
+    bounded = clamp_argument(first, 6) if first.op in ("clamp", "minimum", "maximum") else None
     if bounded is None or not second.is_number(6):
         return None
     return _hard_swish(anchor, plus(bounded, 3), 1)
@@ -95,7 +95,7 @@ def hard_swish(anchor: Term) -> Found:
 def _hard_swish(bounded: Term, x: Term | None, factor: float) -> Found:
     if x is None:
         return None
-    for found in grown(bounded):
+    for found in product_chain(bounded):
         if found is not bounded and is_product(found, [bounded, x], factor):
             return Match("hard_swish", {"x": x}, [found])
     if any(user.op == "multiply" for user in bounded.users):
@@ -104,7 +104,7 @@ def _hard_swish(bounded: Term, x: Term | None, factor: float) -> Found:
 
 
 def sigmoid_of(term: Term) -> Term | None:
-    """What a value is the sigmoid of."""
+    """The argument of the sigmoid that a value is."""
     if term.op == "logistic":
         return term.operands[0]
     if term.op == "divide" and term.operands[0].is_number(1):
@@ -121,7 +121,7 @@ def denominator_of(term: Term) -> Term | None:
 
 
 def silu_of(term: Term) -> Term | None:
-    """What a value is the silu of."""
+    """The argument of the silu that a value is."""
     if term.op == "divide":
         x = denominator_of(term.operands[1])
         return x if x is not None and term.operands[0].is_same(x) else None
@@ -165,11 +165,11 @@ def quotients_of(power: Term) -> Iterator[Term]:
 
 
 def _silu_of_tanh(anchor: Term) -> Found:
-    x = scaled_from(anchor.operands[0], 0.5)
+    x = factor_beside(anchor.operands[0], 0.5)
     total = one_more(anchor)
     if x is None or total is None:
         return None
-    products = (found for found in grown(total) if found is not total and is_product(found, [total, x], 0.5))
+    products = (found for found in product_chain(total) if found is not total and is_product(found, [total, x], 0.5))
     result = next(products, None)
     return None if result is None else Match("silu", {"x": x}, [result])
 
@@ -203,25 +203,25 @@ def gelu(anchor: Term) -> Found:
     argument = anchor.operands[0] if anchor.operands else anchor
     if anchor.op == "logistic":
         x = _of_tanh(argument, 2 * sqrt(2 / pi))
-        return None if x is None or isinstance(x, NearMiss) else _finished(anchor, x, "tanh", 1)
+        return None if x is None or isinstance(x, NearMiss) else _match_gelu(anchor, x, "tanh", 1)
     if anchor.op == "tanh":
         total = one_more(anchor)
         if total is None:
             return None
         x = _of_tanh(argument)
-        return x if isinstance(x, NearMiss) else _finished(total, x, "tanh")
+        return x if isinstance(x, NearMiss) else _match_gelu(total, x, "tanh")
     erf = erf_of(anchor)
     return None if erf is None else _of_erf(erf)
 
 
 def _of_erf(erf: Erf) -> Found:
     if erf.op == ERFC:
-        return _finished(erf.term, scaled_from(erf.argument, -sqrt(0.5)), "none")
+        return _match_gelu(erf.term, factor_beside(erf.argument, -sqrt(0.5)), "none")
     total = one_more(erf.term)
     if total is None:
         return None
     chosen = next((user for user in total.users if _is_chosen(user, total, erf.argument)), total)
-    return _finished(chosen, _moved_by_nothing(scaled_from(erf.argument, sqrt(0.5))), "none")
+    return _match_gelu(chosen, _without_zero(factor_beside(erf.argument, sqrt(0.5))), "none")
 
 
 def _is_chosen(term: Term, near: Term, z: Term) -> bool:
@@ -243,7 +243,7 @@ def _is_far(erf: Erf | None, z: Term) -> bool:
     return erf is not None and erf.op == ERFC and erf.argument.op == "abs" and erf.argument.operands[0] is z
 
 
-def _moved_by_nothing(x: Term | None) -> Term | None:
+def _without_zero(x: Term | None) -> Term | None:
     """The x of x - 0."""
     while x is not None and x.op == "subtract" and x.operands[1].is_number(0):
         x = x.operands[0]
@@ -259,11 +259,11 @@ def _of_exponential(anchor: Term) -> Found:
         if quotient.operands[0] is x:
             return Match("gelu", {"x": x}, [quotient], {"approximate": "tanh"})
         if quotient.operands[0].is_number(1):
-            return _finished(quotient, x, "tanh", 1)
+            return _match_gelu(quotient, x, "tanh", 1)
     return None
 
 
-def _finished(distribution: Term, x: Term | None, approximate: str, half: float = 0.5) -> Found:
+def _match_gelu(distribution: Term, x: Term | None, approximate: str, half: float = 0.5) -> Found:
     """Half of x times twice the distribution."""
     if x is None:
         return NearMiss("gelu", Code.OTHER_CONSTANT("sqrt(2)"), distribution)
@@ -367,7 +367,7 @@ def dropout(anchor: Term) -> Found:
     terms, beneath = anchor.terms, anchor.terms.of(anchor.raw)
     if not anchor.is_float or beneath.surface is None or _goes_on(anchor, beneath):
         return None
-    chain = terms.passed(anchor.raw)
+    chain = terms.chain_beneath(anchor.raw)
     made = [producer for raw in chain if (producer := mlir.producer(raw)) is not None]
     if not any(operation.name in ARITHMETIC for operation in made):
         return None

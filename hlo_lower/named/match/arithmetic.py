@@ -122,13 +122,13 @@ def scalings(term: Term) -> Iterator[tuple[Term, Product]]:
             return
 
 
-def scaled_from(term: Term, number: float) -> Term | None:
-    """What a value is a number times of."""
+def factor_beside(term: Term, number: float) -> Term | None:
+    """The other factor of a value that is a product with a number."""
     return next((base for base, constants in scalings(term) if constants.is_scaled_by(number)), None)
 
 
-def grown(term: Term, steps: int = 4) -> Iterator[Term]:
-    """Products that a value goes into, one after the other, as long as nothing else takes it; itself first."""
+def product_chain(term: Term, steps: int = 4) -> Iterator[Term]:
+    """A value, its only user if that is a product, the only user of that, and so on."""
     for _ in range(steps):
         yield term
         user = term.only_user
@@ -164,7 +164,7 @@ def with_constant(term: Term, op: str) -> tuple[Term, Any] | None:
 
 
 def plus(term: Term, number: float) -> Term | None:
-    """What a number is added to, or None."""
+    """The other term of a value that is a sum with a number, or None."""
     found = with_constant(term, "add")
     if found is not None and is_rounded(found[1], number):
         return found[0]
@@ -173,13 +173,13 @@ def plus(term: Term, number: float) -> Term | None:
 
 
 def one_more(term: Term) -> Term | None:
-    """What takes a value, converted or not, and adds 1."""
+    """The user of a value, converted or not, that adds 1."""
     totals = ((user, plus(user, 1)) for user in users_of_cast(term))
     return next((user for user, base in totals if base is not None and uncast(base) is uncast(term)), None)
 
 
 def square_of(term: Term) -> Term | None:
-    """What a value is the square of."""
+    """The base of the square that a value is."""
     if term.op == "multiply" and term.operands[0] is term.operands[1]:
         return term.operands[0]
     if term.op == "chlo.square":
@@ -201,7 +201,7 @@ def uncast(term: Term) -> Term:
 
 
 def users_of_cast(term: Term) -> Iterator[Term]:
-    """What takes a value, or a conversion of it to another float."""
+    """The users of a value and of its conversions to other floats."""
     for user in term.users:
         if _is_cast(user):
             yield from users_of_cast(user)

@@ -40,8 +40,8 @@ from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import uncast, with_constant
 from hlo_lower.named.match.axis_atoms import LAYOUT, Atom, Axis, View, are_same, dealt, fresh, leaves
 from hlo_lower.named.match.matches import AttributeValue, Found, Match, NearMiss, matchers
-from hlo_lower.named.match.pointwise import dims_looked_at, value_at
-from hlo_lower.named.match.rows import reduced
+from hlo_lower.named.match.pointwise import value_at, varying_dims
+from hlo_lower.named.match.rows import reduction_of
 from hlo_lower.named.match.softmax import shifted_of, softmax, through
 from hlo_lower.named.match.terms import Term, above, is_rounded
 from hlo_lower.ops.names import EXPONENTIAL
@@ -116,7 +116,7 @@ def causal_of(mask: Mask, rows: Axis, keys: Axis) -> Causal | None:
     """A mask as the causal one over the keys' positions and one atom of `rows`, what only queries have; None of
     others."""
     view = mask.view.root()
-    looked_at = dims_looked_at(view.term)
+    looked_at = varying_dims(view.term)
     if looked_at is None:
         return None
     row_dims = [d for d in sorted(looked_at) if set(view.axis(d)) and set(view.axis(d)) <= set(rows)]
@@ -146,7 +146,7 @@ def _pattern(mask: Mask, term: Term, row_dim: int, key_dim: int) -> int | None:
         places = [np.zeros((1, 1), np.int64)] * len(term.shape)
         places[row_dim], places[key_dim] = q, k
         found = value_at(term, tuple(places))
-        seen = None if found is None else _seen(mask, np.broadcast_to(found, (len(q), keys)))
+        seen = None if found is None else _visible_positions(mask, np.broadcast_to(found, (len(q), keys)))
         if seen is None:
             return None
         if window is None:
@@ -162,7 +162,7 @@ def _pattern(mask: Mask, term: Term, row_dim: int, key_dim: int) -> int | None:
     return window
 
 
-def _seen(mask: Mask, found: "np.ndarray") -> "np.ndarray | None":  # pyright: ignore[reportMissingTypeArgument]
+def _visible_positions(mask: Mask, found: "np.ndarray") -> "np.ndarray | None":  # pyright: ignore[reportMissingTypeArgument]
     if mask.kind == "boolean":
         return ~found if mask.hides else found
     values = found.astype(np.float64)
@@ -221,7 +221,7 @@ def attention(anchor: Term) -> Found:
     """The product with the values of a softmax of scores."""
     found = softmax(anchor)
     if found is None:
-        return _divided_behind(anchor)
+        return _with_late_division(anchor)
     if not isinstance(found, Match) or found.name != "softmax":
         return None
     [weights] = found.results
@@ -236,8 +236,8 @@ def attention(anchor: Term) -> Found:
     return missed
 
 
-def _divided_behind(anchor: Term) -> Match | None:
-    """The same of exponentials whose sum divides what they are multiplied to."""
+def _with_late_division(anchor: Term) -> Match | None:
+    """An attention whose sum of exponentials divides the product with the values."""
     shifted = shifted_of(anchor)
     if shifted is None or (attributes := shifted.attributes) is None:
         return None
@@ -247,7 +247,7 @@ def _divided_behind(anchor: Term) -> Match | None:
         if quotient is None or quotient.op != "divide" or quotient.operands[0] is not user:
             continue
         view = View.of(quotient)
-        second, total = product_of(view.on(user)), reduced(view.on(quotient.operands[1]), "add")
+        second, total = product_of(view.on(user)), reduction_of(view.on(quotient.operands[1]), "add")
         side = next((s for s in (second.left, second.right) if s.term is anchor), None)
         summed = None if total is None else total.operand.root(until=anchor)  # it may be summed in a wider type
         if side is None or total is None or summed is None or summed.term is not anchor:
@@ -280,7 +280,7 @@ def _of_product(view: View, softmaxed: Match) -> Match | Cause | None:
 
 
 def _scores(view: View) -> Scores:
-    """What is done to the scores, up to the product; without one where it is something else."""
+    """The scale, masks and softcap of scores, down to the product; no product where the scores are something else."""
     found = Scores()
     scaled = False
     for _ in range(40):
@@ -416,8 +416,8 @@ class _Side:
         """The atoms on which it depends."""
         return self.views[-1].atoms
 
-    def taken(self, roles: dict[Atom, str], last: str) -> View:
-        """The value that is the operand: elements and positions are axes of their own, nothing is repeated."""
+    def operand_view(self, roles: dict[Atom, str], last: str) -> View:
+        """The view to pass as the operand: elements and positions are axes of their own, and nothing is repeated."""
 
         def is_fit(view: View) -> bool:
             letters = [{roles.get(atom, "?") for atom in view.axis(d)} for d in range(len(view.axes))]
@@ -473,7 +473,7 @@ def _attention(
     is_causal: bool = True,
 ) -> Match | Cause:
     query, key, value = sides
-    views = [query.taken(roles, "h"), key.taken(roles, "h"), value.taken(roles, "v")]
+    views = [query.operand_view(roles, "h"), key.operand_view(roles, "h"), value.operand_view(roles, "v")]
     inputs: dict[str, Term] = {name: view.term for name, view in zip(OPERANDS, views, strict=True)}
     causal = _along_one_axis([(mask, causal_of(mask, rows, keys)) for mask in found.masks] if is_causal else [])
     windows = [one.window for _, one in causal if one.window]
@@ -498,7 +498,7 @@ def _attention(
         if boolean:
             attributes["mask_hides"] = boolean[0].hides
         inputs.update({MASKS[n] if n < len(MASKS) else f"bias_{n}": mask.term for n, mask in enumerate(given)})
-    result = _ended(second.result)
+    result = _with_final_split(second.result)
     views += [mask.operand for mask in given]
     atoms = (*second.result.atoms, *(atom for view in views for atom in view.atoms))
     followers = _followers((*views, result), roles)
@@ -528,8 +528,8 @@ def _is_constant(term: Term) -> bool:
     return term.op in ("constant", "iota", "argument") or term.scalar is not None
 
 
-def _ended(view: View) -> View:
-    """The result with its axes apart: a reshape that splits batch and heads again, or a conversion, belongs to it."""
+def _with_final_split(view: View) -> View:
+    """The result behind the reshape that splits batch and heads again, if there is one."""
     user = view.term.only_user
     axes = dealt(view.atoms, user.shape) if user is not None and _splits(view.term, user) else None
     if user is None or axes is None or any(len(leaves(axis)) > 1 for axis in axes):

@@ -14,7 +14,7 @@ import numpy as np
 from hlo_lower.base.element_types import type_range
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.matches import Found, Match, matchers
-from hlo_lower.named.match.pointwise import all_of, dims_looked_at
+from hlo_lower.named.match.pointwise import all_of, varying_dims
 from hlo_lower.named.match.terms import Term, above
 from hlo_lower.ops.names import ADD, DOT_GENERAL, OR, REDUCE_WINDOW
 
@@ -30,8 +30,8 @@ MOST = 1000
 
 
 @matchers.finds(*NEUTRAL, at=(REDUCE_WINDOW,))
-def accumulated(anchor: Term) -> Found:
-    """A window that reaches from the first element to each."""
+def running_window(anchor: Term) -> Found:
+    """A `reduce_window` whose windows reach from the first element to each."""
     if len(anchor.node.raw.results) != 1:
         return None
     x, start = anchor.operands
@@ -63,7 +63,7 @@ def _is_neutral(start: Term, number: float) -> bool:
 
 
 def _name(window: Term) -> str:
-    """By the op that a window combines with; "" of others."""
+    """The named op for the op that combines a window; "" for other ops."""
     block = window.node.raw.regions[0].blocks[0]
     operations = [op.operation for op in block.operations]
     if len(operations) == 2 and set(operations[0].operands) == set(block.arguments):
@@ -73,27 +73,27 @@ def _name(window: Term) -> str:
 
 def _is_logaddexp(value: mlir.RawValue, a: mlir.RawValue, b: mlir.RawValue) -> bool:
     """Whether a value is max(a, b) + log1p(exp(-|a - b|)), or a + b where a - b is NaN."""
-    made = _made(value)
+    made = _op_and_operands(value)
     if made[0] == "select":
         test, total, value = made[1:]
-        less = _made(test)
-        if less[0] != "compare" or less[1] != less[2] or _made(less[1]) != ("subtract", a, b):
+        less = _op_and_operands(test)
+        if less[0] != "compare" or less[1] != less[2] or _op_and_operands(less[1]) != ("subtract", a, b):
             return False
-        if _made(total) != ("add", a, b):
+        if _op_and_operands(total) != ("add", a, b):
             return False
-        made = _made(value)
-    if made[0] != "add" or _made(made[1]) not in (("maximum", a, b), ("maximum", b, a)):
+        made = _op_and_operands(value)
+    if made[0] != "add" or _op_and_operands(made[1]) not in (("maximum", a, b), ("maximum", b, a)):
         return False
     at = made[2]
     for name in ("log_plus_one", "exponential", "negate", "abs"):
-        made = _made(at)
+        made = _op_and_operands(at)
         if made[0] != name:
             return False
         at = made[1]
-    return _made(at) in (("subtract", a, b), ("subtract", b, a))
+    return _op_and_operands(at) in (("subtract", a, b), ("subtract", b, a))
 
 
-def _made(value: mlir.RawValue) -> tuple[object, ...]:
+def _op_and_operands(value: mlir.RawValue) -> tuple[object, ...]:
     operation = mlir.producer(value)
     return ("",) if operation is None else (operation.name.removeprefix("stablehlo."), *operation.operands)
 
@@ -108,7 +108,7 @@ def product_with_triangle(anchor: Term) -> Found:
     if len(numbers.lhs_batching_dimensions) or list(numbers.lhs_contracting_dimensions) != [len(x.shape) - 1]:
         return None
     size = triangle.shape[0]
-    if not 1 < size <= LONGEST or dims_looked_at(triangle) != frozenset((0, 1)):
+    if not 1 < size <= LONGEST or varying_dims(triangle) != frozenset((0, 1)):
         return None
     ones = all_of(triangle)
     if ones is None:
@@ -121,8 +121,8 @@ def product_with_triangle(anchor: Term) -> Found:
 
 
 @matchers.finds("cumsum", "cumprod", "cummax", "cummin", at=(ADD, OR))
-def scanned(anchor: Term) -> Found:
-    """Two halves of a scan, put between each other."""
+def scan_by_halves(anchor: Term) -> Found:
+    """A sum that interleaves two halves of a scan."""
     first, second = anchor.operands
     if first.op != "pad" or second.op != "pad" or first.operands[0].op not in ("concatenate", "reverse"):
         return None
@@ -145,7 +145,7 @@ def scanned(anchor: Term) -> Found:
 
 
 def _scanned_value(result: Term) -> Term | None:
-    """The value of the result's shape of which slices are taken."""
+    """The value that is sliced, of the result's shape."""
     ops = ("slice", "pad", "concatenate", *NAMES, "or")
     for term in above(result, lambda term: term.operands if term.op in ops else (), MOST):
         if term.op == "slice" and term.operands[0].shape == result.shape:
@@ -169,7 +169,7 @@ class _Scan:
     def _sets(self, term: Term) -> list[int] | None:
         if term.op == "pad":
             inner = self.sets(term.operands[0])
-            return None if inner is None or not term.operands[1].is_number(0) else self._padded(term, inner)
+            return None if inner is None or not term.operands[1].is_number(0) else self._pad(term, inner)
         parts = [self.sets(operand) for operand in term.operands]
         if not parts or any(part is None for part in parts):
             return None
@@ -185,10 +185,10 @@ class _Scan:
         if term.op == "concatenate" and term.node.integer("dimension") == self.axis:
             return [one for part in known for one in part]
         if len(known) == 2 and term.op in (*NAMES, "or"):
-            return self._combined(term.op, *known)
+            return self._combine(term.op, *known)
         return None
 
-    def _padded(self, term: Term, inner: list[int]) -> list[int] | None:
+    def _pad(self, term: Term, inner: list[int]) -> list[int] | None:
         low, high, between = (
             term.integers(key) for key in ("edge_padding_low", "edge_padding_high", "interior_padding")
         )
@@ -202,7 +202,7 @@ class _Scan:
             found += [one] if number == len(inner) - 1 else [one, *[0] * between[axis]]
         return found + [0] * high[axis]
 
-    def _combined(self, op: str, first: list[int], second: list[int]) -> list[int] | None:
+    def _combine(self, op: str, first: list[int], second: list[int]) -> list[int] | None:
         found: list[int] = []
         for a, b in zip(first, second, strict=True):
             if not a or not b:

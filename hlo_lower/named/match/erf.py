@@ -46,7 +46,7 @@ def erf_of(term: Term) -> Erf | None:
         return Erf(term, term.operands[0], op) if op in (ERF, ERFC) and why_unknown(term.node) is None else None
     if term.op == "composite":
         return _of_composite(term)
-    return _written_out(term)
+    return _legalized_erf(term)
 
 
 def _of_composite(term: Term) -> Erf | None:
@@ -65,18 +65,18 @@ _WRITTEN_OUT = {"clamp": (ERF,), "select": (ERF, ERFC)}
 """Which may be written out so that it ends with an op."""
 
 
-def _written_out(term: Term) -> Erf | None:
-    """What the legalization of chlo wrote out so that a value came of it."""
+def _legalized_erf(term: Term) -> Erf | None:
+    """The erf that the legalization of chlo expanded into a value."""
     for op in _WRITTEN_OUT.get(term.op, ()) if term.element in ("f32", "f64") else ():
         comparison = _Comparison()
-        if comparison.are_same(_legalized(op, term.element), term):
+        if comparison.are_same(_legalize(op, term.element), term):
             return None if comparison.argument is None else Erf(term, comparison.argument, op)
     return None
 
 
 @cache
-def _legalized(op: str, element: str) -> Term:
-    """What jaxlib writes out for an op of one argument."""
+def _legalize(op: str, element: str) -> Term:
+    """The result of an op of one argument as jaxlib legalizes it to StableHLO."""
     tensor = f"tensor<{element}>"
     body = f"%r = {op} %x : {tensor} -> {tensor}\nreturn %r : {tensor}"
     graph = read(f"func.func public @main(%x: {tensor}) -> {tensor} {{\n{body}\n}}")

@@ -21,7 +21,14 @@ from hlo_lower.ir.view import Block
 from hlo_lower.named.match.axis_atoms import View
 from hlo_lower.named.match.lookups import compared_places
 from hlo_lower.named.match.matches import Found, Match, matchers
-from hlo_lower.named.match.positions import Positions, beneath_moves, columns_of, is_counting, unwrapped, vector_of
+from hlo_lower.named.match.positions import (
+    Positions,
+    beneath_moves,
+    columns_of,
+    is_counting,
+    unwrap_negative,
+    vector_of,
+)
 from hlo_lower.named.match.terms import Term, above
 from hlo_lower.ops.names import DYNAMIC_UPDATE_SLICE, SCATTER, SELECT
 from hlo_lower.ops.spec import PICKS, short
@@ -39,13 +46,13 @@ def written_slice(anchor: Term) -> Found:
     axes = [dim for dim, (n, m) in enumerate(zip(cache.shape, new.shape, strict=True)) if n != m]
     if len(axes) != 1:
         return None
-    place = unwrapped(starts[axes[0]], cache.shape[axes[0]])
+    place = unwrap_negative(starts[axes[0]], cache.shape[axes[0]])
     return _match(anchor, cache, new, place, axes[0], "first", "clamp")
 
 
 @matchers.finds("kv_cache_update", at=(SCATTER,))
-def scattered(anchor: Term) -> Found:
-    """New rows at positions, one for each or one for each entry of the batch; or one row."""
+def scatter_of_rows(anchor: Term) -> Found:
+    """A scatter of new rows to positions, one for each or one for each entry of the batch; or of one row."""
     if len(anchor.operands) != 3 or not _overwrites(anchor):
         return None
     cache, indices, new = anchor.operands
@@ -128,8 +135,8 @@ def _is_last(high: Term, cache: Term, new: Term) -> bool:
 
 
 @matchers.finds("kv_cache_update", at=(SELECT,))
-def chosen(anchor: Term) -> Found:
-    """A new row where the place is the position."""
+def select_by_position(anchor: Term) -> Found:
+    """A select of a new row where the place is the position."""
     test, new, cache = anchor.operands
     root = View.of(test).root(casts=False)
     if root.term.op != "compare" or len(root.term.shape) < 1 or not anchor.is_float:

@@ -48,7 +48,7 @@ def linear(anchor: Term) -> Found:
 
 
 def _sums(term: Term, steps: int = 4) -> Iterator[Term]:
-    """Where something is added to a value, beneath layout."""
+    """The sums of a value with another, through layout."""
     at: Term | None = term
     while at is not None and steps:
         steps -= 1

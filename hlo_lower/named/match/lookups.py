@@ -10,8 +10,8 @@ from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.ir import mlir
 from hlo_lower.named.match.axis_atoms import View, are_same
 from hlo_lower.named.match.matches import AttributeValue, Found, Match, matchers
-from hlo_lower.named.match.pointwise import all_of, dims_looked_at, value_at
-from hlo_lower.named.match.positions import Positions, columns_of, filled, is_counting, unwrapped, vector_of
+from hlo_lower.named.match.pointwise import all_of, value_at, varying_dims
+from hlo_lower.named.match.positions import Positions, columns_of, fill_select, is_counting, unwrap_negative, vector_of
 from hlo_lower.named.match.terms import Term
 from hlo_lower.ops.names import COMPARE, DOT_GENERAL, GATHER
 
@@ -33,8 +33,8 @@ def compared_places(test: Term) -> OneHot | None:
     if not element_type(test.operands[0].element).is_integer:
         return None
     for counting, other in (test.operands, test.operands[::-1]):
-        axes = dims_looked_at(counting)
-        if axes is None or len(axes) != 1 or dims_looked_at(other) is not None:
+        axes = varying_dims(counting)
+        if axes is None or len(axes) != 1 or varying_dims(other) is not None:
             continue
         [axis] = axes
         size = test.shape[axis]
@@ -49,7 +49,7 @@ def compared_places(test: Term) -> OneHot | None:
 
 
 def _positions(view: View, axis: int) -> Term | None:
-    """What is broadcast along the axis, the others in their order."""
+    """The value that is broadcast along the axis, its own axes in order."""
     wanted = [atoms for dim, atoms in enumerate(view.axes) if dim != axis]
     shape = tuple(size for dim, size in enumerate(view.term.shape) if dim != axis)
     last: Term | None = None
@@ -108,7 +108,7 @@ def rows_of_the_identity(anchor: Term) -> Found:
     places = vector_of(indices, numbers.index_vector_dim, table.shape[0])
     if places is None:
         return None
-    result = filled(anchor)
+    result = fill_select(anchor)
     attributes = {"depth": table.shape[0], "axis": len(anchor.shape) - 1}
     attributes |= places.attributes("clamp" if result is None else "fill")
     return Match("one_hot", {"positions": places.term}, [result or anchor], attributes)
@@ -127,7 +127,7 @@ def embedding_lookup(anchor: Term) -> Found:
         return None
     numbers = mlir.gather_dimension_numbers(anchor.node.raw)
     if numbers.start_index_map == (0, 1):
-        return _mapped(anchor)
+        return _vmapped_lookup(anchor)
     if numbers.collapsed_slice_dims != (0,) or numbers.start_index_map != (0,) or table.shape[1] == 1:
         return None
     if numbers.offset_dims != (len(anchor.shape) - 1,) or one_hot_of(table) is not None:
@@ -135,14 +135,13 @@ def embedding_lookup(anchor: Term) -> Found:
     places = vector_of(indices, numbers.index_vector_dim, table.shape[0])
     if places is None or places.term.scalar is not None:
         return None
-    result = filled(anchor)
+    result = fill_select(anchor)
     attributes = places.attributes("clamp" if result is None else "fill")
     return Match("embedding_lookup", {"table": table, "positions": places.term}, [result or anchor], attributes)
 
 
-def _mapped(anchor: Term) -> Found:
-    """Rows by index vectors of a position and where in the row it begins, which is moved to 0; then without the axis of
-    one. So a lookup of one row is mapped over positions."""
+def _vmapped_lookup(anchor: Term) -> Found:
+    """A lookup of one row under `vmap`: a gather by index vectors (position, 0), then a reshape without that axis."""
     table, indices = anchor.operands
     numbers, rank = mlir.gather_dimension_numbers(anchor.node.raw), len(anchor.shape)
     columns, result = columns_of(indices, numbers.index_vector_dim), anchor.only_user
@@ -205,7 +204,7 @@ def take_along_axis(anchor: Term) -> Found:
     is_single = len(places.term.shape) == len(others)
     if len(places.term.shape) != len(others) + (not is_single) or (not is_single and batching != others):
         return None
-    result = filled(anchor)
+    result = fill_select(anchor)
     attributes = {"axis": axis, **places.attributes("clamp" if result is None else "fill")}
     result = _without_axis(result or anchor, places.term.shape)
     if result is None:
@@ -235,7 +234,7 @@ def _counts(column: Term, dim: int, vector: int) -> bool:
     places = vector_of(column, vector, column.shape[dim])
     if places is not None:
         return is_counting(places.term, dim)
-    return is_counting(unwrapped(column, column.shape[dim]).term, dim)
+    return is_counting(unwrap_negative(column, column.shape[dim]).term, dim)
 
 
 def _without_axis(result: Term, shape: tuple[int, ...]) -> Term | None:

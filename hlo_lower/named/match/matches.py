@@ -25,7 +25,7 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class NearMiss:
-    """What has the parts of a named op and is none."""
+    """A value with the parts of a named op that is none."""
 
     name: str  # of the op that it almost is
     why: Cause  # what it lacks

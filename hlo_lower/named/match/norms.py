@@ -10,7 +10,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.named.match.arithmetic import plus, square_of, uncast, with_constant
 from hlo_lower.named.match.axis_atoms import LAYOUT, Axis, View, are_same, leaves
 from hlo_lower.named.match.matches import AttributeValue, Found, Match, NearMiss, matchers
-from hlo_lower.named.match.rows import Reduced, dims_of, reduced, rows
+from hlo_lower.named.match.rows import Reduced, dims_of, reduction_of, rows
 from hlo_lower.named.match.softmax import through
 from hlo_lower.named.match.terms import Term, is_rounded
 from hlo_lower.ops.names import BATCH_NORM_TRAINING, POWER, RSQRT, SQRT
@@ -37,7 +37,7 @@ def mean_of(view: View) -> Mean | None:
         if found is not None and (op == "multiply" or root.term.operands[0] is found[0]):
             divisor, scaled = (op, found[1]), root.on(found[0])
             break
-    total = reduced(scaled, "add")
+    total = reduction_of(scaled, "add")
     if total is None:
         return None
     if divisor is None:
@@ -182,7 +182,7 @@ def root_of(view: View) -> Root | Cause | None:
                 break
     elif inverted:
         return None
-    return _classified(view, inverted, epsilon, guard, _not_negative(argument.root()))
+    return _classify(view, inverted, epsilon, guard, _not_negative(argument.root()))
 
 
 def _not_negative(view: View) -> View:
@@ -191,13 +191,13 @@ def _not_negative(view: View) -> View:
     return view.on(found[0]).root() if found is not None and is_rounded(found[1], 0) else view
 
 
-def _classified(view: View, inverted: bool, epsilon: float, guard: str, variance: View) -> Root | Cause | None:
+def _classify(view: View, inverted: bool, epsilon: float, guard: str, variance: View) -> Root | Cause | None:
     def root(kind: str, mean: Mean | None, x: Term) -> Root:
         return Root(kind, view, inverted, epsilon, guard, mean, x)
 
     if variance.term.op == "subtract":
         found = _fast_variance(variance)
-        return root("layer", found, uncast(_squared(found))) if isinstance(found, Mean) else found
+        return root("layer", found, uncast(_base_of_square(found))) if isinstance(found, Mean) else found
     mean = mean_of(variance)
     if mean is None:
         return root("given", None, variance.term) if variance.term.op in GIVEN and variance.term.is_float else None
@@ -219,7 +219,7 @@ def _classified(view: View, inverted: bool, epsilon: float, guard: str, variance
     return root("rms", mean, centred)
 
 
-def _squared(mean: Mean) -> Term:
+def _base_of_square(mean: Mean) -> Term:
     base = square(mean.of.term)
     assert base is not None
     return base
@@ -253,7 +253,7 @@ def _fast_variance(variance: View) -> Mean | Cause | None:
     single = mean_of(other.root().on(about))
     if single is None or not single.divided:
         return None
-    x = uncast(_squared(mean))
+    x = uncast(_base_of_square(mean))
     same = uncast(single.of.term).is_same(x) and _over_the_same(mean, single)
     return mean if same else Code.OTHER_VALUE("the mean whose square is subtracted")
 
@@ -270,7 +270,7 @@ def _over_the_same(one: Mean, other: Mean) -> bool:
 
 
 @matchers.finds("batch_norm", at=(RSQRT, SQRT, POWER))
-def folded(anchor: Term) -> Found:
+def folded_batch_norm(anchor: Term) -> Found:
     """A value times a scale that a root divides, plus the shift that belongs to it."""
     root = root_of(View.of(anchor)) if len(anchor.shape) == 1 and anchor.scalar is None else None
     if not isinstance(root, Root) or root.kind != "given" or root.guard != "add_inside":
@@ -328,7 +328,7 @@ NAMES = {"layer": "layer_norm", "rms": "rms_norm", "l2": "l2_norm", "given": "ba
 
 @dataclass(frozen=True)
 class Normalized:
-    """A value times what is left of a root."""
+    """A value times the inverse of a root."""
 
     product: View  # the product so far, with atoms of its own
     root: Root  # the root
@@ -348,7 +348,7 @@ class Normalized:
 
 @matchers.finds(*("layer_norm", "rms_norm", "l2_norm", "group_norm", "batch_norm"), at=(RSQRT, SQRT, POWER))
 def norm(anchor: Term) -> Found:
-    """What a root divides, and what follows."""
+    """The norm whose root the anchor is."""
     if not anchor.shape or anchor.scalar is not None:
         return None
     roots = [anchor, *(user for user in anchor.users if user.op in ("maximum", "add") and anchor.op == "sqrt")]
@@ -360,9 +360,9 @@ def norm(anchor: Term) -> Found:
         if not isinstance(first, Root) or (first.kind not in ("l2",) and "outside" in first.guard):
             continue
         for product in products_below(term):
-            found = _normalized(View.of(product), term, first)
+            found = _normalized_product(View.of(product), term, first)
             if isinstance(found, Normalized):
-                return _match(_grown(found))
+                return _match(_absorb_users(found))
             missed = missed or (None if found is None else NearMiss(NAMES[first.kind], found, product))
     return missed
 
@@ -376,18 +376,18 @@ def of_rows(anchor: Term) -> Found:
     for product in (*(user for user in anchor.users if user.op == "reshape"), anchor):
         found = _of_features(View.of(product))
         if found is not None:
-            return _match(_grown(found))
+            return _match(_absorb_users(found))
     return None
 
 
 def _weighted_features(product: View) -> Normalized | None:
-    """The same times a weight."""
+    """A normalized value times a weight."""
     found = factors(product, lambda view: _of_features(view) is not None) or []
     begun = [(factor, base) for factor in found if (base := _of_features(factor.view)) is not None]
     if len(begun) != 1 or begun[0][0].divides:
         return None
     [(features, base)] = begun
-    return _weighted(replace(base, product=product), [factor for factor in found if factor is not features])
+    return _with_weight(replace(base, product=product), [factor for factor in found if factor is not features])
 
 
 def _of_features(product: View) -> Normalized | None:
@@ -410,11 +410,11 @@ def _of_features(product: View) -> Normalized | None:
     over = tuple(atom for atom in normed.atoms if atom not in feature)
     epsilon = mlir.float_of(attributes["epsilon"])
     root = Root("layer", normed, True, epsilon, "add_inside", None, uncast(x.term))
-    return _grouped(Normalized(product, root, x, over)) if over else None
+    return _with_groups(Normalized(product, root, x, over)) if over else None
 
 
-def _normalized(product: View, term: Term, first: Root) -> Normalized | Cause | None:
-    """A product as a normalized value: one root, one x, at most one weight."""
+def _normalized_product(product: View, term: Term, first: Root) -> Normalized | Cause | None:
+    """The normalized value that a product is: one root, one x, at most one weight."""
 
     def is_whole(view: View) -> bool:
         if view.term is term:
@@ -438,7 +438,7 @@ def _normalized(product: View, term: Term, first: Root) -> Normalized | Cause | 
             continue
         begun = _of_x(product, root, factor.view)
         if isinstance(begun, Normalized):
-            return _weighted(begun, [other for other in others if other is not factor])
+            return _with_weight(begun, [other for other in others if other is not factor])
         if begun is not None:
             return begun
     return None
@@ -466,7 +466,7 @@ def _of_x(product: View, root: Root, factor: View) -> Normalized | Cause | None:
     over = rows(x, base)
     if over is None:
         return Code.OTHER_AXES("the root", "the value")
-    return _grouped(Normalized(product, root, x, over))
+    return _with_groups(Normalized(product, root, x, over))
 
 
 def _is_made_of(term: Term, x: Term) -> bool:
@@ -512,8 +512,8 @@ def _is_one_axis(view: View, atoms: Axis) -> bool:
     return len([axis for axis in view.axes if set(leaves(axis)) & set(atoms)]) == 1
 
 
-def _grouped(found: Normalized) -> Normalized:
-    """The same, with its channel where it is a group norm: an axis of x is split into groups, and all but the batch is
+def _with_groups(found: Normalized) -> Normalized:
+    """Add the channel if it is a group norm: an axis of x is split into groups, and all axes but the batch are
     reduced."""
     if found.root.kind != "layer":
         return found
@@ -530,8 +530,8 @@ def _grouped(found: Normalized) -> Normalized:
     return replace(found, x=x, channel=channel)
 
 
-def _weighted(found: Normalized, others: Iterable[Factor]) -> Normalized | None:
-    """The same with the factor that is left as its weight."""
+def _with_weight(found: Normalized, others: Iterable[Factor]) -> Normalized | None:
+    """Add the remaining factor, if there is one, as the weight; None where it cannot be the weight."""
     left = list(others)
     if not left:
         return found
@@ -541,10 +541,10 @@ def _weighted(found: Normalized, others: Iterable[Factor]) -> Normalized | None:
     return None if weight is None else replace(found, weight=weight)
 
 
-def _grown(found: Normalized) -> Normalized:
-    """The same with the weight, the bias, the layout and the conversion that follow and that nothing else goes between.
+def _absorb_users(found: Normalized) -> Normalized:
+    """Absorb the users: the weight, the bias, the layout and the conversion that follow one after the other.
 
-    Atoms go down with it: those of a value that follows are told by looking up from it to what was there before.
+    The atoms of a user are found by looking up from it to the value before it.
     """
     pending: list[Term] = []
     last, term = found, found.product.term
@@ -588,11 +588,11 @@ def _by_parameter(found: Normalized, user: Term, term: Term) -> Normalized | Non
 
 
 def _again(found: Normalized, product: View) -> Normalized | None:
-    """A normalized value whose product is seen with other atoms."""
+    """A normalized value again, its product with other atoms."""
     if found.bias is not None or found.product.term.op == "add":
         return None
     term = found.root.view.term
-    again = _weighted_features(product) if term.op == TRAINED else _normalized(product, term, found.root)
+    again = _weighted_features(product) if term.op == TRAINED else _normalized_product(product, term, found.root)
     if not isinstance(again, Normalized):
         return None
     return replace(again, weight=found.weight or again.weight)

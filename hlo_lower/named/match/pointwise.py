@@ -85,10 +85,10 @@ def all_of(term: Term) -> "np.ndarray[Any, Any] | None":
     return None if found is None else np.broadcast_to(found, term.shape)
 
 
-def dims_looked_at(term: Term) -> frozenset[int] | None:
-    """The dims along which a value made of iotas and constants can vary; None where it is not made of these.
+def varying_dims(term: Term) -> frozenset[int] | None:
+    """The dims along which a value made of iotas and constants can vary; None for any other value.
 
-    Looked at are its corners: along a dim on which no op depends they are computed for one place.
+    It computes the corners of the value: for one place along a dim on which no op depends.
     """
     if any(size < 1 for size in term.shape):
         return None

@@ -16,7 +16,7 @@ from hlo_lower.named.match.arithmetic import plus
 from hlo_lower.named.match.axis_atoms import LAYOUT, View, are_same
 from hlo_lower.named.match.matches import AttributeValue
 from hlo_lower.named.match.pointwise import all_of
-from hlo_lower.named.match.rows import reduced
+from hlo_lower.named.match.rows import reduction_of
 from hlo_lower.named.match.terms import Term
 
 LARGEST = 1 << 20
@@ -31,12 +31,12 @@ class Positions:
     from_end: bool  # whether negative ones are counted from the end
 
     def attributes(self, outside: str) -> dict[str, AttributeValue]:
-        """What is told of them, and of what becomes of those that are out of bounds."""
+        """The attributes for them, and for the handling of those that are out of bounds."""
         return {"negative": "from_end" if self.from_end else "outside", "outside": outside}
 
 
-def unwrapped(term: Term, size: int) -> Positions:
-    """The positions beneath `select(p < 0, p + size, p)`, or as they are."""
+def unwrap_negative(term: Term, size: int) -> Positions:
+    """The positions p beneath `select(p < 0, p + size, p)`; else the term itself."""
     if term.op == "select":
         predicate, moved, given = term.operands
         if (
@@ -57,7 +57,7 @@ def vector_of(indices: Term, dim: int, size: int) -> Positions | None:
         return None
     wanted = tuple(n for d, n in enumerate(indices.shape) if d != dim)
     found = _of_shape(indices, wanted)
-    return None if found is None else unwrapped(found, size)
+    return None if found is None else unwrap_negative(found, size)
 
 
 def _of_shape(term: Term, shape: tuple[int, ...]) -> Term | None:
@@ -85,7 +85,7 @@ def is_counting(term: Term, dim: int) -> bool:
         return False
     while term.op in ("reshape", "broadcast_in_dim", "convert") and term.operands[0].shape == term.shape:
         term = term.operands[0]
-    term = unwrapped(term, term.shape[dim]).term
+    term = unwrap_negative(term, term.shape[dim]).term
     if term.op == "iota":
         return term.node.integer("iota_dimension") == dim
     found = all_of(term)
@@ -99,22 +99,22 @@ def beneath_moves(term: Term) -> Term:
     return term
 
 
-def filled(found: Term) -> Term | None:
+def fill_select(found: Term) -> Term | None:
     """The select that puts NaN, of integers the lowest or largest number, where positions are out of bounds."""
     for user in found.users:
         if user.op == "select" and user.operands[1] is found and _is_filling(user.operands[2]):
-            test = _tested(View(user.operands[0], View.of(user).axes), found)
+            test = _index_test(View(user.operands[0], View.of(user).axes), found)
             if test is not None and _is_inside(test, found.operands[1], found):
                 return user
     return None
 
 
-def _tested(view: View, gather: Term) -> Term | None:
-    """What is asked of each index, where it is asked at the places of its own slice."""
+def _index_test(view: View, gather: Term) -> Term | None:
+    """The test of each index, if the mask has it at the places of that index's own slice."""
     numbers = mlir.gather_dimension_numbers(gather.node.raw)
     batch = [axis for dim, axis in enumerate(view.axes) if dim not in numbers.offset_dims]
     vector = numbers.index_vector_dim
-    every = reduced(view, "and")
+    every = reduction_of(view, "and")
     if every is not None:
         test, axes = every.operand.term, every.result.axes
         if every.result.term.integers("dimensions") != (vector,):

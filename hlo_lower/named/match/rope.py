@@ -56,7 +56,7 @@ def rope(anchor: Term) -> Found:
         return None
     missed: NearMiss | None = None
     for result in _results(anchor):
-        x = _turned(result)
+        x = _rotated_value(result)
         size = _size(result)
         if x is None or x.shape != result.shape or size % 2 or not size:
             continue
@@ -87,8 +87,8 @@ def _results(anchor: Term) -> Iterator[Term]:
     yield from reversed(ends)
 
 
-def _turned(result: Term) -> Term | None:
-    """The value of which slices are taken: x, if it is a rotation."""
+def _rotated_value(result: Term) -> Term | None:
+    """The value that is sliced: x, if the result is a rotation."""
     for term in above(result, lambda term: term.operands if term.op in WALKED else (), 40):
         if term.op == "slice":
             x = term.operands[0]
@@ -195,16 +195,16 @@ def _parts(term: Term, place: Place, x: Term, depth: int = 24) -> list[Part] | N
         return [Part(1, place)]
     if not depth:
         return None
-    if (moved := _moved(term, place)) is not None:
+    if (moved := _source_at(term, place)) is not None:
         return _parts(*moved, x, depth - 1)
     if term.op in ("add", "subtract"):
         first, second = (_parts(operand, place, x, depth - 1) for operand in term.operands)
         if first is None or second is None:
             return None
-        return first + ([_negated(part) for part in second] if term.op == "subtract" else second)
+        return first + ([_negate(part) for part in second] if term.op == "subtract" else second)
     if term.op == "negate":
         inner = _parts(term.operands[0], place, x, depth - 1)
-        return None if inner is None else [_negated(part) for part in inner]
+        return None if inner is None else [_negate(part) for part in inner]
     if term.op == "multiply":
         return _product(term, place, x, depth)
     if term.op in ("real", "imag"):
@@ -217,7 +217,7 @@ def _product(term: Term, place: Place, x: Term, depth: int) -> list[Part] | None
     negative = with_constant(term, "multiply")
     if negative is not None:
         inner = _parts(negative[0], place, x, depth - 1) if float(negative[1]) == -1 else None
-        return None if inner is None else [_negated(part) for part in inner]
+        return None if inner is None else [_negate(part) for part in inner]
     for value, other in (term.operands, term.operands[::-1]):
         inner = _parts(value, place, x, depth - 1)
         if inner is not None:
@@ -232,7 +232,7 @@ def _times(parts: list[Part], sign: int, table: Table) -> list[Part] | None:
     return [Part(part.sign * sign, part.place, table) for part in parts]
 
 
-def _negated(part: Part) -> Part:
+def _negate(part: Part) -> Part:
     return Part(-part.sign, part.place, part.table)
 
 
@@ -247,7 +247,7 @@ def _table(term: Term, place: Place) -> tuple[int, Table]:
             sign, term = -sign, term.operands[0]
         elif (negative := with_constant(term, "multiply")) is not None and float(negative[1]) == -1:
             sign, term = -sign, negative[0]
-        elif term.op != "slice" and (moved := _moved(term, place)) is not None:
+        elif term.op != "slice" and (moved := _source_at(term, place)) is not None:
             term, place = moved
         else:
             break
@@ -257,7 +257,7 @@ def _table(term: Term, place: Place) -> tuple[int, Table]:
 def _complex_parts(term: Term, place: Place, x: Term, depth: int) -> tuple[list[Part], list[Part]] | None:
     if not depth:
         return None
-    moved = _moved(term, place)
+    moved = _source_at(term, place)
     if moved is not None:
         return _complex_parts(*moved, x, depth - 1)
     if term.op == "complex":
@@ -274,19 +274,19 @@ def _complex_parts(term: Term, place: Place, x: Term, depth: int) -> tuple[list[
         ac, bs, as_, bc = _times(a, one, c), _times(b, two, s), _times(a, two, s), _times(b, one, c)
         if ac is None or bs is None or as_ is None or bc is None:
             return None
-        return ac + [_negated(part) for part in bs], as_ + bc
+        return ac + [_negate(part) for part in bs], as_ + bc
     return None
 
 
 def _complex_table(term: Term, place: Place) -> tuple[tuple[int, Table], tuple[int, Table]]:
-    while (moved := _moved(term, place)) is not None:
+    while (moved := _source_at(term, place)) is not None:
         term, place = moved
     if term.op == "complex":
         return _table(term.operands[0], place), _table(term.operands[1], place)
     return (1, (term, place, "real")), (1, (term, place, "imag"))
 
 
-def _moved(term: Term, place: Place) -> tuple[Term, Place] | None:
+def _source_at(term: Term, place: Place) -> tuple[Term, Place] | None:
     if term.op == "convert":
         return term.operands[0], place
     if term.op != "concatenate":

@@ -1,8 +1,8 @@
 """Rows: a reduction seen from the value to which its result is broadcast again.
 
 The maximum in a softmax, the mean in a norm: `reduce`, then layout, then an elementwise op with the value that was
-reduced. `reduced` follows the layout up to the reduction, and `rows` says over which atoms of the outer value it goes:
-only if its operand is that value, position by position, but for what is reduced.
+reduced. `reduction_of` follows the layout up to the reduction. `rows` gives the atoms of the outer value that it
+reduces, if its operand is that value, position by position, but for what is reduced.
 """
 
 from collections.abc import Iterable
@@ -51,15 +51,15 @@ def _is_lowest(reduction: Term) -> bool:
     )
 
 
-def reduced(view: View, combiner: str, *, from_lowest: bool = False) -> Reduced | None:
-    """The reduction that a value is the result of, beneath layout and conversions. `from_lowest`: see `combiner_of`."""
+def reduction_of(view: View, combiner: str, *, from_lowest: bool = False) -> Reduced | None:
+    """The reduction that gives a value, beneath layout and conversions. `from_lowest`: see `combiner_of`."""
     root = view.root()
     if root.term.op != "reduce" or combiner_of(root.term, from_lowest=from_lowest) != combiner:
         return None
-    return _opened(root)
+    return _open_reduction(root)
 
 
-def _opened(root: View) -> Reduced:
+def _open_reduction(root: View) -> Reduced:
     dims = root.term.integers("dimensions")
     operand, kept, new = root.term.operands[0], iter(root.axes), list[Atom]()
     axes: list[Axis] = []

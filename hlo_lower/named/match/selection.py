@@ -12,7 +12,7 @@ from hlo_lower.ir.view import Node
 from hlo_lower.named.match.axis_atoms import View
 from hlo_lower.named.match.matches import AttributeValue, Found, Match, NearMiss, matchers
 from hlo_lower.named.match.positions import is_counting
-from hlo_lower.named.match.rows import combiner_of, dims_of, reduced, rows
+from hlo_lower.named.match.rows import combiner_of, dims_of, reduction_of, rows
 from hlo_lower.named.match.terms import LOGIC, Term
 from hlo_lower.ops.names import REDUCE, SORT
 
@@ -29,14 +29,14 @@ def ordered_only(term: Term, arguments: "list[np.ndarray[Any, Any]]") -> "list[n
         name = raw.name.removeprefix("stablehlo.")
         if name == "return":
             return [known[value] for value in raw.operands]
-        found = _computed(name, raw, [known.get(value) for value in raw.operands])
+        found = _evaluate(name, raw, [known.get(value) for value in raw.operands])
         if found is None:
             return None
         known[raw.results[0]] = found
     return None
 
 
-def _computed(name: str, raw: mlir.RawOperation, values: "list[Any]") -> Any:
+def _evaluate(name: str, raw: mlir.RawOperation, values: "list[Any]") -> Any:
     if name == "constant":
         constant: Any = mlir.constant_value(raw)
         if constant is None or constant.shape != ():
@@ -143,7 +143,7 @@ def _of_equal(anchor: Term) -> Found:
     for x, other in (test.operands, test.operands[::-1]):
         for sign, combiner in ((1, "maximum"), (-1, "minimum")):
             view = View.of(x)
-            extreme = reduced(view.on(other), combiner)
+            extreme = reduction_of(view.on(other), combiner)
             if extreme is None:
                 continue
             over = rows(view, extreme)

@@ -24,7 +24,7 @@ from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.named.match.arithmetic import uncast
 from hlo_lower.named.match.axis_atoms import LAYOUT, Axis, View, are_same, leaves
 from hlo_lower.named.match.matches import AttributeValue, Found, Match, NearMiss, matchers
-from hlo_lower.named.match.rows import Reduced, axes_attribute, combiner_of, reduced, rows
+from hlo_lower.named.match.rows import Reduced, axes_attribute, combiner_of, reduction_of, rows
 from hlo_lower.named.match.terms import Term
 from hlo_lower.ops.names import EXPONENTIAL
 
@@ -59,11 +59,11 @@ def softmax(anchor: Term) -> Found:
     """What an exponential of a value less its maximum becomes."""
     known = anchor.terms.found
     if anchor not in known:
-        known[anchor] = _found(anchor)
+        known[anchor] = _match_exponential(anchor)
     return known[anchor]
 
 
-def _found(anchor: Term) -> Found:
+def _match_exponential(anchor: Term) -> Found:
     less = anchor.operands[0]
     if less.op in ("constant", "negate"):
         return None
@@ -74,7 +74,7 @@ def _found(anchor: Term) -> Found:
         quotient = any(uncast(user.operands[0]) is anchor for user in anchor.users if user.op == "divide")
         return NearMiss("softmax", Code.NAMED_OP_LACKS("the subtraction of the maximum"), anchor) if quotient else None
     power = View.of(anchor)
-    shifted = _shifted(power, less)
+    shifted = _subtracted_maximum(power, less)
     if isinstance(shifted, NearMiss) or shifted is None:
         return shifted
     return _softmax(shifted) or _of_the_sum(shifted, sums)
@@ -83,12 +83,12 @@ def _found(anchor: Term) -> Found:
 def shifted_of(anchor: Term) -> Shifted | None:
     """An exponential as that of a value less its maximum, whatever becomes of it."""
     less = anchor.operands[0]
-    found = _shifted(View.of(anchor), less) if less.op == "subtract" else None
+    found = _subtracted_maximum(View.of(anchor), less) if less.op == "subtract" else None
     return found if isinstance(found, Shifted) else None
 
 
 def through(term: Term, ops: "frozenset[str] | set[str]", steps: int = 40) -> Iterator[Term]:
-    """What takes a value, and what takes that beneath ops of these names."""
+    """The users of a value, and those behind ops of these names."""
     pending = [term]
     while pending and steps:
         steps -= 1
@@ -98,11 +98,11 @@ def through(term: Term, ops: "frozenset[str] | set[str]", steps: int = 40) -> It
                 pending.append(user)
 
 
-def _shifted(power: View, less: Term) -> Shifted | NearMiss | None:
+def _subtracted_maximum(power: View, less: Term) -> Shifted | NearMiss | None:
     value, other = less.operands
     at = power.on(value)
     root = _where_finite(power.on(other).root())
-    maximum = reduced(root, "maximum", from_lowest=True)  # a row of nothing but -inf gives NaN from -inf, too
+    maximum = reduction_of(root, "maximum", from_lowest=True)  # a row of nothing but -inf gives NaN from -inf, too
     if maximum is None:
         return None
     over = rows(at, maximum)
@@ -121,7 +121,7 @@ def _where_finite(view: View) -> View:
 
 def _sum_of(view: View, shifted: Shifted) -> Reduced | NearMiss | None:
     """The sum of the exponential that a value is, over the rows of the maximum."""
-    total = reduced(view, "add")
+    total = reduction_of(view, "add")
     if total is None:
         return None
     chosen = total.operand.term
@@ -164,7 +164,7 @@ def _softmax(shifted: Shifted) -> Found:
             return total
         attributes = shifted.attributes
         if total is not None and attributes is not None and "axis" in attributes:
-            summed = reduced(divisor, "add")
+            summed = reduction_of(divisor, "add")
             is_of_some = summed is not None and _is_where_seen(summed.operand.term, shifted)
             return _with_rim(shifted, user, attributes, is_of_some=is_of_some)
     return None
@@ -189,13 +189,13 @@ def _with_rim(
 
 
 def _is_empty(view: View, shifted: Shifted) -> bool:
-    """Whether a predicate says that a row is -inf throughout."""
+    """Whether a predicate tests that a row is -inf throughout."""
     root = view.root()
     if root.term.op == "not":
         root = root.on(root.term.operands[0]).root()
-        some, expected = reduced(root, "or"), ("NE", "not")
+        some, expected = reduction_of(root, "or"), ("NE", "not")
     else:
-        some, expected = reduced(root, "and"), ("EQ",)
+        some, expected = reduction_of(root, "and"), ("EQ",)
     if some is None:
         return False
     test = some.operand.term
@@ -277,7 +277,7 @@ def _logsumexp(shifted: Shifted, user: Term) -> Found:
         logarithm = view.on(part).root()
         if root.term is not shifted.maximum.result.term or logarithm.term.op != "log":
             continue
-        total = reduced(_of_log(logarithm), "add")
+        total = reduction_of(_of_log(logarithm), "add")
         if total is None or uncast(total.operand.term) is not shifted.power.term:
             continue
         same = zip(root.axes, total.result.axes, strict=False)

@@ -61,7 +61,7 @@ class Term:
 
     @cached_property
     def operands(self) -> "tuple[Term, ...]":
-        """What its op takes."""
+        """The operands of its op."""
         if self.op == "argument":
             return ()
         return tuple(self.terms.of(operand, self.frame) for operand in self.raw.owner.operation.operands)
@@ -227,8 +227,8 @@ class Terms:
         term.is_beneath = term.is_beneath or len(passed) > 1
         return term
 
-    def passed(self, raw: mlir.RawValue) -> list[mlir.RawValue]:
-        """A value of the function where the match is, and what it is step by step beneath."""
+    def chain_beneath(self, raw: mlir.RawValue) -> list[mlir.RawValue]:
+        """A value of the function where the match is, then the values beneath it, step by step."""
         found = [raw]
         at = self._beneath(raw, None)
         while at is not None and len(found) < STEPS:
@@ -236,20 +236,20 @@ class Terms:
             at = self._beneath(*at)
         return found
 
-    def known(self, raw: mlir.RawValue) -> Term | None:
-        """The term of a value of the function where the match is, if it was looked at."""
+    def known_term(self, raw: mlir.RawValue) -> Term | None:
+        """The term of a value of the function where the match is, if there is one already."""
         return self._known.get((raw, None))
 
     @property
-    def looked_at(self) -> list[mlir.RawValue]:
-        """All values outside of calls that were looked at, each with the op that makes it."""
+    def visited_values(self) -> list[mlir.RawValue]:
+        """All values outside of calls that matchers have visited, each with the op that makes it."""
         return [*(raw for raw, frame in self._known if frame is None), *self.probed]
 
     def _beneath(self, raw: mlir.RawValue, frame: Frame | None) -> tuple[mlir.RawValue, Frame | None] | None:
         """The value that one is, one step beneath; None where it is made by an op that does something."""
         operation = mlir.producer(raw)
         if operation is None:
-            return self._passed(raw, frame)
+            return self._call_operand(raw, frame)
         name = operation.name
         if name == "func.call":
             function = self.graph.functions.get(Node(operation).callee)
@@ -261,8 +261,8 @@ class Terms:
             return None if number is None else (operation.operands[number], frame)
         return None
 
-    def _passed(self, raw: mlir.RawValue, frame: Frame | None) -> tuple[mlir.RawValue, Frame | None] | None:
-        """What a call passes for an argument."""
+    def _call_operand(self, raw: mlir.RawValue, frame: Frame | None) -> tuple[mlir.RawValue, Frame | None] | None:
+        """The operand that a call passes for an argument."""
         if frame is None or Block(raw.owner).owner.name != "func.func":
             return None
         return frame.call.operands[mlir.argument_number(raw)], frame.caller
@@ -390,7 +390,7 @@ def _beside(
     return next((1 - n for n in places if _is(terms, operation, frame, n, value)), None)
 
 
-def _chosen(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
+def _select_operand(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
     predicate = terms.of(operation.operands[0], frame)
     found = predicate.scalar
     return None if found is None else (1 if found else 2)
@@ -408,7 +408,7 @@ _IDENTITIES = {
     names.MULTIPLY: partial(_beside, 1, (1, 0)),
     names.DIVIDE: partial(_beside, 1, (1,)),
     names.MAXIMUM: partial(_beside, -np.inf, (0, 1)),
-    names.SELECT: _chosen,
+    names.SELECT: _select_operand,
     names.CONVERT: _of_its_own_type,
     names.RESHAPE: _of_its_own_type,
     names.BROADCAST_IN_DIM: _of_its_own_type,

@@ -2,14 +2,14 @@
 
     %r = composite "hl.x" %a, %b {decomposition = @f}
 ->
-    %a2, %b2 = given(%a, %b)                                before it
+    %a2, %b2 = operands(%a, %b)                             before it
     %r2 = composite "target.x" %a2, %b2 {decomposition = @g}
-    %r  = taken(%r2)                                        behind it
+    %r  = restore_result(%r2)                               behind it
 
-    @g(%a2, %b2) = handed(@f(recovered(%a2, %b2)))
+    @g(%a2, %b2) = convert_result(@f(recover(%a2, %b2)))
 
-Equal, because `recovered` gives back what `given` was given, and `taken` what `handed` was: transposes and reshapes
-with their inverses, a mask that is added and the predicate that it stands for.
+Both are equal, because `recover` is the inverse of `operands`, and `restore_result` that of `convert_result`:
+transposes and reshapes with their inverses, a mask that is added and the predicate that it stands for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ OneValue: TypeAlias = Callable[[Builder, Value], Value]
 Attribute: TypeAlias = Plain | tuple[int, ...] | tuple[str, ...]
 
 
-def unchanged(_: Builder, value: Value) -> Value:
+def identity(_: Builder, value: Value) -> Value:
     """A value as it is."""
     return value
 
@@ -57,13 +57,13 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Adapted:
-    """What stands for a composite."""
+    """How a composite becomes the target's."""
 
-    operands: Sequence[Callable[[Builder], Value]]  # what the target's takes, in order: each made before the composite
+    operands: Sequence[Callable[[Builder], Value]]  # build the operands of the target's, in order, before the composite
     # the operands of ours, from the arguments of the new decomposition
-    recovered: Callable[[Builder, Sequence[Value]], list[Value]]
-    handed: OneValue = unchanged  # what the new one gives, from what ours gives
-    taken: OneValue = unchanged  # what ours gives, from what the new one gives
+    recover: Callable[[Builder, Sequence[Value]], list[Value]]
+    convert_result: OneValue = identity  # the result of the target's, from that of ours
+    restore_result: OneValue = identity  # the result of ours, from that of the target's
     # ours, where an adapter changes them: sizes in the place of axes
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
 
@@ -83,14 +83,14 @@ def by_roles(
     there, back = there or {}, back or {}
     order = [role for role in entry.roles if role in found.operands]
 
-    def made(role: str) -> Callable[[Builder], Value]:
-        return lambda build: there.get(role, unchanged)(build, found.operands[role])
+    def operand_of(role: str) -> Callable[[Builder], Value]:
+        return lambda build: there.get(role, identity)(build, found.operands[role])
 
-    def recovered(build: Builder, given: Sequence[Value]) -> list[Value]:
+    def recover(build: Builder, given: Sequence[Value]) -> list[Value]:
         by_role = dict(zip(order, given, strict=True))
-        return [back.get(role, unchanged)(build, by_role[role]) for role in found.operands]
+        return [back.get(role, identity)(build, by_role[role]) for role in found.operands]
 
-    return Adapted([made(role) for role in order], recovered, **rest)
+    return Adapted([operand_of(role) for role in order], recover, **rest)
 
 
 def replace(found: Found, adapted: Adapted, composite: str, attributes: mlir.RawAttribute, name: str) -> Node:
@@ -112,22 +112,22 @@ def replace(found: Found, adapted: Adapted, composite: str, attributes: mlir.Raw
         location=node.raw.location,
         insertion_point=mlir.insert_before(node.raw),
     )
-    result.raw.replace_all_uses_with(adapted.taken(build, Value(raw.results[0])).raw)
+    result.raw.replace_all_uses_with(adapted.restore_result(build, Value(raw.results[0])).raw)
     node.raw.erase()
     return Node(raw)
 
 
 def _function(found: Found, adapted: Adapted, operands: Sequence[Value], name: str) -> list[mlir.RawType]:
-    """Make the new decomposition; the types of what it gives."""
+    """Make the new decomposition, and return its result types."""
     location = found.node.raw.location
     taken = [value.raw.type for value in operands]
     function, block = mlir.private_function(found.graph.module, name, taken, location)
     build = Builder(mlir.insert_at_end(block), location)
-    given = adapted.recovered(build, [Value(argument) for argument in block.arguments])
+    given = adapted.recover(build, [Value(argument) for argument in block.arguments])
     last = mlir.create_operation("func.return", [], [], location=location, insertion_point=mlir.insert_at_end(block))
     _, inner = mlir.inlined(found.function, [value.raw for value in given], last)
     build = Builder(mlir.insert_before(last), location)
-    results = [adapted.handed(build, Value(value)).raw for value in inner]
+    results = [adapted.convert_result(build, Value(value)).raw for value in inner]
     last.erase()
     mlir.create_operation("func.return", results, [], location=location, insertion_point=mlir.insert_at_end(block))
     types = [value.type for value in results]
@@ -154,13 +154,13 @@ def normalized_shape(found: Found, entry: NamedOp) -> Adapted | Cause:
         if role != "x" and (prod(shape) != prod(sizes) or tuple(s for s in shape if s != 1) != long):
             return Code.NAMED_OP_LACKS("weights of the axes of the norm")
     weights = {role: shape for role, shape in shapes.items() if role != "x"}
-    there = {role: reshaped(sizes) for role in weights}
-    back = {role: reshaped(shape) for role, shape in weights.items()}
+    there = {role: reshape_to(sizes) for role in weights}
+    back = {role: reshape_to(shape) for role, shape in weights.items()}
     return by_roles(found, entry, there, back, attributes={"axes": tuple(sizes)})
 
 
-def reshaped(shape: Sequence[int]) -> OneValue:
-    """What gives a value this shape."""
+def reshape_to(shape: Sequence[int]) -> OneValue:
+    """A function that reshapes a value."""
     return lambda build, value: build.reshape(value, shape)
 
 
@@ -180,14 +180,14 @@ def channels_last(found: Found, entry: NamedOp) -> Adapted | Cause:
     return by_roles(
         found,
         entry,
-        {"x": transposed(there), **{role: reshaped([channels]) for role in weights}},
-        {"x": transposed(back), **{role: reshaped(size) for role, size in weights.items()}},
-        handed=transposed(there),
-        taken=transposed(back),
+        {"x": transpose_to(there), **{role: reshape_to([channels]) for role in weights}},
+        {"x": transpose_to(back), **{role: reshape_to(size) for role, size in weights.items()}},
+        convert_result=transpose_to(there),
+        restore_result=transpose_to(back),
         attributes={"channel_axis": len(shape) - 1},
     )
 
 
-def transposed(order: Sequence[int]) -> OneValue:
-    """What gives the axes of a value this order."""
+def transpose_to(order: Sequence[int]) -> OneValue:
+    """A function that transposes a value."""
     return lambda build, value: build.transpose(value, order)

@@ -79,8 +79,8 @@ class AddedMask:
     hides: bool = False  # of a boolean one, whether it is true there
     window: int = 0  # of a causal one, as in the vocabulary
 
-    def made(self, build: Builder, value: Value | None) -> Value:
-        """The mask that is added."""
+    def build_mask(self, build: Builder, value: Value | None) -> Value:
+        """Build the mask to add to the scores."""
         if self.kind == "causal":
             return self._spread(build, self._of_positions(build))
         assert value is not None
@@ -89,11 +89,11 @@ class AddedMask:
             least = build.float_splat(self.hidden, value.static_shape, self.element)
             value = build.maximum(value, least)
         elif self.kind == "boolean":
-            value = self._chosen(build, value)
+            value = self._hide_unseen(build, value)
         return self._spread(build, self.move(build, value))
 
-    def recovered(self, build: Builder, value: Value) -> Value:
-        """The operand of ours, from that."""
+    def recover(self, build: Builder, value: Value) -> Value:
+        """Build the operand of ours from the added mask."""
         assert self.move is not None
         if self.split != self.full:
             split, full = flat(self.split), flat(self.full)
@@ -126,7 +126,7 @@ class AddedMask:
             value = build.broadcast(build.reshape(value, flat(self.split)), full, range(len(full)))
         return build.reshape(value, [prod(sizes) for sizes in self.full])
 
-    def _chosen(self, build: Builder, seen: Value) -> Value:
+    def _hide_unseen(self, build: Builder, seen: Value) -> Value:
         shape = seen.static_shape
         zero = build.float_splat(0.0, shape, self.element)
         low = build.float_splat(self.hidden, shape, self.element)
@@ -139,7 +139,7 @@ class AddedMask:
         if self.window:
             first = build.subtract(row, build.constant(self.window, shape, "i32"))
             seen = build.and_(seen, build.compare(key, "GT", first))
-        return self._chosen(build, seen)
+        return self._hide_unseen(build, seen)
 
 
 def flat(sizes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:

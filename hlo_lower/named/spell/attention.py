@@ -76,7 +76,7 @@ def attention(found: Found, entry: NamedOp) -> Adapted | Cause:
     if len(masks) + bool(found.attributes["causal"]) > 1:
         return Code.NAMED_OP_LACKS("a single mask")
     mask = mask_there(found, layout, roles, there, masks)
-    return mask if isinstance(mask, Cause) else _adapted(found, moves, mask)
+    return mask if isinstance(mask, Cause) else _adapt(found, moves, mask)
 
 
 def _roles(layout: Layout, there: Sequence[AxisLetters], *, is_causal: bool) -> dict[str, str] | None:
@@ -147,7 +147,7 @@ def _repeats(found: Found) -> bool:
     return False
 
 
-def _adapted(found: Found, moves: list[Move], mask: AddedMask | None) -> Adapted | Cause:
+def _adapt(found: Found, moves: list[Move], mask: AddedMask | None) -> Adapted | Cause:
     roles = [role for role in found.operands if role != "causal_mask"]
     constant = _made_of_constants(found) if "causal_mask" in found.operands else []
     if constant is None:
@@ -156,27 +156,27 @@ def _adapted(found: Found, moves: list[Move], mask: AddedMask | None) -> Adapted
 
     def mask_of(build: Builder) -> Value:
         assert mask is not None
-        last.append(mask.made(build, found.operands.get(mask.role)))
+        last.append(mask.build_mask(build, found.operands.get(mask.role)))
         return last[-1]
 
-    def recovered(build: Builder, given: Sequence[Value]) -> list[Value]:
+    def recover(build: Builder, given: Sequence[Value]) -> list[Value]:
         values = {role: move.back(build, value) for role, move, value in zip(roles[:3], moves, given, strict=False)}
         if mask is not None and mask.role:
-            values[mask.role] = mask.recovered(build, given[3])
+            values[mask.role] = mask.recover(build, given[3])
         if constant:
-            values["causal_mask"] = _copied(build, constant, found.operands["causal_mask"])
+            values["causal_mask"] = _rebuild_mask(build, constant, found.operands["causal_mask"])
         return [values[role] for role in found.operands]
 
-    def taken(build: Builder, value: Value) -> Value:
+    def restore_result(build: Builder, value: Value) -> Value:
         if mask is not None and mask.kind == "zero_rows":
             value = mask.without_empty_rows(build, value, last[-1])
         return moves[3].back(build, value)
 
-    made = [_moved(found.operands[role], move) for role, move in zip(roles[:3], moves, strict=False)]
-    return Adapted([*made, *([mask_of] if mask is not None else [])], recovered, moves[3], taken)
+    made = [_mover(found.operands[role], move) for role, move in zip(roles[:3], moves, strict=False)]
+    return Adapted([*made, *([mask_of] if mask is not None else [])], recover, moves[3], restore_result)
 
 
-def _moved(value: Value, move: Move) -> Callable[[Builder], Value]:
+def _mover(value: Value, move: Move) -> Callable[[Builder], Value]:
     return lambda build: move(build, value)
 
 
@@ -199,8 +199,8 @@ def _made_of_constants(found: Found) -> "list[mlir.RawOperation] | None":
     return [op.operation for op in block.operations if op.operation in ops]
 
 
-def _copied(build: Builder, constant: Sequence[mlir.RawOperation], mask: Value) -> Value:
-    """The mask, made once more."""
+def _rebuild_mask(build: Builder, constant: Sequence[mlir.RawOperation], mask: Value) -> Value:
+    """Build the mask again from its constants."""
     copies: dict[Value, Value] = {}
     for raw in constant:
         node = Node(raw)

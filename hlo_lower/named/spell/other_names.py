@@ -31,8 +31,8 @@ class OtherNames:
     )
 
 
-def opened(graph: Graph) -> OtherNames:
-    """Make calls of the composites of others, in place."""
+def open_composites(graph: Graph) -> OtherNames:
+    """Turn the composites of others into marked calls, in place."""
     found = OtherNames()
     named = [node for node in graph.callers if node.name == COMPOSITE]
     users: dict[str, int] = {}
@@ -58,8 +58,8 @@ def opened(graph: Graph) -> OtherNames:
     return found
 
 
-def closed(graph: Graph, found: OtherNames) -> None:
-    """Make composites again of the calls that are left, in place."""
+def close_composites(graph: Graph, found: OtherNames) -> None:
+    """Turn the marked calls that remain back into composites, in place."""
     if not found.composites:
         return
     for node in list(graph.callers):

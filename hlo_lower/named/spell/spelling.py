@@ -39,8 +39,8 @@ ADAPTER_OF: dict[str, Adapter] = {
 """The adapters by their names in a target file."""
 
 
-def found_at(graph: Graph, terms: Terms, node: Node) -> Found | None:
-    """A composite of ours, read; None where it has no name of ours, or lacks what the vocabulary asks for."""
+def composite_at(graph: Graph, terms: Terms, node: Node) -> Found | None:
+    """Read a composite of ours; None where it has no name of ours, or lacks what the vocabulary requires."""
     name = mlir.symbol_name(node.raw.attributes["name"]).removeprefix(PREFIX)
     op = BY_NAME.get(name)
     raw = node.attribute("composite_attributes")
@@ -55,8 +55,8 @@ def found_at(graph: Graph, terms: Terms, node: Node) -> Found | None:
     return Found(graph, terms, node, name, dict(zip(roles, node.operands, strict=True)), attributes)
 
 
-def adapted_by(found: Found, entry: NamedOp) -> Adapted | Cause:
-    """What stands for a composite where the target takes it by an entry, else why it does not."""
+def adapt(found: Found, entry: NamedOp) -> Adapted | Cause:
+    """Adapt a composite to an entry of the target; a cause where the entry does not fit."""
     lack = _lack(found, entry)
     return Code.NAMED_OP_LACKS(lack) if lack else ADAPTER_OF[entry.adapter](found, entry)
 
@@ -165,14 +165,14 @@ def _outermost(graph: Graph, made: set[str]) -> list[Node]:
 
 
 def _spell(graph: Graph, terms: Terms, node: Node, target: Target, made: set[str], others: OtherNames) -> Spelling:
-    """One composite: the target's in its place, or its ops."""
+    """Replace a composite by the target's, or by its own ops."""
     name, place = mlir.symbol_name(node.raw.attributes["name"]).removeprefix(PREFIX), str(graph.location(node))
-    found = found_at(graph, terms, node)
+    found = composite_at(graph, terms, node)
     why: Cause = Code.NAMED_OP_LACKS("a composite of its meaning")
     for entry in target.named:
         if found is None or entry.op != name:
             continue
-        adapted = adapted_by(found, entry)
+        adapted = adapt(found, entry)
         if isinstance(adapted, Adapted):
             attributes = spelled_attributes(entry, {**found.attributes, **adapted.attributes})
             function = _free_name(graph, made, entry.composite)

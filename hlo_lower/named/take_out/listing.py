@@ -64,11 +64,11 @@ class Listing:
     is_near: list[bool]  # for each value whether it is near
     tail: int  # the first of the ops at the end that gather results
 
-    def taken(self, place: int) -> list[int]:
-        """The values that an op takes."""
+    def operands_of(self, place: int) -> list[int]:
+        """The values that an op takes, in the order of the text."""
         return self.all_taken[self.ends[place] : self.ends[place + 1]]
 
-    def made(self, place: int) -> range:
+    def results_of(self, place: int) -> range:
         """The values that an op makes."""
         return range(self.starts[place], self.starts[place + 1])
 
@@ -118,7 +118,7 @@ class _Reader:
         self.kinds = np.full(len(texts), -1)
         self.kinds[places[is_plain]] = each[is_plain]
 
-        others = {place: _made(texts[place]) for place in np.flatnonzero(self.kinds < 0).tolist()}
+        others = {place: _result_names(texts[place]) for place in np.flatnonzero(self.kinds < 0).tolist()}
         counts = np.ones(len(texts), np.int64)
         counts[list(others)] = [len(made) for made in others.values()]
         self.starts = len(arguments) + np.cumsum(np.insert(counts, 0, 0))
@@ -188,8 +188,8 @@ class _Reader:
         return Listing(self.operations, kinds, lines, *taken_and_made, places.tolist(), is_near.tolist(), tail)
 
 
-def _made(text: str) -> list[str]:
-    """The names of what an op makes ("%5 = ", "%5:2 = ", "%values, %indices = ")."""
+def _result_names(text: str) -> list[str]:
+    """The names of an op's results ("%5 = ", "%5:2 = ", "%values, %indices = ")."""
     found: list[str] = []
     for one in text[2 : text.index(" = ")].split(", ") if text[:3] == "  %" else ():
         name, _, count = one.partition(":")

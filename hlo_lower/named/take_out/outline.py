@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Function, Graph, Node
 from hlo_lower.named.match.matches import AttributeValue, Match
-from hlo_lower.named.take_out.region import BlockOrder, RawOperation, RawValue, Region, moved_behind, name_of
+from hlo_lower.named.take_out.region import BlockOrder, RawOperation, RawValue, Region, name_of, operations_to_move
 from hlo_lower.ops.cleanup import erase_uncalled
 from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.vocabulary import BY_NAME, PREFIX, VERSION
@@ -47,7 +47,7 @@ class Outliner:
 
     def outline(self, region: Region, order: BlockOrder) -> Outlined | None:
         """Put a composite in the place of a region; None where it is no longer possible."""
-        after = moved_behind(region, order)
+        after = operations_to_move(region, order)
         if after is None:
             return None
         key = region.kind if region.kind in self.functions else _key(region)
@@ -57,7 +57,7 @@ class Outliner:
         _use_instead(region, composite.results, is_erased=known is not None)
         _move_behind(after, composite)
         place = order.place(region.operations[-1])
-        self._copied += region.kept
+        self._copied += region.kept_operations
         order.remove_all(region.own_names)
         order.put(place, composite, after)
         self.functions[region.kind] = self.functions[key] = name

@@ -38,7 +38,7 @@ class NamedBlock:
 
 @dataclass(eq=False)
 class NamedModule:
-    """What was found in a module: the named ops, block by block, near misses, and functions as they are listed."""
+    """The findings in a module: the named ops, block by block, the near misses, and the listings of functions."""
 
     graph: Graph
     blocks: list[NamedBlock]
@@ -47,10 +47,10 @@ class NamedModule:
 
     def times(self, block: NamedBlock) -> int:
         """How often a block's function is called from public functions, each call counted."""
-        return self._called.get(block.function.name, 0)
+        return self._call_counts.get(block.function.name, 0)
 
     @cached_property
-    def _called(self) -> dict[str, int]:
+    def _call_counts(self) -> dict[str, int]:
         calls: dict[str, list[str]] = {}
         for node in self.graph.callers:
             calls.setdefault(self.graph.function_of(node).name, []).append(node.body_name)
@@ -70,7 +70,7 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
     misses: list[NearMiss] = []
     taken_whole: dict[str, Named] = {}
     listings: dict[str, Listing] = {}
-    for function in _looked_at(graph):
+    for function in _searched_functions(graph):
         for number, order in enumerate(_blocks(function)):
             listing = None if number else listing_of(function.node.raw, order.operations)
             if listing is not None:
@@ -85,7 +85,7 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
                 taken_whole[function.name] = whole
                 named.remove(whole)
     blocks: list[NamedBlock] = []
-    within = _called_by(graph, taken_whole)
+    within = _covered_functions(graph, taken_whole)
     for function, order, named in found:
         every = [*_whole_calls(graph, order, taken_whole), *named]
         if every:
@@ -132,8 +132,8 @@ def _raise(
     moved.update(zip(region.results, outlined.composite.results, strict=True))
 
 
-def _looked_at(graph: Graph) -> list[Function]:
-    """The functions in which named ops are looked for: not those that a named op stands for already."""
+def _searched_functions(graph: Graph) -> list[Function]:
+    """The functions to search for named ops: not the decompositions of named ops."""
     standing = {node.body_name for node in graph.callers if node.name == COMPOSITE and _is_ours(node)}
     return [f for f in graph.functions.values() if f.has_body and f.name not in standing]
 
@@ -173,21 +173,21 @@ class _Search:
     def in_block(self, order: BlockOrder, listing: Listing | None) -> tuple[list[Named], list[NearMiss]]:
         """The matches of a block whose regions can be taken out."""
         begun = {"func.call", *(name.removeprefix(IDENTITY) for name in self.matchers.by_anchor)}
-        find = partial(self._found_at, order)
+        find = partial(self._match_at, order)
         if listing is None:
             seen = [one for op in order.operations if op.name in begun for one in find(op, self.terms)]
         else:
-            seen = Twins(listing, order, self.terms).found(begun, find)
+            seen = Twins(listing, order, self.terms).find_all(begun, find)
         named = [Named(one.match, one) for one in seen if isinstance(one, Region)]
         return named, [one for one in seen if isinstance(one, NearMiss)]
 
-    def _found_at(self, order: BlockOrder, operation: RawOperation, terms: Terms) -> list[Region | NearMiss]:
+    def _match_at(self, order: BlockOrder, operation: RawOperation, terms: Terms) -> list[Region | NearMiss]:
         name, by_anchor = operation.name, self.matchers.by_anchor
         if not len(operation.results):  # a call that only checks something, or prints
             return []
         tried = by_anchor.get(name, [])
         if name == "func.call":  # what it gives may be what a larger op begins with
-            made_by = _made_by(terms.of(operation.results[0]))
+            made_by = _op_name(terms.of(operation.results[0]))
             tried = [*by_anchor.get(made_by, ()), *by_anchor.get(f"func.call {made_by}", ())]
         of_identity = by_anchor.get(f"{IDENTITY}{name}", [])
         if not tried and not of_identity:
@@ -206,7 +206,7 @@ class _Search:
         return seen
 
 
-def _made_by(term: Term) -> str:
+def _op_name(term: Term) -> str:
     return term.op if "." in term.op else f"stablehlo.{term.op}"
 
 
@@ -221,8 +221,8 @@ def _is_whole(function: Function, order: BlockOrder, named: Named) -> bool:
     )
 
 
-def _called_by(graph: Graph, whole: Mapping[str, Named]) -> set[str]:
-    """Functions that are named ops, and those that are called by nothing but these."""
+def _covered_functions(graph: Graph, whole: Mapping[str, Named]) -> set[str]:
+    """The functions that are named ops, and those that only these call."""
     found = set(whole)
     pending = True
     while pending:

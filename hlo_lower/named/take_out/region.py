@@ -99,7 +99,7 @@ def name_of(operation: RawOperation) -> RawValue | RawOperation:
 
 @dataclass(eq=False)
 class Region:
-    """What is taken out."""
+    """The ops of a named op, to be taken out of a block."""
 
     match: Match  # whose
     # those that it covers, in program order; constants that others use, too, are among them
@@ -117,10 +117,10 @@ class Region:
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation is one of its own, or stands in a region of one."""
-        return name_of(operation) in self._held or _is_within(operation, self._held)
+        return name_of(operation) in self._name_set or _is_within(operation, self._name_set)
 
     @cached_property
-    def _held(self) -> frozenset[RawValue | RawOperation]:
+    def _name_set(self) -> frozenset[RawValue | RawOperation]:
         return frozenset(self.names)
 
     @property
@@ -139,13 +139,13 @@ class Region:
         return list(compress(self.places, self.are_own))
 
     @property
-    def kept(self) -> list[RawOperation]:
-        """Those that stay as well."""
+    def kept_operations(self) -> list[RawOperation]:
+        """Those of its operations that also stay in place."""
         return [] if all(self.are_own) else list(compress(self.operations, map(not_, self.are_own)))
 
 
 def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
-    """What stands for a value now."""
+    """The value that replaces another one now."""
     while value in moved:
         value = moved[value]
     return value
@@ -176,7 +176,7 @@ def region_of(
         return None
     outside = {v for op in operations for v in op.results if _is_used_outside(v, covered)}
     names = tuple(name_of(operation) for operation in operations)
-    copied = {name_of(operation) for operation in _copied(operations, outside, set(results))}
+    copied = {name_of(operation) for operation in _shared_constants(operations, outside, set(results))}
     own = tuple(name not in copied for name in names)
     extra = [v for op in compress(operations, own) for v in op.results if v in outside and v not in results]
     aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
@@ -192,7 +192,7 @@ def region_of(
 
 
 def _aliases(match: Match, inputs: Sequence[RawValue], moved: Mapping[RawValue, RawValue]) -> dict[RawValue, RawValue]:
-    """What is an input computed once more, each with that input."""
+    """The values that compute an input once more, each with that input."""
     return {
         now(moved, other.surface): value
         for term, value in zip(match.inputs.values(), inputs, strict=True)
@@ -214,7 +214,7 @@ def _nearest(match: Match, given: Sequence[RawValue], results: Sequence[RawValue
     if not any(term.is_beneath for term in match.inputs.values()):
         return list(given)
     terms = {id(term): n for n, term in enumerate(match.inputs.values())}
-    known = next(iter(match.results)).terms.known
+    known = next(iter(match.results)).terms.known_term
     hits: list[dict[RawValue, None]] = [{} for _ in given]
     pending, seen = list(results), set[RawValue]()
     while pending:
@@ -298,10 +298,10 @@ def _is_within(operation: RawOperation, covered: Collection[RawValue | RawOperat
     return False
 
 
-def _copied(
+def _shared_constants(
     operations: Sequence[RawOperation], outside: Collection[RawValue], results: Collection[RawValue]
 ) -> list[RawOperation]:
-    """The covered constants that are used outside as well, alone or broadcast, with what they are made of."""
+    """The covered constants that have users outside, alone or broadcast, with the ops that make them."""
     cheap: dict[RawValue | RawOperation, RawOperation] = {}
     found: dict[RawValue | RawOperation, RawOperation] = {}
     for operation in operations:
@@ -323,11 +323,11 @@ def _copied(
     return list(found.values())
 
 
-def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
-    """What stands between the ops of a region now and depends on them, and so comes behind it.
+def operations_to_move(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
+    """The ops between those of a region that depend on them, and so have to move behind it.
 
-    None where an input of the region depends on them: then they cannot be one op. Others take of a region only its
-    results, and what the last of its ops makes is taken behind it.
+    None where an input of the region depends on them: then they cannot be one op. Only the results of a region have
+    users outside, and the users of its last op stand behind it already.
     """
     return _dependent(region, order) if region.has_early else ()
 

@@ -45,7 +45,7 @@ class Spot(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """What was found, to be moved along; the last three are empty of a near miss."""
+    """A finding, with the spots to move it to a twin; the last three are empty for a near miss."""
 
     one: Region | NearMiss  # what was found
     # inputs, results: of the region
@@ -71,7 +71,7 @@ class Stretch:
 
 
 class Twins:
-    """What was found in a block, by the ops at which it was."""
+    """Findings of a block, each found once and moved to its twins."""
 
     def __init__(self, listing: Listing, order: BlockOrder, terms: Terms) -> None:
         self._listing = listing
@@ -79,8 +79,8 @@ class Twins:
         self._terms = terms
         self._operations = listing.operations
 
-    def found(self, begun: Collection[str], find: Callable[[RawOperation, Terms], Seen]) -> Seen:
-        """What `find` finds in the block at ops of the names `begun`."""
+    def find_all(self, begun: Collection[str], find: Callable[[RawOperation, Terms], Seen]) -> Seen:
+        """All that `find` finds in the block at ops of the names `begun`."""
         lines, kinds, operations = self._listing.lines, self._listing.kinds, self._operations
         left, is_begun = Counter(lines), dict[int, bool]()
         known: dict[int, list[Stretch]] = {}
@@ -97,7 +97,7 @@ class Twins:
             for stretch in known[line]:
                 first, behind = place - stretch.before, place + stretch.behind
                 if stretch.lines == lines[first:behind]:
-                    found += [self._moved(copied, stretch, place - stretch.place) for copied in stretch.seen]
+                    found += [self._move(copied, stretch, place - stretch.place) for copied in stretch.seen]
                     break
             else:
                 is_last = not left[line] or len(known[line]) == MOST
@@ -111,8 +111,8 @@ class Twins:
     # --- what was looked at -------------------------------------------------------------------------------------
 
     def _stretch(self, place: int, terms: Terms, seen: Seen) -> Stretch | None:
-        """The stretch; None where twins cannot be told by it."""
-        looked_at = {place, *self._places(terms.looked_at)}
+        """The stretch around an op; None where it cannot identify twins."""
+        looked_at = {place, *self._places(terms.visited_values)}
         looked_at.update(self._place(operation) for operation in terms.ends if self._order.holds(operation))
         looked_at.discard(len(self._operations) - 1)  # of the end of the block only that it takes a value is seen
         own = set[int]()
@@ -121,9 +121,9 @@ class Twins:
                 own.update(range(min(region.own_places), max(region.own_places) + 1))
                 looked_at.update(region.places, self._places(region.inputs))
         looked_at |= own
-        inside = self._grown(place, looked_at)
+        inside = self._joined_places(place, looked_at)
         first, last = min(inside), max(inside)
-        values = [self._listed(raw) for raw in terms.asked]
+        values = [self._value_number(raw) for raw in terms.asked]
         if (
             any(self._takes_of(at, first, last) for at in looked_at - inside)
             or any(self._takes_far(at, first, last) for at in inside)
@@ -132,11 +132,11 @@ class Twins:
         ):
             return None
         spots = {raw: self._spot(raw, first, last) for one in seen for raw in _values_of(one)}
-        lines, copied = self._listing.lines[first : last + 1], [_copied(one, spots) for one in seen]
+        lines, copied = self._listing.lines[first : last + 1], [_to_copied(one, spots) for one in seen]
         return Stretch(place, first, last, place - first, last + 1 - place, lines, copied, spots)
 
-    def _grown(self, place: int, looked_at: set[int]) -> set[int]:
-        """Of what was looked at, that which near values join to an op, and what stands between."""
+    def _joined_places(self, place: int, looked_at: set[int]) -> set[int]:
+        """The places among `looked_at` that near values join to an op, and those between."""
         inside, pending = set[int](), [place]
         while pending:
             at = pending.pop()
@@ -151,20 +151,20 @@ class Twins:
 
     def _next_to(self, place: int) -> Iterator[int]:
         listing = self._listing
-        for value in listing.taken(place):
+        for value in listing.operands_of(place):
             if listing.is_near[value]:
                 yield from (listing.places[value],) if listing.places[value] >= 0 else listing.users(value)
-        for value in listing.made(place):
+        for value in listing.results_of(place):
             if listing.is_near[value]:
                 yield from listing.users(value)
 
     def _takes_of(self, place: int, first: int, last: int) -> bool:
-        return any(self._is_of(value, first, last) for value in self._listing.taken(place))
+        return any(self._is_of(value, first, last) for value in self._listing.operands_of(place))
 
     def _takes_far(self, place: int, first: int, last: int) -> bool:
         """Whether an op takes a far value that is made in a stretch."""
         listing = self._listing
-        return any(not listing.is_near[v] and first <= listing.places[v] <= last for v in listing.taken(place))
+        return any(not listing.is_near[v] and first <= listing.places[v] <= last for v in listing.operands_of(place))
 
     def _is_asked_across(self, value: int, first: int, last: int) -> bool:
         """Whether a value that is the same for twins is taken in a stretch."""
@@ -186,15 +186,15 @@ class Twins:
         places = (self._order.place_of(value) for value in values)
         return [int(place) for place in places if place is not None]
 
-    def _listed(self, raw: RawValue) -> int | None:
+    def _value_number(self, raw: RawValue) -> int | None:
         place = self._order.place_of(raw)
         if place is not None:
-            return self._listing.made(int(place))[mlir.result_number(raw)]
+            return self._listing.results_of(int(place))[mlir.result_number(raw)]
         is_argument = mlir.is_block_argument(raw) and raw.owner == mlir.block_of(self._operations[0])
         return mlir.argument_number(raw) if is_argument else None
 
     def _spot(self, raw: RawValue, first: int, last: int) -> Spot:
-        value, listing = self._listed(raw), self._listing
+        value, listing = self._value_number(raw), self._listing
         if value is None or not listing.is_near[value] or not self._is_of(value, first, last):
             return Spot(raw)
         place = listing.places[value]
@@ -205,7 +205,7 @@ class Twins:
 
     # --- moved along --------------------------------------------------------------------------------------------
 
-    def _moved(self, copied: Copied, stretch: Stretch, by: int) -> Region | NearMiss:
+    def _move(self, copied: Copied, stretch: Stretch, by: int) -> Region | NearMiss:
         one, move = copied.one, partial(self._term, stretch.spots, by)
         if isinstance(one, NearMiss):
             return NearMiss(one.name, one.why, move(one.at))
@@ -226,7 +226,7 @@ class Twins:
         )
 
     def _value(self, spot: Spot, by: int) -> RawValue:
-        """The value that stands for a twin where a spot is."""
+        """The twin's value at a spot."""
         raw, place, number, is_taken = spot
         if place is None:
             return raw
@@ -249,7 +249,7 @@ class Twins:
         return new
 
 
-def _copied(one: Region | NearMiss, spots: Mapping[RawValue, Spot]) -> Copied:
+def _to_copied(one: Region | NearMiss, spots: Mapping[RawValue, Spot]) -> Copied:
     if isinstance(one, NearMiss):
         return Copied(one)
     inputs, results = ([spots[raw] for raw in values] for values in (one.inputs, one.results))

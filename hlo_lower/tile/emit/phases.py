@@ -67,7 +67,7 @@ def _phases(program: Dataflow, labels: Labels) -> dict[Node, int]:
             phase[node] = found
             ready.update(dict.fromkeys(node.results, found + 1))
             continue
-        first = max((ready.get(value, 0) for value in program.taken[node]), default=0)
+        first = max((ready.get(value, 0) for value in program.used_values[node]), default=0)
         before = program.effect_before.get(node)
         effects[node] = max(first, effects.get(before, 0) if before is not None else 0)
         ready.update(dict.fromkeys(node.results, effects[node]))

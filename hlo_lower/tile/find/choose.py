@@ -165,9 +165,9 @@ def _behind(program: Dataflow, values: Sequence[Value]) -> list[Value]:
 def cost(program: Dataflow, plan: LoopPlan) -> float:
     """Bytes of large values that a plan leaves stored, and half of those that it computes again."""
     labels, core = plan.labels, plan.labels.core
-    stored = core.cluster - program.returned - program.cheap  # what is cheap is made in the loop
+    stored = core.cluster - program.outputs - program.cheap  # what is cheap is made in the loop
     kept = sum(program.size[v] for v in stored if v not in labels.dims)
-    tiles = sum(program.size[v] for loop in plan.loops for v in loop.tiles if v not in program.returned)
+    tiles = sum(program.size[v] for loop in plan.loops for v in loop.tiles if v not in program.outputs)
     sums = sum(program.size[v] for loop in plan.loops for node in loop.accumulators for v in node.results)
     again = sum(program.size[v] for loop in plan.loops for node in loop.again for v in node.results)
     return kept + tiles + sums + AGAIN * again

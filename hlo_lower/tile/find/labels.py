@@ -40,12 +40,12 @@ def core_of(program: Dataflow, seed: Value, least: int, fuse: Fuse = "all") -> C
     arguments = set(program.block.arguments)
     behind: set[Value] = set()
     for node in program.nodes:
-        if any(value in behind or value in cluster for value in program.taken[node]):
+        if any(value in behind or value in cluster for value in program.used_values[node]):
             behind.update(node.results)
     before: set[Value] = set()
     for node in reversed(program.nodes):
         if any(value in before or value in cluster for value in node.results):
-            before.update(program.taken[node])
+            before.update(program.used_values[node])
     return Core(seed, least, frozenset(cluster), frozenset((cluster | (behind & before)) - arguments))
 
 
