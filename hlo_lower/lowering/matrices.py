@@ -440,7 +440,7 @@ def _mirrored(alpha: Array, below: Array) -> tuple[Array, Array]:
     size = jnp.where(size == 0.0, 1.0, size)
     scaled, first = below / size[..., None], alpha / size
     norm = size * jnp.sqrt(jnp.sum(scaled * scaled, -1) + first * first)
-    is_negative = (alpha < 0.0) | (1.0 / alpha < 0.0)  # -0 is, too
+    is_negative = jnp.minimum(alpha, 1.0 / alpha) < 0.0  # -0 is, too
     return jnp.where(is_negative, norm, -norm), largest == 0.0
 
 

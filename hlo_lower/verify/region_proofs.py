@@ -23,7 +23,7 @@ from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
-from hlo_lower.verify.read.program import Program
+from hlo_lower.verify.read.program import Program, ops_within
 from hlo_lower.verify.run import CannotRunError
 
 SECONDS = 2.5
@@ -36,9 +36,12 @@ TOTAL_SECONDS = 4.0
 """For a region with all that is tried of it."""
 
 VAIN_SECONDS = 12.0
-"""Spent on regions that were not derived; then further ones are tried as they stand, for `HURRIED_SECONDS` each."""
+"""Spent on regions that were not derived; then further ones have `HURRIED_SECONDS` each, with all that is tried."""
 
 HURRIED_SECONDS = 0.3
+
+NO_TIME = "no time"
+"""In the reason of a derivation that ended before its solver was asked."""
 
 EVERY_INPUT = "every input"
 """The law of a derivation by evaluation, and the aim of a run that an evaluation found."""
@@ -118,7 +121,7 @@ class RegionProofs:
     def _derived(self, region: Region) -> Found:
         spent = 0.0
         for wide in _widenings(region):
-            if wide is not region and (self.is_hurried or spent >= TOTAL_SECONDS):
+            if wide is not region and spent >= (HURRIED_SECONDS if self.is_hurried else TOTAL_SECONDS):
                 break
             found = self.derivation(wide)
             if found is None:
@@ -128,6 +131,8 @@ class RegionProofs:
                 found = self._keep(key, Derivation("derived", (EVERY_INPUT,)))
             if self._accepts(found):
                 return wide, found
+            if NO_TIME in found.reason:  # with more producers there is no less of it
+                break
             spent += found.seconds
         return None
 
@@ -250,16 +255,32 @@ class RegionProofs:
 
 
 def _widenings(region: Region) -> Iterator[Region]:
-    """A region, it with more and more producers of its inputs, and so the operations around its bodies."""
+    """A region, it with more and more producers of its inputs, and so the operations around its bodies.
+
+    Producers of integers alone show nothing while one piece alone reads some floats: those are computed within, too.
+    """
     around: Region | None = region
     while around is not None:
         yield around
         wide = around
         for steps, integers_only in WIDER:
-            wider = widened(wide, steps, integers_only=integers_only)
+            wider = None
+            if not (integers_only and _reads_other_floats(wide)):
+                wider = widened(wide, steps, integers_only=integers_only)
             if wider is not None:
                 yield (wide := wider)
         around = enclosing(around)
+
+
+def _reads_other_floats(region: Region) -> bool:
+    """Whether one piece alone reads an input that is no integer."""
+    first, second = (
+        {side.numbers[value] for op in ops_within(ops) for value in op.inputs if value in side.numbers}
+        for side, ops in ((region.pair.first, region.first), (region.pair.second, region.second))
+    )
+    types = dict(zip(region.inputs, map(mlir.read_tensor_type, types_of(region)), strict=True))
+    apart = [types[number] for number in region.inputs if number in first ^ second]
+    return any(tensor is None or not element_type(tensor.element_name).is_integer for tensor in apart)
 
 
 def _read(data: Mapping[str, Any]) -> Derivation:

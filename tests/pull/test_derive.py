@@ -374,3 +374,19 @@ def test_tests_that_nobody_had_time_to_compare_stay_two(monkeypatch):
 def test_integers_of_an_argument_lie_where_it_is_said(least, is_derived):
     """Indices that are not negative need no clamp; each of eight may be the one that is."""
     assert bool(derive(*DIFFERENT["clamped indices"], within={1: (least, 50)})) == is_derived
+
+
+@pytest.mark.parametrize(("is_pulled", "count"), [(False, 1), (True, 3)])
+def test_attempts_end_with_one_that_had_no_time_to_ask(monkeypatch, is_pulled, count):
+    """Whoever has no time to find what the outputs are has none for another order either; a question may be easier."""
+    tried = []
+
+    def hurried(own):
+        own.is_pulled = is_pulled
+        tried.append(own)
+        return "no time is left"
+
+    monkeypatch.setitem(derive.__globals__, "_open", hurried)
+    pair = [module("%a: 4xi32", body) for body in ("%r = negate %a", "%r = abs %a")]
+    assert derive(*pair).reason == "no time is left"
+    assert len(tried) == count

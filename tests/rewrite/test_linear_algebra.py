@@ -13,6 +13,7 @@ import hlo_lower as hl
 from hlo_lower.api.many.survey import survey
 from hlo_lower.lowering import matrices
 from hlo_lower.lowering.engine import traced
+from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 
 BATCHES, SIZES = ((), (2,), (2, 3)), (1, 2, 3, 8, 33)
 ALL = [(n, batch, element) for n in SIZES for batch in BATCHES for element in ("f32", "f64")]
@@ -245,6 +246,22 @@ def test_a_right_lowering_is_verified(name):
     verdict = verdict_of(PROGRAMS[name], level="auto")
     assert verdict.ok, verdict
     assert any("NaN and infinities in matrices" in told for region in verdict.regions for told in region.excluded)
+
+
+ALIKE = np.asarray([[-1, -1, 0], [0, -1, 1], [-1, -1, 0]], np.float32)
+EVERYWHERE, FROM_SECOND = np.ones((3, 3), bool), np.asarray([[0, 0, 0], [0, 1, 1], [0, 1, 1]], bool)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "undecided"),
+    [(ALIKE, FROM_SECOND), (drawn((3, 3)), ~EVERYWHERE), (np.triu(drawn((3, 3))), ~EVERYWHERE)],
+    ids=["alike", "drawn", "triangle"],
+)
+def test_a_column_that_rounding_decides_is_not_compared(matrix, undecided):
+    """Where rounding alone stands below the diagonal, a row of R may have either sign; of a triangle it may not."""
+    limits = OwnBounds(PROGRAMS["qr"]).of([matrix], results(PROGRAMS["qr"], matrix))
+    assert np.array_equal(np.isinf(limits[0]), undecided)
+    assert np.array_equal(np.isinf(limits[1]), undecided.diagonal())
 
 
 @fault(matrices, "_first_largest")

@@ -9,8 +9,8 @@ from two_programs import scattering
 from untyped_mlir import module
 
 import hlo_lower as hl
-from hlo_lower.verify import Assumed, verify
-from hlo_lower.verify.pull import derive
+from hlo_lower.verify import Assumed, region_proofs, verify
+from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.run import Executable
 
 DERIVES = True
@@ -33,6 +33,54 @@ def test_each_op_is_a_region_and_a_number_that_is_not_rounded_is_another():
     verdict = hl.verify(before, unrounded)
     assert verdict.exit_code == 1
     assert verdict.summary().count("derived") <= 1
+
+
+@pytest.fixture
+def attempts(monkeypatch):
+    """The attempts to derive regions, one after the other, each whether it was derived."""
+    found = []
+
+    def noted(*pieces, **terms):
+        found.append(derive(*pieces, **terms))
+        return found[-1]
+
+    monkeypatch.setattr(region_proofs, "derive", noted)
+    return found
+
+
+TWICE = "%i: 8xi32, %x: 8xf32, %z: 8xf32", "%j = add %i, %i; %y = negate %x; %p = compare LT, %j, %i; "
+EVEN = "%one = constant 1 : 8xi32; %r = and %j, %one", "%r = constant 0 : 8xi32"
+CHOSEN = "%n = negate %y; %r = select %p, %n, %z", "%q = not %p; %r = select %q, %z, %x"
+
+
+def both(ways):
+    """Two modules that have the same values, and at last compute one of them in two ways."""
+    return [module(TWICE[0], TWICE[1] + last, returned="%r, %j, %y, %p") for last in ways]
+
+
+def test_producers_are_taken_in_after_seconds_in_vain(monkeypatch, attempts):
+    """That a number is even is seen where it is doubled; a region that is tried in a hurry may look there, too."""
+    monkeypatch.setattr(region_proofs, "VAIN_SECONDS", -1.0)
+    [region] = hl.verify(*both(EVEN), level="regions").regions
+    assert (region.how, region.producers, [*map(bool, attempts)]) == ("derived", 1, [False, True])
+
+
+def test_no_integers_are_opened_for_a_float_that_one_piece_reads(attempts):
+    """Where one piece reads y and the other x, what makes y is taken in at once, and nothing is tried without it."""
+    [region] = hl.verify(*both(CHOSEN), level="regions").regions
+    assert (region.how, [*map(bool, attempts)]) == ("derived", [False, True])
+
+
+def test_a_region_that_takes_too_long_is_not_made_wider(monkeypatch):
+    """An attempt that ends while it finds what the outputs are has no more time with producers."""
+    tried = []
+    monkeypatch.setattr(
+        region_proofs,
+        "derive",
+        lambda *pieces, **_: tried.append(pieces) or Derivation("open", reason="no time is left"),
+    )
+    assert {region.how for region in hl.verify(*both(CHOSEN), level="regions").regions} == {"widened"}
+    assert len(tried) == 1
 
 
 @pytest.mark.parametrize("element", ["i1", "i8", "i64", "bf16", "complex<f32>", "i4"])

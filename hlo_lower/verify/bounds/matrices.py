@@ -12,15 +12,23 @@ or an infinity reaches, and as what, is up to the algorithm. What both pieces le
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import partial
 from math import prod
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import RESHAPING, Role, named
 from hlo_lower.verify.read.program import Op, Program, ops_within
+
+_jax: Any = jax  # its annotations leave jit and lax partly unknown
 
 LEAST_UNITS, UNITS_OF_EACH = 16, 2
 """Units in the last place: of the smallest matrices, and of each row or column of larger ones."""
@@ -96,6 +104,54 @@ def definite(rng: np.random.Generator, shape: Sequence[int], dtype: "np.dtype[np
     drawn = rng.standard_normal((prod(shape[:-2]), n, n))
     found = drawn @ drawn.transpose(0, 2, 1) / max(n, 1) + 0.5 * np.eye(n)
     return found.reshape(tuple(shape)).astype(dtype)
+
+
+# --- columns that are done or not ---
+#
+# A reflection is left out where nothing stands below the diagonal. Where that is no more than rounding makes, another
+# way may find nothing there, or other noise, and what is computed of the column from its diagonal on is another: a row
+# of R with the other sign, or whatever the direction of the noise says. There a disturbed QR gives NaN.
+
+
+def reflects(op: mlir.RawOperation) -> bool:
+    """Whether an op makes what stands below a diagonal zero, by reflections."""
+    return "geqrf" in called(op)
+
+
+def decided_function(name: str, matrix: mlir.RawType, factors: mlir.RawType, units: int) -> str:
+    """The function of this name: of a matrix, its reflections and their factors, the latter two.
+
+    Both are NaN from the first row and column on that is undecided.
+    """
+    given = [
+        jax.ShapeDtypeStruct(mlir.static_shape(of), element_type(mlir.tensor_element_name(of)).dtype)
+        for of in (matrix, matrix, factors)
+    ]
+    noise = units * element_type(mlir.tensor_element_name(matrix)).epsilon
+    with _jax.enable_x64(True):
+        text = _jax.jit(partial(_decided, noise=noise)).lower(*given).as_text()
+    return text.replace("func.func public @main", f"func.func private @{name}")
+
+
+def _decided(a: Array, reflections: Array, factors: Array, *, noise: float) -> tuple[Array, Array]:
+    lax = _jax.lax  # what jnp has would become functions of their own
+    rows, columns = (lax.broadcasted_iota("int32", a.shape, d) for d in (a.ndim - 2, a.ndim - 1))
+    sizes, none = lax.abs(reflections), lax.full_like(a, 0)
+
+    def largest(values: Array) -> Array:
+        return lax.reduce_max(values, (a.ndim - 2,))[..., : factors.shape[-1]]
+
+    below = largest(lax.select(rows > columns, sizes, none)) * largest(lax.select(rows == columns, sizes, none))
+    below = below * lax.abs(factors)  # v[k] is 1, and v is the column divided by -tau * R[k, k]
+    is_undecided: Any = (below > 0) & (below <= largest(lax.abs(a)) * noise)
+    places = lax.broadcasted_iota("int32", factors.shape, factors.ndim - 1)
+    first = lax.reduce_min(lax.select(is_undecided, places, lax.full_like(places, a.shape[-1])), (factors.ndim - 1,))
+
+    def marked(values: Array, place: Array) -> Array:
+        begin = lax.broadcast_in_dim(first, values.shape, range(first.ndim))
+        return lax.select(place >= begin, lax.full_like(values, jnp.nan), values)
+
+    return marked(reflections, lax.min(rows, columns)), marked(factors, places)
 
 
 # --- moved operands ---

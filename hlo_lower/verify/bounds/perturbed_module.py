@@ -39,9 +39,11 @@ from hlo_lower.ops.spec import CONTROL, NEVER_ROUNDED, PRODUCTS, WITH_BODY, Roun
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.bounds.matrices import (
     Movement,
+    decided_function,
     is_matrix_op,
     matrix_functions,
     movement_of,
+    reflects,
     type_suffix,
     units_of,
 )
@@ -160,6 +162,8 @@ class _Disturbing:
         if is_matrix_op(op):
             for k in range(len(op.operands)):
                 self._disturb_matrix(op, k, salt)
+            if reflects(op):
+                self._mark_undecided(op)
         terms = terms_of(op)
         if terms > 1:
             for k in summed_operands(op):
@@ -196,6 +200,25 @@ class _Disturbing:
         if how is Movement.FIRST_ALIKE:
             moves.append(moved(called(f"{PREFIX}sizes_{suffix}", value)))
         op.operands[k] = called(f"{PREFIX}{how.value}_{suffix}", *moves)
+
+    def _mark_undecided(self, op: mlir.RawOperation) -> None:
+        """What a QR gives is NaN where rounding decides whether a column is reflected: see `matrices`."""
+        matrix, results = op.operands[0], list(op.results)
+        if not float_format(matrix.type) or element_type(mlir.tensor_element_name(matrix.type)).is_complex:
+            return
+        uses = [(use.owner.operation, use.operand_number, k) for k, r in enumerate(results) for use in r.uses]
+        name = f"{PREFIX}decided_{type_suffix(matrix.type)}"
+        callee = self._known(name, lambda: decided_function(name, matrix.type, results[1].type, units_of(op)))
+        made = mlir.create_operation(
+            "func.call",
+            [matrix, *results],
+            [r.type for r in results],
+            {"callee": mlir.parse_attribute(f"@{callee}")},
+            location=op.location,
+            insertion_point=mlir.insert_after(op),
+        )
+        for user, number, k in uses:
+            user.operands[number] = made.results[k]
 
     def _disturb_results(self, op: mlir.RawOperation, salt: mlir.RawValue, terms: int) -> None:
         for k, result in enumerate(op.results):

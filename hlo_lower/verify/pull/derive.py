@@ -176,6 +176,8 @@ def derive(
                     break  # else some is seen at the places themselves alone
             if known is not None and thread_time() - start > 2 * seconds:  # the whole module: much is tried in vain
                 break
+            if "no time" in found.reason and not prover.is_pulled and chain == 1:  # the others have as much to pull
+                break
             may_say_more = prover.has_closed or prover.used.keys() & FOLDING
             if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
                 break
@@ -252,7 +254,9 @@ def _open(prover: Prover) -> str:
             if is_empty(types[0][0]):
                 continue
             place = prover.positions.place("p", types[0][0])
+            prover.is_pulled = False
             terms = [prover.element(side, value, place) for side, value in enumerate((first, second))]
+            prover.is_pulled = True
             found = prover.same_results(terms[0], terms[1], types[0][1], place, types[0][0])
             if found is None:
                 return "the solver takes too long"

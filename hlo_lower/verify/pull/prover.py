@@ -309,6 +309,7 @@ class Prover:
       assumptions: what is promised of the arguments.
       has_long_sort: whether a sort was met that is too long to be written out.
       has_closed: whether a loop or a sort was taken as a function of its operands.
+      is_pulled: whether what an output is was found in both modules, which is asked about then.
       ending: loops that were found to end, those of the second module where the first one has them, too.
       invariant: loops whose rounds keep the sizes of all that they carry.
       loops_of_first: what stands for the first module's loops that were taken as functions.
@@ -344,7 +345,7 @@ class Prover:
         self.greatest: dict[str, Greatest] = {}
         self.one_to_one: dict[str, OneToOne] = {}
         self.made: dict[str, Made] = {}
-        self.has_closed = self.has_long_sort = self.has_shared = False
+        self.has_closed = self.has_long_sort = self.has_shared = self.is_pulled = False
         self.ending: set[Op] = set()
         self.loops_of_first: list[Term] = []
         self.questions = 0
