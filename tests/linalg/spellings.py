@@ -201,6 +201,20 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
               %b = broadcast_in_dim %z, dims = [] -> 4x8xf32; %r = maximum %b, %x""",
         },
     ),
+    "relu6": (
+        "%x: 4x8xf32",
+        {
+            "jnp": lambda x: jnp.clip(x, 0, 6),
+            "jnp, by hand": lambda x: jnp.minimum(6.0, jnp.maximum(0.0, x)),
+            "jnp, six first": lambda x: jnp.maximum(jnp.minimum(x, 6), 0),
+            "flax": jax.nn.relu6,
+            "torch_xla": "%z = constant 0.0 : f32; %s = constant 6.0 : f32; %r = clamp %z, %x, %s",
+            "torchax": """%z = constant 0 : i64; %a = convert %z -> f32; %b = broadcast_in_dim %a, dims = [] -> 4x8xf32
+              %s = constant 6.0 : 4x8xf32; %r = clamp %b, %x, %s""",
+            "litert_torch": """%z = constant 0.0 : 4x8xf32; %s = constant 6.0 : f32
+              %m = maximum %x, %z; %b = broadcast_in_dim %s, dims = [] -> 4x8xf32; %r = minimum %m, %b""",
+        },
+    ),
     "softmax": (
         "%x: 2x3x8xf32",
         {

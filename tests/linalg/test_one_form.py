@@ -78,6 +78,9 @@ NEAR_MISSES = {  # what only looks like one of the forms: other numbers of NaN, 
     "x <= 0 ? -0 : x": ZERO + "%n = constant -0.0 : 4xf32; %p = compare LE, %x, %z; %r = select %p, %n, %x",
     "x + 0": ZERO + "%r = add %x, %z",
     "x - -0": "%n = constant -0.0 : 4xf32; %r = subtract %x, %n",
+    "max(min(x, -0), 0)": ZERO + "%n = constant -0.0 : 4xf32; %m = minimum %x, %n; %r = maximum %m, %z",
+    "max(min(x, 1), 2)": "%a = constant 1.0 : 4xf32; %b = constant 2.0 : 4xf32; "
+    "%m = minimum %x, %a; %r = maximum %m, %b",
     "x rounded": "%h = convert %x -> 4xbf16; %r = convert %h -> 4xf32",
     "1 / (exp(x) + 1)": "%o = constant 1.0 : 4xf32; %e = exponential %x; %s = add %e, %o; %r = divide %o, %s",
 }

@@ -13,6 +13,7 @@ product of reshaped factors                   the reshaped product of the factor
 convert to the same type, x * 1, max(x, -inf) x
 constants and broadcasts, of either side      the second operand
 x <= 0 ? 0 : x                                max(x, 0)
+min(max(x, a), b), max(min(x, b), a), numbers clamp(a, x, b)
 not p ? x : y; 1 / (exp(-x) + 1)              p ? y : x; logistic(x)
 
 Equal, to the bit: elements are moved, and the same numbers are computed of the same numbers in the same types.
@@ -29,7 +30,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.linalg.groups import NAMED
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, DOT_GENERAL, RESHAPE, TRANSPOSE
+from hlo_lower.ops.names import BROADCAST_IN_DIM, CLAMP, CONSTANT, DOT_GENERAL, RESHAPE, TRANSPOSE
 from hlo_lower.ops.spec import COMBINING, ELEMENTWISE, MIRRORED, identity_of
 
 SMALL = 16
@@ -42,19 +43,23 @@ Rule = Callable[[Builder, Node], Value | None]
 """What stands for the one result of a node; None where it stays."""
 
 
-def one_form(graph: Graph) -> None:
-    """Write a module of StableHLO in one form, in place."""
+Told = Callable[[mlir.RawValue, mlir.RawValue, Collection[mlir.RawOperation], str], None]
+"""Told of each rewrite before it is made: the value, what stands for it, the ops that were built for that, and the
+function."""
+
+
+def one_form(graph: Graph, told: Told | None = None) -> None:
+    """Write a module of StableHLO, whose small functions are inlined (`inline_small`), in one form, in place."""
     with mlir.active(graph.context):
-        _inline_small(graph)
         for _ in range(MOST_ROUNDS):
-            is_changed = _rewritten(graph)
+            is_changed = _rewritten(graph, told)
             mlir.run_pass(graph.module.operation, "builtin.module(cse)")  # which erases what nothing reads, too
             if not is_changed:
                 break
     graph.forget()
 
 
-def _rewritten(graph: Graph) -> bool:
+def _rewritten(graph: Graph, told: Told | None) -> bool:
     """Rewrite each node once; whether any was."""
     found: list[Node] = []
     graph.walk(lambda node: found.append(node) if node.name in _RULES and node.is_static else None)
@@ -62,8 +67,12 @@ def _rewritten(graph: Graph) -> bool:
     changed = False
     for node in found:
         for rule in _RULES[node.name]:
-            value = rule(Builder.before(node), node)
+            build = Builder.before(node)
+            value = rule(build, node)
             if value is not None:
+                if told is not None:
+                    built = {one.raw for one in build.built}
+                    told(node.result().raw, value.raw, built, graph.function_of(node).name)
                 node.result().raw.replace_all_uses_with(value.raw)
                 node.raw.erase()
                 changed = True
@@ -74,8 +83,14 @@ def _rewritten(graph: Graph) -> bool:
 # --- functions ---
 
 
-def _inline_small(graph: Graph) -> None:
+def inline_small(graph: Graph) -> None:
     """Put the ops of small private functions in the place of their calls, those within them first."""
+    with mlir.active(graph.context):
+        _inline_small(graph)
+    graph.forget()
+
+
+def _inline_small(graph: Graph) -> None:
     small = {name: f for name, f in graph.functions.items() if f.has_body and not f.is_public and _is_small(f.node)}
     for _ in range(SMALL):
         calls: list[Node] = []
@@ -88,7 +103,6 @@ def _inline_small(graph: Graph) -> None:
         if not calls:
             break
     mlir.run_pass(graph.module.operation, "builtin.module(symbol-dce)")
-    graph.forget()
 
 
 def _is_call_of(functions: Collection[str], node: Node) -> bool:
@@ -460,9 +474,48 @@ def _logistic(build: Builder, node: Node) -> Value | None:
         return None
     exponential = _made_by(plus.operand(0), "stablehlo.exponential")
     negated = None if exponential is None else _made_by(exponential.operand(0), "stablehlo.negate")
-    if negated is None or node.result().element.name not in IEEE:
+    if negated is None or node.result().element.name not in ("f32", "f64"):  # narrower ones are rounded in between
         return None
     return build.elementwise("logistic", negated.operand(0))
+
+
+BOUNDS = {"stablehlo.minimum": "stablehlo.maximum", "stablehlo.maximum": "stablehlo.minimum"}
+"""The ops that bound a value on one side, and those on the other."""
+
+
+def _bounded(build: Builder, node: Node) -> Value | None:
+    """clamp(low, x, high) of floats between two numbers: min(max(x, low), high), or, where low is less than high,
+    max(min(x, high), low)."""
+    inner = _made_by(node.operand(0), BOUNDS[node.name])
+    if inner is None or node.result().element.name not in IEEE:
+        return None
+    outer, other = node.operand(1), inner.operand(1)
+    low, high = (other, outer) if node.name == "stablehlo.minimum" else (outer, other)
+    least, most = _number(low), _number(high)
+    if least is None or most is None or not least < most:
+        return None
+    scalars = [value if value.shape == () else _scalar(build, value) for value in (low, high)]
+    operands = [value for value in (scalars[0], inner.operand(0), scalars[1]) if value is not None]
+    return build.op(CLAMP, operands, [node.result().raw.type]).result() if len(operands) == 3 else None
+
+
+def _clamp(build: Builder, node: Node) -> Value | None:
+    """Of numbers as scalars; of an infinity a maximum or minimum alone."""
+    low, value, high = node.operands
+    if node.result().element.name in IEEE and _number(high) == np.inf:
+        return build.maximum(value, _in_full(build, low, value))
+    if node.result().element.name in IEEE and _number(low) == -np.inf:
+        return build.minimum(value, _in_full(build, high, value))
+    scalars = [_scalar(build, bound) or bound for bound in (low, high)]
+    if scalars == [low, high]:
+        return None
+    if scalars[0].shape != scalars[1].shape:
+        return None  # both are scalars or none
+    return build.clone(node, [scalars[0], value, scalars[1]], [node.result().raw.type]).result()
+
+
+def _in_full(build: Builder, bound: Value, like: Value) -> Value:
+    return bound if bound.shape == like.shape else _filled(build, bound, like.static_shape)
 
 
 LESSER, GREATER = ("LE", "LT"), ("GT", "GE")
@@ -587,6 +640,9 @@ def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
             "stablehlo.convert": (_convert,),
             "stablehlo.compare": (_compare,),
             "stablehlo.divide": (_logistic,),
+            "stablehlo.minimum": (_bounded,),
+            "stablehlo.maximum": (_bounded,),
+            CLAMP: (_clamp,),
             "stablehlo.select": (_negated, _relu),
         }
         commutes = (_second,) if name in COMBINING else ()
