@@ -114,7 +114,7 @@ def verify(
     if sizes and is_symbolic(after):
         after = _text_of(after, open_sizes(after, sizes))
     about_plain, assumed = None, ""
-    stated = Stated(registry_of(registry), asked.target.name)
+    stated = Stated(registry_of(registry), asked.target)
     if asked.legalize or asked.demote_i64 or asked.checked or asked.assume_in_bounds or other_floats_of(asked):
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
