@@ -162,14 +162,14 @@ class Verdict:
         if self.plain is not None:
             told = {"equal": f"plain form {_counted(self.plain.runs, 'run')}", "differs": "plain form differs"}
             parts.append(told.get(self.plain.status, "plain form not run"))
-        parts += [f"one form: {self.one_form._about_regions('rewrite')}"] if self.one_form is not None else []
+        if self.one_form is not None:
+            told = self.one_form._about_regions("rewrite")
+            parts.append(f"one form: {'differs beside what is computed' if self.one_form.interface else told}")
         parts += [self.assumed] if self.assumed else []
         return "; ".join(parts)
 
     def _about_regions(self, noun: str = "region") -> str:
         total = sum(region.count for region in self.regions)
-        if self.interface and not total:
-            return f"{_counted(len(self.interface), 'difference')} beside what is computed"
         if not total:
             return "the same operations"
         distinct = f" ({len(self.regions)} distinct)" if 1 < total != len(self.regions) else ""

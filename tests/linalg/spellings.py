@@ -294,3 +294,54 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
         },
     ),
 }
+
+SIZE = """%d = get_dimension_size %x, dim = 0; %d1 = reshape %d -> 1xi32; %e = constant 8 : 1xi32
+  %s = concatenate %d1, %e, dim = 0
+"""
+ZEROS = SIZE + "%z = constant 0.0 : f32; %b = dynamic_broadcast_in_dim %z, %s, dims = [] -> ?x8xf32;"
+ONES = ZEROS.replace("0.0", "1.0").replace("%z", "%o")
+DENOMINATOR = "%n = negate %x; %p = exponential %n;"
+
+OPEN_GROUPS = {  # of open sizes: arguments, and by how it is written the body of @main
+    "linear, transposed weight": (
+        "%x: ?x8xf32, %w: 16x8xf32",
+        {
+            "einsum": "%r = dot_general %x, %w, contracting_dims = [1] x [1] -> ?x16xf32",
+            "torchax": "%t = transpose %w, dims = [1, 0] -> 8x16xf32\n"
+            "%r = dot_general %x, %t, contracting_dims = [1] x [0] -> ?x16xf32",
+            "weight first": "%y = dot_general %w, %x, contracting_dims = [1] x [1] -> 16x?xf32\n"
+            "%r = transpose %y, dims = [1, 0] -> ?x16xf32",
+            "litert_torch": "%c = convert %x -> ?x8xf32\n"
+            "%r = dot_general %c, %w, contracting_dims = [1] x [1] -> ?x16xf32",
+        },
+    ),
+    "masked select": (
+        "%x: ?x8xf32, %y: ?x8xf32, %p: ?x8xi1",
+        {
+            "jnp": "%r = select %p, %x, %y",
+            "not": "%n = not %p; %r = select %n, %y, %x",
+            "not, twice": "%n = not %p; %m = not %n; %c = convert %x -> ?x8xf32; %r = select %m, %c, %y",
+            "litert_torch": "%c = convert %y -> ?x8xf32; %r = select %p, %x, %c",
+        },
+    ),
+    "relu": (
+        "%x: ?x8xf32",
+        {
+            "jnp": ZEROS + "%r = maximum %x, %b",
+            "zero first": ZEROS + "%r = maximum %b, %x",
+            "where": ZEROS + "%p = compare LE, %x, %b; %r = select %p, %b, %x",
+            "where, turned": ZEROS + "%p = compare GE, %b, %x; %r = select %p, %b, %x",
+            "torchax": SIZE + "%i = constant 0 : i32; %z = convert %i -> f32;"
+            "%b = dynamic_broadcast_in_dim %z, %s, dims = [] -> ?x8xf32; %r = maximum %x, %b",
+        },
+    ),
+    "logistic": (
+        "%x: ?x8xf32",
+        {
+            "jnp": "%r = logistic %x",
+            "by hand": ONES + DENOMINATOR + "%q = add %p, %b; %r = divide %b, %q",
+            "by hand, one first": ONES + DENOMINATOR + "%q = add %b, %p; %r = divide %b, %q",
+            "torchax": ONES + "%m = multiply %x, %b; %r = logistic %m",
+        },
+    ),
+}

@@ -30,7 +30,15 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.linalg.groups import NAMED
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CLAMP, CONSTANT, DOT_GENERAL, RESHAPE, TRANSPOSE
+from hlo_lower.ops.names import (
+    BROADCAST_IN_DIM,
+    CLAMP,
+    CONSTANT,
+    DOT_GENERAL,
+    DYNAMIC_BROADCAST_IN_DIM,
+    RESHAPE,
+    TRANSPOSE,
+)
 from hlo_lower.ops.spec import COMBINING, ELEMENTWISE, MIRRORED, identity_of
 
 SMALL = 16
@@ -62,14 +70,16 @@ def one_form(graph: Graph, told: Told | None = None) -> None:
 def _rewritten(graph: Graph, told: Told | None) -> bool:
     """Rewrite each node once; whether any was."""
     found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name in _RULES and node.is_static else None)
+    graph.walk(lambda node: found.append(node) if node.name in _RULES else None)
     found.sort(key=lambda node: node.name != DOT_GENERAL)  # before what is reshaped for one is, through what makes it
     changed = False
     for node in found:
         for rule in _RULES[node.name]:
+            if not (rule in OF_ANY_SHAPE or node.is_static):
+                continue
             build = Builder.before(node)
             value = rule(build, node)
-            if value is not None:
+            if value is not None and value.raw.type == node.result().raw.type:
                 if told is not None:
                     built = {one.raw for one in build.built}
                     told(node.result().raw, value.raw, built, graph.function_of(node).name)
@@ -143,6 +153,12 @@ def _made_by(value: Value, name: str) -> Node | None:
     """The op that makes a value, where it is one of a name, of static shapes."""
     node = value.node
     return node if node is not None and node.name == name and node.is_static else None
+
+
+def _made(value: Value, name: str) -> Node | None:
+    """The op that makes a value, where it is one of a name, of any shapes."""
+    node = value.node
+    return node if node is not None and node.name == name else None
 
 
 def _scalar(build: Builder, value: Value) -> Value | None:
@@ -388,7 +404,7 @@ NEUTRAL = {"stablehlo.divide": 1.0, "stablehlo.subtract": 0.0}
 
 def _number(value: Value) -> float | int | None:
     """The number that stands at every place of a value, where it is a constant one."""
-    spread = _made_by(value, BROADCAST_IN_DIM)
+    spread = _made_by(value, BROADCAST_IN_DIM) or _made(value, DYNAMIC_BROADCAST_IN_DIM)
     constant = _made_by(spread.operand(0) if spread is not None else value, CONSTANT)
     if constant is None or not mlir.is_splat(constant.raw) or constant.result().element.is_complex:
         return None
@@ -418,9 +434,9 @@ IEEE = ("f16", "bf16", "f32", "f64")
 
 def _rank(value: Value) -> int:
     """Where a value stands as an operand: values first, then what is broadcast, then constants and scalars."""
-    if _is_scalar(value) or _made_by(value, CONSTANT) is not None:
+    if _is_scalar(value) or _made_by(value, CONSTANT) is not None or _number(value) is not None:
         return 2
-    return 1 if _made_by(value, BROADCAST_IN_DIM) is not None else 0
+    return 1 if _made_by(value, BROADCAST_IN_DIM) or _made(value, DYNAMIC_BROADCAST_IN_DIM) else 0
 
 
 def _second(build: Builder, node: Node) -> Value | None:
@@ -458,7 +474,7 @@ def _negated(build: Builder, node: Node) -> Value | None:
     """Of a predicate that is negated: of what it was, with exchanged choices."""
     predicate, on_true, on_false = node.operands
     spread = _made_by(predicate, BROADCAST_IN_DIM)
-    inner = _made_by(predicate if spread is None else spread.operand(0), "stablehlo.not")
+    inner = _made(predicate if spread is None else spread.operand(0), "stablehlo.not")
     if inner is None:
         return None
     plain = inner.operand(0)
@@ -469,11 +485,11 @@ def _negated(build: Builder, node: Node) -> Value | None:
 
 def _logistic(build: Builder, node: Node) -> Value | None:
     """1 / (exp(-x) + 1), which is what jaxlib's pass writes for a logistic of x, op by op."""
-    plus = _made_by(node.operand(1), "stablehlo.add")
+    plus = _made(node.operand(1), "stablehlo.add")
     if plus is None or _number(node.operand(0)) != 1 or _number(plus.operand(1)) != 1:
         return None
-    exponential = _made_by(plus.operand(0), "stablehlo.exponential")
-    negated = None if exponential is None else _made_by(exponential.operand(0), "stablehlo.negate")
+    exponential = _made(plus.operand(0), "stablehlo.exponential")
+    negated = None if exponential is None else _made(exponential.operand(0), "stablehlo.negate")
     if negated is None or node.result().element.name not in ("f32", "f64"):  # narrower ones are rounded in between
         return None
     return build.elementwise("logistic", negated.operand(0))
@@ -525,7 +541,7 @@ def _relu(build: Builder, node: Node) -> Value | None:
     """max(x, 0) of what chooses between x and 0 by comparing them: of floats `x <= 0 ? 0 : x` alone, which gives NaN of
     NaN and 0.0 of -0.0 as the maximum does; of integers all of them."""
     predicate, on_true, on_false = node.operands
-    test = _made_by(predicate, "stablehlo.compare")
+    test = _made(predicate, "stablehlo.compare")
     if test is None or _number(test.operand(1)) != 0 or predicate.shape != node.result().shape:
         return None
     value, zero = test.operands
@@ -628,6 +644,10 @@ def _multiplied(
     shape = [*(factors[0].static_shape[dim] for dim in batching[0]), *free[0], *free[1]]
     made = build.op(DOT_GENERAL, factors, [mlir.tensor_type(shape, node.result().element_type)], attributes).result()
     return build.reshape(made, node.result().static_shape)
+
+
+OF_ANY_SHAPE: frozenset[Rule] = frozenset({_convert, _neutral, _second, _compare, _negated, _relu, _logistic})
+"""Rules that look at no sizes."""
 
 
 def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
