@@ -172,7 +172,7 @@ def _shapes(operands: Sequence[Value]) -> Iterator[list[tuple[Any, ...]]]:
                 number = len(value.shape) - dim if are_alike else count
                 count += size is None
                 told.append(f"d{number}" if size is None else str(size))
-            shapes.append(jax.export.symbolic_shape(", ".join(told), scope=scope))
+            shapes.append(tuple(jax.export.symbolic_shape(", ".join(told), scope=scope)))
         yield shapes
 
 
