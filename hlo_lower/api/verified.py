@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
+from time import perf_counter
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -22,6 +23,7 @@ from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.integers64.demotion import Demotion, narrow_arguments, narrow_array, with_original_signature
 from hlo_lower.lowering.kinds import registry_of
+from hlo_lower.lowering.linalg.one_form import one_form
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import NAMES, Keywords, Options, options_of, other_floats_of
 from hlo_lower.lowering.pipeline import PlainForm, lower, plain_form
@@ -37,12 +39,14 @@ from hlo_lower.verify import (
     Inputs,
     Level,
     ModuleVerdict,
+    RegionVerdict,
     Verdict,
     verify_plain,
 )
 from hlo_lower.verify import verify as _verify
 from hlo_lower.verify.claim_checks import Check
 from hlo_lower.verify.drive.indices import with_single_elements
+from hlo_lower.verify.rewrites import Rewrites
 
 
 class VerifyKeywords(Keywords, EffortKeywords, total=False):
@@ -111,7 +115,7 @@ def verify(
     if sizes and is_symbolic(after):
         after = _text_of(after, open_sizes(after, sizes))
     about_plain, assumed = None, ""
-    stated = Stated(registry_of(registry), asked.target.name)
+    stated = Stated(registry_of(registry), asked.target)
     if asked.legalize or asked.demote_i64 or asked.checked or asked.assume_in_bounds or other_floats_of(asked):
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
@@ -134,7 +138,28 @@ def verify(
         **how,
     )
     assumptions = (assumed, stated.summary() if stated.names else "")
-    return replace(verdict, plain=about_plain, assumed="; ".join(filter(None, assumptions)))
+    in_form = _verify_one_form(lowered, effort) if isinstance(lowered, Lowered) else None
+    return replace(verdict, plain=about_plain, one_form=in_form, assumed="; ".join(filter(None, assumptions)))
+
+
+def _verify_one_form(lowered: Lowered, effort: Effort) -> Verdict | None:
+    """The verdict on what is written in one form before it becomes linalg; None where it becomes none.
+
+    It is written once more, and judged on the way: names and inlined functions as a whole, then rewrite by rewrite.
+    """
+    graph, written = lowered.named(), lowered.in_one_form
+    if graph is None or written is None:
+        return None
+    start, how = perf_counter(), {name: getattr(effort, name) for name in ("accept_runs", "require", "time_limit")}
+    named = _verify(lowered.stablehlo, to_text(graph), level="regions", jobs=effort.jobs, cache=effort.cache, **how)
+    rewrites = Rewrites(effort)
+    one_form(graph, rewrites)
+    found = [replace(region, where=f"{region.where}, one form") for region in named.regions]
+    found += rewrites.verdicts
+    if to_text(graph) != to_text(written):
+        reason = "what is written is not what was judged"
+        found.append(RegionVerdict("main", "one form", (), (), status="not judged", reason=reason))
+    return replace(named, regions=tuple(found), seconds=perf_counter() - start)
 
 
 def compared_with(source: Source | Graph, lowered: Lowered, inputs: Inputs) -> tuple[str, Inputs]:

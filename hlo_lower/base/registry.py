@@ -95,7 +95,8 @@ class _Registers(ABC):
 
         Args:
           op: the composite's name ("my.expand_clone").
-          otherwise: what becomes of a variant without a rule: "error", or a "call" of the decomposition.
+          otherwise: what becomes of a variant without a rule: "error", or a "call" of the decomposition: a composite's
+            own, or that which is stated of a custom call.
           defaults: the values of parameters that an op may leave out.
           decomposition: what a custom call of this name computes, which its rules are judged against: a JAX function of
             the operands, with the parameters as keywords, or the text of a module with one public function. A composite

@@ -41,9 +41,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     fused.add_argument("--fuse-operand", metavar="N", type=operand_number, action="append", default=[], help=told)
     told = "fuse --op into a loop of the module: each iteration computes the subset that it reads"
     command.add_argument("--into", metavar="FILE:LINE", help=told)
-    told = "print the loops of the result: subsets, what is materialized, and what is yielded to which"
     told = "what a module in linalg was made of: what --into makes of it runs on IREE, against this under XLA"
     command.add_argument("--against", metavar="ORIGINAL", help=told)
+    told = "print the loops of the result: subsets, what is materialized, and what is yielded to which"
     command.add_argument("--print-loops", action="store_true", help=told)
     add_oob(command)
     command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")

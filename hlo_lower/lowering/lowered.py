@@ -21,7 +21,7 @@ from hlo_lower.lowering.engine.refused_ops import refused_ops
 from hlo_lower.lowering.integers64.demotion import Demotion, with_original_signature
 from hlo_lower.lowering.linalg.groups import with_names
 from hlo_lower.lowering.linalg.lower import LinalgReport, to_linalg
-from hlo_lower.lowering.linalg.one_form import one_form
+from hlo_lower.lowering.linalg.one_form import inline_small, one_form
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.scatter.assumed import Assumption
 from hlo_lower.lowering.scatter.scatters import LoweredScatters
@@ -94,14 +94,29 @@ class Lowered:
         shown = f"; rules {', '.join(rules)}" if rules else ""
         return f"{self.graph.name} for {self.options.target.name}: {told}{shown}"
 
-    @cached_property
-    def _in_linalg(self) -> tuple[Graph, LinalgReport] | None:
+    def named(self) -> Graph | None:
+        """A copy for linalg, in StableHLO: groups by their names, small functions inlined; None for other targets."""
         target, named = self.options.target, self.options.linalg_ops == "named"
         if target.dialect != "linalg":
             return None
         outlined = named and self.options.linalg_groups == "outlined"
         graph = with_names(self.graph, target, outlined=outlined) if named else copied(self.graph)
-        one_form(graph)
+        inline_small(graph)
+        return graph
+
+    @cached_property
+    def in_one_form(self) -> Graph | None:
+        """That copy in its one form, which becomes linalg; None for other targets."""
+        graph = self.named()
+        if graph is not None:
+            one_form(graph)
+        return graph
+
+    @cached_property
+    def _in_linalg(self) -> tuple[Graph, LinalgReport] | None:
+        if self.in_one_form is None:
+            return None
+        graph, named = copied(self.in_one_form), self.options.linalg_ops == "named"
         return graph, to_linalg(graph, named=named, parallel=self.options.linalg_loops == "forall")
 
     @cached_property

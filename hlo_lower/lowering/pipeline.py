@@ -36,6 +36,7 @@ from hlo_lower.lowering.passes import (
     met,
     over,
 )
+from hlo_lower.lowering.plain.stated import Stated
 from hlo_lower.lowering.ranks import join_reshapes
 from hlo_lower.lowering.scatter.assumed import Assumption, clamp_indices, release_indices
 from hlo_lower.lowering.scatter.scatters import lower_scatters
@@ -63,8 +64,9 @@ def _note_slices(run: Run) -> None:
 def _variants(run: Run) -> Iterable[Change]:
     changes = run_stage(run.context, [VARIANTS])
     is_any_left = any(change.outcome is Outcome.LEFT for change in changes)
+    called = Stated(run.registry, run.options.target).call(run.graph) if is_any_left else ()
     left = run_stage(run.context.afresh(), [VARIANTS_LEFT]) if is_any_left else ()
-    return *(change for change in changes if change.outcome is not Outcome.LEFT), *left
+    return *(change for change in changes if change.outcome is not Outcome.LEFT), *called, *left
 
 
 def _narrow(run: Run) -> None:

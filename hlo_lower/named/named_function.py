@@ -7,18 +7,21 @@
 
 `jax.lax.composite` knows neither vmap nor differentiation, and puts arrays that a function closes over before its
 arguments. Here the name stays under vmap where it stays true, with its axes moved; else, and in a gradient, the
-function is traced as if it had no name. An array that is no argument is an error: whoever takes the composite for the
-named op would take it for the first operand.
+function is traced as if it had no name. Of open (symbolic) sizes it is a call of a function of that name, with a
+warning: JAX cannot lower a composite there. An array that is no argument is an error: whoever takes the composite for
+the named op would take it for the first operand.
 """
 
 import functools
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, cast
 
 import jax
 import jax.custom_batching
+import jax.export
 
 from hlo_lower.base.arguments import function
 from hlo_lower.base.errors import InputError
@@ -96,6 +99,8 @@ class _NamedFunction:
         leaves = cast(list[Any], _jax.tree.leaves(operands))
         attributes = placed_attributes(self._op, self._attributes, [len(jax.numpy.shape(leaf)) for leaf in leaves])
         self._check_closed(operands)
+        if any(jax.export.is_symbolic_dim(size) for leaf in leaves for size in jax.numpy.shape(leaf)):
+            return self._called(operands)
         return self._differentiable(attributes)(*operands)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -129,6 +134,18 @@ class _NamedFunction:
                 facts=f"the operands of {self._op.name} are {self._op.takes}",
                 next_step="pass it as an argument, or make it inside of the function (jnp.arange, jnp.tril)",
             )
+
+    def _called(self, operands: tuple[Any, ...]) -> Any:
+        """A call of a function of the op's name: JAX gives the decomposition of a composite the open sizes as
+        arguments, and the composite none of them as operands, so that the module does not verify."""
+        name = f"{PREFIX}{self._op.name}"
+        told = (
+            f"hl.named({self._op.name!r}): JAX cannot lower a composite of open sizes; a call of @{name} stands for it"
+        )
+        warnings.warn(f"{told}. Export at known sizes, or `hlo-lower raise` what --bind makes of it", stacklevel=3)
+        function: Any = functools.partial(self._fn)
+        function.__name__ = name
+        return _jax.jit(function)(*operands)
 
     def _differentiable(self, attributes: dict[str, Any]) -> Callable[..., Any]:
         """The composite; in a derivative the function itself."""

@@ -254,6 +254,11 @@ class RegionProofs:
         return None if (low, high) == everything else (int(low), int(high))
 
 
+def nowhere(_: Region) -> CannotRunError:
+    """Of no region there are pieces: texts alone are derived."""
+    return CannotRunError("no regions are judged here")
+
+
 def _widenings(region: Region) -> Iterator[Region]:
     """A region, it with more and more producers of its inputs, and so the operations around its bodies.
 

@@ -65,6 +65,8 @@ class Verdict:
       module_required: whether the module had to be run (level "full").
       plain: the module as it was given against the plain form that was lowered, where there was anything to make plain
         (`hlo_lower.lowering.integers64`); the other verdicts are on what was made of the plain form.
+      one_form: the module in the form that becomes linalg against the lowered one, where the target reads linalg: its
+        rewrites, one by one; the emission after it is not judged.
       assumed: what both versions rest on and nothing verifies; "" where there is nothing.
       claims: what the converter claims of the first version's scatters, evaluated; None where it was not asked for.
       accepts_runs: whether regions that were only run count as verified.
@@ -82,6 +84,7 @@ class Verdict:
     seconds: float = field(compare=False, default=0.0)
     module_required: bool = False
     plain: ModuleVerdict | None = None
+    one_form: "Verdict | None" = None
     accepts_runs: bool = False
     requires: Require = "tested"
     claims: ClaimsVerdict | None = None
@@ -106,6 +109,7 @@ class Verdict:
             or bool(self.claims and self.claims.broken)
             or any(region.status == "differs" for region in self.regions)
             or any(verdict is not None and verdict.status == "differs" for verdict in (self.module, self.plain))
+            or bool(self.one_form and self.one_form.differs)
         )
 
     @property
@@ -114,7 +118,8 @@ class Verdict:
         if self.differs:
             return False
         enough = ("derived",) if self.requires == "derived" else ("derived", "tested")
-        return self._lacks_module or any(region.basis not in enough for region in self.regions)
+        in_form = self.one_form is not None and self.one_form.only_run
+        return in_form or self._lacks_module or any(region.basis not in enough for region in self.regions)
 
     @property
     def _lacks_module(self) -> bool:
@@ -124,6 +129,8 @@ class Verdict:
     def ok(self) -> bool:
         """Whether the two modules are verified to be equal."""
         if self.differs or any(region.status == "not judged" for region in self.regions):
+            return False
+        if self.one_form is not None and not self.one_form.ok:
             return False
         return not self.only_run or (self.accepts_runs and not self._lacks_module)
 
@@ -155,10 +162,13 @@ class Verdict:
         if self.plain is not None:
             told = {"equal": f"plain form {_counted(self.plain.runs, 'run')}", "differs": "plain form differs"}
             parts.append(told.get(self.plain.status, "plain form not run"))
+        if self.one_form is not None:
+            told = self.one_form._about_regions("rewrite")
+            parts.append(f"one form: {'differs beside what is computed' if self.one_form.interface else told}")
         parts += [self.assumed] if self.assumed else []
         return "; ".join(parts)
 
-    def _about_regions(self) -> str:
+    def _about_regions(self, noun: str = "region") -> str:
         total = sum(region.count for region in self.regions)
         if not total:
             return "the same operations"
@@ -171,9 +181,9 @@ class Verdict:
         cached = f", {kept:,} from the cache" if kept else ""
         if len(counts) == 1:
             (what,) = counts
-            return f"{_counted(total, 'region')}{distinct} {names.get(what, what)}{cached}"
+            return f"{_counted(total, noun)}{distinct} {names.get(what, what)}{cached}"
         told = ", ".join(f"{count:,} {names.get(what, what)}" for what, count in counts.items())
-        return f"{total:,} regions{distinct}: {told}{cached}"
+        return f"{total:,} {noun}s{distinct}: {told}{cached}"
 
     def lines(self) -> list[str]:
         """The whole verdict, readable: differences first."""
@@ -201,6 +211,8 @@ class Verdict:
                 "not run": self.plain.reason,
             }
             lines.append(f"plain form: {self.plain.status}: {told.get(self.plain.status, self.plain.difference)}")
+        if self.one_form is not None:
+            lines += self.one_form.lines()
         return lines
 
     def to_json(self) -> dict[str, Any]:
@@ -208,11 +220,12 @@ class Verdict:
         plain = {
             f.name: getattr(self, f.name)
             for f in fields(self)
-            if f.name not in ("regions", "module", "plain", "claims")
+            if f.name not in ("regions", "module", "plain", "claims", "one_form")
         }
         for name in ("module", "plain", "claims"):
             verdict = getattr(self, name)
             plain[name] = None if verdict is None else asdict(verdict)
+        plain["one_form"] = None if self.one_form is None else self.one_form.to_json()
         regions = [
             {f.name: getattr(region, f.name) for f in fields(region) if f.name != "inputs"} | {"basis": region.basis}
             for region in self.regions

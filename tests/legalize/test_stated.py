@@ -10,6 +10,7 @@ import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.lowering.kinds import default_registry
 from hlo_lower.lowering.plain.stated import Stated
+from hlo_lower.ops.targets.target import Target
 
 SOURCE = call('"sign=minus; factor=2"')
 
@@ -106,16 +107,19 @@ def test_each_variant_has_its_own():
     """Calls of other types and parameters, 64 bits among them, call functions of their own; others stay."""
     own = default_registry()
     own.declare("my.scale", by=int, target={"npu"}, decomposition=lambda x, by: jnp.where(x > 0, x * by, x * by))
-    stated = Stated(own, "npu")
+    stated = Stated(own, Target("npu"))
     text = stated.of(TWO)
     assert "custom_call" not in text
     wide, narrow = np.array([2**40, -1, 0, 7]), np.array([-1, 2], np.float32)
     assert [a.tolist() for a in results(text, wide, narrow)] == [[3 * 2**40, -3, 0, 21], [-3, 6], [-2, 4]]
     assert [text.count(f"call @my.scale.decomposition{n}.main") for n in ("", 1, 2)] == [1, 1, 1]
-    assert Stated(own, "gpu").of(TWO) == TWO
+    assert Stated(own, Target("gpu")).of(TWO) == TWO
     for other in ("by=x", "by=3, axis=1"):
-        assert Stated(own, "npu").of(TWO.replace("by=3", other)).count("custom_call") == 2
-    assert Stated(own, "npu").of(TWO.replace('"by=3"}', '"by=3", has_side_effect = true}')).count("custom_call") == 2
+        assert Stated(own, Target("npu")).of(TWO.replace("by=3", other)).count("custom_call") == 2
+    assert (
+        Stated(own, Target("npu")).of(TWO.replace('"by=3"}', '"by=3", has_side_effect = true}')).count("custom_call")
+        == 2
+    )
 
 
 def test_a_rule_may_build_a_custom_call():
@@ -138,3 +142,66 @@ def test_a_rule_may_build_a_custom_call():
         assert (verdict.ok, verdict.differs) == (is_right, not is_right)
         assert "my.kernel" in verdict.assumed
         assert verdict.plain is None if not legalize else verdict.plain.status == "equal"
+
+
+OPEN = SOURCE.replace("2x3xf32", "?x3xf32")
+
+
+def open_registry(decomposition, **how):
+    """A rule for one variant alone, that knows no sizes."""
+    own = default_registry()
+    own.declare("my.sign", sign=Sign, factor=float, defaults={"factor": 1}, decomposition=decomposition, **how)
+
+    def my_sign_to_sum(op):
+        double = op.build.add(op.node.operand(0), op.node.operand(0))
+        return [op.build.elementwise("negate", double)]
+
+    own.register("my.sign", my_sign_to_sum, sign="minus")
+    return own
+
+
+AS_OPEN_TEXT = AS_TEXT.replace("2x3xf32", "?x3xf32")
+
+
+@pytest.mark.parametrize("decomposition", [signed, AS_OPEN_TEXT], ids=["JAX", "text"])
+def test_one_of_open_sizes_is_judged_as_one_of_known_ones(decomposition):
+    """For all sizes; a rule that computes something else differs."""
+    own = open_registry(decomposition)
+    lowered = hl.lower(OPEN, registry=own)
+    assert "custom_call" not in lowered.text
+    verdict = hl.verify(OPEN, lowered, registry=own)
+    assert verdict.ok, verdict.lines()
+    assert "my.sign" in verdict.assumed
+    other = open_registry(lambda x, sign, factor: x + factor)
+    assert hl.verify(OPEN, lowered, registry=other).differs
+
+
+def test_open_sizes_of_two_operands_are_one_where_they_must_be():
+    """JAX does not add what may be of two sizes."""
+    own = default_registry()
+    own.declare("my.plus", decomposition=lambda x, y: x + y)
+    source = """func.func public @main(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>) -> tensor<?x3xf32> {
+      %r = stablehlo.custom_call @my.plus(%x, %y) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+      return %r : tensor<?x3xf32>
+    }"""
+    text = Stated(own, Target("npu")).of(source)
+    assert "custom_call" not in text
+    assert "stablehlo.add" in text
+
+
+@pytest.mark.parametrize("source", [SOURCE, OPEN], ids=["static", "open"])
+def test_a_variant_without_a_rule_is_called_where_that_is_asked_for(source):
+    """The stated decomposition is written into the module; without one, or another answer asked for, it is an error."""
+    plus = source.replace("sign=minus", "sign=plus")
+    own = open_registry(signed, otherwise="call")
+    lowered = hl.lower(plus, registry=own)
+    assert "custom_call" not in lowered.text
+    assert "call @my.sign.decomposition.main" in lowered.text
+    assert "a call of its stated decomposition" in str(lowered.changes[0])
+    assert hl.verify(plus, lowered, registry=own).ok
+    if source is SOURCE:
+        given = np.ones((2, 3), np.float32)
+        assert results(lowered.text, given)[0].tolist() == (2 * given).tolist()
+    for without in (open_registry(None, otherwise="call"), open_registry(signed)):
+        with pytest.raises(hl.NotLoweredError, match="my"):
+            hl.lower(plus, registry=without)

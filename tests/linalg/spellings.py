@@ -201,6 +201,20 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
               %b = broadcast_in_dim %z, dims = [] -> 4x8xf32; %r = maximum %b, %x""",
         },
     ),
+    "relu6": (
+        "%x: 4x8xf32",
+        {
+            "jnp": lambda x: jnp.clip(x, 0, 6),
+            "jnp, by hand": lambda x: jnp.minimum(6.0, jnp.maximum(0.0, x)),
+            "jnp, six first": lambda x: jnp.maximum(jnp.minimum(x, 6), 0),
+            "flax": jax.nn.relu6,
+            "torch_xla": "%z = constant 0.0 : f32; %s = constant 6.0 : f32; %r = clamp %z, %x, %s",
+            "torchax": """%z = constant 0 : i64; %a = convert %z -> f32; %b = broadcast_in_dim %a, dims = [] -> 4x8xf32
+              %s = constant 6.0 : 4x8xf32; %r = clamp %b, %x, %s""",
+            "litert_torch": """%z = constant 0.0 : 4x8xf32; %s = constant 6.0 : f32
+              %m = maximum %x, %z; %b = broadcast_in_dim %s, dims = [] -> 4x8xf32; %r = minimum %m, %b""",
+        },
+    ),
     "softmax": (
         "%x: 2x3x8xf32",
         {
@@ -277,6 +291,57 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
             + PRODUCT.format("c", "d", 0, "4x16xf32"),
             "litert_torch": "%t = transpose %x, dims = [1, 0] -> 8x4xbf16; %c = convert %t -> 8x4xf32; %s = "
             "transpose %c, dims = [1, 0] -> 4x8xf32; %r = " + PRODUCT.format("s", "w", 0, "4x16xf32"),
+        },
+    ),
+}
+
+SIZE = """%d = get_dimension_size %x, dim = 0; %d1 = reshape %d -> 1xi32; %e = constant 8 : 1xi32
+  %s = concatenate %d1, %e, dim = 0
+"""
+ZEROS = SIZE + "%z = constant 0.0 : f32; %b = dynamic_broadcast_in_dim %z, %s, dims = [] -> ?x8xf32;"
+ONES = ZEROS.replace("0.0", "1.0").replace("%z", "%o")
+DENOMINATOR = "%n = negate %x; %p = exponential %n;"
+
+OPEN_GROUPS = {  # of open sizes: arguments, and by how it is written the body of @main
+    "linear, transposed weight": (
+        "%x: ?x8xf32, %w: 16x8xf32",
+        {
+            "einsum": "%r = dot_general %x, %w, contracting_dims = [1] x [1] -> ?x16xf32",
+            "torchax": "%t = transpose %w, dims = [1, 0] -> 8x16xf32\n"
+            "%r = dot_general %x, %t, contracting_dims = [1] x [0] -> ?x16xf32",
+            "weight first": "%y = dot_general %w, %x, contracting_dims = [1] x [1] -> 16x?xf32\n"
+            "%r = transpose %y, dims = [1, 0] -> ?x16xf32",
+            "litert_torch": "%c = convert %x -> ?x8xf32\n"
+            "%r = dot_general %c, %w, contracting_dims = [1] x [1] -> ?x16xf32",
+        },
+    ),
+    "masked select": (
+        "%x: ?x8xf32, %y: ?x8xf32, %p: ?x8xi1",
+        {
+            "jnp": "%r = select %p, %x, %y",
+            "not": "%n = not %p; %r = select %n, %y, %x",
+            "not, twice": "%n = not %p; %m = not %n; %c = convert %x -> ?x8xf32; %r = select %m, %c, %y",
+            "litert_torch": "%c = convert %y -> ?x8xf32; %r = select %p, %x, %c",
+        },
+    ),
+    "relu": (
+        "%x: ?x8xf32",
+        {
+            "jnp": ZEROS + "%r = maximum %x, %b",
+            "zero first": ZEROS + "%r = maximum %b, %x",
+            "where": ZEROS + "%p = compare LE, %x, %b; %r = select %p, %b, %x",
+            "where, turned": ZEROS + "%p = compare GE, %b, %x; %r = select %p, %b, %x",
+            "torchax": SIZE + "%i = constant 0 : i32; %z = convert %i -> f32;"
+            "%b = dynamic_broadcast_in_dim %z, %s, dims = [] -> ?x8xf32; %r = maximum %x, %b",
+        },
+    ),
+    "logistic": (
+        "%x: ?x8xf32",
+        {
+            "jnp": "%r = logistic %x",
+            "by hand": ONES + DENOMINATOR + "%q = add %p, %b; %r = divide %b, %q",
+            "by hand, one first": ONES + DENOMINATOR + "%q = add %b, %p; %r = divide %b, %q",
+            "torchax": ONES + "%m = multiply %x, %b; %r = logistic %m",
         },
     ),
 }

@@ -45,6 +45,7 @@ EXAMPLES = {  # a function, and the shapes of its arguments: of floats, or an ar
     "elementwise op": (jnp.add, X, X),
     "elementwise op of a value and a number": (lambda x: x * 3, X),
     "relu": (jax.nn.relu, X),
+    "relu6, a clip between numbers": (jax.nn.relu6, X),
     "conversion": (lambda x: x.astype(jnp.bfloat16), X),
     "masked select": (lambda x, y, z: jnp.where(~y, x, z), X, np.ones(X, bool), X),
     "logistic": (jax.nn.sigmoid, X),

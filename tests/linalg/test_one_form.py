@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 from random_layouts import Layouts
-from spellings import GROUPS
+from spellings import GROUPS, OPEN_GROUPS
 from untyped_mlir import module
 
 import hlo_lower as hl
@@ -44,6 +44,40 @@ def test_a_meaning_has_one_form(name):
     assert {writer: text for writer, text in texts.items() if text != first} == {}, first
 
 
+@pytest.mark.parametrize("name", OPEN_GROUPS)
+def test_a_meaning_has_one_form_in_open_sizes(name):
+    """Letter by letter, as for known ones."""
+    arguments, spelled = OPEN_GROUPS[name]
+    sources = {writer: module(arguments, one) for writer, one in spelled.items()}
+    texts = {writer: in_linalg(source) for writer, source in sources.items()}
+    first = next(iter(texts.values()))
+    assert {writer: text for writer, text in texts.items() if text != first} == {}, first
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("name", OPEN_GROUPS)
+def test_open_sizes_compute_what_they_did(name):
+    """On XLA at some size, NaN and zeros of both signs among the numbers; of products whole ones."""
+    arguments, spelled = OPEN_GROUPS[name]
+    for one in spelled.values():
+        graph = read(module(arguments, one))
+        before = to_text(graph)
+        one_form(graph)
+        rows = [hl.bind(text, {"arg0.0": 3}) for text in (before, to_text(graph))]
+        rng = np.random.default_rng(0)
+        more = [] if "linear" in name else [np.nan, np.inf]
+        given = [some(rng, value, more=more) for value in rows[0].main.body.arguments]
+        expected, actual = (Executable(to_text(row), "exact").run(given)[0] for row in rows)
+        assert np.array_equal(expected, actual, equal_nan=True)
+
+
+def some(rng, value, *, more):
+    """Whole numbers, zeros of both signs, and more; truth values."""
+    if value.element_type == "i1":
+        return rng.integers(0, 2, value.static_shape).astype(bool)
+    return rng.choice(np.float32([-3, -1, -0.0, 0.0, 1, 2, 5, *more]), value.static_shape)
+
+
 def both(program):
     """What a random program gives as it was written, and in its one form; and whether that is another text."""
     graph = read(jax.jit(program, keep_unused=True).lower(*program.given).as_text())
@@ -78,6 +112,9 @@ NEAR_MISSES = {  # what only looks like one of the forms: other numbers of NaN, 
     "x <= 0 ? -0 : x": ZERO + "%n = constant -0.0 : 4xf32; %p = compare LE, %x, %z; %r = select %p, %n, %x",
     "x + 0": ZERO + "%r = add %x, %z",
     "x - -0": "%n = constant -0.0 : 4xf32; %r = subtract %x, %n",
+    "max(min(x, -0), 0)": ZERO + "%n = constant -0.0 : 4xf32; %m = minimum %x, %n; %r = maximum %m, %z",
+    "max(min(x, 1), 2)": "%a = constant 1.0 : 4xf32; %b = constant 2.0 : 4xf32; "
+    "%m = minimum %x, %a; %r = maximum %m, %b",
     "x rounded": "%h = convert %x -> 4xbf16; %r = convert %h -> 4xf32",
     "1 / (exp(x) + 1)": "%o = constant 1.0 : 4xf32; %e = exponential %x; %s = add %e, %o; %r = divide %o, %s",
 }

@@ -160,3 +160,17 @@ def test_what_is_wrong_is_said(wrong, first, told):
     lines = str(caught.value).splitlines()
     assert lines[0] == f"hl.named{first}"
     assert any(told in line for line in lines[1:])
+
+
+def test_of_open_sizes_it_is_a_call_of_that_name():
+    """JAX cannot lower a composite there: a warning says so, numbers stay, and at known sizes the op is found."""
+    silu = hl.named("silu")(lambda x: x * jax.nn.sigmoid(x))
+    open_x = jax.ShapeDtypeStruct(jax.export.symbolic_shape("b, 8"), jnp.float32)
+    with pytest.warns(UserWarning, match=r"hl\.named\('silu'\): JAX cannot lower a composite of open sizes"):
+        exported = jax.export.export(jax.jit(lambda x: silu(x) + 1))(open_x)
+    text = exported.mlir_module()
+    assert ("composite" in text, "call @hl.silu(" in text) == (False, True)
+    x = np.linspace(-3, 3, 16, dtype=np.float32).reshape(2, 8)
+    np.testing.assert_allclose(exported.call(x), x / (1 + np.exp(-x)) + 1, rtol=1e-6)
+    bound = hl.bind(text, {"b": 2})
+    assert [op.name for op in hl.raise_named(bound).named] == ["silu"]

@@ -38,6 +38,7 @@ FORMS = (
     LinalgForm("elementwise op", ("linalg.map",), "`{ arith.addf }`"),
     LinalgForm("elementwise op of a value and a number", ("linalg.map",), "the number is a scalar of the region"),
     LinalgForm("relu", ("linalg.map",), "maximum of x and the scalar 0"),
+    LinalgForm("relu6, a clip between numbers", ("linalg.map",), "both bounds are scalars of one region"),
     LinalgForm("conversion", ("linalg.map",), "`{ arith.extf }`; none to the same type"),
     LinalgForm("masked select", ("linalg.map",), "select, by the predicate that is not negated"),
     LinalgForm("logistic", ("linalg.map",), "its four ops in one region"),

@@ -13,6 +13,7 @@ product of reshaped factors                   the reshaped product of the factor
 convert to the same type, x * 1, max(x, -inf) x
 constants and broadcasts, of either side      the second operand
 x <= 0 ? 0 : x                                max(x, 0)
+min(max(x, a), b), max(min(x, b), a), numbers clamp(a, x, b)
 not p ? x : y; 1 / (exp(-x) + 1)              p ? y : x; logistic(x)
 
 Equal, to the bit: elements are moved, and the same numbers are computed of the same numbers in the same types.
@@ -29,7 +30,15 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.linalg.groups import NAMED
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, DOT_GENERAL, RESHAPE, TRANSPOSE
+from hlo_lower.ops.names import (
+    BROADCAST_IN_DIM,
+    CLAMP,
+    CONSTANT,
+    DOT_GENERAL,
+    DYNAMIC_BROADCAST_IN_DIM,
+    RESHAPE,
+    TRANSPOSE,
+)
 from hlo_lower.ops.spec import COMBINING, ELEMENTWISE, MIRRORED, identity_of
 
 SMALL = 16
@@ -42,28 +51,38 @@ Rule = Callable[[Builder, Node], Value | None]
 """What stands for the one result of a node; None where it stays."""
 
 
-def one_form(graph: Graph) -> None:
-    """Write a module of StableHLO in one form, in place."""
+Told = Callable[[mlir.RawValue, mlir.RawValue, Collection[mlir.RawOperation], str], None]
+"""Told of each rewrite before it is made: the value, what stands for it, the ops that were built for that, and the
+function."""
+
+
+def one_form(graph: Graph, told: Told | None = None) -> None:
+    """Write a module of StableHLO, whose small functions are inlined (`inline_small`), in one form, in place."""
     with mlir.active(graph.context):
-        _inline_small(graph)
         for _ in range(MOST_ROUNDS):
-            is_changed = _rewritten(graph)
+            is_changed = _rewritten(graph, told)
             mlir.run_pass(graph.module.operation, "builtin.module(cse)")  # which erases what nothing reads, too
             if not is_changed:
                 break
     graph.forget()
 
 
-def _rewritten(graph: Graph) -> bool:
+def _rewritten(graph: Graph, told: Told | None) -> bool:
     """Rewrite each node once; whether any was."""
     found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name in _RULES and node.is_static else None)
+    graph.walk(lambda node: found.append(node) if node.name in _RULES else None)
     found.sort(key=lambda node: node.name != DOT_GENERAL)  # before what is reshaped for one is, through what makes it
     changed = False
     for node in found:
         for rule in _RULES[node.name]:
-            value = rule(Builder.before(node), node)
-            if value is not None:
+            if not (rule in OF_ANY_SHAPE or node.is_static):
+                continue
+            build = Builder.before(node)
+            value = rule(build, node)
+            if value is not None and value.raw.type == node.result().raw.type:
+                if told is not None:
+                    built = {one.raw for one in build.built}
+                    told(node.result().raw, value.raw, built, graph.function_of(node).name)
                 node.result().raw.replace_all_uses_with(value.raw)
                 node.raw.erase()
                 changed = True
@@ -74,8 +93,14 @@ def _rewritten(graph: Graph) -> bool:
 # --- functions ---
 
 
-def _inline_small(graph: Graph) -> None:
+def inline_small(graph: Graph) -> None:
     """Put the ops of small private functions in the place of their calls, those within them first."""
+    with mlir.active(graph.context):
+        _inline_small(graph)
+    graph.forget()
+
+
+def _inline_small(graph: Graph) -> None:
     small = {name: f for name, f in graph.functions.items() if f.has_body and not f.is_public and _is_small(f.node)}
     for _ in range(SMALL):
         calls: list[Node] = []
@@ -88,7 +113,6 @@ def _inline_small(graph: Graph) -> None:
         if not calls:
             break
     mlir.run_pass(graph.module.operation, "builtin.module(symbol-dce)")
-    graph.forget()
 
 
 def _is_call_of(functions: Collection[str], node: Node) -> bool:
@@ -129,6 +153,12 @@ def _made_by(value: Value, name: str) -> Node | None:
     """The op that makes a value, where it is one of a name, of static shapes."""
     node = value.node
     return node if node is not None and node.name == name and node.is_static else None
+
+
+def _made(value: Value, name: str) -> Node | None:
+    """The op that makes a value, where it is one of a name, of any shapes."""
+    node = value.node
+    return node if node is not None and node.name == name else None
 
 
 def _scalar(build: Builder, value: Value) -> Value | None:
@@ -374,7 +404,7 @@ NEUTRAL = {"stablehlo.divide": 1.0, "stablehlo.subtract": 0.0}
 
 def _number(value: Value) -> float | int | None:
     """The number that stands at every place of a value, where it is a constant one."""
-    spread = _made_by(value, BROADCAST_IN_DIM)
+    spread = _made_by(value, BROADCAST_IN_DIM) or _made(value, DYNAMIC_BROADCAST_IN_DIM)
     constant = _made_by(spread.operand(0) if spread is not None else value, CONSTANT)
     if constant is None or not mlir.is_splat(constant.raw) or constant.result().element.is_complex:
         return None
@@ -404,9 +434,9 @@ IEEE = ("f16", "bf16", "f32", "f64")
 
 def _rank(value: Value) -> int:
     """Where a value stands as an operand: values first, then what is broadcast, then constants and scalars."""
-    if _is_scalar(value) or _made_by(value, CONSTANT) is not None:
+    if _is_scalar(value) or _made_by(value, CONSTANT) is not None or _number(value) is not None:
         return 2
-    return 1 if _made_by(value, BROADCAST_IN_DIM) is not None else 0
+    return 1 if _made_by(value, BROADCAST_IN_DIM) or _made(value, DYNAMIC_BROADCAST_IN_DIM) else 0
 
 
 def _second(build: Builder, node: Node) -> Value | None:
@@ -444,7 +474,7 @@ def _negated(build: Builder, node: Node) -> Value | None:
     """Of a predicate that is negated: of what it was, with exchanged choices."""
     predicate, on_true, on_false = node.operands
     spread = _made_by(predicate, BROADCAST_IN_DIM)
-    inner = _made_by(predicate if spread is None else spread.operand(0), "stablehlo.not")
+    inner = _made(predicate if spread is None else spread.operand(0), "stablehlo.not")
     if inner is None:
         return None
     plain = inner.operand(0)
@@ -455,14 +485,53 @@ def _negated(build: Builder, node: Node) -> Value | None:
 
 def _logistic(build: Builder, node: Node) -> Value | None:
     """1 / (exp(-x) + 1), which is what jaxlib's pass writes for a logistic of x, op by op."""
-    plus = _made_by(node.operand(1), "stablehlo.add")
+    plus = _made(node.operand(1), "stablehlo.add")
     if plus is None or _number(node.operand(0)) != 1 or _number(plus.operand(1)) != 1:
         return None
-    exponential = _made_by(plus.operand(0), "stablehlo.exponential")
-    negated = None if exponential is None else _made_by(exponential.operand(0), "stablehlo.negate")
-    if negated is None or node.result().element.name not in IEEE:
+    exponential = _made(plus.operand(0), "stablehlo.exponential")
+    negated = None if exponential is None else _made(exponential.operand(0), "stablehlo.negate")
+    if negated is None or node.result().element.name not in ("f32", "f64"):  # narrower ones are rounded in between
         return None
     return build.elementwise("logistic", negated.operand(0))
+
+
+BOUNDS = {"stablehlo.minimum": "stablehlo.maximum", "stablehlo.maximum": "stablehlo.minimum"}
+"""The ops that bound a value on one side, and those on the other."""
+
+
+def _bounded(build: Builder, node: Node) -> Value | None:
+    """clamp(low, x, high) of floats between two numbers: min(max(x, low), high), or, where low is less than high,
+    max(min(x, high), low)."""
+    inner = _made_by(node.operand(0), BOUNDS[node.name])
+    if inner is None or node.result().element.name not in IEEE:
+        return None
+    outer, other = node.operand(1), inner.operand(1)
+    low, high = (other, outer) if node.name == "stablehlo.minimum" else (outer, other)
+    least, most = _number(low), _number(high)
+    if least is None or most is None or not least < most:
+        return None
+    scalars = [value if value.shape == () else _scalar(build, value) for value in (low, high)]
+    operands = [value for value in (scalars[0], inner.operand(0), scalars[1]) if value is not None]
+    return build.op(CLAMP, operands, [node.result().raw.type]).result() if len(operands) == 3 else None
+
+
+def _clamp(build: Builder, node: Node) -> Value | None:
+    """Of numbers as scalars; of an infinity a maximum or minimum alone."""
+    low, value, high = node.operands
+    if node.result().element.name in IEEE and _number(high) == np.inf:
+        return build.maximum(value, _in_full(build, low, value))
+    if node.result().element.name in IEEE and _number(low) == -np.inf:
+        return build.minimum(value, _in_full(build, high, value))
+    scalars = [_scalar(build, bound) or bound for bound in (low, high)]
+    if scalars == [low, high]:
+        return None
+    if scalars[0].shape != scalars[1].shape:
+        return None  # both are scalars or none
+    return build.clone(node, [scalars[0], value, scalars[1]], [node.result().raw.type]).result()
+
+
+def _in_full(build: Builder, bound: Value, like: Value) -> Value:
+    return bound if bound.shape == like.shape else _filled(build, bound, like.static_shape)
 
 
 LESSER, GREATER = ("LE", "LT"), ("GT", "GE")
@@ -472,7 +541,7 @@ def _relu(build: Builder, node: Node) -> Value | None:
     """max(x, 0) of what chooses between x and 0 by comparing them: of floats `x <= 0 ? 0 : x` alone, which gives NaN of
     NaN and 0.0 of -0.0 as the maximum does; of integers all of them."""
     predicate, on_true, on_false = node.operands
-    test = _made_by(predicate, "stablehlo.compare")
+    test = _made(predicate, "stablehlo.compare")
     if test is None or _number(test.operand(1)) != 0 or predicate.shape != node.result().shape:
         return None
     value, zero = test.operands
@@ -577,6 +646,10 @@ def _multiplied(
     return build.reshape(made, node.result().static_shape)
 
 
+OF_ANY_SHAPE: frozenset[Rule] = frozenset({_convert, _neutral, _second, _compare, _negated, _relu, _logistic})
+"""Rules that look at no sizes."""
+
+
 def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
     yield RESHAPE, (_reshape,)
     yield BROADCAST_IN_DIM, (_broadcast,)
@@ -587,6 +660,9 @@ def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
             "stablehlo.convert": (_convert,),
             "stablehlo.compare": (_compare,),
             "stablehlo.divide": (_logistic,),
+            "stablehlo.minimum": (_bounded,),
+            "stablehlo.maximum": (_bounded,),
+            CLAMP: (_clamp,),
             "stablehlo.select": (_negated, _relu),
         }
         commutes = (_second,) if name in COMBINING else ()

@@ -79,8 +79,11 @@ def _turned(node: Node) -> Node | None:
     """The transpose that alone reads a product, of which only zeros are known before."""
     users = list(node.result().users)
     fill = node.operand(2).node
+    empty = fill.operand(1).node if fill is not None and fill.name == "linalg.fill" else None
+    if empty is None or (empty.name != "tensor.empty" and not node.result().is_static):
+        return None
     is_one = len(users) == 1 and users[0].name == "linalg.transpose" and users[0].operand(0) == node.result()
-    return users[0] if is_one and fill is not None and fill.name == "linalg.fill" else None
+    return users[0] if is_one else None
 
 
 def _is_second_first(factors: list[tuple[Value, list[int]]], result: list[int]) -> bool:
@@ -98,7 +101,7 @@ def _emit(node: Node, turned: Node | None, factors: list[Value], maps: list[Inde
     if turned is not None:
         fill = start.node
         assert fill is not None
-        start = filled(build, fill.operand(0), raw_type).result()
+        start = filled(build, fill.operand(0), raw_type, _sizes(fill.operand(1), turned)).result()
     attributes = {
         "indexing_maps": maps_attribute(rank, maps),
         "iterator_types": iterators_attribute(rank, maps[-1]),
@@ -110,6 +113,13 @@ def _emit(node: Node, turned: Node | None, factors: list[Value], maps: list[Inde
     if turned is not None:
         turned.raw.erase()
     node.raw.erase()
+
+
+def _sizes(empty: Value, turned: Node) -> list[Value]:
+    """The sizes of the open dims of an empty tensor, in the order that a transpose gives them."""
+    open_dims = [dim for dim, size in enumerate(empty.shape) if size is None]
+    of_dim = dict(zip(open_dims, empty.node.operands if empty.node is not None else (), strict=False))
+    return [of_dim[dim] for dim in turned.integers("permutation") if dim in of_dim]
 
 
 def _fill_region(build: Builder, node: Node, new: Node) -> None:

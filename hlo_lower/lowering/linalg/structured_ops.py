@@ -14,10 +14,10 @@ from hlo_lower.lowering.linalg.loops import replace_all
 # --- a tensor of one number ---
 
 
-def filled(build: Builder, number: Value, raw_type: mlir.RawType) -> Node:
-    """A `linalg.fill` of an empty tensor."""
+def filled(build: Builder, number: Value, raw_type: mlir.RawType, sizes: Sequence[Value] = ()) -> Node:
+    """A `linalg.fill` of an empty tensor, whose open dims have these sizes."""
     element = mlir.tensor_element(raw_type)
-    empty = build.op("tensor.empty", [], [raw_type]).result()
+    empty = build.op("tensor.empty", sizes, [raw_type]).result()
     segments = {"operandSegmentSizes": mlir.parse_attribute("array<i32: 1, 1>")}
     fill = build.op("linalg.fill", [number, empty], [raw_type], segments, regions=1)
     body = Block(mlir.append_block(fill.raw, 0, [element, element], fill.raw.location))

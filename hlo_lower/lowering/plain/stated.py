@@ -4,30 +4,38 @@
 
     %r = stablehlo.custom_call @acme.double(%x)   ->   %r = func.call @acme.double.decomposition(%x)
 
-This is done to what is compared, in both versions, and never to what is written. A composite has its decomposition in
+This is done to what is compared, in both versions; to what is written only where a declaration says that a variant
+without a rule is called (`otherwise="call"`). A composite has its decomposition in
 the module; what a custom call computes is its author's word, which a verdict tells (`Verdict.assumed`).
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import jax
+import jax.export
 
+from hlo_lower.base.causes import Code
+from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.domains import Declared, UnfitError
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir import mlir
 from hlo_lower.ir.export.user_code import one_line
 from hlo_lower.ir.reader import read
-from hlo_lower.ir.view import Graph, Node
+from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.engine.op_facts import every_fact
 from hlo_lower.lowering.plain.variants import of_custom_call
 from hlo_lower.ops.names import CUSTOM_CALL
+from hlo_lower.ops.targets.target import Target
 
 _FUNCTION = re.compile(r"func\.func\s+(?:(?:public|private)\s+)?@(\w[\w.$]*)")
+ASSERTION = "shape_assertion"
+"""What JAX calls to test the sizes of a module's arguments."""
+
 _WIDE = frozenset({"i64", "ui64", "f64", "complex<f64>"})
 
 
@@ -37,12 +45,12 @@ class Stated:
 
     Attributes:
       registry: has the declarations.
-      target: the name of the target, of which a declaration may speak alone.
+      target: of which a declaration may speak alone.
       names: the custom calls that did.
     """
 
     registry: CompositeLoweringRegistry
-    target: str
+    target: Target
     names: dict[str, None] = field(default_factory=dict[str, None])
 
     def of(self, text: str) -> str:
@@ -55,6 +63,29 @@ class Stated:
         if not any(name in text for name in known):
             return text
         graph = read(text)
+        return to_text(graph) if self._replace(graph, known) else text
+
+    def call(self, graph: Graph) -> list[Change]:
+        """Make calls, in a module that is lowered, of those that are declared to be called without a rule, in place.
+
+        Raises:
+          InputError: as of `of`.
+        """
+        known = {
+            name: one
+            for name, one in self.registry.declared.items()
+            if one.decomposition is not None and one.is_called and one.is_for(self.target.name)
+        }
+        known = {name: one for name, one in known.items() if name not in self.target.composites}
+        changes: list[Change] = []
+        for name, where in self._replace(graph, known):
+            became = Code.BECAME("a call of its stated decomposition", "", None)
+            changes.append(Change(Outcome.LEGALIZED, f"{CUSTOM_CALL} @{name}", became, where))
+        graph.forget()
+        return changes
+
+    def _replace(self, graph: Graph, known: Mapping[str, Declared]) -> list[tuple[str, str]]:
+        """Replace custom calls, in place; the names of those that could be, and where they stood."""
         found: list[tuple[Node, Declared]] = []
 
         def visit(node: Node) -> None:
@@ -63,18 +94,19 @@ class Stated:
 
         graph.walk(visit)
         made: dict[object, str] = {}
+        places = [(declared.op, str(graph.location(node))) for node, declared in found]
         replaced = [self._replaced(graph, node, declared, made) for node, declared in found]
-        return to_text(graph) if any(replaced) else text
+        return [place for place, is_replaced in zip(places, replaced, strict=True) if is_replaced]
 
     def summary(self) -> str:
         """ "custom calls compute what is declared of acme.double, which is not verified"."""
         return f"custom calls compute what is declared of {', '.join(self.names)}, which is not verified"
 
     def _replaced(self, graph: Graph, node: Node, declared: Declared, made: dict[object, str]) -> bool:
-        """Whether a custom call could be replaced; not one that is no variant, whose types JAX has not or are open."""
-        if not all(value.is_static for value in (*node.operands, *node.results)):
+        """Whether a custom call could be replaced; not one that is no variant, or whose types JAX has not."""
+        if any(mlir.tensor_encoding(value.raw.type) for value in (*node.operands, *node.results) if value.is_tensor):
             return False
-        own = every_fact(node, self.target)
+        own = every_fact(node, self.target.name)
         try:
             values = declared.read(of_custom_call(node, declared), own)
         except UnfitError:
@@ -104,21 +136,53 @@ def _text(where: str, declared: Declared, node: Node, parameters: Mapping[str, A
     dtypes = [mlir.dtype_of(value.element_type) for value in node.operands]
     if None in dtypes:
         return None
-    specs = [
-        jax.ShapeDtypeStruct(value.static_shape, cast(Any, dtype))
-        for value, dtype in zip(node.operands, dtypes, strict=True)
-    ]
 
     def decomposition(*operands: Any) -> Any:
         return function(*operands, **parameters)
 
+    jitted = cast(Any, jax).jit(decomposition, keep_unused=True)
     is_wide = any(value.element_type in _WIDE for value in (*node.operands, *node.results))
-    try:
-        with mlir.enable_x64(is_wide):
-            return cast(Any, jax).jit(decomposition, keep_unused=True).lower(*specs).as_text()
-    except Exception as error:
-        told = f"its decomposition raised {one_line(error)}"
-        raise InputError(where, told, facts=f"declared at {declared.place}") from error
+    failed: Exception | None = None
+    for shapes in _shapes(node.operands):
+        specs = [jax.ShapeDtypeStruct(shape, cast(Any, dtype)) for shape, dtype in zip(shapes, dtypes, strict=True)]
+        try:
+            with mlir.enable_x64(is_wide):
+                if all(value.is_static for value in node.operands):
+                    return jitted.lower(*specs).as_text()
+                return _without_assertions(str(jax.export.export(jitted)(*specs).mlir_module()))
+        except Exception as error:
+            failed = error
+    assert failed is not None
+    told = f"its decomposition raised {one_line(failed)}"
+    raise InputError(where, told, facts=f"declared at {declared.place}") from failed
+
+
+def _shapes(operands: Sequence[Value]) -> Iterator[list[tuple[Any, ...]]]:
+    """The shapes to trace with: of open dims each another one; then, where that fails, the same ones of those at one
+    place from the end."""
+    if all(value.is_static for value in operands):
+        yield [value.static_shape for value in operands]
+        return
+    for are_alike in (False, True):
+        scope, count = jax.export.SymbolicScope(), 0
+        shapes: list[tuple[Any, ...]] = []
+        for value in operands:
+            told: list[str] = []
+            for dim, size in enumerate(value.shape):
+                number = len(value.shape) - dim if are_alike else count
+                count += size is None
+                told.append(f"d{number}" if size is None else str(size))
+            shapes.append(tuple(jax.export.symbolic_shape(", ".join(told), scope=scope)))
+        yield shapes
+
+
+def _without_assertions(text: str) -> str:
+    """A module that JAX exported, which does not test the sizes of its arguments: the custom call does not, either."""
+    module = mlir.parse_module(text)
+    for op in mlir.named(module.operation, {CUSTOM_CALL})[0]:
+        if mlir.call_target(op) == ASSERTION:
+            op.erase()
+    return mlir.print_module(module)
 
 
 def _merged(

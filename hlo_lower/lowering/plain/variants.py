@@ -107,7 +107,7 @@ class VariantKind(LegalizedKind):
         label = f'{COMPOSITE} "{name}"' if is_composite else f"{CUSTOM_CALL} @{name}"
         known = registered(context.registry.rules(name)) or "none"
         missing = "declare what it says" if problem else "register a rule for it"
-        call = f', declare {name} with otherwise="call", ' if is_composite else " "
+        call = f', declare {name} with otherwise="call"{"" if is_composite else " and a decomposition"}, '
         return replace(
             self.subject(context, node, label=label),
             candidates=candidates,

@@ -31,7 +31,7 @@ def variant_cases(registry: CompositeLoweringRegistry, rule: Rule) -> Iterator[P
 def stated_for(registry: CompositeLoweringRegistry, case: ProofCase, text: str) -> str:
     """A version of a case with what is stated of its custom calls in their place."""
     target: Target | None = case.options.get("target")
-    return Stated(registry, target.name if isinstance(target, Target) else "stablehlo").of(text)
+    return Stated(registry, target if isinstance(target, Target) else Target("stablehlo")).of(text)
 
 
 def _target_name(declared: Declared, rule: Rule) -> str:

@@ -152,6 +152,7 @@ class Arithmetic:
         laws = (
             self._folded,
             self._difference,
+            self._logistic,
             self._parity,
             self._signs,
             self._neutral,
@@ -189,6 +190,14 @@ class Arithmetic:
             return None
         self._use("difference")
         return self.float("add", [args[0], self.negate(args[1], element)], element)
+
+    def _logistic(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        if name != "logistic":
+            return None
+        self._use("logistic")
+        one = literal(1.0, element)
+        spread = self.float("add", [self.float("exponential", [self.negate(args[0], element)], element), one], element)
+        return self.float("divide", [one, spread], element)
 
     def _parity(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
         """Odd and even functions as functions of |x|: f(-x) = -f(x), f(0) = 0, or f(-x) = f(x)."""

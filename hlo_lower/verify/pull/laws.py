@@ -34,6 +34,7 @@ _LAWS = (
     Law("signs", "floats", "(-x) * y = -(x * y); (-x) / y = x / (-y) = -(x / y); --x = x; |-x| = |x|"),
     Law("odd", "floats", "f(-x) = -f(x), f(0) = 0, f(NaN) = NaN where f is odd, as sine is", "by definition"),
     Law("even", "floats", "f(-x) = f(x) where f is even: cosine, x^c for an even c", "by definition"),
+    Law("logistic", "floats", "logistic(x) = 1 / (exp(-x) + 1)", "by definition"),
     Law("round trip", "floats", "a number that a wider type holds comes back from it as it was"),
     Law(
         "half floats",
