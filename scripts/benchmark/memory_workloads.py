@@ -205,8 +205,8 @@ def through(op: str, rows: int, width: int, inner: int):
                 windows = jax.lax.gather(y[0], rows_of[: rows // 4, None], numbers, (4, width), mode="clip")
                 return windows.reshape(rows, width)
             case "gather_points":
-                pairs, places = y[0].reshape(rows // 2, 2, width), rows_of[: rows // 2]
-                return pairs.at[places // 2, places % 2].get(mode="clip")
+                places = rows_of[: rows // 2]
+                return y[0].at[places // 2, places % 2].get(mode="clip")
             case "batched_scatter":
                 into, parts = jnp.zeros((8, rows // 4, width)), y[0].reshape(8, rows // 8, width)
                 added = jax.vmap(lambda z, i, u: z.at[i].add(u, mode="drop"))(into, rows_of.reshape(8, -1) // 4, parts)
@@ -219,7 +219,7 @@ def through(op: str, rows: int, width: int, inner: int):
         return jnp.exp(jnp.tanh(y @ second) @ second).sum(-1)
 
     parts = 2 if op in ("concatenate", "dynamic_update_slice") else 1
-    x = [of((rows, inner))] * parts
+    x = [of((rows // 2, 2, inner) if op == "gather_points" else (rows, inner))] * parts
     return forward, (x, of((inner, width)), of((width, width)), of((rows,), I32))
 
 
