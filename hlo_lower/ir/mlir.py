@@ -35,8 +35,8 @@ XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
 """Whether XLA reads chlo ops in a portable artifact; before, JAX wrote them out."""
 
 BINDINGS_OF_8 = jax.__version_info__ >= (0, 8)
-"""Whether MLIR's bindings are those of jaxlib 0.8 or later: maps of attributes hold names, complex elements raise an
-error and do not end the process, an operation can be given a location, and XLA takes a module that is not bytes."""
+"""Whether MLIR's bindings are those of jaxlib 0.8 or later: complex elements raise an error and do not end the
+process, an operation can be given a location, and XLA takes a module that is not bytes."""
 
 enable_x64: Callable[[bool], AbstractContextManager[None]] = (
     cast(Any, jax).enable_x64 if BINDINGS_OF_8 else cast(Any, import_module("jax.experimental")).enable_x64
@@ -913,7 +913,7 @@ def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
 
 def attribute_names(operation: RawOperation) -> list[str]:
     """The names of all attributes."""
-    return [str(one) if BINDINGS_OF_8 else str(one.name) for one in operation.attributes]
+    return [one if isinstance(one, str) else str(one.name) for one in operation.attributes]  # names since 0.8.1
 
 
 def _attribute(operation: RawOperation, name: str) -> RawAttribute:
@@ -1376,9 +1376,11 @@ def set_locations(operation: RawOperation, locations: Sequence[RawLocation]) -> 
 
 
 def _set_location(part: Any, location: RawLocation) -> None:
-    """Give an operation, or an argument of a block, a location; before 0.8 each keeps its own."""
-    if BINDINGS_OF_8 and isinstance(part, ir.BlockArgument):
-        cast(Any, part).set_location(location)
+    """Give an operation, or an argument of a block, a location; before 0.8 and 0.8.1 each keeps its own."""
+    if isinstance(part, ir.BlockArgument):
+        argument = cast(Any, part)
+        if hasattr(argument, "set_location"):
+            argument.set_location(location)
     elif BINDINGS_OF_8:
         part.location = location
 
