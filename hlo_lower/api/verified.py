@@ -8,7 +8,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from hlo_lower.base.arguments import known_names, parted
+from hlo_lower.base.arguments import known_names, split_keywords
 from hlo_lower.base.change import Outcome
 from hlo_lower.base.errors import DifferenceError, InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
@@ -98,7 +98,7 @@ def verify(
       False
     """
     known_names("verify", keywords, (*EFFORT, *NAMES))
-    how, meaning = parted(keywords, EFFORT)
+    how, meaning = split_keywords(keywords, EFFORT)
     effort, asked = Effort(**how), _options_of(lowered, options, meaning)
     registry = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
     sizes = dict(asked.bind)

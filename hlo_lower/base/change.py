@@ -38,10 +38,10 @@ class Change:
 
     def __str__(self) -> str:
         times = "" if self.count == 1 else f", {self.count} times, first"
-        return f"{self.outcome.value}: {self.op}{times} at {self.where}: {english.told(self.why)}"
+        return f"{self.outcome.value}: {self.op}{times} at {self.where}: {english.phrase(self.why)}"
 
 
-def grouped(changes: Iterable[Change]) -> tuple[Change, ...]:
+def merge_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
     """Changes with those of one kind as one, in the order of their first ones."""
     first: dict[tuple[Outcome, str, Cause], Change] = {}
     counts: Counter[tuple[Outcome, str, Cause]] = Counter()
@@ -96,7 +96,7 @@ def with_remedies(refused: Sequence[RefusedOps], left: Sequence[tuple[str, Seque
     return [replace(one, remedy=next((o for o, ops in helpful if one.op not in ops), "")) for one in refused]
 
 
-def summed(modules: Iterable[Sequence[RefusedOps]]) -> tuple[RefusedOps, ...]:
+def total_refusals(modules: Iterable[Sequence[RefusedOps]]) -> tuple[RefusedOps, ...]:
     """What is refused of several modules, alike ones as one, those in the most modules first; places are left out."""
     found: dict[tuple[str, Cause, str], RefusedOps] = {}
     for refused in modules:

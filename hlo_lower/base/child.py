@@ -47,7 +47,7 @@ class AnsweringChild:
         self.close()
 
     @classmethod
-    def shared(cls, *given: Any) -> Self:
+    def of_this_process(cls, *given: Any) -> Self:
         """The one that this process has for these arguments; it serves whoever asks, and ends with the process."""
         return cast(Self, _of_process(os.getpid(), cls, *given))
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import jax.export
 import jax.stages
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.contained.prober import probe
 from hlo_lower.base.contained.status_board import is_contained, reading
 from hlo_lower.base.errors import InputError
@@ -56,7 +56,7 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
     """
     _check_source(source)
     if not isinstance(name, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
-        raise InputError("name", f"{shown(name)} is no text", next_step='write name="decode.mlir"')
+        raise InputError("name", f"{short_repr(name)} is no text", next_step='write name="decode.mlir"')
     exported: jax.export.Exported | None = None
     is_object = False
     if isinstance(source, jax.export.Exported):
@@ -113,7 +113,7 @@ def _check_source(source: object) -> None:
         next_step = f"hl.export({name}, *args) makes a module of a function"
     raise InputError(
         "",
-        f"{shown(source)} is not a module",
+        f"{short_repr(source)} is not a module",
         facts=f"it is of type {type(source).__name__}; a module is a {FORMS}",
         next_step=next_step,
     )
@@ -249,10 +249,10 @@ def file_bytes(path: Path, name: str) -> bytes:
     except OSError as error:
         long = error.errno == errno.ENAMETOOLONG
         next_step = "is this a module's text? A str without a line break is a path" if long else "check its permissions"
-        where = shown(name) if len(name) > LONGEST_NAME else name
+        where = short_repr(name) if len(name) > LONGEST_NAME else name
         raise InputError(where, f"cannot be read: {error.strerror}", next_step=next_step) from None
     except ValueError as error:  # a zero byte
-        raise InputError(shown(name), f"is no path: {error}", next_step="check the path") from None
+        raise InputError(short_repr(name), f"is no path: {error}", next_step="check the path") from None
 
 
 def _as_text(data: str | bytes) -> str | bytes:

@@ -9,7 +9,7 @@ from typing import Any
 import jax.export
 
 from hlo_lower.base import english
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.change import Change, RefusedOps
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
@@ -174,7 +174,7 @@ class Lowered:
         self._refuse_linalg("a portable artifact")
         asked: Any = version
         if not isinstance(asked, str | None) or not re.fullmatch(r"\d+\.\d+\.\d+", asked or "0.0.0"):
-            told = f"{shown(version)} is no version of StableHLO"
+            told = f"{short_repr(version)} is no version of StableHLO"
             raise InputError("version", told, next_step='write version="1.0.0", or leave it out')
         try:
             return to_portable_artifact(self.graph, version)
@@ -236,7 +236,7 @@ def _not_preferred(records: Sequence[ScatterRecord], wanted: Sequence[str]) -> l
         for rejection in record.why_not:
             name = rejection.rule.removeprefix("scatter_to_")
             if name in wanted:
-                told = "; ".join(english.told(cause) for cause in rejection.reasons)
+                told = "; ".join(english.phrase(cause) for cause in rejection.reasons)
                 numbers.setdefault((name, told), []).append(record.number)
     return [
         f"prefer {name}: not for {', '.join(f'#{number}' for number in of[:8])}{', ...' * (len(of) > 8)}: {told}"

@@ -170,7 +170,7 @@ SORTS = Wanted(_refuses_sorts, "{target} takes all sorts")
 FORMS = Wanted(_refuses_forms, "{target} takes all forms of single ops, shifts and updates of slices")
 TYPES = Wanted(_refuses_types, "{target} takes all element types")
 MESHES = Wanted(lambda options: options.target.refuses_op(mlir.MESH) is not None, "{target} reads shardings")
-DECLARED = Where(lambda run: bool(run.registry.declared), "where rules declare any")
+DECLARED = Where(lambda run: bool(run.registry.declarations), "where rules declare any")
 NESTED = Where(_may_nest_slices, "where rules may have built any", ("note-slices", "scatters"))
 ON_OTHER_TYPES = ("complex", "types", "carried", "types-again")
 """Passes that compute ops on other element types."""

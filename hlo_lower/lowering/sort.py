@@ -75,7 +75,7 @@ def _gathered(target: Target, node: Node) -> frozenset[int]:
 
 def takes_bits(target: Target, elements: Iterable[str]) -> bool:
     """Whether a target takes what compares the floats among some element types as integers."""
-    widths = {element: element_type(element).signed for element in elements if element in WIDE_FLOATS}
+    widths = {element: element_type(element).signed_type for element in elements if element in WIDE_FLOATS}
     return all(
         target.refusal(BITCAST_CONVERT, {element, bits}) is None and target.refusal(XOR, {bits}) is None
         for element, bits in widths.items()
@@ -208,7 +208,7 @@ def chosen(build: Builder, hit: Value, column: Value) -> Value:
     is_float = column.element.is_float and column.element.bits >= 8
     if not is_float and not column.element.is_integer:
         raise DoesNotApply(f"rows of {element} are not chosen by a sum")
-    bits = build.bitcast(column, column.element.signed) if is_float or column.element.is_unsigned else column
+    bits = build.bitcast(column, column.element.signed_type) if is_float or column.element.is_unsigned else column
     narrow = bits.element_type
     summed = bits if narrow in ("i32", "i64") else build.convert(bits, "i32")
     nothing = build.constant(0, (), summed.element_type)

@@ -131,7 +131,7 @@ def _trial(
     options = replace(options, only=(), skip=(), keep_unsupported=True)
     changes, memory = tuple[Change, ...](), measure(graph)
     is_built = not options.target.restricts_only_scatter
-    is_changed = options.legalize or options.demote_i64 or options.checked or known.declared
+    is_changed = options.legalize or options.demote_i64 or options.checked or known.declarations
     if is_built or is_changed or other_floats_of(options):
         graph = copied(graph)
     run = trial_of(graph, options, known).up_to("floats")

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.export.symbolic import SymbolicDims
@@ -56,9 +56,9 @@ def written_with(label: str, texts: Sequence[str], static: Mapping[str, Any]) ->
             what = what or ("" if hasattr(value, name) else f"{found[1]} has no {name}")
             value = getattr(value, name, None)
         if not what and type(value) is not int:
-            what = f"{found[0]} is {shown(value)}, and no whole number"
+            what = f"{found[0]} is {short_repr(value)}, and no whole number"
         if what:
-            told = ", ".join(f"{name}={shown(value)}" for name, value in static.items())
+            told = ", ".join(f"{name}={short_repr(value)}" for name, value in static.items())
             facts, width = told or "the function has no config", len(found[0])
             raise PointedError(label, what, facts=facts, text=found.string, column=found.start(), width=width)
         return str(value) if value >= 0 else f"({value})"

@@ -7,7 +7,7 @@ from typing import Any, cast
 import jax
 import jax.export
 
-from hlo_lower.base.arguments import function, is_listed, is_named, shown, texts, whole
+from hlo_lower.base.arguments import function, is_listed, is_named, short_repr, texts, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.export.argument_specs import check_widths, describe, specs_of, written_with
@@ -92,10 +92,10 @@ def _check(fn: object, donate: object, static: object, name: object) -> None:
     for position in cast(Sequence[object], donate) if is_listed(donate) else [donate]:
         whole("donate", position, 0)
     if static is not None and not is_named(static):
-        told = f"{shown(static)} is no mapping from names to values"
+        told = f"{short_repr(static)} is no mapping from names to values"
         raise InputError("static", told, next_step='write static={"config": config}')
     if not isinstance(name, str | None):
-        raise InputError("name", f"{shown(name)} is no text", next_step='write name="decode"')
+        raise InputError("name", f"{short_repr(name)} is no text", next_step='write name="decode"')
 
 
 def exported_text(exported: jax.export.Exported) -> str:

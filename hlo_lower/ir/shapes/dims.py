@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 
 import jax.export
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir.shapes.expressions import Expression, spelled
 from hlo_lower.ir.shapes.tokens import ExpressionError, PointedError
@@ -135,7 +135,7 @@ def dims(text: str) -> tuple[Dim, ...]:
     found = written.dims if isinstance(written, WrittenShape) and not written.element else ()
     nodes = [dim.node for dim in found if isinstance(dim, Expression) and isinstance(dim.node, ast.Name)]
     if not nodes or len(nodes) < len(found):
-        raise InputError("hl.dims", f"{shown(text)} is no list of names", next_step='write hl.dims("b, h")')
+        raise InputError("hl.dims", f"{short_repr(text)} is no list of names", next_step='write hl.dims("b, h")')
     return tuple(map(Dim, nodes))
 
 
@@ -146,7 +146,9 @@ def as_texts(label: str, shapes: object) -> list[str]:
       InputError: they are none; label says whose they are.
     """
     if not isinstance(shapes, Sequence):
-        raise InputError(label, f"shapes is {shown(shapes)}", next_step='write a list of shapes: shapes=["b, 64", "b"]')
+        raise InputError(
+            label, f"shapes is {short_repr(shapes)}", next_step='write a list of shapes: shapes=["b, 64", "b"]'
+        )
     if isinstance(shapes, str):
         raise InputError(label, "shapes is one text", next_step=f"write a list of shapes: shapes=[{shapes!r}]")
     told: list[str] = []
@@ -183,7 +185,7 @@ def _dim_text(label: str, dim: object) -> str:
     if (node := _node(dim)) is not None:
         return spelled(node)
     told = "dims are whole numbers, those of hl.dims or jax.export.symbolic_shape, texts and ..."
-    raise InputError(label, f"{shown(dim)} is no dim", facts=told, next_step='b, h = hl.dims("b, h")')
+    raise InputError(label, f"{short_repr(dim)} is no dim", facts=told, next_step='b, h = hl.dims("b, h")')
 
 
 def _node(value: object) -> ast.expr | None:

@@ -8,7 +8,7 @@ from typing import cast
 
 from hlo_lower.base import english
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.base.change import Change, Outcome, grouped
+from hlo_lower.base.change import Change, Outcome, merge_changes
 from hlo_lower.base.errors import NotLoweredError, RegistryError
 from hlo_lower.base.registry import Choice, ConditionError, DoesNotApply, Facts, NoRuleError, Rule, Without
 from hlo_lower.ir import mlir
@@ -290,9 +290,9 @@ class Engine:
         return NotLoweredError(where, f"{subject.label}: {what}", facts, nearest, next_step)
 
     def _no_rule(self, subject: Subject, nearest: Iterable[tuple[Rule, tuple[Cause, ...]]]) -> NotLoweredError:
-        lines = [f"{rule.name} ({rule.place}): {english.listed(reasons)}" for rule, reasons in nearest]
+        lines = [f"{rule.name} ({rule.place}): {english.join_phrases(reasons)}" for rule, reasons in nearest]
         what = f"no lowering for target {self._context.target.name}"
-        what += f": {english.told(subject.problem)}" if subject.problem else ""
+        what += f": {english.phrase(subject.problem)}" if subject.problem else ""
         return self._error(subject, what, subject.told, subject.next_step, *lines)
 
     def _ambiguous(self, subject: Subject, error: RegistryError) -> NotLoweredError:
@@ -499,7 +499,7 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
     context.graph.forget()
     if gone:
         changes += [change for change in run_stage(context.afresh(), kinds) if change.outcome is Outcome.LOWERED]
-    return grouped(change for change in changes if change is not None)
+    return merge_changes(change for change in changes if change is not None)
 
 
 def _within(node: Node) -> Iterator[Node]:
@@ -533,7 +533,7 @@ def run_to_the_end(context: Context, kinds: Sequence[Kind], most: int = UNTIL_DO
             changes = tuple(change for change in changes if change.outcome is not Outcome.LOWERED)
         elif len(context.left) == known:
             break
-    return grouped((*lowered, *changes))
+    return merge_changes((*lowered, *changes))
 
 
 def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:

@@ -51,7 +51,7 @@ class Stated:
         Raises:
           InputError: a decomposition cannot be traced or read, or gives other types than the custom call.
         """
-        known = {name: one for name, one in self.registry.declared.items() if one.decomposition is not None}
+        known = {name: one for name, one in self.registry.declarations.items() if one.decomposition is not None}
         if not any(name in text for name in known):
             return text
         graph = read(text)

@@ -243,7 +243,7 @@ def refused_as_it_stands(kind: Kind, context: Context, node: Node, reason: Cause
     """A scatter that cannot be lowered, whatever rules there are."""
     error = NotLoweredError(
         context.place(node),
-        f"{SCATTER}: {english.told(reason)}",
+        f"{SCATTER}: {english.phrase(reason)}",
         facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
         nearest=("every scatter of ranked tensors of plain element type has a lowering",),
         next_step="--keep-unsupported converts all but these",

@@ -153,7 +153,7 @@ def _held(context: Context, subject: ScatterSubject, inner: ScatterSubject) -> R
     why = Code.HOLDS_KEPT(inner.number, str(context.graph.location(inner.node)))
     error = NotLoweredError(
         context.place(subject.node),
-        f"{SCATTER}: {english.told(why)}",
+        f"{SCATTER}: {english.phrase(why)}",
         facts="a lowering copies the update computation",
         next_step=f"lower #{inner.number}, too, or leave both: --skip '#{subject.number}' --skip '#{inner.number}'",
     )

@@ -69,7 +69,7 @@ class DrawnType:
         if self.kind == "scale":
             return np.asarray(2.0 ** (value % 4)).astype(self.dtype)
         if self.kind in ("signed", "unsigned"):
-            value = element_type(self.name).wrapped(value)
+            value = element_type(self.name).wrap(value)
         return np.asarray(value).astype(self.dtype)
 
     def literal(self, value: int) -> str:

@@ -152,7 +152,9 @@ def rules_named(names: Sequence[str]) -> list[Rule]:
     registry = installed_registry()
     rules = [rule for op in registry.ops for rule in registry.rules(op)]
     known = [rule for rule in rules if rule.op in FAMILIES and (rule.op != PLAIN or has_plain_cases(rule))]
-    known += [rule for op, declared in registry.declared.items() if declared.examples for rule in registry.rules(op)]
+    known += [
+        rule for op, declared in registry.declarations.items() if declared.examples for rule in registry.rules(op)
+    ]
     every = {rule.short_name: rule for rule in rules}
     for name in names:
         if name not in every:

@@ -342,7 +342,7 @@ def _round_once(convert: mlir.RawOperation) -> None:
     if element_type(source).is_integer:
         wide = mlir.tensor_type(mlir.tensor_shape(value.type), "f64")
         value, source = beside.op("convert", [_with_guard(beside, value, source)], wide), "f64"
-    bits = mlir.tensor_type(mlir.tensor_shape(value.type), element_type(source).unsigned)
+    bits = mlir.tensor_type(mlir.tensor_shape(value.type), element_type(source).unsigned_type)
     cut = element_type(source).mantissa - element_type(made).mantissa - GUARDS
     guarded = _gathered(beside, beside.op("bitcast_convert", [value], bits), cut)
     convert.operands[0] = beside.op("bitcast_convert", [guarded], value.type)
