@@ -79,14 +79,14 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
         if contained and (error := probe(data, name)) is not None:
             raise error
         if isinstance(data, bytes) and not mlir.is_bytecode(data):
-            exported, data = _exported(data, name)
-        graph = _parsed(data, name, exported)
+            exported, data = _read_exported(data, name)
+        graph = _parse_graph(data, name, exported)
         if is_suspicious and is_contained() and isinstance(data, str):
             to_text(graph)  # which can die of what parsing survives: as long as it is known what this process reads
     return graph
 
 
-def copied(source: Graph, name: str | None = None) -> Graph:
+def copy_graph(source: Graph, name: str | None = None) -> Graph:
     """A graph of its own, to be changed.
 
     Where a module names no source, its places are lines of its own text: bytecode keeps them, and another text would
@@ -136,7 +136,7 @@ def text_of(source: Path | bytes, name: str) -> str:
         return to_text(read(data, name))
 
 
-def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) -> Graph:
+def _parse_graph(data: str | bytes, name: str, exported: jax.export.Exported | None) -> Graph:
     try:
         module = mlir.parse_module(data)
     except mlir.MlirSyntaxError as error:
@@ -265,7 +265,7 @@ def _as_text(data: str | bytes) -> str | bytes:
     return data
 
 
-def _exported(data: bytes, name: str) -> tuple[jax.export.Exported, bytes]:
+def _read_exported(data: bytes, name: str) -> tuple[jax.export.Exported, bytes]:
     try:
         exported = cast(Any, jax.export.deserialize)(bytearray(data))
     except Exception:  # flatbuffers raises whatever it stumbles over

@@ -14,7 +14,7 @@ from hlo_lower.base.change import Change, RefusedOps
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.record import ScatterRecord
-from hlo_lower.ir.reader import copied, read
+from hlo_lower.ir.reader import copy_graph, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_bytecode, to_portable_artifact, to_text
 from hlo_lower.lowering.engine.refused_ops import refused_ops
@@ -100,7 +100,7 @@ class Lowered:
         if target.dialect != "linalg":
             return None
         outlined = named and self.options.linalg_groups == "outlined"
-        graph = with_names(self.graph, target, outlined=outlined) if named else copied(self.graph)
+        graph = with_names(self.graph, target, outlined=outlined) if named else copy_graph(self.graph)
         one_form(graph)
         return graph, to_linalg(graph, named=named, parallel=self.options.linalg_loops == "forall")
 

@@ -9,7 +9,7 @@ from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir import mlir
 from hlo_lower.ir.binding import bind
-from hlo_lower.ir.reader import Source, copied, read
+from hlo_lower.ir.reader import Source, copy_graph, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.engine.attributes import remove_placement
@@ -256,7 +256,7 @@ def begun(
       source, options, name, registry: as of `lower`.
       is_counted: whether the ops are counted that each pass builds.
     """
-    graph = copied(source, name) if isinstance(source, Graph) else read(source, name)
+    graph = copy_graph(source, name) if isinstance(source, Graph) else read(source, name)
     if options.bind:
         graph = bind(graph, dict(options.bind))
     return Run(PIPELINE, graph, options, registry_of(registry), is_counted=is_counted)
@@ -292,7 +292,7 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     Raises:
       NotLoweredError: its integers cannot be narrowed, or its floats not be others.
     """
-    run = trial_of(copied(source), options, registry).up_to("say-true")
+    run = trial_of(copy_graph(source), options, registry).up_to("say-true")
     text = to_text(run.graph)
     run.up_to("assume")
     given = "" if run.floats is None and run.assumed is None else to_text(run.graph)

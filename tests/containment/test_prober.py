@@ -99,7 +99,7 @@ def test_reading_that_takes_too_long_is_ended(monkeypatch):
     monkeypatch.setattr(status_board, "BASE_SECONDS", 0.3)
     monkeypatch.setattr(server, "_read_and_exit", lambda *_: time.sleep(600))
     start = time.monotonic()
-    error = server.probed(GOOD, "m.mlir")
+    error = server.probe_module(GOOD, "m.mlir")
     assert str(error).startswith("m.mlir: was not read after 0 s")
     assert time.monotonic() - start < 60
 

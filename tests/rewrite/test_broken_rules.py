@@ -10,7 +10,7 @@ import hlo_lower as hl
 from hlo_lower.base.english import join_phrases
 from hlo_lower.base.registry import DoesNotApply, When
 from hlo_lower.ir import mlir
-from hlo_lower.ir.extents import retyped
+from hlo_lower.ir.extents import refine_shape
 from hlo_lower.lowering.kinds import KINDS, new_registry
 from hlo_lower.ops.targets import target_of
 
@@ -107,7 +107,7 @@ def zeros_of(op):
     for result in getattr(node, "node", node).results:
         shape = [5 if size is None else size for size in result.shape]
         zeros = build.broadcast(build.zero(mlir.tensor_element(result.raw.type)), shape)
-        found.append(retyped(build, zeros, result.raw.type))
+        found.append(refine_shape(build, zeros, result.raw.type))
     return found
 
 

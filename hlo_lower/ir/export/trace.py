@@ -73,7 +73,7 @@ def export(
     check_widths(label, specs)
     with portable_locations(source_folder(fn)):
         try:
-            jitted = _jitted(fn, positions, static or {}, label)
+            jitted = _jit_function(fn, positions, static or {}, label)
             if plain_stablehlo or not mlir.XLA_TAKES_CHLO:
                 return jax.export.export(jitted, platforms=platforms)(*specs)
             remembered: Any = Remembered(jitted)
@@ -105,18 +105,18 @@ def exported_text(exported: jax.export.Exported) -> str:
     return mlir.print_module(module, locations=True)
 
 
-def _jitted(fn: Callable[..., Any], donate: Sequence[int], static: Mapping[str, Any], label: str) -> Any:
+def _jit_function(fn: Callable[..., Any], donate: Sequence[int], static: Mapping[str, Any], label: str) -> Any:
     if hasattr(fn, "lower") and hasattr(fn, "trace") and not donate and not static:
         return fn
 
-    def traced(*args: Any) -> Any:
+    def call(*args: Any) -> Any:
         return fn(*args, **static)
 
     # A fresh function each time: JAX caches what it traced by function, and with it the source locations.
-    traced.__name__ = traced.__qualname__ = label
+    call.__name__ = call.__qualname__ = label
     if (signature := _positional_signature(fn)) is not None:
-        traced.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
-    return _jax.jit(traced, donate_argnums=tuple(donate))
+        call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    return _jax.jit(call, donate_argnums=tuple(donate))
 
 
 def _positional_signature(fn: Callable[..., Any]) -> inspect.Signature | None:

@@ -13,7 +13,7 @@ from hlo_lower.base.errors import NotLoweredError, RegistryError
 from hlo_lower.base.registry import Choice, ConditionError, DoesNotApply, Facts, NoRuleError, Rule, Without
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.extents import retyped
+from hlo_lower.ir.extents import refine_shape
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.attributes import keep_attributes
 from hlo_lower.lowering.engine.kind import Candidate, Chosen, Context, Decision, Kept, Kind, Refused, Stage, Subject
@@ -335,7 +335,7 @@ def _in_result_types(results: Sequence[Value], values: Sequence[object], build: 
     found = list(values)
     for k, (value, result) in enumerate(zip(values, results, strict=False)):
         if isinstance(value, Value) and value.raw.type != result.raw.type and _is_compatible(value, result):
-            found[k] = retyped(build, value, result.raw.type)
+            found[k] = refine_shape(build, value, result.raw.type)
     return tuple(found)
 
 
@@ -394,7 +394,7 @@ class Recipe:
         own = mlir.locations_within(raw) if self.places else []
         if any(own[n] != own[same[0]] for same in self.alike for n in same):
             return None
-        built, given = mlir.inlined(self.template, operands, raw)
+        built, given = mlir.inline_template(self.template, operands, raw)
         for op, places in zip(built, self.places, strict=False):
             mlir.set_locations(op, [own[n] for n in places])
         return given

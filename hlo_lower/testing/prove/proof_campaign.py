@@ -339,7 +339,7 @@ def _by_xla(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[A
 def _by_numpy(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
     """The reference's results: indices and updates as XLA computes them, scattered by NumPy."""
     module = mlir.parse_module(case.text)
-    scatters, _ = mlir.named(module.operation, (SCATTER,))
+    scatters, _ = mlir.find_named(module.operation, (SCATTER,))
     if len(scatters) != 1:
         return None
     [node], main = scatters, entry_function(module)

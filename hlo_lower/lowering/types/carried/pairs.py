@@ -69,7 +69,7 @@ def erase_unread(build: Builder, kept: Sequence[Value], since: int = 0) -> None:
 
 def realize(graph: Graph) -> None:
     """Write out, in place, what stands between complex numbers and their parts: what is left of it."""
-    left = [Node(raw) for raw in mlir.named(graph.module.operation, {PAIRED})[0]]
+    left = [Node(raw) for raw in mlir.find_named(graph.module.operation, {PAIRED})[0]]
     if not left:
         return
     with mlir.active(graph.context):
