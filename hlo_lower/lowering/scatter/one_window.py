@@ -111,7 +111,7 @@ def _write(
     tile, inside = tile.inside(build)
     if inside is not None:
         condition = inside if condition is None else build.and_(condition, inside)
-    shifted = tile.shifted(build, spare=part)
+    shifted = tile.shift(build, spare=part)
     place = shifted.tile
     aligned = [shifted.align(build, u) for u in updates]
     covered = shifted.is_covered(build)

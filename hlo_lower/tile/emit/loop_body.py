@@ -172,7 +172,7 @@ class _Tile:
             bound, those = Bindings({INNER: start}), Steps(steps.iterator, steps.count, count)
             parts = [those.part(v.static_shape, d) for v, d in zip(given, inner.operands, strict=True)]
             taken = tuple(materialize(build, v, p, bound) for v, p in zip(given, parts, strict=True))
-            [partial] = program.rules.built(build, Cut(node, inner, those, taken, bound))
+            [partial] = program.rules.build_piece(build, Cut(node, inner, those, taken, bound))
             part = those.part(carried[0].static_shape, dim)
             return [accumulate(build, carried[0], part, partial, bound, combine)]
 
@@ -194,7 +194,7 @@ class _Tile:
         return yield_to(self._build, old, part, self._tiles[value, part.axes[dim]], self._bound)
 
     def _built(self, node: Node, cut: Cut) -> tuple[Value, ...]:
-        built = self._body.program.rules.built(self._build, cut)
+        built = self._body.program.rules.build_piece(self._build, cut)
         if self._body.labels.core.seed in node.results and built[0].node is not None:
             self._body.seeds.append(built[0].node)
         return built
