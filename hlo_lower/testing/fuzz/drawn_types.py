@@ -86,7 +86,7 @@ OPEN = -1
 """An extent that is known at run time only."""
 
 
-def typed(shape: tuple[int, ...], element: str) -> str:
+def tensor_type(shape: tuple[int, ...], element: str) -> str:
     """`tensor<shape x element>`."""
     return f"tensor<{'x'.join((*('?' if size == OPEN else str(size) for size in shape), element))}>"
 
