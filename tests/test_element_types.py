@@ -64,7 +64,7 @@ def test_a_type_is_found_by_its_name_and_by_its_dtype():
     assert type_range("index") == type_range("i64")
     assert type_range("f32") is None
     wraps = [("i8", 200, -56), ("ui8", -1, 255), ("i2", 2, -2), ("i1", 3, 1)]
-    assert [element_type(name).wrapped(value) for name, value, _ in wraps] == [wrapped for *_, wrapped in wraps]
+    assert [element_type(name).wrap(value) for name, value, _ in wraps] == [wrapped for *_, wrapped in wraps]
 
 
 def test_one_type_holds_another():

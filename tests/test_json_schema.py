@@ -14,7 +14,7 @@ import hlo_lower as hl
 from hlo_lower.base import english
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import RefusedOps
-from hlo_lower.base.english import told
+from hlo_lower.base.english import phrase
 from hlo_lower.base.memory import LoopSpan, MemoryCurve
 from hlo_lower.report.json_report import VERSION, render_json
 from hlo_lower.report.module import ModuleReport
@@ -117,7 +117,7 @@ def causes_table():
     words = defaultdict(set)
     for name in CASES:
         for cause in causes_of(name):
-            words[cause.code].add(told(Cause(cause.code, cause.values)))
+            words[cause.code].add(phrase(Cause(cause.code, cause.values)))
     lines = ["| code | fields | in words, for instance |", "|---|---|---|"]
     assert set(Code) == set(words) == set(english.WORDS) >= set(english.KINDS)
     for code in Code:

@@ -8,7 +8,7 @@ from untyped_mlir import module as in_full
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
-from hlo_lower.base.english import listed
+from hlo_lower.base.english import join_phrases
 from hlo_lower.base.registry import CompositeLoweringRegistry, RuleList
 from hlo_lower.facts.scatter.facts import Drops, InBounds, OutOfBounds, ScatterFacts, Unique
 from hlo_lower.facts.values.region import Combiner
@@ -196,7 +196,7 @@ def test_the_next_best_rule_is_taken(lowering, refused_op):
     lowered = hl.lower(MULTIPLIED, target=refusing(refused_op), registry=registry)
     [record] = lowered.records
     assert record.rule == "guarded_updated_slice"
-    told = {other.rule: listed(other.reasons) for other in record.why_not}
+    told = {other.rule: join_phrases(other.reasons) for other in record.why_not}
     assert told[lowering.__name__] == f"emits stablehlo.{refused_op}, which npu refuses: no"
     assert f"stablehlo.{refused_op}" not in {node.name for node in lowered.graph.main.body.nodes}
     assert lowered.text == hl.lower(MULTIPLIED).text
@@ -246,6 +246,6 @@ def test_a_failure_is_remembered_for_twins():
         hl.export(thrice, jnp.zeros((64, 4)), jnp.ones(4), jnp.int32(3)), target=target, registry=registry
     )
     assert [record.rule for record in lowered.records] == ["guarded_updated_slice"] * 3
-    reasons = [{other.rule: listed(other.reasons) for other in record.why_not} for record in lowered.records]
+    reasons = [{other.rule: join_phrases(other.reasons) for other in record.why_not} for record in lowered.records]
     assert {told["scatter_to_counted"] for told in reasons} == {"emits stablehlo.while, which npu refuses: no loops"}
     assert len(tried) == 2

@@ -11,7 +11,7 @@ from decode_module import POINT
 
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
-from hlo_lower.base.english import listed
+from hlo_lower.base.english import join_phrases
 from hlo_lower.base.errors import RegistryError
 from hlo_lower.base.registry import CompositeLoweringRegistry, ConditionError, NoRuleError, When
 from hlo_lower.facts.scatter.facts import Arity
@@ -59,13 +59,13 @@ class Toy(CompositeLoweringRegistry):
         """The name of the rule that is chosen for facts, and of the others the reasons why not."""
         size, color = words.split()
         choice = self.select("toy.paint", {"size": Size(size), "color": Color(color), **more}, without)
-        return choice.rule.name, {rule.name: listed(why) for rule, why in choice.rejected}
+        return choice.rule.name, {rule.name: join_phrases(why) for rule, why in choice.rejected}
 
     def nearest(self, words, without=()):
         """The nearest rules where none fits, with what they lack."""
         with pytest.raises(NoRuleError, match=r"no lowering for toy\.paint") as error:
             self.told(words, without)
-        return [(rule.name, listed(lack)) for rule, lack in error.value.nearest]
+        return [(rule.name, join_phrases(lack)) for rule, lack in error.value.nearest]
 
 
 CHOSEN = {

@@ -190,7 +190,7 @@ def rules(
       'anything'
     """
     described, known = _target(target, options), registry_of(registry)
-    ops = [*(kind.name for kind in KINDS), *known.declared]
+    ops = [*(kind.name for kind in KINDS), *known.declarations]
     found = [rule for op in ops for rule in known.rules(op)]
     rows = sorted(found, key=lambda rule: (ops.index(rule.op), -len(rule.constraints), rule.name))
     return tuple(_row(rule, described) for rule in rows)
@@ -198,7 +198,7 @@ def rules(
 
 def _row(rule: Rule, target: Target) -> RuleRow:
     builds = () if rule.origin else built_ops().get(rule.short_name, ())
-    refused = english.listed(target.refusals(builds))
+    refused = english.join_phrases(target.refusals(builds))
     proof = inspect.getdoc(rule.lowering) or "nothing is said of it"
     return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused, proof, rule.op)
 

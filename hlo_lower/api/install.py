@@ -26,7 +26,7 @@ from hlo_lower.base.change import Outcome, RefusedOps
 from hlo_lower.base.errors import DifferenceError, HloLowerError, InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir import mlir
-from hlo_lower.ir.jax_compile import Place, intercept, release, restored
+from hlo_lower.ir.jax_compile import Place, intercept, release, restore_on_exit
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
@@ -260,7 +260,7 @@ def installed(target: TargetLike, platform: str | Collection[str] | None = None,
     """
     global _installed
     before = _installed
-    with restored(Place.LOWER) as stood:
+    with restore_on_exit(Place.LOWER) as stood:
         try:
             install(target, platform, **keywords)
             yield

@@ -19,7 +19,7 @@ import jax.core
 import jax.export
 
 from hlo_lower.api.verified import verified
-from hlo_lower.base.arguments import function, known_names, parted, shown
+from hlo_lower.base.arguments import function, known_names, short_repr, split_keywords
 from hlo_lower.base.errors import InputError, NotLoweredError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir.export.locations import portable_locations, source_folder
@@ -70,7 +70,7 @@ class LoweredFunction(Generic[P, R]):
         try:
             self._compiled: Any = _jax.jit(self._traced(self._run), **placing, **donating)
         except (TypeError, ValueError) as error:
-            told = ", ".join(f"{name}={shown(value)}" for name, value in {**placing, **donating}.items())
+            told = ", ".join(f"{name}={short_repr(value)}" for name, value in {**placing, **donating}.items())
             next_step = "positions are whole numbers, names are texts: static_argnums=(0,), static_argnames=('n',)"
             raise InputError("hl.jit", f"jax.jit refuses it: {one_line(error)}", told, next_step=next_step) from error
 
@@ -274,7 +274,7 @@ def jit(
       4.0
     """
     known_names("jit", keywords, (*NAMES, *PLACING))
-    placing, meaning = parted(keywords, PLACING)
+    placing, meaning = split_keywords(keywords, PLACING)
     chosen = replace(options_of(options, meaning), demote_i64=False, demote_f64=False, widen=())
     if chosen.target.dialect != "stablehlo":
         what = f"JAX compiles StableHLO, and a module for {chosen.target.name} leaves in {chosen.target.dialect}"
@@ -282,7 +282,7 @@ def jit(
     if verify is not None:
         checked_level("verify", verify)
     registry_of(registry)
-    static, donated = parted(placing, STATIC)
+    static, donated = split_keywords(placing, STATIC)
 
     def wrap(fn: Callable[..., Any]) -> LoweredFunction[..., Any]:
         function("hl.jit", fn, "hl.jit takes the Python function: hl.jit(f), or @hl.jit above it")

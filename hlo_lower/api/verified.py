@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from hlo_lower.base.arguments import known_names, parted
+from hlo_lower.base.arguments import known_names, split_keywords
 from hlo_lower.base.change import Outcome
 from hlo_lower.base.errors import DifferenceError, InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
@@ -103,7 +103,7 @@ def verify(
       False
     """
     known_names("verify", keywords, (*EFFORT, *NAMES))
-    how, meaning = parted(keywords, EFFORT)
+    how, meaning = split_keywords(keywords, EFFORT)
     effort, asked = Effort(**how), _options_of(lowered, options, meaning)
     registry = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
     sizes = dict(asked.bind)
@@ -171,7 +171,7 @@ def compared_with(source: Source | Graph, lowered: Lowered, inputs: Inputs) -> t
         plain = plain_form(read(before), asked, lowered.registry)
         before = plain.given or plain.text
         inputs = _rounded(_narrowed(inputs, plain.demotion), plain.floats)
-    before = Stated(registry_of(lowered.registry), asked.target.name).of(before)
+    before = Stated(registry_of(lowered.registry), asked.target).of(before)
     return (with_single_elements(mlir.parse_module(before)) if asked.oob == "spec" else before), inputs
 
 

@@ -15,8 +15,8 @@ LONGEST = 60
 """Letters of a value that a message shows."""
 
 
-def shown(value: object) -> str:
-    """A value as a message shows it, in one line, cut where it is long."""
+def short_repr(value: object) -> str:
+    """A value's `repr` in one line for a message; a long one is cut."""
     text = " ".join(repr(value).split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
@@ -30,7 +30,7 @@ def one_of(name: str, value: T, choices: Sequence[object]) -> T:
     close = difflib.get_close_matches(value, texts, n=1) if isinstance(value, str) else []
     raise InputError(
         name,
-        f"{shown(value)} is not one of its values",
+        f"{short_repr(value)} is not one of its values",
         facts=f"{name} is {', '.join(told[:-1])} or {told[-1]}",
         nearest=tuple(f"{name}={choice!r}" for choice in close),
         next_step=f"write {name}={(close or list(choices))[0]!r}, or leave it out",
@@ -48,7 +48,7 @@ def whole(name: str, value: object, least: int) -> int:
             return number
     raise InputError(
         name,
-        f"{shown(value)} is not a whole number from {least}",
+        f"{short_repr(value)} is not a whole number from {least}",
         facts=f"it is of type {type(value).__name__}",
         next_step=f"write {name}={max(least, 1)}, or leave it out",
     )
@@ -73,7 +73,7 @@ def texts(name: str, value: object, example: str) -> tuple[str, ...]:
             return listed
     raise InputError(
         name,
-        f"{shown(value)} is neither a text nor a list of texts",
+        f"{short_repr(value)} is neither a text nor a list of texts",
         facts=f"it is of type {type(value).__name__}",
         next_step=f"write {name}={[example]!r}",
     )
@@ -84,7 +84,10 @@ def function(name: str, value: T, next_step: str) -> T:
     if callable(value):
         return value
     raise InputError(
-        name, f"{shown(value)} is not a function", facts=f"it is of type {type(value).__name__}", next_step=next_step
+        name,
+        f"{short_repr(value)} is not a function",
+        facts=f"it is of type {type(value).__name__}",
+        next_step=next_step,
     )
 
 
@@ -129,7 +132,7 @@ def silent(stage: str, done: int, total: int) -> None:
     """Be told of progress, and tell no one."""
 
 
-def parted(keywords: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Keywords of these names, and the others."""
+def split_keywords(keywords: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split keywords into those of these names and the others."""
     own = {name: value for name, value in keywords.items() if name in names}
     return own, {name: value for name, value in keywords.items() if name not in own}

@@ -243,8 +243,8 @@ class Cause:
         pairs = zip(self.code.fields, self.values, strict=True)
         return Cause(self.code, tuple(value if name in ("op", "target") else None for name, value in pairs))
 
-    def placed(self, at: str) -> "Cause":
-        """The same cause at a place."""
+    def with_place(self, at: str) -> "Cause":
+        """The same cause, at this place."""
         return Cause(self.code, self.values, at)
 
     def to_json(self) -> dict[str, Any]:

@@ -38,11 +38,11 @@ class Change:
 
     def __str__(self) -> str:
         times = "" if self.count == 1 else f", {self.count} times, first"
-        return f"{self.outcome.value}: {self.op}{times} at {self.where}: {english.told(self.why)}"
+        return f"{self.outcome.value}: {self.op}{times} at {self.where}: {english.phrase(self.why)}"
 
 
-def grouped(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Changes with those of one kind as one, in the order of their first ones."""
+def merge_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Merge changes that differ in nothing but their count; each stands where its first one stood."""
     first: dict[tuple[Outcome, str, Cause], Change] = {}
     counts: Counter[tuple[Outcome, str, Cause]] = Counter()
     for change in changes:
@@ -96,8 +96,8 @@ def with_remedies(refused: Sequence[RefusedOps], left: Sequence[tuple[str, Seque
     return [replace(one, remedy=next((o for o, ops in helpful if one.op not in ops), "")) for one in refused]
 
 
-def summed(modules: Iterable[Sequence[RefusedOps]]) -> tuple[RefusedOps, ...]:
-    """What is refused of several modules, alike ones as one, those in the most modules first; places are left out."""
+def total_refusals(modules: Iterable[Sequence[RefusedOps]]) -> tuple[RefusedOps, ...]:
+    """Sum the refused ops of several modules, without their places; those in the most modules come first."""
     found: dict[tuple[str, Cause, str], RefusedOps] = {}
     for refused in modules:
         here: dict[tuple[str, Cause, str], int] = {}

@@ -47,8 +47,8 @@ class AnsweringChild:
         self.close()
 
     @classmethod
-    def shared(cls, *given: Any) -> Self:
-        """The one that this process has for these arguments; it serves whoever asks, and ends with the process."""
+    def of_this_process(cls, *given: Any) -> Self:
+        """The child that this process shares for these arguments; it ends with the process."""
         return cast(Self, _of_process(os.getpid(), cls, *given))
 
     def start(self) -> None:

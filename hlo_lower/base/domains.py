@@ -81,14 +81,14 @@ class Domain:
             return text_of(value) if self.is_open and value != "" else None
         return None if isinstance(value, Enum) and isinstance(found, Enum) else found
 
-    def accepted(self, what: str, given: object) -> frozenset[Hashable]:
-        """Those of the values that a rule accepts: one of them, or several.
+    def accepted_values(self, what: str, given: object) -> frozenset[Hashable]:
+        """The values that a rule accepts, given as one value or several.
 
         Raises:
           RegistryError: there are none, or some are no values of the domain; `what` says of what.
         """
         whole = isinstance(given, tuple) and not self.is_open and self.find(cast(object, given)) is not None
-        values = (cast(Any, given),) if whole else listed(what, cast(Any, given))
+        values = (cast(Any, given),) if whole else as_values(what, cast(Any, given))
         found = [self.find(value) for value in values]
         if not found or None in found:
             known = "texts" if self.is_open else f"some of {'|'.join(texts_of(self.values))}"
@@ -96,8 +96,8 @@ class Domain:
         return frozenset(cast(list[Hashable], found))
 
 
-def listed(what: str, given: object) -> tuple[object, ...]:
-    """One value, or several, as several; a text is one, not its letters.
+def as_values(what: str, given: object) -> tuple[object, ...]:
+    """A tuple of one value or of several; a text counts as one value.
 
     Raises:
       RegistryError: it is neither; `what` says of what.
@@ -199,11 +199,11 @@ class Declared:
                 raise RegistryError(
                     f"{where}: {name} has a default, but is no parameter; parameters: {known or 'none'}"
                 )
-            found[name] = cls(op, domains, types).checked(f"{where}: the default of", name, value)
+            found[name] = cls(op, domains, types).checked_value(f"{where}: the default of", name, value)
         return cls(op, domains, types, found, otherwise == "call", place, cast(Any, decomposition), cast(Any, examples))
 
-    def checked(self, what: str, name: str, value: object) -> Hashable:
-        """A value of a parameter as it was declared.
+    def checked_value(self, what: str, name: str, value: object) -> Hashable:
+        """A parameter's value, checked against its declaration.
 
         Raises:
           RegistryError: it is none; `what` says of what.
@@ -257,8 +257,8 @@ def _domain(what: str, name: str, given: object) -> Domain:
         kinds = ", ".join(kind.__name__ for kind in PLAIN_TYPES)
         raise RegistryError(f"{what} must be an Enum, values, bool, or one of {kinds}, not {given.__name__}")
     if name in EVERY:
-        return Domain(EVERY[name].accepted(what, given))
-    values = listed(what, given)
+        return Domain(EVERY[name].accepted_values(what, given))
+    values = as_values(what, given)
     try:
         domain = Domain.of(values)
     except TypeError:

@@ -102,12 +102,12 @@ class ElementType:
         return self.smallest * 2.0**-self.mantissa
 
     @property
-    def signed(self) -> str:
+    def signed_type(self) -> str:
         """The signed integer type of as many bits."""
         return f"i{self.bits}"
 
     @property
-    def unsigned(self) -> str:
+    def unsigned_type(self) -> str:
         """The unsigned integer type of as many bits."""
         return f"ui{self.bits}"
 
@@ -126,8 +126,8 @@ class ElementType:
             return other.bits - other.is_signed <= self.mantissa + 1
         return other.is_float and self.mantissa >= other.mantissa and self.tiniest <= other.tiniest
 
-    def wrapped(self, value: int) -> int:
-        """An integer modulo 2^bits, in the range of an integer type."""
+    def wrap(self, value: int) -> int:
+        """Wrap an integer modulo 2^bits into the range of this type."""
         low = value & ((1 << self.bits) - 1)
         return low - (1 << self.bits) if self.is_signed and low >> (self.bits - 1) else low
 
@@ -163,7 +163,7 @@ def _complex(of: ElementType) -> ElementType:
     return replace(of, name=name, family=Family.COMPLEX, bits=bits, dtype=_dtype(f"complex{bits}"), part=of.name)
 
 
-def _declared() -> Iterator[ElementType]:
+def _element_types() -> Iterator[ElementType]:
     yield ElementType("i1", Family.TRUTH, 1, 0, 1, np.dtype(np.bool_), part="i1")
     for bits in (2, 4, 8, 16, 32, 64):
         yield _integer(bits, is_signed=True)
@@ -189,7 +189,7 @@ def _declared() -> Iterator[ElementType]:
     yield ElementType("f8E8M0FNU", Family.FLOAT, 8, least, most, _dtype("float8_e8m0fnu"), 8, 0, least, "f8E8M0FNU")
 
 
-ELEMENT_TYPES = {declared.name: declared for declared in _declared()}
+ELEMENT_TYPES = {declared.name: declared for declared in _element_types()}
 """Every element type by its printed name."""
 
 _OF_DTYPES = {declared.dtype: declared for declared in ELEMENT_TYPES.values() if declared.dtype is not None}

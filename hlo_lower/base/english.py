@@ -9,26 +9,26 @@ from collections.abc import Callable, Iterable, Mapping
 from hlo_lower.base.causes import Cause, Code, Value
 
 
-def told(cause: Cause) -> str:
+def phrase(cause: Cause) -> str:
     """A cause in words, with its place: "clamped to [0, 63] at llama.py:88"."""
     words = WORDS[cause.code]
     if isinstance(words, str):
         values = zip(cause.code.fields, cause.values, strict=True)
-        text = words.format(**{name: told(value) if isinstance(value, Cause) else value for name, value in values})
+        text = words.format(**{name: phrase(value) if isinstance(value, Cause) else value for name, value in values})
     else:
         text = words(cause)
     return f"{text} at {cause.at}" if cause.at else text
 
 
-def told_kind(cause: Cause) -> str:
+def kind_phrase(cause: Cause) -> str:
     """A cause that stands for many (`Cause.kind`): "argument", "result of gather", "dynamic shape"."""
     words = KINDS.get(cause.code)
-    return told(cause) if words is None else words.format(**_fields(cause))
+    return phrase(cause) if words is None else words.format(**_fields(cause))
 
 
-def listed(causes: Iterable[Cause]) -> str:
+def join_phrases(causes: Iterable[Cause]) -> str:
     """Several causes, one after the other: "offsets=runtime, needs constant; strategy=mask, needs many"."""
-    return "; ".join(map(told, causes))
+    return "; ".join(map(phrase, causes))
 
 
 def refusal(cause: Cause) -> str:
@@ -37,9 +37,9 @@ def refusal(cause: Cause) -> str:
         case Code.REFUSES_OPS | Code.REFUSES_DTYPE:
             return str(cause["note"] or "not taken")
         case Code.REFUSES_OP_ON:
-            return f"not taken on {_joined(cause, 'dtypes')}"
+            return f"not taken on {_join_items(cause, 'dtypes')}"
         case _:
-            return told(cause)
+            return phrase(cause)
 
 
 def shape_text(shape: Iterable[int | None], dtype: str = "") -> str:
@@ -53,7 +53,7 @@ def _items(value: Value) -> tuple[Value, ...]:
     return value
 
 
-def _joined(cause: Cause, field: str, between: str = ", ") -> str:
+def _join_items(cause: Cause, field: str, between: str = ", ") -> str:
     return between.join(map(str, _items(cause[field])))
 
 
@@ -71,16 +71,16 @@ def _last_index(cause: Cause) -> str:
     return f"top_k of {size}: in [0, {size - 1}]"
 
 
-def _guarded(cause: Cause) -> str:
+def _guard_phrase(cause: Cause) -> str:
     source = cause.cause("source")
-    return "guarded" if source.code is Code.NOT_KNOWN else f"guarded: {told(source)}"
+    return "guarded" if source.code is Code.NOT_KNOWN else f"guarded: {phrase(source)}"
 
 
 def _start_within(cause: Cause) -> str:
     return "dim {dim}: start in [0, {last}] ".format(**_fields(cause)) + ("proved" if cause["proved"] else "not proved")
 
 
-def _merged(cause: Cause) -> str:
+def _merge_phrase(cause: Cause) -> str:
     windows = "one window" if cause["windows"] == 1 else f"{cause['windows']} windows that make one"
     return windows + {"operand": " of the operand's shape at 0", "element": " of one element"}.get(
         str(cause["into"]), ""
@@ -88,7 +88,7 @@ def _merged(cause: Cause) -> str:
 
 
 def _windows_of(cause: Cause) -> str:
-    return f"{cause['windows']} windows of shape {_joined(cause, 'shape', 'x') or 'scalar'}"
+    return f"{cause['windows']} windows of shape {_join_items(cause, 'shape', 'x') or 'scalar'}"
 
 
 def _places(cause: Cause) -> str:
@@ -99,7 +99,7 @@ def _places(cause: Cause) -> str:
 
 def _form(cause: Cause) -> str:
     """ "a runtime base + p0", "16 * p0 + p1", "placed by gather"; negative ones moved up where they are."""
-    parts = [f"placed by {told(cause.cause('placed_by'))}"] if cause["placed_by"] else []
+    parts = [f"placed by {phrase(cause.cause('placed_by'))}"] if cause["placed_by"] else []
     parts += ["a runtime base"] if cause["based"] else []
     for term in _items(cause["terms"]):
         dim, coefficient = _items(term)
@@ -113,15 +113,15 @@ def _form(cause: Cause) -> str:
 
 def _loose(cause: Cause) -> str:
     reason = cause.cause("reason")
-    form = f"dim {reason['dim']} is {told(reason.cause('form'))}" if reason.code is Code.COLUMN else told(reason)
+    form = f"dim {reason['dim']} is {phrase(reason.cause('form'))}" if reason.code is Code.COLUMN else phrase(reason)
     return f"p{cause['position']} is loose: {form}"
 
 
-def _chosen(cause: Cause) -> str:
+def _drops_phrase(cause: Cause) -> str:
     return f"drops {cause['drops']}" + (f", by {cause['place']}" if cause["place"] else "")
 
 
-def _kept(cause: Cause) -> str:
+def _kept_phrase(cause: Cause) -> str:
     last = ", and no lowering" if cause["last_resort"] else ""
     return "kept: {target} takes it as it is ({combiner} on {dtype})".format(**_fields(cause)) + last
 
@@ -129,16 +129,16 @@ def _kept(cause: Cause) -> str:
 def _became(cause: Cause) -> str:
     claim = cause["claim"]
     became = f"{cause['form']} ({cause['rule']})" if cause["rule"] else str(cause["form"])
-    return f"{became}: {told(claim)}" if isinstance(claim, Cause) else became
+    return f"{became}: {phrase(claim)}" if isinstance(claim, Cause) else became
 
 
 def _lacks(cause: Cause) -> str:
-    causes = "; ".join(told(inner) for inner in _items(cause["causes"]) if isinstance(inner, Cause))
+    causes = "; ".join(phrase(inner) for inner in _items(cause["causes"]) if isinstance(inner, Cause))
     return f"{cause['rule']}: {causes}" if cause["rule"] else causes
 
 
 def _no_form_taken(cause: Cause) -> str:
-    nearest = [told(inner) for inner in _items(cause["nearest"]) if isinstance(inner, Cause)]
+    nearest = [phrase(inner) for inner in _items(cause["nearest"]) if isinstance(inner, Cause)]
     return "; ".join([f"{cause['target']} takes no form of it", *nearest])
 
 
@@ -159,14 +159,14 @@ def _routine_left(cause: Cause) -> str:
     return ROUTINES.get(routine, f"no rule is known for LAPACK's {routine}")
 
 
-def _noted(cause: Cause, text: str) -> str:
+def _with_note(cause: Cause, text: str) -> str:
     note = cause["note"] if "note" in cause.code.fields else None
     return f"{text}, which {cause['target']} refuses" + (f": {note}" if note else "")
 
 
 def _refuses_dtype(cause: Cause) -> str:
     needed = f"emits {cause['op']} on {cause['dtype']}" if cause["op"] else f"needs {cause['dtype']}"
-    return _noted(cause, needed)
+    return _with_note(cause, needed)
 
 
 WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
@@ -219,7 +219,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.RUNNING_STEPS: "a running sum of at least {step} each, at most {most}",
     Code.SLICES_APART: "slices that do not overlap",
     Code.PROVED: lambda cause: f"proved ({cause['by']})" if cause["by"] else "proved",
-    Code.GUARDED: _guarded,
+    Code.GUARDED: _guard_phrase,
     Code.ASSUMED_INSIDE: "assumed, not verified",
     Code.NOTHING_IN_BOUNDS: "nothing in bounds",
     Code.POLICY: "under oob={oob}",
@@ -231,8 +231,8 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.NO_WINDOWS: "no index vectors, an empty window or an empty operand",
     Code.ALL_DROPPED: "every window is dropped",
     Code.ONE_WINDOW: "one window",
-    Code.MERGED: _merged,
-    Code.RUN_OF_ROWS: lambda cause: f"a run of {_joined(cause, 'sizes', ' by ')} rows, base + iota",
+    Code.MERGED: _merge_phrase,
+    Code.RUN_OF_ROWS: lambda cause: f"a run of {_join_items(cause, 'sizes', ' by ')} rows, base + iota",
     Code.WINDOW_PER_BATCH: "one window for each batch coordinate",
     Code.SINGLE_ELEMENTS: "{windows} windows of one element",
     Code.WHOLE_ROWS: "{windows} rows: extent 1 in the indexed dims, whole in the others",
@@ -259,7 +259,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.COLUMN: "dim {dim}: {form}",
     Code.LOOSE: _loose,
     Code.SAME_PLACE: "every position combines with the same place",
-    Code.SEVERAL_DIMS: lambda cause: f"dims {_joined(cause, 'dims')} move along it",
+    Code.SEVERAL_DIMS: lambda cause: f"dims {_join_items(cause, 'dims')} move along it",
     Code.SECOND_RUN: "dim {dim} is a run along another dim",
     Code.TOO_MANY_WRAPPED: "more than {most} runs may come in two parts",
     Code.ORDER_WOULD_CHANGE: "merging it would change the order of windows that may meet",
@@ -272,8 +272,8 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.OTHER_CONSTANT: "a constant is not {expected} as the element type rounds it",
     Code.NAMED_OP_LACKS: "it lacks {what}",
     Code.COSTS: lambda cause: f"{cause['strategy']}: about {cause['us']:.3g} us",
-    Code.CHOSEN: _chosen,
-    Code.KEPT: _kept,
+    Code.CHOSEN: _drops_phrase,
+    Code.KEPT: _kept_phrase,
     Code.TAKEN_WHOLE: "{target} takes it whole",
     Code.KEPT_ON_REQUEST: "kept on request (--only, --skip)",
     Code.KEPT_UNSUPPORTED: "kept, no lowering: stablehlo.scatter: {reason}",
@@ -290,7 +290,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.PLACED_ON_ONE_DEVICE: "removed: it says where values live, and the module is for one device",
     Code.NO_FORM_TAKEN: _no_form_taken,
     Code.LACKS: _lacks,
-    Code.ON_TYPES: lambda cause: f"element types {_joined(cause, 'types')}: {told(cause.cause('reason'))}",
+    Code.ON_TYPES: lambda cause: f"element types {_join_items(cause, 'types')}: {phrase(cause.cause('reason'))}",
     Code.NEEDS_SIZES: "of dynamic shape: --bind gives the sizes",
     Code.ONLY_CLAMPED: "of dynamic shape, which is only clamped: --bind gives the sizes",
     Code.NO_CANONICAL_GATHER: "its element type, or an empty window, is not lowered",
@@ -308,7 +308,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.LOOP_IN_BRANCH: "all branches would be computed, and of a loop in one {reason}",
     Code.NOT_SEEN_TO_BE: "its decomposition is not seen to be a {meaning} along its axis",
     Code.OTHER_VERSION: "its version is {version}",
-    Code.OTHER_ATTRIBUTES: lambda cause: f"it has attributes that are not known: {_joined(cause, 'names')}",
+    Code.OTHER_ATTRIBUTES: lambda cause: f"it has attributes that are not known: {_join_items(cause, 'names')}",
     Code.CALLS_UNKNOWN: "no operation of StableHLO or CHLO is known for it",
     Code.CALLS_PYTHON: "it calls back into the Python process that traced the function (pure_callback, io_callback, "
     "debug.print, a check that raises): export the function without that",
@@ -320,14 +320,14 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.TOP_K_OF_SMALLEST: "it looks for the smallest values, which chlo.top_k has no form for",
     Code.ROUTINE_LEFT: _routine_left,
     Code.OTHER_ROUNDINGS: "other roundings than LAPACK's have to be allowed: --float-mode reassociate",
-    Code.MISSES: lambda cause: f"{cause['fact']}={cause['value']}, needs {_joined(cause, 'accepted', '|')}",
+    Code.MISSES: lambda cause: f"{cause['fact']}={cause['value']}, needs {_join_items(cause, 'accepted', '|')}",
     Code.NEEDS: "needs {condition}",
     Code.SAID: "{text}",
     Code.LESS_SPECIFIC: "less specific than {than}",
     Code.PREFERRED: "{rule} is preferred",
-    Code.REFUSES_OPS: lambda cause: _noted(cause, f"emits {_joined(cause, 'ops')}"),
+    Code.REFUSES_OPS: lambda cause: _with_note(cause, f"emits {_join_items(cause, 'ops')}"),
     Code.REFUSES_OP_ON: lambda cause: (
-        f"emits {cause['op']}, which {cause['target']} refuses for {_joined(cause, 'dtypes')}"
+        f"emits {cause['op']}, which {cause['target']} refuses for {_join_items(cause, 'dtypes')}"
     ),
     Code.REFUSES_DTYPE: _refuses_dtype,
 }

@@ -44,7 +44,7 @@ class Installed(Generic[Kind]):
         return f"{self.distribution}, entry point {self.entry_point}"
 
 
-def installed(group: str, kind: type[Kind]) -> tuple[Installed[Kind], ...]:
+def installed_objects(group: str, kind: type[Kind]) -> tuple[Installed[Kind], ...]:
     """The objects of a group of all distributions that Python can import from, by distribution and name.
 
     Args:

@@ -37,10 +37,10 @@ from hlo_lower.base.rule import (
     Rule,
     When,
     Without,
+    describe_rules,
     is_same_condition,
     place_of,
     place_of_caller,
-    registered,
     short_name,
     told_facts,
 )
@@ -57,7 +57,7 @@ __all__ = [
     "RuleList",
     "When",
     "Without",
-    "registered",
+    "describe_rules",
     "short_name",
 ]
 
@@ -277,7 +277,7 @@ class CompositeLoweringRegistry(_Registers):
             raise RegistryError(f"{place}: {name}: {gone[0]} is no longer declared: {told}; leave it out")
         if when is not None and type(when) is not When:
             raise RegistryError(f"{place}: {name}: when is a When(text, holds), not {when!r}")
-        accepted = self._accepted(f"{place}: {name}", op, constraints)
+        accepted = self._accepted_values(f"{place}: {name}", op, constraints)
         for other in self._rules[op]:
             alike = other.constraints == accepted and is_same_condition(other.when, when)
             is_named_so = other.short_name == short_name(name)
@@ -291,8 +291,8 @@ class CompositeLoweringRegistry(_Registers):
         self._checked.discard(op)
         return rule
 
-    def _accepted(self, who: str, op: str, constraints: Mapping[str, object]) -> dict[str, Accepted]:
-        """The accepted values of each fact that is constrained."""
+    def _accepted_values(self, who: str, op: str, constraints: Mapping[str, object]) -> dict[str, Accepted]:
+        """The values that the constraints accept, for each fact."""
         if op not in self._domains:
             known, close = ", ".join(self._domains), difflib.get_close_matches(op, self._domains, n=1)
             how = f"the parameters of a composite are declared first: rules.declare({op!r}, ...)"
@@ -306,7 +306,7 @@ class CompositeLoweringRegistry(_Registers):
                 kind = self._declared[op].types.get(fact) if op in self._declared else None
                 how = f"; {fact} is any {kind.__name__}, which a When(...) asks for" if kind else ""
                 raise RegistryError(f"{who} constrains {fact}, which is no fact of {op}; known: {known}{how}")
-            found[fact] = domain.accepted(f"{who}: {fact}", values)
+            found[fact] = domain.accepted_values(f"{who}: {fact}", values)
         return found
 
     @property
@@ -315,7 +315,7 @@ class CompositeLoweringRegistry(_Registers):
         return tuple(self._domains)
 
     @property
-    def declared(self) -> Mapping[str, Declared]:
+    def declarations(self) -> Mapping[str, Declared]:
         """The composites whose parameters are declared, by name."""
         return self._declared
 
@@ -391,12 +391,14 @@ class CompositeLoweringRegistry(_Registers):
         """
         declared = self._declared.get(op)
         types: Mapping[str, type] = declared.types if declared is not None else {}
-        accepted = self._accepted("lookup", op, {fact: one for fact, one in values.items() if fact not in types})
+        accepted = self._accepted_values("lookup", op, {fact: one for fact, one in values.items() if fact not in types})
         if several := [fact for fact, one in accepted.items() if len(one) > 1]:
             raise RegistryError(f"lookup: {several[0]} is one value, not {'|'.join(texts_of(accepted[several[0]]))!r}")
         given: dict[str, Hashable] = {fact: next(iter(one)) for fact, one in accepted.items()}
         if declared is not None:
-            any_of = {fact: declared.checked("lookup", fact, one) for fact, one in values.items() if fact in types}
+            any_of = {
+                fact: declared.checked_value("lookup", fact, one) for fact, one in values.items() if fact in types
+            }
             given |= any_of
             given |= {fact: value for fact, value in declared.defaults.items() if fact not in given}
         fitting = [rule for rule in self.rules(op) if all(rule.accepts(fact, given[fact]) for fact in given)]

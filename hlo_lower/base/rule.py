@@ -209,16 +209,18 @@ class NoRuleError(Exception):
     def __str__(self) -> str:
         """The op and its facts, then what is near and what there is: made once somebody reads it."""
         told = [f"no lowering for {self.op}{f' with {told_facts(self.facts)}' if self.facts else ''}"]
-        told += [f"  nearest: {rule.name} ({rule.place}): {english.listed(lacks)}" for rule, lacks in self.nearest]
-        return "\n".join([*told, *([f"  registered: {registered(self.rules)}"] if self.rules else [])])
+        told += [
+            f"  nearest: {rule.name} ({rule.place}): {english.join_phrases(lacks)}" for rule, lacks in self.nearest
+        ]
+        return "\n".join([*told, *([f"  registered: {describe_rules(self.rules)}"] if self.rules else [])])
 
 
 MOST_LISTED = 12
 """Rules that an error lists by what they accept."""
 
 
-def registered(rules: Sequence[Rule]) -> str:
-    """Rules by what they accept, in a line: "mode=repeat, target=npu (clone_to_repeat); ..."."""
+def describe_rules(rules: Sequence[Rule]) -> str:
+    """List rules by what they accept, in a line: "mode=repeat, target=npu (clone_to_repeat); ..."."""
     told = [f"{rule.classes()} ({rule.name})" for rule in rules[:MOST_LISTED]]
     return "; ".join([*told, *([f"{len(rules) - MOST_LISTED} more"] if len(rules) > MOST_LISTED else [])])
 

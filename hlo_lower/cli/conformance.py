@@ -32,9 +32,9 @@ def run(args: argparse.Namespace) -> int:
     from hlo_lower.ops.targets import TARGETS
     from hlo_lower.testing.conformance.conformance_run import Settings, check_conformance
     from hlo_lower.testing.conformance.conformance_table import exit_code, lines, to_json
-    from hlo_lower.testing.conformance.suite import selected
+    from hlo_lower.testing.conformance.suite import select_modules
 
-    modules = selected(args.patterns)
+    modules = select_modules(args.patterns)
     if args.list:
         show("".join(f"{module.name}\n" for module in modules))
         return 0

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hlo_lower.base.contained.supervisor import supervised
+from hlo_lower.base.contained.supervisor import run_supervised
 from hlo_lower.base.errors import EXIT_BAD_INPUT, HloLowerError
 from hlo_lower.cli.parser import make_parser
 from hlo_lower.cli.settings import settings_of
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.typed = sys.argv[1:] if argv is None else list(argv)
     if argv is not None:
         return _run(args)
-    return supervised(lambda: _run(args), files=_named(args), tell=complain)
+    return run_supervised(lambda: _run(args), files=_named(args), tell=complain)
 
 
 def _named(args: argparse.Namespace) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from hlo_lower.api.module_forms import FORM_BY_SUFFIX
 from hlo_lower.base.arguments import likely
 from hlo_lower.base.errors import InputError
-from hlo_lower.base.installed import WITHOUT, installed, unusable
+from hlo_lower.base.installed import WITHOUT, installed_objects, unusable
 from hlo_lower.consumers.consumer import Consumer, Runner
 from hlo_lower.consumers.consumer_outcome import (
     Array,
@@ -60,7 +60,7 @@ def all_consumers() -> tuple[Consumer, ...]:
       PluginError: one of those cannot be imported, is no `Consumer`, or has the name of another one.
     """
     found = list(CONSUMERS)
-    for one in () if os.environ.get(WITHOUT) else installed(GROUP, Consumer):
+    for one in () if os.environ.get(WITHOUT) else installed_objects(GROUP, Consumer):
         if any(consumer.name == one.value.name for consumer in found):
             reason = f"there is another consumer named {one.value.name!r}"
             raise unusable(GROUP, one.distribution, one.entry_point, reason)

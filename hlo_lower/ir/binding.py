@@ -10,7 +10,7 @@ from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.bind import bind_and_complete
 from hlo_lower.ir.shapes.constraints import names_of, substituted_constraint
-from hlo_lower.ir.shapes.expressions import ExpressionError, substituted
+from hlo_lower.ir.shapes.expressions import ExpressionError, substitute
 from hlo_lower.ir.shapes.given_sizes import SizesError, named_sizes
 from hlo_lower.ir.shapes.specification import Specification, is_place, specification_of
 from hlo_lower.ir.view import Graph
@@ -58,7 +58,7 @@ def _with_sizes(
     constraints = () if specification is None else specification.constraints
     kept = [substituted_constraint(c, sizes) for c in constraints if not names_of(c) <= set(sizes)]
     scope = jax.export.SymbolicScope(kept)
-    in_avals, out_avals = (_sized(avals, sizes, scope) for avals in (exported.in_avals, exported.out_avals))
+    in_avals, out_avals = (_bind_avals(avals, sizes, scope) for avals in (exported.in_avals, exported.out_avals))
     return replace(
         exported,
         in_avals=in_avals,
@@ -68,14 +68,14 @@ def _with_sizes(
     )
 
 
-def _sized(avals: Sequence[Any], sizes: Mapping[str, int], scope: jax.export.SymbolicScope) -> tuple[Any, ...]:
+def _bind_avals(avals: Sequence[Any], sizes: Mapping[str, int], scope: jax.export.SymbolicScope) -> tuple[Any, ...]:
     return tuple(aval.update(shape=tuple(_size(dim, sizes, scope) for dim in aval.shape)) for aval in avals)
 
 
 def _size(dim: Any, sizes: Mapping[str, int], scope: jax.export.SymbolicScope) -> Any:
     if isinstance(dim, int):
         return dim
-    text = substituted(str(dim), sizes)
+    text = substitute(str(dim), sizes)
     return int(text) if text.lstrip("-").isdigit() else jax.export.symbolic_shape(text, scope=scope)[0]
 
 

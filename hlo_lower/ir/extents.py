@@ -83,7 +83,7 @@ def first_of(build: Builder, value: Value, count: int) -> Value:
     return build.slice(both, [0], [count])
 
 
-def reshaped(build: Builder, value: Value, extents: Sequence[Extent], element: str) -> Value:
+def reshape(build: Builder, value: Value, extents: Sequence[Extent], element: str) -> Value:
     """The same elements in row-major order under another shape, its sizes passed in this integer type."""
     if all(isinstance(e, int) for e in extents):
         return build.reshape(value, [e for e in extents if isinstance(e, int)])
@@ -93,7 +93,7 @@ def reshaped(build: Builder, value: Value, extents: Sequence[Extent], element: s
     return build.op("stablehlo.dynamic_reshape", [value, vector(build, extents, element)], [raw_type]).results[0]
 
 
-def retyped(build: Builder, value: Value, raw_type: mlir.RawType) -> Value:
+def refine_shape(build: Builder, value: Value, raw_type: mlir.RawType) -> Value:
     """The same tensor under a type of the same shape in which other sizes are known."""
     if value.raw.type == raw_type:
         return value

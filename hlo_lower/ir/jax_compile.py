@@ -75,8 +75,8 @@ def release(place: Place) -> None:
 
 
 @contextmanager
-def restored(place: Place) -> Generator[bool]:
-    """Leave a place as it is found, whatever is intercepted there meanwhile; yields whether a change was made there."""
+def restore_on_exit(place: Place) -> Generator[bool]:
+    """Restore a place on exit, whatever was intercepted there meanwhile; yields whether a change was there before."""
     before = _changes.get(place)
     try:
         yield before is not None
@@ -88,7 +88,7 @@ def restored(place: Place) -> Generator[bool]:
 
 
 @contextmanager
-def untouched() -> Generator[None]:
+def compile_untouched() -> Generator[None]:
     """Compile modules of this thread as they are: hlo_lower itself runs native versions to compare with."""
     before, _here.is_untouched = _here.is_untouched, True
     try:
@@ -104,7 +104,7 @@ def refusal(message: str) -> Exception:
 
 def _compile(backend: Any, computation: RawModule, *rest: Any, **named: Any) -> Any:
     plain, changes = _plain, () if _here.is_untouched else [_changes[place] for place in sorted(_changes)]
-    with untouched():  # a change may compile modules itself
+    with compile_untouched():  # a change may compile modules itself
         for change in changes:
             computation = change(computation, str(backend.platform))
     return (plain or getattr(_compiler(), FUNCTION))(backend, computation, *rest, **named)

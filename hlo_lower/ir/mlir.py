@@ -271,7 +271,7 @@ def print_module(
       is_verified: whether it is known to verify; else that is looked at once more, to choose the form.
       longest: elements beyond which a constant is `__elided__`; None writes all of them.
     """
-    return _printed(
+    return _print_text(
         module.operation,
         print_generic_op_form=generic,
         enable_debug_info=locations,
@@ -282,10 +282,10 @@ def print_module(
 
 def print_operation(operation: RawOperation, *, longest: int) -> str:
     """An operation that verifies as text, constants of more elements than `longest` as `__elided__`."""
-    return _printed(operation, large_elements_limit=longest, assume_verified=True)
+    return _print_text(operation, large_elements_limit=longest, assume_verified=True)
 
 
-def _printed(operation: RawOperation, **form: bool | int) -> str:
+def _print_text(operation: RawOperation, **form: bool | int) -> str:
     """An operation as text.
 
     The bindings call a Python object for every three letters that they print, which takes as long as the printing; a
@@ -372,7 +372,7 @@ class RefinementError(ValueError):
 
 def _call_dynamic_composites(module: RawModule) -> None:
     """Write composites of dynamic shapes as calls of their decompositions, in place."""
-    for op in named(module.operation, ("stablehlo.composite",))[0]:
+    for op in find_named(module.operation, ("stablehlo.composite",))[0]:
         if not all(is_static(value.type) for value in (*op.operands, *op.results)):
             put_instead(op, "func.call", {"callee": op.attributes["decomposition"]})
             op.erase()
@@ -464,7 +464,7 @@ def walk(operation: RawOperation, visit: Callable[[RawOperation], None]) -> None
     operation.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
 
 
-def named(operation: RawOperation, names: Collection[str]) -> tuple[list[RawOperation], int]:
+def find_named(operation: RawOperation, names: Collection[str]) -> tuple[list[RawOperation], int]:
     """The operations of these names, below and including this one, in the order in which they are printed; and how many
     there are of any name."""
     advance, found, count = ir.WalkResult.ADVANCE, list[RawOperation](), 0
@@ -1263,15 +1263,15 @@ def clone_on(
 
 def clone_into(operation: RawOperation, block: RawBlock, replacements: dict[RawValue, RawValue]) -> RawOperation:
     """Append a copy of an operation, regions included, to a block, with some of the values that it reads replaced."""
-    return _cloned(operation, insert_at_end(block), replacements)
+    return _clone_op(operation, insert_at_end(block), replacements)
 
 
 def clone_before(operation: RawOperation, other: RawOperation, replacements: dict[RawValue, RawValue]) -> RawOperation:
     """Put such a copy before another operation."""
-    return _cloned(operation, insert_before(other), replacements)
+    return _clone_op(operation, insert_before(other), replacements)
 
 
-def _cloned(operation: RawOperation, insertion_point: Any, replacements: dict[RawValue, RawValue]) -> RawOperation:
+def _clone_op(operation: RawOperation, insertion_point: Any, replacements: dict[RawValue, RawValue]) -> RawOperation:
     copy = operation.clone(ip=insertion_point)
 
     def visit(inner: RawOperation) -> None:
@@ -1286,7 +1286,7 @@ def _cloned(operation: RawOperation, insertion_point: Any, replacements: dict[Ra
 def template_of(
     operations: Sequence[RawOperation], taken: Sequence[RawValue], given: Sequence[RawValue], location: RawLocation
 ) -> RawOperation:
-    """A function that stands nowhere, with copies of operations of one block, for `inlined`.
+    """A function that stands nowhere, with copies of operations of one block, for `inline_template`.
 
     Args:
       operations: in program order; they take results of each other, and `taken`.
@@ -1304,11 +1304,12 @@ def template_of(
     return function
 
 
-def inlined(
+def inline_template(
     template: RawOperation, values: Sequence[RawValue], before: RawOperation
 ) -> tuple[list[RawOperation], list[RawValue]]:
-    """Copies of the operations of a template on these values, right before an operation and with its location, and what
-    it returns then."""
+    """Copy the operations of a template on these values in front of an operation, with its location.
+
+    Returns the copies and the template's results."""
     function = template.clone().operation
     block = function.regions[0].blocks[0]
     for argument, value in zip(block.arguments, values, strict=True):

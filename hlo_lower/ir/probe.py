@@ -34,12 +34,12 @@ def serve() -> None:
     while len(size := requests.read(LENGTH_BYTES)) == LENGTH_BYTES:
         request = requests.read(int.from_bytes(size, "little"))
         _, (data, name) = pickle.loads(request)
-        answer = pickle.dumps(probed(data, name))
+        answer = pickle.dumps(probe_module(data, name))
         answers.write(len(answer).to_bytes(LENGTH_BYTES, "little") + answer)
         answers.flush()
 
 
-def probed(data: str | bytes, name: str) -> HloLowerError | None:
+def probe_module(data: str | bytes, name: str) -> HloLowerError | None:
     """Read a module in a fork of this process, within limits of time and memory; None where it can be read."""
     until = time.monotonic() + seconds_for(len(data))
     ours, theirs = os.pipe()

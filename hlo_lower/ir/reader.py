@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import jax.export
 import jax.stages
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.contained.prober import probe
 from hlo_lower.base.contained.status_board import is_contained, reading
 from hlo_lower.base.errors import InputError
@@ -60,7 +60,7 @@ def read(
     """
     _check_source(source)
     if not isinstance(name, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
-        raise InputError("name", f"{shown(name)} is no text", next_step='write name="decode.mlir"')
+        raise InputError("name", f"{short_repr(name)} is no text", next_step='write name="decode.mlir"')
     exported: jax.export.Exported | None = None
     is_object = False
     if isinstance(source, jax.export.Exported):
@@ -83,15 +83,15 @@ def read(
         if contained and (error := probe(data, name)) is not None:
             raise error
         if isinstance(data, bytes) and not mlir.is_bytecode(data):
-            exported, data = _exported(data, name)
-        graph = _parsed(data, name, exported, is_structured=is_structured)
+            exported, data = _read_exported(data, name)
+        graph = _parse_graph(data, name, exported, is_structured=is_structured)
         if is_suspicious and is_contained() and isinstance(data, str):
             to_text(graph)  # which can die of what parsing survives: as long as it is known what this process reads
     return graph
 
 
-def copied(source: Graph, name: str | None = None) -> Graph:
-    """A graph of its own, to be changed.
+def copy_graph(source: Graph, name: str | None = None) -> Graph:
+    """Copy a graph, so that it can be changed.
 
     Where a module names no source, its places are lines of its own text: bytecode keeps them, and another text would
     give others. Of places that it does name bytecode drops where a range ends.
@@ -122,7 +122,7 @@ def _check_source(source: object) -> None:
         next_step = f"hl.export({name}, *args) makes a module of a function"
     raise InputError(
         "",
-        f"{shown(source)} is not a module",
+        f"{short_repr(source)} is not a module",
         facts=f"it is of type {type(source).__name__}; a module is a {FORMS}",
         next_step=next_step,
     )
@@ -145,7 +145,7 @@ def text_of(source: Path | bytes, name: str) -> str:
         return to_text(read(data, name))
 
 
-def _parsed(
+def _parse_graph(
     data: str | bytes, name: str, exported: jax.export.Exported | None, *, is_structured: bool = False
 ) -> Graph:
     is_named = isinstance(data, str) and _names_no_stablehlo(data) and any(f"{name}." in data for name in STRUCTURED)
@@ -271,10 +271,10 @@ def file_bytes(path: Path, name: str) -> bytes:
     except OSError as error:
         long = error.errno == errno.ENAMETOOLONG
         next_step = "is this a module's text? A str without a line break is a path" if long else "check its permissions"
-        where = shown(name) if len(name) > LONGEST_NAME else name
+        where = short_repr(name) if len(name) > LONGEST_NAME else name
         raise InputError(where, f"cannot be read: {error.strerror}", next_step=next_step) from None
     except ValueError as error:  # a zero byte
-        raise InputError(shown(name), f"is no path: {error}", next_step="check the path") from None
+        raise InputError(short_repr(name), f"is no path: {error}", next_step="check the path") from None
 
 
 def _as_text(data: str | bytes) -> str | bytes:
@@ -287,7 +287,7 @@ def _as_text(data: str | bytes) -> str | bytes:
     return data
 
 
-def _exported(data: bytes, name: str) -> tuple[jax.export.Exported, bytes]:
+def _read_exported(data: bytes, name: str) -> tuple[jax.export.Exported, bytes]:
     try:
         exported = cast(Any, jax.export.deserialize)(bytearray(data))
     except Exception:  # flatbuffers raises whatever it stumbles over

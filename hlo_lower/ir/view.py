@@ -325,14 +325,14 @@ class Graph:
     version: int = field(default=0, init=False)
 
     def __repr__(self) -> str:
-        return f"<Graph {self._told()}>"
+        return f"<Graph {self._summary()}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: the line of the repr, and the names of the functions."""
         names = ", ".join(f"@{name}" for name in self.functions)
-        return f"<p><b>Graph</b> {escape(self._told())}</p>\n<p>{escape(names)}</p>"
+        return f"<p><b>Graph</b> {escape(self._summary())}</p>\n<p>{escape(names)}</p>"
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         parts = [(self.op_count, "op"), (len(self.scatters), "scatter"), (len(self.functions), "function")]
         return f"{self.name}: {', '.join(f'{n:,} {noun}' + 's' * (n != 1) for n, noun in parts)}"
 
@@ -450,7 +450,7 @@ class _Index:
         self.calls: dict[str, list[Node]] = {}
         self.callers: list[Node] = []
         self.references: set[str] = set()
-        found, self.op_count = mlir.named(module.operation, _INDEXED)
+        found, self.op_count = mlir.find_named(module.operation, _INDEXED)
         for node in (Node(raw, module) for raw in found):
             name = node.name
             if name == "stablehlo.scatter":

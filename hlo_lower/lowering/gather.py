@@ -217,7 +217,7 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
         gather.operand, [0] * len(shape), [shape[d] if d in order else gather.window[d] for d in range(len(shape))]
     )
     if element in WIDE_FLOATS:
-        cut = build.bitcast(cut, element_type(element).unsigned)
+        cut = build.bitcast(cut, element_type(element).unsigned_type)
     table = build.reshape(build.transpose(cut, [*order, *others]), (b, rows, w))
 
     places = [*batching.values(), *(k for k in range(len(gather.positions)) if k not in batching.values())]

@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError, RegistryError
-from hlo_lower.base.installed import WITHOUT, Installed, PluginError, installed, unusable
+from hlo_lower.base.installed import WITHOUT, Installed, PluginError, installed_objects, unusable
 from hlo_lower.base.registry import CompositeLoweringRegistry, Rule, RuleList
 from hlo_lower.lowering.control import ControlKind
 from hlo_lower.lowering.engine.kind import Kind, Stage, constraints_of
@@ -150,18 +150,18 @@ def check_read(registry: CompositeLoweringRegistry) -> None:
       RegistryError: a rule is not, or what is declared is an op; the message names it.
     """
     known = {kind.name for kind in KINDS}
-    if ops := sorted(known.union(OPS) & registry.declared.keys()):
-        place = registry.declared[ops[0]].place
+    if ops := sorted(known.union(OPS) & registry.declarations.keys()):
+        place = registry.declarations[ops[0]].place
         raise RegistryError(f"{place}: {ops[0]} is an op, of which nothing can be declared: composites have parameters")
     for op in registry.ops:
-        if op not in known and op not in registry.declared and (rules := registry.rules(op)):
+        if op not in known and op not in registry.declarations and (rules := registry.rules(op)):
             told = "; ".join(f"{rule.name} ({rule.place})" for rule in rules)
             raise RegistryError(f"no kind of op reads the rules of {op}: {told}")
 
 
 def check_declared(registry: CompositeLoweringRegistry) -> None:
     """Find ambiguities among the rules of declared composites, as `CompositeLoweringRegistry.check`."""
-    registry.check(registry.declared)
+    registry.check(registry.declarations)
 
 
 DECLARE = "registry.declare(...) makes a composite known"
@@ -189,7 +189,7 @@ def registry_of(registry: CompositeLoweringRegistry | None) -> CompositeLowering
         return registry
     raise InputError(
         "registry",
-        f"{shown(registry)} is not a registry",
+        f"{short_repr(registry)} is not a registry",
         facts=f"it is of type {type(registry).__name__}",
         next_step="registry = hlo_lower.lowering.kinds.default_registry(); registry.extend(rules) adds an hl.RuleList",
     )
@@ -233,4 +233,4 @@ def find_plugins() -> tuple[Plugin, ...]:
     Raises:
       PluginError: one cannot be imported, or is no `RuleList`.
     """
-    return installed(GROUP, RuleList)
+    return installed_objects(GROUP, RuleList)

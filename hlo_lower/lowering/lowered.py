@@ -9,12 +9,12 @@ from typing import Any
 import jax.export
 
 from hlo_lower.base import english
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.change import Change, RefusedOps
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.record import ScatterRecord
-from hlo_lower.ir.reader import copied, read
+from hlo_lower.ir.reader import copy_graph, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_bytecode, to_portable_artifact, to_text
 from hlo_lower.lowering.engine.refused_ops import refused_ops
@@ -80,15 +80,15 @@ class Lowered:
         return Records(self.scatters.records)
 
     def __repr__(self) -> str:
-        return f"<Lowered {self._told()}>"
+        return f"<Lowered {self._summary()}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: the line of the repr, the table of the scatters, the memory, and the notes."""
         from hlo_lower.facts.memory.liveness import curves_of
 
-        return notebook_html(f"Lowered {self._told()}", self.records, self.notes, curves_of(self.graph))
+        return notebook_html(f"Lowered {self._summary()}", self.records, self.notes, curves_of(self.graph))
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         count, rules = len(self.records), dict.fromkeys(record.rule for record in self.records if record.rule)
         told = f"{count:,} scatter{'s' * (count != 1)}, {self.scatters_left:,} left"
         shown = f"; rules {', '.join(rules)}" if rules else ""
@@ -100,7 +100,7 @@ class Lowered:
         if target.dialect != "linalg":
             return None
         outlined = named and self.options.linalg_groups == "outlined"
-        graph = with_names(self.graph, target, outlined=outlined) if named else copied(self.graph)
+        graph = with_names(self.graph, target, outlined=outlined) if named else copy_graph(self.graph)
         inline_small(graph)
         return graph
 
@@ -189,7 +189,7 @@ class Lowered:
         self._refuse_linalg("a portable artifact")
         asked: Any = version
         if not isinstance(asked, str | None) or not re.fullmatch(r"\d+\.\d+\.\d+", asked or "0.0.0"):
-            told = f"{shown(version)} is no version of StableHLO"
+            told = f"{short_repr(version)} is no version of StableHLO"
             raise InputError("version", told, next_step='write version="1.0.0", or leave it out')
         try:
             return to_portable_artifact(self.graph, version)
@@ -251,7 +251,7 @@ def _not_preferred(records: Sequence[ScatterRecord], wanted: Sequence[str]) -> l
         for rejection in record.why_not:
             name = rejection.rule.removeprefix("scatter_to_")
             if name in wanted:
-                told = "; ".join(english.told(cause) for cause in rejection.reasons)
+                told = "; ".join(english.phrase(cause) for cause in rejection.reasons)
                 numbers.setdefault((name, told), []).append(record.number)
     return [
         f"prefer {name}: not for {', '.join(f'#{number}' for number in of[:8])}{', ...' * (len(of) > 8)}: {told}"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, Unpack, cast
 
-from hlo_lower.base.arguments import known_names, one_of, shown, texts, whole
+from hlo_lower.base.arguments import known_names, one_of, short_repr, texts, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.ops.targets import TargetLike, target_of
 from hlo_lower.ops.targets.target import Target
@@ -195,7 +195,7 @@ def options_of(
     if not isinstance(options, Options):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
         raise InputError(
             "options",
-            f"{shown(options)} is not an hl.Options",
+            f"{short_repr(options)} is not an hl.Options",
             facts=f"it is of type {type(options).__name__}",
             next_step='write options=hl.Options(target="iree")',
         )
@@ -227,5 +227,5 @@ def _bound(sizes: object) -> Bound:
     except SizesError as error:
         raise InputError("bind", error.what, next_step=error.next_step) from None
     except (TypeError, ValueError):
-        what = f"{shown(sizes)} is no mapping of names to sizes"
+        what = f"{short_repr(sizes)} is no mapping of names to sizes"
         raise InputError("bind", what, next_step='write {"b": 4, "s": 16}') from None

@@ -9,7 +9,7 @@ from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.ir import mlir
 from hlo_lower.ir.binding import bind
-from hlo_lower.ir.reader import Source, copied, read
+from hlo_lower.ir.reader import Source, copy_graph, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.engine.attributes import remove_placement
@@ -30,10 +30,10 @@ from hlo_lower.lowering.passes import (
     Wanted,
     Where,
     cures,
+    has_left,
+    has_met,
     in_order,
     kinds,
-    left,
-    met,
     over,
 )
 from hlo_lower.lowering.plain.stated import Stated
@@ -172,7 +172,7 @@ SORTS = Wanted(_refuses_sorts, "{target} takes all sorts")
 FORMS = Wanted(_refuses_forms, "{target} takes all forms of single ops, shifts and updates of slices")
 TYPES = Wanted(_refuses_types, "{target} takes all element types")
 MESHES = Wanted(lambda options: options.target.refuses_op(mlir.MESH) is not None, "{target} reads shardings")
-DECLARED = Where(lambda run: bool(run.registry.declared), "where rules declare any")
+DECLARED = Where(lambda run: bool(run.registry.declarations), "where rules declare any")
 NESTED = Where(_may_nest_slices, "where rules may have built any", ("note-slices", "scatters"))
 ON_OTHER_TYPES = ("complex", "types", "carried", "types-again")
 """Passes that compute ops on other element types."""
@@ -196,16 +196,18 @@ PIPELINE = in_order(
     kinds("forms", Stage.LOWERED, "lowers forms that rules built", FORMS, only=PLAIN, repeat=MOST_FORMS, again=True),
     *cures(Place.BEFORE_TYPES),
     kinds("complex", Stage.COMPLEX, "computes complex numbers on their parts", after=("forms",)),
-    kinds("parts", Stage.LOWERED, "lowers ops on such parts", again=True, where=met("complex")),
+    kinds("parts", Stage.LOWERED, "lowers ops on such parts", again=True, where=has_met("complex")),
     kinds("types", Stage.TYPES, "computes refused element types on others", after=("own-starts", "complex")),
-    kinds("carried", Stage.LOWERED, "lowers ops that no type computes", again=True, carried=True, where=left("types")),
-    kinds("types-again", Stage.TYPES, "the same of what that built", instead_of="types", where=met("carried")),
+    kinds(
+        "carried", Stage.LOWERED, "lowers ops that no type computes", again=True, carried=True, where=has_left("types")
+    ),
+    kinds("types-again", Stage.TYPES, "the same of what that built", instead_of="types", where=has_met("carried")),
     Pass("store", "stores values in types that the target has", _store, TYPES, after=("types",), may_change=SIGNATURE),
-    kinds("forms-again", Stage.LOWERED, "lowers forms of these", FORMS, only=PLAIN, again=True, where=met("types")),
+    kinds("forms-again", Stage.LOWERED, "lowers forms of these", FORMS, only=PLAIN, again=True, where=has_met("types")),
     *cures(Place.AFTER_TYPES),
-    Pass("join-pairs", "joins values in two parts, unmarks casts", _join_pairs, where=met(*ON_OTHER_TYPES)),
+    Pass("join-pairs", "joins values in two parts, unmarks casts", _join_pairs, where=has_met(*ON_OTHER_TYPES)),
     kinds("ranks", Stage.RANKS, "computes tensors of many dims in fewer", after=("store",)),
-    Pass("join-reshapes", "makes two reshapes one", over(join_reshapes), where=met("ranks")),
+    Pass("join-reshapes", "makes two reshapes one", over(join_reshapes), where=has_met("ranks")),
     *cures(Place.LAST),
     Pass("remove-placement", "takes shardings off a module for one device", _placement, MESHES),
     Pass("clamp-slices", "clamps slices of slices that rules built", _clamp, where=NESTED),
@@ -235,7 +237,7 @@ def lower(
       NotLoweredError: a scatter has no lowering.
     """
     with lowering():
-        run = begun(source, options or Options(), name, registry)
+        run = start_run(source, options or Options(), name, registry)
         op_count = run.graph.op_count
         run.to_the_end()
     of_values = run.demotion, run.storage, run.floats, run.given, sum(change.count for change in run.variants_left)
@@ -244,7 +246,7 @@ def lower(
     )
 
 
-def begun(
+def start_run(
     source: Source | Graph,
     options: Options,
     name: str | None = None,
@@ -258,7 +260,7 @@ def begun(
       source, options, name, registry: as of `lower`.
       is_counted: whether the ops are counted that each pass builds.
     """
-    graph = copied(source, name) if isinstance(source, Graph) else read(source, name)
+    graph = copy_graph(source, name) if isinstance(source, Graph) else read(source, name)
     if options.bind:
         graph = bind(graph, dict(options.bind))
     return Run(PIPELINE, graph, options, registry_of(registry), is_counted=is_counted)
@@ -294,7 +296,7 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     Raises:
       NotLoweredError: its integers cannot be narrowed, or its floats not be others.
     """
-    run = trial_of(copied(source), options, registry).up_to("say-true")
+    run = trial_of(copy_graph(source), options, registry).up_to("say-true")
     text = to_text(run.graph)
     run.up_to("assume")
     given = "" if run.floats is None and run.assumed is None else to_text(run.graph)

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from hlo_lower.base.arguments import is_listed, shown
+from hlo_lower.base.arguments import is_listed, short_repr
 from hlo_lower.base.errors import InputError
 from hlo_lower.ops.vocabulary import BY_NAME, AttributeOfOp, OpInVocabulary
 
@@ -22,7 +22,7 @@ def checked_attributes(name: str, attributes: Mapping[str, Any]) -> tuple[OpInVo
         close = difflib.get_close_matches(str(name).removeprefix("hl."), BY_NAME, n=1)
         raise InputError(
             "hl.named",
-            f"there is no named op {shown(name)}",
+            f"there is no named op {short_repr(name)}",
             facts=f"there are {', '.join(BY_NAME)}",
             nearest=tuple(f"hl.named({found!r})" for found in close),
             next_step=f"write hl.named({(close or ['silu'])[0]!r}); docs/named-ops.md says what each computes",
@@ -95,7 +95,7 @@ def _value(op: OpInVocabulary, attribute: AttributeOfOp, value: Any) -> Any:
         if any(type(value) is type(choice) and value == choice for choice in choices):
             return value
         close = difflib.get_close_matches(str(value), [str(choice) for choice in choices], n=1)
-        raise _wrong(op, f"{attribute.name} is {shown(value)}, not one of its values", attribute, close)
+        raise _wrong(op, f"{attribute.name} is {short_repr(value)}, not one of its values", attribute, close)
     return _number(op, attribute, value)
 
 
@@ -107,7 +107,7 @@ def _number(op: OpInVocabulary, attribute: AttributeOfOp, value: Any) -> float |
             return attribute.type(value)
         except TypeError:  # a tracer, or an array of several numbers
             pass
-    raise _wrong(op, f"{attribute.name} is {shown(value)}, not {_kind(attribute)}", attribute)
+    raise _wrong(op, f"{attribute.name} is {short_repr(value)}, not {_kind(attribute)}", attribute)
 
 
 def _kind(attribute: AttributeOfOp) -> str:

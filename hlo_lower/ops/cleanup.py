@@ -17,7 +17,7 @@ def erase(graph: Graph, node: Node, tell: Callable[[Node], None] | None = None) 
     Returns:
       The functions of which a call was erased with them, for `erase_uncalled`.
     """
-    called, pending = _taken(node.raw)
+    called, pending = _uses_of(node.raw)
     node.raw.erase()
     while pending:
         value = pending.popitem()[0]
@@ -29,7 +29,7 @@ def erase(graph: Graph, node: Node, tell: Callable[[Node], None] | None = None) 
             continue
         for result in results:  # the bindings must not touch what an erased operation gave, not even to hash it
             pending.pop(result, None)
-        inner, taken = _taken(producer)
+        inner, taken = _uses_of(producer)
         called |= inner
         pending |= taken
         if tell is not None:
@@ -79,7 +79,7 @@ def _called_in(operations: Iterable[mlir.RawOperation]) -> set[str]:
     return {name for op in operations if (name := Node(op).body_name)}
 
 
-def _taken(raw: mlir.RawOperation) -> tuple[set[str], dict[mlir.RawValue, None]]:
+def _uses_of(raw: mlir.RawOperation) -> tuple[set[str], dict[mlir.RawValue, None]]:
     """The functions that an operation calls, and the values that it takes from around it: its operands, and what its
     regions capture, arguments of blocks left out."""
     inside = mlir.walked(raw)

@@ -1,7 +1,7 @@
 """One scatter explained: the evidence of each fact, why its rule was chosen, and why the others were not."""
 
 from hlo_lower.base.causes import Code
-from hlo_lower.base.english import LEGEND, MEANINGS, listed, shape_text, told
+from hlo_lower.base.english import LEGEND, MEANINGS, join_phrases, phrase, shape_text
 from hlo_lower.base.short_forms import printable
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.module import rule_of
@@ -31,11 +31,11 @@ def explain(record: ScatterRecord) -> list[str]:
         meaning = MEANINGS.get((fact.name, fact.value), "")
         lines.append(f"    {fact.name} = {fact.value}" + (f": {meaning}" if meaning else ""))
         lines.extend([f"      because {LEGEND}"] if fact.name == "layout" else [])
-        lines.extend(f"      because {told(step)}" for step in fact.evidence)
+        lines.extend(f"      because {phrase(step)}" for step in fact.evidence)
     lines.append(f"  rule:    {rule_name(rule_of(r))}" + (f": {why(r)}" if r.why else ""))
     lines.append("  not chosen, the nearest first:" if r.why_not else "  not chosen: no other rule was a candidate")
     nearest = sorted(r.why_not, key=lambda other: len(other.reasons))
-    lines.extend(f"    {rule_name(other.rule)}: {listed(other.reasons)}" for other in nearest)
+    lines.extend(f"    {rule_name(other.rule)}: {join_phrases(other.reasons)}" for other in nearest)
     return [printable(line) for line in lines]
 
 
@@ -44,7 +44,7 @@ def why(record: ScatterRecord) -> str:
     cause = record.why
     assert cause is not None
     if cause.code is not Code.CHOSEN:
-        return told(cause)
+        return phrase(cause)
     combiners = set(record.combiner.split(", "))
     what = f"{record.subset} x {combiners.pop() if len(combiners) == 1 else 'general'}, drops {cause['drops']}"
     what = f"dynamic shape, {what}" if any(fact.name == "shape" for fact in record.facts) else what

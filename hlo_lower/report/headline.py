@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hlo_lower.base import english
 from hlo_lower.base.causes import Cause
 from hlo_lower.base.change import SCATTER, RefusedOps
-from hlo_lower.base.english import told_kind
+from hlo_lower.base.english import kind_phrase
 from hlo_lower.base.short_forms import NOT_MEASURED, plural, printable, seconds
 from hlo_lower.report.module import ModuleReport, Totals
 from hlo_lower.report.place import EXPORT_LOCATIONS
@@ -28,7 +28,7 @@ def _line(one: RefusedOps, *, of_many: bool) -> str:
 
 def reason_text(one: RefusedOps, *, of_many: bool) -> str:
     """The reason: "no kernel", "not taken on i64"; of a scatter, the obstacle of the nearest lowering."""
-    said = english.refusal if one.op != SCATTER else english.told_kind if of_many else english.told
+    said = english.refusal if one.op != SCATTER else english.kind_phrase if of_many else english.phrase
     return said(one.reason)
 
 
@@ -103,7 +103,7 @@ def list_rules(total: Totals) -> str:
 
 def list_causes(counts: Mapping[Cause, int]) -> str:
     """ "12 argument, 2 result of gather"."""
-    return list_counts({told_kind(cause): count for cause, count in counts.items()})
+    return list_counts({kind_phrase(cause): count for cause, count in counts.items()})
 
 
 def list_counts(counts: Mapping[str, int]) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hlo_lower.base.causes import Cause, Code
-from hlo_lower.base.change import Change, RefusedOps, summed
-from hlo_lower.base.english import told_kind
+from hlo_lower.base.change import Change, RefusedOps, total_refusals
+from hlo_lower.base.english import kind_phrase
 from hlo_lower.base.memory import MemoryCurve
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.place import is_unlocated
@@ -122,14 +122,14 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
         combiners=_counts(record.combiner for record in records),
         rules=_counts(rule_of(record) for record in records),
         looped=sum(record.rule == LOOP for record in records),
-        no_rule=_counts((refusal_cause(r) for r in records if rule_of(r) == NO_RULE), told_kind),
+        no_rule=_counts((refusal_cause(r) for r in records if rule_of(r) == NO_RULE), kind_phrase),
         guards_needed=len(guarded),
         guards_proved_away=bounds["always"] - assumed,
         guards_assumed_away=assumed,
         never_in_bounds=bounds["never"],
         unlocated=sum(bool(report.records) and all(map(is_unlocated, report.records)) for report in reports),
-        guard_causes=_counts(map(guard_cause, guarded), told_kind),
-        refused=reports[0].refused if len(reports) == 1 else summed(report.refused for report in reports),
+        guard_causes=_counts(map(guard_cause, guarded), kind_phrase),
+        refused=reports[0].refused if len(reports) == 1 else total_refusals(report.refused for report in reports),
     )
 
 

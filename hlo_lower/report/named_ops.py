@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from hlo_lower.base import english
-from hlo_lower.base.english import told
+from hlo_lower.base.english import phrase
 from hlo_lower.base.short_forms import plural, tally
 from hlo_lower.named.record import NamedRecord, NamedReport
 from hlo_lower.report.html import page_of
@@ -38,7 +38,7 @@ def _lines(report: NamedReport) -> list[str]:
         )
     for same in groups.values():
         lines += _group(same)
-    lines += [f"  almost {miss.name} at {miss.place}: {english.told(miss.why)}" for miss in report.misses]
+    lines += [f"  almost {miss.name} at {miss.place}: {english.phrase(miss.why)}" for miss in report.misses]
     return lines
 
 
@@ -67,7 +67,7 @@ def _value(value: Any) -> str:
 def render_named_html(reports: Sequence[NamedReport], groups: Sequence[str] = ()) -> str:
     """Render the named ops of modules as a page; `groups` are their folders, where they are of several."""
     texts = Numbered[str]({"": 0})
-    misses = [texts.all(told(miss.why) for miss in report.misses) for report in reports]
+    misses = [texts.all(phrase(miss.why) for miss in report.misses) for report in reports]
     folders = groups or [""] * len(reports)
     modules = [{**one.to_json(), "group": group} for one, group in zip(reports, folders, strict=True)]
     words: dict[str, Any] = {"texts": list(texts), "modules": misses, "open": []}

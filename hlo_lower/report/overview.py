@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from hlo_lower.base.english import told_kind
+from hlo_lower.base.english import kind_phrase
 from hlo_lower.base.short_forms import by_count, printable
 from hlo_lower.report.headline import guards_text, list_counts, list_rules
 from hlo_lower.report.module import NO_RULE, ModuleReport, Totals, folders, refusal_cause, rule_of, totals
@@ -51,7 +51,7 @@ def kinds_and_rules(report: ModuleReport) -> str:
     told: list[str] = []
     for kind in kinds:
         rules = Counter(
-            rule_name(rule) + (f" ({told_kind(refusal_cause(record))})" if rule == NO_RULE else "")
+            rule_name(rule) + (f" ({kind_phrase(refusal_cause(record))})" if rule == NO_RULE else "")
             for record, rule in ((record, rule_of(record)) for record in report.records if record.kind == kind)
         )
         told.append(f"{kind}: {list_counts(by_count(rules))}")

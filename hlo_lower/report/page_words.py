@@ -11,7 +11,7 @@ from typing import Any
 
 from hlo_lower.base.causes import Cause
 from hlo_lower.base.change import Change, RefusedOps
-from hlo_lower.base.english import told, told_kind
+from hlo_lower.base.english import kind_phrase, phrase
 from hlo_lower.base.memory import ESTIMATE, memory_svg
 from hlo_lower.base.short_forms import printable
 from hlo_lower.facts.scatter.record import ScatterRecord
@@ -63,7 +63,7 @@ def words_of(reports: Sequence[ModuleReport], data: dict[str, Any]) -> dict[str,
     return {
         "record": RECORD,
         "estimate": ESTIMATE,
-        "reasons": [texts(told(reason)) for reason in reasons],
+        "reasons": [texts(phrase(reason)) for reason in reasons],
         "modules": modules,
         "texts": list(texts.texts),
         "blocks": list(texts.blocks),
@@ -87,7 +87,7 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
         after = report.built.get(report.records[shown].number, ())
         code.append((texts.block(before[shown].split("\n") if before else ()), texts.block(after)))
     return {
-        "evidence": [texts(told(replace(cause, at=""))) for cause in evidence],
+        "evidence": [texts(phrase(replace(cause, at=""))) for cause in evidence],
         "refused": [[texts(_refused_op(one)), texts(reason_text(one, of_many=True))] for one in report.refused],
         "changes": [[texts(part) for part in _change(one)] for one in report.changes],
         "memory": texts(memory_svg(report.memory)),
@@ -105,8 +105,8 @@ def _record(report: ModuleReport, record: ScatterRecord) -> tuple[str, ...]:
         bounds(record),
         unique(record),
         why(record) if record.why else "",
-        told_kind(guard_cause(record)) if is_guarded else "",
-        told_kind(refusal_cause(record)) if rule_of(record) == NO_RULE and record.why else "",
+        kind_phrase(guard_cause(record)) if is_guarded else "",
+        kind_phrase(refusal_cause(record)) if rule_of(record) == NO_RULE and record.why else "",
         svg_of(record),
         source_line(report, record),
     )
@@ -114,7 +114,7 @@ def _record(report: ModuleReport, record: ScatterRecord) -> tuple[str, ...]:
 
 def _change(change: Change) -> tuple[str, str]:
     """Why, and the same in short: what many have in common stands before the first semicolon."""
-    why = told(replace(change.why, at=""))
+    why = phrase(replace(change.why, at=""))
     return why, why.split("; ")[0]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hlo_lower.base.causes import Code
-from hlo_lower.base.english import shape_text, told
+from hlo_lower.base.english import phrase, shape_text
 from hlo_lower.base.short_forms import printable
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.module import NO_RULE, rule_of
@@ -77,14 +77,14 @@ def rule_name(rule: str) -> str:
 def unique(record: ScatterRecord) -> str:
     """ "one window" where that is the proof, else proved, claimed or unknown."""
     proof = Code.ONE_WINDOW()
-    return told(proof) if any(f.name == "unique" and f.evidence == (proof,) for f in record.facts) else record.unique
+    return phrase(proof) if any(f.name == "unique" and f.evidence == (proof,) for f in record.facts) else record.unique
 
 
 def bounds(record: ScatterRecord) -> str:
     """Why a guard is needed or none; of a scatter that has no canonical form why it has none."""
     if record.bounds.code is not Code.NOT_KNOWN or record.why is None:
-        return told(record.bounds)
-    return told(record.why.cause("reason") if record.why.code is Code.KEPT_UNSUPPORTED else record.why)
+        return phrase(record.bounds)
+    return phrase(record.why.cause("reason") if record.why.code is Code.KEPT_UNSUPPORTED else record.why)
 
 
 def writes(record: ScatterRecord) -> str:

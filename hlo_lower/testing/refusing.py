@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from hlo_lower.ir import mlir
-from hlo_lower.ir.jax_compile import Place, intercept, refusal, restored
+from hlo_lower.ir.jax_compile import Place, intercept, refusal, restore_on_exit
 from hlo_lower.ir.view import Graph
 from hlo_lower.lowering.engine.kind import Context
 from hlo_lower.lowering.engine.refused_ops import refused_ops
@@ -45,7 +45,7 @@ def refusing(target: TargetLike) -> Generator[None]:
             raise refusal(f"UNIMPLEMENTED: {told}")
         return module
 
-    with restored(Place.BACKEND):
+    with restore_on_exit(Place.BACKEND):
         intercept(Place.BACKEND, refuse)
         yield
 

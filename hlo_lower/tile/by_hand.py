@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
-from hlo_lower.base.arguments import is_listed, one_of, shown, texts, whole
+from hlo_lower.base.arguments import is_listed, one_of, short_repr, texts, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir import mlir
@@ -63,13 +63,13 @@ class ByHand:
     def __post_init__(self) -> None:
         is_given = isinstance(cast(object, self.sizes), Mapping) and bool(self.sizes)
         if not is_given:
-            raise InputError("sizes", f"{shown(self.sizes)} names no dim", next_step="write sizes={0: 128}")
+            raise InputError("sizes", f"{short_repr(self.sizes)} names no dim", next_step="write sizes={0: 128}")
         for dim, size in self.sizes.items():
             whole("dim", dim, 0)
             whole("size", size, 1)
         one_of("fuse", self.fuse, FUSES)
         if not is_listed(cast(object, self.operands)):
-            raise InputError("operands", f"{shown(self.operands)} are no numbers", next_step="write operands=[0]")
+            raise InputError("operands", f"{short_repr(self.operands)} are no numbers", next_step="write operands=[0]")
         for number in self.operands:
             whole("operands", number, 0)
         one_of("is_unrolled", self.is_unrolled, (False, True))

@@ -2,7 +2,7 @@
 
 import re
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError
 
 UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -16,7 +16,7 @@ def parsed_bytes(name: str, value: str | int) -> int:
     if size < 1:
         raise InputError(
             name,
-            f"{shown(value)} is not an amount of memory",
+            f"{short_repr(value)} is not an amount of memory",
             facts=f"units are {', '.join(u.replace('I', 'i') for u in UNITS if u)}",
             next_step="write it as in 128MiB",
         )

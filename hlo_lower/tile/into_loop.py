@@ -174,7 +174,7 @@ def _subset(build: Builder, rules: SubsetRules, node: Node, operands: Sequence[V
         pairs = list(zip(taken, parts, strict=True))
         pieces = {pair: materialize(build, *pair, bound) for pair in dict.fromkeys(pairs)}
         taken = tuple(pieces[pair] for pair in pairs)
-        [piece] = rules.built(build, Cut(current, axis, steps, taken, bound))
+        [piece] = rules.build_piece(build, Cut(current, axis, steps, taken, bound))
         if piece.node is None:
             break
         made.append(piece.node)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Unpack
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.bind import bind_module
@@ -182,7 +182,7 @@ def _check_sources(before: object, after: object) -> None:
         if not isinstance(source, (str, bytes)):
             raise InputError(
                 name,
-                f"{shown(source)} is neither text nor bytes",
+                f"{short_repr(source)} is neither text nor bytes",
                 facts=f"it is of type {type(source).__name__}",
                 next_step="hl.verify takes graphs, paths and whatever else hl.read takes",
             )

@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from types import NoneType
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from hlo_lower.base.arguments import is_listed, is_named, one_of, progress, shown, silent, whole
+from hlo_lower.base.arguments import is_listed, is_named, one_of, progress, short_repr, silent, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.verify.cache import VerdictCache, version_of_judges
 from hlo_lower.verify.judges.devices import TIME_LIMIT
@@ -128,7 +128,7 @@ class Effort:
         progress(self.progress)
         _check_inputs(self.inputs)
         if not isinstance(self.cache, (str, PathLike, NoneType)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
-            raise InputError("cache", f"{shown(self.cache)} is not a path", next_step='write cache="verdicts"')
+            raise InputError("cache", f"{short_repr(self.cache)} is not a path", next_step='write cache="verdicts"')
 
 
 def checked_level(name: str, level: Level) -> None:
@@ -142,7 +142,7 @@ def _check_inputs(inputs: object) -> None:
         return
     raise InputError(
         "inputs",
-        f"{shown(inputs)} is neither a list of arrays nor a mapping from names to arrays",
+        f"{short_repr(inputs)} is neither a list of arrays nor a mapping from names to arrays",
         facts=f"it is of type {type(inputs).__name__}",
         next_step='write inputs=[x, y], one for each argument, or inputs={"x": x, "y": y}',
     )

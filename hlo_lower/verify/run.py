@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
-from hlo_lower.ir.jax_compile import untouched
+from hlo_lower.ir.jax_compile import compile_untouched
 from hlo_lower.ops import names
 from hlo_lower.verify.judges.xla_defects import (
     TREE,
@@ -334,7 +334,7 @@ def _compiled(exported: jax.export.Exported, structs: Sequence[Any], options: Ma
     """
     with mlir.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
         try:
-            with untouched():  # what is native stays native under hl.install
+            with compile_untouched():  # what is native stays native under hl.install
                 return _jax.jit(cast(Any, exported).call).lower(*structs).compile(compiler_options=cast(Any, options))
         except Exception as error:  # XLA's errors have no common public class
             raise CannotRunError(f"XLA does not compile it: {str(error).splitlines()[0][:300]}") from None
@@ -387,7 +387,7 @@ def over_budget(operations: Iterable[mlir.RawOperation], budget: int = MEMORY_BU
 
 def module_over_budget(module: mlir.RawModule, budget: int = MEMORY_BUDGET) -> str:
     """The same of all constants of a module."""
-    return over_budget(mlir.named(module.operation, {names.CONSTANT})[0], budget)
+    return over_budget(mlir.find_named(module.operation, {names.CONSTANT})[0], budget)
 
 
 def _bytes_of(constant: mlir.RawOperation) -> int:

@@ -29,7 +29,7 @@ def judged(before: str, after: str, *, derives: bool = False) -> dict[str, Any]:
     """
     start = monotonic()
     try:
-        return AnsweringChild.shared("mutating.judging").ask((before, after, derives), SECONDS)
+        return AnsweringChild.of_this_process("mutating.judging").ask((before, after, derives), SECONDS)
     except TimeoutError:
         return {"code": HANG, "cpu": monotonic() - start, "lines": []}
     except BrokenPipeError:

@@ -59,7 +59,7 @@ def results_by(name: str, text: str, arguments: Sequence[Array], seconds: float 
     if (name, text) in _deadly:
         raise OtherError("it died on it")
     try:
-        answer = AnsweringChild.shared("mutating.others").ask((name, text, list(arguments)), seconds)
+        answer = AnsweringChild.of_this_process("mutating.others").ask((name, text, list(arguments)), seconds)
     except (TimeoutError, BrokenPipeError) as error:
         _deadly.add((name, text))
         raise OtherError(str(error)) from None

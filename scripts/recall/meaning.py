@@ -48,7 +48,7 @@ def composites_of(text: str) -> list[NamedComposite]:
     graph = read(text)
     found: dict[str, NamedComposite] = {}
     with mlir.active(graph.context):
-        for operation in mlir.named(graph.module.operation, {"stablehlo.composite"})[0]:
+        for operation in mlir.find_named(graph.module.operation, {"stablehlo.composite"})[0]:
             one = _composite(operation)
             found.setdefault(one.function, one)
     return list(found.values())

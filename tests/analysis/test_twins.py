@@ -44,7 +44,7 @@ def test_evidence_of_a_twin_has_its_own_places():
     for records in (hl.classify(hl.read(text, "m.mlir")), hl.lower(text, name="m.mlir").records):
         for number, record in zip(iotas, records, strict=True):
             evidence = [step for fact in record.facts for step in fact.evidence]
-            assert Code.IOTA(2).placed(f"m.mlir:{number}") in evidence
+            assert Code.IOTA(2).with_place(f"m.mlir:{number}") in evidence
             assert not any(f"m.mlir:{other}" == step.at for other in iotas if other != number for step in evidence)
 
 

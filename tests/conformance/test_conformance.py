@@ -15,7 +15,7 @@ from hlo_lower.consumers import CONSUMERS, IREE, ConsumerOutcome, all_consumers,
 from hlo_lower.consumers.verification import verify_on
 from hlo_lower.testing.conformance.conformance_run import Check
 from hlo_lower.testing.conformance.conformance_table import exit_code, lines
-from hlo_lower.testing.conformance.suite import FORMS, SUITE, selected
+from hlo_lower.testing.conformance.suite import FORMS, SUITE, select_modules
 from hlo_lower.testing.conformance.suite_arguments import INDICES, runs_of
 
 FEW = ("--only", "rows/affine/i32/i32", "--only", "batched/add/*")
@@ -103,7 +103,7 @@ def test_the_suite_has_every_form_combiner_and_type(conformance):
     assert len({m.name for m in SUITE}) == len(SUITE) == 82
     assert {m.form for m in SUITE} == set(FORMS)
     with pytest.raises(InputError, match="no module of the suite fits lines/"):
-        selected(["lines/*"])
+        select_modules(["lines/*"])
     code, _, err = conformance("--on", "tpu")
     assert (code, "consumers: iree, litert, coreml" in err) == (2, True)
 

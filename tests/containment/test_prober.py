@@ -56,7 +56,7 @@ def test_what_is_tried_in_a_child(monkeypatch, source, probed):
     """Bytes that are no text and suspicious text, unless the caller decides."""
     asked = []
     monkeypatch.setattr("hlo_lower.ir.reader.probe", lambda data, name: asked.append(name) or InputError("", "no"))
-    monkeypatch.setattr("hlo_lower.ir.reader._parsed", lambda *_: "graph")
+    monkeypatch.setattr("hlo_lower.ir.reader._parse_graph", lambda *_: "graph")
     for contained, expected in ((None, probed), (True, True)):
         asked.clear()
         if expected:
@@ -99,7 +99,7 @@ def test_reading_that_takes_too_long_is_ended(monkeypatch):
     monkeypatch.setattr(status_board, "BASE_SECONDS", 0.3)
     monkeypatch.setattr(server, "_read_and_exit", lambda *_: time.sleep(600))
     start = time.monotonic()
-    error = server.probed(GOOD, "m.mlir")
+    error = server.probe_module(GOOD, "m.mlir")
     assert str(error).startswith("m.mlir: was not read after 0 s")
     assert time.monotonic() - start < 60
 

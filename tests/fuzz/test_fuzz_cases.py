@@ -12,7 +12,7 @@ from hlo_lower.ops.subset import Subset
 from hlo_lower.testing.fuzz.case import CELLS, IMPOSSIBLE, STRATA, case_of_seed, recorded_case, replayed_case
 from hlo_lower.testing.fuzz.case_arguments import arguments_of, data
 from hlo_lower.testing.fuzz.draw import Draw, Replayed, Seeded
-from hlo_lower.testing.fuzz.drawn_types import INDEX_TYPES, TYPES, typed
+from hlo_lower.testing.fuzz.drawn_types import INDEX_TYPES, TYPES, tensor_type
 from hlo_lower.testing.fuzz.families import FAMILIES, family_of
 from hlo_lower.testing.fuzz.layouts import LAYOUTS
 from hlo_lower.testing.fuzz.module_text import module_text
@@ -75,7 +75,7 @@ def test_forms_types_and_regions_are_all_drawn(cases):
         "converted indices": any(c.converted for c in cases),
         "promotion": any(c.operands != c.region.elements for c in cases),
         "mixed element types": any(len(set(c.operands)) > 1 for c in cases),
-        "captured value": any(c.region.captured for c in cases),
+        "captured value": any(c.region.captured_values for c in cases),
         "captured constant": any(e.op == "captured constant" for c in cases for e in c.region.every()),
         "call": any(e.form == "call" for c in cases for e in c.region.every()),
         "not lifted": any(e.form == "boxed" for c in cases for e in c.region.every()),
@@ -119,7 +119,7 @@ def ops_of(kind):
 
 def computed(op, name, inputs):
     """What the interpreter makes of one op; XLA, of the types that the bindings cannot hand to the interpreter."""
-    kind = typed(inputs[0].shape, name)
+    kind = tensor_type(inputs[0].shape, name)
     arguments = ", ".join(f"%a{i}: {kind}" for i in range(len(inputs)))
     names = ", ".join(f"%a{i}" for i in range(len(inputs)))
     text = f"func.func @main({arguments}) -> {kind} {{\n %r = stablehlo.{op} {names} : {kind}\n return %r : {kind}\n}}"

@@ -66,7 +66,7 @@ def biting(what, oob, count):
     found = []
     for seed in range(3 * ROUND):
         case = case_of_seed(seed)
-        plain = case.region.elements == case.operands and not case.region.captured and len(case.operands) == 1
+        plain = case.region.elements == case.operands and not case.region.captured_values and len(case.operands) == 1
         plain &= case.index_type in ("i32", "i64") and bool(case.form.columns) and len(found) < count
         if plain and case.intended[0] in ("Windows", "Tile") and case.intended[1] in ("assign", "add", "sub"):
             sets = [arguments_of(case, k) for k in range(4)]

@@ -146,7 +146,7 @@ def written_in(text):
     """The attributes of the only composite of a module, as they are written."""
     graph = read(text)
     with mlir.active(graph.context):
-        [composite] = mlir.named(graph.module.operation, {"stablehlo.composite"})[0]
+        [composite] = mlir.find_named(graph.module.operation, {"stablehlo.composite"})[0]
         return str(composite.attributes["composite_attributes"]), str(composite.attributes["version"])
 
 

@@ -240,7 +240,7 @@ class Evaluated:
         if declared.bits == 1:
             return {"and": a and b, "or": a or b, "maximum": a or b, "minimum": a and b, "xor": a != b}[op]
         if declared.is_integer:
-            x, y = (declared.wrapped(v) for v in (a, b))
+            x, y = (declared.wrap(v) for v in (a, b))
             found = {"add": x + y, "multiply": x * y, "maximum": max(x, y), "minimum": min(x, y), "and": x & y,
                      "or": x | y, "xor": x ^ y}[op]  # fmt: skip
             return found % (1 << declared.bits)

@@ -31,7 +31,9 @@ RECORD = ScatterRecord(
     why=Code.CHOSEN("nothing", None, None),
     why_not=(Rejection("scatter_to_loop", (Code.LESS_SPECIFIC("dynamic_update_slice"),)),),
     facts=(
-        Fact.known(*("in_bounds", "always"), Code.CLAMPED(0, 63).placed("llama.py:87"), Code.ARGUMENT(3, "main", None)),
+        Fact.known(
+            *("in_bounds", "always"), Code.CLAMPED(0, 63).with_place("llama.py:87"), Code.ARGUMENT(3, "main", None)
+        ),
         Fact.known("unique", "proved", Code.ONE_WINDOW()),
     ),
 )

@@ -9,7 +9,7 @@ import pytest
 
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Change, Outcome, RefusedOps
-from hlo_lower.base.english import told
+from hlo_lower.base.english import phrase
 from hlo_lower.facts.scatter.record import Written
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord
 from hlo_lower.report.html import render_html
@@ -83,12 +83,12 @@ def test_the_page_holds_the_json_report_and_its_words(reports):
             assert (found["writes"], found["bounds"]) == (writes(record), bounds(record))
             assert found["picture"] == svg_of(record)
             assert found["guard"] == ("argument" if record.number == 2 else "")
-        steps = {told(step) for record in report.records for fact in record.facts for step in fact.evidence}
+        steps = {phrase(step) for record in report.records for fact in record.facts for step in fact.evidence}
         pairs = zip(module["evidence"], own["evidence"], strict=True)
         assert steps == {text[n] + (f" at {step['at']}" if "at" in step else "") for step, n in pairs}
         refused = [[text[n] for n in pair] for pair in own["refused"]]
         assert refused == [["stablehlo.sort", "no kernel"]] * len(report.refused)
-        assert [text[pair[0]] for pair in own["changes"]] == [told(change.why) for change in report.changes]
+        assert [text[pair[0]] for pair in own["changes"]] == [phrase(change.why) for change in report.changes]
     assert held(render_html(reports, explain=(2, 1)))[1]["open"] == [1, 2]
 
 

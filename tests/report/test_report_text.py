@@ -7,7 +7,7 @@ import pytest
 from every_cause import CASES, told_of
 
 from hlo_lower.base.causes import Code
-from hlo_lower.base.english import told_kind
+from hlo_lower.base.english import kind_phrase
 from hlo_lower.facts.scatter.record import Fact, Written
 from hlo_lower.report.explain import explain
 from hlo_lower.report.module import ModuleReport, folders, guard_cause, refusal_cause, totals
@@ -51,7 +51,7 @@ def test_what_was_not_measured_says_so(of_one, record):
 )
 def test_scatters_that_differ_in_a_fact_are_not_alike(record, change, is_alike):
     """One differing fact keeps two scatters apart; evidence names source lines, and does not."""
-    evidence = Fact.known("in_bounds", "always", Code.CLAMPED(0, 63).placed("other.py:1"))
+    evidence = Fact.known("in_bounds", "always", Code.CLAMPED(0, 63).with_place("other.py:1"))
     other = record(2, **change, facts=(evidence, record().facts[1]))
     text = render_text([ModuleReport("a.mlir", 7, (record(1), other))])
     assert len(lines_with(text, "more alike")) == is_alike
@@ -159,4 +159,4 @@ def test_totals_count_what_is_known_of_all(decode, record, of_one):
 def test_causes_are_counted_without_names_and_numbers(record, cause, is_guard, expected):
     """A guard is counted by what the index comes from, a missing rule by its reason, without what differs by module."""
     found = guard_cause(record(bounds=Code.GUARDED(cause))) if is_guard else refusal_cause(record(rule="", why=cause))
-    assert told_kind(found) == expected
+    assert kind_phrase(found) == expected

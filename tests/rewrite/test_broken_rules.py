@@ -7,10 +7,10 @@ import pytest
 from rule_examples import EXAMPLES
 
 import hlo_lower as hl
-from hlo_lower.base.english import listed
+from hlo_lower.base.english import join_phrases
 from hlo_lower.base.registry import DoesNotApply, When
 from hlo_lower.ir import mlir
-from hlo_lower.ir.extents import retyped
+from hlo_lower.ir.extents import refine_shape
 from hlo_lower.lowering.kinds import KINDS, new_registry
 from hlo_lower.ops.targets import target_of
 
@@ -107,7 +107,7 @@ def zeros_of(op):
     for result in getattr(node, "node", node).results:
         shape = [5 if size is None else size for size in result.shape]
         zeros = build.broadcast(build.zero(mlir.tensor_element(result.raw.type)), shape)
-        found.append(retyped(build, zeros, result.raw.type))
+        found.append(refine_shape(build, zeros, result.raw.type))
     return found
 
 
@@ -132,7 +132,7 @@ def test_the_next_best_rule_is_taken_for_every_kind(kind):
         lowered = lower(kind, refused_op, registry=registry_with(kind, lowering))
         assert lowered.text == expected
         if lowered.records:
-            told = {other.rule: listed(other.reasons) for other in lowered.records[0].why_not}
+            told = {other.rule: join_phrases(other.reasons) for other in lowered.records[0].why_not}
             assert told["any_to_mine"].replace("stablehlo refuses", "npu refuses") == wanted
     legal = lower(kind, registry=registry_with(kind, illegal))
     assert refused_op.removeprefix("stablehlo.") in legal.text
@@ -146,7 +146,9 @@ def test_a_condition_decides_for_every_kind(kind):
     lowered = lower(kind, registry=registry_with(kind, lambda op: 1 / 0, when=When("rows <= 64", lambda facts: False)))
     assert lowered.text == lower(kind).text
     for record in lowered.records:
-        assert {other.rule: listed(other.reasons) for other in record.why_not}["any_to_mine"] == "needs rows <= 64"
+        assert {other.rule: join_phrases(other.reasons) for other in record.why_not}[
+            "any_to_mine"
+        ] == "needs rows <= 64"
     registry = registry_with(kind, lambda op: (), when=When("rows <= 64", lambda facts: facts.no_such_fact <= 64))
     with pytest.raises(hl.NotLoweredError) as error:
         lower(kind, registry=registry)

@@ -262,7 +262,7 @@ def test_a_complex_constant_is_read(written):
     assert mlir.constant_value(constant, is_complex=True).dtype == np.complex64
 
 
-JOIN, ROOTS, MIRRORED = complex_ops.join, fft._roots, fft._mirrored
+JOIN, ROOTS, MIRRORED = complex_ops.join, fft._roots, fft._mirror
 
 
 def wrong_quotient(a, b, c, d):
@@ -282,7 +282,7 @@ WRONG = {
         lambda x: jnp.fft.fft(x.reshape(-1, 4)),
     ),
     "mirror without conjugate": (
-        *(fft, "_mirrored", lambda *given, is_odd: MIRRORED(*given, is_odd=False)),
+        *(fft, "_mirror", lambda *given, is_odd: MIRRORED(*given, is_odd=False)),
         lambda x: jnp.fft.irfft(x, n=66),
     ),
 }

@@ -8,7 +8,7 @@ from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.api.many.survey import survey
-from hlo_lower.base.change import summed
+from hlo_lower.base.change import total_refusals
 from hlo_lower.cli import main
 
 WAVES = function("private @inner", "%x: 4xf32", "%r = sine %x") + function(
@@ -88,7 +88,7 @@ def test_a_function_that_lowering_took_away_is_not_looked_at():
 def test_modules_are_summed():
     """Alike ones of several modules are one, with how many modules they are in; what is in most modules comes first."""
     found = survey(hl.read(MODULE), options=hl.Options(target=target("npu", "sort", "sine"))).refused
-    one, other = summed([found, found, [r for r in found if r.op == "stablehlo.sine"]])
+    one, other = total_refusals([found, found, [r for r in found if r.op == "stablehlo.sine"]])
     assert (one.op, one.count, one.modules, one.places) == ("stablehlo.sine", 3, 3, ())
     assert (other.op, other.count, other.modules) == ("stablehlo.sort", 2, 2)
 

@@ -5,7 +5,7 @@ from placed import placed
 from untyped_mlir import of
 
 import hlo_lower as hl
-from hlo_lower.base.english import told
+from hlo_lower.base.english import phrase
 from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.scatter.canonical import canonicalize
 from hlo_lower.facts.scatter.classify import classify
@@ -169,7 +169,7 @@ def test_what_is_not_merged():
 def test_the_layout_says_why():
     """Each column is put into words: a base and positions, or what places it."""
     [column] = facts(run(), (8,)).layout.why
-    assert told(column) == "dim 0: a runtime base + p0"
+    assert phrase(column) == "dim 0: a runtime base + p0"
     column, loose = facts("%x = reshape %v -> 3xi32", (8,)).layout.why
-    assert told(column) == "dim 0: placed by argument 5 of @main"
-    assert told(loose) == "p0 is loose: dim 0 is placed by argument 5 of @main"
+    assert phrase(column) == "dim 0: placed by argument 5 of @main"
+    assert phrase(loose) == "p0 is loose: dim 0 is placed by argument 5 of @main"

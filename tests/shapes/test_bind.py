@@ -12,8 +12,8 @@ from untyped_mlir import module
 import hlo_lower as hl
 from hlo_lower.ir.shapes.bind import instances
 from hlo_lower.ir.shapes.candidates import candidates
-from hlo_lower.ir.shapes.constraints import check_constraints, completed, constraints_in, holds, readable
-from hlo_lower.ir.shapes.expressions import substituted
+from hlo_lower.ir.shapes.constraints import check_constraints, complete_sizes, constraints_in, holds, readable
+from hlo_lower.ir.shapes.expressions import substitute
 from hlo_lower.ir.shapes.given_sizes import SizesError, parse_sizes
 from hlo_lower.ir.shapes.specification import Specification, specification_of
 from hlo_lower.ir.writer import to_text
@@ -202,8 +202,8 @@ def unnumbered(graph):
 def test_some_names_are_bound(pool):
     """Shapes, constraints and the Exported's signature have the size in them, from the Exported and from its text; what
     is bound partly and then wholly is the module that is bound at once."""
-    assert substituted("max(n, mod(size - n, 3)) + size^2*n", {"size": 16}) == "max(n, mod(16 - n, 3)) + 16^2*n"
-    assert substituted("mod(size, 4)", {"size": 16}) == "0"
+    assert substitute("max(n, mod(size - n, 3)) + size^2*n", {"size": 16}) == "max(n, mod(16 - n, 3)) + 16^2*n"
+    assert substitute("mod(size, 4)", {"size": 16}) == "0"
     dims = (("blocks*16", "4"), ("n",), ("n", "4"), ("blocks",), ("16",))
     for source in (pool, to_text(hl.read(pool))):
         found = told_by(to_text(hl.bind(source, {"size": 16})))
@@ -339,24 +339,24 @@ DIMS = (("blocks*size", "4"), ("batch", "blocks"), ("size",))
 @pytest.mark.parametrize("dim", ["mod(b, 100)", "b % 100", "min(b, 8)", "max(b, 4)", "b // 3", "b^2", "b*b"])
 def test_a_size_follows_only_from_what_is_linear(dim):
     """A dim that can have one value for several sizes gives no size, whichever dim comes first."""
-    assert "b" not in completed(((dim,),), {"arg0.0": 5})
-    assert completed(((dim,), ("b",)), {"arg0.0": 5, "arg1.0": 105})["b"] == 105
-    assert completed((("b",), (dim,)), {"arg0.0": 105, "arg1.0": 5})["b"] == 105
+    assert "b" not in complete_sizes(((dim,),), {"arg0.0": 5})
+    assert complete_sizes(((dim,), ("b",)), {"arg0.0": 5, "arg1.0": 105})["b"] == 105
+    assert complete_sizes((("b",), (dim,)), {"arg0.0": 105, "arg1.0": 5})["b"] == 105
 
 
 def test_sizes_follow_from_dims():
     """A dim given by its place gives the one name in it that is not known; an equation without a solution, and sizes
     that contradict a product, are named; `mode` is a name, though it begins like a function."""
     for sizes in ({"arg0.0": 96, "size": 16}, {"arg0.0": 96, "arg2.0": 16}, {"arg1.1": 6}):
-        assert completed(DIMS, sizes)["blocks"] == 6
+        assert complete_sizes(DIMS, sizes)["blocks"] == 6
     for sizes in ({"arg0.0": 96}, {"batch": 4}):
-        assert "blocks" not in completed(DIMS, sizes)
+        assert "blocks" not in complete_sizes(DIMS, sizes)
     for dims, sizes, what in (
         (DIMS, {"arg0.0": 100, "size": 16}, "blocks*size = 100 (arg0.0) holds for no whole number blocks for size=16"),
         ((("2*mode + 1",),), {"arg0.0": 8}, "2*mode + 1 = 8 (arg0.0) holds for no whole number mode"),
     ):
         with pytest.raises(SizesError) as caught:
-            completed(dims, sizes)
+            complete_sizes(dims, sizes)
         assert caught.value.what == what
     told = r"blocks\*size = 96 \(arg0\.0\) does not hold: it is 80 for blocks=5, size=16"
     with pytest.raises(hl.InputError, match=told):

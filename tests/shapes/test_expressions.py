@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import hlo_lower as hl
 from hlo_lower.ir.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
-from hlo_lower.ir.shapes.tokens import pointed
+from hlo_lower.ir.shapes.tokens import point_at
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_what_is_no_expression_is_refused(text, told, carets):
 
 def test_a_long_text():
     """It is shown around the place; what is too long or too deep is an error with a place, no crash."""
-    shown, carets = pointed("s + " * 100 + "$" + " + s" * 100, 400, 1)
+    shown, carets = point_at("s + " * 100 + "$" + " + s" * 100, 400, 1)
     assert (len(shown), shown[carets.index("^")]) == (164, "$")
-    assert pointed("a\tb\n$", 4, 1) == ("    a b $", "        ^")
+    assert point_at("a\tb\n$", 4, 1) == ("    a b $", "        ^")
     for text in ("(" * 400 + "s" + ")" * 400, "(" * 250 + "s" + ")" * 250, "+".join(["s"] * 400)):
         with pytest.raises(ExpressionError, match=r"too long|too deeply"):
             evaluate(text, {"s": 5})

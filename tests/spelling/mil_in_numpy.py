@@ -51,7 +51,7 @@ def handled(raised, given):
     graph = read(raised)
     with mlir.active(graph.context), pytest.MonkeyPatch.context() as patched:
         patched.setattr(coreml_named, "_number_type", lambda x: x.dtype.type)
-        [composite] = mlir.named(graph.module.operation, {"stablehlo.composite"})[0]
+        [composite] = mlir.find_named(graph.module.operation, {"stablehlo.composite"})[0]
         handler = coreml_named.HANDLERS[mlir.symbol_name(composite.attributes["name"])]
         raw = composite.attributes
         attributes = mlir.entries_of(raw["composite_attributes"]) if "composite_attributes" in raw else {}

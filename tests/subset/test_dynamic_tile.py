@@ -55,7 +55,7 @@ def test_inside_and_back():
 
 def write_shifted(build, o, t, tile):
     """Write the covered elements of the shifted tile."""
-    shifted = tile.shifted(build)
+    shifted = tile.shift(build)
     old = shifted.tile.materialize(build, o)
     return [shifted.tile.yield_to(build, o, build.select(shifted.is_covered(build), shifted.align(build, t), old))]
 
@@ -74,9 +74,9 @@ def test_a_tile_without_a_masked_dim_is_not_shifted():
     checks = []
 
     def body(build, o, t, tile):
-        shifted, masked = tile.shifted(build), DynamicTile((D,), tile.starts, (W,), (), (0,))
+        shifted, masked = tile.shift(build), DynamicTile((D,), tile.starts, (W,), (), (0,))
         checks.extend((shifted.tile.starts == tile.starts, shifted.is_covered(build), shifted.align(build, t) == t))
-        checks.extend((masked.inside(build)[1], masked.shifted(build).is_covered(build) is None))
+        checks.extend((masked.inside(build)[1], masked.shift(build).is_covered(build) is None))
         return [tile.inside(build)[1]]
 
     run(body)

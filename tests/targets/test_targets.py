@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hlo_lower.base.english import told
+from hlo_lower.base.english import phrase
 from hlo_lower.base.errors import InputError
 from hlo_lower.ops.targets import STABLEHLO, TARGETS, read_target, target_named, target_of
 from hlo_lower.ops.targets.costs import COSTS
@@ -90,7 +90,7 @@ SMALL = {
 def test_a_target_gives_the_reason_of_a_refusal(name, op, dtypes, says):
     """An op or type that is refused or not listed, on all ops or on one; what is not said restricts nothing."""
     found = SMALL[name].refusal(op, set(dtypes.split()))
-    assert found is says is None or re.fullmatch(says, told(found))
+    assert found is says is None or re.fullmatch(says, phrase(found))
     assert len(SMALL[name].refusals([op, op])) == (SMALL[name].refusal(op) is not None)
 
 

@@ -38,7 +38,7 @@ def forgotten_sum(monkeypatch):
     def last(tile, node, carried):
         if tile._body.labels.axes[node].combine == THREADED:
             return accumulate(tile, node, carried)
-        return tile._body.program.rules.built(tile._build, tile._cut(node, tile._operands(node)))
+        return tile._body.program.rules.build_piece(tile._build, tile._cut(node, tile._operands(node)))
 
     monkeypatch.setattr(loop_body._Tile, "accumulate", last)
 

@@ -168,7 +168,7 @@ def test_what_does_not_round_is_not_disturbed(body, rounds):
 def test_what_is_rounded_once_is_moved_as_a_sum_is():
     """By less than a function that every consumer approximates in its own way."""
     raw = mlir.parse_module(module("%a: 4xf32", "%r = reduce_precision %a, format = e5m10; %t = tanh %r", "%t"))
-    found = (most_of(op, op.results[0].type, 1) for op in mlir.named(raw.operation, {REDUCE_PRECISION, TANH})[0])
+    found = (most_of(op, op.results[0].type, 1) for op in mlir.find_named(raw.operation, {REDUCE_PRECISION, TANH})[0])
     assert tuple(found) == (MOST["f32"].plain, MOST["f32"].function)
 
 

@@ -138,7 +138,7 @@ def test_a_loop_to_an_input_is_told_from_what_differs(before, after, is_equal):
 def test_an_endless_run_ends_in_its_time_and_the_next_one_goes_on(one_second):
     """TookTooLongError is raised about the limit, and what the same process had compiled runs in a new one."""
     endless, plain = piece(loop(ALWAYS)), piece(loop())
-    child = devices.DeviceProcess.shared(1, 0)
+    child = devices.DeviceProcess.of_this_process(1, 0)
     process, start = child._child, time.perf_counter()
     with pytest.raises(TookTooLongError, match="a run took more than 1 s"):
         endless.run(GIVEN)

@@ -21,7 +21,7 @@ from hlo_lower.api.many.module_classification import detached, failed, internal
 from hlo_lower.api.many.modules import reports_of
 from hlo_lower.api.many.work_spread import SPREAD, Spread, SpreadKeywords
 from hlo_lower.api.module_forms import FORMS
-from hlo_lower.base.arguments import known_names, one_of, parted, shown
+from hlo_lower.base.arguments import known_names, one_of, short_repr, split_keywords
 from hlo_lower.base.errors import HloLowerError, InputError
 from hlo_lower.base.whole_files import make_folder, write_whole
 from hlo_lower.lowering.options import NAMES, Options, options_of
@@ -131,11 +131,11 @@ def convert_modules(
       (0, 0)
     """
     known_names("convert_modules", keywords, (*SPREAD, *_How.__annotations__, *NAMES))
-    spread, rest = parted(keywords, SPREAD)
-    how, meaning = parted(rest, tuple(_How.__annotations__))
+    spread, rest = split_keywords(keywords, SPREAD)
+    how, meaning = split_keywords(rest, tuple(_How.__annotations__))
     chosen = replace(options_of(options, meaning), keep_unsupported=True)
     if not isinstance(folder, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
-        raise InputError("folder", f"{shown(folder)} is not a path", next_step='write "lowered/"')
+        raise InputError("folder", f"{short_repr(folder)} is not a path", next_step='write "lowered/"')
     conversion = Conversion(chosen, os.fspath(folder), **how)
     modules = select([paths] if isinstance(paths, (str, PathLike)) else paths)
     make_folder(conversion.folder)

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import cast
 
-from hlo_lower.base.arguments import is_listed, shown
+from hlo_lower.base.arguments import is_listed, short_repr
 from hlo_lower.base.errors import InputError
 
 SUFFIXES = (".mlir", ".mlirbc", ".stablehlo", ".vhlo", ".portable", ".exported", ".jax_exported", ".jax")
@@ -66,7 +66,7 @@ def _check_paths(paths: object) -> None:
         if is_text or not isinstance(path, (str, PathLike, Selected)):
             raise InputError(
                 "paths",
-                f"{shown(path)} is not a path",
+                f"{short_repr(path)} is not a path",
                 facts="it is the text of a module" if is_text else f"it is of type {type(path).__name__}",
                 next_step="hl.classify takes a module, whatever its form; this takes files and folders",
             )

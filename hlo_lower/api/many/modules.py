@@ -12,7 +12,7 @@ from typing import TypeAlias, Unpack
 from hlo_lower.api.many.files import Selected, select
 from hlo_lower.api.many.module_classification import classify_one, failed, internal, warm_up
 from hlo_lower.api.many.work_spread import SPREAD, Spread, SpreadKeywords
-from hlo_lower.base.arguments import known_names, one_of, parted
+from hlo_lower.base.arguments import known_names, one_of, split_keywords
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.processes import Lost, in_processes
 from hlo_lower.lowering.options import NAMES, Options, options_of
@@ -64,7 +64,7 @@ def classify_modules(
       ('decode.mlir', 1, None)
     """
     known_names("classify_modules", keywords, (*SPREAD, *NAMES))
-    how, meaning = parted(keywords, SPREAD)
+    how, meaning = split_keywords(keywords, SPREAD)
     chosen = options_of(options, meaning)
     modules = select([paths] if isinstance(paths, (str, PathLike)) else paths)
     one_of("with_texts", with_texts, (False, True))

@@ -14,7 +14,7 @@ from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir.binding import bind
 from hlo_lower.ir.mlir import print_module
-from hlo_lower.ir.reader import copied
+from hlo_lower.ir.reader import copy_graph
 from hlo_lower.ir.shapes.bind import instances
 from hlo_lower.ir.shapes.specification import specification_of
 from hlo_lower.ir.view import Graph
@@ -131,9 +131,9 @@ def _trial(
     options = replace(options, only=(), skip=(), keep_unsupported=True)
     changes, memory = tuple[Change, ...](), measure(graph)
     is_built = not options.target.restricts_only_scatter
-    is_changed = options.legalize or options.demote_i64 or options.checked or known.declared
+    is_changed = options.legalize or options.demote_i64 or options.checked or known.declarations
     if is_built or is_changed or other_floats_of(options):
-        graph = copied(graph)
+        graph = copy_graph(graph)
     run = trial_of(graph, options, known).up_to("floats")
     notes = tuple(map(str, run.variants_left))
     notes += () if run.floats is None else tuple(float_lines(run.floats))
@@ -158,7 +158,7 @@ def _classified(run: Run, with_texts: bool) -> tuple[tuple[ScatterRecord, ...], 
     That it fails is for `convert` to tell."""
     if with_texts and run.graph.scatters:
         with suppress(NotLoweredError):
-            copy = run.context.afresh(copied(run.graph))
+            copy = run.context.afresh(copy_graph(run.graph))
             records = lower_scatters(copy, is_trial=True).records
             return records, _built(copy.graph, records)
     return classify_scatters(run.context), {}

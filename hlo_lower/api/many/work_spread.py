@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, TypedDict
 
-from hlo_lower.base.arguments import progress, shown, whole
+from hlo_lower.base.arguments import progress, short_repr, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.lowering.options import Keywords
 
@@ -42,7 +42,7 @@ class Spread:
         if self.executor is not None and not callable(getattr(self.executor, "submit", None)):
             raise InputError(
                 "executor",
-                f"{shown(self.executor)} has no submit",
+                f"{short_repr(self.executor)} has no submit",
                 facts=f"it is of type {type(self.executor).__name__}",
                 next_step="give a concurrent.futures executor, or jobs",
             )
@@ -52,7 +52,7 @@ class Spread:
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < inf:
             raise InputError(
                 "timeout",
-                f"{shown(seconds)} is not a number of seconds above 0",
+                f"{short_repr(seconds)} is not a number of seconds above 0",
                 facts=f"it is of type {type(seconds).__name__}",
                 next_step="write timeout=60, or leave it out",
             )

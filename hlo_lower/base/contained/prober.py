@@ -44,4 +44,4 @@ def probe(data: str | bytes, name: str) -> HloLowerError | None:
     Raises:
       InputError: there is no child to try it in.
     """
-    return Prober.shared().probe(data, name)
+    return Prober.of_this_process().probe(data, name)

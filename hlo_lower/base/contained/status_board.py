@@ -95,8 +95,8 @@ def is_contained() -> bool:
 
 
 @contextmanager
-def _noted(before: dict[str, Any], after: dict[str, Any]) -> Generator[None]:
-    """Change the note of this process, and again afterwards."""
+def _note_during(before: dict[str, Any], after: dict[str, Any]) -> Generator[None]:
+    """Write one note of this process on entry and another one on exit."""
     board = _THIS.board
     if board is not None:
         board.write(replace(board.note, **before))
@@ -110,17 +110,17 @@ def _noted(before: dict[str, Any], after: dict[str, Any]) -> Generator[None]:
 def reading(module: str, size: int) -> AbstractContextManager[None]:
     """Tell that a module of so many bytes is being read; afterwards, that it is what is worked on."""
     told = {"module": module, "is_reading": True, "size": size, "since": time.monotonic()}
-    return _noted(told, {"is_reading": False})
+    return _note_during(told, {"is_reading": False})
 
 
 def lowering() -> AbstractContextManager[None]:
     """Tell that the module that was read, or is read now, is classified or lowered."""
-    return _noted({"lowering_since": time.monotonic()}, {"lowering_since": 0.0})
+    return _note_during({"lowering_since": time.monotonic()}, {"lowering_since": 0.0})
 
 
 def temporary_file(path: str) -> AbstractContextManager[None]:
     """Tell of a file, or a folder, that must not stay if this process dies."""
-    return _noted({"temporary": path}, {"temporary": ""})
+    return _note_during({"temporary": path}, {"temporary": ""})
 
 
 def seconds_for(size: int) -> float:

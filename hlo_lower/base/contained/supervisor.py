@@ -39,7 +39,7 @@ FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 ENDED_ON_REQUEST = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGPIPE")
 
 
-def supervised(run: Callable[[], int], files: Sequence[str] = (), tell: Callable[[str], None] = print) -> int:
+def run_supervised(run: Callable[[], int], files: Sequence[str] = (), tell: Callable[[str], None] = print) -> int:
     """Run a command in a child process, where that can be done, and return its exit code in the parent and the child.
 
     A process that has JAX or threads already does not survive a fork with certainty: there, and where there is no
@@ -128,7 +128,7 @@ class _Watch:
             if _resident(self.child) > memory_for(note.size):
                 return crash_messages.too_large(note.module, note.size)
         if note.lowering_since:
-            module = self._named(note)
+            module = self._name_of(note)
             if now - note.lowering_since > lowering_seconds_for(note.size):
                 return crash_messages.lowered_too_late(module, note.size)
             if _resident(self.child) > memory_for(note.size):
@@ -154,16 +154,16 @@ class _Watch:
             return EXIT_INTERRUPTED
         if self.error is None and -code in [getattr(signal, name) for name in ENDED_ON_REQUEST]:
             return SIGNAL_EXIT - code
-        error = self.error or self._died(note, code)
+        error = self.error or self._death_error(note, code)
         self.tell(str(error))
         return error.exit_code
 
-    def _died(self, note: Note, code: int) -> HloLowerError:
+    def _death_error(self, note: Note, code: int) -> HloLowerError:
         if note.is_reading:
             return crash_messages.died_reading(note.module, note.size, code)
-        return crash_messages.died_working(self._named(note), code)
+        return crash_messages.died_working(self._name_of(note), code)
 
-    def _named(self, note: Note) -> str:
+    def _name_of(self, note: Note) -> str:
         """What is worked on, as the user named it: what was read may be a part of it, or a copy."""
         known = any(note.module.startswith(file) for file in self.files)
         return note.module if known else ", ".join(self.files)

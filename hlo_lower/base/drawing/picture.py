@@ -43,12 +43,12 @@ class Axis:
     unit: int = 1
 
     @property
-    def told(self) -> str:
+    def caption(self) -> str:
         """ "dim 2: pos of 64"; of a dim that is taken whole "dim 3: 16"."""
         size = str(self.size) if self.is_known else "?"
-        return "" if self.dim is None else f"dim {self.dim}: {size}" if self.is_whole else self._moved(size)
+        return "" if self.dim is None else f"dim {self.dim}: {size}" if self.is_whole else self._place_caption(size)
 
-    def _moved(self, size: str) -> str:
+    def _place_caption(self, size: str) -> str:
         return f"dim {self.dim}: {self.index} of {size}"
 
     @property
@@ -64,18 +64,18 @@ class Axis:
     @property
     def is_placed(self) -> bool:
         """Whether the data gives the start."""
-        return not self.is_whole and not self.is_batch and self._fixed() is None
+        return not self.is_whole and not self.is_batch and self._known_cells() is None
 
     @property
     def extent(self) -> int:
         """Cells of a window."""
-        if fixed := self._fixed():
+        if fixed := self._known_cells():
             return fixed[1] - fixed[0]
         added = re.fullmatch(r".+:.*\+(\d+)", self.index)
         return self.size if self.is_whole else min(int(added[1]), self.size) if added else 1
 
-    def _fixed(self) -> tuple[int, int] | None:
-        """First cell and the one behind the last of a place that is known."""
+    def _known_cells(self) -> tuple[int, int] | None:
+        """First cell and the one after the last; None where the place is not known."""
         known = re.fullmatch(r"(-?\d*):(\d+)|(-?\d+)", self.index)
         if known is None:
             return None
@@ -88,7 +88,7 @@ class Axis:
             return 0, self.size
         if self.is_batch:
             return number % self.size, number % self.size + 1
-        if (fixed := self._fixed()) is not None:
+        if (fixed := self._known_cells()) is not None:
             return fixed
         extent = min(max(self.extent, rows), self.size)
         start = int((0.4 + number * GOLDEN) % 1 * (self.size - extent + 1))
@@ -169,8 +169,8 @@ def picture_svg(picture: Picture, told: str, *, alone: bool = False) -> str:
     width, height = extent(picture, WIDTH, HEIGHT)
     bottom = MARGIN + height + MARGIN
     lines = [
-        picture.rows.told and f"down, {picture.rows.told}",
-        picture.columns.told and f"across, {picture.columns.told}",
+        picture.rows.caption and f"down, {picture.rows.caption}",
+        picture.columns.caption and f"across, {picture.columns.caption}",
     ]
     captions = [printable(line) for line in (*filter(None, lines), *picture.captions)]
     wide = max([MARGIN * 2 + width, *(12 + 6.4 * len(line) for line in captions)])
@@ -283,7 +283,9 @@ def _meets(cells: tuple[int, int], number: int, parts: int, axis: Axis) -> bool:
 
 
 def _words(picture: Picture) -> Iterator[str]:
-    axes = [f"{way}, {axis.told}" for way, axis in (("down", picture.rows), ("across", picture.columns)) if axis.told]
+    axes = [
+        f"{way}, {axis.caption}" for way, axis in (("down", picture.rows), ("across", picture.columns)) if axis.caption
+    ]
     yield "; ".join(axes)
     yield "; ".join(LEGEND[look] for look in Look if any(box.look is look for box in picture.boxes))
     yield from picture.captions

@@ -62,7 +62,7 @@ def from_ordered_integers(build: Builder, column: Value, element: str) -> Value:
     if element == "i1":
         return build.compare(column, "NE", build.constant(0, column.static_shape, column.element_type))
     if element in WIDE_FLOATS:
-        bits = build.convert(column, element_type(element).signed)
+        bits = build.convert(column, element_type(element).signed_type)
         return build.bitcast(_flip_negative(build, bits), element)
     if element in ("ui32", "ui64"):
         return build.bitcast(_flip_sign_bit(build, column), element)
@@ -77,10 +77,10 @@ def ordered_integers(build: Builder, value: Value) -> Value:
     """
     element = value.element_type
     if element in WIDE_FLOATS:
-        turned = _flip_negative(build, build.bitcast(value, value.element.signed))
+        turned = _flip_negative(build, build.bitcast(value, value.element.signed_type))
         return build.convert(turned, "i32") if value.element.bits < 32 else turned
     if element in ("ui32", "ui64"):
-        return _flip_sign_bit(build, build.bitcast(value, value.element.signed))
+        return _flip_sign_bit(build, build.bitcast(value, value.element.signed_type))
     return value if element in ("i32", "i64") else build.convert(value, "i32")
 
 
@@ -109,7 +109,7 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
             first = KeyColumn(build.convert(is_nan, "i32"), key.is_ascending)
             return [first, KeyColumn(build.select(is_nan, zero, value), key.is_ascending)]
         column = ordered_integers(build, build.select(build.compare(value, "EQ", zero), zero, value))
-        most = int(element_type(value.element.signed).most)
+        most = int(element_type(value.element.signed_type).most)
         highest = build.constant(most, column.static_shape, column.element_type)
         return [KeyColumn(build.select(is_nan, highest, column), key.is_ascending)]
     if not in_bits:

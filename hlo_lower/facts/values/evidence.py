@@ -52,7 +52,9 @@ class Evidence:
         """
         moved = moved or {}
         return tuple(
-            s.cause if s.location is None else s.cause.placed(str(graph.place(moved.get(str(s.location), s.location))))
+            s.cause
+            if s.location is None
+            else s.cause.with_place(str(graph.place(moved.get(str(s.location), s.location))))
             for s in self.steps()
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.export.symbolic import SymbolicDims
@@ -56,9 +56,9 @@ def written_with(label: str, texts: Sequence[str], static: Mapping[str, Any]) ->
             what = what or ("" if hasattr(value, name) else f"{found[1]} has no {name}")
             value = getattr(value, name, None)
         if not what and type(value) is not int:
-            what = f"{found[0]} is {shown(value)}, and no whole number"
+            what = f"{found[0]} is {short_repr(value)}, and no whole number"
         if what:
-            told = ", ".join(f"{name}={shown(value)}" for name, value in static.items())
+            told = ", ".join(f"{name}={short_repr(value)}" for name, value in static.items())
             facts, width = told or "the function has no config", len(found[0])
             raise PointedError(label, what, facts=facts, text=found.string, column=found.start(), width=width)
         return str(value) if value >= 0 else f"({value})"
@@ -94,14 +94,14 @@ def specs_of(fn: Callable[..., Any], args: Sequence[Any], shapes: Sequence[str] 
     try:
         dims = SymbolicDims(written, constraints)
     except ExpressionError as error:
-        raise _pointed(label, _place_of(error, written, told), error) from None
+        raise _pointed_error(label, _place_of(error, written, told), error) from None
     symbolic: list[Any] = []
     for number, leaf in zip(numbers, leaves if args else [None] * len(numbers), strict=True):
         place = f"{told} {number}" + ("" if leaf is None else f", {describe(leaf)}")
         try:
             symbolic.append(_spec(dims, written[number], leaf))
         except ExpressionError as error:
-            raise _pointed(label, place, error) from None
+            raise _pointed_error(label, place, error) from None
     if not args:
         return tuple(symbolic)
     remaining = iter(symbolic)
@@ -119,7 +119,7 @@ def _read(label: str, shapes: Sequence[str], arguments: int) -> tuple[list[Writt
             found = read_written(text)
         except ExpressionError as error:
             is_shape = not any(letter in text for letter in "<>=")
-            raise _pointed(label, f"{told} {len(written)}" if is_shape else "constraint", error) from None
+            raise _pointed_error(label, f"{told} {len(written)}" if is_shape else "constraint", error) from None
         if isinstance(found, WrittenShape):
             written.append(found)
         else:
@@ -133,7 +133,7 @@ def _place_of(error: ExpressionError, written: Sequence[WrittenShape], told: str
     return "constraint" if found is None else f"{told} {found}"
 
 
-def _pointed(label: str, place: str, error: ExpressionError) -> PointedError:
+def _pointed_error(label: str, place: str, error: ExpressionError) -> PointedError:
     return PointedError(
         where=label,
         what=f"{place}: {error.what}",

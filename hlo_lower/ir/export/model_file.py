@@ -18,7 +18,7 @@ from hlo_lower.ir.export.user_code import importable, user_errors
 from hlo_lower.ir.shapes.dims import Constraint, Shape
 
 
-def configured(config: Any, presets: Mapping[str, Any], settings: Mapping[str, str], place: str) -> Any:
+def apply_settings(config: Any, presets: Mapping[str, Any], settings: Mapping[str, str], place: str) -> Any:
     """The config with the settings in place; None where the file has none."""
     if config is None:
         if settings:
@@ -40,7 +40,7 @@ def configured(config: Any, presets: Mapping[str, Any], settings: Mapping[str, s
             raise InputError(
                 where=f"--set {key}={text}", what=f"{place} has no such setting", facts=f"settings: {shown}"
             )
-        values[key] = _parsed(key, text, fields[key])
+        values[key] = _parse_setting(key, text, fields[key])
     try:
         return dataclasses.replace(config, **values)
     except (TypeError, ValueError) as error:
@@ -51,7 +51,7 @@ def configured(config: Any, presets: Mapping[str, Any], settings: Mapping[str, s
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
-def _parsed(key: str, text: str, current: Any) -> Any:
+def _parse_setting(key: str, text: str, current: Any) -> Any:
     """The value that a person typed, of the type that the field has now."""
     try:
         if isinstance(current, bool):
@@ -165,7 +165,7 @@ def target_of(
     if not isinstance(fields.get("x64", False), bool):
         raise InputError(where=where, what='"x64" is neither True nor False')
     donate = fields.get("donate", ())
-    config = configured(fields.get("config"), fields.get("presets", {}), settings, place)
+    config = apply_settings(fields.get("config"), fields.get("presets", {}), settings, place)
     args = _of_config(fields["args"], config, where)
     if not isinstance(args, (tuple, list)):
         raise InputError(

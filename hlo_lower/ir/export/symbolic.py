@@ -44,7 +44,7 @@ class SymbolicDims:
                 raise side.part(name).error(f"{name} is in no shape", "a constraint is about names of the shapes")
         taken: list[str] = []
         for constraint in constraints:
-            taken += self._taken(constraint, taken)
+            taken += self._new_constraints(constraint, taken)
         for found in (*sides, *written):
             for divisor in found.divisors():
                 self._check_divisor(divisor)
@@ -62,16 +62,16 @@ class SymbolicDims:
         dims: list[Any] = []
         for written in shape.dims:
             if isinstance(written, KeptDim):
-                dims += _kept(written, like, len(dims))
+                dims += _kept_dims(written, like, len(dims))
             else:
-                dims.append(self._checked(written, like, len(dims)))
+                dims.append(self._checked_dim(written, like, len(dims)))
         if like is not None and len(dims) != len(like):
             told = "more" if len(dims) > len(like) else "fewer"
             what = f"{len(dims)} dims, {told} than the {len(like)} that the argument has"
             raise shape.error(what, 'give each dim, "_" for one that stays and "..." for all the others')
         return tuple(dims)
 
-    def _checked(self, written: Expression, like: Sequence[Any] | None, place: int) -> Any:
+    def _checked_dim(self, written: Expression, like: Sequence[Any] | None, place: int) -> Any:
         dim = self._in_scope(written)
         if _holds(dim, 0, "<"):
             raise written.error("a size cannot be below 0", f"this is {rewritten(str(dim))}, below 0 for all sizes")
@@ -80,8 +80,8 @@ class SymbolicDims:
             raise written.error(what, '"_" keeps it, a name leaves it open')
         return dim
 
-    def _taken(self, constraint: WrittenConstraint, before: Sequence[str]) -> list[str]:
-        """What is added to the constraints of the scope; the scope is made anew with them."""
+    def _new_constraints(self, constraint: WrittenConstraint, before: Sequence[str]) -> list[str]:
+        """Make the scope anew with a constraint, and return what that adds to the constraints."""
         left, right = (self._free_value(side) for side in (constraint.left, constraint.right))
         if _never(left, constraint.comparison, right):
             raise constraint.error("this never holds", "every name is a size of 1 or more")
@@ -139,7 +139,7 @@ class SymbolicDims:
         return jax.export.symbolic_shape(text, scope=scope)[0]
 
 
-def _kept(written: KeptDim, like: Sequence[Any] | None, place: int) -> Sequence[Any]:
+def _kept_dims(written: KeptDim, like: Sequence[Any] | None, place: int) -> Sequence[Any]:
     if like is None:
         what = f"{written.token.letters} keeps what an argument has, and no arguments are given"
         raise written.error(what, "write the dims")
@@ -157,7 +157,7 @@ def _in_jax(constraint: WrittenConstraint, left: Any, right: Any) -> list[list[s
             return [[f"{left} <= {right - 1}"]]
         case "==":
             straight, turned = f"{left} == {right}", f"{right} == {left}"
-            if mirrored := _mirrored(constraint.left, left, right):
+            if mirrored := _with_negative_divisor(constraint.left, left, right):
                 return [[straight, mirrored], [straight]]
             is_named = isinstance(constraint.right.node, ast.Name) and not isinstance(constraint.left.node, ast.Name)
             return [[turned], [straight]] if is_named else [[straight], [turned]]  # a name goes rather than a product
@@ -165,7 +165,7 @@ def _in_jax(constraint: WrittenConstraint, left: Any, right: Any) -> list[list[s
             return [[f"{left} {comparison} {right}"]]
 
 
-def _mirrored(written: Expression, left: Any, right: Any) -> str:
+def _with_negative_divisor(written: Expression, left: Any, right: Any) -> str:
     """The same divisibility with the divisor's sign turned; "" where the left side is no remainder of 0.
 
     `reshape(-1, 16)` asks whether `mod(s, -16)` is 0, and JAX does not conclude that from `mod(s, 16) == 0`.

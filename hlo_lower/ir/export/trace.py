@@ -7,7 +7,7 @@ from typing import Any, cast
 import jax
 import jax.export
 
-from hlo_lower.base.arguments import function, is_listed, is_named, shown, texts, whole
+from hlo_lower.base.arguments import function, is_listed, is_named, short_repr, texts, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.export.argument_specs import check_widths, describe, specs_of, written_with
@@ -73,7 +73,7 @@ def export(
     check_widths(label, specs)
     with portable_locations(source_folder(fn)):
         try:
-            jitted = _jitted(fn, positions, static or {}, label)
+            jitted = _jit_function(fn, positions, static or {}, label)
             if plain_stablehlo or not mlir.XLA_TAKES_CHLO:
                 return jax.export.export(jitted, platforms=platforms)(*specs)
             remembered: Any = Remembered(jitted)
@@ -92,10 +92,10 @@ def _check(fn: object, donate: object, static: object, name: object) -> None:
     for position in cast(Sequence[object], donate) if is_listed(donate) else [donate]:
         whole("donate", position, 0)
     if static is not None and not is_named(static):
-        told = f"{shown(static)} is no mapping from names to values"
+        told = f"{short_repr(static)} is no mapping from names to values"
         raise InputError("static", told, next_step='write static={"config": config}')
     if not isinstance(name, str | None):
-        raise InputError("name", f"{shown(name)} is no text", next_step='write name="decode"')
+        raise InputError("name", f"{short_repr(name)} is no text", next_step='write name="decode"')
 
 
 def exported_text(exported: jax.export.Exported) -> str:
@@ -105,18 +105,18 @@ def exported_text(exported: jax.export.Exported) -> str:
     return mlir.print_module(module, locations=True)
 
 
-def _jitted(fn: Callable[..., Any], donate: Sequence[int], static: Mapping[str, Any], label: str) -> Any:
+def _jit_function(fn: Callable[..., Any], donate: Sequence[int], static: Mapping[str, Any], label: str) -> Any:
     if hasattr(fn, "lower") and hasattr(fn, "trace") and not donate and not static:
         return fn
 
-    def traced(*args: Any) -> Any:
+    def call(*args: Any) -> Any:
         return fn(*args, **static)
 
     # A fresh function each time: JAX caches what it traced by function, and with it the source locations.
-    traced.__name__ = traced.__qualname__ = label
+    call.__name__ = call.__qualname__ = label
     if (signature := _positional_signature(fn)) is not None:
-        traced.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
-    return _jax.jit(traced, donate_argnums=tuple(donate))
+        call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    return _jax.jit(call, donate_argnums=tuple(donate))
 
 
 def _positional_signature(fn: Callable[..., Any]) -> inspect.Signature | None:

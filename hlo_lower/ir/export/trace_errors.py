@@ -33,7 +33,7 @@ def tracing_error(error: Exception, label: str, where: str, facts: str, shapes: 
     """
     text = str(error)
     if unsolved := _UNSOLVED.search(text):
-        return _unsolved(label, facts, re.findall(r"\w+", unsolved[1]), shapes)
+        return _unsolved_error(label, facts, re.findall(r"\w+", unsolved[1]), shapes)
     if replaced := _REPLACED.search(text):
         return InputError(
             where=label,
@@ -43,10 +43,10 @@ def tracing_error(error: Exception, label: str, where: str, facts: str, shapes: 
         )
     wanted = ""
     if compared := _INCONCLUSIVE.search(text):
-        wanted = f"{_written(compared[1])} {compared[2]} {_written(compared[3])}"
+        wanted = f"{_in_our_notation(compared[1])} {compared[2]} {_in_our_notation(compared[3])}"
     elif remainder := _REMAINDER.search(text):
         # reshape(-1, 16) asks for mod(s, -16), which is 0 where mod(s, 16) is
-        wanted = _written(re.sub(r", - (\d+)\)$", r", \1)", remainder[1])) + " == 0"
+        wanted = _in_our_notation(re.sub(r", - (\d+)\)$", r", \1)", remainder[1])) + " == 0"
     return InputError(
         where=where,
         what=f"tracing {label} failed: {one_line(error)}",
@@ -55,8 +55,8 @@ def tracing_error(error: Exception, label: str, where: str, facts: str, shapes: 
     )
 
 
-def _unsolved(label: str, facts: str, names: Sequence[str], shapes: Sequence[str]) -> InputError:
-    """Sizes that no argument's shape gives: the first dim that they stand in is shown."""
+def _unsolved_error(label: str, facts: str, names: Sequence[str], shapes: Sequence[str]) -> InputError:
+    """The error for sizes that no argument's shape gives; it shows the first dim that uses them."""
     told = " and ".join(sorted(names))
     what = f"{told} cannot be computed from the arguments' shapes"
     next_step = (
@@ -95,7 +95,7 @@ def _other_factor(dim: Expression, names: Sequence[str]) -> str | None:
     return ast.unparse(other) if isinstance(other, (ast.Name, ast.Constant)) else f"({ast.unparse(other)})"
 
 
-def _written(text: str) -> str:
+def _in_our_notation(text: str) -> str:
     """An expression of JAX's in the notation of the shapes; as it is where that cannot be read."""
     try:
         return rewritten(text)

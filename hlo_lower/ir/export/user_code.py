@@ -84,7 +84,7 @@ def user_errors(place: str, file: str | None) -> Generator[None]:
         raise
     except SyntaxError as error:
         line = f":{error.lineno}" if error.lineno else ""
-        where = _shown(error.filename) if error.filename else place
+        where = _short_path(error.filename) if error.filename else place
         raise InputError(where=f"{where}{line}", what=f"not valid Python: {one_line(error)}") from error
     except (Exception, SystemExit) as error:
         where = user_line(error, file) or place
@@ -104,7 +104,7 @@ def user_line(error: BaseException, file: str | None) -> str:
     Without a file, the innermost line outside Python's own and installed packages.
     """
     lines = [frame for frame in _frames(error.__traceback__) if _is_users(frame.filename, file)]
-    return f"{_shown(lines[-1].filename)}:{lines[-1].lineno}" if lines else ""
+    return f"{_short_path(lines[-1].filename)}:{lines[-1].lineno}" if lines else ""
 
 
 def _frames(trace: TracebackType | None) -> Sequence[traceback.FrameSummary]:
@@ -118,7 +118,7 @@ def _is_users(filename: str, file: str | None) -> bool:
     return not (filename.startswith((own, "<", str(Path(os.__file__).parent))) or "site-packages" in filename)
 
 
-def _shown(filename: str) -> str:
+def _short_path(filename: str) -> str:
     """A file's name as seen from the current folder, where it is below it."""
     here = os.getcwd()
     return os.path.relpath(filename, here) if holds(here, os.path.dirname(filename)) else filename

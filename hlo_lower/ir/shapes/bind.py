@@ -7,9 +7,9 @@ from itertools import islice
 from hlo_lower.base.element_types import type_range
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.candidates import candidates
-from hlo_lower.ir.shapes.constraints import check_constraints, completed, told
+from hlo_lower.ir.shapes.constraints import check_constraints, complete_sizes, sizes_text
 from hlo_lower.ir.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
-from hlo_lower.ir.shapes.given_sizes import A_SIZE, LIMIT, SizesError, named_sizes, shortened, without_places
+from hlo_lower.ir.shapes.given_sizes import A_SIZE, LIMIT, SizesError, named_sizes, shorten, without_places
 from hlo_lower.ir.shapes.partial_binding import refine_partly
 from hlo_lower.ir.shapes.specification import Specification, is_place, specification_of
 
@@ -43,7 +43,7 @@ def bind_and_complete(
     if specification is None:
         raise SizesError("the module has no function @main", next_step="rename its entry point to @main")
     _check_names(specification, sizes)
-    known = completed(specification.dims, sizes)
+    known = complete_sizes(specification.dims, sizes)
     types = _types(specification, sizes, known)
     fixed = {int(name[3:]): sizes[name] for name in specification.scalars if name in sizes}
     try:
@@ -53,7 +53,7 @@ def bind_and_complete(
     except mlir.RefinementError as error:
         _refuse_open_functions(module)
         raise SizesError(
-            f"the sizes {told(tuple(sizes), sizes)} do not fit the module: {_reason(str(error))}",
+            f"the sizes {sizes_text(tuple(sizes), sizes)} do not fit the module: {_reason(str(error))}",
             facts="; ".join(specification.lines()),
             next_step="choose sizes for which this holds",
         ) from None
@@ -66,7 +66,7 @@ def _check_names(specification: Specification, sizes: Mapping[str, int]) -> None
         if name in specification.scalars:
             _refuse_value(name, size, specification.elements[int(name[3:])])
         elif type(size) is not int or not 0 <= size < LIMIT:
-            raise SizesError(f"{name} = {shortened(repr(size))} is no size", next_step=A_SIZE)
+            raise SizesError(f"{name} = {shorten(repr(size))} is no size", next_step=A_SIZE)
     names = {*specification.symbols, *places, *specification.scalars}
     unknown = sorted(set(sizes) - names)
     if unknown:
@@ -124,7 +124,7 @@ def _refuse_value(name: str, value: int, element: str) -> None:
     low, high = type_range(element.removeprefix("s")) or (0, 0)
     if type(value) is not int or not low <= value <= high:
         raise SizesError(
-            f"{name} = {shortened(repr(value))} is no value of {element}",
+            f"{name} = {shorten(repr(value))} is no value of {element}",
             next_step=f"it is a whole number from {low} to {high}",
         )
 
@@ -159,7 +159,7 @@ def _size(argument: int, dim: int, expression: str, sizes: Mapping[str, int]) ->
     names = symbols_of(expression)
     if any(name not in sizes for name in names):  # every dim that the missing one stands in is given by its place
         return str(sizes.get(place, "?"))
-    given = "" if expression in names else f" for {told(names, sizes)}"
+    given = "" if expression in names else f" for {sizes_text(names, sizes)}"
     try:
         size = evaluate(expression, sizes)
     except ExpressionError as error:

@@ -25,11 +25,11 @@ def candidates(specification: Specification) -> Iterator[dict[str, int]]:
     have to be equal to. A choice that a constraint on one name refuses is moved up to the next size that it allows.
     """
     constraints = (*specification.constraints, *_no_negative_dims(specification))
-    allowed = {s: _allowed(s, constraints) for s in specification.symbols}
+    allowed = {s: _allowed_sizes(s, constraints) for s in specification.symbols}
     if not all(allowed.values()):
         return
     seen: list[dict[str, int]] = []
-    for chosen in (*_choices(specification), *_mixed(constraints, allowed)):
+    for chosen in (*_choices(specification), *_mixed_sizes(constraints, allowed)):
         sizes = {s: next((a for a in allowed[s] if a >= size), allowed[s][-1]) for s, size in chosen.items()}
         if sizes not in seen and all(holds(c, sizes) for c in constraints):
             seen.append(sizes)
@@ -55,7 +55,7 @@ def _choices(specification: Specification) -> Iterator[dict[str, int]]:
         yield dict(zip(symbols, chosen, strict=True))
 
 
-def _mixed(constraints: Sequence[str], allowed: Mapping[str, list[int]]) -> Iterator[dict[str, int]]:
+def _mixed_sizes(constraints: Sequence[str], allowed: Mapping[str, list[int]]) -> Iterator[dict[str, int]]:
     """Combinations of sizes near and far from each other, small ones first, of the names that constraints tie together;
     the other names have a small size."""
     tied = sorted({name for c in constraints if len(names_of(c)) > 1 for name in names_of(c)})
@@ -73,7 +73,7 @@ def _spread(sizes: list[int]) -> list[int]:
     return list(dict.fromkeys(next((s for s in sizes if s >= near), sizes[-1]) for near in _NEAR))
 
 
-def _allowed(symbol: str, constraints: Sequence[str]) -> list[int]:
+def _allowed_sizes(symbol: str, constraints: Sequence[str]) -> list[int]:
     """The sizes that the constraints on a name alone leave it."""
     own = [c for c in constraints if names_of(c) == {symbol}]
     return [size for size in range(1, GREATEST + 1) if all(holds(c, {symbol: size}) for c in own)]

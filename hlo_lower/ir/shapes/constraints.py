@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from hlo_lower.ir.shapes.expressions import Expression, ExpressionError, rewritten, substituted, whole
+from hlo_lower.ir.shapes.expressions import Expression, ExpressionError, rewritten, substitute, whole
 from hlo_lower.ir.shapes.given_sizes import SizesError
 from hlo_lower.ir.shapes.written_shapes import WrittenConstraint, read_written
 
@@ -53,7 +53,7 @@ def substituted_constraint(constraint: str, sizes: Mapping[str, int]) -> str:
     read = _read(constraint)
     if read is None:
         return constraint
-    return f"{substituted(str(read.left), sizes)} {read.comparison} {substituted(str(read.right), sizes)}"
+    return f"{substitute(str(read.left), sizes)} {read.comparison} {substitute(str(read.right), sizes)}"
 
 
 def holds(constraint: str, sizes: Mapping[str, int]) -> bool:
@@ -83,7 +83,8 @@ def check_constraints(constraints: Sequence[str], sizes: Mapping[str, int], fact
         sides = [f"{rewritten(str(s))} is {s.value(sizes)}" for s in (read.left, read.right) if len(str(s)) > 1]
         sides = [side for side in sides if side.split(" is ")[0] not in (*names, side.split(" is ")[-1])]
         raise SizesError(
-            f"{readable(constraint)} does not hold for {told(names, sizes)}" + "".join(f": {s}" for s in sides[:1]),
+            f"{readable(constraint)} does not hold for {sizes_text(names, sizes)}"
+            + "".join(f": {s}" for s in sides[:1]),
             facts=facts,
             next_step="choose sizes for which this holds",
         )
@@ -96,19 +97,19 @@ def _check_value(constraint: str, side: Expression, sizes: Mapping[str, int]) ->
     try:
         side.value(sizes)
     except ExpressionError as error:
-        given = f" for {told(side.symbols, sizes)}" if side.symbols else ""
+        given = f" for {sizes_text(side.symbols, sizes)}" if side.symbols else ""
         raise SizesError(
             f"{readable(constraint)} has no value{given}: {error}", next_step="choose sizes for which this holds"
         ) from None
 
 
-def told(names: Sequence[str], sizes: Mapping[str, int]) -> str:
+def sizes_text(names: Sequence[str], sizes: Mapping[str, int]) -> str:
     """Sizes for a reader: "b=4, s=16"."""
     return ", ".join(f"{name}={sizes[name]}" for name in names)
 
 
-def completed(dims: Sequence[Sequence[str] | None], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Sizes with those that follow: a dim given by its place is an equation, solved where one name of it is not known.
+def complete_sizes(dims: Sequence[Sequence[str] | None], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Add the sizes that follow: a dim given by its place is an equation, solved where one name of it is not known.
 
     Args:
       dims: the dims of each argument, expressions.
@@ -153,7 +154,7 @@ def _solutions(equations: Sequence[tuple[str, str]], sizes: Mapping[str, int]) -
             yield name, times + 1
         else:
             known = [n for n in read.symbols if n != name]
-            given = f" for {told(known, sizes)}" if known else ""
+            given = f" for {sizes_text(known, sizes)}" if known else ""
             raise SizesError(
                 f"{rewritten(dim)} = {sizes[place]} ({place}) holds for no whole number {name}{given}",
                 facts=f"{rewritten(dim)} is {at[0]}, {at[1]}, {at[2]}, ... for {name} = 1, 2, 3, ...",

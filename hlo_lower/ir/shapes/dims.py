@@ -12,9 +12,9 @@ from typing import Any, TypeAlias, cast
 
 import jax.export
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError
-from hlo_lower.ir.shapes.expressions import Expression, spelled
+from hlo_lower.ir.shapes.expressions import Expression, expression_text
 from hlo_lower.ir.shapes.tokens import ExpressionError, PointedError
 from hlo_lower.ir.shapes.written_shapes import WrittenShape, read_written
 
@@ -48,61 +48,61 @@ class Dim:
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # == gives a constraint, so no dictionary finds one
 
     def __str__(self) -> str:
-        return spelled(self.node)
+        return expression_text(self.node)
 
     def __repr__(self) -> str:
         return f"<Dim {self}>"
 
     def __add__(self, other: "Dim | int") -> "Dim":
-        return _joined(self, ast.Add(), other)
+        return _binary_dim(self, ast.Add(), other)
 
     def __radd__(self, other: int) -> "Dim":
-        return _joined(other, ast.Add(), self)
+        return _binary_dim(other, ast.Add(), self)
 
     def __sub__(self, other: "Dim | int") -> "Dim":
-        return _joined(self, ast.Sub(), other)
+        return _binary_dim(self, ast.Sub(), other)
 
     def __rsub__(self, other: int) -> "Dim":
-        return _joined(other, ast.Sub(), self)
+        return _binary_dim(other, ast.Sub(), self)
 
     def __mul__(self, other: "Dim | int") -> "Dim":
-        return _joined(self, ast.Mult(), other)
+        return _binary_dim(self, ast.Mult(), other)
 
     def __rmul__(self, other: int) -> "Dim":
-        return _joined(other, ast.Mult(), self)
+        return _binary_dim(other, ast.Mult(), self)
 
     def __floordiv__(self, other: "Dim | int") -> "Dim":
-        return _joined(self, ast.FloorDiv(), other)
+        return _binary_dim(self, ast.FloorDiv(), other)
 
     def __rfloordiv__(self, other: int) -> "Dim":
-        return _joined(other, ast.FloorDiv(), self)
+        return _binary_dim(other, ast.FloorDiv(), self)
 
     def __mod__(self, other: "Dim | int") -> "Dim":
-        return _joined(self, ast.Mod(), other)
+        return _binary_dim(self, ast.Mod(), other)
 
     def __rmod__(self, other: int) -> "Dim":
-        return _joined(other, ast.Mod(), self)
+        return _binary_dim(other, ast.Mod(), self)
 
     def __pow__(self, other: int) -> "Dim":
-        return _joined(self, ast.Pow(), other)
+        return _binary_dim(self, ast.Pow(), other)
 
     def __neg__(self) -> "Dim":
         return Dim(ast.UnaryOp(ast.USub(), self.node))
 
     def __eq__(self, other: object) -> Any:
-        return _compared(self, "==", other)
+        return _constraint(self, "==", other)
 
     def __ge__(self, other: "Dim | int") -> Constraint:
-        return _compared(self, ">=", other)
+        return _constraint(self, ">=", other)
 
     def __gt__(self, other: "Dim | int") -> Constraint:
-        return _compared(self, ">", other)
+        return _constraint(self, ">", other)
 
     def __le__(self, other: "Dim | int") -> Constraint:
-        return _compared(self, "<=", other)
+        return _constraint(self, "<=", other)
 
     def __lt__(self, other: "Dim | int") -> Constraint:
-        return _compared(self, "<", other)
+        return _constraint(self, "<", other)
 
 
 Shape: TypeAlias = str | Sequence[Any] | Constraint
@@ -135,7 +135,7 @@ def dims(text: str) -> tuple[Dim, ...]:
     found = written.dims if isinstance(written, WrittenShape) and not written.element else ()
     nodes = [dim.node for dim in found if isinstance(dim, Expression) and isinstance(dim.node, ast.Name)]
     if not nodes or len(nodes) < len(found):
-        raise InputError("hl.dims", f"{shown(text)} is no list of names", next_step='write hl.dims("b, h")')
+        raise InputError("hl.dims", f"{short_repr(text)} is no list of names", next_step='write hl.dims("b, h")')
     return tuple(map(Dim, nodes))
 
 
@@ -146,7 +146,9 @@ def as_texts(label: str, shapes: object) -> list[str]:
       InputError: they are none; label says whose they are.
     """
     if not isinstance(shapes, Sequence):
-        raise InputError(label, f"shapes is {shown(shapes)}", next_step='write a list of shapes: shapes=["b, 64", "b"]')
+        raise InputError(
+            label, f"shapes is {short_repr(shapes)}", next_step='write a list of shapes: shapes=["b, 64", "b"]'
+        )
     if isinstance(shapes, str):
         raise InputError(label, "shapes is one text", next_step=f"write a list of shapes: shapes=[{shapes!r}]")
     told: list[str] = []
@@ -181,9 +183,9 @@ def _dim_text(label: str, dim: object) -> str:
     if dim is ...:
         return "..."
     if (node := _node(dim)) is not None:
-        return spelled(node)
+        return expression_text(node)
     told = "dims are whole numbers, those of hl.dims or jax.export.symbolic_shape, texts and ..."
-    raise InputError(label, f"{shown(dim)} is no dim", facts=told, next_step='b, h = hl.dims("b, h")')
+    raise InputError(label, f"{short_repr(dim)} is no dim", facts=told, next_step='b, h = hl.dims("b, h")')
 
 
 def _node(value: object) -> ast.expr | None:
@@ -196,11 +198,11 @@ def _node(value: object) -> ast.expr | None:
     return ast.Constant(number) if number >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-number))
 
 
-def _joined(left: Dim | int, op: ast.operator, right: Dim | int) -> Dim:
+def _binary_dim(left: Dim | int, op: ast.operator, right: Dim | int) -> Dim:
     nodes = _node(left), _node(right)
     return NotImplemented if nodes[0] is None or nodes[1] is None else Dim(ast.BinOp(nodes[0], op, nodes[1]))
 
 
-def _compared(left: Dim, comparison: str, right: object) -> Any:
+def _constraint(left: Dim, comparison: str, right: object) -> Any:
     node = _node(right)
-    return NotImplemented if node is None else Constraint(f"{left} {comparison} {spelled(node)}")
+    return NotImplemented if node is None else Constraint(f"{left} {comparison} {expression_text(node)}")

@@ -20,9 +20,9 @@ __all__ = [
     "ExpressionError",
     "evaluate",
     "expression",
+    "expression_text",
     "rewritten",
-    "spelled",
-    "substituted",
+    "substitute",
     "symbols_of",
     "whole",
 ]
@@ -126,18 +126,18 @@ class Expression:
                 return self._value(inner, sizes, reductions)
             case ast.BinOp(left=left, op=op, right=right):
                 values = self._value(left, sizes, reductions), self._value(right, sizes, reductions)
-                return self._applied(node, _OPERATORS[type(op)], values)
+                return self._apply(node, _OPERATORS[type(op)], values)
             case ast.Call(func=ast.Name(id=name), args=arguments):
                 values = tuple(self._value(a, sizes, reductions) for a in arguments)
                 if name == "non_negative":
                     return reductions["max"](values[0], 0)
                 if name in reductions:
                     return reduce(reductions[name], values)
-                return self._applied(node, _OPERATORS[_DIVISIONS[name]], values)
+                return self._apply(node, _OPERATORS[_DIVISIONS[name]], values)
             case _:
                 raise self._error(node, f"{ast.unparse(node)} is no arithmetic")
 
-    def _applied(self, node: ast.expr, function: Callable[[Any, Any], Any], values: tuple[Any, ...]) -> Any:
+    def _apply(self, node: ast.expr, function: Callable[[Any, Any], Any], values: tuple[Any, ...]) -> Any:
         try:
             found = function(*values)
         except ZeroDivisionError:
@@ -295,7 +295,7 @@ class _Sizes(ast.NodeTransformer):
         return ast.Constant(self.sizes[node.id]) if node.id in self.sizes else node
 
 
-def substituted(text: str, sizes: Mapping[str, int]) -> str:
+def substitute(text: str, sizes: Mapping[str, int]) -> str:
     """An expression of JAX's with sizes for some of its symbols: "b*s + 1" as "16*s + 1"; a number where none is left.
 
     Raises:
@@ -307,10 +307,10 @@ def substituted(text: str, sizes: Mapping[str, int]) -> str:
     if not any(name in sizes for name in found.symbols):
         return text
     tree = ast.parse(ast.unparse(found.node), mode="eval").body
-    return spelled(_Sizes(sizes).visit(tree))
+    return expression_text(_Sizes(sizes).visit(tree))
 
 
-def spelled(node: ast.expr) -> str:
+def expression_text(node: ast.expr) -> str:
     """An expression as a person writes it."""
     return ast.unparse(node).replace(" ** ", "^").replace(" * ", "*")
 
@@ -323,4 +323,4 @@ def rewritten(text: str) -> str:
     """
     found = whole(text)
     tree = ast.parse(ast.unparse(found.node), mode="eval").body  # a copy: the expression is kept
-    return spelled(_Operators().visit(tree))
+    return expression_text(_Operators().visit(tree))

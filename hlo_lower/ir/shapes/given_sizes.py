@@ -24,7 +24,7 @@ LIMIT = 1 << 63
 A_SIZE = "a size is a whole number from 0 to 2^63 - 1"
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The beginning of what a user wrote."""
     return text if len(text) <= MAX_DIGITS else f"{text[:MAX_DIGITS]}..."
 
@@ -38,13 +38,11 @@ def named_sizes(sizes: object) -> dict[str, int]:
       SizesError: it is no mapping, or a name is no text.
     """
     if not isinstance(sizes, Mapping):
-        raise SizesError(
-            f"{shortened(repr(sizes))} is no mapping of names to sizes", next_step='write {"b": 4, "s": 16}'
-        )
+        raise SizesError(f"{shorten(repr(sizes))} is no mapping of names to sizes", next_step='write {"b": 4, "s": 16}')
     found: dict[str, int] = {}
     for name, size in cast(Mapping[object, object], sizes).items():
         if not isinstance(name, str):
-            raise SizesError(f"{shortened(repr(name))} is no name", next_step='write {"b": 4, "s": 16}')
+            raise SizesError(f"{shorten(repr(name))} is no name", next_step='write {"b": 4, "s": 16}')
         found[name] = cast(int, size)
         if hasattr(size, "__index__") and not isinstance(size, bool):
             with suppress(TypeError):  # an array of several numbers has the method, and no number
@@ -67,10 +65,10 @@ def parse_sizes(text: str) -> dict[str, int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([A-Za-z_]\w*(?:\.\d+)?)\s*=\s*(-?\d+)\s*", part, re.ASCII)
         if match is None:
-            raise SizesError(f"{shortened(part.strip())!r} is no NAME=SIZE", next_step="write --bind b=4,s=16")
+            raise SizesError(f"{shorten(part.strip())!r} is no NAME=SIZE", next_step="write --bind b=4,s=16")
         digits = len(match[2].lstrip("-"))
         if digits > MAX_DIGITS:
-            raise SizesError(f"{shortened(match[1])} has {digits:,} digits and is no size", next_step=A_SIZE)
+            raise SizesError(f"{shorten(match[1])} has {digits:,} digits and is no size", next_step=A_SIZE)
         if match[1] in sizes:
             raise SizesError(f"{match[1]} is bound twice", next_step="give each name one size")
         sizes[match[1]] = int(match[2])

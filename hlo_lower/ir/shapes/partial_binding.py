@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.constraints import substituted_constraint
-from hlo_lower.ir.shapes.expressions import substituted
+from hlo_lower.ir.shapes.expressions import substitute
 from hlo_lower.ir.shapes.given_sizes import SizesError, without_places
 from hlo_lower.ir.shapes.specification import Specification
 
@@ -50,7 +50,7 @@ def refine_partly(
         for op in _calls(copy, _ASSERTION):
             op.attributes["call_target_name"] = mlir.string_attribute(_HELD)
     refined = mlir.refine_shapes(copy, types, fixed=fixed, is_partial=True)
-    listed = _listed(specification, sizes)
+    listed = _shape_list(specification, sizes)
     with mlir.active(refined.context):
         for op in _calls(refined, _WRAPPER):
             _unwrap(op)
@@ -101,10 +101,10 @@ def _constant(value: mlir.RawValue) -> bool | None:
     return None if found is None else bool(found)
 
 
-def _listed(specification: Specification, sizes: Mapping[str, int]) -> str:
+def _shape_list(specification: Specification, sizes: Mapping[str, int]) -> str:
     """The shapes of the arguments of unknown size, as JAX lists them."""
     shapes = {
-        n: [substituted(dim, sizes) for dim in dims]
+        n: [substitute(dim, sizes) for dim in dims]
         for n, dims in enumerate(specification.dims)
         if dims is not None and any(not dim.isdigit() for dim in dims)
     }

@@ -31,10 +31,10 @@ class PointedError(InputError):
 
     def __str__(self) -> str:
         first, *others = super().__str__().split("\n")
-        return "\n".join((first, *pointed(self.text, self.column, self.width), *others))
+        return "\n".join((first, *point_at(self.text, self.column, self.width), *others))
 
 
-def pointed(text: str, column: int, width: int) -> tuple[str, str]:
+def point_at(text: str, column: int, width: int) -> tuple[str, str]:
     """The text and the line of carets, both indented by four; a long text is shown around the place."""
     shown = "".join(" " if letter.isspace() else letter if letter.isprintable() else "?" for letter in text)
     begin = 0 if len(shown) <= MAX_SHOWN else max(0, column - MAX_SHOWN // 2)

@@ -13,7 +13,7 @@ groups as well. A softmax whose numbers are rounded where that op does not round
 from collections.abc import Sequence
 
 from hlo_lower.ir import mlir
-from hlo_lower.ir.reader import copied
+from hlo_lower.ir.reader import copy_graph
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.named.match.terms import Terms
 from hlo_lower.named.naming import raise_named
@@ -46,7 +46,7 @@ def with_names(graph: Graph, target: Target, *, outlined: bool) -> Graph:
     wanted = taken | GROUPS if outlined else taken
     raised = raise_named(graph, only=wanted) if wanted else None
     if raised is None or not raised.named:
-        return copied(graph)
+        return copy_graph(graph)
     made = raised.graph
     with mlir.active(made.context):
         if outlined:

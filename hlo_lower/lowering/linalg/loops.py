@@ -464,7 +464,7 @@ def inline_into_loops(graph: Graph) -> bool:
             *raws, last = (node.raw for node in blocks[0].nodes)
             arguments = [argument.raw for argument in blocks[0].arguments]
             template = mlir.template_of(raws, arguments, list(last.operands), call.raw.location)
-            built, given = mlir.inlined(template, list(call.raw.operands), call.raw)
+            built, given = mlir.inline_template(template, list(call.raw.operands), call.raw)
             for result, value in zip(call.raw.results, given, strict=True):
                 result.replace_all_uses_with(value)
             call.raw.erase()

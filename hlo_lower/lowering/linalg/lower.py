@@ -249,7 +249,7 @@ def _broadcast(build: Builder, node: Node) -> Sequence[Value] | None:
     value, result = node.operand(0), node.result()
     if not value.element.is_unsigned or not value.is_static or prod(value.static_shape) != 1:
         return None
-    element = value.element.signed
+    element = value.element.signed_type
     plain = build.op(CAST, [value], [mlir.tensor_type(value.shape, element)]).result()
     wide = build.clone(node, [plain], [mlir.tensor_type(result.shape, element)]).result()
     return build.op(CAST, [wide], [result.raw.type]).results

@@ -270,7 +270,7 @@ class CompositeKind(LegalizedKind):
     def read(self, context: Context, node: Node) -> Subject | None:
         """None of one whose parameters are declared: `variants` looked at it first, and left it."""
         facts = composite_facts(context.graph, node, whole=context.target.composites)
-        declared = context.registry.declared.get(facts.full_name)
+        declared = context.registry.declarations.get(facts.full_name)
         if declared and declared.is_for(context.target.name) and facts.full_name not in context.target.composites:
             return None
         return self.subject(context, node, facts, label=f'{COMPOSITE} "{facts.full_name}"')

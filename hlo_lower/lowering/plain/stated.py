@@ -59,7 +59,7 @@ class Stated:
         Raises:
           InputError: a decomposition cannot be traced or read, or gives other types than the custom call.
         """
-        known = {name: one for name, one in self.registry.declared.items() if one.decomposition is not None}
+        known = {name: one for name, one in self.registry.declarations.items() if one.decomposition is not None}
         if not any(name in text for name in known):
             return text
         graph = read(text)
@@ -120,7 +120,7 @@ class Stated:
             text = _text(where, declared, node, parameters)
             if text is None:
                 return False
-            made[key] = _merged(graph, where, declared, text, types, results, len(made))
+            made[key] = _merge_decomposition(graph, where, declared, text, types, results, len(made))
         with mlir.active(graph.module.context):
             mlir.put_instead(node.raw, "func.call", {"callee": mlir.symbol_attribute(made[key])})
             node.raw.erase()
@@ -185,7 +185,7 @@ def _without_assertions(text: str) -> str:
     return mlir.print_module(module)
 
 
-def _merged(
+def _merge_decomposition(
     graph: Graph, where: str, declared: Declared, text: str, types: Sequence[str], results: Sequence[str], number: int
 ) -> str:
     """The name of a decomposition, whose functions were put at the end of a module under names of their own."""

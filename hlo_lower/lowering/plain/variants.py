@@ -21,7 +21,7 @@ from typing import Any, cast
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import Change
 from hlo_lower.base.domains import Declared, UnfitError, text_of
-from hlo_lower.base.registry import registered
+from hlo_lower.base.registry import describe_rules
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.attributes import SHARDINGS
@@ -89,7 +89,7 @@ class VariantKind(LegalizedKind):
         """None where nothing is declared of its name, or not for this target, or the target takes it whole."""
         is_composite, target = node.name == COMPOSITE, context.target
         name = mlir.symbol_name(node.raw.attributes["name"]) if is_composite else mlir.call_target(node.raw)
-        declared = context.registry.declared.get(name)
+        declared = context.registry.declarations.get(name)
         if declared is None or not declared.is_for(target.name) or name in target.composites:
             return None
         own, problem, candidates = every_fact(node, target.name), None, list[Candidate]()
@@ -105,7 +105,7 @@ class VariantKind(LegalizedKind):
         if declared.is_called and is_composite:
             candidates.append(Candidate(composite_facts(context.graph, node, whole=()), op=COMPOSITE))
         label = f'{COMPOSITE} "{name}"' if is_composite else f"{CUSTOM_CALL} @{name}"
-        known = registered(context.registry.rules(name)) or "none"
+        known = describe_rules(context.registry.rules(name)) or "none"
         missing = "declare what it says" if problem else "register a rule for it"
         call = f', declare {name} with otherwise="call"{"" if is_composite else " and a decomposition"}, '
         return replace(

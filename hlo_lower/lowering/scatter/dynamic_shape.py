@@ -17,7 +17,7 @@ from hlo_lower.facts.scatter.dynamic import DYNAMIC_SCATTER, DynamicFacts, Dynam
 from hlo_lower.facts.scatter.lift import lift
 from hlo_lower.facts.values.region import Combiner
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.extents import Extent, extent_of, first_of, part, product, reshaped, scalar
+from hlo_lower.ir.extents import Extent, extent_of, first_of, part, product, reshape, scalar
 from hlo_lower.ir.view import Graph, Value
 from hlo_lower.lowering.loops import StructuredLoop, Values
 from hlo_lower.lowering.scatter.many_windows import captured_by
@@ -135,11 +135,11 @@ def _update_at(
     taken = [live if d in coordinates else extent_of(build, updates, d, element) for d in dims]
     found = part(build, updates, [coordinates.get(d, zero) for d in dims], taken)
     if isinstance(live, int) or (coordinates and window):
-        return reshaped(build, found, window, element)
+        return reshape(build, found, window, element)
     if not window:  # into a scalar, which has no extent that could be 0
-        return build.reshape(first_of(build, reshaped(build, found, [live], element), 1), ())
+        return build.reshape(first_of(build, reshape(build, found, [live], element), 1), ())
     whole = [extent if d in op.scatter.update_dim_of else 1 for d, extent in enumerate(window)]
-    return part(build, reshaped(build, found, whole, element), [zero] * len(whole), window)
+    return part(build, reshape(build, found, whole, element), [zero] * len(whole), window)
 
 
 def _last(build: Builder, size: Extent, window: Extent, element: str) -> Value:
@@ -175,7 +175,7 @@ def _starts(
         sizes.insert(scatter.index_vector_dim, k)
     found = part(build, indices, where, sizes)
     if not found.is_static:
-        found = first_of(build, reshaped(build, found, [product(build, [live, k], element)], element), k)
+        found = first_of(build, reshape(build, found, [product(build, [live, k], element)], element), k)
     vector = saturate(build, build.reshape(found, (k,)), element, scatter.beyond(element))
     for component, dim in enumerate(scatter.index_dims):
         starts[dim] = build.reshape(build.slice(vector, [component], [component + 1]), ())

@@ -125,7 +125,7 @@ class ScatterKind(Kind):
             tuple(map(constant_dims, updates)),
             spread_dims(node.raw) if context.is_partitioned else frozenset[int](),
             mlir.attribute_key(node.raw),
-            context.unreduced.get(node),
+            context.unreduced_nodes.get(node),
         )
         known = context.read.get(key)
         if isinstance(known, _Read):
@@ -136,11 +136,11 @@ class ScatterKind(Kind):
             scatter = _canonical(context, node)
         except NotCanonicalError as error:
             return refused_as_it_stands(self, context, node, error.cause)
-        read = context.read[key] = _read(context, scatter, _classified(context, scatter), computed)
+        read = context.read[key] = _read(context, scatter, _classify(context, scatter), computed)
         record = read.record
         return self._subject(context, node, read, lambda: record)
 
-    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+    def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All that a rule built, but for the scatter of a target that has a safe one, and for updates of slices where
         the target has none and takes what they become next."""
         is_safe = any(native.when == "safe" for native in target.keep)
@@ -157,7 +157,7 @@ class ScatterKind(Kind):
             node=node,
             label=SCATTER,
             candidates=read.candidates,
-            given=partial(_given, context.graph, read.scatter, node),
+            given=partial(_lowering_of, context.graph, read.scatter, node),
             told=read.told,
             equivalence=read,
             number=context.numbers[node],
@@ -171,8 +171,10 @@ class ScatterKind(Kind):
         return class_name(rule)
 
 
-def _given(graph: Graph, scatter: CanonicalScatter, node: Node, facts: ScatterFacts, build: Builder) -> ScatterLowering:
-    """What a rule is given of a twin of a scatter, or of itself."""
+def _lowering_of(
+    graph: Graph, scatter: CanonicalScatter, node: Node, facts: ScatterFacts, build: Builder
+) -> ScatterLowering:
+    """The argument of a rule for a scatter or for its twin."""
     return ScatterLowering(replace(scatter, node=node), facts, graph, build)
 
 
@@ -212,7 +214,7 @@ def _canonical(context: Context, node: Node) -> CanonicalScatter:
     return unfold_positions(scatter, context.analysis)
 
 
-def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
+def _classify(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
     options = context.options
     facts = classify(
         scatter,
@@ -231,7 +233,7 @@ def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
 
 def about(context: Context, node: Node) -> dict[str, Any]:
     """What is said to the user of a scatter, and of what its result is part."""
-    number, said = context.numbers[node], context.unreduced.get(node)
+    number, said = context.numbers[node], context.unreduced_nodes.get(node)
     return {
         "next_step": f"hlo-lower report --explain {number} {context.graph.name}",
         "otherwise": f"--skip '#{number}' leaves this scatter",
@@ -243,7 +245,7 @@ def refused_as_it_stands(kind: Kind, context: Context, node: Node, reason: Cause
     """A scatter that cannot be lowered, whatever rules there are."""
     error = NotLoweredError(
         context.place(node),
-        f"{SCATTER}: {english.told(reason)}",
+        f"{SCATTER}: {english.phrase(reason)}",
         facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
         nearest=("every scatter of ranked tensors of plain element type has a lowering",),
         next_step="--keep-unsupported converts all but these",
@@ -253,7 +255,7 @@ def refused_as_it_stands(kind: Kind, context: Context, node: Node, reason: Cause
 
 def refused_as_unreduced(kind: Kind, context: Context, node: Node) -> ScatterSubject | None:
     """A scatter whose result is said to be unreduced in a language that has no way to say it of part of one."""
-    said = context.unreduced.get(node)
+    said = context.unreduced_nodes.get(node)
     if said is None or mesh_of(said) is not None:
         return None
     error = NotLoweredError(
@@ -358,7 +360,7 @@ def has_native_form(context: Context, node: Node) -> bool:
         scatter = _canonical(context, node)
     except NotCanonicalError:
         return False
-    combiner, element = _classified(context, scatter).combiner, scatter.operands[0].element_type
+    combiner, element = _classify(context, scatter).combiner, scatter.operands[0].element_type
     return _is_plain(scatter, combiner) and any(
         combiner.value in native.combiners
         and _is_among(element, native.dtypes)

@@ -17,7 +17,7 @@ from hlo_lower.lowering.single_ops.plain_op import PlainOp
 from hlo_lower.lowering.types import element_type
 from hlo_lower.lowering.types.carried.carrier import PAIRED, Carrier, Carrying, Form, carriers_of
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
-from hlo_lower.lowering.types.carried.on_carriers import lowered
+from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
 from hlo_lower.lowering.types.carried.written_ops import BY_SUMS
 from hlo_lower.ops.names import BITCAST_CONVERT, CASE, CONVERT, CONVOLUTION, IF, WHILE
 from hlo_lower.ops.spec import WITH_BODY
@@ -142,7 +142,7 @@ def complex_to_parts(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
 
 def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     facts = op.facts
-    return lowered(op.node, Carrying(op.build, facts.scheme, facts.takes, facts.reassociated))
+    return lower_on_carriers(op.node, Carrying(op.build, facts.scheme, facts.takes, facts.reassociated))
 
 
 # --- ops of any name on element types that the target refuses for them, where it takes the op on other ones ---
@@ -181,7 +181,7 @@ class ElementTypeKind(Kind):
         target = context.target
         if node.name not in TABLE or is_refused_by_name(target, node):
             return None
-        refused = self.carried(refused_types(target, node.name, dtypes_on(node)))
+        refused = self.carried_types(refused_types(target, node.name, dtypes_on(node)))
         if node.name in OF_FEW and not any(_has_form(node.name, element) for element in refused):
             return None
         parent = node.parent
@@ -194,11 +194,11 @@ class ElementTypeKind(Kind):
             return None
         return self.subject(context, node, *known, told=f"element types {', '.join(refused)}")
 
-    def carried(self, refused: list[str]) -> list[str]:
-        """Those of the refused types of an op that are carried now."""
+    def carried_types(self, refused: list[str]) -> list[str]:
+        """The refused types of an op that this kind carries on another type."""
         return refused
 
-    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+    def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All but casts of types that it has no room for, which are gone in the end."""
         return [node for node in built if not is_cast_of_storage(target, node)]
 
@@ -237,11 +237,11 @@ class ComplexTypeKind(ElementTypeKind):
     families = (element_type.complex_rules,)
     forms = frozenset({Form.PARTS})
 
-    def carried(self, refused: list[str]) -> list[str]:
-        """Complex ones alone: what is left of the op, on their parts, the stage of element types looks at."""
+    def carried_types(self, refused: list[str]) -> list[str]:
+        """The complex types alone: the stage of element types lowers what is left, on their parts."""
         return [element for element in refused if element in COMPLEX]
 
-    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+    def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All but casts, and ops that there are rules for."""
         return [node for node in built if not _is_lowered_later(target, node)]
 
@@ -314,8 +314,8 @@ def schemes(target: Target, refused: Sequence[str], node: Node) -> Iterator[Mapp
 def _choices(target: Target, element: str, node: Node) -> list[Carrier]:
     stored = storage_of(target, element)
     if is_refused_as_such(target, element):
-        return [] if stored is None else [stored, *_taken(target, node, _halves_of(stored))]
-    return _taken(target, node, carriers_of(element))
+        return [] if stored is None else [stored, *_usable_carriers(target, node, _halves_of(stored))]
+    return _usable_carriers(target, node, carriers_of(element))
 
 
 def _halves_of(stored: Carrier) -> Iterator[Carrier]:
@@ -325,8 +325,8 @@ def _halves_of(stored: Carrier) -> Iterator[Carrier]:
             yield replace(carrier, before=stored.before, through=stored.after)
 
 
-def _taken(target: Target, node: Node, carriers: Iterable[Carrier]) -> list[Carrier]:
-    """Those of the carriers on which an op has a form, and is taken."""
+def _usable_carriers(target: Target, node: Node, carriers: Iterable[Carrier]) -> list[Carrier]:
+    """The carriers on which an op has a form that the target accepts."""
     found = [c for c in carriers if TABLE[node.name].on(c.form) is not How.NONE]
     taken = [c for c in found if c.form is Form.PARTS or not refused_types(target, node.name, frozenset({c.after}))]
     by_sums = sorted(found, key=lambda carrier: carrier.form is not Form.ITSELF) if node.name in BY_SUMS else []

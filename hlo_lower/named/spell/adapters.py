@@ -125,7 +125,7 @@ def _function(found: Found, adapted: Adapted, operands: Sequence[Value], name: s
     build = Builder(mlir.insert_at_end(block), location)
     given = adapted.recover(build, [Value(argument) for argument in block.arguments])
     last = mlir.create_operation("func.return", [], [], location=location, insertion_point=mlir.insert_at_end(block))
-    _, inner = mlir.inlined(found.function, [value.raw for value in given], last)
+    _, inner = mlir.inline_template(found.function, [value.raw for value in given], last)
     build = Builder(mlir.insert_before(last), location)
     results = [adapted.convert_result(build, Value(value)).raw for value in inner]
     last.erase()

@@ -174,7 +174,7 @@ class SubsetRules:
         Raises:
           RegistryError: one of them has a rule.
         """
-        return lambda rule: _added(self.by_axes, names, rule)
+        return lambda rule: _add_rule(self.by_axes, names, rule)
 
     def piece(self, *names: str) -> Callable[[PieceRule], PieceRule]:
         """Register how pieces of ops are built.
@@ -182,7 +182,7 @@ class SubsetRules:
         Raises:
           RegistryError: one of them has a rule.
         """
-        return lambda rule: _added(self.by_piece, names, rule)
+        return lambda rule: _add_rule(self.by_piece, names, rule)
 
     def of(self, node: Node) -> OpAxes | Boundary:
         """The axes of an op, or why it has none."""
@@ -197,8 +197,8 @@ class SubsetRules:
         found = rule(node)
         return found if isinstance(found, Boundary) else OpAxes(tuple(found))
 
-    def built(self, build: Builder, cut: Cut) -> tuple[Value, ...]:
-        """A piece of an op: what its rule builds, or the same op on pieces."""
+    def build_piece(self, build: Builder, cut: Cut) -> tuple[Value, ...]:
+        """Build a piece of an op by its rule, or as the same op on pieces."""
         rule = self.by_piece.get(cut.node.name)
         return tuple(rule(build, cut) if rule is not None else cut.same(build))
 
@@ -207,7 +207,7 @@ class SubsetRules:
         return SubsetRules(dict(self.by_axes), dict(self.by_piece))
 
 
-def _added(rules: dict[str, AnyRule], names: Sequence[str], rule: AnyRule) -> AnyRule:
+def _add_rule(rules: dict[str, AnyRule], names: Sequence[str], rule: AnyRule) -> AnyRule:
     for name in names:
         if name in rules:
             raise RegistryError(f"{name} has a subset rule: {rules[name].__qualname__}, and {rule.__qualname__}")

@@ -266,7 +266,7 @@ def reshape(node: Node) -> Sequence[AxisLink] | Boundary:
 
 
 @subset_rules.axes(IOTA, CONSTANT)
-def given(node: Node) -> Sequence[AxisLink] | Boundary:
+def source_axes(node: Node) -> Sequence[AxisLink] | Boundary:
     """Every dim; there is no operand. A constant that is not the same everywhere is sliced."""
     return [AxisLink((), (d,)) for d in range(len(node.result().shape))]
 
@@ -494,11 +494,11 @@ class MovingWindow:
         """
         length = (count - 1) * self.stride + self.reach
         shape = operand.static_shape
-        begin = _moved(build, start, self.stride, -self.low)
+        begin = _scaled_start(build, start, self.stride, -self.low)
         zero = build.constant(0, (), INDEX)
         starts = tuple(begin if d == dim else zero for d in range(len(shape)))
         sizes = tuple(length if d == dim else n for d, n in enumerate(shape))
-        shifted = DynamicTile(shape, starts, sizes, masked=(dim,)).shifted(build)
+        shifted = DynamicTile(shape, starts, sizes, masked=(dim,)).shift(build)
         inside = shifted.tile.materialize(build, operand)
         margin = [length if d == dim else 0 for d in range(len(shape))]
         padded = build.pad(inside, fill, margin, margin)
@@ -506,8 +506,8 @@ class MovingWindow:
         return build.dynamic_slice(padded, [place if d == dim else zero for d in range(len(shape))], sizes)
 
 
-def _moved(build: Builder, start: Value, factor: int, by: int) -> Value:
-    """A start times a factor, moved."""
+def _scaled_start(build: Builder, start: Value, factor: int, by: int) -> Value:
+    """A start times a factor, plus an offset."""
     if factor != 1:
         start = build.multiply(start, build.constant(factor, (), INDEX))
     return build.add(start, build.constant(by, (), INDEX)) if by else start

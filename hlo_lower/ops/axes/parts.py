@@ -227,7 +227,7 @@ class DynamicTile:
             inside = here if inside is None else build.and_(inside, here)
         return replace(self, starts=tuple(starts)), inside
 
-    def shifted(self, build: Builder, spare: int = 0) -> "ShiftedTile":
+    def shift(self, build: Builder, spare: int = 0) -> "ShiftedTile":
         """Move the tile into the tensor in its masked dims, by as much as it reaches out.
 
         With `b = clamp(start, -W, D)`: a start beyond these is as far out as these, and from here on nothing overflows.
@@ -336,8 +336,8 @@ class Bindings:
     indices: Mapping[Hashable, Value] = field(default_factory=dict[Hashable, Value])
     _built: dict[Offset, Value] = field(default_factory=dict[Offset, Value])
 
-    def known(self, offset: Offset) -> int | None:
-        """Where an offset is, if that is known now."""
+    def known_start(self, offset: Offset) -> int | None:
+        """An offset as a number; None where it is known at run time only."""
         step = self.iterators[offset.iterator] if offset.scale else 0
         return None if isinstance(step, Value) else offset.constant + offset.scale * step
 
@@ -362,7 +362,7 @@ class Bindings:
         return build.add(found, build.broadcast(self.start(build, begin), (axis.size,)))
 
     def _start(self, build: Builder, offset: Offset) -> Value:
-        known = self.known(offset)
+        known = self.known_start(offset)
         if known is not None:
             return build.constant(known, (), INDEX)
         step = self.iterators[offset.iterator]
@@ -382,7 +382,7 @@ def materialize(build: Builder, tensor: Value, part: TensorSubset, bound: Bindin
     runs = [whole(n) if isinstance(axis, Filter) else axis for n, axis in zip(part.shape, part.axes, strict=True)]
     starts = [_lowest(run) for run in runs]
     spans = [(run.size - 1) * abs(run.stride) + 1 for run in runs]
-    known = [bound.known(start) for start in starts]
+    known = [bound.known_start(start) for start in starts]
     found = [start for start in known if start is not None]
     steps = [abs(run.stride) for run in runs]
     if len(found) == len(starts):

@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from hlo_lower.ops.quirks.quirk import Quirk
 
 
-def _found() -> tuple[Quirk, ...]:
+def _find_quirks() -> tuple[Quirk, ...]:
     """The quirks of all files here.
 
     Raises:
@@ -27,7 +27,7 @@ def _found() -> tuple[Quirk, ...]:
     return tuple(quirks)
 
 
-QUIRKS = _found()
+QUIRKS = _find_quirks()
 """All of them, in order."""
 
 WORDS = tuple(quirk.word for quirk in QUIRKS)

@@ -222,7 +222,7 @@ def call_bodies(graph: Graph) -> bool:
     with mlir.active(graph.context):
         for raw in reversed(loops):  # those within one come after it
             if not is_of_calls(Node(raw)):
-                _call(graph, _closed(Node(raw)), next(names))
+                _call(graph, _isolate_loop(Node(raw)), next(names))
     graph.forget()
     return True
 
@@ -247,8 +247,8 @@ def _is_call(block: Block) -> bool:
     return nodes[0].operands == block.arguments and nodes[1].operands == nodes[0].results
 
 
-def _closed(node: Node) -> Node:
-    """A loop whose regions take nothing from around them."""
+def _isolate_loop(node: Node) -> Node:
+    """Rewrite a loop so that its regions capture nothing."""
     taken = captured_values(*node.blocks)
     carried = [v for v in taken if v.node is None or v.node.name != CONSTANT]
     for block in node.blocks:
@@ -294,7 +294,7 @@ def _call(graph: Graph, node: Node, name: str) -> None:
         block = node.blocks[number]
         types = [value.raw.type for value in block.arguments]
         gives = [value.raw.type for value in block.terminator.operands]
-        function = _declared(graph, node, f"{name}_{what}", types, gives)
+        function = _declare_function(graph, node, f"{name}_{what}", types, gives)
         mlir.move_block(block.raw, function.node.raw, 0)
         last = block.terminator
         Builder.before(last).op("func.return", list(last.operands), [])
@@ -313,7 +313,7 @@ def _call(graph: Graph, node: Node, name: str) -> None:
         build.region(node, number, types, body)
 
 
-def _declared(
+def _declare_function(
     graph: Graph, node: Node, name: str, types: Sequence[mlir.RawType], gives: Sequence[mlir.RawType]
 ) -> Function:
     """A private function without a body yet, in front of the one that a node stands in."""

@@ -209,7 +209,7 @@ def _computed_alike(is_one: "_OneNumber", node: Node) -> tuple[Value, ...]:
 
 
 def _is_computed(value: Value) -> bool:
-    made = _peeled(value).node
+    made = _peel_broadcasts(value).node
     return made is None or made.name != CONSTANT
 
 
@@ -288,7 +288,7 @@ def _leaves_out_number(_graph: Graph, node: Node) -> bool:
     first = next(iter(node.blocks[0].nodes))
     if len(node.results) > 1 or not is_one_op(node.blocks[0]):
         return False
-    return not _counts_for_nothing(_peeled(node.operand(1)), first.name.removeprefix("stablehlo."))
+    return not _counts_for_nothing(_peel_broadcasts(node.operand(1)), first.name.removeprefix("stablehlo."))
 
 
 def _counts_for_nothing(start: Value, name: str) -> bool:
@@ -309,7 +309,7 @@ def _is_other_place(_graph: Graph, node: Node) -> bool:
     first = next(iter(node.blocks[0].nodes))
     direction = str(first.attribute("comparison_direction")).rstrip(">")
     is_greatest = first.name == names.COMPARE and direction.endswith(("GT", "GE"))
-    starts = [_peeled(value) for value in node.operands[2:]]
+    starts = [_peel_broadcasts(value) for value in node.operands[2:]]
     is_from_least = is_neutral(starts[0], "maximum") and is_neutral(starts[1], "add")
     return not (is_greatest and is_from_least) or node.result(0).is_used
 
@@ -341,8 +341,8 @@ OTHER_PLACE = Quirk(
 )
 
 
-def _peeled(value: Value) -> Value:
-    """What a scalar is a broadcast of: JAX broadcasts scalars to scalars."""
+def _peel_broadcasts(value: Value) -> Value:
+    """The scalar under reshapes and broadcasts: JAX broadcasts scalars to scalars."""
     while value.node is not None and value.node.name in RESHAPING:
         value = value.node.operand(0)
     return value

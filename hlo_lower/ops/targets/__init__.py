@@ -5,7 +5,7 @@ from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias
 
-from hlo_lower.base.arguments import likely, shown
+from hlo_lower.base.arguments import likely, short_repr
 from hlo_lower.base.errors import InputError
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.ops.targets.target import Target
@@ -76,7 +76,7 @@ def target_of(target: TargetLike) -> Target:
     if not isinstance(target, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
         raise InputError(
             "target",
-            f"{shown(target)} is no target",
+            f"{short_repr(target)} is no target",
             facts=f"targets: {', '.join(NAMES)}; or the path of a file, or an hl.Target",
             next_step=f'write target="{NAMES[0]}", or leave it out',
         )

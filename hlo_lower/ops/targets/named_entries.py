@@ -56,8 +56,8 @@ def _entry(path: str, where: str, entry: Mapping[str, Any]) -> NamedOp:
             path, f"{where}: there is no named op {entry['op']!r}", facts=f"named ops are {', '.join(BY_NAME)}"
         )
     lists = {key: tuple(_list(path, f"{where}: {key}", entry[key])) for key in _LISTS if key in entry}
-    texts = {key: _typed(path, f"{where}: {key}", entry[key], str) for key in _TEXTS if key in entry}
-    flags = {"run": _typed(path, f"{where}: run", entry["run"], bool)} if "run" in entry else {}
+    texts = {key: _check_type(path, f"{where}: {key}", entry[key], str) for key in _TEXTS if key in entry}
+    flags = {"run": _check_type(path, f"{where}: run", entry["run"], bool)} if "run" in entry else {}
     known = {attribute.name for attribute in op.attributes}
     attributes = {
         name: _attribute(path, f"{where}: attributes.{name}", given, known)
@@ -99,14 +99,14 @@ def _check_keys(path: str, where: str, entry: Mapping[str, Any], known: "tuple[s
 
 
 def _table(path: str, where: str, entry: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return cast(dict[str, Any], _typed(path, f"{where}: {key}", entry.get(key, {}), dict))
+    return cast(dict[str, Any], _check_type(path, f"{where}: {key}", entry.get(key, {}), dict))
 
 
 def _list(path: str, where: str, value: object) -> list[Any]:
-    return cast(list[Any], _typed(path, where, value, list))
+    return cast(list[Any], _check_type(path, where, value, list))
 
 
-def _typed(path: str, where: str, value: object, kind: type) -> Any:
+def _check_type(path: str, where: str, value: object, kind: type) -> Any:
     if not isinstance(value, kind):
         words = {str: "a string", bool: "true or false", dict: "a table", list: "a list"}
         raise InputError(path, f"{where}: {words[kind]} is wanted, not {value!r}")

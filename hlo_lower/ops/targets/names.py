@@ -24,7 +24,7 @@ def check_names(target: Target, where: str) -> None:
     for key, ops in (("ops", target.ops or ()), ("refused", target.refused), ("op_dtypes", target.op_dtypes)):
         for op in sorted(ops):
             if not context.is_registered_operation(op):
-                raise InputError(where, f"{key}: there is no operation {op!r}", _meant(op), next_step=NEXT_STEP)
+                raise InputError(where, f"{key}: there is no operation {op!r}", _suggestion(op), next_step=NEXT_STEP)
     for key, dtypes in _element_types(target):
         for dtype in sorted(dtypes):
             if mlir.dtype_of(dtype) is None:
@@ -67,8 +67,8 @@ def _first(found: Iterable[str]) -> str:
     return next(iter(found), "")
 
 
-def _meant(op: str) -> str:
-    """What may have been meant by a name that is no operation."""
+def _suggestion(op: str) -> str:
+    """The operation that an unknown name may stand for, as a question."""
     context = mlir.shared_context(0)
     for dialect in ("stablehlo", "chlo", "func"):
         if context.is_registered_operation(f"{dialect}.{op}"):

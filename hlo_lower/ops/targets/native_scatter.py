@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import cast
 
-from hlo_lower.base.arguments import shown
+from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError
 
 COMBINERS = ("assign", "add", "sub", "mul", "min", "max", "and", "or", "xor")
@@ -63,7 +63,9 @@ class NativeScatter:
             if value is None and name != "combiners":
                 continue
             if isinstance(value, str) or not isinstance(value, Collection):
-                raise InputError("", f"{name} is a collection of names, not {shown(value)}", next_step="write a set")
+                raise InputError(
+                    "", f"{name} is a collection of names, not {short_repr(value)}", next_step="write a set"
+                )
             object.__setattr__(self, name, frozenset(cast(Collection[str], value)))
         if unknown := sorted(frozenset(self.combiners).difference(COMBINERS), key=str):
             raise InputError(

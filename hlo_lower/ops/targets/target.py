@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
-from hlo_lower.base.arguments import is_listed, is_named, one_of, shown
+from hlo_lower.base.arguments import is_listed, is_named, one_of, short_repr
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.errors import InputError
 from hlo_lower.ops.names import ADD, RETURN, SCATTER, WHILE
@@ -99,7 +99,7 @@ class Target:
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
         if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError("name", f"{shown(self.name)} is no name of a target", next_step='write Target("npu")')
+            raise InputError("name", f"{short_repr(self.name)} is no name of a target", next_step='write Target("npu")')
         for name in ("refused", "refused_dtypes", "op_dtypes"):
             _check_table(name, getattr(self, name))
         _check_parts(self)
@@ -200,8 +200,10 @@ class Target:
 
 def _frozen(what: str, names: Collection[str]) -> frozenset[str]:
     if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(n, str) for n in names):  # pyright: ignore[reportUnnecessaryIsInstance]
-        told = f"{what} is a collection of names, not {shown(names)}"
-        raise InputError("", told, next_step=f"write {what}={{{shown(names if isinstance(names, str) else EXAMPLE)}}}")
+        told = f"{what} is a collection of names, not {short_repr(names)}"
+        raise InputError(
+            "", told, next_step=f"write {what}={{{short_repr(names if isinstance(names, str) else EXAMPLE)}}}"
+        )
     return frozenset(names)
 
 
@@ -218,7 +220,7 @@ def _check_table(what: str, table: object) -> None:
     values = cast(Mapping[str, object], table).values() if is_named(table) else None
     if values is None or (what != "op_dtypes" and not all(isinstance(value, str) for value in values)):
         told = "collections of element types" if what == "op_dtypes" else "reasons"
-        raise InputError("", f"{what} maps names to {told}, not {shown(table)}", next_step=f"write {TABLES[what]}")
+        raise InputError("", f"{what} maps names to {told}, not {short_repr(table)}", next_step=f"write {TABLES[what]}")
 
 
 TABLES = {
@@ -232,21 +234,21 @@ TABLES = {
 def _check_parts(target: Target) -> None:
     """Check the parts of a target that are values of their own."""
     if not isinstance(target.costs, CostTable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        told = f"costs is a table of costs, not {shown(target.costs)}"
+        told = f"costs is a table of costs, not {short_repr(target.costs)}"
         raise InputError("", told, next_step='write costs=COSTS.with_entry("few_windows", 64)')
     kept: Any = target.keep
     if not is_listed(kept) or not all(isinstance(native, NativeScatter) for native in kept):
-        told = f"keep is made of NativeScatters, not {shown(kept)}"
+        told = f"keep is made of NativeScatters, not {short_repr(kept)}"
         raise InputError("", told, next_step='write keep=(NativeScatter(combiners={"add"}),)')
     named: Any = target.named
     if not is_listed(named) or not all(isinstance(op, NamedOp) for op in named):
-        told = f"named is made of NamedOps, not {shown(named)}"
+        told = f"named is made of NamedOps, not {short_repr(named)}"
         raise InputError("", told, next_step='write named=(NamedOp("gelu", "my.gelu", ("x",)),)')
     ranks: Any = target.max_rank
     if not is_named(ranks) or not all(
         type(most) is int and most >= 4 for most in cast(dict[str, object], ranks).values()
     ):
-        told = f"max_rank maps operations to numbers of dims, 4 or more, not {shown(ranks)}"
+        told = f"max_rank maps operations to numbers of dims, 4 or more, not {short_repr(ranks)}"
         raise InputError("", told, next_step='write max_rank={"*": 5}')
     for name in ("legalize", "demote_i64"):
         one_of(name, getattr(target, name), (False, True))

@@ -72,7 +72,7 @@ def read_target_unchecked(path: str) -> Target:
     Raises:
       InputError: the file cannot be read, is not TOML or JSON, or has an unknown key or a value of the wrong type.
     """
-    content = _parsed(path)
+    content = _parse_file(path)
     for key in content:
         if key not in KEYS:
             raise InputError(path, f"unknown key {key!r}", facts=f"keys are {', '.join(KEYS)}")
@@ -101,14 +101,14 @@ def read_target_unchecked(path: str) -> Target:
         if not isinstance(most, int) or isinstance(most, bool) or most < LEAST_RANK:
             told = f"max_rank: {op}: a number of dims, {LEAST_RANK} or more, is wanted, not {most!r}"
             raise InputError(path, told, next_step='write "*" = 5')
-    fields["keep"] = _kept(path, content.get("keep", []))
+    fields["keep"] = _native_scatters(path, content.get("keep", []))
     fields["named"] = named_entries(path, content.get("named", []))
     fields["costs"] = _costs(path, _table(path, "costs", content))
     return Target(**fields)
 
 
-def _kept(path: str, entries: object) -> tuple[NativeScatter, ...]:
-    """The scatters that are kept."""
+def _native_scatters(path: str, entries: object) -> tuple[NativeScatter, ...]:
+    """Read the scatters that the target keeps."""
     tables = cast(list[Any], entries) if isinstance(entries, list) else None
     if tables is None or not all(isinstance(entry, dict) for entry in tables):
         told = "a list of tables is wanted"
@@ -146,7 +146,7 @@ def _costs(path: str, entries: Mapping[str, Any]) -> CostTable:
     return table
 
 
-def _parsed(path: str) -> Mapping[str, Any]:
+def _parse_file(path: str) -> Mapping[str, Any]:
     form = "JSON" if path.endswith(JSON_SUFFIX) else "TOML"
     try:
         text = Path(path).read_text(encoding="utf-8")

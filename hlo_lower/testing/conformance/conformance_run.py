@@ -54,14 +54,14 @@ def check_conformance(
     not installed, or the target or an option cannot be used."""
     consumer_named(settings.consumer).require()
     found: dict[int, list[Check]] = {}
-    for number, checks in _judged(modules, settings, jobs):
+    for number, checks in _judge_modules(modules, settings, jobs):
         found[number] = checks
         if progress is not None:
             progress(settings.consumer, len(found), len(modules))
     return [check for number in sorted(found) for check in found[number]]
 
 
-def _judged(modules: Sequence[SuiteModule], settings: Settings, jobs: int) -> Generator[tuple[int, list[Check]]]:
+def _judge_modules(modules: Sequence[SuiteModule], settings: Settings, jobs: int) -> Generator[tuple[int, list[Check]]]:
     if jobs == 1:
         with _judge_of(settings) as judge:
             for number, module in enumerate(modules):
@@ -93,7 +93,7 @@ def _judge_of(settings: Settings) -> Judge:
 def _checks(module: SuiteModule, settings: Settings, judge: Judge) -> list[Check]:
     text, runs = module.text, runs_of(module, settings.options.oob)
     native = _each(judge, text, runs)
-    converted, why_not, rules = _converted(text, module.name, settings.options)
+    converted, why_not, rules = _convert(text, module.name, settings.options)
     if why_not:
         refused = ConsumerOutcome(settings.consumer, "refused", f"not lowered: {why_not}", SCATTER)
         outcomes = [refused] * len(runs)
@@ -130,8 +130,8 @@ def _each_in_its_types(judge: Judge, text: str, runs: Sequence[ConsumerRun]) -> 
     return [next(outcomes) if isinstance(one, ConsumerRun) else one for one in fitted]
 
 
-def _converted(text: str, name: str, options: Options) -> tuple[str, str, str]:
-    """The converted text, why there is none, and the rules that were taken."""
+def _convert(text: str, name: str, options: Options) -> tuple[str, str, str]:
+    """The converted text, the error if there is none, and the rules used."""
     try:
         lowered = lower(text, options=options, name=name)
         return lowered.text, "", ", ".join(dict.fromkeys(r.rule for r in lowered.records if r.rule))

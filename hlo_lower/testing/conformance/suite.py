@@ -93,12 +93,12 @@ class SuiteModule:
 
 def _module(form: str, combiner: str, element: str, index_type: str = "i32") -> SuiteModule:
     name = "/".join((form, combiner, element, index_type))
-    region = UpdateComputation((element,), (_returned(combiner, element),))
+    region = UpdateComputation((element,), (_region_result(combiner, element),))
     case = Case(name, ("", combiner), FORMS[form], (element,), region, index_type, "", (), 0)
     return SuiteModule(form, combiner, element, index_type, case)
 
 
-def _returned(combiner: str, element: str) -> Expr:
+def _region_result(combiner: str, element: str) -> Expr:
     current, update = Expr("current", element), Expr("update", element)
     if combiner == "assign":
         return update
@@ -119,7 +119,7 @@ SUITE = _suite()
 """All modules, in the order in which they are judged."""
 
 
-def selected(only: Sequence[str]) -> tuple[SuiteModule, ...]:
+def select_modules(only: Sequence[str]) -> tuple[SuiteModule, ...]:
     """The modules whose name fits one of the patterns ("rows/add/*"), all without patterns; InputError if none fits."""
     found = tuple(m for m in SUITE if not only or any(fnmatch(m.name, pattern) for pattern in only))
     if found:

@@ -167,7 +167,7 @@ class Campaign:
         start, before, resumed = monotonic(), self.wall, self.tally.count("cases")
         jobs = min(self.jobs, max(len(todo) // BATCH, 1))
         with (self.out / STATE).open("a") as state:
-            for batch, judged in self._judged(_batches(todo), jobs):
+            for batch, judged in self._judge_batches(_batches(todo), jobs):
                 self.tally.extend(judged.outcomes, judged.seconds)
                 self.wall = before + monotonic() - start
                 self.failures += [o for o in judged.outcomes if o.failure]
@@ -213,16 +213,16 @@ class Campaign:
             if resume and found != header:
                 raise _other_run(path, found, header)
             if not resume and lines and len(names) < int(lines[0].get("runs", 0)):
-                raise _unfinished(path, len(names))
+                raise _unfinished_error(path, len(names))
             if resume:
                 # Without a last line that was cut off, which what follows would be appended to.
                 kept = [{**header, "runs": self.runs}, *lines[1:]]
                 path.write_text("".join(json.dumps(line) + "\n" for line in kept))
-                return self._resumed(lines[1:])
+                return self._resume(lines[1:])
         path.write_text(json.dumps({**header, "runs": self.runs}) + "\n")
         return set()
 
-    def _resumed(self, lines: Sequence[dict[str, Any]]) -> set[int]:
+    def _resume(self, lines: Sequence[dict[str, Any]]) -> set[int]:
         done: set[int] = set()
         for line in lines:
             outcomes = [from_json(o) for o in line["outcomes"]]
@@ -233,7 +233,7 @@ class Campaign:
             done |= {seed_of(o.name) for o in outcomes}
         return done
 
-    def _judged(
+    def _judge_batches(
         self, batches: Iterable[Sequence[Case]], jobs: int, time_limit: float = TIME_LIMIT
     ) -> Generator[tuple[Sequence[Case], Judged]]:
         call = BatchJudge(self.oob, self.prefer, self.float_mode)
@@ -255,7 +255,7 @@ class Campaign:
 
         def fails(cases: Sequence[Case]) -> list[bool]:
             failed: dict[Case, bool] = {}
-            for batch, judged in self._judged([cases], 1, 120.0):
+            for batch, judged in self._judge_batches([cases], 1, 120.0):
                 for case, found in zip(batch, judged.outcomes, strict=True):
                     failed[case] = bool(found.failure) and kind_of(found.failure) == kind
                     messages[case] = found.failure
@@ -296,7 +296,7 @@ def _other_run(path: Path, found: dict[str, Any], asked: dict[str, Any]) -> Inpu
     )
 
 
-def _unfinished(path: Path, done: int) -> InputError:
+def _unfinished_error(path: Path, done: int) -> InputError:
     return InputError(
         str(path),
         f"is the state of a run that was not finished ({done} cases are done)",

@@ -40,7 +40,7 @@ def arguments_of(case: Case, number: int) -> Arguments:
     form = case.form
     operands = tuple(data(rng, form.operand, TYPES[e], special=special) for e in case.operands)
     updates = tuple(data(rng, form.updates, TYPES[e], special=special) for e in case.operands)
-    captured = tuple(data(rng, (), TYPES[e.element], special=False) for e in case.region.captured)
+    captured = tuple(data(rng, (), TYPES[e.element], special=False) for e in case.region.captured_values)
     given, indices = _indices(case, rng, case.regimes[number])
     return Arguments(operands, updates, given, captured, indices)
 

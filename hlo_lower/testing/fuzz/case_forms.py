@@ -22,7 +22,7 @@ class CaseForm:
     window_places: tuple[int, ...]  # `update_window_dims`
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def kept_dims(self) -> tuple[int, ...]:
         """The operand dims that the updates' window dims stand for."""
         batching = [d for d, _ in self.batching]
         return tuple(d for d in range(len(self.operand)) if d not in self.inserted and d not in batching)
@@ -38,8 +38,8 @@ class CaseForm:
     @property
     def updates(self) -> tuple[int, ...]:
         """The shape of the updates."""
-        rank = len(self.positions) + len(self.kept)
-        window, positions = (self.window[d] for d in self.kept), iter(self.positions)
+        rank = len(self.positions) + len(self.kept_dims)
+        window, positions = (self.window[d] for d in self.kept_dims), iter(self.positions)
         return tuple(next(window) if d in self.window_places else next(positions) for d in range(rank))
 
     @property

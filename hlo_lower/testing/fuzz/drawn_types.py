@@ -69,7 +69,7 @@ class DrawnType:
         if self.kind == "scale":
             return np.asarray(2.0 ** (value % 4)).astype(self.dtype)
         if self.kind in ("signed", "unsigned"):
-            value = element_type(self.name).wrapped(value)
+            value = element_type(self.name).wrap(value)
         return np.asarray(value).astype(self.dtype)
 
     def literal(self, value: int) -> str:
@@ -86,7 +86,7 @@ OPEN = -1
 """An extent that is known at run time only."""
 
 
-def typed(shape: tuple[int, ...], element: str) -> str:
+def tensor_type(shape: tuple[int, ...], element: str) -> str:
     """`tensor<shape x element>`."""
     return f"tensor<{'x'.join((*('?' if size == OPEN else str(size) for size in shape), element))}>"
 

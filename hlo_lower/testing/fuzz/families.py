@@ -26,7 +26,7 @@ def family_of(combiner: str) -> str:
 def draw_region(draw: Draw, family: str) -> tuple[tuple[str, ...], UpdateComputation]:
     """The operands' element types, and an update computation of a family on them."""
     operands, elements, returns = _draw_mixed(draw) if family == "mixed" else _draw_alike(draw, family)
-    return operands, UpdateComputation(elements, _settled(returns))
+    return operands, UpdateComputation(elements, _number_captured(returns))
 
 
 _Drawn = tuple[tuple[str, ...], tuple[str, ...], tuple[Expr, ...]]
@@ -42,9 +42,9 @@ def _draw_alike(draw: Draw, family: str) -> _Drawn:
         # XLA refuses different float types in one scatter: mostly the same, so that it can judge.
         name = operands[0] if i and draw.chance(60) else _type(draw, allowed)
         operands.append(name)
-        elements.append(_promoted(draw, name))
+        elements.append(_draw_wider(draw, name))
     if arity > 1 and family == "general" and draw.chance(50):
-        return tuple(operands), tuple(elements), _coupled(draw, elements)
+        return tuple(operands), tuple(elements), _coupled_region(draw, elements)
     return tuple(operands), tuple(elements), tuple(DRAWERS[family](draw, e, i) for i, e in enumerate(elements))
 
 
@@ -59,14 +59,14 @@ def _draw_mixed(draw: Draw) -> _Drawn:
         allowed = _types_of(family)
         same = [name for name in operands if name in allowed]
         operands.append(same[0] if same and not draw.chance(40) else _type(draw, allowed))
-    elements = [_promoted(draw, name) for name in operands]
+    elements = [_draw_wider(draw, name) for name in operands]
     returns = [DRAWERS[f](draw, e, i) for i, (f, e) in enumerate(zip(families, elements, strict=True))]
     if operands[0] == operands[1] and elements[0] == elements[1] and draw.chance(15):
         returns[0], returns[1] = returns[1], returns[0]  # coupled: each result comes from the other operand
     return tuple(operands), tuple(elements), tuple(returns)
 
 
-def _settled(returns: Sequence[Expr]) -> tuple[Expr, ...]:
+def _number_captured(returns: Sequence[Expr]) -> tuple[Expr, ...]:
     """Number the runtime values that are captured, one for each element type."""
     numbers: dict[str, int] = {}
 
@@ -93,7 +93,7 @@ def _type(draw: Draw, allowed: Sequence[str]) -> str:
     return draw.choice(allowed) if draw.chance(55) else draw.choice(common)
 
 
-def _promoted(draw: Draw, name: str) -> str:
+def _draw_wider(draw: Draw, name: str) -> str:
     return draw.choice(WIDER[name]) if name in WIDER and draw.chance(8) else name
 
 
@@ -207,7 +207,7 @@ def _through(wide: str, current: Expr, update: Expr) -> Expr:
     return Expr("convert", current.element, (Expr("maximum", wide, inputs),))
 
 
-def _coupled(draw: Draw, elements: Sequence[str]) -> tuple[Expr, ...]:
+def _coupled_region(draw: Draw, elements: Sequence[str]) -> tuple[Expr, ...]:
     """Lexicographic argmin: where the first update is less, all operands take theirs."""
     condition = Expr(
         f"compare {draw.choice(('LT', 'LE', 'GT'))}", "i1", (_update(elements[0], 0), _current(elements[0], 0))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import element_type
-from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
+from hlo_lower.testing.fuzz.drawn_types import TYPES, tensor_type
 
 Array = NDArray[Any]
 Kind = Literal["data", "constant", "uniform", "run", "reversed", "strided", "coordinate", "mixed"]
@@ -67,7 +67,7 @@ class _Lines:
 
     def type(self, shape: tuple[int, ...]) -> str:
         """A tensor type of the column's element."""
-        return typed(shape, self.element)
+        return tensor_type(shape, self.element)
 
     def constant(self, value: int, shape: tuple[int, ...]) -> tuple[str, Array]:
         """A splat."""
@@ -152,7 +152,7 @@ def _treat(
         moved = lines.binary("add", found, lines.constant(size, positions))
         zero = lines.constant(0, positions)
         sign = element_type(lines.element).compare_type
-        flags, tensor = typed(positions, "i1"), lines.type(positions)
+        flags, tensor = tensor_type(positions, "i1"), lines.type(positions)
         below = f"%{lines.prefix}{len(lines.text)}"
         types = f"({tensor}, {tensor}) -> {flags}"
         lines.text.append(f"{below} = stablehlo.compare LT, {found[0]}, {zero[0]}, {sign} : {types}")
@@ -167,7 +167,7 @@ def _treat(
     return found
 
 
-def moved(
+def permute_column(
     column: DrawnColumn, dims: Sequence[int], scatter_dims: Sequence[int], positions: Sequence[int]
 ) -> DrawnColumn:
     """The same column after the operand dims and the scatter dims have been put in another order."""

@@ -50,7 +50,7 @@ def why_not_native(case: Case) -> str:
         return "refuses floating point types of different precisions in one scatter"
     if any(e.op in ("constant", "captured constant") and e.element == "i2" for e in case.region.returns):
         return "writes a negative i2 constant over its neighbours in the byte"
-    if case.region.captured:
+    if case.region.captured_values:
         return "refuses a captured value that is no constant (trap 44)"
     return ""
 
@@ -68,7 +68,7 @@ class Judged:
     seconds: Counter[str] = field(default_factory=Counter[str])
 
     @contextmanager
-    def timed(self, step: str) -> Generator[None]:
+    def time_step(self, step: str) -> Generator[None]:
         """Count the time of a step."""
         start = perf_counter()
         try:
@@ -87,7 +87,7 @@ def judge(cases: Sequence[Case], lower: Lower, oob: Policy) -> Judged:
 def _judge(cases: Sequence[Case], lower: Lower, oob: Policy, judged: Judged) -> None:
     text = module_text(cases)
     try:
-        with judged.timed("lowering"):
+        with judged.time_step("lowering"):
             lowered = lower(text)
             lowered_text = lowered.text
             if SCATTER in lowered_text:
@@ -118,21 +118,21 @@ class _Batch:
         """What became of each."""
         cases, judged = self._cases, self._judged
         numbers = list(range(len(cases)))
-        with judged.timed("arguments"):
+        with judged.time_step("arguments"):
             arguments = [[arguments_of(case, k) for k in range(ARGUMENT_SETS)] for case in cases]
-        with judged.timed("reference"):
+        with judged.time_step("reference"):
             expected = [
                 [reference(case, a, self._oob) for a in sets] for case, sets in zip(cases, arguments, strict=True)
             ]
-        with judged.timed("bites"):
+        with judged.time_step("bites"):
             bitten = [self._bites(c, a, e) for c, a, e in zip(cases, arguments, expected, strict=True)]
         if self._is_reassociated:
-            with judged.timed("reference"):
+            with judged.time_step("reference"):
                 self._allowed = {n: self._allowances(n, arguments[n], expected[n]) for n in numbers}
         not_xla = self._known_errors()
-        with judged.timed("XLA, lowered"):
+        with judged.time_step("XLA, lowered"):
             actual, refused = self._run_all(numbers, arguments, lowered=True)
-        with judged.timed("XLA, original"):
+        with judged.time_step("XLA, original"):
             native, not_compiled = self._run_all([n for n in numbers if not not_xla[n]], arguments, lowered=False)
         not_xla |= not_compiled
         outcomes: list[CaseOutcome] = []
@@ -140,8 +140,8 @@ class _Batch:
             record = self._lowered.records[n]
             outcome = CaseOutcome(case.name, record.subset, family_of(record.combiner), record.rule, bites=bitten[n])
             if n in refused:
-                with judged.timed("interpreter"):
-                    results, reason = self._interpreted(case, arguments[n])
+                with judged.time_step("interpreter"):
+                    results, reason = self._interpret(case, arguments[n])
                 outcome = replace(outcome, why_not_xla_ran=refused[n] + reason)
             else:
                 results = actual[n]
@@ -149,7 +149,7 @@ class _Batch:
                 outcomes.append(outcome)
                 continue
             outcome = replace(outcome, ran_on="interpreter" if n in refused else "XLA", not_xla=not_xla[n])
-            outcomes.append(self._compared(outcome, n, arguments[n], expected[n], results, native.get(n)))
+            outcomes.append(self._compare(outcome, n, arguments[n], expected[n], results, native.get(n)))
         return outcomes
 
     def _allowances(self, n: int, arguments: list[Arguments], expected: list[list[Array]]) -> list[list[Array]]:
@@ -201,7 +201,7 @@ class _Batch:
             return halves[0][0] | halves[1][0], halves[0][1] | halves[1][1]
         return found, {}
 
-    def _interpreted(self, case: Case, arguments: list[Arguments]) -> tuple[list[list[Array]] | None, str]:
+    def _interpret(self, case: Case, arguments: list[Arguments]) -> tuple[list[list[Array]] | None, str]:
         """The same by the interpreter; None and why if it cannot either."""
         text = self._lower(module_text([case])).text
         try:
@@ -209,7 +209,7 @@ class _Batch:
         except InterpreterError as error:
             return None, f"; nor the interpreter: {_reason(error)}"
 
-    def _compared(
+    def _compare(
         self,
         outcome: CaseOutcome,
         n: int,
@@ -251,7 +251,7 @@ class _Batch:
         alone = _Batch([case], self._lower(module_text([case])), self._lower, self._oob, self._judged)
         if outcome.ran_on != "XLA" or not case.form.operand:
             return replace(outcome, failure=failure)
-        with self._judged.timed("second look"):
+        with self._judged.time_step("second look"):
             actual, _ = alone._run([0], [arguments], "unfused", lowered=True)
             native, _ = alone._run([0], [arguments], "unfused", lowered=False) if is_native else ({}, {})
         if 0 not in actual or _differences(expected, actual[0], allowed):

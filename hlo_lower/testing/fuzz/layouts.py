@@ -44,7 +44,7 @@ def _empty(sketch: Sketch) -> None:
         sketch.dim(sketch.size(), 0)
     if how == "empty operand":
         sketch.dim(0, 0)
-    dim = sketch.indexed()
+    dim = sketch.indexed_dim()
     if how == "no place":  # an extent of 1 in a dim of none, which is legal for an inserted one
         sketch.column(sketch.dim(0, 1, inserted=True), draw.choice(("data", "uniform")))
     if how == "outside":
@@ -56,7 +56,7 @@ def _empty(sketch: Sketch) -> None:
             values = tuple(draw.choice(beyond) for _ in range(prod(sketch.positions))) if beyond else ()
             sketch.columns[-1] = DrawnColumn(dim, "constant" if beyond else "data", values=values)
         if draw.chance(40):
-            sketch.indexed()
+            sketch.indexed_dim()
     sketch.rest(2, partial=True)
 
 
@@ -99,14 +99,14 @@ def _tile(sketch: Sketch) -> None:
     else:
         sketch.dim(size, draw.integer(1, size - 1))
     for _ in range(draw.integer(0, 1)):
-        sketch.indexed(kind=draw.choice(("uniform", "constant")))
+        sketch.indexed_dim(kind=draw.choice(("uniform", "constant")))
     sketch.rest(2, partial=True)
 
 
 def _point(sketch: Sketch) -> None:
     _ones(sketch)
     for _ in range(sketch.draw.integer(1, 3)):
-        sketch.indexed(ones=True, kind=sketch.draw.choice(("uniform", "data", "constant")))
+        sketch.indexed_dim(ones=True, kind=sketch.draw.choice(("uniform", "data", "constant")))
     if sketch.draw.chance(20):
         sketch.dim(sketch.size(2), 1, inserted=sketch.draw.chance(50))
 
@@ -122,7 +122,7 @@ def _rows(sketch: Sketch) -> None:
     if draw.chance(25):
         sketch.scatter_dim(1)
     if draw.chance(30):
-        sketch.indexed(kind=draw.choice(("uniform", "uniform", "constant")))
+        sketch.indexed_dim(kind=draw.choice(("uniform", "uniform", "constant")))
     sketch.rest(2, partial=True)
 
 
@@ -142,9 +142,9 @@ def _batched_tile(sketch: Sketch) -> None:
         along = sketch.scatter_dim(draw.integer(2, 4))
         sketch.column(sketch.dim(sketch.size(), 1, inserted=True), "mixed", along)
     else:
-        sketch.indexed(kind="data")
+        sketch.indexed_dim(kind="data")
     if draw.chance(20):
-        sketch.indexed(kind="uniform")
+        sketch.indexed_dim(kind="uniform")
     sketch.rest(1, partial=True)
 
 
@@ -154,7 +154,7 @@ def _filter(sketch: Sketch) -> None:
     constant = draw.chance(25)
     for k in range(2 if draw.chance(25) else 1):
         kind: Kind = "constant" if constant else "data" if k == 0 else draw.choice(("uniform", "strided", "data"))
-        sketch.indexed(ones=True, kind=kind)
+        sketch.indexed_dim(ones=True, kind=kind)
     size = sketch.size(2)
     sketch.dim(size, size)
     sketch.rest(1, partial=False)
@@ -170,7 +170,7 @@ def _points(sketch: Sketch) -> None:
         kind: Kind = (
             "constant" if constant else "data" if k == 0 else draw.choice(("uniform", "data", "strided", "run"))
         )
-        sketch.indexed(ones=True, kind=kind)
+        sketch.indexed_dim(ones=True, kind=kind)
     if draw.chance(15):
         sketch.dim(sketch.size(), 1, inserted=draw.chance(50))
 
@@ -187,9 +187,9 @@ def _windows(sketch: Sketch) -> None:
     else:
         sketch.dim(size, draw.integer(2, size - 1))
         if not draw.chance(20):  # without an index vector every window lands at the start (K = 0)
-            sketch.indexed(kind="constant" if constant else "data")
+            sketch.indexed_dim(kind="constant" if constant else "data")
     for _ in range(draw.integer(0, 1)):
-        sketch.indexed(kind="constant" if constant else None)
+        sketch.indexed_dim(kind="constant" if constant else None)
     sketch.rest(1, partial=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hlo_lower.testing.fuzz.case import Case
-from hlo_lower.testing.fuzz.drawn_types import typed
+from hlo_lower.testing.fuzz.drawn_types import tensor_type
 from hlo_lower.testing.fuzz.index_columns import compute
 from hlo_lower.testing.fuzz.update_computations import region_text
 
@@ -24,14 +24,14 @@ class CaseText:
 def case_text(case: Case, symbol: str = "main") -> CaseText:
     """Write a case as a function, public if it is @main."""
     form, region = case.form, case.region
-    big, small = ([typed(shape, e) for e in case.operands] for shape in (form.operand, form.updates))
-    results = [typed(form.operand, e) for e in region.elements]
-    index = typed(form.indices, case.final_index_type)
+    big, small = ([tensor_type(shape, e) for e in case.operands] for shape in (form.operand, form.updates))
+    results = [tensor_type(form.operand, e) for e in region.elements]
+    index = tensor_type(form.indices, case.final_index_type)
     arguments = [(f"%o{i}", t) for i, t in enumerate(big)] + [(f"%w{i}", t) for i, t in enumerate(small)]
     lines, extra, indices = _indices(case)
     arguments += extra
-    captured = [f"%x{e.number}" for e in region.captured]
-    arguments += [(f"%x{e.number}", typed((), e.element)) for e in region.captured]
+    captured = [f"%x{e.number}" for e in region.captured_values]
+    arguments += [(f"%x{e.number}", tensor_type((), e.element)) for e in region.captured_values]
     told = region_text(region, f"{symbol}_region", captured)
     operands = [f"%o{i}" for i in range(len(big))], [f"%w{i}" for i in range(len(small))]
     names = ", ".join((*operands[0], indices, *operands[1]))
@@ -46,7 +46,7 @@ def case_text(case: Case, symbol: str = "main") -> CaseText:
         f"}}) : ({', '.join((*big, index, *small))}) -> {_results(results)}",
         f"return {returned} : {', '.join(results)}",
     ]
-    header = f"func.func {visibility} @{symbol}({_declared(arguments)}) -> {_results(results)} {{"
+    header = f"func.func {visibility} @{symbol}({_parameter_list(arguments)}) -> {_results(results)} {{"
     text = "\n".join((header, *(f"  {line}" for line in body), "}", *told.functions))
     return CaseText(tuple(t for _, t in arguments), tuple(results), text)
 
@@ -67,7 +67,7 @@ def module_text(cases: Sequence[Case]) -> str:
         returned += [f"%r{n}#{k}" if count > 1 else f"%r{n}" for k in range(count)]
         functions.append(text.function)
     results = [t for text in texts for t in text.results]
-    header = f"func.func public @main({_declared(declared)}) -> {_results(results)} {{"
+    header = f"func.func public @main({_parameter_list(declared)}) -> {_results(results)} {{"
     end = f"  return {', '.join(returned)} : {', '.join(results)}"
     return "\n".join((header, *lines, end, "}", *functions)) + "\n"
 
@@ -86,7 +86,7 @@ def numbers_text(case: Case) -> str:
     return f"#stablehlo.scatter<{', '.join((*told, f'index_vector_dim = {numbers.index_vector_dim}'))}>"
 
 
-def _declared(arguments: Iterable[tuple[str, str]]) -> str:
+def _parameter_list(arguments: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{name}: {kind}" for name, kind in arguments)
 
 
@@ -98,29 +98,29 @@ def _indices(case: Case) -> tuple[list[str], list[tuple[str, str]], str]:
     """Lines that compute the index tensor, the arguments that they take, and its name."""
     form, final = case.form, case.final_index_type
     if case.is_direct:
-        return [], [("%i", typed(form.indices, final))], "%i"
+        return [], [("%i", tensor_type(form.indices, final))], "%i"
     lines, arguments, parts = list[str](), list[tuple[str, str]](), list[str]()
     positions, ivd = form.positions, form.index_vector_dim
-    spread = typed((*positions[:ivd], 1, *positions[ivd:]), final)
+    spread = tensor_type((*positions[:ivd], 1, *positions[ivd:]), final)
     for k, column in enumerate(form.columns):
         shape = column.argument_shape(positions)
         if shape is not None:
-            arguments.append((f"%i{k}", typed(shape, case.index_type)))
+            arguments.append((f"%i{k}", tensor_type(shape, case.index_type)))
         told, name, _ = compute(column, positions, case.index_type, form.extent(column), (f"%i{k}", None), f"v{k}_")
         lines += told
         if case.converted:
-            types = f"({typed(positions, case.index_type)}) -> {typed(positions, final)}"
+            types = f"({tensor_type(positions, case.index_type)}) -> {tensor_type(positions, final)}"
             lines.append(f"%z{k} = stablehlo.convert {name} : {types}")
             name = f"%z{k}"
         if not form.implicit:
             dims = [d + (d >= ivd) for d in range(len(positions))]
-            types = f"({typed(positions, final)}) -> {spread}"
+            types = f"({tensor_type(positions, final)}) -> {spread}"
             lines.append(f"%s{k} = stablehlo.broadcast_in_dim {name}, dims = {dims} : {types}")
             name = f"%s{k}"
         parts.append(name)
     if len(parts) == 1:
         return lines, arguments, parts[0]
-    index = typed(form.indices, final)
+    index = tensor_type(form.indices, final)
     if not parts:
         return [f"%i = stablehlo.constant dense<> : {index}"], [], "%i"
     types = f"({', '.join([spread] * len(parts))}) -> {index}"

@@ -69,19 +69,19 @@ def _allowance(case: Case, name: str, k: int, arguments: Arguments, expected: Ar
     largest, smallest = declared.most, declared.smallest
     operand, updates = _magnitudes(arguments.operands[k]), _magnitudes(arguments.updates[k])
 
-    def folded(op: np.ufunc, *terms: Array) -> Array:
-        return _folded(case, arguments, terms, op, oob)
+    def fold(op: np.ufunc, *terms: Array) -> Array:
+        return _fold_scatter(case, arguments, terms, op, oob)
 
-    writes = folded(np.add, np.zeros(operand.shape), np.ones(updates.shape))
+    writes = fold(np.add, np.zeros(operand.shape), np.ones(updates.shape))
     with np.errstate(all="ignore"):
         if name == "mul":
             factors = [np.where(t > 0, t, 1.0) for t in (operand, updates)]
-            above = folded(np.multiply, *(np.maximum(f, 1.0) for f in factors))
-            below = folded(np.multiply, *(np.minimum(f, 1.0) for f in factors))
+            above = fold(np.multiply, *(np.maximum(f, 1.0) for f in factors))
+            below = fold(np.multiply, *(np.minimum(f, 1.0) for f in factors))
             is_safe = (above < largest / 2) & (below > smallest * 2)
             size = _magnitudes(expected)
         else:
-            size = folded(np.add, operand, updates)
+            size = fold(np.add, operand, updates)
             is_safe = size < largest / 2
         allowed = (writes + 2) * declared.epsilon * size + smallest
     return np.where(writes == 0, 0.0, np.where(is_safe, allowed, np.inf))
@@ -94,7 +94,7 @@ def _magnitudes(array: Array) -> Array:
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _folded(case: Case, arguments: Arguments, terms: Sequence[Array], op: np.ufunc, oob: Policy) -> Array:
+def _fold_scatter(case: Case, arguments: Arguments, terms: Sequence[Array], op: np.ufunc, oob: Policy) -> Array:
     """The scatter of f64 operand and updates by a ufunc."""
 
     def combine(currents: list[Array], values: list[Array]) -> list[Array]:

@@ -48,7 +48,7 @@ def bites(
     other: Policy = "spec" if oob == "xla" else "xla"
     tests: dict[str, Callable[[], list[Array]]] = {
         "overhang": lambda: _scatter(case, arguments, arguments.indices, other),
-        "drop": lambda: _scatter(case, arguments, _clamped(case, arguments.indices), oob),
+        "drop": lambda: _scatter(case, arguments, _clamp_indices(case, arguments.indices), oob),
         "duplicate": lambda: _once(case, arguments, oob),
     }
     return {
@@ -58,7 +58,7 @@ def bites(
     }
 
 
-def _clamped(case: Case, indices: Array) -> Array:
+def _clamp_indices(case: Case, indices: Array) -> Array:
     """The indices with every start moved into [0, D - W]."""
     form = case.form
     found = np.asarray(indices, object).copy()

@@ -10,7 +10,7 @@ from math import prod
 from hlo_lower.testing.fuzz.case_forms import CaseForm
 from hlo_lower.testing.fuzz.draw import Draw
 from hlo_lower.testing.fuzz.drawn_types import TYPES
-from hlo_lower.testing.fuzz.index_columns import DrawnColumn, Kind, Treatment, moved
+from hlo_lower.testing.fuzz.index_columns import DrawnColumn, Kind, Treatment, permute_column
 
 LONG = {"i8": 130, "ui8": 270, "i16": 140}
 """Extents that the index type does not hold, or hardly (trap 7)."""
@@ -77,7 +77,7 @@ class Sketch:
         """A size of a dim."""
         return self.draw.integer(low, 6)
 
-    def indexed(self, *, ones: bool = False, kind: Kind | None = None) -> int:
+    def indexed_dim(self, *, ones: bool = False, kind: Kind | None = None) -> int:
         """Add an indexed dim that the data places: inserted, or with a window of its own."""
         draw = self.draw
         size = LONG[self.index_type] if self.index_type in LONG and draw.chance(25) else self.size()
@@ -105,17 +105,17 @@ class Sketch:
         draw = self.draw
         dims = draw.permutation(len(self.sizes))
         places = draw.permutation(len(self.positions))
-        columns = [moved(c, dims, places, self.positions) for c in self.columns]
+        columns = [permute_column(c, dims, places, self.positions) for c in self.columns]
         columns = [columns[k] for k in draw.permutation(len(columns))]
         implicit = len(columns) == 1 and draw.chance(30)
         m = len(self.positions)
         kept = len(self.sizes) - len(self.inserted) - len(self.batching)
         return CaseForm(
-            operand=_reordered(self.sizes, dims),
-            window=_reordered(self.window, dims),
+            operand=_reorder(self.sizes, dims),
+            window=_reorder(self.window, dims),
             inserted=tuple(sorted(dims[d] for d in self.inserted)),
             batching=tuple(sorted((dims[d], places[p]) for d, p in self.batching.items())),
-            positions=_reordered(self.positions, places),
+            positions=_reorder(self.positions, places),
             columns=tuple(columns),
             index_vector_dim=m if implicit else m - (draw.integer(0, m) if draw.chance(35) else 0),
             implicit=implicit,
@@ -123,7 +123,7 @@ class Sketch:
         )
 
 
-def _reordered(values: list[int], numbers: list[int]) -> tuple[int, ...]:
+def _reorder(values: list[int], numbers: list[int]) -> tuple[int, ...]:
     found = [0] * len(values)
     for value, number in zip(values, numbers, strict=True):
         found[number] = value

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
+from hlo_lower.testing.fuzz.drawn_types import TYPES, tensor_type
 from hlo_lower.verify.judges.definitions import apply
 
 Array = NDArray[Any]
@@ -40,7 +40,7 @@ class UpdateComputation:
     returns: tuple[Expr, ...]
 
     @property
-    def captured(self) -> tuple[Expr, ...]:
+    def captured_values(self) -> tuple[Expr, ...]:
         """The runtime values that it takes from around it, in order of their numbers."""
         found = {e.number: e for e in self.every() if e.op == "captured"}
         return tuple(found[n] for n in sorted(found))
@@ -62,7 +62,7 @@ class UpdateComputation:
 def evaluate(
     region: UpdateComputation, currents: Sequence[Array], updates: Sequence[Array], captured: Sequence[Array]
 ) -> list[Array]:
-    """The new values of a region on windows, an array per operand; `captured` are the scalars that it takes from
+    """The new values of a region on windows, an array per operand; `captured_values` are the scalars that it takes from
     around it."""
     shape = currents[0].shape
     values: dict[Expr, Array] = {}
@@ -96,7 +96,7 @@ class RegionText:
 def region_text(region: UpdateComputation, symbol: str, captured: Sequence[str]) -> RegionText:
     """Write a region; names of its functions begin with `symbol`, and `captured` names the values that it takes from
     around it."""
-    scalars = [typed((), e) for e in region.elements]
+    scalars = [tensor_type((), e) for e in region.elements]
     arguments = [f"%{word}{i}: {t}" for word in ("c", "u") for i, t in enumerate(scalars)]
     names: dict[Expr, str] = {}
     around: list[str] = []
@@ -120,14 +120,14 @@ def region_text(region: UpdateComputation, symbol: str, captured: Sequence[str])
 
 def _constant(expr: Expr) -> str:
     element = TYPES[expr.element]
-    return f"stablehlo.constant dense<{element.literal(expr.number)}> : {typed((), expr.element)}"
+    return f"stablehlo.constant dense<{element.literal(expr.number)}> : {tensor_type((), expr.element)}"
 
 
 def _lines(expr: Expr, name: str, inputs: list[str], symbol: str, functions: list[str]) -> list[str]:
     if expr.op == "constant":
         return [f"  {name} = {_constant(expr)}"]
-    scalars = [typed((), a.element) for a in expr.args]
-    result = typed((), expr.element)
+    scalars = [tensor_type((), a.element) for a in expr.args]
+    result = tensor_type((), expr.element)
     if expr.form == "call":
         parameters = [f"%p{i}" for i in range(len(inputs))]
         declared = ", ".join(f"{p}: {t}" for p, t in zip(parameters, scalars, strict=True))
@@ -139,17 +139,17 @@ def _lines(expr: Expr, name: str, inputs: list[str], symbol: str, functions: lis
     if expr.form == "boxed":
         boxes = [f"{name}_{i}" for i in range(len(inputs))]
         lines = [
-            f"  {box} = stablehlo.reshape {i} : ({t}) -> {typed((1,), a.element)}"
+            f"  {box} = stablehlo.reshape {i} : ({t}) -> {tensor_type((1,), a.element)}"
             for box, i, t, a in zip(boxes, inputs, scalars, expr.args, strict=True)
         ]
         lines.append(f"  {name}_r = {_op(expr, boxes, (1,))}")
-        return [*lines, f"  {name} = stablehlo.reshape {name}_r : ({typed((1,), expr.element)}) -> {result}"]
+        return [*lines, f"  {name} = stablehlo.reshape {name}_r : ({tensor_type((1,), expr.element)}) -> {result}"]
     return [f"  {name} = {_op(expr, inputs, ())}"]
 
 
 def _op(expr: Expr, inputs: Sequence[str], shape: tuple[int, ...]) -> str:
-    types = [typed(shape, a.element) for a in expr.args]
-    result = typed(shape, expr.element)
+    types = [tensor_type(shape, a.element) for a in expr.args]
+    result = tensor_type(shape, expr.element)
     if expr.op.startswith("compare"):
         kind = {"signed": "SIGNED", "unsigned": "UNSIGNED", "bool": "UNSIGNED"}.get(
             TYPES[expr.args[0].element].kind, "FLOAT"

@@ -14,7 +14,7 @@ from hlo_lower.ops.names import CONCATENATE, DYNAMIC_SLICE, GATHER, REDUCE, SCAT
 from hlo_lower.ops.quirks.moves import ORDERED_WINDOWS, ROWS
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.testing.fuzz.case_forms import CaseForm
-from hlo_lower.testing.fuzz.drawn_types import OPEN, typed
+from hlo_lower.testing.fuzz.drawn_types import OPEN, tensor_type
 from hlo_lower.testing.prove.proof_case import ProofCase, op_case
 from hlo_lower.testing.prove.scatters import BODIES, forms, is_vector_last, runtime, scatter_case
 
@@ -103,10 +103,10 @@ def gather_cases(rule: Rule) -> Iterator[ProofCase]:
 
 def gather_case(shape: GatherShape, index: str, element: str, target: Target, *, is_clamped: bool) -> ProofCase:
     """The module of a gather; `is_clamped`: it brings the starts into bounds."""
-    operand, starts = typed(shape.operand, element), typed(shape.indices, index)
-    result = typed((*shape.positions, *shape.offsets), element)
+    operand, starts = tensor_type(shape.operand, element), tensor_type(shape.indices, index)
+    result = tensor_type((*shape.positions, *shape.offsets), element)
     limits = [shape.operand[d] - shape.window[d] for d in shape.indexed]
-    low, high = (typed((len(limits),), index), typed((len(limits),), index))
+    low, high = (tensor_type((len(limits),), index), tensor_type((len(limits),), index))
     lines, taken = "", "%i"
     if is_clamped:
         dim = len(shape.positions)
@@ -148,22 +148,22 @@ def dynamic_scatter_cases(rule: Rule) -> Iterator[ProofCase]:
             continue
         turn += 1
         body = bodies[turn % len(bodies)]
-        opened = _opened(form, opens_windows=opens_windows)
+        opened = _open_extents(form, opens_windows=opens_windows)
         case, lowered = (scatter_case(next(runtime(f, index)), body, index, oob, {}) for f in (form, opened))
         if opened != form:
             yield replace(case, dynamic_text=lowered.text)
 
 
-def _opened(form: CaseForm, *, opens_windows: bool) -> CaseForm:
+def _open_extents(form: CaseForm, *, opens_windows: bool) -> CaseForm:
     """The form with open extents: all of them, or those of indexed dims that the window has.
 
     The latter leave what a position reads and writes of known size.
     """
     if opens_windows:
         operand, positions = (OPEN,) * len(form.operand), (OPEN,) * len(form.positions)
-        window = tuple(OPEN if d in form.kept else w for d, w in enumerate(form.window))
+        window = tuple(OPEN if d in form.kept_dims else w for d, w in enumerate(form.window))
         return replace(form, operand=operand, window=window, positions=positions)
-    opened = {column.dim for column in form.columns} & set(form.kept)
+    opened = {column.dim for column in form.columns} & set(form.kept_dims)
     return replace(form, operand=tuple(OPEN if d in opened else n for d, n in enumerate(form.operand)))
 
 

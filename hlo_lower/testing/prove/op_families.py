@@ -19,7 +19,7 @@ from hlo_lower.ops.quirks.branches import MANY
 from hlo_lower.ops.quirks.moves import REVERSED_APART
 from hlo_lower.ops.targets.costs import COSTS
 from hlo_lower.ops.targets.target import Target
-from hlo_lower.testing.fuzz.drawn_types import typed
+from hlo_lower.testing.fuzz.drawn_types import tensor_type
 from hlo_lower.testing.prove.proof_case import ProofCase, op_case
 
 SHIFTS = (PlainOp.SHIFT_LEFT, PlainOp.SHIFT_RIGHT, PlainOp.SHIFT_RIGHT_LOGICAL)
@@ -59,17 +59,17 @@ def plain_cases(rule: Rule) -> Iterator[ProofCase]:
 def _plain_modules(named: PlainOp, element: str) -> Iterator[tuple[str, str, str, str]]:
     """Modules of one op on an element type: what each is, its arguments, its result and its lines."""
     op = named.value
-    kind = typed((2,), element)
+    kind = tensor_type((2,), element)
     if named is PlainOp.DOT_GENERAL:
-        a, b, c = typed((2, 3), element), typed((3, 2), element), typed((2, 2), element)
+        a, b, c = tensor_type((2, 3), element), tensor_type((3, 2), element), tensor_type((2, 2), element)
         line = f"%r = {op} %x, %y, contracting_dims = [1] x [0] : ({a}, {b}) -> {c}"
         yield op, f"%x: {a}, %y: {b}", c, line
     elif named is PlainOp.PAD:
-        a, b, value = typed((2, 3), element), typed((3, 5), element), typed((), element)
+        a, b, value = tensor_type((2, 3), element), tensor_type((3, 5), element), tensor_type((), element)
         line = f"%r = {op} %x, %v, low = [2, -1], high = [-1, 1], interior = [0, 1] : ({a}, {value}) -> {b}"
         yield op, f"%x: {a}, %v: {value}", b, line
     elif named is PlainOp.REDUCE:
-        a, start = typed((5, 2), element), typed((), element)
+        a, start = tensor_type((5, 2), element), tensor_type((), element)
         lines = (
             f"%z = stablehlo.constant dense<{'false' if element == 'i1' else 0}> : {start}\n"
             f"%r = {op}(%x init: %z) applies stablehlo.{'or' if element == 'i1' else 'add'} across dimensions = [0] : "
@@ -127,7 +127,7 @@ def _taking(after: str, without: tuple[str, ...], form: object) -> Target:
 
 def _element_type_modules(element: str) -> Iterator[tuple[str, str, str, str]]:
     """Modules of one op on an element type: what each is, its arguments, its result and its line."""
-    x, s, p = (typed(shape, kind) for shape, kind in (((3,), element), ((), element), ((3,), "i1")))
+    x, s, p = (tensor_type(shape, kind) for shape, kind in (((3,), element), ((), element), ((3,), "i1")))
     for op in BINARY:
         hard = ("divide", "remainder", *(("multiply",) if element.endswith("64") else ()))
         if op not in hard or element in ("ui8", "i8"):  # for a solver; the form depends on no width
@@ -159,7 +159,7 @@ def reverse_cases(rule: Rule) -> Iterator[ProofCase]:
     for shape in REVERSED_SHAPES:
         for dims in chain.from_iterable(combinations(range(len(shape)), n) for n in range(len(shape) + 1)):
             for element in ("f32", "i8"):
-                kind = typed(shape, element)
+                kind = tensor_type(shape, element)
                 line = f"%r = stablehlo.reverse %x, dims = {list(dims)} : {kind}"
                 yield op_case(f"{list(dims)} of {shape}, {element}", f"%x: {kind}", kind, line, target)
 
@@ -173,7 +173,7 @@ def composite_cases(rule: Rule) -> Iterator[ProofCase]:
     target = Target("takes_no_composite", legalize=True, composites=composites, refused={SCATTER: "lowered"})
     for rows, columns, element in product((1, 2, 3), (1, 2, 3), ("f32",) if is_softmax else ("f32", "i8")):
         body = _softmax((rows, columns)) if is_softmax else _double((rows, columns), element)
-        kind = typed((rows, columns), element)
+        kind = tensor_type((rows, columns), element)
         text = (
             f"func.func public @main(%x: {kind}) -> {kind} {{\n"
             f'%r = stablehlo.composite "{name}" %x {{composite_attributes = {{axis = -1 : i64}}, decomposition = @f}}'
@@ -184,12 +184,12 @@ def composite_cases(rule: Rule) -> Iterator[ProofCase]:
 
 
 def _double(shape: tuple[int, ...], element: str) -> str:
-    kind = typed(shape, element)
+    kind = tensor_type(shape, element)
     return f"%y = stablehlo.add %x, %x : {kind}\nreturn %y : {kind}\n"
 
 
 def _softmax(shape: tuple[int, int]) -> str:
-    kind, column = typed(shape, "f32"), typed(shape[:1], "f32")
+    kind, column = tensor_type(shape, "f32"), tensor_type(shape[:1], "f32")
     reduced = f"across dimensions = [1] : ({kind}, tensor<f32>) -> {column}"
     spread = f"dims = [0] : ({column}) -> {kind}"
     return (
@@ -225,7 +225,7 @@ Module: TypeAlias = tuple[str, str, str, str]
 
 
 def _loops(element: str) -> Iterator[Module]:
-    kind = typed((2,), element)
+    kind = tensor_type((2,), element)
     for first, step, last, direction in ((0, 1, 3, "LT"), (3, -2, 0, "GE"), (5, 1, 5, "LT"), (0, 3, 9, "NE")):
         lines = (
             f"%first = stablehlo.constant dense<{first}> : {SCALAR}\n"
@@ -243,7 +243,7 @@ def _loops(element: str) -> Iterator[Module]:
 
 
 def _branches(op: str, count: int, element: str) -> Iterator[Module]:
-    kind, index = typed((2,), element), "tensor<i1>" if op == "if" else SCALAR
+    kind, index = tensor_type((2,), element), "tensor<i1>" if op == "if" else SCALAR
     regions = ", ".join(f"{{\n%b = {body} : {kind}\nstablehlo.return %b : {kind}\n}}" for body in BODIES[:count])
     taken = f'%r = "stablehlo.{op}"(%i) ({regions}) : ({index}) -> {kind}'
     yield f"{op} of {count}", f"%i: {index}, %x: {kind}", kind, taken
@@ -253,9 +253,9 @@ def _branches(op: str, count: int, element: str) -> Iterator[Module]:
 
 
 def _maps(element: str) -> Iterator[Module]:
-    scalar = typed((), element)
+    scalar = tensor_type((), element)
     for shape in ((), (3,), (2, 2)):
-        kind = typed(shape, element)
+        kind = tensor_type(shape, element)
         lines = (
             f'%r = "stablehlo.map"(%x, %y) <{{dimensions = array<i64{":" if shape else ""} '
             f"{', '.join(map(str, range(len(shape))))}>}}> ({{\n^bb0(%a: {scalar}, %b: {scalar}):\n"
@@ -267,7 +267,7 @@ def _maps(element: str) -> Iterator[Module]:
 
 
 def _passing(op: str, element: str) -> Iterator[Module]:
-    kind = typed((2, 2), element)
+    kind = tensor_type((2, 2), element)
     lines = f"%z = stablehlo.add %x, %x : {kind}\n%r = {op.replace('KIND', kind)}"
     yield op.split()[0], f"%x: {kind}", kind, lines
 
@@ -332,7 +332,7 @@ def sort_case(
 ) -> ProofCase:
     """The module of a sort of keys along a dim, LT or GT, with a tensor that goes along, which decides equal keys if
     `has_second`; only so many rows are read, if given."""
-    keys, along = typed(shape, element), typed(shape, "i8")
+    keys, along = tensor_type(shape, element), tensor_type(shape, "i8")
     kind = element_type(element).compare_type
     pair, other = f"(tensor<{element}>, tensor<{element}>) -> tensor<i1>", "(tensor<i8>, tensor<i8>) -> tensor<i1>"
     lines = f"%first = stablehlo.compare {direction}, %a, %b, {kind} : {pair}\n"
@@ -351,7 +351,7 @@ def sort_case(
     results, found = (keys, along), "%s#0, %s#1"
     if rows is not None:
         part = tuple(rows if d == dim else size for d, size in enumerate(shape))
-        results, found = (typed(part, element), typed(part, "i8")), "%p, %q"
+        results, found = (tensor_type(part, element), tensor_type(part, "i8")), "%p, %q"
         slices = ", ".join(f"0:{size}" for size in part)
         body += f"%p = stablehlo.slice %s#0 [{slices}] : ({keys}) -> {results[0]}\n"
         body += f"%q = stablehlo.slice %s#1 [{slices}] : ({along}) -> {results[1]}\n"

@@ -89,8 +89,8 @@ class RuleOutcome:
     seconds: float = 0.0  # what it took
 
     @property
-    def tried(self) -> int:
-        """Modules that the rule took."""
+    def tried_count(self) -> int:
+        """How many modules the rule was tried on."""
         return self.proved + len(self.unknown) + len(self.refuted)
 
     @property
@@ -108,7 +108,12 @@ class RuleOutcome:
             {"case": r.case.name, "reason": r.reason, "confirmed": r.confirmed, "module": r.module, "after": r.after}
             for r in self.refuted
         ]
-        counts = {"proved": self.proved, "tried": self.tried, "other": self.other, "seconds": round(self.seconds, 3)}
+        counts = {
+            "proved": self.proved,
+            "tried": self.tried_count,
+            "other": self.other,
+            "seconds": round(self.seconds, 3),
+        }
         unknown = [{"case": u.name, "reason": u.reason} for u in self.unknown]
         return {
             "op": self.op,
@@ -152,7 +157,9 @@ def rules_named(names: Sequence[str]) -> list[Rule]:
     registry = installed_registry()
     rules = [rule for op in registry.ops for rule in registry.rules(op)]
     known = [rule for rule in rules if rule.op in FAMILIES and (rule.op != PLAIN or has_plain_cases(rule))]
-    known += [rule for op, declared in registry.declared.items() if declared.examples for rule in registry.rules(op)]
+    known += [
+        rule for op, declared in registry.declarations.items() if declared.examples for rule in registry.rules(op)
+    ]
     every = {rule.short_name: rule for rule in rules}
     for name in names:
         if name not in every:
@@ -185,7 +192,7 @@ def _outcome(rule: Rule, timeout_s: float, shapes: int | None, progress: Progres
     outcome, start = RuleOutcome(rule.op, rule.short_name), perf_counter()
     cases = list(FAMILIES[rule.op](rule) if rule.op in FAMILIES else variant_cases(installed_registry(), rule))
     for number, case in enumerate(_spread(cases, shapes)):
-        if outcome.tried == shapes or len(outcome.refuted) == MOST_REFUTED:
+        if outcome.tried_count == shapes or len(outcome.refuted) == MOST_REFUTED:
             break
         progress(rule.short_name, number, len(cases))
         _try(outcome, rule, case, timeout_s)
@@ -226,7 +233,7 @@ def _try(outcome: RuleOutcome, rule: Rule, case: ProofCase, timeout_s: float) ->
     result = derive(case.text, after, seconds=timeout_s, oob=case.oob, trust_flags=case.trust_flags)
     if result:
         outcome.proved += 1
-    elif (found := refuted(case, after, result.inputs)) is not None:
+    elif (found := find_refutation(case, after, result.inputs)) is not None:
         outcome.refuted.append(found)
     else:
         outcome.unknown.append(Undecided(case.name, result.reason))
@@ -268,8 +275,8 @@ _DRAWS = 12
 _SPECIAL = (-0.0, np.nan, np.inf, -np.inf, 0.0, 1.0)
 
 
-def refuted(case: ProofCase, after: str, model: tuple[Array, ...] = ()) -> Refuted | None:
-    """Arguments on which the two versions differ when they are run; None where none are found.
+def find_refutation(case: ProofCase, after: str, model: tuple[Array, ...] = ()) -> Refuted | None:
+    """Find arguments on which the two versions differ; None if there are none among those tried.
 
     Args:
       case: the case.
@@ -280,7 +287,7 @@ def refuted(case: ProofCase, after: str, model: tuple[Array, ...] = ()) -> Refut
     arguments = read_signature(mlir.parse_module(case.text)).arguments
     rng = np.random.default_rng(0)
     for number in range(_DRAWS):
-        drawn = tuple(_drawn(a, rng, is_special=number >= _DRAWS // 2) for a in arguments)
+        drawn = tuple(_draw_array(a, rng, is_special=number >= _DRAWS // 2) for a in arguments)
         kept = zip(model, drawn, strict=True) if model and number % 2 == 0 else ()
         inputs = tuple(a if a.dtype.kind in "biu" or number == 0 else b for a, b in kept) or drawn
         if found := _differences(case, after, inputs):
@@ -288,7 +295,7 @@ def refuted(case: ProofCase, after: str, model: tuple[Array, ...] = ()) -> Refut
     return None
 
 
-def _drawn(aval: Any, rng: np.random.Generator, *, is_special: bool) -> Array:
+def _draw_array(aval: Any, rng: np.random.Generator, *, is_special: bool) -> Array:
     """Integers in and around the bounds of small tensors; floats, or what is special among them."""
     dtype = np.dtype(aval.dtype)
     if dtype.kind in "biu":
@@ -304,7 +311,7 @@ def _differences(case: ProofCase, after: str, inputs: tuple[Array, ...]) -> dict
         if how == "unfused" and any(_scatters_into_a_scalar(text) for text in (case.text, after)):
             continue  # XLA's compiler ends the process on such a one without its simplifier
         try:
-            second = _compiled(after, how).run(inputs)
+            second = _compile(after, how).run(inputs)
         except CannotRunError:
             continue
         for name, judge in _JUDGES.items():
@@ -316,7 +323,7 @@ def _differences(case: ProofCase, after: str, inputs: tuple[Array, ...]) -> dict
 
 
 @lru_cache(maxsize=8)
-def _compiled(text: str, how: Rounding) -> Executable:
+def _compile(text: str, how: Rounding) -> Executable:
     return Executable(text, how)
 
 
@@ -331,13 +338,13 @@ def _scatters_into_a_scalar(text: str) -> bool:
 
 def _by_xla(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
     """XLA's results; none under "spec", of which it is no judge."""
-    return None if case.oob == "spec" else _compiled(case.text, how).run(inputs)
+    return None if case.oob == "spec" else _compile(case.text, how).run(inputs)
 
 
 def _by_numpy(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
     """The reference's results: indices and updates as XLA computes them, scattered by NumPy."""
     module = mlir.parse_module(case.text)
-    scatters, _ = mlir.named(module.operation, (SCATTER,))
+    scatters, _ = mlir.find_named(module.operation, (SCATTER,))
     if len(scatters) != 1:
         return None
     [node], main = scatters, entry_function(module)
@@ -348,7 +355,7 @@ def _by_numpy(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list
         mlir.create_operation(end.name, read, [], location=end.location, insertion_point=point)
         end.erase()
         mlir.set_signature(main)
-    indices, *updates = _compiled(mlir.print_module(module), how).run(inputs)
+    indices, *updates = _compile(mlir.print_module(module), how).run(inputs)
     dtypes = [mlir.dtype_of(mlir.tensor_element_name(result.type)) for result in node.results]
     known = [dtype for dtype in dtypes if dtype is not None]
     numbers = ScatterNumbers.of(node)
@@ -386,7 +393,7 @@ def render_text(outcomes: Sequence[RuleOutcome]) -> str:
 
 
 def _row(outcome: RuleOutcome) -> tuple[str, ...]:
-    counts = (outcome.proved, outcome.tried, len(outcome.unknown), len(outcome.refuted))
+    counts = (outcome.proved, outcome.tried_count, len(outcome.unknown), len(outcome.refuted))
     return (outcome.rule, *map(str, counts), f"{outcome.seconds:.1f}")
 
 
@@ -396,8 +403,8 @@ def _reasons(outcome: RuleOutcome) -> list[tuple[str, int]]:
 
 def _summary(outcomes: Sequence[RuleOutcome]) -> list[str]:
     proved = [o for o in outcomes if o.proved and not o.refuted]
-    without = [o.rule for o in outcomes if not o.tried]
-    counts = [sum(o.proved for o in outcomes), sum(o.tried for o in outcomes)]
+    without = [o.rule for o in outcomes if not o.tried_count]
+    counts = [sum(o.proved for o in outcomes), sum(o.tried_count for o in outcomes)]
     told = (
         f"{len(proved)} of {len(outcomes)} rules have proved shapes and none refuted; {counts[0]} of {counts[1]} shapes"
     )

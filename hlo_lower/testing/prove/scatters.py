@@ -19,7 +19,7 @@ from hlo_lower.lowering.scatter.one_window import SHORT
 from hlo_lower.ops.subset import Subset
 from hlo_lower.testing.fuzz.case import Case
 from hlo_lower.testing.fuzz.case_forms import CaseForm
-from hlo_lower.testing.fuzz.drawn_types import typed
+from hlo_lower.testing.fuzz.drawn_types import tensor_type
 from hlo_lower.testing.fuzz.index_columns import DrawnColumn, Treatment
 from hlo_lower.testing.fuzz.module_text import module_text
 from hlo_lower.testing.fuzz.update_computations import Expr, UpdateComputation
@@ -113,9 +113,9 @@ def form_of(
 
 
 @cache
-def told(form: CaseForm) -> str:
+def form_text(form: CaseForm) -> str:
     """A form in a line."""
-    sizes = "x".join(str(w) if d in form.kept else "_" for d, w in enumerate(form.window))
+    sizes = "x".join(str(w) if d in form.kept_dims else "_" for d, w in enumerate(form.window))
     where = f"{'x'.join(map(str, form.positions))} windows" if form.positions else "1 window"
     dims = [column.dim for column in form.columns]
     return f"{'x'.join(map(str, form.operand))}: {where} of {sizes} at dims {dims}"
@@ -141,7 +141,7 @@ def forms() -> Iterator[CaseForm]:
     for size, count in product((2, 3), ((), (2,), (3,))):
         yield form_of((size, 2), (None, 2), (0,), count, vector="first")
         yield form_of((size, 2), (None, 2), (0,), count, vector="implied")
-    yield from _batched()
+    yield from _batched_forms()
     yield from (form_of(shape, (None, None), (0, 1), (2, 2)) for shape in ((2, 3), (3, 3)))
 
 
@@ -162,7 +162,7 @@ def _of_two(shape: tuple[int, int], count: tuple[int, ...]) -> Iterator[CaseForm
         yield form_of(shape, (2, 1), (0,), count)
 
 
-def _batched() -> Iterator[CaseForm]:
+def _batched_forms() -> Iterator[CaseForm]:
     """One row or window for each coordinate of a batching dim."""
     for batches, size, is_first in product((1, 2, 3), (1, 2, 3), (False, True)):
         for window in (None, min(size, 2)):
@@ -220,7 +220,7 @@ class Indices:
 Producer = Callable[[CaseForm, str], Iterator[Indices]]
 
 
-def _treated(form: CaseForm, treatment: Treatment) -> CaseForm:
+def _with_treatment(form: CaseForm, treatment: Treatment) -> CaseForm:
     return replace(form, columns=tuple(replace(column, treatment=treatment) for column in form.columns))
 
 
@@ -239,23 +239,23 @@ def runtime(form: CaseForm, index: str) -> Iterator[Indices]:
         yield replace(found, name="claimed unique", unique=Unique.PROVED, flags=flags, is_example=False)
 
 
-def clamped(form: CaseForm, index: str) -> Iterator[Indices]:
+def clamped_argument(form: CaseForm, index: str) -> Iterator[Indices]:
     """An argument brought into bounds."""
     limits = [size - window for size, window in map(form.extent, form.columns)]
     if min(limits) >= 0:
         subsets = _subsets_of(form) if max(limits) else ANYTHING  # a start that is always 0 makes windows of one place
-        yield Indices("clamped", _treated(form, "clamped"), subsets, in_bounds=InBounds.ALWAYS)
+        yield Indices("clamped", _with_treatment(form, "clamped"), subsets, in_bounds=InBounds.ALWAYS)
 
 
 def outside(form: CaseForm, index: str) -> Iterator[Indices]:
     """An argument brought to where nothing is."""
-    beyond = _treated(form, "clamped outside")
+    beyond = _with_treatment(form, "clamped outside")
     yield Indices("outside", beyond, NOTHING, in_bounds=InBounds.NEVER, is_example=False)
 
 
-def normalized(form: CaseForm, index: str) -> Iterator[Indices]:
+def normalized_argument(form: CaseForm, index: str) -> Iterator[Indices]:
     """An argument whose negative values count from the end."""
-    yield Indices("normalized", _treated(form, "normalised"), _subsets_of(form), AT_RUN_TIME)
+    yield Indices("normalized", _with_treatment(form, "normalised"), _subsets_of(form), AT_RUN_TIME)
 
 
 def constant(form: CaseForm, index: str) -> Iterator[Indices]:
@@ -295,7 +295,7 @@ def run(form: CaseForm, index: str) -> Iterator[Indices]:
     up, down = (replace(form, columns=(DrawnColumn(form.columns[0].dim, kind),)) for kind in ("run", "reversed"))
     yield Indices("run", up, RUN)
     yield Indices("run down", down, RUN)
-    yield Indices("wrapped run", _treated(up, "normalised"), RUN, parts=Parts.SEVERAL)
+    yield Indices("wrapped run", _with_treatment(up, "normalised"), RUN, parts=Parts.SEVERAL)
 
 
 def per_batch(form: CaseForm, index: str) -> Iterator[Indices]:
@@ -306,7 +306,7 @@ def per_batch(form: CaseForm, index: str) -> Iterator[Indices]:
         yield Indices("per batch", counted, BATCHES | ONE, AT_RUN_TIME)
 
 
-def _sorted(name: str, given: str, kind: str, scalar: str) -> str:
+def _sort_text(name: str, given: str, kind: str, scalar: str) -> str:
     return (
         f'{name} = "stablehlo.sort"({given}) <{{dimension = 0 : i64, is_stable = true}}> ({{\n'
         f"^bb0(%a: {scalar}, %b: {scalar}):\n %l = stablehlo.compare LT, %a, %b, SIGNED : ({scalar}, {scalar})"
@@ -314,12 +314,12 @@ def _sorted(name: str, given: str, kind: str, scalar: str) -> str:
     )
 
 
-def ordered(form: CaseForm, index: str) -> Iterator[Indices]:
+def sorted_values(form: CaseForm, index: str) -> Iterator[Indices]:
     """Runtime values in ascending order; and the order of runtime values, which is a permutation."""
     if not _is_run(form) or form.positions[0] < 2:
         return
-    kind, scalar = typed(form.indices, index), typed((), index)
-    ascending = Made("%i", "%given", kind, _sorted("%i", "%given", kind, scalar))
+    kind, scalar = tensor_type(form.indices, index), tensor_type((), index)
+    ascending = Made("%i", "%given", kind, _sort_text("%i", "%given", kind, scalar))
     yield Indices("sorted", form, SEVERAL, AT_RUN_TIME, made=(ascending,))
     lines = (
         f"%numbers = stablehlo.iota dim = 0 : {kind}\n"
@@ -336,15 +336,16 @@ def sorted_by_run(form: CaseForm, index: str) -> Iterator[Indices]:
     """Rows that ascend along one scatter dim, a run of columns along the other: in bounds, and in both orders."""
     if len(form.positions) != 2 or not is_vector_last(form):
         return
-    scalar = typed((), index)
+    scalar = tensor_type((), index)
     for dim in (0, 1):
-        rows, most = typed((form.positions[dim],), index), form.operand[1] - form.positions[1 - dim]
+        rows, most = tensor_type((form.positions[dim],), index), form.operand[1] - form.positions[1 - dim]
         ascending = (
             f"%zero = stablehlo.constant dense<0> : {scalar}\n"
             f"%last = stablehlo.constant dense<{form.operand[0] - 1}> : {scalar}\n"
             f"%inside = stablehlo.clamp %zero, %rows, %last : ({scalar}, {rows}, {scalar}) -> {rows}\n"
-            f"{_sorted('%sorted', '%inside', rows, scalar)}\n"
-            f"%i0 = stablehlo.broadcast_in_dim %sorted, dims = [{dim}] : ({rows}) -> {typed(form.positions, index)}"
+            f"{_sort_text('%sorted', '%inside', rows, scalar)}\n"
+            f"%i0 = stablehlo.broadcast_in_dim %sorted, dims = [{dim}] : "
+            f"({rows}) -> {tensor_type(form.positions, index)}"
         )
         inside = (
             f"%first = stablehlo.constant dense<0> : {scalar}\n%most = stablehlo.constant dense<{most}> : {scalar}\n"
@@ -357,8 +358,8 @@ def sorted_by_run(form: CaseForm, index: str) -> Iterator[Indices]:
 
 
 PRODUCERS: tuple[Producer, ...] = (
-    *(runtime, clamped, outside, normalized, constant, run),
-    *(per_batch, ordered, sorted_by_run),
+    *(runtime, clamped_argument, outside, normalized_argument, constant, run),
+    *(per_batch, sorted_values, sorted_by_run),
 )
 """Every way in which the family makes indices."""
 
@@ -500,7 +501,7 @@ def scatter_case(
     form, made = indices.form, list(indices.made)
     if is_uniform:
         for k, element in enumerate(body.operands):
-            given, updates = typed((), element), typed(form.updates, element)
+            given, updates = tensor_type((), element), tensor_type(form.updates, element)
             spread = f"%w{k} = stablehlo.broadcast_in_dim %one{k}, dims = [] : ({given}) -> {updates}"
             made.append(Made(f"%w{k}", f"%one{k}", given, spread))
 
@@ -511,7 +512,7 @@ def scatter_case(
             text = _with_made(text, one)
         return text
 
-    name = f"{told(form)}, {index} {indices.name}, {'one ' if is_uniform else ''}{body.name}, oob={oob}"
+    name = f"{form_text(form)}, {index} {indices.name}, {'one ' if is_uniform else ''}{body.name}, oob={oob}"
     return ProofCase(text, name, oob, options, bool(indices.flags))
 
 

@@ -22,7 +22,7 @@ def variant_cases(registry: CompositeLoweringRegistry, rule: Rule) -> Iterator[P
     Raises:
       InputError: what makes the examples raises, or gives something else than the texts of modules.
     """
-    declared = registry.declared[rule.op]
+    declared = registry.declarations[rule.op]
     target = Target(_target_name(declared, rule))
     for number, text in enumerate(_texts(declared), start=1):
         yield ProofCase(text, f"example {number}", "xla", {"target": target, "keep_unsupported": True})

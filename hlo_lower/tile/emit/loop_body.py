@@ -7,7 +7,7 @@ from hlo_lower.facts.memory.dataflow import Dataflow, size_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.loops import TileBuilder, TiledLoop, rounded
+from hlo_lower.lowering.loops import TileBuilder, TiledLoop, tile_size_near
 from hlo_lower.ops.axes.cut import THREADED, AxisLink, Cut, OpAxes, Steps
 from hlo_lower.ops.axes.op_axes import clamped_starts
 from hlo_lower.ops.axes.parts import Bindings, DimSubset, TensorSubset, accumulate, is_run, materialize, yield_to
@@ -222,7 +222,7 @@ class _Tile:
         dim = inner.results[0]
         assert dim is not None
         length = node.result().static_shape[dim]
-        size = rounded(max(1, length * self._body.most // program.size[node.result()]), length)
+        size = tile_size_near(max(1, length * self._body.most // program.size[node.result()]), length)
         steps = Steps(INNER, length, size)
         kept = list(operands)
 
@@ -232,7 +232,7 @@ class _Tile:
             bound, those = Bindings({INNER: start}), Steps(steps.iterator, steps.count, count)
             parts = [those.part(v.static_shape, d) for v, d in zip(given, inner.operands, strict=True)]
             taken = tuple(materialize(build, v, p, bound) for v, p in zip(given, parts, strict=True))
-            [partial] = program.rules.built(build, Cut(node, inner, those, taken, bound))
+            [partial] = program.rules.build_piece(build, Cut(node, inner, those, taken, bound))
             part = those.part(carried[0].static_shape, dim)
             return [accumulate(build, carried[0], part, partial, bound, combine)]
 
@@ -254,7 +254,7 @@ class _Tile:
         return yield_to(self._build, old, part, self._tiles[value, part.axes[dim]], self._bound)
 
     def _built(self, node: Node, cut: Cut) -> tuple[Value, ...]:
-        built = self._body.program.rules.built(self._build, cut)
+        built = self._body.program.rules.build_piece(self._build, cut)
         if self._body.labels.core.seed in node.results and built[0].node is not None:
             self._body.seeds.append(built[0].node)
         return built

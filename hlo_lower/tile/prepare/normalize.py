@@ -40,7 +40,7 @@ def inline_calls(graph: Graph) -> None:
             raws = [node.raw for node in nodes]
             arguments = [a.raw for a in function.body.arguments]
             template = mlir.template_of(raws, arguments, list(last.raw.operands), call.raw.location)
-            built, given = mlir.inlined(template, list(call.raw.operands), call.raw)
+            built, given = mlir.inline_template(template, list(call.raw.operands), call.raw)
             for result, value in zip(call.raw.results, given, strict=True):
                 result.replace_all_uses_with(value)
             called.add(call.callee)

@@ -40,8 +40,8 @@ def with_told_starts(text: str, ops: Collection[str], *, clamped: bool, in_loops
     """
     module = mlir.parse_module(text)
     left_out = set[str]() if in_loops else _functions_in_loops(module)
-    asked, _ = mlir.named(module.operation, INDEXED)
-    for loop in mlir.named(module.operation, (names.WHILE,))[0]:
+    asked, _ = mlir.find_named(module.operation, INDEXED)
+    for loop in mlir.find_named(module.operation, (names.WHILE,))[0]:
         _read_around(loop)
     with mlir.active(module.context):
         for op in asked:
@@ -78,7 +78,7 @@ def _function_of(op: mlir.RawOperation) -> str | None:
 
 def _functions_in_loops(module: mlir.RawModule) -> set[str]:
     """The functions that are called within loops and branches, also by one another."""
-    found, _ = mlir.named(module.operation, ("func.call",))
+    found, _ = mlir.find_named(module.operation, ("func.call",))
     calls = [(_function_of(op), mlir.symbol_name(op.attributes["callee"])) for op in found]
     found = {callee for caller, callee in calls if caller is None}
     while more := {callee for caller, callee in calls if caller in found} - found:
@@ -296,7 +296,7 @@ FAR = 1 << 62
 
 def overhanging(module: mlir.RawModule) -> list[mlir.RawOperation]:
     """The scatters of static shapes whose windows may lie partly inside: wider than 1 where they are indexed."""
-    scatters, _ = mlir.named(module.operation, (names.SCATTER,))
+    scatters, _ = mlir.find_named(module.operation, (names.SCATTER,))
     return [
         op
         for op in scatters

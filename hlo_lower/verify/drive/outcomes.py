@@ -211,7 +211,7 @@ def _inline(module: mlir.RawModule) -> None:
     with mlir.active(module.context):
         while calls := [op for op in mlir.walked(main) if callee_of(op) in functions]:
             for call in calls:
-                _, given = mlir.inlined(functions[callee_of(call)], list(call.operands), call)
+                _, given = mlir.inline_template(functions[callee_of(call)], list(call.operands), call)
                 for old, new in zip(call.results, given, strict=True):
                     old.replace_all_uses_with(new)
                 mlir.discard([call])

@@ -230,7 +230,7 @@ def _named(
 ) -> Iterator[dict[str, int]]:
     """Usual sizes with one that is compared with something: what treats a size otherwise has to name it."""
     found: dict[int, None] = {}
-    for compare in (op for module in modules for op in mlir.named(module.operation, (names.COMPARE,))[0]):
+    for compare in (op for module in modules for op in mlir.find_named(module.operation, (names.COMPARE,))[0]):
         makers = [maker for value in compare.operands if (maker := mlir.producer(value)) is not None]
         for maker in (maker for maker in makers if maker.name == names.CONSTANT):
             value = mlir.constant_value(maker)

@@ -264,7 +264,7 @@ def executable(text: str, rounding: Rounding, open_limit: float = inf, lane: int
     if cost.operations > MAX_INLINED or HOPELESS * left.left < cost.seconds < inf:
         raise TookTooLongError(left.told(f"it is not tried, because {cost.told} would take far"))
     limit = open_limit if cost.seconds == inf else inf
-    return _Remote(DeviceProcess.shared(count, lane), text, rounding, limit)
+    return _Remote(DeviceProcess.of_this_process(count, lane), text, rounding, limit)
 
 
 def compile_anywhere(sources: Sequence[tuple[str, Rounding]], open_limit: float = inf) -> list[Runnable]:
@@ -283,7 +283,7 @@ def compile_anywhere(sources: Sequence[tuple[str, Rounding]], open_limit: float 
 
 def start_child() -> None:
     """Start the process for pieces, without waiting for it: it takes a second to be ready."""
-    DeviceProcess.shared(1, 0).start()
+    DeviceProcess.of_this_process(1, 0).start()
 
 
 def piece_executable(text: str, rounding: Rounding = "exact") -> Runnable:

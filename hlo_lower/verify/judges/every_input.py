@@ -174,7 +174,7 @@ def _every(dtypes: Sequence[np.dtype[Any]]) -> list[Array]:
     for one, dtype in zip(types, dtypes, strict=True):
         own, numbers = numbers & ((1 << one.bits) - 1), numbers >> one.bits
         if one.is_integer:
-            found.append(np.asarray([one.wrapped(int(n)) for n in own]).astype(dtype))
+            found.append(np.asarray([one.wrap(int(n)) for n in own]).astype(dtype))
         else:
             found.append(own.astype(f"u{dtype.itemsize}").view(dtype))
     return found

@@ -52,7 +52,7 @@ class Interpreter(AnsweringChild):
 
 def shared_interpreter() -> Interpreter:
     """The interpreter of this process, whose child serves every verification."""
-    return Interpreter.shared()
+    return Interpreter.of_this_process()
 
 
 def _interpreted(request: tuple[str, list[Array]]) -> tuple[bool, Any]:

@@ -311,7 +311,7 @@ def _marked(ops: Sequence[Op]) -> list[mlir.RawOperation]:
 
 
 def _unstable(module: mlir.RawModule) -> list[mlir.RawOperation]:
-    sorts, _ = mlir.named(module.operation, (names.SORT,))
+    sorts, _ = mlir.find_named(module.operation, (names.SORT,))
     return [op for op in sorts if IS_STABLE not in op.attributes or str(op.attributes[IS_STABLE]) != "true"]
 
 

@@ -55,7 +55,7 @@ MAX_INLINED = 2e5
 
 def why_xla_aborts(module: mlir.RawModule) -> str:
     """Why XLA must not compile a module, "" if nothing is known that it dies of."""
-    ops, _ = mlir.named(module.operation, {"func.func", names.CUSTOM_CALL, *_APPLIES, *_WAITS, *DIVISIONS})
+    ops, _ = mlir.find_named(module.operation, {"func.func", names.CUSTOM_CALL, *_APPLIES, *_WAITS, *DIVISIONS})
     functions = {mlir.symbol_name(op.attributes["sym_name"]): op for op in ops if op.name == "func.func"}
     if any(map(mlir.calls_python, ops)):
         return "the module calls back into the Python process that traced it (pure_callback, debug.print)"
@@ -84,7 +84,7 @@ def dies_of_fusion(module: mlir.RawModule) -> bool:
 
     Calls are inlined and barriers removed before, so that the two need not stand beside each other.
     """
-    found, _ = mlir.named(module.operation, (names.AND, names.OR, names.CONVERT))
+    found, _ = mlir.find_named(module.operation, (names.AND, names.OR, names.CONVERT))
     bits = [(op.name, _signed_bits(op.results[0]), _signed_bits(op.operands[0])) for op in found]
     narrows = any(name == names.CONVERT and 1 < made < given for name, made, given in bits)
     return narrows and any(name != names.CONVERT and made > 1 for name, made, _ in bits)
@@ -162,7 +162,7 @@ def why_xla_errs(module: mlir.RawModule) -> list[str]:
 
 def why_xla_errs_in(module: mlir.RawModule) -> str:
     """The first of these reasons, or one of the module's comparisons."""
-    compared = (op.operands[0].type for op in mlir.named(module.operation, (names.COMPARE,))[0])
+    compared = (op.operands[0].type for op in mlir.find_named(module.operation, (names.COMPARE,))[0])
     if any(mlir.tensor_element_name(kind) == "i2" for kind in compared):
         return "finds no negative i2 equal to a constant"
     return next(filter(None, why_xla_errs(module)), "")
@@ -278,7 +278,7 @@ STRAIGHT = CONTROL | {"func.func"}
 def write_out_omitted(module: mlir.RawModule) -> None:
     """Reduce dims of one element by a map of the region or a reshape, reverse kernels in front of convolutions, hide
     zeros that are added, scatter into arrays instead of scalars, and round once, in place."""
-    ops = mlir.named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]
+    ops = mlir.find_named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]
     for op in reversed(ops):  # what stands in a region before what holds it, which may go
         if op.name == names.CONVOLUTION:
             _reverse_kernel(op)
@@ -303,7 +303,7 @@ where the interpreter takes it in once (StableHLO leaves open how often)."""
 
 def takes_starts_again(module: mlir.RawModule) -> bool:
     """Whether XLA may take the start of a reduction in more often than once, so that it shows."""
-    reductions = mlir.named(module.operation, (names.REDUCE,))[0]
+    reductions = mlir.find_named(module.operation, (names.REDUCE,))[0]
     single = (op for op in reductions if len(op.results) == 1)
     return any(not _changes_nothing(op.operands[1], op.regions[0].blocks[0]) for op in single)
 
@@ -343,7 +343,7 @@ def _round_once(convert: mlir.RawOperation) -> None:
     if element_type(source).is_integer:
         wide = mlir.tensor_type(mlir.tensor_shape(value.type), "f64")
         value, source = beside.op("convert", [_with_guard(beside, value, source)], wide), "f64"
-    bits = mlir.tensor_type(mlir.tensor_shape(value.type), element_type(source).unsigned)
+    bits = mlir.tensor_type(mlir.tensor_shape(value.type), element_type(source).unsigned_type)
     cut = element_type(source).mantissa - element_type(made).mantissa - GUARDS
     guarded = _gathered(beside, beside.op("bitcast_convert", [value], bits), cut)
     convert.operands[0] = beside.op("bitcast_convert", [guarded], value.type)

@@ -52,5 +52,5 @@ def _number(value: Term, element: ElementType) -> Any:
     if is_truth(element):
         return bool(z3.is_true(value))
     bits = value.as_long() if z3.is_bv_value(value) else 0
-    raw = bits if element.bits >= 8 else int(element.wrapped(bits)) & 0xFF
+    raw = bits if element.bits >= 8 else int(element.wrap(bits)) & 0xFF
     return np.frombuffer(int(raw).to_bytes(element.dtype.itemsize, "little"), element.dtype)[0]

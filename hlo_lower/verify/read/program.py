@@ -155,7 +155,7 @@ class Program:
         self.functions = functions_of(raw)
         self._effects: dict[str, bool] = {}
         self._trips = trips
-        numbered, _ = mlir.named(raw.operation, (SCATTER, WHILE))
+        numbered, _ = mlir.find_named(raw.operation, (SCATTER, WHILE))
         self.scatter_numbers, self.loop_numbers = (
             {op: number for number, op in enumerate((op for op in numbered if op.name == name), start=1)}
             for name in (SCATTER, WHILE)
@@ -403,7 +403,7 @@ def inlined_operations(module: mlir.RawModule) -> float:
     def count(name: str) -> float:
         if name not in counts:
             counts[name] = 0.0  # for one that calls itself
-            calls, own = mlir.named(functions[name], CALLS)
+            calls, own = mlir.find_named(functions[name], CALLS)
             called = map(callee_of, calls)
             counts[name] = own + sum(count(callee) for callee in called if callee in functions)
         return counts[name]
@@ -457,7 +457,7 @@ class ScatterPosition:
 
 def scatters_of(module: mlir.RawModule) -> list[mlir.RawOperation]:
     """The scatters of a module, in the order in which they are printed."""
-    return mlir.named(module.operation, (names.SCATTER,))[0]
+    return mlir.find_named(module.operation, (names.SCATTER,))[0]
 
 
 def position_of(scatter: mlir.RawOperation, number: int) -> ScatterPosition:

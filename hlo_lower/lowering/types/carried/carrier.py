@@ -84,7 +84,7 @@ def carriers_of(element: str) -> Iterable[Carrier]:
     The same bits of 32 or 64 cost nothing; fewer bits are mostly computed with in 32, whatever their sign.
     """
     declared = element_type(element)
-    same = [Carrier(element, declared.signed, Form.SIGNED)] if declared.is_unsigned and declared.bits >= 8 else []
+    same = [Carrier(element, declared.signed_type, Form.SIGNED)] if declared.is_unsigned and declared.bits >= 8 else []
     wider = [Carrier(element, after, Form.WIDER) for after in WIDER.get(element, ())]
     yield from (*same, *wider) if declared.bits >= 32 else (*wider, *same)
     if element in HALF_FLOATS:  # a sum, product, quotient or root that f32 rounds, and then they, is rounded as if once
@@ -265,7 +265,7 @@ class Carrying:
         above = self.holds(rest, "GT", int(element_type(element).most))
         return self.choose(above, self.do("subtract", rest, 1 << bits), rest)
 
-    def rounded(self, value: Value, of: Value) -> Value:
+    def round_to_type(self, value: Value, of: Value) -> Value:
         """A float on its carrier, rounded to the type of another value, where each step of a sum is rounded to that."""
         carrier = self.carrier(of)
         if carrier is None or carrier.form is not Form.FLOAT or self.reassociated:

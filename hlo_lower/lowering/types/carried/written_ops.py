@@ -116,7 +116,7 @@ def _other_sign(element: str) -> str:
     if element == "i1":
         raise DoesNotApply("a predicate has no sign")
     declared = element_type(element)
-    return declared.signed if declared.is_unsigned else declared.unsigned
+    return declared.signed_type if declared.is_unsigned else declared.unsigned_type
 
 
 def shift_in_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
@@ -157,7 +157,7 @@ ON_WIDER: Mapping[str, Written] = {
 # --- conversions ---
 
 
-def converted(c: Carrying, node: Node, x: Value) -> tuple[Value, bool]:
+def convert_carried(c: Carrying, node: Node, x: Value) -> tuple[Value, bool]:
     """A `stablehlo.convert` on carriers.
 
     Args:
