@@ -49,12 +49,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _done(args: argparse.Namespace, options: "Options") -> "Run":
     from hlo_lower.base.contained.status_board import lowering
-    from hlo_lower.lowering.pipeline import begun
+    from hlo_lower.lowering.pipeline import start_run
 
     source = module_source(args.input)
     try:
         with lowering():
-            return begun(source, options, args.input, is_counted=True).to_the_end()
+            return start_run(source, options, args.input, is_counted=True).to_the_end()
     except NotLoweredError as error:
         if error.next_step.startswith("hlo-lower report"):
             error.next_step += policy_given(args)

@@ -62,12 +62,12 @@ def known_result(node: Node, operands: Sequence[Scalar | None]) -> Scalar | None
     if any(operand is None for operand in operands):
         return None
     with np.errstate(all="ignore"):
-        found = _computed(node, operands, dtype)
+        found = _compute(node, operands, dtype)
     scalar: Any = None if found is None else np.asarray(found).astype(dtype)[()]
     return scalar
 
 
-def _computed(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:
+def _compute(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:
     if node.name == names.COMPARE:
         return comparison_of(node)(*operands)
     if node.name == names.CONVERT:
@@ -157,7 +157,7 @@ class FlatCopy:
             self._run(node)
         return [self._item(value) for value in end.operands]
 
-    def taken(self, node: Node) -> Block | None:
+    def known_branch(self, node: Node) -> Block | None:
         """The branch that a `stablehlo.case` or `stablehlo.if` takes, if that is known."""
         index, branches = self._item(node.operand(0)), node.blocks
         if not isinstance(index, np.generic):
@@ -176,12 +176,12 @@ class FlatCopy:
     # --- one op ---
 
     def _run(self, node: Node) -> None:
-        known = self._known(node)
+        known = self._known_scalar(node)
         if known is not None:
             self._became[node.result()] = known
         elif node.name == WHILE:
             self._bind(node.results, self.loop(node))
-        elif node.name in (CASE, IF) and (branch := self.taken(node)) is not None:
+        elif node.name in (CASE, IF) and (branch := self.known_branch(node)) is not None:
             self._bind(node.results, self.block(branch))
         else:
             self._copy(node)
@@ -215,7 +215,7 @@ class FlatCopy:
             self._nodes[condition] = list(condition.nodes)
         *nodes, end = self._nodes[condition]
         for inner in nodes:
-            known = self._known(inner)
+            known = self._known_scalar(inner)
             if known is not None:
                 self._became[inner.result()] = known
             else:
@@ -225,7 +225,7 @@ class FlatCopy:
             raise NotFlatError(Code.TRIPS_NOT_KNOWN())
         return bool(answer)
 
-    def _known(self, node: Node) -> Scalar | None:
+    def _known_scalar(self, node: Node) -> Scalar | None:
         items = [self._became.get(value, value) for value in node.operands]
         return known_result(node, [item if isinstance(item, np.generic) else self._constant(item) for item in items])
 
@@ -341,7 +341,7 @@ def branches_to_taken(op: Op) -> Sequence[Value]:
     Equal: an index that is no branch's number takes the last one, as the specification says.
     """
     flat = _flat(op)
-    block = flat.taken(op.node)
+    block = flat.known_branch(op.node)
     assert block is not None
     return [flat.value(item) for item in flat.block(block)]
 
@@ -421,15 +421,15 @@ def branches_to_selects(op: Op) -> Sequence[Value]:
         raise DoesNotApply("a result is no tensor")
     index = node.operand(0)
     if node.name == IF:
-        return [_chosen(build, index, *pair) for pair in zip(*given, strict=True)]
+        return [_select(build, index, *pair) for pair in zip(*given, strict=True)]
     found = given[-1]
     for number in reversed(range(len(given) - 1)):
         is_here = build.compare(index, "EQ", build.constant(number, (), "i32"))
-        found = [_chosen(build, is_here, *pair) for pair in zip(given[number], found, strict=True)]
+        found = [_select(build, is_here, *pair) for pair in zip(given[number], found, strict=True)]
     return found
 
 
-def _chosen(build: Builder, predicate: Value, on_true: Value, on_false: Value) -> Value:
+def _select(build: Builder, predicate: Value, on_true: Value, on_false: Value) -> Value:
     return on_true if on_true == on_false else build.select(predicate, on_true, on_false)
 
 
@@ -546,7 +546,7 @@ def _goes(context: Context, node: Node) -> tuple[bool, Cause | None]:
     try:
         if node.name == WHILE:
             flat.loop(node)
-        elif (branch := flat.taken(node)) is None:
+        elif (branch := flat.known_branch(node)) is None:
             return False, None
         else:
             flat.block(branch)

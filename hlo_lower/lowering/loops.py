@@ -161,7 +161,7 @@ the next carried."""
 COUNTER = "i32"
 
 
-def rounded(wanted: int, steps: int) -> int:
+def tile_size_near(wanted: int, steps: int) -> int:
     """A size of tile near a wanted one: one that divides the steps where it is no less than half, else a power of 2."""
     divisor = next(size for size in range(wanted, 0, -1) if steps % size == 0)
     return divisor if 2 * divisor > wanted else 1 << (wanted.bit_length() - 1)

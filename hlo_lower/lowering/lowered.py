@@ -80,15 +80,15 @@ class Lowered:
         return Records(self.scatters.records)
 
     def __repr__(self) -> str:
-        return f"<Lowered {self._told()}>"
+        return f"<Lowered {self._summary()}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: the line of the repr, the table of the scatters, the memory, and the notes."""
         from hlo_lower.facts.memory.liveness import curves_of
 
-        return notebook_html(f"Lowered {self._told()}", self.records, self.notes, curves_of(self.graph))
+        return notebook_html(f"Lowered {self._summary()}", self.records, self.notes, curves_of(self.graph))
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         count, rules = len(self.records), dict.fromkeys(record.rule for record in self.records if record.rule)
         told = f"{count:,} scatter{'s' * (count != 1)}, {self.scatters_left:,} left"
         shown = f"; rules {', '.join(rules)}" if rules else ""

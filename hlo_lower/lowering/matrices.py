@@ -16,7 +16,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
-from hlo_lower.lowering.engine.traced import traced
+from hlo_lower.lowering.engine.traced import build_traced
 from hlo_lower.lowering.loops import StructuredLoop
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import Numbers
@@ -214,7 +214,7 @@ def flat(build: Builder, value: Value, rank: int) -> Value:
     return build.reshape(value, (*((prod(sizes),) if sizes else ()), *own))
 
 
-def transposed(build: Builder, matrices: Value) -> Value:
+def transpose_matrices(build: Builder, matrices: Value) -> Value:
     """The transposed matrices."""
     *batch, row, column = range(len(matrices.static_shape))
     return build.transpose(matrices, [*batch, column, row])
@@ -223,10 +223,10 @@ def transposed(build: Builder, matrices: Value) -> Value:
 def steps(build: Builder, count: int, carried: Sequence[Value], step: Callable[..., Any], **given: Any) -> list[Value]:
     """What is carried after so many steps, each a function of its number and of what is carried."""
     if count == 1:
-        return traced(build, step, build.constant(0, (), COUNTER), *carried, **given)
+        return build_traced(build, step, build.constant(0, (), COUNTER), *carried, **given)
 
     def body(inner: Builder, number: Value, values: tuple[Value, ...], _: tuple[Value, ...]) -> Sequence[Value]:
-        return traced(inner, step, number, *values, **given)
+        return build_traced(inner, step, number, *values, **given)
 
     return StructuredLoop(count, COUNTER).emit_while(build, carried, (), body) if count else list(carried)
 
@@ -272,14 +272,14 @@ def cholesky_to_columns(op: MatrixLowering) -> Sequence[Value]:
     """
     build, node, lower = op.build, op.node, op.facts.flags["lower"]
     given = flat(build, node.operand(0), 2)
-    a = given if lower else transposed(build, given)
+    a = given if lower else transpose_matrices(build, given)
     info = build.constant(0, given.static_shape[:-2], COUNTER)
     a, info = steps(build, given.static_shape[-1], [a, info], _cholesky_column)
-    a = a if lower else transposed(build, a)
+    a = a if lower else transpose_matrices(build, a)
     if node.name == CHOLESKY:
-        found = traced(build, _alone, a, info, lower=lower)
+        found = build_traced(build, _alone, a, info, lower=lower)
     else:
-        found = [*traced(build, _beside, a, given, lower=lower), info]
+        found = [*build_traced(build, _beside, a, given, lower=lower), info]
     return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
 
 
@@ -322,11 +322,11 @@ def triangular_solve_to_rows(op: MatrixLowering) -> Sequence[Value]:
     a, b = (flat(build, operand, 2) for operand in op.node.operands)
     lower, is_turned = flags["lower"], flags["transposed"]
     if not flags["left"]:
-        b, is_turned = transposed(build, b), not is_turned
+        b, is_turned = transpose_matrices(build, b), not is_turned
     if is_turned:
-        a, lower = transposed(build, a), not lower
+        a, lower = transpose_matrices(build, a), not lower
     _, x = steps(build, a.static_shape[-1], [a, b], _row, is_lower=lower, is_unit=flags["unit"])
-    return [build.reshape(x if flags["left"] else transposed(build, x), op.node.result(0).static_shape)]
+    return [build.reshape(x if flags["left"] else transpose_matrices(build, x), op.node.result(0).static_shape)]
 
 
 def _row(number: Array, a: Array, b: Array, *, is_lower: bool, is_unit: bool) -> tuple[Array, Array]:
@@ -417,11 +417,11 @@ def qr_to_reflections(op: MatrixLowering) -> Sequence[Value]:
 def _reflection(k: Array, a: Array, taus: Array) -> tuple[Array, Array]:
     rows, columns, column = places(a.shape[-2]), places(a.shape[-1]), part(a, k)
     is_below, alpha = rows > k, part(column, k)
-    beta, is_done = _mirrored(alpha, jnp.where(is_below, column, 0.0))
+    beta, is_done = _reflected_norm(alpha, jnp.where(is_below, column, 0.0))
     tau = jnp.where(is_done, 0.0, (beta - alpha) / beta)
     scaled = jnp.where(is_done[..., None], column, column / (alpha - beta)[..., None])
     vector = jnp.where(is_below, scaled, _one_at(k, column))
-    right = jnp.where(columns > k, _reflected(vector, tau, a), a)
+    right = jnp.where(columns > k, _apply_reflector(vector, tau, a), a)
     beta = jnp.where(is_done, alpha, beta)[..., None]
     own = jnp.where(rows == k, beta, jnp.where(is_below, scaled, column))
     a = jnp.where(columns == k, own[..., None], right)
@@ -433,7 +433,7 @@ def _one_at(k: Array, column: Array) -> Array:
     return jnp.where(places(column.shape[-1]) == k, 1.0, column.dtype.type(0))
 
 
-def _mirrored(alpha: Array, below: Array) -> tuple[Array, Array]:
+def _reflected_norm(alpha: Array, below: Array) -> tuple[Array, Array]:
     """-sign(alpha) times the norm of alpha and what stands below it, and whether nothing stands there."""
     largest = jnp.max(jnp.abs(below), -1)
     size = jnp.maximum(largest, jnp.abs(alpha))
@@ -444,7 +444,7 @@ def _mirrored(alpha: Array, below: Array) -> tuple[Array, Array]:
     return jnp.where(is_negative, norm, -norm), largest == 0.0
 
 
-def _reflected(vector: Array, tau: Array, a: Array) -> Array:
+def _apply_reflector(vector: Array, tau: Array, a: Array) -> Array:
     """a - tau * v (v' a)."""
     products = jnp.sum(vector[..., None] * a, -2)
     return a - outer(vector, tau[..., None] * products)
@@ -468,8 +468,8 @@ def reflections_to_q(op: MatrixLowering) -> Sequence[Value]:
     node, build = op.node, op.build
     a, taus = flat(build, node.operand(0), 2), flat(build, node.operand(1), 1)
     count = taus.static_shape[-1]
-    [q] = traced(build, _ones, a)
-    return [build.reshape(steps(build, count, [a, taus, q], _applied)[2], node.result(0).static_shape)]
+    [q] = build_traced(build, _ones, a)
+    return [build.reshape(steps(build, count, [a, taus, q], _apply_next_reflector)[2], node.result(0).static_shape)]
 
 
 def _ones(a: Array) -> Array:
@@ -477,11 +477,11 @@ def _ones(a: Array) -> Array:
     return jnp.broadcast_to(jnp.where(diagonal, 1.0, a.dtype.type(0)), a.shape)
 
 
-def _applied(number: Array, a: Array, taus: Array, q: Array) -> tuple[Array, Array, Array]:
+def _apply_next_reflector(number: Array, a: Array, taus: Array, q: Array) -> tuple[Array, Array, Array]:
     k = taus.shape[-1] - 1 - number
     column = part(a, k)
     vector = jnp.where(places(column.shape[-1]) > k, column, _one_at(k, column))
-    return a, taus, _reflected(vector, part(taus, k), q)
+    return a, taus, _apply_reflector(vector, part(taus, k), q)
 
 
 # --- the kind ---
@@ -528,7 +528,7 @@ class LinearAlgebraKind(Kind):
             return facts.why or super().left(context, subject, refused)
         allowed = replace(facts, numbers=Numbers.BOUNDED)
         if facts.numbers is Numbers.EXACT and any(
-            not rule.misses(context.known(subject.node, allowed)) for rule in context.registry.rules(LINEAR_ALGEBRA)
+            not rule.misses(context.op_facts(subject.node, allowed)) for rule in context.registry.rules(LINEAR_ALGEBRA)
         ):
             return Code.OTHER_ROUNDINGS()
         return super().left(context, subject, refused)

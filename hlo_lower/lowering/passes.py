@@ -78,12 +78,12 @@ def refuses(quirk: Quirk) -> Wanted:
     return Wanted(lambda options: quirk.word in options.target.refused_forms, told)
 
 
-def met(*names: str) -> Where:
+def has_met(*names: str) -> Where:
     """Where one of these passes lowered or left an op."""
     return Where(lambda run: any(map(run.changes.get, names)), f"where {' or '.join(names)} met ops", names)
 
 
-def left(name: str) -> Where:
+def has_left(name: str) -> Where:
     """Where this pass left an op."""
 
     def holds(run: "Run") -> bool:
@@ -161,8 +161,8 @@ def kinds(
         context = run.context.afresh(is_carried=True) if carried else run.context
         changes = run_stage(context, own) if repeat == 1 else run_to_the_end(context, own, repeat)
         if instead_of:
-            run.changes[instead_of] = _lowered(run.changes[instead_of])
-        return _lowered(changes) if again else changes
+            run.changes[instead_of] = _lowered_changes(run.changes[instead_of])
+        return _lowered_changes(changes) if again else changes
 
     names = (*after, instead_of) if instead_of else after
     return Pass(name, sentence, lower_kinds, wanted or concerned, where, names)
@@ -182,7 +182,7 @@ def _cure(quirk: Quirk, cure: Rewrite) -> Pass:
     return Pass(cure.name, cure.sentence, rewrite, refuses(quirk))
 
 
-def _lowered(changes: Iterable[Change]) -> tuple[Change, ...]:
+def _lowered_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
     return tuple(change for change in changes if change.outcome is Outcome.LOWERED)
 
 

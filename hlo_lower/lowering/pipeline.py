@@ -30,10 +30,10 @@ from hlo_lower.lowering.passes import (
     Wanted,
     Where,
     cures,
+    has_left,
+    has_met,
     in_order,
     kinds,
-    left,
-    met,
     over,
 )
 from hlo_lower.lowering.ranks import join_reshapes
@@ -194,16 +194,18 @@ PIPELINE = in_order(
     kinds("forms", Stage.LOWERED, "lowers forms that rules built", FORMS, only=PLAIN, repeat=MOST_FORMS, again=True),
     *cures(Place.BEFORE_TYPES),
     kinds("complex", Stage.COMPLEX, "computes complex numbers on their parts", after=("forms",)),
-    kinds("parts", Stage.LOWERED, "lowers ops on such parts", again=True, where=met("complex")),
+    kinds("parts", Stage.LOWERED, "lowers ops on such parts", again=True, where=has_met("complex")),
     kinds("types", Stage.TYPES, "computes refused element types on others", after=("own-starts", "complex")),
-    kinds("carried", Stage.LOWERED, "lowers ops that no type computes", again=True, carried=True, where=left("types")),
-    kinds("types-again", Stage.TYPES, "the same of what that built", instead_of="types", where=met("carried")),
+    kinds(
+        "carried", Stage.LOWERED, "lowers ops that no type computes", again=True, carried=True, where=has_left("types")
+    ),
+    kinds("types-again", Stage.TYPES, "the same of what that built", instead_of="types", where=has_met("carried")),
     Pass("store", "stores values in types that the target has", _store, TYPES, after=("types",), may_change=SIGNATURE),
-    kinds("forms-again", Stage.LOWERED, "lowers forms of these", FORMS, only=PLAIN, again=True, where=met("types")),
+    kinds("forms-again", Stage.LOWERED, "lowers forms of these", FORMS, only=PLAIN, again=True, where=has_met("types")),
     *cures(Place.AFTER_TYPES),
-    Pass("join-pairs", "joins values in two parts, unmarks casts", _join_pairs, where=met(*ON_OTHER_TYPES)),
+    Pass("join-pairs", "joins values in two parts, unmarks casts", _join_pairs, where=has_met(*ON_OTHER_TYPES)),
     kinds("ranks", Stage.RANKS, "computes tensors of many dims in fewer", after=("store",)),
-    Pass("join-reshapes", "makes two reshapes one", over(join_reshapes), where=met("ranks")),
+    Pass("join-reshapes", "makes two reshapes one", over(join_reshapes), where=has_met("ranks")),
     *cures(Place.LAST),
     Pass("remove-placement", "takes shardings off a module for one device", _placement, MESHES),
     Pass("clamp-slices", "clamps slices of slices that rules built", _clamp, where=NESTED),
@@ -233,7 +235,7 @@ def lower(
       NotLoweredError: a scatter has no lowering.
     """
     with lowering():
-        run = begun(source, options or Options(), name, registry)
+        run = start_run(source, options or Options(), name, registry)
         op_count = run.graph.op_count
         run.to_the_end()
     of_values = run.demotion, run.storage, run.floats, run.given, sum(change.count for change in run.variants_left)
@@ -242,7 +244,7 @@ def lower(
     )
 
 
-def begun(
+def start_run(
     source: Source | Graph,
     options: Options,
     name: str | None = None,

@@ -110,10 +110,10 @@ def transpose_to_moves(op: RankLowering) -> Sequence[Value]:
 
     Equal: a dim that jumps over neighbours exchanges two blocks of a tensor of four dims. Costs a copy for each jump.
     """
-    return [moved(op.build, op.node.operand(0), op.node.integers("permutation"))]
+    return [transpose_in_steps(op.build, op.node.operand(0), op.node.integers("permutation"))]
 
 
-def moved(build: Builder, value: Value, permutation: Sequence[int]) -> Value:
+def transpose_in_steps(build: Builder, value: Value, permutation: Sequence[int]) -> Value:
     """A transposition by steps on four dims."""
     shape, order = value.static_shape, list(range(len(permutation)))
     for place, dim in enumerate(permutation):
@@ -135,7 +135,7 @@ def broadcast_to_steps(op: RankLowering) -> Sequence[Value]:
     ordered = sorted(range(len(dims)), key=lambda k: dims[k])
     for k, size in enumerate(value.static_shape):
         given[dims[k]] = size
-    value = moved(build, value, ordered)
+    value = transpose_in_steps(build, value, ordered)
     for dim, size in enumerate(shape):
         if given[dim] != size:
             before, after = prod(given[:dim]), prod(given[dim + 1 :])
@@ -158,7 +158,10 @@ def reduce_to_rows(op: RankLowering) -> Sequence[Value]:
     shape = node.operand(0).static_shape
     others = [d for d in range(len(shape)) if d not in dims]
     kept, reduced = prod(shape[d] for d in others), prod(shape[d] for d in dims)
-    rows = [build.reshape(moved(build, value, [*others, *dims]), (kept, reduced)) for value in node.operands[:count]]
+    rows = [
+        build.reshape(transpose_in_steps(build, value, [*others, *dims]), (kept, reduced))
+        for value in node.operands[:count]
+    ]
     types = [mlir.tensor_type((kept,), mlir.tensor_element(result.raw.type)) for result in node.results]
     made = build.copy_on(node, [*rows, *node.operands[count:]], types, {"dimensions": mlir.dense_i64([1])})
     return [build.reshape(value, [shape[d] for d in others]) for value in made.results]
@@ -192,7 +195,7 @@ def op_to_three_dims(op: RankLowering) -> Sequence[Value]:
             made = build.concatenate([_on_blocks(build, value, dim) for value in node.operands], 1)
         case "stablehlo.dynamic_update_slice":
             value, update, *starts = node.operands
-            made = _updated(build, value, update, starts, 0)
+            made = _update_from_dim(build, value, update, starts, 0)
         case _:
             made = node.operand(0)
             for dim in range(len(made.static_shape)):
@@ -234,7 +237,7 @@ def _read(build: Builder, blocks: Value, start: Value, size: int) -> Value:
     return build.dynamic_slice(blocks, [zero, start, zero], (before, size, after))
 
 
-def _updated(build: Builder, value: Value, update: Value, starts: Sequence[Value], dim: int) -> Value:
+def _update_from_dim(build: Builder, value: Value, update: Value, starts: Sequence[Value], dim: int) -> Value:
     """The update in its place, from a dim on."""
     shape = value.static_shape
     while dim < len(shape) and shape[dim] == update.static_shape[dim]:
@@ -243,7 +246,7 @@ def _updated(build: Builder, value: Value, update: Value, starts: Sequence[Value
         return update
     blocks, size = _on_blocks(build, value, dim), update.static_shape[dim]
     part = build.reshape(_read(build, blocks, starts[dim], size), (*shape[:dim], size, *shape[dim + 1 :]))
-    changed = _on_blocks(build, _updated(build, part, update, starts, dim + 1), dim)
+    changed = _on_blocks(build, _update_from_dim(build, part, update, starts, dim + 1), dim)
     zero = build.zero(mlir.tensor_element(starts[dim].raw.type))
     return build.reshape(build.dynamic_update_slice(blocks, changed, [zero, starts[dim], zero]), shape)
 
@@ -258,9 +261,9 @@ def dot_to_batches(op: RankLowering) -> Sequence[Value]:
     build, node, numbers = op.build, op.node, mlir.dot_dimension_numbers(op.node.raw)
     left, right = node.operands
     batch, inner = numbers.lhs_batching_dimensions, numbers.lhs_contracting_dimensions
-    rows = matrices(build, left, batch, inner, is_left=True, transpose=moved)
+    rows = matrices(build, left, batch, inner, is_left=True, transpose=transpose_in_steps)
     batch, inner = numbers.rhs_batching_dimensions, numbers.rhs_contracting_dimensions
-    others = matrices(build, right, batch, inner, is_left=False, transpose=moved)
+    others = matrices(build, right, batch, inner, is_left=False, transpose=transpose_in_steps)
     told = "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], "
     told += "lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1]"
     attribute = mlir.parse_attribute(f"#stablehlo.dot<{told}>")

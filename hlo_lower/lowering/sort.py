@@ -47,7 +47,9 @@ class SortKind(Kind):
         if isinstance(found, Cause):
             return self.subject(context, node)
         in_bits = takes_bits(target, (key.value.element_type for key in found.keys))
-        facts = sort_strategies(found, target.costs, _gathered(target, node), in_bits=in_bits, has_sort=has_sort)
+        facts = sort_strategies(
+            found, target.costs, _gathered_operands(target, node), in_bits=in_bits, has_sort=has_sort
+        )
         readers = () if found.readers == (node,) else found.readers
 
         return Subject(
@@ -67,7 +69,7 @@ class SortKind(Kind):
         return found if isinstance(found, Cause) else super().left(context, subject, refused)
 
 
-def _gathered(target: Target, node: Node) -> frozenset[int]:
+def _gathered_operands(target: Target, node: Node) -> frozenset[int]:
     """The operands whose rows the target gathers by positions of i32."""
     types = enumerate(operand.element_type for operand in node.operands)
     return frozenset(k for k, element in types if target.refusal(GATHER, {element, "i32"}) is None)
@@ -159,25 +161,25 @@ class SortLowering:
         for number in self.sort.wanted:
             if number not in found:
                 assert order is not None
-                found[number] = self._moved(number, order)
+                found[number] = self._sorted_operand(number, order)
         return self.sort.results_of(self.build, found)
 
-    def _moved(self, number: int, order: Value) -> Value:
+    def _sorted_operand(self, number: int, order: Value) -> Value:
         operand = self.sort.node.operand(number)
         if self.sort.is_numbering(number):
             return self.build.convert(order, operand.element_type)
         column = self.sort.column(self.build, number)
         if number in self.facts.gathered:
-            return gathered(self.build, column, order)
+            return gather_rows(self.build, column, order)
         a, rows, c = order.static_shape
         wide = (a, rows, self.sort.canonical_shape[1], c)
         hit = self.build.compare(
             self.build.broadcast(order, wide, [0, 1, 3]), "EQ", self.build.iota(wide, 2, order.element_type)
         )
-        return chosen(self.build, hit, column)
+        return select_rows(self.build, hit, column)
 
 
-def gathered(build: Builder, column: Value, order: Value) -> Value:
+def gather_rows(build: Builder, column: Value, order: Value) -> Value:
     """Rows of [A, n, C] by their positions [A, rows, C], element by element, all of them inside."""
     (a, n, c), shape = column.static_shape, order.static_shape
     flat = order
@@ -193,7 +195,7 @@ def gathered(build: Builder, column: Value, order: Value) -> Value:
     return build.reshape(rows, shape)
 
 
-def chosen(build: Builder, hit: Value, column: Value) -> Value:
+def select_rows(build: Builder, hit: Value, column: Value) -> Value:
     """For each row of the result the one row that is hit: [A, rows, n, C] of truths and [A, n, C] to [A, rows, C].
 
     All but one row are 0, and so their sum is that row's; floats are added as the integers that their bits are, complex
@@ -204,7 +206,7 @@ def chosen(build: Builder, hit: Value, column: Value) -> Value:
     """
     element = column.element_type
     if column.element.is_complex:
-        return build.complex([chosen(build, hit, part) for part in build.parts(column)])
+        return build.complex([select_rows(build, hit, part) for part in build.parts(column)])
     is_float = column.element.is_float and column.element.bits >= 8
     if not is_float and not column.element.is_integer:
         raise DoesNotApply(f"rows of {element} are not chosen by a sum")
@@ -287,11 +289,11 @@ def sort_to_network(op: SortLowering) -> Sequence[Value]:
     block = 0
     for stage in stages_of(op.sort.canonical_shape[1]):
         if stage.block != block:
-            whole = columns if not block else [_joined(build, even, odd, block) for even, odd in split]
+            whole = columns if not block else [_join(build, even, odd, block) for even, odd in split]
             block = stage.block
             split = [_split(build, column, block) for column in whole]
-        split = _exchanged(build, split, stage, count, op.ascending[:count])
-    return _results(op, [_joined(build, even, odd, block) for even, odd in split])
+        split = _exchange(build, split, stage, count, op.ascending[:count])
+    return _results(op, [_join(build, even, odd, block) for even, odd in split])
 
 
 def _columns(op: SortLowering) -> tuple[list[Value], bool]:
@@ -332,7 +334,7 @@ def _split(build: Builder, column: Value, block: int) -> tuple[Value, Value]:
     return build.concatenate(halves[0], 1), build.concatenate(halves[1], 1)
 
 
-def _joined(build: Builder, even: Value, odd: Value, block: int) -> Value:
+def _join(build: Builder, even: Value, odd: Value, block: int) -> Value:
     """The inverse of `_split`."""
     (a, evens, c), odds = even.static_shape, odd.static_shape[1]
     full = odds // block
@@ -347,7 +349,7 @@ def _joined(build: Builder, even: Value, odd: Value, block: int) -> Value:
     return build.concatenate(parts, 1)
 
 
-def _exchanged(
+def _exchange(
     build: Builder, split: Sequence[tuple[Value, Value]], stage: ExchangeStage, count: int, ascending: Sequence[bool]
 ) -> list[tuple[Value, Value]]:
     """A stage on columns in even and odd blocks; the first `count` of them decide."""
@@ -424,16 +426,16 @@ def sort_to_looped_network(op: SortLowering) -> Sequence[Value]:
         is_inside = inner.compare(inner.iota(row, 1, "i32"), "LT", inner.broadcast(rest, row))
         is_upper = inner.reshape(inner.and_(is_own, is_inside), (n,))
 
-        def shifted(twice: Value, start: Value) -> Value:
+        def shift(twice: Value, start: Value) -> Value:
             return inner.dynamic_slice(twice, [zero, start, zero], shape)
 
         twice = [inner.concatenate([column, column], 1) for column in carried]
-        lower = [shifted(column, distance) for column in twice]
+        lower = [shift(column, distance) for column in twice]
         before = comes_first(inner, lower[:count], carried[:count], op.ascending[:count])
         swap = inner.and_(inner.broadcast(is_upper, shape, [1]), before)
-        back = shifted(inner.concatenate([swap, swap], 1), rest)
+        back = shift(inner.concatenate([swap, swap], 1), rest)
         return [
-            inner.select(swap, low, inner.select(back, shifted(both, rest), column))
+            inner.select(swap, low, inner.select(back, shift(both, rest), column))
             for column, both, low in zip(carried, twice, lower, strict=True)
         ]
 
@@ -480,11 +482,11 @@ def sort_to_ranks(op: SortLowering) -> Sequence[Value]:
         number = build.add(number, build.constant(sort.first, wide, "i32"))
     hit = build.compare(build.broadcast(rank, wide, [0, 2, 3]), "EQ", number)
     columns_found = {
-        k: chosen(build, hit, sort.column(build, k))
+        k: select_rows(build, hit, sort.column(build, k))
         for k in sort.wanted
         if k not in op.facts.gathered and not sort.is_numbering(k)
     }
-    order = None if len(columns_found) == len(sort.wanted) else chosen(build, hit, op.positions)
+    order = None if len(columns_found) == len(sort.wanted) else select_rows(build, hit, op.positions)
     return op.results(order, columns=columns_found)
 
 

@@ -8,8 +8,8 @@ from decode_module import SCATTER
 import hlo_lower as hl
 from hlo_lower.base.errors import RegistryError
 from hlo_lower.lowering.kinds import KINDS, distinct, new_registry
-from hlo_lower.lowering.passes import NOTHING, PipelineError, in_order, met
-from hlo_lower.lowering.pipeline import PIPELINE, begun
+from hlo_lower.lowering.passes import NOTHING, PipelineError, has_met, in_order
+from hlo_lower.lowering.pipeline import PIPELINE, start_run
 
 ONE, TWO = (replace(PIPELINE[0], name=name) for name in ("one", "two"))
 
@@ -20,7 +20,10 @@ ONE, TWO = (replace(PIPELINE[0], name=name) for name in ("one", "two"))
         ((ONE, ONE), "pass 2 has the name of pass 1: 'one'"),
         ((replace(ONE, after=("two",)), TWO), "pass 1, 'one', has to come after 'two', which is pass 2"),
         ((ONE, replace(TWO, after=("three",))), "pass 2, 'two', has to come after 'three', of which there is none"),
-        ((ONE, replace(TWO, where=met("three"))), "pass 2, 'two', has to come after 'three', of which there is none"),
+        (
+            (ONE, replace(TWO, where=has_met("three"))),
+            "pass 2, 'two', has to come after 'three', of which there is none",
+        ),
     ],
 )
 def test_a_wrong_order_is_an_error(passes, says):
@@ -32,7 +35,7 @@ def test_a_wrong_order_is_an_error(passes, says):
 
 def test_what_is_known_is_dropped_once_a_pass_changed_the_module():
     """The pass of scatters leaves other facts; one that changes nothing leaves the same."""
-    run = begun(SCATTER, hl.Options(), is_counted=True)
+    run = start_run(SCATTER, hl.Options(), is_counted=True)
     before = run.up_to("ops").context
     assert run.context is before
     assert run.up_to("scatters").context is not before

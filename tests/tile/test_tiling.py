@@ -12,7 +12,7 @@ from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.loops import rounded
+from hlo_lower.lowering.loops import tile_size_near
 from hlo_lower.ops.axes.cut import Boundary
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
@@ -205,7 +205,7 @@ def test_what_does_not_fit_is_an_input_error(what, asks):
 def test_sizes():
     """MiB are 2 to the 20th, MB a million. A tile divides the steps, if that takes half of the wanted size or more."""
     assert [parsed_bytes("max_temp", v) for v in (1, "1.5 MiB", "1MB")] == [1, 3 << 19, 10**6]
-    assert [rounded(*pair) for pair in ((150, 2048), (120, 1000), (1, 7), (100, 1021))] == [128, 100, 1, 64]
+    assert [tile_size_near(*pair) for pair in ((150, 2048), (120, 1000), (1, 7), (100, 1021))] == [128, 100, 1, 64]
 
 
 def test_an_op_without_a_rule_is_a_boundary_and_says_why():

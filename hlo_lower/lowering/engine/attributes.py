@@ -58,7 +58,7 @@ def keep_attributes(
       operation with as many results can take them.
     """
     if mesh is not None:
-        values = [_reduced(build, value, mesh) for value in values]
+        values = [_constrain_reduced(build, value, mesh) for value in values]
     extra = {name: value for name, value in mlir.attributes_of(scatter.raw).items() if name not in own}
     if not extra:
         return tuple(values)
@@ -73,7 +73,7 @@ def keep_attributes(
             for name, attribute in attributes.items():
                 node.raw.attributes[name] = attribute
         elif _is_sharded(attributes):
-            value = _wrapped(build, value, attributes)
+            value = _constrain_sharding(build, value, attributes)
         elif node is not None and is_new and len(node.results) == len(values):
             for name, attribute in attributes.items():
                 node.raw.attributes[name] = attribute
@@ -101,7 +101,7 @@ def _of_result(extra: Attributes, number: int, arity: int) -> Attributes:
         own[FRONTEND] = mlir.parse_attribute(
             re.sub(
                 rf'({re.escape(SHARDY_IN_HLO)} = )("(?:[^"\\]|\\.)*")',
-                lambda m: f"{m[1]}{_quoted(_one_of(_unquoted(m[2]), number))}",
+                lambda m: f"{m[1]}{_quote(_one_of(_unquote(m[2]), number))}",
                 text,
             )
         )
@@ -130,23 +130,23 @@ def _entries(text: str) -> list[str]:
     return [*found, text[begin:].strip()]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', "\\22")
     return f'"{escaped}"'
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return text[1:-1].replace("\\22", '"').replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _reduced(build: Builder, value: Value, mesh: str) -> Value:
+def _constrain_reduced(build: Builder, value: Value, mesh: str) -> Value:
     """A value under a constraint that leaves its dims open, with no axis that it is unreduced over."""
     dims = ", ".join(["{?}"] * len(value.shape))
     sharding = mlir.parse_attribute(f"#sdy.sharding<{mesh}, [{dims}]>")
     return build.op("sdy.sharding_constraint", [value], [value.raw.type], {"sharding": sharding}).result()
 
 
-def _wrapped(build: Builder, value: Value, attributes: Attributes) -> Value:
+def _constrain_sharding(build: Builder, value: Value, attributes: Attributes) -> Value:
     types = [value.raw.type]
     if SHARDY in attributes:
         inner = str(attributes[SHARDY]).removeprefix(_PER_VALUE).removesuffix("]>")

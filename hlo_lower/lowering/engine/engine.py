@@ -118,7 +118,9 @@ class Engine:
         except RegistryError as error:
             raise self._ambiguous(subject, error) from None
         except ConditionError as error:
-            raise self._broken(subject, error.rule, f"{_raised(error.error)}, asked whether it fits") from error.error
+            raise self._broken(
+                subject, error.rule, f"{_exception_text(error.error)}, asked whether it fits"
+            ) from error.error
         return Refused(self._no_rule(subject, nearest), Code.NO_LOWERING(self._context.target.name), nearest)
 
     def lower(self, subject: Subject, tell: Tell) -> Decision:
@@ -131,7 +133,7 @@ class Engine:
         Raises:
           NotLoweredError: as `choose`; or a rule raises, or gives what cannot replace the op.
         """
-        if (decision := self._replayed(subject, tell)) is not None:
+        if (decision := self._replay(subject, tell)) is not None:
             return decision
         by_types = False
         tried = self._tried_of(subject, by_types=by_types)
@@ -147,7 +149,7 @@ class Engine:
             rule, node = decision.choice.rule, subject.node
             build = Builder.before(node)
             try:
-                values = self._built(subject, rule, decision.facts, build, by_types=by_types)
+                values = self._build_values(subject, rule, decision.facts, build, by_types=by_types)
             except DoesNotApply as reason:
                 tried[rule.name] = reason.cause
                 self._take_back(build, node)
@@ -158,7 +160,7 @@ class Engine:
                 return kept
             tell(decision)
             self.builds_parts = self.builds_parts or any(map(may_hold_part, build.built))
-            values = self._attributed(subject, values, build)
+            values = self._keep_attributes(subject, values, build)
             if subject.equivalence in self._repeated and subject.equivalence not in self._recipes:
                 self._recipes[subject.equivalence] = recipe_of(node, decision, build.built, values)
             self._replace(subject, [value.raw for value in values])
@@ -170,7 +172,7 @@ class Engine:
         while isinstance(decision := self.choose(subject, tuple(tried.items())), Chosen):
             rule, build = decision.choice.rule, Builder.before(subject.node)
             try:
-                self._built(subject, rule, decision.facts, build)
+                self._build_values(subject, rule, decision.facts, build)
                 return True
             except DoesNotApply as reason:
                 tried[rule.name] = reason.cause
@@ -183,7 +185,7 @@ class Engine:
         known: dict[str, Cause] = {}
         return known if subject.equivalence is None else self._tried.setdefault((subject.equivalence, by_types), known)
 
-    def _replayed(self, subject: Subject, tell: Tell) -> Decision | None:
+    def _replay(self, subject: Subject, tell: Tell) -> Decision | None:
         """Lower an op as its twin was lowered; None where it has none, or that cannot be repeated."""
         recipe = self._recipes.get(subject.equivalence)
         values = None if recipe is None else recipe.built_for(subject.node)
@@ -198,7 +200,7 @@ class Engine:
     def _of_candidate(self, subject: Subject, candidate: Candidate, without: Without) -> Choice | None:
         """The rule for an op in a form; None where it has none of its own."""
         registry, op = self._context.registry, candidate.op or subject.kind.name
-        facts = self._context.known(subject.node, candidate.facts)
+        facts = self._context.op_facts(subject.node, candidate.facts)
         try:
             choice = registry.select(op, facts, without)
         except NoRuleError:
@@ -212,7 +214,7 @@ class Engine:
     def _nearest(self, subject: Subject, without: Without) -> tuple[tuple[Rule, tuple[Cause, ...]], ...]:
         """What the rules lack that come nearest to an op for which there is none, in its best form."""
         for candidate in [c for c in subject.candidates if not c.rule][:1]:
-            facts = self._context.known(subject.node, candidate.facts)
+            facts = self._context.op_facts(subject.node, candidate.facts)
             try:
                 self._context.registry.select(candidate.op or subject.kind.name, facts, without)
             except NoRuleError as error:
@@ -221,7 +223,7 @@ class Engine:
 
     # --- building ---
 
-    def _built(
+    def _build_values(
         self, subject: Subject, rule: Rule, facts: Facts, build: Builder, *, by_types: bool = False
     ) -> tuple[Value, ...]:
         """What a rule builds for an op's results.
@@ -242,14 +244,16 @@ class Engine:
         except DoesNotApply:
             raise
         except Exception as error:
-            raise self._broken(subject, rule, _raised(error)) from error
+            raise self._broken(subject, rule, _exception_text(error)) from error
         told, wanted = (_types_of(values) for values in (values, results))
         if told != wanted:
             raise self._broken(subject, rule, f"gives {told} instead of {wanted}")
         added = [made for made in build.built if made not in build.repeated] if build.repeated else build.built
         refusal = kind.refusal(context.target, context.graph, added)
         if refusal is not None and by_types:
-            refusal = refused_of(context.target, context.graph, kind.judged(context.target, added), self._later.lowers)
+            refusal = refused_of(
+                context.target, context.graph, kind.nodes_to_judge(context.target, added), self._later.lowers
+            )
         if refusal is not None:
             raise DoesNotApply(refusal.reason)
         return cast(tuple[Value, ...], values)
@@ -264,15 +268,15 @@ class Engine:
             erase_uncalled(graph, brought)
             graph.forget()
 
-    def _attributed(self, subject: Subject, values: Sequence[Value], build: Builder) -> tuple[Value, ...]:
+    def _keep_attributes(self, subject: Subject, values: Sequence[Value], build: Builder) -> tuple[Value, ...]:
         kept: list[Value] = []
-        for node in subject.replaced:
+        for node in subject.replaced_nodes:
             own = values[len(kept) : len(kept) + len(node.results)]
             kept += keep_attributes(node, own, build, subject.kind.owns(node), mesh=subject.mesh)
         return tuple(kept)
 
     def _replace(self, subject: Subject, values: Sequence[mlir.RawValue]) -> None:
-        results = [result for node in subject.replaced for result in node.raw.results]
+        results = [result for node in subject.replaced_nodes for result in node.raw.results]
         for result, value in zip(results, values, strict=True):
             result.replace_all_uses_with(value)
         if name := subject.node.body_name:
@@ -305,7 +309,7 @@ class Engine:
         return self._error(subject, f"the rule {rule.name} {what}", f"the rule is at {rule.place}", next_step)
 
 
-def _raised(error: Exception) -> str:
+def _exception_text(error: Exception) -> str:
     return f"raised {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
@@ -327,7 +331,7 @@ def _types_of(values: Sequence[object]) -> str:
 
 
 def _results_of(subject: Subject) -> tuple[Value, ...]:
-    return tuple(result for node in subject.replaced for result in node.results)
+    return tuple(result for node in subject.replaced_nodes for result in node.results)
 
 
 def _in_result_types(results: Sequence[Value], values: Sequence[object], build: Builder) -> tuple[object, ...]:
@@ -470,7 +474,7 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
       NotLoweredError: a rule is broken, or two contradict each other.
     """
     concerned = [kind for kind in kinds if kind.concerns(context.options)]
-    found = list(_found(context, concerned)) if concerned else []
+    found = list(_find_subjects(context, concerned)) if concerned else []
     if not found:
         return ()
     engine, changes = Engine(context), list[Change | None]()
@@ -536,7 +540,7 @@ def run_to_the_end(context: Context, kinds: Sequence[Kind], most: int = UNTIL_DO
     return merge_changes((*lowered, *changes))
 
 
-def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
+def _find_subjects(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
     """The ops of each kind, in program order, as they are read before any of them is changed."""
     nodes: dict[str, list[Node]] = {}  # by name, or by how the name begins
     exact = {op for kind in kinds for op in kind.ops or (kind.op,)}

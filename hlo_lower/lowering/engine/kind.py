@@ -253,7 +253,7 @@ class Context:
         return ValueNumbering(self.graph)
 
     @cached_property
-    def unreduced(self) -> Mapping[Node, str]:
+    def unreduced_nodes(self) -> Mapping[Node, str]:
         """The scatters that the module calls unreduced."""
         return unreduced_scatters(self.graph)
 
@@ -276,7 +276,7 @@ class Context:
         """The number of each scatter, in program order."""
         return {node: number for number, node in enumerate(self.graph.scatters, start=1)}
 
-    def known(self, node: Node, facts: Facts) -> OpFacts:
+    def op_facts(self, node: Node, facts: Facts) -> OpFacts:
         """What rules for an op are chosen by: what its kind read of it, and the facts of every op."""
         return OpFacts(facts, node, self.target.name)
 
@@ -319,7 +319,7 @@ class Subject:
     problem: Cause | None = None
 
     @property
-    def replaced(self) -> tuple[Node, ...]:
+    def replaced_nodes(self) -> tuple[Node, ...]:
         """The ops whose results a rule's values replace, in order."""
         return tuple(self.readers) or (self.node,)
 
@@ -354,10 +354,10 @@ class Kind(ABC):
         """An op that has no canonical form, by the facts of each form in which it can be lowered; there may be none."""
         candidates = [Candidate(known) for known in facts]
 
-        def given(known: Any, build: Builder) -> object:
+        def op_lowering(known: Any, build: Builder) -> object:
             return OpLowering(node, known, context.graph, build)
 
-        return Subject(self, node, label or node.name, candidates, given, told)
+        return Subject(self, node, label or node.name, candidates, op_lowering, told)
 
     def concerns(self, options: Options) -> bool:
         """Whether there is an op of the kind that the target does not take as it is, or not in each form."""
@@ -371,9 +371,9 @@ class Kind(ABC):
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """What the target refuses of what a rule built."""
-        return refused_of(target, graph, self.judged(target, built))
+        return refused_of(target, graph, self.nodes_to_judge(target, built))
 
-    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+    def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """Those of the nodes that a rule built which the target has to take, now or once their types are others."""
         return built
 

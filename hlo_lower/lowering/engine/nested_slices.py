@@ -70,7 +70,7 @@ class _Moves:
         while pending:
             value = pending.pop()
             for use in value.raw.uses:
-                for target in self._moved(Node(use.owner.operation), use.operand_number):
+                for target in self._holders(Node(use.owner.operation), use.operand_number):
                     if target not in self._from and target not in self._sources:
                         pending.append(target)
                     self._from.setdefault(target, []).append(value)
@@ -86,7 +86,7 @@ class _Moves:
                 pending += self._from.get(value, ())
         return [self._sources[value] for value in found if value in self._sources]
 
-    def _moved(self, node: Node, number: int) -> Iterable[Value]:
+    def _holders(self, node: Node, number: int) -> Iterable[Value]:
         """The values that hold elements of an operand."""
         if node.name in THROUGH:
             return node.results
@@ -99,9 +99,9 @@ class _Moves:
         if node.body_name:
             callee = self._graph.functions.get(node.body_name)
             return [callee.body.argument(number)] if callee is not None and callee.has_body else ()
-        return self._returned(node, number) if node.name in ("func.return", names.RETURN) else ()
+        return self._holders_of_return(node, number) if node.name in ("func.return", names.RETURN) else ()
 
-    def _returned(self, node: Node, number: int) -> Iterable[Value]:
+    def _holders_of_return(self, node: Node, number: int) -> Iterable[Value]:
         parent = node.parent
         if parent is None:
             return ()

@@ -30,7 +30,7 @@ def refused_ops(graph: Graph, target: Target, records: Sequence[ScatterRecord] =
     places: dict[tuple[str, Cause], list[str]] = {}
     found = [(op, reason, place) for record in records for op, reason, place in _of_record(record, target)]
     if not target.restricts_only_scatter:
-        found += ((op, reason, str(place_of(graph, node))) for node, op, reason in _refused(graph, target))
+        found += ((op, reason, str(place_of(graph, node))) for node, op, reason in _find_refused(graph, target))
     for op, reason, place in found:
         counts[op, reason] += 1
         known = places.setdefault((op, reason), [])
@@ -68,10 +68,10 @@ def _of_record(record: ScatterRecord, target: Target) -> Iterator[tuple[str, Cau
         yield SCATTER, refusals[0] if refusals and why.code is Code.NO_LOWERING else why, record.location
 
 
-def _refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
+def _find_refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
     """The ops besides scatters that are refused, in the functions that are reached from the public ones."""
     seen: dict[tuple[str, frozenset[str]], Cause | None] = {}
-    for node in (*map(Node, mlir.meshes(graph.module.operation)), *_reached(graph, target)):
+    for node in (*map(Node, mlir.meshes(graph.module.operation)), *_reachable_nodes(graph, target)):
         if node.name == SCATTER:
             continue
         if (quirk := refused_form(graph, target, node)) is not None:
@@ -89,17 +89,17 @@ def _refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
             seen[key] = type_refusal(target, *key) or target.refusal(*key)
         if (reason := seen[key]) is not None:
             is_type = reason.code is Code.REFUSES_DTYPE and reason["op"] is None
-            yield node, "" if is_type else _named(node), reason
+            yield node, "" if is_type else _node_label(node), reason
 
 
-def _reached(graph: Graph, target: Target) -> Iterator[Node]:
+def _reachable_nodes(graph: Graph, target: Target) -> Iterator[Node]:
     """The ops that a consumer of the module looks at; what it takes whole, it does not look into."""
     functions = [function for function in graph.functions.values() if function.is_public and function.has_body]
     known = {function.name for function in functions}
 
     def below(block: Block) -> Iterator[Node]:
         for node in block.nodes:
-            if node.name in RETURNS or node.name in target.composites or _called(node) in target.composites:
+            if node.name in RETURNS or node.name in target.composites or _target_name(node) in target.composites:
                 continue
             if node.name == "func.call":
                 callee = graph.functions.get(node.callee)
@@ -116,12 +116,12 @@ def _reached(graph: Graph, target: Target) -> Iterator[Node]:
         yield from below(function.body)
 
 
-def _called(node: Node) -> str:
+def _target_name(node: Node) -> str:
     """What a composite or a custom call names; "" of other ops."""
     attribute = node.attribute({COMPOSITE: "name", CUSTOM_CALL: "call_target_name"}.get(node.name, ""))
     return "" if attribute is None else mlir.symbol_name(attribute)
 
 
-def _named(node: Node) -> str:
-    called = _called(node)
+def _node_label(node: Node) -> str:
+    called = _target_name(node)
     return f"{node.name} @{called}" if called else node.name

@@ -75,11 +75,11 @@ def of_elements(function: Function) -> Callable[[OpLowering[Any]], list[Value]]:
 
 
 def on_each(build: Builder, function: Function, *values: Value, **given: Any) -> list[Value]:
-    """What a JAX function of scalars gives for each element of tensors of one shape, built; as `traced`."""
+    """What a JAX function of scalars gives for each element of tensors of one shape, built; as `build_traced`."""
     return _Run(build, values).of(jaxpr_of(function, ((),) * len(values), _types(values), tuple(given.items())))
 
 
-def traced(build: Builder, function: Function, *values: Value, **given: Any) -> list[Value]:
+def build_traced(build: Builder, function: Function, *values: Value, **given: Any) -> list[Value]:
     """What a JAX function gives of values, built.
 
     Args:
@@ -132,16 +132,16 @@ class _Run:
 
         for equation in closed.jaxpr.eqns:
             operands, inner = [item(atom) for atom in equation.invars], equation.params.get("jaxpr")
-            results = [self._built(equation, operands)] if inner is None else self._items(inner, operands)
+            results = [self._build_equation(equation, operands)] if inner is None else self._items(inner, operands)
             known.update(zip(equation.outvars, results, strict=True))
         return [item(atom) for atom in closed.jaxpr.outvars]
 
-    def _built(self, equation: Any, operands: Sequence[Value | _Spread]) -> Value | _Spread:
+    def _build_equation(self, equation: Any, operands: Sequence[Value | _Spread]) -> Value | _Spread:
         name, params, result, build = equation.primitive.name, equation.params, equation.outvars[0].aval, self._build
         if name == "broadcast_in_dim":
             return _spread(operands[0], result.shape, params["broadcast_dimensions"])
         if name == "convert_element_type":
-            return self._converted(operands[0], result.dtype)
+            return self._convert(operands[0], result.dtype)
         if name in FOLDED:
             [value] = self._whole(operands)
             is_sum, element = name == "reduce_sum", mlir.tensor_element(value.raw.type)
@@ -161,7 +161,7 @@ class _Run:
             return build.select(values[0], values[2], values[1])
         return build.elementwise(ELEMENTWISE[name], *values)
 
-    def _converted(self, item: Value | _Spread, dtype: Any) -> Value | _Spread:
+    def _convert(self, item: Value | _Spread, dtype: Any) -> Value | _Spread:
         source = item if isinstance(item, Value) else item.source
         made = self._build.convert(source, _element(dtype)) if isinstance(source, Value) else source.astype(dtype)
         return made if isinstance(item, Value) else replace(item, source=made)

@@ -200,7 +200,7 @@ _TESTS: Mapping[str, Callable[[Builder, Node], Value]] = {
 # --- sums ---------------------------------------------------------------------------------------------------------
 
 
-def _counted(node: Node) -> int:
+def _summand_count(node: Node) -> int:
     """As many elements are summed for one of the result, the start included."""
     if node.name == names.REDUCE_WINDOW:
         return prod(node.integers("window_dimensions")) + 1
@@ -214,7 +214,7 @@ def _why_no_sum(node: Node) -> str:
     is_sum = returned is not None and returned.name == names.ADD and set(returned.operands) == {*body.arguments}
     if len(node.results) != 1 or not is_sum:
         return "it is no sum"
-    count = _counted(node)
+    count = _summand_count(node)
     return "" if count <= DIGITS[-1][1] else f"it sums {count - 1} elements"
 
 
@@ -223,7 +223,7 @@ def _sum_fits(build: Builder, node: Node) -> Value:
 
     Of n numbers of b bits each the sum is below n 2^b; the upmost digit is signed where the number is.
     """
-    bits = next(bits for bits, most in DIGITS if _counted(node) <= most)
+    bits = next(bits for bits, most in DIGITS if _summand_count(node) <= most)
     places = range(0, WIDTH, bits)
     given = [_digits(build, value, bits) for value in node.operands]
     types = [value.raw.type for value in node.results]
@@ -313,7 +313,7 @@ class _Threading:
         return self._known[name]
 
     def _extend(self, function: Function) -> bool:
-        held = self._held(function.body)
+        held = self._truths(function.body)
         if not held and not function.is_public:
             return False
         if self._graph.has_other_reference(function.name):
@@ -324,18 +324,18 @@ class _Threading:
         mlir.set_signature(function.node.raw)
         return True
 
-    def _held(self, block: Block) -> list[Value]:
+    def _truths(self, block: Block) -> list[Value]:
         """Whether each of the tests held of which a block knows."""
         found = self._tests.get(block, [])
         for node in list(block.nodes):
             if node.name == "func.call":
-                found += [_replaced(node, node.operands).results[-1]] if self._gives(node.callee) else []
+                found += [_add_truth_result(node, node.operands).results[-1]] if self._gives(node.callee) else []
             elif node.name == WHILE:
-                inner = self._held(node.blocks[1])
-                found += [_carried(node, inner)] if inner else []
+                inner = self._truths(node.blocks[1])
+                found += [_carry_truth(node, inner)] if inner else []
             elif node.name in (CASE, IF):
-                branches = [self._held(branch) for branch in node.blocks]
-                found += [_chosen(node, branches)] if any(branches) else []
+                branches = [self._truths(branch) for branch in node.blocks]
+                found += [_select_truth(node, branches)] if any(branches) else []
         return found
 
 
@@ -356,7 +356,7 @@ def _return_also(block: Block, held: Sequence[Value]) -> None:
     last.raw.erase()
 
 
-def _replaced(node: Node, operands: Sequence[Value]) -> Node:
+def _add_truth_result(node: Node, operands: Sequence[Value]) -> Node:
     build = Builder.before(node)
     types = [*(value.raw.type for value in node.results), mlir.tensor_type((), "i1")]
     attributes = mlir.attributes_of(node.raw)
@@ -369,20 +369,20 @@ def _replaced(node: Node, operands: Sequence[Value]) -> Node:
     return fresh
 
 
-def _carried(node: Node, held: Sequence[Value]) -> Value:
+def _carry_truth(node: Node, held: Sequence[Value]) -> Value:
     """A loop that carries whether its tests held in all trips so far."""
     start = Builder.before(node).constant(1, (), "i1")
     body = node.blocks[1]
     for block in node.blocks:
         mlir.add_argument(block.raw, start.raw.type, node.raw.location)
     _return_also(body, [body.arguments[-1], *held])
-    return _replaced(node, [*node.operands, start]).results[-1]
+    return _add_truth_result(node, [*node.operands, start]).results[-1]
 
 
-def _chosen(node: Node, branches: Sequence[Sequence[Value]]) -> Value:
+def _select_truth(node: Node, branches: Sequence[Sequence[Value]]) -> Value:
     for block, held in zip(node.blocks, branches, strict=True):
         _return_also(block, held)
-    return _replaced(node, node.operands).results[-1]
+    return _add_truth_result(node, node.operands).results[-1]
 
 
 def _name_result(function: Function) -> None:
@@ -444,13 +444,13 @@ class RunTimeChecks:
         self.tested: dict[Node, None] = {}
         self.untested: dict[Node, str] = {}
         for node in demand.assumed:
-            found, reason = self._needed(node)
+            found, reason = self._nodes_to_test(node)
             if reason:
                 self.untested[node] = reason
             else:
                 self.tested.update(found)
 
-    def _needed(self, assumed: Node) -> tuple[dict[Node, None], str]:
+    def _nodes_to_test(self, assumed: Node) -> tuple[dict[Node, None], str]:
         """The nodes that are tested for one assumption; why there is no test, "" where there is one."""
         found: dict[Node, None] = {}
         seen: set[Value] = set()

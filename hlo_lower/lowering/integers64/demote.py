@@ -65,7 +65,7 @@ def demote_i64(graph: Graph, *, checked: bool = False) -> Demotion:
         does not fit. The module is as it was then. Or a public function cannot get one more result.
     """
     wide = _Wide.within(graph)
-    demotion, demand = _planned(graph, wide)
+    demotion, demand = _plan_demotion(graph, wide)
     return _demote(graph, wide, demotion, demand, checked=checked)
 
 
@@ -77,7 +77,7 @@ def demote_what_fits(graph: Graph) -> Demotion | None:
     wide = _Wide.within(graph)
     if not wide.count:
         return None
-    demotion, demand = _planned(graph, wide)
+    demotion, demand = _plan_demotion(graph, wide)
     rests_on_more = demand.refusals or demotion.assumptions or demotion.arguments or demotion.results
     return None if rests_on_more else _demote(graph, wide, demotion, demand)
 
@@ -125,26 +125,26 @@ def assume_nothing(graph: Graph) -> None:
     graph.exported = with_result(graph)
 
 
-def _planned(graph: Graph, wide: _Wide) -> tuple[Demotion, Demand]:
+def _plan_demotion(graph: Graph, wide: _Wide) -> tuple[Demotion, Demand]:
     demand = Demand(graph, wide.nodes, wide.callers)
     if wide.count:
         for node in wide.naming:
             demand.refusals.setdefault(node, "it calls a function of the module, with types that are not known")
     main = graph.main
-    arguments = tuple(_told("argument", number, value) for number, value in function_arguments(main))
+    arguments = tuple(_demoted_value("argument", number, value) for number, value in function_arguments(main))
     returned = enumerate(main.body.terminator.operands)
-    results = tuple(_told("result", number, value) for number, value in returned if is_wide(value))
+    results = tuple(_demoted_value("result", number, value) for number, value in returned if is_wide(value))
     demotion = Demotion(
         main.name,
         arguments,
         results,
         wide.count,
-        (*_assumed_arguments(graph), *(_assumed(graph, node) for node in demand.assumed)),
+        (*_assumed_arguments(graph), *(_assumption(graph, node) for node in demand.assumed)),
     )
     return demotion, demand
 
 
-def _told(what: str, number: int, value: Value) -> DemotedValue:
+def _demoted_value(what: str, number: int, value: Value) -> DemotedValue:
     return DemotedValue.of(what, number, value, After(NARROWER[value.element_type]))
 
 
@@ -153,20 +153,20 @@ def _assumed_arguments(graph: Graph) -> Iterator[str]:
         if function.is_public and function.has_body:
             for number, value in function_arguments(function):
                 low, high = bounds_after(value)
-                told = _told("argument", number, value)
+                told = _demoted_value("argument", number, value)
                 yield f"{told.name} of @{function.name}: its values are in [{low}, {high}]"
 
 
-def _assumed(graph: Graph, node: Node) -> str:
+def _assumption(graph: Graph, node: Node) -> str:
     low, high = bounds_after(node.result())
     return f"{node.name} at {graph.location(node)}: its results are in [{low}, {high}]"
 
 
 def _with_tests(graph: Graph, demotion: Demotion, demand: Demand, checks: RunTimeChecks) -> Demotion:
     tested = [node for node in demand.assumed if node not in checks.untested]
-    untested = [f"{_assumed(graph, node)} ({reason})" for node, reason in checks.untested.items()]
+    untested = [f"{_assumption(graph, node)} ({reason})" for node, reason in checks.untested.items()]
     assumptions = (*_assumed_arguments(graph), *untested)
-    return replace(demotion, assumptions=assumptions, tested=tuple(_assumed(graph, node) for node in tested))
+    return replace(demotion, assumptions=assumptions, tested=tuple(_assumption(graph, node) for node in tested))
 
 
 # --- changing the module ------------------------------------------------------------------------------------------

@@ -89,11 +89,14 @@ class Demotion:
         """
         main = graph.main
 
-        def changed(what: str, values: Sequence[Value]) -> tuple[DemotedValue, ...]:
+        def changed_values(what: str, values: Sequence[Value]) -> tuple[DemotedValue, ...]:
             those = [(i, v, becomes[v.element_type]) for i, v in enumerate(values) if _is_among(v, becomes)]
             return tuple(DemotedValue.of(what, *told) for told in those)
 
-        arguments, results = changed("argument", main.body.arguments), changed("result", main.body.terminator.operands)
+        arguments, results = (
+            changed_values("argument", main.body.arguments),
+            changed_values("result", main.body.terminator.operands),
+        )
         count = sum(_is_among(value, becomes) for node in nodes for value in node.results)
         return cls(main.name, arguments, results, count + len(arguments))
 
@@ -188,7 +191,7 @@ def with_original_signature(module_text: str, demotion: Demotion) -> str:
     function = graph.functions[demotion.entry]
     inner = graph.free_name(INNER)
     with mlir.active(graph.context):
-        outer = _declared(function, demotion)
+        outer = _declare_entry(function, demotion)
         raw = function.node.raw
         for name in ("sym_visibility", *SIGNATURE_ATTRIBUTES):
             if name in raw.attributes:
@@ -210,7 +213,7 @@ def _type_before(value: Value, told: DemotedValue) -> mlir.RawType:
     return mlir.tensor_type(value.shape[:-1] if told.is_pair else value.shape, told.before)
 
 
-def _declared(function: Function, demotion: Demotion) -> Function:
+def _declare_entry(function: Function, demotion: Demotion) -> Function:
     """A function of the original signature in front of another one, still without a return."""
     body = function.body
     inputs = _types(list(body.arguments), demotion.arguments)

@@ -88,7 +88,7 @@ class Stated:
             text = _text(where, declared, node, parameters)
             if text is None:
                 return False
-            made[key] = _merged(graph, where, declared, text, types, results, len(made))
+            made[key] = _merge_decomposition(graph, where, declared, text, types, results, len(made))
         with mlir.active(graph.module.context):
             mlir.put_instead(node.raw, "func.call", {"callee": mlir.symbol_attribute(made[key])})
             node.raw.erase()
@@ -121,7 +121,7 @@ def _text(where: str, declared: Declared, node: Node, parameters: Mapping[str, A
         raise InputError(where, told, facts=f"declared at {declared.place}") from error
 
 
-def _merged(
+def _merge_decomposition(
     graph: Graph, where: str, declared: Declared, text: str, types: Sequence[str], results: Sequence[str], number: int
 ) -> str:
     """The name of a decomposition, whose functions were put at the end of a module under names of their own."""

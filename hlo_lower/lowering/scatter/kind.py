@@ -125,7 +125,7 @@ class ScatterKind(Kind):
             tuple(map(constant_dims, updates)),
             spread_dims(node.raw) if context.is_partitioned else frozenset[int](),
             mlir.attribute_key(node.raw),
-            context.unreduced.get(node),
+            context.unreduced_nodes.get(node),
         )
         known = context.read.get(key)
         if isinstance(known, _Read):
@@ -140,7 +140,7 @@ class ScatterKind(Kind):
         record = read.record
         return self._subject(context, node, read, lambda: record)
 
-    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+    def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All that a rule built, but for the scatter of a target that has a safe one, and for updates of slices where
         the target has none and takes what they become next."""
         is_safe = any(native.when == "safe" for native in target.keep)
@@ -231,7 +231,7 @@ def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
 
 def about(context: Context, node: Node) -> dict[str, Any]:
     """What is said to the user of a scatter, and of what its result is part."""
-    number, said = context.numbers[node], context.unreduced.get(node)
+    number, said = context.numbers[node], context.unreduced_nodes.get(node)
     return {
         "next_step": f"hlo-lower report --explain {number} {context.graph.name}",
         "otherwise": f"--skip '#{number}' leaves this scatter",
@@ -253,7 +253,7 @@ def refused_as_it_stands(kind: Kind, context: Context, node: Node, reason: Cause
 
 def refused_as_unreduced(kind: Kind, context: Context, node: Node) -> ScatterSubject | None:
     """A scatter whose result is said to be unreduced in a language that has no way to say it of part of one."""
-    said = context.unreduced.get(node)
+    said = context.unreduced_nodes.get(node)
     if said is None or mesh_of(said) is not None:
         return None
     error = NotLoweredError(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.registry import DoesNotApply, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.traced import traced
+from hlo_lower.lowering.engine.traced import build_traced
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Numbers, PlainLowering, PlainOp
 
 Parts = tuple[Array, Array]
@@ -50,10 +50,12 @@ def fft_to_dot_general(op: PlainLowering) -> Sequence[Value]:
     if not x.static_shape or 0 in x.static_shape or 0 in lengths:
         raise DoesNotApply("there is nothing to transform")
     if kind == "RFFT":
-        return [op.build.complex(traced(op.build, _of_real, x, lengths=lengths))]
+        return [op.build.complex(build_traced(op.build, _of_real, x, lengths=lengths))]
     if kind == "IRFFT":
-        return traced(op.build, _to_real, *op.build.parts(x), lengths=lengths)
-    return [op.build.complex(traced(op.build, _along, *op.build.parts(x), lengths=lengths, is_inverse=kind == "IFFT"))]
+        return build_traced(op.build, _to_real, *op.build.parts(x), lengths=lengths)
+    return [
+        op.build.complex(build_traced(op.build, _along, *op.build.parts(x), lengths=lengths, is_inverse=kind == "IFFT"))
+    ]
 
 
 def _along(real: Array, imag: Array, *, lengths: Sequence[int], is_inverse: bool = False) -> Parts:

@@ -57,13 +57,13 @@ class PlainOpKind(Kind):
             return self.subject(context, node)
         return self.subject(context, node, _facts(context, node, form))
 
-    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+    def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All but shifts: where the target has none, they are lowered next, and those rules build none."""
         return [node for node in built if node.name not in SHIFTS]
 
     def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
         """The rules for ops of its name."""
-        facts = context.known(subject.node, subject.candidates[0].facts)
+        facts = context.op_facts(subject.node, subject.candidates[0].facts)
         tried = {rule.name: why for rule, why in refused.nearest}
         known = context.registry.rules(PLAIN)
         own = [r for r in known if all(facts[f] in r.constraints.get(f, {facts[f]}) for f in ("named", "needs"))]

@@ -14,7 +14,7 @@ from jax import Array, lax
 from hlo_lower.base.registry import DoesNotApply, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
-from hlo_lower.lowering.engine.traced import traced
+from hlo_lower.lowering.engine.traced import build_traced
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
 
 STATE = "ui64"
@@ -58,7 +58,7 @@ def random_bits_to_rounds(op: PlainLowering) -> Sequence[Value]:
     if state.static_shape not in ([(2,)] if is_threefry else [(2,), (3,)]):
         raise DoesNotApply("the state has another form")
     draw = _by_threefry if is_threefry else _by_philox
-    return traced(op.build, draw, state, shape=drawn.static_shape, bits=drawn.element.bits)
+    return build_traced(op.build, draw, state, shape=drawn.static_shape, bits=drawn.element.bits)
 
 
 def _word(number: int) -> Array:

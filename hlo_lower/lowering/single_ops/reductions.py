@@ -21,7 +21,7 @@ from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.engine.kind import OpLowering
-from hlo_lower.lowering.engine.traced import traced
+from hlo_lower.lowering.engine.traced import build_traced
 from hlo_lower.lowering.single_ops.plain_op import (
     PLAIN,
     Elements,
@@ -450,7 +450,9 @@ def _zero(build: Builder, value: Value) -> Value:
 def _written_out(op: PlainLowering, function: Callable[..., Any]) -> Sequence[Value]:
     """A function of arrays with the feature last: of what is normalized, and of numbers for each feature."""
     epsilon = mlir.float_of(op.node.raw.attributes["epsilon"])
-    return traced(op.build, function, *op.node.operands, feature=op.node.integer("feature_index"), epsilon=epsilon)
+    return build_traced(
+        op.build, function, *op.node.operands, feature=op.node.integer("feature_index"), epsilon=epsilon
+    )
 
 
 def _spread(value: Array, x: Array, feature: int) -> Array:

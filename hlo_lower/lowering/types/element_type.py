@@ -181,7 +181,7 @@ class ElementTypeKind(Kind):
         target = context.target
         if node.name not in TABLE or is_refused_by_name(target, node):
             return None
-        refused = self.carried(refused_types(target, node.name, dtypes_on(node)))
+        refused = self.carried_types(refused_types(target, node.name, dtypes_on(node)))
         if node.name in OF_FEW and not any(_has_form(node.name, element) for element in refused):
             return None
         parent = node.parent
@@ -190,15 +190,15 @@ class ElementTypeKind(Kind):
         reassociated = context.options.float_mode == "reassociate"
         facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
         known = [replace(known, reassociated=reassociated) for known in facts]
-        if (known[0].carried if known else Form.WIDER) not in self.forms:
+        if (known[0].carried_types if known else Form.WIDER) not in self.forms:
             return None
         return self.subject(context, node, *known, told=f"element types {', '.join(refused)}")
 
-    def carried(self, refused: list[str]) -> list[str]:
+    def carried_types(self, refused: list[str]) -> list[str]:
         """Those of the refused types of an op that are carried now."""
         return refused
 
-    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+    def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All but casts of types that it has no room for, which are gone in the end."""
         return [node for node in built if not is_cast_of_storage(target, node)]
 
@@ -237,11 +237,11 @@ class ComplexTypeKind(ElementTypeKind):
     families = (element_type.complex_rules,)
     forms = frozenset({Form.PARTS})
 
-    def carried(self, refused: list[str]) -> list[str]:
+    def carried_types(self, refused: list[str]) -> list[str]:
         """Complex ones alone: what is left of the op, on their parts, the stage of element types looks at."""
         return [element for element in refused if element in COMPLEX]
 
-    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+    def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
         """All but casts, and ops that there are rules for."""
         return [node for node in built if not _is_lowered_later(target, node)]
 

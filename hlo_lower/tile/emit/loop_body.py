@@ -6,7 +6,7 @@ from dataclasses import replace
 from hlo_lower.facts.memory.dataflow import Dataflow, size_of
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.loops import TileBuilder, TiledLoop, rounded
+from hlo_lower.lowering.loops import TileBuilder, TiledLoop, tile_size_near
 from hlo_lower.ops.axes.cut import THREADED, AxisLink, Cut, OpAxes, Steps
 from hlo_lower.ops.axes.parts import Bindings, DimSubset, TensorSubset, accumulate, is_run, materialize, yield_to
 from hlo_lower.tile.emit.filtered_updates import SortedUpdates, scatter_tile
@@ -162,7 +162,7 @@ class _Tile:
         dim = inner.results[0]
         assert dim is not None
         length = node.result().static_shape[dim]
-        size = rounded(max(1, length * self._body.most // program.size[node.result()]), length)
+        size = tile_size_near(max(1, length * self._body.most // program.size[node.result()]), length)
         steps = Steps(INNER, length, size)
         kept = list(operands)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.facts.memory.liveness import liveness, programs_at_peak
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.loops import rounded
+from hlo_lower.lowering.loops import tile_size_near
 from hlo_lower.ops.axes.cut import THREADED, Boundary
 from hlo_lower.ops.axes.op_axes import counted_dim
 from hlo_lower.ops.names import SCATTER
@@ -188,7 +188,7 @@ def sizes_for(program: Dataflow, plan: LoopPlan, most_live: int) -> Sizes:
     most = max(step_bytes(program, plan, loop) for loop in plan.loops)
     fast = max(CACHED, READ * max(read_whole(program, plan, loop) for loop in plan.loops))
     wanted = int(min(max(1, min(most_live, fast) // max(most, 1)), max(1, steps // 2)))
-    return Sizes(rounded(wanted, steps), max(1, most_live // 2))
+    return Sizes(tile_size_near(wanted, steps), max(1, most_live // 2))
 
 
 GOES_THROUGH = PRODUCTS | {SCATTER}
