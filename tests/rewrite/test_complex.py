@@ -262,7 +262,7 @@ def test_a_complex_constant_is_read(written):
     assert mlir.constant_value(constant, is_complex=True).dtype == np.complex64
 
 
-JOIN, ROOTS, MIRRORED = complex_ops.join, fft._roots, fft._mirrored
+JOIN, ROOTS, MIRRORED = complex_ops.join, fft._roots, fft._mirror
 
 
 def wrong_quotient(a, b, c, d):

@@ -47,9 +47,9 @@ def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
     current = op.scatter.promoted_operands(op.build)
     for piece in rows.solved.pieces or ():
         # Straight from the updates where they come in order: one slice, and no slice of a slice.
-        taken, done = (rows.taken(piece), 0) if piece.is_reversed else (rows.updates, piece.source)
+        taken, done = (rows.updates_of(piece), 0) if piece.is_reversed else (rows.updates, piece.source)
         for box in rows.boxes(piece):
-            values = [rows.boxed(v, done, box) for v in taken]
+            values = [rows.as_box(v, done, box) for v in taken]
             olds = [rows.in_box(c, box) for c in current] if reads_current(op) else values
             values = new_values(op, op.build, olds, values)
             current = [rows.write(c, v, box) for c, v in zip(current, values, strict=True)]
@@ -74,7 +74,7 @@ def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
     behind = rows.solved.rows - (piece.target + (piece.size - 1) * piece.stride + 1)
     around = (piece.target, behind, piece.stride - 1)
     hit = rows.spread(build.constant(1, (piece.size,), "i1"), 0, *around)
-    return rows.restored(rows.chosen([rows.spread(v, rows.axis, *around) for v in rows.taken(piece)], hit))
+    return rows.restore(rows.select_hit([rows.spread(v, rows.axis, *around) for v in rows.updates_of(piece)], hit))
 
 
 @lowers(
@@ -98,7 +98,7 @@ def scatter_to_constant_gather(op: ScatterLowering) -> Sequence[Value]:
     mask = np.zeros(rows.solved.rows, np.bool_)
     mask[rows.solved.targets] = True
     found = [build.gather_rows(u, table, rows.axis) for u in rows.updates]
-    return rows.restored(rows.chosen(found, build.constant_array(mask, "i1")))
+    return rows.restore(rows.select_hit(found, build.constant_array(mask, "i1")))
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,12 @@ class FlatRows:
     @cached_property
     def operands(self) -> list[Value]:
         """The operands, flattened, in the region's types."""
-        return [self._flattened(v) for v in self._op.scatter.promoted_operands(self._build)]
+        return [self._flatten(v) for v in self._op.scatter.promoted_operands(self._build)]
 
-    def _flattened(self, value: Value) -> Value:
+    def _flatten(self, value: Value) -> Value:
         return self._build.reshape(self._build.transpose(value, self._order), self._flat)
 
-    def restored(self, values: Sequence[Value]) -> list[Value]:
+    def restore(self, values: Sequence[Value]) -> list[Value]:
         """The results in the operand's shape."""
         inverse = [self._order.index(d) for d in range(len(self._order))]
         return [self._build.transpose(self._build.reshape(v, self._shape), inverse) for v in values]
@@ -167,7 +167,7 @@ class FlatRows:
             starts[d], limits[d] = start, start + extent
         return starts, limits
 
-    def boxed(self, value: Value, first: int, box: "_Box") -> Value:
+    def as_box(self, value: Value, first: int, box: "_Box") -> Value:
         """The rows from first on of a piece of the updates, as a box in the operand's dims."""
         starts, limits = self._whole(box)
         sizes = [limits[d] - starts[d] for d in self._order]
@@ -199,7 +199,7 @@ class FlatRows:
             operand, value, [self._build.constant(start, (), element) for start in starts]
         )
 
-    def taken(self, piece: Piece) -> list[Value]:
+    def updates_of(self, piece: Piece) -> list[Value]:
         """The rows of the updates that a piece takes, in the order in which they land."""
         rows = [slice_along(self._build, u, self.axis, piece.source, piece.size) for u in self.updates]
         return [self._build.reverse(r, [self.axis]) for r in rows] if piece.is_reversed else rows
@@ -213,7 +213,7 @@ class FlatRows:
         filling = self._build.zero(mlir.tensor_element(value.raw.type))
         return self._build.pad(value, filling, along(low), along(high), along(interior))
 
-    def chosen(self, values: Sequence[Value], hit: Value) -> list[Value]:
+    def select_hit(self, values: Sequence[Value], hit: Value) -> list[Value]:
         """The operands where no row lands, and the region of them and the values where hit, one i1 per row, is true."""
         build, shape = self._build, self.operands[0].static_shape
         proposed = new_values(self._op, build, self.operands if reads_current(self._op) else values, values)
@@ -262,7 +262,7 @@ def scatter_to_strided_insert_slice(op: ScatterLowering) -> Sequence[Value]:
     rank = len(rows.updates[0].static_shape)
     offsets, strides = [0] * rank, [1] * rank
     offsets[rows.axis], strides[rows.axis] = piece.target, piece.stride
-    updates = rows.taken(piece)
+    updates = rows.updates_of(piece)
     if reads_current(op):
         placed = zip(offsets, strides, updates[0].static_shape, strict=True)
         limits = [first + (count - 1) * step + 1 for first, step, count in placed]
@@ -271,7 +271,7 @@ def scatter_to_strided_insert_slice(op: ScatterLowering) -> Sequence[Value]:
         currents = updates
     values = new_values(op, build, currents, updates)
     pairs = zip(rows.operands, values, strict=True)
-    return rows.restored([insert_slice(build, op.graph, operand, v, offsets, strides) for operand, v in pairs])
+    return rows.restore([insert_slice(build, op.graph, operand, v, offsets, strides) for operand, v in pairs])
 
 
 def insert_slice(

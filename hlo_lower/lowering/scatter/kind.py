@@ -136,7 +136,7 @@ class ScatterKind(Kind):
             scatter = _canonical(context, node)
         except NotCanonicalError as error:
             return refused_as_it_stands(self, context, node, error.cause)
-        read = context.read[key] = _read(context, scatter, _classified(context, scatter), computed)
+        read = context.read[key] = _read(context, scatter, _classify(context, scatter), computed)
         record = read.record
         return self._subject(context, node, read, lambda: record)
 
@@ -157,7 +157,7 @@ class ScatterKind(Kind):
             node=node,
             label=SCATTER,
             candidates=read.candidates,
-            given=partial(_given, context.graph, read.scatter, node),
+            given=partial(_lowering_of, context.graph, read.scatter, node),
             told=read.told,
             equivalence=read,
             number=context.numbers[node],
@@ -171,7 +171,9 @@ class ScatterKind(Kind):
         return class_name(rule)
 
 
-def _given(graph: Graph, scatter: CanonicalScatter, node: Node, facts: ScatterFacts, build: Builder) -> ScatterLowering:
+def _lowering_of(
+    graph: Graph, scatter: CanonicalScatter, node: Node, facts: ScatterFacts, build: Builder
+) -> ScatterLowering:
     """What a rule is given of a twin of a scatter, or of itself."""
     return ScatterLowering(replace(scatter, node=node), facts, graph, build)
 
@@ -212,7 +214,7 @@ def _canonical(context: Context, node: Node) -> CanonicalScatter:
     return unfolded(scatter, context.analysis)
 
 
-def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
+def _classify(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
     options = context.options
     facts = classify(
         scatter,
@@ -358,7 +360,7 @@ def has_native_form(context: Context, node: Node) -> bool:
         scatter = _canonical(context, node)
     except NotCanonicalError:
         return False
-    combiner, element = _classified(context, scatter).combiner, scatter.operands[0].element_type
+    combiner, element = _classify(context, scatter).combiner, scatter.operands[0].element_type
     return _is_plain(scatter, combiner) and any(
         combiner.value in native.combiners
         and _is_among(element, native.dtypes)

@@ -49,7 +49,7 @@ def sorted_numbers(op: ScatterLowering) -> tuple[Value, Value]:
     return rows, order
 
 
-def chosen(op: ScatterLowering, values: Sequence[Value], hit: Value) -> list[Value]:
+def select_hit(op: ScatterLowering, values: Sequence[Value], hit: Value) -> list[Value]:
     """The region of the operands and these values where hit, and the operands elsewhere; all in the operand's shape."""
     operands = op.scatter.promoted_operands(op.build)
     proposed = new_values(op, op.build, operands if reads_current(op) else values, values)
@@ -214,7 +214,7 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
         first = build.slice(update, [0, 0, 0], [flat.batches, 1, flat.width])
         spread = build.broadcast(build.reshape(first, (flat.batches, flat.width)), shape, [0, 2])
         values.append(flat.restored(build, spread))
-    return chosen(op, values, flat.restored_mask(build, hit))
+    return select_hit(op, values, flat.restored_mask(build, hit))
 
 
 @lowers(
@@ -330,7 +330,7 @@ def _of_numbers(op: ScatterLowering, last: Value) -> Sequence[Value]:
     zero = build.constant(0, last.static_shape, last.element_type)
     hit = flat.restored_mask(build, build.compare(last, "NE", -1))
     number = build.maximum(last, zero)
-    return chosen(op, [flat.restored(build, take_rows(build, u, number)) for u in flat.updates(build)], hit)
+    return select_hit(op, [flat.restored(build, take_rows(build, u, number)) for u in flat.updates(build)], hit)
 
 
 def _last_by_comparing(op: ScatterLowering) -> Value:
@@ -400,7 +400,7 @@ def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
     found = over_writes(build, flat, flat.width, op.facts.costs.mask_elements, updates, part, merged)
     if has_extreme:
         hit, *totals = found
-        return chosen(op, [flat.restored(build, t) for t in totals], flat.restored_mask(build, hit))
+        return select_hit(op, [flat.restored(build, t) for t in totals], flat.restored_mask(build, hit))
     operands = op.scatter.promoted_operands(build)
     return new_values(op, build, operands, [flat.restored(build, t) for t in found])
 
@@ -456,7 +456,7 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     merged = [OR, *(ADD for _ in columns)]
     hit, *totals = over_writes(build, flat, 1, op.facts.costs.mask_elements, columns, part, merged)
     sums = [_sum(build, t, u, shape) for t, u in zip(totals, updates, strict=True)]
-    return chosen(op, [flat.restored(build, value) for value in sums], flat.restored_mask(build, hit))
+    return select_hit(op, [flat.restored(build, value) for value in sums], flat.restored_mask(build, hit))
 
 
 @lowers(
@@ -489,14 +489,14 @@ def scatter_to_sorted_segments(op: ScatterLowering) -> Sequence[Value]:
     while step < flat.writes:
         no_row = build.constant(-1, (), rows.element_type)
         same = build.compare(shift_along(build, rows, step, no_row), "EQ", rows)
-        sums = [_joined(build, c, same, v, step) for c, v in zip(combiners, sums, strict=True)]
+        sums = [_scan_step(build, c, same, v, step) for c, v in zip(combiners, sums, strict=True)]
         step *= 2
     found = last_at_most(build, rows, flat.rows)
     totals = [flat.restored(build, found.of(build, v)) for v in sums]
-    return chosen(op, totals, flat.restored_mask(build, found.hit(build)))
+    return select_hit(op, totals, flat.restored_mask(build, found.hit(build)))
 
 
-def _joined(build: Builder, combiner: Combiner, same: Value, value: Value, step: int) -> Value:
+def _scan_step(build: Builder, combiner: Combiner, same: Value, value: Value, step: int) -> Value:
     """Each place's value combined with that of step places before, where both are for the same row."""
     before = shift_along(build, value, step, identity(build, combiner, value.element_type))
     both = build.elementwise(OPS[combiner], before, value)

@@ -132,11 +132,11 @@ def _write(
 
 def one_window(op: ScatterLowering) -> list[Value]:
     """The results of a scatter whose positions make one window."""
-    vectors, updates = _given(op)
+    vectors, updates = _window_inputs(op)
     return write_position(op, op.build, op.scatter.promoted_operands(op.build), vectors, {}, updates)
 
 
-def _given(op: ScatterLowering) -> tuple[list[Value | None], list[Value]]:
+def _window_inputs(op: ScatterLowering) -> tuple[list[Value | None], list[Value]]:
     """The index vectors of the parts of the one window, where they are needed, and its updates."""
     build, scatter = op.build, op.scatter
     updates = [build.reshape(u, op.facts.layout.window) for u in op.arrangement.updates(build)]
@@ -216,13 +216,13 @@ def scatter_to_guarded_dynamic_update_slice(op: ScatterLowering) -> Sequence[Val
 
     Equal, as out of bounds the operand is returned. It becomes an `scf.if` around one `tensor.insert_slice`.
     """
-    return _branched(op) if op.facts.dialect is Dialect.LINALG else one_window(op)
+    return _write_in_branch(op) if op.facts.dialect is Dialect.LINALG else one_window(op)
 
 
-def _branched(op: ScatterLowering) -> Sequence[Value]:
+def _write_in_branch(op: ScatterLowering) -> Sequence[Value]:
     """The window written in a branch that is taken where it lies inside."""
     build = op.build
-    vectors, updates = _given(op)
+    vectors, updates = _window_inputs(op)
     [tile] = _tiles(op, build, vectors, {})
     place, inside = tile.inside(build)
     assert inside is not None

@@ -146,10 +146,10 @@ class _Run:
             return None
         numbers = [self.context.numbers.get(node) for node in self._nested.within(subject.node)]
         held = next((number for number in reversed(numbers) if number in self._left), None)
-        return None if held is None else _held(self.context, subject, self.subjects[held - 1])
+        return None if held is None else _refusal_of_outer(self.context, subject, self.subjects[held - 1])
 
 
-def _held(context: Context, subject: ScatterSubject, inner: ScatterSubject) -> Refused:
+def _refusal_of_outer(context: Context, subject: ScatterSubject, inner: ScatterSubject) -> Refused:
     why = Code.HOLDS_KEPT(inner.number, str(context.graph.location(inner.node)))
     error = NotLoweredError(
         context.place(subject.node),

@@ -16,7 +16,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.traced import of_elements, on_each
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
 from hlo_lower.lowering.types.carried.carrier import MARK, Carrying, Form, carriers_of
-from hlo_lower.lowering.types.carried.on_carriers import lowered
+from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
 from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT
 
 # --- elementwise ops of floats out of plainer ones ---
@@ -277,7 +277,7 @@ def shift_left_to_multiply(op: PlainLowering) -> Sequence[Value]:
     Equal: products wrap. Shifting by as many bits as there are, or by more, gives 0, as StableHLO has it; a negative
     number is a large one.
     """
-    return on_each(op.build, _times, *op.node.operands, known=_known(op.node.operand(1)))
+    return on_each(op.build, _times, *op.node.operands, known=_splat_number(op.node.operand(1)))
 
 
 def _times(x: Array, s: Array, *, known: int | None) -> Array:
@@ -287,10 +287,10 @@ def _times(x: Array, s: Array, *, known: int | None) -> Array:
 @rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT_LOGICAL}, elements={Elements.UNSIGNED}, form="x / 2^s")
 def shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
     """Divide by the power of two. Equal: unsigned division rounds down; where s is no bit's number, 0 is chosen."""
-    return on_each(op.build, _divided, *op.node.operands, known=_known(op.node.operand(1)))
+    return on_each(op.build, _divide_by_power, *op.node.operands, known=_splat_number(op.node.operand(1)))
 
 
-def _divided(x: Array, s: Array, *, known: int | None) -> Array:
+def _divide_by_power(x: Array, s: Array, *, known: int | None) -> Array:
     return jnp.where(s < _width(x), lax.div(x, _power(s, 1, known)), 0)
 
 
@@ -303,7 +303,7 @@ def shift_right_to_divide(op: PlainLowering) -> Sequence[Value]:
     Equal: -1 - x is not negative, so both divisions round down, and nothing overflows. From the highest bit on, which
     has no positive power, all bits are the sign's.
     """
-    return on_each(op.build, _down, *op.node.operands, known=_known(op.node.operand(1)))
+    return on_each(op.build, _down, *op.node.operands, known=_splat_number(op.node.operand(1)))
 
 
 def _down(x: Array, s: Array, *, known: int | None) -> Array:
@@ -322,7 +322,7 @@ def signed_shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
 
     Equal: of a negative number the s high bits are 1, and adding 2^(width - s) makes them 0 and wraps.
     """
-    return on_each(op.build, _without_sign, *op.node.operands, known=_known(op.node.operand(1)))
+    return on_each(op.build, _without_sign, *op.node.operands, known=_splat_number(op.node.operand(1)))
 
 
 def _without_sign(x: Array, s: Array, *, known: int | None) -> Array:
@@ -335,7 +335,7 @@ def _without_sign(x: Array, s: Array, *, known: int | None) -> Array:
 def _wide_shift(op: PlainLowering) -> Sequence[Value]:
     element = op.node.result().element_type
     [halves] = (carrier for carrier in carriers_of(element) if carrier.form is Form.HALVES)
-    [found] = lowered(op.node, Carrying(op.build, {element: halves}, lambda _op, _element: False))
+    [found] = lower_on_carriers(op.node, Carrying(op.build, {element: halves}, lambda _op, _element: False))
     if found.node is not None:
         del found.node.raw.attributes[MARK]  # a note of the stage of element types, in which this is not built
     return [found]
@@ -391,7 +391,7 @@ def _power(s: Array, otherwise: int, known: int | None) -> Any:
     return found
 
 
-def _known(s: Value) -> int | None:
+def _splat_number(s: Value) -> int | None:
     """The one number that all elements are, where they are a constant, or are spread from one."""
     node = s.node
     while node is not None and node.name == BROADCAST_IN_DIM:
@@ -414,10 +414,10 @@ def reduce_precision_to_bits(op: PlainLowering) -> Sequence[Value]:
     Equal, bit for bit: a carry out of the mantissa goes into the exponent, as rounding up does. NaN comes back itself.
     """
     kept = {"kept_exponent": op.node.integer("exponent_bits"), "kept": op.node.integer("mantissa_bits")}
-    return on_each(op.build, _reduced, op.node.operand(0), element=op.node.result().element, **kept)
+    return on_each(op.build, _reduce_precision, op.node.operand(0), element=op.node.result().element, **kept)
 
 
-def _reduced(x: Array, *, element: ElementType, kept_exponent: int, kept: int) -> Array:
+def _reduce_precision(x: Array, *, element: ElementType, kept_exponent: int, kept: int) -> Array:
     exponent, mantissa = element.exponent, element.mantissa
     found = bits = lax.bitcast_convert_type(x, f"uint{element.bits}")
     if (dropped := mantissa - kept) > 0:
@@ -492,10 +492,10 @@ def remainder_to_subtractions(op: PlainLowering) -> Sequence[Value]:
         parts.append(build.elementwise("add", parts[-1], parts[-1]))
     for part in reversed(parts):
         rest = build.select(build.compare(rest, "GE", part), build.subtract(rest, part), rest)
-    return on_each(build, _signed, x, d, rest)
+    return on_each(build, _signed_remainder, x, d, rest)
 
 
-def _signed(x: Array, d: Array, rest: Array) -> Array:
+def _signed_remainder(x: Array, d: Array, rest: Array) -> Array:
     """What is left, with the sign of x, where x is finite and d is no zero and no NaN."""
     undefined = x * d / (x * d)
     signed = jnp.where(rest == 0.0, x * 0.0, jnp.where(x < 0.0, -rest, rest))

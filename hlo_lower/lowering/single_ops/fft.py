@@ -67,7 +67,7 @@ def _along(real: Array, imag: Array, *, lengths: Sequence[int], is_inverse: bool
 
 def _along_one(x: Parts, dim: int, *, is_inverse: bool) -> Parts:
     moved, length = (jnp.moveaxis(x[0], dim, -1), jnp.moveaxis(x[1], dim, -1)), x[0].shape[dim]
-    real, imag = _transformed(moved, length, is_inverse=is_inverse)
+    real, imag = _transform(moved, length, is_inverse=is_inverse)
     if is_inverse:
         real, imag = real * (1.0 / length), imag * (1.0 / length)
     return jnp.moveaxis(real, -1, dim), jnp.moveaxis(imag, -1, dim)
@@ -91,7 +91,7 @@ def _to_real(real: Array, imag: Array, *, lengths: Sequence[int]) -> Array:
 # --- along the last dim ---
 
 
-def _transformed(x: Parts, length: int, *, is_inverse: bool) -> Parts:
+def _transform(x: Parts, length: int, *, is_inverse: bool) -> Parts:
     if length == 1:
         return x
     rows = next((p for p in range(min(length, MOST_DENSE), 1, -1) if length % p == 0), 0)
@@ -104,10 +104,10 @@ def _transformed(x: Parts, length: int, *, is_inverse: bool) -> Parts:
     batch, columns = x[0].shape[:-1], length // rows
     # j = rows-index * columns + columns-index; first over the rows-index, which becomes the faster one of k.
     split = tuple(jnp.swapaxes(part.reshape((*batch, rows, columns)), -1, -2) for part in x)
-    first = _transformed((split[0], split[1]), rows, is_inverse=is_inverse)
+    first = _transform((split[0], split[1]), rows, is_inverse=is_inverse)
     twiddles = _roots(np.outer(np.arange(columns), np.arange(rows)), length, is_inverse=is_inverse)
     turned = tuple(jnp.swapaxes(part, -1, -2) for part in _times(first, twiddles))
-    second = _transformed((turned[0], turned[1]), columns, is_inverse=is_inverse)
+    second = _transform((turned[0], turned[1]), columns, is_inverse=is_inverse)
     real, imag = (jnp.swapaxes(part, -1, -2).reshape((*batch, length)) for part in second)
     return real, imag
 
@@ -123,9 +123,9 @@ def _by_chirp(x: Parts, length: int, *, is_inverse: bool) -> Parts:
     other[:length] = chirp[0] - 1j * chirp[1]
     other[size - length + 1 :] = other[length - 1 : 0 : -1]
     known = np.fft.fft(other) / size
-    real, imag = (_joined(part, _zeros(part, size - length)) for part in _times(x, chirp))
-    product = _times(_transformed((real, imag), size, is_inverse=False), (known.real, known.imag))
-    real, imag = _transformed(product, size, is_inverse=True)
+    real, imag = (_join(part, _zeros(part, size - length)) for part in _times(x, chirp))
+    product = _times(_transform((real, imag), size, is_inverse=False), (known.real, known.imag))
+    real, imag = _transform(product, size, is_inverse=True)
     return _times((real[..., :length], imag[..., :length]), chirp)
 
 
@@ -135,7 +135,7 @@ def _first_half(x: Array) -> Parts:
     if length <= MOST_DENSE:
         matrix = _roots(np.outer(np.arange(length), np.arange(half)), length, is_inverse=False)
         return _dot(x, matrix[0]), _dot(x, matrix[1])
-    real, imag = _transformed((x, _zeros(x, length)), length, is_inverse=False)
+    real, imag = _transform((x, _zeros(x, length)), length, is_inverse=False)
     return real[..., :half], imag[..., :half]
 
 
@@ -148,18 +148,18 @@ def _whole(x: Parts, length: int) -> Array:
         once = np.where((np.arange(half) == 0) | (2 * np.arange(half) == length), 1.0, 2.0)[:, None]
         cosines, sines = _circle(np.outer(np.arange(half), np.arange(length)), length)
         return _dot(x[0], once * cosines / length) + _dot(x[1], 0.0 - once * sines / length)
-    mirrored = _mirrored(x[0], length, is_odd=False), _mirrored(x[1], length, is_odd=True)
-    return _transformed(mirrored, length, is_inverse=True)[0] * (1.0 / length)
+    mirrored = _mirror(x[0], length, is_odd=False), _mirror(x[1], length, is_odd=True)
+    return _transform(mirrored, length, is_inverse=True)[0] * (1.0 / length)
 
 
-def _mirrored(x: Array, length: int, *, is_odd: bool) -> Array:
+def _mirror(x: Array, length: int, *, is_odd: bool) -> Array:
     """The rest of a transform of real numbers: the same reversed, of imaginary parts with the other sign."""
     half = length // 2 + 1
     rest = lax.rev(x[..., 1 : length - half + 1], (x.ndim - 1,))
     if not is_odd:
-        return _joined(x, rest)
+        return _join(x, rest)
     middle = [_zeros(x, 1)] if length % 2 == 0 else []
-    return _joined(_zeros(x, 1), x[..., 1 : half - len(middle)], *middle, -rest)
+    return _join(_zeros(x, 1), x[..., 1 : half - len(middle)], *middle, -rest)
 
 
 # --- arithmetic ---
@@ -192,7 +192,7 @@ def _zeros(like: Array, length: int) -> Array:
     return lax.full((*like.shape[:-1], length), 0.0, like.dtype)
 
 
-def _joined(*parts: Array) -> Array:
+def _join(*parts: Array) -> Array:
     return lax.concatenate(parts, parts[0].ndim - 1)
 
 

@@ -55,7 +55,7 @@ def pad_to_concatenate(op: PlainLowering) -> Sequence[Value]:
     )
     for dim in range(len(low)):
         value = spread_along(op.build, value, fill, dim, between[dim])
-        value = _extended(op.build, value, fill, dim, (low[dim], high[dim]))
+        value = _pad_ends(op.build, value, fill, dim, (low[dim], high[dim]))
     return [value]
 
 
@@ -73,7 +73,7 @@ def spread_along(build: Builder, value: Value, fill: Value, dim: int, gap: int) 
     return build.reshape(kept, (*shape[:dim], size * (gap + 1) - gap, *shape[dim + 1 :]))
 
 
-def _extended(build: Builder, value: Value, fill: Value, dim: int, ends: tuple[int, int]) -> Value:
+def _pad_ends(build: Builder, value: Value, fill: Value, dim: int, ends: tuple[int, int]) -> Value:
     """So many of a scalar at both ends of a dim; as many elements less where that is negative."""
     shape = value.static_shape
     low, high = (build.broadcast(fill, (*shape[:dim], n, *shape[dim + 1 :])) if n > 0 else None for n in ends)
@@ -255,7 +255,7 @@ def dilated_kernel_to_batches(op: PlainLowering) -> Sequence[Value]:
         wanted[k] = -(-size // apart[k]) - window + 1
         if wanted[k] <= 0 or not prod(result.static_shape):
             raise DoesNotApply("there is no window")
-        value = _padded(build, value, zero, k + 1, padding[k], -size % apart[k])
+        value = _pad_dim(build, value, zero, k + 1, padding[k], -size % apart[k])
         value = _in_batches(build, value, k + 1, apart[k])
         padding[k], strides[k] = (0, 0), 1
     features = result.static_shape[numbers.output_feature]
@@ -271,7 +271,7 @@ def dilated_kernel_to_batches(op: PlainLowering) -> Sequence[Value]:
     }
     made = found.on(build, [value, kernel], (value.static_shape[0], *wanted, features), other)
     for k in reversed(dilated):
-        made = _interleaved(build, made, k + 1, apart[k])
+        made = _interleave(build, made, k + 1, apart[k])
         limits = list(made.static_shape)
         limits[k + 1] = (ordered[k] - 1) * later[k] + 1
         steps = [later[k] if d == k + 1 else 1 for d in range(rank + 2)]
@@ -280,7 +280,7 @@ def dilated_kernel_to_batches(op: PlainLowering) -> Sequence[Value]:
     return [build.transpose(made, [places.index(d) for d in range(rank + 2)])]
 
 
-def _padded(build: Builder, value: Value, zero: Value, dim: int, ends: tuple[int, int], more: int) -> Value:
+def _pad_dim(build: Builder, value: Value, zero: Value, dim: int, ends: tuple[int, int], more: int) -> Value:
     """With the padding of a dim, and so many more zeros at its end."""
     low, high = ([n if d == dim else 0 for d in range(len(value.static_shape))] for n in (ends[0], ends[1] + more))
     return build.pad(value, zero, low, high)
@@ -295,7 +295,7 @@ def _in_batches(build: Builder, value: Value, dim: int, step: int) -> Value:
     return build.reshape(moved, (step * shape[0], *shape[1:dim], size, *shape[dim + 1 :]))
 
 
-def _interleaved(build: Builder, value: Value, dim: int, step: int) -> Value:
+def _interleave(build: Builder, value: Value, dim: int, step: int) -> Value:
     """The reverse of it."""
     shape = value.static_shape
     before, after = prod(shape[1:dim]), prod(shape[dim + 1 :])

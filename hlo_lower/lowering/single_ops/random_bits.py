@@ -71,11 +71,11 @@ def _halves(state: Array) -> list[Words]:
     return [(n.astype(jnp.uint32), (n >> jnp.uint64(32)).astype(jnp.uint32)) for n in numbers]
 
 
-def _joined(low: Array, high: Array) -> Array:
+def _join_words(low: Array, high: Array) -> Array:
     return low.astype(jnp.uint64) | (high.astype(jnp.uint64) << jnp.uint64(32))
 
 
-def _added(words: Words, count: Array) -> Words:
+def _add_word(words: Words, count: Array) -> Words:
     """A number of so many words and another one of one word, which wraps."""
     found = [words[0] + count]
     for word in words[1:]:
@@ -85,12 +85,12 @@ def _added(words: Words, count: Array) -> Words:
 
 
 def _counters(words: Words, count: int) -> Words:
-    return _added([jnp.broadcast_to(word, (count,)) for word in words], lax.iota(jnp.uint32, count))
+    return _add_word([jnp.broadcast_to(word, (count,)) for word in words], lax.iota(jnp.uint32, count))
 
 
 def _after(key: Words, counter: Words, count: int) -> Array:
-    words = [*key, *_added(counter, _word(count))]
-    return jnp.concatenate([_joined(*words[i : i + 2]).reshape(1) for i in range(0, len(words), 2)])
+    words = [*key, *_add_word(counter, _word(count))]
+    return jnp.concatenate([_join_words(*words[i : i + 2]).reshape(1) for i in range(0, len(words), 2)])
 
 
 def _of_bits(words: Array, bits: int) -> Array:
@@ -104,7 +104,7 @@ def _by_threefry(state: Array, *, shape: tuple[int, ...], bits: int) -> tuple[Ar
     key, counter = _halves(state)
     if bits == 64:
         count = prod(shape)
-        return _after(key, counter, count), _joined(*_threefry(key, _counters(counter, count))).reshape(shape)
+        return _after(key, counter, count), _join_words(*_threefry(key, _counters(counter, count))).reshape(shape)
     dims = shape or (1,)
     split = next((d for d, size in enumerate(dims) if size % 2 == 0), dims.index(max(dims)))
     pairs = (*dims[:split], (dims[split] + 1) // 2, 1, *dims[split + 1 :])
@@ -138,7 +138,7 @@ def _by_philox(state: Array, *, shape: tuple[int, ...], bits: int) -> tuple[Arra
     drawn = lax.slice_in_dim(jnp.concatenate([w.reshape(blocks, 1) for w in words], 1).reshape(-1), 0, count)
     if bits == 64:
         low, high = (lax.index_in_dim(drawn.reshape(-1, 2), k, 1, keepdims=False) for k in range(2))
-        return _after(key, counter, blocks), _joined(low, high).reshape(shape)
+        return _after(key, counter, blocks), _join_words(low, high).reshape(shape)
     return _after(key, counter, blocks), _of_bits(drawn.reshape(shape), bits)
 
 

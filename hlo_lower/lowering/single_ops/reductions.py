@@ -106,7 +106,7 @@ class Windows:
         strides, dilations, bases = (node.integers(name, (1,) * rank) for name in names)
         return cls(sizes, strides, dilations, bases, padding[::2], padding[1::2])
 
-    def padded(self, build: Builder, value: Value, fill: Value) -> Value:
+    def pad(self, build: Builder, value: Value, fill: Value) -> Value:
         """What the windows lie on; elements are cut by slices, as XLA on a CPU takes few pads that cut."""
         low, high = ([max(0, size) for size in sizes] for sizes in (self.low, self.high))
         wide = build.pad(value, fill, low, high, [base - 1 for base in self.bases])
@@ -128,7 +128,7 @@ def window_elements(node: Node) -> int:
     return prod(node.integers("window_dimensions"))
 
 
-def _padded(op: PlainLowering) -> tuple[Windows, list[Value], int]:
+def _padded_windows(op: PlainLowering) -> tuple[Windows, list[Value], int]:
     """The windows, what they lie on, and how many results there are.
 
     XLA combines no padding, so what stands there has to change nothing: it is the identity of the region's operation,
@@ -139,7 +139,7 @@ def _padded(op: PlainLowering) -> tuple[Windows, list[Value], int]:
     if 0 in op.node.result().static_shape:
         raise DoesNotApply("there is no window")
     fills = [_padding(op, start) for start in starts]
-    padded = [windows.padded(op.build, value, fill) for value, fill in zip(values, fills, strict=True)]
+    padded = [windows.pad(op.build, value, fill) for value, fill in zip(values, fills, strict=True)]
     return windows, padded, count
 
 
@@ -169,7 +169,7 @@ def reduce_window_to_slices(op: PlainLowering) -> Sequence[Value]:
     several operands, strides and dilations. Costs a slice and the region for each place.
     """
     build, node = op.build, op.node
-    windows, padded, count = _padded(op)
+    windows, padded, count = _padded_windows(op)
     shape = node.result().static_shape
     found = [build.broadcast(start, shape) for start in node.operands[count:]]
     for place in product(*map(range, windows.sizes)):
@@ -208,7 +208,7 @@ def _by_doubling(op: PlainLowering) -> list[Value]:
     block = node.blocks[0]
     if len(node.results) != 1 or not is_one_op(block):
         raise DoesNotApply("its region is not one associative operation")
-    windows, [value], _ = _padded(op)
+    windows, [value], _ = _padded_windows(op)
     shape = node.result().static_shape
     for dim, size in enumerate(windows.sizes):
         value = _along(op, value, dim, size, windows.dilations[dim])
@@ -285,7 +285,7 @@ def reduce_to_halves(op: PlainLowering) -> Sequence[Value]:
     Equal: the specification lets a reduction be done in any order and grouping, so the region has to be associative and
     commutative on what it is used for, and integers are, bit for bit. An odd element goes along. Costs log2(n) regions.
     """
-    return _halved(op)
+    return _reduce_by_halves(op)
 
 
 @lowers_reduce(
@@ -299,7 +299,7 @@ def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
     """
     if op.facts.needs is not Whole.WHOLE and _count(op.node) <= MOST_ONE_BY_ONE:
         raise DoesNotApply("few elements are combined in their order")
-    return _halved(op)
+    return _reduce_by_halves(op)
 
 
 def _count(node: Node) -> int:
@@ -333,7 +333,7 @@ def reduce_to_reduce_and_start(op: PlainLowering) -> Sequence[Value]:
     return [build.elementwise(name.removeprefix("stablehlo."), build.broadcast(start, found.static_shape), found)]
 
 
-def _halved(op: PlainLowering) -> list[Value]:
+def _reduce_by_halves(op: PlainLowering) -> list[Value]:
     node, build = op.node, op.build
     values, starts, dims = _parts(node)
     found = list(values)
@@ -388,8 +388,8 @@ def select_and_scatter_to_slices(op: PlainLowering) -> Sequence[Value]:
         raise DoesNotApply("its padding is negative")
     places = list(product(*map(range, windows.sizes)))
     inside = np.pad(np.ones(shape, bool), list(zip(windows.low, windows.high, strict=True)))
-    padded = windows.padded(build, operand, _zero(build, operand))
-    chosen = _chosen(op, windows, padded, inside, places)
+    padded = windows.pad(build, operand, _zero(build, operand))
+    chosen = _chosen_places(op, windows, padded, inside, places)
     found = build.broadcast(start, padded.static_shape)
     for number, place in reversed(list(enumerate(places))):
         values = _put(build, source, _zero(build, source), windows, place, padded.static_shape)
@@ -401,7 +401,7 @@ def select_and_scatter_to_slices(op: PlainLowering) -> Sequence[Value]:
     return [build.slice(found, windows.low, limits)]
 
 
-def _chosen(
+def _chosen_places(
     op: PlainLowering, windows: Windows, padded: Value, inside: NDArray[np.bool_], places: Sequence[tuple[int, ...]]
 ) -> Value:
     """For each window the number of the place that it chooses; -1 where all of it is padding."""

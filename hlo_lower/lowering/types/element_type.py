@@ -17,7 +17,7 @@ from hlo_lower.lowering.single_ops.plain_op import PlainOp
 from hlo_lower.lowering.types import element_type
 from hlo_lower.lowering.types.carried.carrier import PAIRED, Carrier, Carrying, Form, carriers_of
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
-from hlo_lower.lowering.types.carried.on_carriers import lowered
+from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
 from hlo_lower.lowering.types.carried.written_ops import BY_SUMS
 from hlo_lower.ops.names import BITCAST_CONVERT, CASE, CONVERT, CONVOLUTION, IF, WHILE
 from hlo_lower.ops.spec import WITH_BODY
@@ -142,7 +142,7 @@ def complex_to_parts(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
 
 def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     facts = op.facts
-    return lowered(op.node, Carrying(op.build, facts.scheme, facts.takes, facts.reassociated))
+    return lower_on_carriers(op.node, Carrying(op.build, facts.scheme, facts.takes, facts.reassociated))
 
 
 # --- ops of any name on element types that the target refuses for them, where it takes the op on other ones ---
@@ -314,8 +314,8 @@ def schemes(target: Target, refused: Sequence[str], node: Node) -> Iterator[Mapp
 def _choices(target: Target, element: str, node: Node) -> list[Carrier]:
     stored = storage_of(target, element)
     if is_refused_as_such(target, element):
-        return [] if stored is None else [stored, *_taken(target, node, _halves_of(stored))]
-    return _taken(target, node, carriers_of(element))
+        return [] if stored is None else [stored, *_usable_carriers(target, node, _halves_of(stored))]
+    return _usable_carriers(target, node, carriers_of(element))
 
 
 def _halves_of(stored: Carrier) -> Iterator[Carrier]:
@@ -325,7 +325,7 @@ def _halves_of(stored: Carrier) -> Iterator[Carrier]:
             yield replace(carrier, before=stored.before, through=stored.after)
 
 
-def _taken(target: Target, node: Node, carriers: Iterable[Carrier]) -> list[Carrier]:
+def _usable_carriers(target: Target, node: Node, carriers: Iterable[Carrier]) -> list[Carrier]:
     """Those of the carriers on which an op has a form, and is taken."""
     found = [c for c in carriers if TABLE[node.name].on(c.form) is not How.NONE]
     taken = [c for c in found if c.form is Form.PARTS or not refused_types(target, node.name, frozenset({c.after}))]

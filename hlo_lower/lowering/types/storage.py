@@ -34,7 +34,7 @@ ElementTypes = Mapping[str, str]
 TWO = "2x"
 
 
-def retyped(raw_type: mlir.RawType, becomes: ElementTypes) -> mlir.RawType:
+def storage_type(raw_type: mlir.RawType, becomes: ElementTypes) -> mlir.RawType:
     """A type with the element type that its own becomes; other types as they are."""
     tensor = mlir.read_tensor_type(raw_type)
     if tensor is None or tensor.element_name not in becomes:
@@ -62,7 +62,7 @@ def retype(graph: Graph, becomes: ElementTypes, kept: Collection[Value] = (), in
 
     def change(value: Value) -> None:
         if value not in kept and value.is_tensor and value.element_type in becomes:
-            mlir.set_type(value.raw, retyped(value.raw.type, becomes))
+            mlir.set_type(value.raw, storage_type(value.raw.type, becomes))
 
     def visit(raw: mlir.RawOperation) -> None:
         if raw in skipped:
@@ -82,7 +82,7 @@ def retype(graph: Graph, becomes: ElementTypes, kept: Collection[Value] = (), in
         if function.has_body:
             mlir.set_signature(function.node.raw)
         else:
-            mlir.set_declared_signature(function.node.raw, lambda raw_type: retyped(raw_type, becomes))
+            mlir.set_declared_signature(function.node.raw, lambda raw_type: storage_type(raw_type, becomes))
 
 
 def recode(node: Node, values: np.ndarray[Any, Any], becomes: ElementTypes) -> None:
@@ -92,7 +92,7 @@ def recode(node: Node, values: np.ndarray[Any, Any], becomes: ElementTypes) -> N
         values = values.reshape(-1)[:1]
     with np.errstate(all="ignore"):
         given = values.astype(dtype)
-    node.raw.attributes["value"] = mlir.dense_attribute(given, retyped(node.result().raw.type, becomes))
+    node.raw.attributes["value"] = mlir.dense_attribute(given, storage_type(node.result().raw.type, becomes))
 
 
 def erase_same(nodes: Iterable[Node]) -> None:
@@ -175,7 +175,7 @@ def store(graph: Graph, target: Target) -> Demotion | None:
         kept: set[Value] = set()
         for node in blocked:
             casts += _set_apart(node, carriers, kept)
-        becomes = {before: _printed(carrier) for before, carrier in carriers.items()}
+        becomes = {before: _carrier_text(carrier) for before, carrier in carriers.items()}
         retype(graph, becomes, kept, [node for node in blocked if node.has_regions])
         for node in casts:
             node.result().raw.replace_all_uses_with(node.operand(0).raw)
@@ -190,7 +190,7 @@ def _after(carrier: Carrier) -> After:
     return After(carrier.after, carrier.cast, carrier.form is Form.PARTS)
 
 
-def _printed(carrier: Carrier) -> str:
+def _carrier_text(carrier: Carrier) -> str:
     return TWO + carrier.after if carrier.form is Form.PARTS else carrier.after
 
 
@@ -293,14 +293,14 @@ def as_given(before: str, after: str, target: Target) -> str:
     if target.dtypes is None and not target.refused_dtypes:
         return after
     one, other = (read(text, contained=False) for text in (before, after))
-    arguments = _changed("argument", one.main.body.arguments, other.main.body.arguments, target)
-    results = _changed("result", one.main.body.terminator.operands, other.main.body.terminator.operands, target)
+    arguments = _changed_storage("argument", one.main.body.arguments, other.main.body.arguments, target)
+    results = _changed_storage("result", one.main.body.terminator.operands, other.main.body.terminator.operands, target)
     if arguments is None or results is None or not (arguments or results):
         return after
     return with_original_signature(after, Demotion(other.main.name, arguments, results, 1, ()))
 
 
-def _changed(
+def _changed_storage(
     what: str, before: Sequence[Value], after: Sequence[Value], target: Target
 ) -> tuple[DemotedValue, ...] | None:
     """The arguments or results that are stored in another type; None where any differs otherwise."""

@@ -265,7 +265,7 @@ class Carrying:
         above = self.holds(rest, "GT", int(element_type(element).most))
         return self.choose(above, self.do("subtract", rest, 1 << bits), rest)
 
-    def rounded(self, value: Value, of: Value) -> Value:
+    def round_to_type(self, value: Value, of: Value) -> Value:
         """A float on its carrier, rounded to the type of another value, where each step of a sum is rounded to that."""
         carrier = self.carrier(of)
         if carrier is None or carrier.form is not Form.FLOAT or self.reassociated:

@@ -69,15 +69,18 @@ def divide(a: Array, b: Array, c: Array, d: Array) -> Parts:
     signed = 1.0 / c  # Inf with the sign of c
     of_infinite = (is_infinite(a) | is_infinite(b)) & is_finite(c) & is_finite(d)
     by_infinite = (is_infinite(c) | is_infinite(d)) & is_finite(a) & is_finite(b)
-    large, small = _by_conjugate(_boxed(a), _boxed(b), c, d), _by_conjugate(a, b, _boxed(c), _boxed(d))
+    large, small = (
+        _by_conjugate(_box_infinity(a), _box_infinity(b), c, d),
+        _by_conjugate(a, b, _box_infinity(c), _box_infinity(d)),
+    )
     is_lost = is_nan(found[0]) & is_nan(found[1])
 
-    def chosen(k: int) -> Array:
+    def select_part(k: int) -> Array:
         special = jnp.where(by_infinite, 0.0 * small[k], found[k])
         special = jnp.where(of_infinite, large[k] / 0.0, special)
         return jnp.where(is_lost, jnp.where(by_zero, signed * (a, b)[k], special), found[k])
 
-    return chosen(0), chosen(1)
+    return select_part(0), select_part(1)
 
 
 def smith(is_steep: Array, a: Array, b: Array, c: Array, d: Array) -> Parts:
@@ -88,7 +91,7 @@ def smith(is_steep: Array, a: Array, b: Array, c: Array, d: Array) -> Parts:
     return real, jnp.where(is_steep, (steep * b - a) / under_steep, (b - flat * a) / under_flat)
 
 
-def _boxed(x: Array) -> Array:
+def _box_infinity(x: Array) -> Array:
     """1 with the sign of what is Inf, 0 with the sign of a number; of NaN 0."""
     one = jnp.where(x < 0.0, -1.0, x.dtype.type(1))
     return jnp.where(is_infinite(x), one, jnp.where(is_nan(x), 0.0, x * 0.0))

@@ -20,7 +20,7 @@ from hlo_lower.lowering.types.carried.pairs import (
     flat_types,
     is_pair,
     join,
-    joined,
+    join_pairs,
     on_each_part,
     parts_of,
     split,
@@ -53,9 +53,9 @@ def on_parts(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> 
     if name in PRODUCTS:
         return [_product(c, node, *operands)]
     if name == "compare":
-        return [_compared(c, node, *(_pair(c, value) for value in operands))]
+        return [_compare(c, node, *(_pair(c, value) for value in operands))]
     if name == "convert":
-        return [_converted(c, node, operands[0])]
+        return [_convert(c, node, operands[0])]
     if name == "iota":
         return [_with_zero(c, c.build.iota(node.result().static_shape, node.integer("iota_dimension"), _part_of(node)))]
     if name in ("real", "imag"):
@@ -66,7 +66,7 @@ def on_parts(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> 
     if name == "abs":
         return on_each(c.build, size, *pairs[0])
     if name in EXPANDED:
-        return [join(c.build, _expanded(c, node, pairs[0]))]
+        return [join(c.build, _expand(c, node, pairs[0]))]
     function = {**ARITHMETIC, **EXACT, **(BOUNDED if c.reassociated else {})}.get(name)
     if function is None:
         raise DoesNotApply(NOT_EXACT)
@@ -95,7 +95,7 @@ def _by_part(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]:
     if len(node.results) != 1:
         types = flat_types(c, node.results)
         made = c.build.op(node.name, flat(c, node.operands, operands), types, attributes)
-        return joined(c, node.results, made.results)
+        return join_pairs(c, node.results, made.results)
     return [on_each_part(c, node, parts_of(c, node.operands, operands), attributes)]
 
 
@@ -103,7 +103,7 @@ def _with_zero(c: Carrying, real: Value) -> Value:
     return join(c.build, (real, c.number(0, real)))
 
 
-def _converted(c: Carrying, node: Node, x: Value) -> Value:
+def _convert(c: Carrying, node: Node, x: Value) -> Value:
     """To another precision by parts; a real number has no imaginary part, and a complex one made real loses it."""
     after = node.result().element_type
     if not is_pair(c, node.operand(0)):
@@ -116,7 +116,7 @@ def _converted(c: Carrying, node: Node, x: Value) -> Value:
     return join(c.build, (real, imag))
 
 
-def _compared(c: Carrying, node: Node, x: Pair, y: Pair) -> Value:
+def _compare(c: Carrying, node: Node, x: Pair, y: Pair) -> Value:
     direction = comparison_direction(node)
     if direction not in ("EQ", "NE"):
         raise DoesNotApply("complex numbers have no order")
@@ -166,7 +166,7 @@ def _sums(c: Carrying, node: Node, operands: Sequence[Pair]) -> Pair:
 # --- what jaxlib writes out ---
 
 
-def _expanded(c: Carrying, node: Node, x: Pair) -> Pair:
+def _expand(c: Carrying, node: Node, x: Pair) -> Pair:
     """A function as jaxlib's expander writes it, its ops repeated on the parts.
 
     Raises:

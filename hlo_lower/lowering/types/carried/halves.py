@@ -80,7 +80,7 @@ def multiply(c: Carrying, x: Pair, y: Pair) -> Pair:
 
 def sixteen(c: Carrying, x: Value) -> Pair:
     """The lower and the upper 16 bits of a half."""
-    upper = right(c, x, 16)
+    upper = shift_right(c, x, 16)
     return c.subtract(x, left(c, upper, 16)), upper
 
 
@@ -90,7 +90,7 @@ def left(c: Carrying, x: Value, count: int) -> Value:
     return x if not count else c.multiply(x, factor)
 
 
-def right(c: Carrying, x: Value, count: int) -> Value:
+def shift_right(c: Carrying, x: Value, count: int) -> Value:
     """A half without sign, divided by 2^count, count below 32."""
     if not count:
         return x
@@ -108,7 +108,7 @@ def shift_left(c: Carrying, x: Pair, count: int) -> Pair:
     if count >= 32:
         return zero, left(c, x[0], count - 32)
     moved = left(c, x[1], count)
-    return left(c, x[0], count), moved if not count else c.add(moved, right(c, x[0], 32 - count))
+    return left(c, x[0], count), moved if not count else c.add(moved, shift_right(c, x[0], 32 - count))
 
 
 def shift_right_logical(c: Carrying, x: Pair, count: int) -> Pair:
@@ -117,9 +117,9 @@ def shift_right_logical(c: Carrying, x: Pair, count: int) -> Pair:
     if count >= 64:
         return zero, zero
     if count >= 32:
-        return right(c, x[1], count - 32), zero
-    moved = right(c, x[0], count)
-    return moved if not count else c.add(moved, left(c, x[1], 32 - count)), right(c, x[1], count)
+        return shift_right(c, x[1], count - 32), zero
+    moved = shift_right(c, x[0], count)
+    return moved if not count else c.add(moved, left(c, x[1], 32 - count)), shift_right(c, x[1], count)
 
 
 def shift_right_arithmetic(c: Carrying, x: Pair, count: int) -> Pair:
@@ -129,7 +129,7 @@ def shift_right_arithmetic(c: Carrying, x: Pair, count: int) -> Pair:
         return sign, sign
     if count >= 32:
         return _right_signed(c, x[1], sign, count - 32), sign
-    moved = right(c, x[0], count)
+    moved = shift_right(c, x[0], count)
     moved = moved if not count else c.add(moved, left(c, x[1], 32 - count))
     return moved, _right_signed(c, x[1], sign, count)
 
@@ -148,7 +148,7 @@ def _right_signed(c: Carrying, x: Value, sign: Value, count: int) -> Value:
     """A half divided by 2^count, rounded down: where it is negative the bits that move in are ones."""
     if not count:
         return x
-    return c.add(right(c, x, count), left(c, sign, 32 - count))
+    return c.add(shift_right(c, x, count), left(c, sign, 32 - count))
 
 
 def choose(c: Carrying, predicate: Value, on_true: Pair, on_false: Pair) -> Pair:
@@ -183,7 +183,7 @@ def converted_halves(c: Carrying, node: Node, x: Value) -> Value:
         return x
     if element_type(after).bits == 64:
         return join(c.build, _from_narrow(c, x, c.carrier(node.operand(0)), before))
-    return _narrowed(c, split(c.build, x), c.carrier(node.result()), after)
+    return _narrow(c, split(c.build, x), c.carrier(node.result()), after)
 
 
 def _from_narrow(c: Carrying, x: Value, given: Carrier | None, element: str) -> Pair:
@@ -195,7 +195,7 @@ def _from_narrow(c: Carrying, x: Value, given: Carrier | None, element: str) -> 
     return low, c.choose(c.holds(low, "LT", 0), -1, zero) if element_type(element).is_signed else zero
 
 
-def _narrowed(c: Carrying, x: Pair, wanted: Carrier | None, element: str) -> Value:
+def _narrow(c: Carrying, x: Pair, wanted: Carrier | None, element: str) -> Value:
     """The lower bits; of a predicate whether any bit is 1."""
     low, high = x
     if element == "i1":
@@ -284,14 +284,14 @@ def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool, is_narrowed
 def _float_of_size(c: Carrying, x: Pair) -> Value:
     low, high = x
     # x < 2^41: x / 2^17 has 24 bits, and the rest 17.
-    top = c.add(right(c, low, 17), left(c, high, 15))
-    rest = c.subtract(low, left(c, right(c, low, 17), 17))
+    top = c.add(shift_right(c, low, 17), left(c, high, 15))
+    rest = c.subtract(low, left(c, shift_right(c, low, 17), 17))
     small = c.add(_times(c, c.build.convert(top, "f32"), 17), c.build.convert(rest, "f32"))
     # Else: x / 2^40 has 24 bits, then 8 of the upper half and 16 of the lower one, and whether any of 16 more is 1.
-    upper = right(c, high, 8)
+    upper = shift_right(c, high, 8)
     eight = c.subtract(high, left(c, upper, 8))
     below, sixteen_more = sixteen(c, low)
-    is_odd = c.holds(c.subtract(sixteen_more, left(c, right(c, sixteen_more, 1), 1)), "EQ", 0)
+    is_odd = c.holds(c.subtract(sixteen_more, left(c, shift_right(c, sixteen_more, 1), 1)), "EQ", 0)
     sticky = c.build.select(is_odd, c.holds(below, "NE", 0), c.holds(below, "LT", 0))
     middle = c.add(left(c, eight, 16), sixteen_more)
     middle = c.choose(sticky, c.add(middle, 1), middle)
@@ -309,13 +309,13 @@ def _narrowed_float(c: Carrying, x: Pair) -> Value:
     found = c.build.convert(low, "f32")
     for shift in (10, 20, 30, 40):
         word, places = (low, shift) if shift < 32 else (high, shift - 32)
-        kept = right(c, word, places)
+        kept = shift_right(c, word, places)
         has_rest = c.holds(c.subtract(word, left(c, kept, places)), "NE", 0)
         if shift < 32:
             kept = c.add(kept, left(c, high, 32 - shift))
         else:
             has_rest = c.build.select(has_rest, has_rest, c.holds(low, "NE", 0))
-        is_even = c.holds(c.subtract(kept, left(c, right(c, kept, 1), 1)), "EQ", 0)
+        is_even = c.holds(c.subtract(kept, left(c, shift_right(c, kept, 1), 1)), "EQ", 0)
         cut = c.choose(has_rest, c.choose(is_even, c.add(kept, 1), kept), kept)
         limit = 1 << shift + 14
         bound = c.number(limit % (1 << 32), low), c.number(limit >> 32, low)
@@ -431,8 +431,8 @@ def _by_steps(c: Carrying, x: Pair, d: Pair) -> tuple[Pair, Pair]:
 def _step(c: Carrying, carried: Sequence[Value], kept: Sequence[Value]) -> list[Value]:
     x, r, d = (carried[0], carried[1]), (carried[2], carried[3]), (kept[0], kept[1])
     lost = c.holds(r[1], "LT", 0)
-    r = _doubled(c, r, right(c, x[1], 31))
-    x = _doubled(c, x, c.number(0, x[0]))
+    r = _double(c, r, shift_right(c, x[1], 31))
+    x = _double(c, x, c.number(0, x[0]))
     below = is_less(c, r, d, unsigned=True)
     rest = choose(c, below, r, subtract(c, r, d))
     rest = choose(c, lost, subtract(c, r, d), rest)
@@ -441,8 +441,8 @@ def _step(c: Carrying, carried: Sequence[Value], kept: Sequence[Value]) -> list[
     return [c.add(x[0], bit), x[1], *rest]
 
 
-def _doubled(c: Carrying, x: Pair, bit: Value) -> Pair:
-    carry = right(c, x[0], 31)
+def _double(c: Carrying, x: Pair, bit: Value) -> Pair:
+    carry = shift_right(c, x[0], 31)
     return c.add(c.add(x[0], x[0]), bit), c.add(c.add(x[1], x[1]), carry)
 
 
@@ -479,11 +479,11 @@ def folded_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
     elif fold in ("minimum", "maximum"):
         found = _end(c, node, fold, value, start)
     else:
-        found = tuple(_folded(c, node, fold, x, s) for x, s in zip(value, start, strict=True))
+        found = tuple(_fold(c, node, fold, x, s) for x, s in zip(value, start, strict=True))
     return join(c.build, (found[0], found[1]))
 
 
-def _folded(c: Carrying, node: Node, fold: str, value: Value, start: Value) -> Value:
+def _fold(c: Carrying, node: Node, fold: str, value: Value, start: Value) -> Value:
     raw_type = mlir.tensor_type(node.result().shape, HALF)
     made = c.build.op(node.name, [value, start], [raw_type], mlir.attributes_of(node.raw), regions=1)
     scalar = mlir.tensor_type((), HALF)
@@ -501,7 +501,7 @@ def _sum(c: Carrying, node: Node, value: Sequence[Value], start: Sequence[Value]
     """The sum modulo 2^64: sums of digits, none of which overflows, each in its place."""
     bits = _digit_bits(node)
     digits = (digits_of(c, pair, bits) for pair in (value, start))
-    found = [_folded(c, node, "add", x, s) for x, s in zip(*digits, strict=True)]
+    found = [_fold(c, node, "add", x, s) for x, s in zip(*digits, strict=True)]
     return sum_of_places(c, [(one, place * bits) for place, one in enumerate(found)])
 
 
@@ -525,7 +525,7 @@ def digits_of(c: Carrying, x: Sequence[Value], bits: int) -> list[Value]:
 
 
 def _eight(c: Carrying, part: Value) -> Pair:
-    upper = right(c, part, 8)
+    upper = shift_right(c, part, 8)
     return c.subtract(part, left(c, upper, 8)), upper
 
 
@@ -534,7 +534,7 @@ def _in_place(c: Carrying, x: Value, place: int) -> Pair:
     zero = c.number(0, x)
     if place >= 32:
         return zero, left(c, x, place - 32)
-    return left(c, x, place), right(c, x, 32 - place) if place else zero
+    return left(c, x, place), shift_right(c, x, 32 - place) if place else zero
 
 
 def _end(c: Carrying, node: Node, fold: str, value: Sequence[Value], start: Sequence[Value]) -> Pair:
@@ -547,11 +547,11 @@ def _end(c: Carrying, node: Node, fold: str, value: Sequence[Value], start: Sequ
     end = int(element_type(HALF).most) if fold == "minimum" else int(element_type(HALF).least)
     first = c.build.constant(end, (), HALF)
     low, high = c.flip(value[0]), c.flip(value[1]) if unsigned else value[1]
-    upper = _folded(c, node, fold, high, first)
+    upper = _fold(c, node, fold, high, first)
     shape, gone = high.static_shape, frozenset(node.integers("dimensions"))
     spread = c.build.broadcast(upper, shape, [d for d in range(len(shape)) if d not in gone])
     beside = c.build.select(c.holds(high, "EQ", spread), low, c.number(end, low))
-    lower = _folded(c, node, fold, beside, first)
+    lower = _fold(c, node, fold, beside, first)
     found = (c.flip(lower), c.flip(upper) if unsigned else upper)
     begun = (c.build.broadcast(start[0], upper.static_shape), c.build.broadcast(start[1], upper.static_shape))
     direction = "LT" if fold == "minimum" else "GT"
@@ -574,7 +574,7 @@ def product_of_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Val
     """
     if len({value.element_type for value in (*node.operands, *node.results)}) > 1 or not node.is_static:
         raise DoesNotApply("of two element types, or of dynamic shape")
-    if _summed(node) > MOST:
+    if _summand_count(node) > MOST:
         raise DoesNotApply(f"sums of more than {MOST:,} products")
     left, right = (digits_of(c, split(c.build, value), DIGIT) for value in operands)
     raw_type, attributes = mlir.tensor_type(node.result().shape, HALF), mlir.attributes_of(node.raw)
@@ -586,7 +586,7 @@ def product_of_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Val
     return join(c.build, sum_of_places(c, [(product(i, j), DIGIT * (i + j)) for i, j in places]))
 
 
-def _summed(node: Node) -> int:
+def _summand_count(node: Node) -> int:
     """How many products an element is the sum of, at most: each takes another element of the right operand."""
     right, result = node.operand(1).static_shape, node.result().static_shape
     if node.name == DOT_GENERAL:

@@ -14,7 +14,7 @@ from hlo_lower.lowering.types.carried.exactness import TABLE, How
 from hlo_lower.lowering.types.carried.halves import fold_of
 from hlo_lower.lowering.types.carried.on_halves import EACH, is_by_known_amount, on_halves
 from hlo_lower.lowering.types.carried.pairs import erase_unread
-from hlo_lower.lowering.types.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted
+from hlo_lower.lowering.types.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, convert_carried
 from hlo_lower.ops.names import (
     COMPARE,
     CONSTANT,
@@ -40,7 +40,7 @@ Carried = tuple[list[Value], bool]
 """Results on their carriers, and whether each is a number of its own type (a float may be still to be rounded)."""
 
 
-def lowered(node: Node, c: Carrying) -> list[Value]:
+def lower_on_carriers(node: Node, c: Carrying) -> list[Value]:
     """Build an op on carriers, of its operands and results in their own types.
 
     Raises:
@@ -77,7 +77,7 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
     if is_written and (carrier.form is Form.HALVES or c.is_on(node.result(), Form.HALVES)):
         return on_halves(c, node, operands, _body), True
     if name == CONVERT:
-        value, is_exact = converted(c, node, operands[0])
+        value, is_exact = convert_carried(c, node, operands[0])
         return [value], is_exact
     if node.has_regions:
         return _with_region(node, operands, c, carrier)
@@ -91,12 +91,12 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         return [(ON_SIGNED if carrier.form is Form.SIGNED else ON_WIDER)[name](c, carrier, operands)], True
     operands = _with_indices(node, operands, entry.moved, c)
     if how is How.FLIPPED and _is_ordered(node):
-        return _flipped(node, operands, c), True
+        return _same_on_flipped(node, operands, c), True
     results = _same(node, operands, c)
     if how is How.SETTLED and carrier.form is Form.FLOAT:
         return results, False
     return [
-        _settled(value, r, c) for value, r in zip(results, node.results, strict=True)
+        _settle(value, r, c) for value, r in zip(results, node.results, strict=True)
     ] if how is How.SETTLED else results, True
 
 
@@ -136,12 +136,12 @@ def _with_indices(node: Node, operands: Sequence[Value], moved: Sequence[int] | 
 def _same(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
     attributes = mlir.attributes_of(node.raw)
     if node.name == COMPARE:
-        attributes = {**attributes, **_signed(operands[0])}
+        attributes = {**attributes, **_signed_comparison(operands[0])}
     types = [c.carried_type(result.raw.type) for result in node.results]
     return list(c.build.op(node.name, operands, types, attributes).results)
 
 
-def _signed(operand: Value) -> Mapping[str, mlir.RawAttribute]:
+def _signed_comparison(operand: Value) -> Mapping[str, mlir.RawAttribute]:
     if not operand.element.is_integer:
         return {}
     return {"compare_type": mlir.parse_attribute("#stablehlo<comparison_type SIGNED>")}
@@ -153,14 +153,14 @@ def _is_ordered(node: Node) -> bool:
     return direction is None or mlir.enum_value(direction) not in ("EQ", "NE")
 
 
-def _flipped(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
+def _same_on_flipped(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
     results = _same(node, [c.flip(value) for value in operands], c)
     return [
         c.flip(value) if c.carrier(r) is not None else value for value, r in zip(results, node.results, strict=True)
     ]
 
 
-def _settled(value: Value, result: Value, c: Carrying) -> Value:
+def _settle(value: Value, result: Value, c: Carrying) -> Value:
     return c.settle(value, result.element_type) if c.carrier(result) is not None else value
 
 
@@ -195,7 +195,7 @@ def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Ca
         return results, True
     if carrier.form is Form.FLOAT:
         return results, not c.reassociated
-    return [_settled(value, r, c) for value, r in zip(results, node.results, strict=True)], True
+    return [_settle(value, r, c) for value, r in zip(results, node.results, strict=True)], True
 
 
 def _from_identity(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier, fold: str) -> list[Value]:
@@ -224,7 +224,7 @@ def _rebuilt(node: Node, operands: Sequence[Value], c: Carrying, fold: str) -> l
     def inside(build: Builder, arguments: tuple[Value, ...]) -> Sequence[Value]:
         if fold:
             folded = build.elementwise(fold, *arguments)
-            return [c.inside(build).rounded(folded, body.arguments[0]) if fold in SUMS else folded]
+            return [c.inside(build).round_to_type(folded, body.arguments[0]) if fold in SUMS else folded]
         return _body(body, arguments, c.inside(build))
 
     c.build.region(made, 0, scalars, inside)

@@ -129,7 +129,7 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) ->
         return [product_of_halves(c, node, operands)]
     unsigned = not node.operand(0).element.is_signed
     if name in SHIFTS:
-        return [join(c.build, _shifted(c, node, operands))]
+        return [join(c.build, _shift(c, node, operands))]
     pairs = [split(c.build, value) for value in operands]
     if name == "compare":
         return [is_less(c, *pairs, unsigned=unsigned, direction=comparison_direction(node))]
@@ -155,7 +155,7 @@ def _greatest(c: Carrying, unsigned: bool, x: Pair, y: Pair) -> Pair:
     return choose(c, is_less(c, x, y, unsigned=unsigned, direction="GT"), x, y)
 
 
-def _clamped(c: Carrying, unsigned: bool, low: Pair, x: Pair, high: Pair) -> Pair:
+def _clamp(c: Carrying, unsigned: bool, low: Pair, x: Pair, high: Pair) -> Pair:
     """min(max(x, low), high), as it is defined; bounds that are scalars are spread."""
     shape = x[0].static_shape
     low, high = (
@@ -195,7 +195,7 @@ ARITHMETIC: Mapping[str, Callable[..., Pair]] = {
 WITH_SIGN: Mapping[str, Callable[..., Pair]] = {
     "minimum": _least,
     "maximum": _greatest,
-    "clamp": _clamped,
+    "clamp": _clamp,
     "sign": _sign,
     "divide": divide,
     "remainder": remainder,
@@ -211,7 +211,7 @@ SHIFTS: Mapping[str, Callable[[Carrying, Pair, int], Pair]] = {
 }
 
 
-def _shifted(c: Carrying, node: Node, operands: Sequence[Value]) -> Pair:
+def _shift(c: Carrying, node: Node, operands: Sequence[Value]) -> Pair:
     """A shift by what is known, or by each power of two that the amount has.
 
     Equal: a shift by 32 a + 16 b + ... + f is one by 32 where a is 1, then by 16, and so on; an amount of 64 or more,

@@ -18,7 +18,7 @@ Pair = tuple[Value, Value]
 def split(build: Builder, x: Value) -> Pair:
     """The two that are along a last dim; where they were put together right here, what they were."""
     node, shape = x.node, x.static_shape
-    if node is not None and (known := _joined(node)) is not None:
+    if node is not None and (known := _joined_parts(node)) is not None:
         return known
     values = x.constant()
     if values is not None:
@@ -38,7 +38,7 @@ def join(build: Builder, pair: Pair) -> Value:
     return build.concatenate([build.reshape(one, (*shape, 1)) for one in pair], len(shape))
 
 
-def _joined(node: Node) -> Pair | None:
+def _joined_parts(node: Node) -> Pair | None:
     if node.name != CONCATENATE or len(node.operands) != 2:
         return None
     shape = node.result().static_shape
@@ -114,13 +114,13 @@ def with_region(c: Carrying, node: Node, operands: Sequence[Value], body: Body) 
     def inside(build: Builder, arguments: tuple[Value, ...]) -> Sequence[Value]:
         inner, since = c.inside(build), len(build.built)
         ordered = [arguments[order.index(k)] for k in range(len(arguments))]
-        found = flat(inner, block.terminator.operands, body(block, joined(inner, block.arguments, ordered), inner))
+        found = flat(inner, block.terminator.operands, body(block, join_pairs(inner, block.arguments, ordered), inner))
         erase_unread(build, found, since)
         return found
 
     listed = flat_types(c, block.arguments)
     c.build.region(made, 0, [listed[k] for k in order], inside)
-    return joined(c, node.results, made.results)
+    return join_pairs(c, node.results, made.results)
 
 
 def is_pair(c: Carrying, value: Value) -> bool:
@@ -154,7 +154,7 @@ def flat(c: Carrying, owners: Sequence[Value], values: Sequence[Value]) -> list[
     return [one for owner, value in pairs for one in (split(c.build, value) if is_pair(c, owner) else (value,))]
 
 
-def joined(c: Carrying, owners: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+def join_pairs(c: Carrying, owners: Sequence[Value], values: Sequence[Value]) -> list[Value]:
     """The other way round."""
     left = iter(values)
     return [join(c.build, (next(left), next(left))) if is_pair(c, owner) else next(left) for owner in owners]

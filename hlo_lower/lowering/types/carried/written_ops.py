@@ -157,7 +157,7 @@ ON_WIDER: Mapping[str, Written] = {
 # --- conversions ---
 
 
-def converted(c: Carrying, node: Node, x: Value) -> tuple[Value, bool]:
+def convert_carried(c: Carrying, node: Node, x: Value) -> tuple[Value, bool]:
     """A `stablehlo.convert` on carriers.
 
     Args:
