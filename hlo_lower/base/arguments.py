@@ -16,7 +16,7 @@ LONGEST = 60
 
 
 def short_repr(value: object) -> str:
-    """A value as a message shows it, in one line, cut where it is long."""
+    """A value's `repr` in one line for a message; a long one is cut."""
     text = " ".join(repr(value).split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
@@ -133,6 +133,6 @@ def silent(stage: str, done: int, total: int) -> None:
 
 
 def split_keywords(keywords: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Keywords of these names, and the others."""
+    """Split keywords into those of these names and the others."""
     own = {name: value for name, value in keywords.items() if name in names}
     return own, {name: value for name, value in keywords.items() if name not in own}

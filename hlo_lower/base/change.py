@@ -42,7 +42,7 @@ class Change:
 
 
 def merge_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Changes with those of one kind as one, in the order of their first ones."""
+    """Merge changes that differ in nothing but their count; each stands where its first one stood."""
     first: dict[tuple[Outcome, str, Cause], Change] = {}
     counts: Counter[tuple[Outcome, str, Cause]] = Counter()
     for change in changes:
@@ -97,7 +97,7 @@ def with_remedies(refused: Sequence[RefusedOps], left: Sequence[tuple[str, Seque
 
 
 def total_refusals(modules: Iterable[Sequence[RefusedOps]]) -> tuple[RefusedOps, ...]:
-    """What is refused of several modules, alike ones as one, those in the most modules first; places are left out."""
+    """Sum the refused ops of several modules, without their places; those in the most modules come first."""
     found: dict[tuple[str, Cause, str], RefusedOps] = {}
     for refused in modules:
         here: dict[tuple[str, Cause, str], int] = {}

@@ -48,7 +48,7 @@ class AnsweringChild:
 
     @classmethod
     def of_this_process(cls, *given: Any) -> Self:
-        """The one that this process has for these arguments; it serves whoever asks, and ends with the process."""
+        """The child that this process shares for these arguments; it ends with the process."""
         return cast(Self, _of_process(os.getpid(), cls, *given))
 
     def start(self) -> None:

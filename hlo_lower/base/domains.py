@@ -82,7 +82,7 @@ class Domain:
         return None if isinstance(value, Enum) and isinstance(found, Enum) else found
 
     def accepted_values(self, what: str, given: object) -> frozenset[Hashable]:
-        """Those of the values that a rule accepts: one of them, or several.
+        """The values that a rule accepts, given as one value or several.
 
         Raises:
           RegistryError: there are none, or some are no values of the domain; `what` says of what.
@@ -97,7 +97,7 @@ class Domain:
 
 
 def as_values(what: str, given: object) -> tuple[object, ...]:
-    """One value, or several, as several; a text is one, not its letters.
+    """A tuple of one value or of several; a text counts as one value.
 
     Raises:
       RegistryError: it is neither; `what` says of what.
@@ -203,7 +203,7 @@ class Declared:
         return cls(op, domains, types, found, otherwise == "call", place, cast(Any, decomposition), cast(Any, examples))
 
     def checked_value(self, what: str, name: str, value: object) -> Hashable:
-        """A value of a parameter as it was declared.
+        """A parameter's value, checked against its declaration.
 
         Raises:
           RegistryError: it is none; `what` says of what.

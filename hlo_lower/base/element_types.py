@@ -127,7 +127,7 @@ class ElementType:
         return other.is_float and self.mantissa >= other.mantissa and self.tiniest <= other.tiniest
 
     def wrap(self, value: int) -> int:
-        """An integer modulo 2^bits, in the range of an integer type."""
+        """Wrap an integer modulo 2^bits into the range of this type."""
         low = value & ((1 << self.bits) - 1)
         return low - (1 << self.bits) if self.is_signed and low >> (self.bits - 1) else low
 

@@ -37,6 +37,7 @@ from hlo_lower.base.rule import (
     Rule,
     When,
     Without,
+    describe_rules,
     is_same_condition,
     place_of,
     place_of_caller,
@@ -290,7 +291,7 @@ class CompositeLoweringRegistry(_Registers):
         return rule
 
     def _accepted_values(self, who: str, op: str, constraints: Mapping[str, object]) -> dict[str, Accepted]:
-        """The accepted values of each fact that is constrained."""
+        """The values that the constraints accept, for each fact."""
         if op not in self._domains:
             known, close = ", ".join(self._domains), difflib.get_close_matches(op, self._domains, n=1)
             how = f"the parameters of a composite are declared first: rules.declare({op!r}, ...)"

@@ -220,7 +220,7 @@ MOST_LISTED = 12
 
 
 def describe_rules(rules: Sequence[Rule]) -> str:
-    """Rules by what they accept, in a line: "mode=repeat, target=npu (clone_to_repeat); ..."."""
+    """List rules by what they accept, in a line: "mode=repeat, target=npu (clone_to_repeat); ..."."""
     told = [f"{rule.classes()} ({rule.name})" for rule in rules[:MOST_LISTED]]
     return "; ".join([*told, *([f"{len(rules) - MOST_LISTED} more"] if len(rules) > MOST_LISTED else [])])
 

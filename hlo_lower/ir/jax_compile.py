@@ -76,7 +76,7 @@ def release(place: Place) -> None:
 
 @contextmanager
 def restore_on_exit(place: Place) -> Generator[bool]:
-    """Leave a place as it is found, whatever is intercepted there meanwhile; yields whether a change was made there."""
+    """Restore a place on exit, whatever was intercepted there meanwhile; yields whether a change was there before."""
     before = _changes.get(place)
     try:
         yield before is not None

@@ -1272,8 +1272,9 @@ def template_of(
 def inline_template(
     template: RawOperation, values: Sequence[RawValue], before: RawOperation
 ) -> tuple[list[RawOperation], list[RawValue]]:
-    """Copies of the operations of a template on these values, right before an operation and with its location, and what
-    it returns then."""
+    """Copy the operations of a template on these values in front of an operation, with its location.
+
+    Returns the copies and the template's results."""
     function = template.clone().operation
     block = function.regions[0].blocks[0]
     for argument, value in zip(block.arguments, values, strict=True):

@@ -87,7 +87,7 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
 
 
 def copy_graph(source: Graph, name: str | None = None) -> Graph:
-    """A graph of its own, to be changed.
+    """Copy a graph, so that it can be changed.
 
     Where a module names no source, its places are lines of its own text: bytecode keeps them, and another text would
     give others. Of places that it does name bytecode drops where a range ends.

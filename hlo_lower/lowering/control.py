@@ -158,7 +158,7 @@ class FlatCopy:
         return [self._item(value) for value in end.operands]
 
     def known_branch(self, node: Node) -> Block | None:
-        """The branch that a `stablehlo.case` or `stablehlo.if` takes, if that is known."""
+        """The branch that a `stablehlo.case` or `stablehlo.if` takes; None where that is not known."""
         index, branches = self._item(node.operand(0)), node.blocks
         if not isinstance(index, np.generic):
             return None

@@ -114,7 +114,7 @@ def transpose_to_moves(op: RankLowering) -> Sequence[Value]:
 
 
 def transpose_in_steps(build: Builder, value: Value, permutation: Sequence[int]) -> Value:
-    """A transposition by steps on four dims."""
+    """Transpose in steps on four dims."""
     shape, order = value.static_shape, list(range(len(permutation)))
     for place, dim in enumerate(permutation):
         at = order.index(dim)
@@ -238,7 +238,7 @@ def _read(build: Builder, blocks: Value, start: Value, size: int) -> Value:
 
 
 def _update_from_dim(build: Builder, value: Value, update: Value, starts: Sequence[Value], dim: int) -> Value:
-    """The update in its place, from a dim on."""
+    """Write an update in its place, from a dim on."""
     shape = value.static_shape
     while dim < len(shape) and shape[dim] == update.static_shape[dim]:
         dim += 1

@@ -115,7 +115,7 @@ class OpSpec:
 
 
 def _declare_ops(names: str, role: Role, arity: int | None = None, **columns: Any) -> list[OpSpec]:
-    """Ops of which the same is true; a name without a dialect is StableHLO's."""
+    """Declare ops with the same columns; a name without a dialect is StableHLO's."""
     full = (name if "." in name else f"stablehlo.{name}" for name in names.split())
     return [OpSpec(name, role, arity, **columns) for name in full]
 

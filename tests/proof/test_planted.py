@@ -10,7 +10,7 @@ import test_wrong_rules as steps
 from wrong_lowerings_by_name import WRONG
 
 import hlo_lower as hl
-from hlo_lower.testing.prove.proof_campaign import prove_rules, refuted, rules_named
+from hlo_lower.testing.prove.proof_campaign import find_refutation, prove_rules, rules_named
 from hlo_lower.testing.prove.proof_case import ProofCase
 from hlo_lower.verify.pull import derive
 
@@ -26,7 +26,7 @@ def check_wrong(before, after, oob="xla", *, is_small=True):
     found = derive(before, after, seconds=10, oob=oob)
     assert not found
     if is_small:
-        assert refuted(ProofCase(before, "", oob, {}), after, found.inputs), found.reason
+        assert find_refutation(ProofCase(before, "", oob, {}), after, found.inputs), found.reason
 
 
 def later(name, first):

@@ -282,7 +282,7 @@ WRONG = {
         lambda x: jnp.fft.fft(x.reshape(-1, 4)),
     ),
     "mirror without conjugate": (
-        *(fft, "_mirrored", lambda *given, is_odd: MIRRORED(*given, is_odd=False)),
+        *(fft, "_mirror", lambda *given, is_odd: MIRRORED(*given, is_odd=False)),
         lambda x: jnp.fft.irfft(x, n=66),
     ),
 }

@@ -159,7 +159,7 @@ def test_a_wrong_form_does_not_verify(wrong, monkeypatch):
         monkeypatch.setattr(FlatCopy, "_holds", late)
         source = hl.export(lambda x: lax.fori_loop(0, 5, step, x), X)
     else:
-        chosen = "hlo_lower.lowering.control._chosen"
+        chosen = "hlo_lower.lowering.control._select"
         monkeypatch.setattr(chosen, lambda build, p, yes, no: build.select(p, no, yes))
         source = hl.export(lambda p, x: lax.cond(p, lambda: x * 2, lambda: x - 1), True, X)
     verdict = hl.verify(source, hl.lower(source, target=TARGET))

@@ -255,13 +255,13 @@ def last_largest(_right, k, column):
     return jnp.max(jnp.where(sizes == jnp.max(sizes, -1)[..., None], rows, 0), -1)
 
 
-@fault(matrices, "_reflected")
+@fault(matrices, "_apply_reflector")
 def negated_tau(right, vector, tau, a):
     """Reflections with the other sign of tau."""
     return right(vector, -tau, a)
 
 
-@fault(matrices, "_mirrored")
+@fault(matrices, "_reflected_norm")
 def positive_diagonal(right, alpha, below):
     """R with the other sign: as right a factorization, but not LAPACK's."""
     beta, is_done = right(alpha, below)

@@ -199,7 +199,7 @@ def cut_in_front(own, b, v, axis, start, n):
     return own(b, v, axis, min(start + 1, v.static_shape[axis] - n), n)
 
 
-@fault(products, "_interleaved")
+@fault(products, "_interleave")
 def not_interleaved(_own, b, v, _dim, step):
     """The sequences one after the other."""
     return b.reshape(v, (v.shape[0] // step, v.shape[1] * step, v.shape[2]))

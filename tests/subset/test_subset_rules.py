@@ -141,5 +141,5 @@ def test_extents_that_an_index_type_counts(element, extent, is_right):
 def test_a_halo_that_is_off_by_one_is_seen(name, monkeypatch):
     """Windows that are read one position too late give something else."""
     right = op_axes._scaled_start
-    monkeypatch.setattr(op_axes, "_moved", lambda build, start, factor, by: right(build, start, factor, by + 1))
+    monkeypatch.setattr(op_axes, "_scaled_start", lambda build, start, factor, by: right(build, start, factor, by + 1))
     assert differing(BY_NAME[name], default_subset_rules())

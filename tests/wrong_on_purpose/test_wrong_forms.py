@@ -41,7 +41,7 @@ def first_writer_wins(right, op):
     return build.select(is_written, first, last)
 
 
-@fault(numbered_rows, "chosen")
+@fault(numbered_rows, "select_hit")
 def every_row_taken_as_written(_right, op, values, hit):
     """What is looked up for the number -1 replaces the rows that no update is for."""
     return numbered_rows.new_values(op, op.build, values, values)

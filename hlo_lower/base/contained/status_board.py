@@ -96,7 +96,7 @@ def is_contained() -> bool:
 
 @contextmanager
 def _note_during(before: dict[str, Any], after: dict[str, Any]) -> Generator[None]:
-    """Change the note of this process, and again afterwards."""
+    """Write one note of this process on entry and another one on exit."""
     board = _THIS.board
     if board is not None:
         board.write(replace(board.note, **before))

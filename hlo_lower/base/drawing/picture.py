@@ -75,7 +75,7 @@ class Axis:
         return self.size if self.is_whole else min(int(added[1]), self.size) if added else 1
 
     def _known_cells(self) -> tuple[int, int] | None:
-        """First cell and the one behind the last of a place that is known."""
+        """First cell and the one after the last; None where the place is not known."""
         known = re.fullmatch(r"(-?\d*):(\d+)|(-?\d+)", self.index)
         if known is None:
             return None

@@ -81,7 +81,7 @@ class SymbolicDims:
         return dim
 
     def _new_constraints(self, constraint: WrittenConstraint, before: Sequence[str]) -> list[str]:
-        """What is added to the constraints of the scope; the scope is made anew with them."""
+        """Make the scope anew with a constraint, and return what that adds to the constraints."""
         left, right = (self._free_value(side) for side in (constraint.left, constraint.right))
         if _never(left, constraint.comparison, right):
             raise constraint.error("this never holds", "every name is a size of 1 or more")

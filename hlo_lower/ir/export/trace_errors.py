@@ -56,7 +56,7 @@ def tracing_error(error: Exception, label: str, where: str, facts: str, shapes: 
 
 
 def _unsolved_error(label: str, facts: str, names: Sequence[str], shapes: Sequence[str]) -> InputError:
-    """Sizes that no argument's shape gives: the first dim that they stand in is shown."""
+    """The error for sizes that no argument's shape gives; it shows the first dim that uses them."""
     told = " and ".join(sorted(names))
     what = f"{told} cannot be computed from the arguments' shapes"
     next_step = (

@@ -109,7 +109,7 @@ def sizes_text(names: Sequence[str], sizes: Mapping[str, int]) -> str:
 
 
 def complete_sizes(dims: Sequence[Sequence[str] | None], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Sizes with those that follow: a dim given by its place is an equation, solved where one name of it is not known.
+    """Add the sizes that follow: a dim given by its place is an equation, solved where one name of it is not known.
 
     Args:
       dims: the dims of each argument, expressions.

@@ -20,9 +20,9 @@ __all__ = [
     "ExpressionError",
     "evaluate",
     "expression",
+    "expression_text",
     "rewritten",
-    "spelled",
-    "substituted",
+    "substitute",
     "symbols_of",
     "whole",
 ]

@@ -226,7 +226,7 @@ class Engine:
     def _build_values(
         self, subject: Subject, rule: Rule, facts: Facts, build: Builder, *, by_types: bool = False
     ) -> tuple[Value, ...]:
-        """What a rule builds for an op's results.
+        """Build the values of an op's results by a rule.
 
         Args:
           subject, rule, facts: the op, and by what it is lowered.
@@ -541,7 +541,7 @@ def run_to_the_end(context: Context, kinds: Sequence[Kind], most: int = UNTIL_DO
 
 
 def _find_subjects(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
-    """The ops of each kind, in program order, as they are read before any of them is changed."""
+    """Read the ops of each kind, in program order, before any of them is changed."""
     nodes: dict[str, list[Node]] = {}  # by name, or by how the name begins
     exact = {op for kind in kinds for op in kind.ops or (kind.op,)}
     beginnings = tuple(op for op in exact if op.endswith("."))

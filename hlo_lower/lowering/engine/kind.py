@@ -277,7 +277,7 @@ class Context:
         return {node: number for number, node in enumerate(self.graph.scatters, start=1)}
 
     def op_facts(self, node: Node, facts: Facts) -> OpFacts:
-        """What rules for an op are chosen by: what its kind read of it, and the facts of every op."""
+        """The facts that choose a rule for an op: those that its kind read, and those of every op."""
         return OpFacts(facts, node, self.target.name)
 
     def place(self, node: Node) -> str:
@@ -374,7 +374,7 @@ class Kind(ABC):
         return refused_of(target, graph, self.nodes_to_judge(target, built))
 
     def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
-        """Those of the nodes that a rule built which the target has to take, now or once their types are others."""
+        """The built nodes that the target has to accept, now or once their types are others."""
         return built
 
     def tell(self, context: Context, subject: Subject, decision: Decision) -> Change | None:

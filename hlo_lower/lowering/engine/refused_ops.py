@@ -69,7 +69,7 @@ def _of_record(record: ScatterRecord, target: Target) -> Iterator[tuple[str, Cau
 
 
 def _find_refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
-    """The ops besides scatters that are refused, in the functions that are reached from the public ones."""
+    """The refused ops besides scatters, in functions reachable from public ones."""
     seen: dict[tuple[str, frozenset[str]], Cause | None] = {}
     for node in (*map(Node, mlir.meshes(graph.module.operation)), *_reachable_nodes(graph, target)):
         if node.name == SCATTER:
@@ -93,7 +93,7 @@ def _find_refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cau
 
 
 def _reachable_nodes(graph: Graph, target: Target) -> Iterator[Node]:
-    """The ops that a consumer of the module looks at; what it takes whole, it does not look into."""
+    """The ops that a consumer reads; composites that it accepts whole, it does not look into."""
     functions = [function for function in graph.functions.values() if function.is_public and function.has_body]
     known = {function.name for function in functions}
 
@@ -117,7 +117,7 @@ def _reachable_nodes(graph: Graph, target: Target) -> Iterator[Node]:
 
 
 def _target_name(node: Node) -> str:
-    """What a composite or a custom call names; "" of other ops."""
+    """The name that a composite or a custom call gives; "" for other ops."""
     attribute = node.attribute({COMPOSITE: "name", CUSTOM_CALL: "call_target_name"}.get(node.name, ""))
     return "" if attribute is None else mlir.symbol_name(attribute)
 

@@ -80,7 +80,7 @@ def on_each(build: Builder, function: Function, *values: Value, **given: Any) ->
 
 
 def build_traced(build: Builder, function: Function, *values: Value, **given: Any) -> list[Value]:
-    """What a JAX function gives of values, built.
+    """Trace a JAX function and build its ops on values.
 
     Args:
       build: where.

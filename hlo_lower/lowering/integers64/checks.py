@@ -201,7 +201,7 @@ _TESTS: Mapping[str, Callable[[Builder, Node], Value]] = {
 
 
 def _summand_count(node: Node) -> int:
-    """As many elements are summed for one of the result, the start included."""
+    """How many elements a sum adds for one of its result, the start included."""
     if node.name == names.REDUCE_WINDOW:
         return prod(node.integers("window_dimensions")) + 1
     shape = node.operand(0).static_shape
@@ -325,7 +325,7 @@ class _Threading:
         return True
 
     def _truths(self, block: Block) -> list[Value]:
-        """Whether each of the tests held of which a block knows."""
+        """The truths of all tests in a block and below; inner loops and branches return theirs."""
         found = self._tests.get(block, [])
         for node in list(block.nodes):
             if node.name == "func.call":
@@ -370,7 +370,7 @@ def _add_truth_result(node: Node, operands: Sequence[Value]) -> Node:
 
 
 def _carry_truth(node: Node, held: Sequence[Value]) -> Value:
-    """A loop that carries whether its tests held in all trips so far."""
+    """Make a loop carry whether its tests held in all trips so far; returns that result."""
     start = Builder.before(node).constant(1, (), "i1")
     body = node.blocks[1]
     for block in node.blocks:

@@ -168,7 +168,7 @@ class FlatRows:
         return starts, limits
 
     def as_box(self, value: Value, first: int, box: "_Box") -> Value:
-        """The rows from first on of a piece of the updates, as a box in the operand's dims."""
+        """A piece's rows of the updates, from `first` on, as a box in the operand's dims."""
         starts, limits = self._whole(box)
         sizes = [limits[d] - starts[d] for d in self._order]
         within = slice(self.axis, self.axis + len(self.solved.dims))
@@ -200,7 +200,7 @@ class FlatRows:
         )
 
     def updates_of(self, piece: Piece) -> list[Value]:
-        """The rows of the updates that a piece takes, in the order in which they land."""
+        """The rows of the updates that a piece writes, in the order in which they land."""
         rows = [slice_along(self._build, u, self.axis, piece.source, piece.size) for u in self.updates]
         return [self._build.reverse(r, [self.axis]) for r in rows] if piece.is_reversed else rows
 

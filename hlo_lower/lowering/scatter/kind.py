@@ -174,7 +174,7 @@ class ScatterKind(Kind):
 def _lowering_of(
     graph: Graph, scatter: CanonicalScatter, node: Node, facts: ScatterFacts, build: Builder
 ) -> ScatterLowering:
-    """What a rule is given of a twin of a scatter, or of itself."""
+    """The argument of a rule for a scatter or for its twin."""
     return ScatterLowering(replace(scatter, node=node), facts, graph, build)
 
 

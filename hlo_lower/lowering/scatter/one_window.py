@@ -220,7 +220,7 @@ def scatter_to_guarded_dynamic_update_slice(op: ScatterLowering) -> Sequence[Val
 
 
 def _write_in_branch(op: ScatterLowering) -> Sequence[Value]:
-    """The window written in a branch that is taken where it lies inside."""
+    """Write the window in a branch that runs only where the window lies inside."""
     build = op.build
     vectors, updates = _window_inputs(op)
     [tile] = _tiles(op, build, vectors, {})

@@ -392,7 +392,7 @@ def _power(s: Array, otherwise: int, known: int | None) -> Any:
 
 
 def _splat_number(s: Value) -> int | None:
-    """The one number that all elements are, where they are a constant, or are spread from one."""
+    """The number that all elements equal, where they come from a splat constant; else None."""
     node = s.node
     while node is not None and node.name == BROADCAST_IN_DIM:
         node = node.operand(0).node
@@ -496,7 +496,7 @@ def remainder_to_subtractions(op: PlainLowering) -> Sequence[Value]:
 
 
 def _signed_remainder(x: Array, d: Array, rest: Array) -> Array:
-    """What is left, with the sign of x, where x is finite and d is no zero and no NaN."""
+    """The remainder with the sign of x, where x is finite and d is no zero and no NaN."""
     undefined = x * d / (x * d)
     signed = jnp.where(rest == 0.0, x * 0.0, jnp.where(x < 0.0, -rest, rest))
     # x - x is a NaN where x is none or infinite; |d| > 0 is false where d is 0 or none.

@@ -74,7 +74,7 @@ def spread_along(build: Builder, value: Value, fill: Value, dim: int, gap: int) 
 
 
 def _pad_ends(build: Builder, value: Value, fill: Value, dim: int, ends: tuple[int, int]) -> Value:
-    """So many of a scalar at both ends of a dim; as many elements less where that is negative."""
+    """Pad a dim at both ends with a scalar; a negative end cuts elements."""
     shape = value.static_shape
     low, high = (build.broadcast(fill, (*shape[:dim], n, *shape[dim + 1 :])) if n > 0 else None for n in ends)
     longer = build.concatenate([part for part in (low, value, high) if part is not None], dim)
@@ -281,7 +281,7 @@ def dilated_kernel_to_batches(op: PlainLowering) -> Sequence[Value]:
 
 
 def _pad_dim(build: Builder, value: Value, zero: Value, dim: int, ends: tuple[int, int], more: int) -> Value:
-    """With the padding of a dim, and so many more zeros at its end."""
+    """Pad a dim with zeros, and with `more` of them at its end."""
     low, high = ([n if d == dim else 0 for d in range(len(value.static_shape))] for n in (ends[0], ends[1] + more))
     return build.pad(value, zero, low, high)
 
@@ -296,7 +296,7 @@ def _in_batches(build: Builder, value: Value, dim: int, step: int) -> Value:
 
 
 def _interleave(build: Builder, value: Value, dim: int, step: int) -> Value:
-    """The reverse of it."""
+    """The inverse of `_in_batches`."""
     shape = value.static_shape
     before, after = prod(shape[1:dim]), prod(shape[dim + 1 :])
     split = build.reshape(value, (step, shape[0] // step, before, shape[dim], after))

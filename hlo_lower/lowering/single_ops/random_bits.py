@@ -76,7 +76,7 @@ def _join_words(low: Array, high: Array) -> Array:
 
 
 def _add_word(words: Words, count: Array) -> Words:
-    """A number of so many words and another one of one word, which wraps."""
+    """Add a number of one word to one of several; the sum wraps."""
     found = [words[0] + count]
     for word in words[1:]:
         count = jnp.where(found[-1] < count, _word(1), _word(0))

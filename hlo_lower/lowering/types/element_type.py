@@ -190,12 +190,12 @@ class ElementTypeKind(Kind):
         reassociated = context.options.float_mode == "reassociate"
         facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
         known = [replace(known, reassociated=reassociated) for known in facts]
-        if (known[0].carried_types if known else Form.WIDER) not in self.forms:
+        if (known[0].carried if known else Form.WIDER) not in self.forms:
             return None
         return self.subject(context, node, *known, told=f"element types {', '.join(refused)}")
 
     def carried_types(self, refused: list[str]) -> list[str]:
-        """Those of the refused types of an op that are carried now."""
+        """The refused types of an op that this kind carries on another type."""
         return refused
 
     def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
@@ -238,7 +238,7 @@ class ComplexTypeKind(ElementTypeKind):
     forms = frozenset({Form.PARTS})
 
     def carried_types(self, refused: list[str]) -> list[str]:
-        """Complex ones alone: what is left of the op, on their parts, the stage of element types looks at."""
+        """The complex types alone: the stage of element types lowers what is left, on their parts."""
         return [element for element in refused if element in COMPLEX]
 
     def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
@@ -326,7 +326,7 @@ def _halves_of(stored: Carrier) -> Iterator[Carrier]:
 
 
 def _usable_carriers(target: Target, node: Node, carriers: Iterable[Carrier]) -> list[Carrier]:
-    """Those of the carriers on which an op has a form, and is taken."""
+    """The carriers on which an op has a form that the target accepts."""
     found = [c for c in carriers if TABLE[node.name].on(c.form) is not How.NONE]
     taken = [c for c in found if c.form is Form.PARTS or not refused_types(target, node.name, frozenset({c.after}))]
     by_sums = sorted(found, key=lambda carrier: carrier.form is not Form.ITSELF) if node.name in BY_SUMS else []

@@ -198,7 +198,7 @@ class SubsetRules:
         return found if isinstance(found, Boundary) else OpAxes(tuple(found))
 
     def build_piece(self, build: Builder, cut: Cut) -> tuple[Value, ...]:
-        """A piece of an op: what its rule builds, or the same op on pieces."""
+        """Build a piece of an op by its rule, or as the same op on pieces."""
         rule = self.by_piece.get(cut.node.name)
         return tuple(rule(build, cut) if rule is not None else cut.same(build))
 

@@ -507,7 +507,7 @@ class MovingWindow:
 
 
 def _scaled_start(build: Builder, start: Value, factor: int, by: int) -> Value:
-    """A start times a factor, moved."""
+    """A start times a factor, plus an offset."""
     if factor != 1:
         start = build.multiply(start, build.constant(factor, (), INDEX))
     return build.add(start, build.constant(by, (), INDEX)) if by else start

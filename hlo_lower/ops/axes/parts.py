@@ -337,7 +337,7 @@ class Bindings:
     _built: dict[Offset, Value] = field(default_factory=dict[Offset, Value])
 
     def known_start(self, offset: Offset) -> int | None:
-        """Where an offset is, if that is known now."""
+        """An offset as a number; None where it is known at run time only."""
         step = self.iterators[offset.iterator] if offset.scale else 0
         return None if isinstance(step, Value) else offset.constant + offset.scale * step
 

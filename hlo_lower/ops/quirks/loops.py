@@ -248,7 +248,7 @@ def _is_call(block: Block) -> bool:
 
 
 def _isolate_loop(node: Node) -> Node:
-    """A loop whose regions take nothing from around them."""
+    """Rewrite a loop so that its regions capture nothing."""
     taken = captured_values(*node.blocks)
     carried = [v for v in taken if v.node is None or v.node.name != CONSTANT]
     for block in node.blocks:

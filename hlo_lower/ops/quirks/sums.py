@@ -342,7 +342,7 @@ OTHER_PLACE = Quirk(
 
 
 def _peel_broadcasts(value: Value) -> Value:
-    """What a scalar is a broadcast of: JAX broadcasts scalars to scalars."""
+    """The scalar under reshapes and broadcasts: JAX broadcasts scalars to scalars."""
     while value.node is not None and value.node.name in RESHAPING:
         value = value.node.operand(0)
     return value

@@ -68,7 +68,7 @@ def _first(found: Iterable[str]) -> str:
 
 
 def _suggestion(op: str) -> str:
-    """What may have been meant by a name that is no operation."""
+    """The operation that an unknown name may stand for, as a question."""
     context = mlir.shared_context(0)
     for dialect in ("stablehlo", "chlo", "func"):
         if context.is_registered_operation(f"{dialect}.{op}"):

@@ -108,7 +108,7 @@ def read_target_unchecked(path: str) -> Target:
 
 
 def _native_scatters(path: str, entries: object) -> tuple[NativeScatter, ...]:
-    """The scatters that are kept."""
+    """Read the scatters that the target keeps."""
     tables = cast(list[Any], entries) if isinstance(entries, list) else None
     if tables is None or not all(isinstance(entry, dict) for entry in tables):
         told = "a list of tables is wanted"

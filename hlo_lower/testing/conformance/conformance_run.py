@@ -131,7 +131,7 @@ def _each_in_its_types(judge: Judge, text: str, runs: Sequence[ConsumerRun]) -> 
 
 
 def _convert(text: str, name: str, options: Options) -> tuple[str, str, str]:
-    """The converted text, why there is none, and the rules that were taken."""
+    """The converted text, the error if there is none, and the rules used."""
     try:
         lowered = lower(text, options=options, name=name)
         return lowered.text, "", ", ".join(dict.fromkeys(r.rule for r in lowered.records if r.rule))

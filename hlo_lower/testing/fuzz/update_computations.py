@@ -94,7 +94,7 @@ class RegionText:
 
 
 def region_text(region: UpdateComputation, symbol: str, captured: Sequence[str]) -> RegionText:
-    """Write a region; names of its functions begin with `symbol`, and `captured_values` names the values that it takes from
+    """Write a region; names of its functions begin with `symbol`, and `captured` names the values that it takes from
     around it."""
     scalars = [tensor_type((), e) for e in region.elements]
     arguments = [f"%{word}{i}: {t}" for word in ("c", "u") for i, t in enumerate(scalars)]

@@ -90,7 +90,7 @@ class RuleOutcome:
 
     @property
     def tried_count(self) -> int:
-        """Modules that the rule took."""
+        """How many modules the rule was tried on."""
         return self.proved + len(self.unknown) + len(self.refuted)
 
     @property
@@ -233,7 +233,7 @@ def _try(outcome: RuleOutcome, rule: Rule, case: ProofCase, timeout_s: float) ->
     result = derive(case.text, after, seconds=timeout_s, oob=case.oob, trust_flags=case.trust_flags)
     if result:
         outcome.proved += 1
-    elif (found := refuted(case, after, result.inputs)) is not None:
+    elif (found := find_refutation(case, after, result.inputs)) is not None:
         outcome.refuted.append(found)
     else:
         outcome.unknown.append(Undecided(case.name, result.reason))
@@ -275,8 +275,8 @@ _DRAWS = 12
 _SPECIAL = (-0.0, np.nan, np.inf, -np.inf, 0.0, 1.0)
 
 
-def refuted(case: ProofCase, after: str, model: tuple[Array, ...] = ()) -> Refuted | None:
-    """Arguments on which the two versions differ when they are run; None where none are found.
+def find_refutation(case: ProofCase, after: str, model: tuple[Array, ...] = ()) -> Refuted | None:
+    """Find arguments on which the two versions differ; None if there are none among those tried.
 
     Args:
       case: the case.

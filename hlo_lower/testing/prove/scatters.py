@@ -344,7 +344,8 @@ def sorted_by_run(form: CaseForm, index: str) -> Iterator[Indices]:
             f"%last = stablehlo.constant dense<{form.operand[0] - 1}> : {scalar}\n"
             f"%inside = stablehlo.clamp %zero, %rows, %last : ({scalar}, {rows}, {scalar}) -> {rows}\n"
             f"{_sort_text('%sorted', '%inside', rows, scalar)}\n"
-            f"%i0 = stablehlo.broadcast_in_dim %sorted, dims = [{dim}] : ({rows}) -> {tensor_type(form.positions, index)}"
+            f"%i0 = stablehlo.broadcast_in_dim %sorted, dims = [{dim}] : "
+            f"({rows}) -> {tensor_type(form.positions, index)}"
         )
         inside = (
             f"%first = stablehlo.constant dense<0> : {scalar}\n%most = stablehlo.constant dense<{most}> : {scalar}\n"

@@ -80,17 +80,17 @@ def multiply(c: Carrying, x: Pair, y: Pair) -> Pair:
 
 def sixteen(c: Carrying, x: Value) -> Pair:
     """The lower and the upper 16 bits of a half."""
-    upper = shift_right(c, x, 16)
-    return c.subtract(x, left(c, upper, 16)), upper
+    upper = shift_half_right(c, x, 16)
+    return c.subtract(x, shift_half_left(c, upper, 16)), upper
 
 
-def left(c: Carrying, x: Value, count: int) -> Value:
+def shift_half_left(c: Carrying, x: Value, count: int) -> Value:
     """A half times 2^count modulo 2^32, count below 32."""
     factor = 1 << count if count < 31 else -(1 << 31)
     return x if not count else c.multiply(x, factor)
 
 
-def shift_right(c: Carrying, x: Value, count: int) -> Value:
+def shift_half_right(c: Carrying, x: Value, count: int) -> Value:
     """A half without sign, divided by 2^count, count below 32."""
     if not count:
         return x
@@ -106,9 +106,9 @@ def shift_left(c: Carrying, x: Pair, count: int) -> Pair:
     if count >= 64:
         return zero, zero
     if count >= 32:
-        return zero, left(c, x[0], count - 32)
-    moved = left(c, x[1], count)
-    return left(c, x[0], count), moved if not count else c.add(moved, shift_right(c, x[0], 32 - count))
+        return zero, shift_half_left(c, x[0], count - 32)
+    moved = shift_half_left(c, x[1], count)
+    return shift_half_left(c, x[0], count), moved if not count else c.add(moved, shift_half_right(c, x[0], 32 - count))
 
 
 def shift_right_logical(c: Carrying, x: Pair, count: int) -> Pair:
@@ -117,9 +117,9 @@ def shift_right_logical(c: Carrying, x: Pair, count: int) -> Pair:
     if count >= 64:
         return zero, zero
     if count >= 32:
-        return shift_right(c, x[1], count - 32), zero
-    moved = shift_right(c, x[0], count)
-    return moved if not count else c.add(moved, left(c, x[1], 32 - count)), shift_right(c, x[1], count)
+        return shift_half_right(c, x[1], count - 32), zero
+    moved = shift_half_right(c, x[0], count)
+    return moved if not count else c.add(moved, shift_half_left(c, x[1], 32 - count)), shift_half_right(c, x[1], count)
 
 
 def shift_right_arithmetic(c: Carrying, x: Pair, count: int) -> Pair:
@@ -129,8 +129,8 @@ def shift_right_arithmetic(c: Carrying, x: Pair, count: int) -> Pair:
         return sign, sign
     if count >= 32:
         return _right_signed(c, x[1], sign, count - 32), sign
-    moved = shift_right(c, x[0], count)
-    moved = moved if not count else c.add(moved, left(c, x[1], 32 - count))
+    moved = shift_half_right(c, x[0], count)
+    moved = moved if not count else c.add(moved, shift_half_left(c, x[1], 32 - count))
     return moved, _right_signed(c, x[1], sign, count)
 
 
@@ -148,7 +148,7 @@ def _right_signed(c: Carrying, x: Value, sign: Value, count: int) -> Value:
     """A half divided by 2^count, rounded down: where it is negative the bits that move in are ones."""
     if not count:
         return x
-    return c.add(shift_right(c, x, count), left(c, sign, 32 - count))
+    return c.add(shift_half_right(c, x, count), shift_half_left(c, sign, 32 - count))
 
 
 def choose(c: Carrying, predicate: Value, on_true: Pair, on_false: Pair) -> Pair:
@@ -284,16 +284,16 @@ def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool, is_narrowed
 def _float_of_size(c: Carrying, x: Pair) -> Value:
     low, high = x
     # x < 2^41: x / 2^17 has 24 bits, and the rest 17.
-    top = c.add(shift_right(c, low, 17), left(c, high, 15))
-    rest = c.subtract(low, left(c, shift_right(c, low, 17), 17))
+    top = c.add(shift_half_right(c, low, 17), shift_half_left(c, high, 15))
+    rest = c.subtract(low, shift_half_left(c, shift_half_right(c, low, 17), 17))
     small = c.add(_times(c, c.build.convert(top, "f32"), 17), c.build.convert(rest, "f32"))
     # Else: x / 2^40 has 24 bits, then 8 of the upper half and 16 of the lower one, and whether any of 16 more is 1.
-    upper = shift_right(c, high, 8)
-    eight = c.subtract(high, left(c, upper, 8))
+    upper = shift_half_right(c, high, 8)
+    eight = c.subtract(high, shift_half_left(c, upper, 8))
     below, sixteen_more = sixteen(c, low)
-    is_odd = c.holds(c.subtract(sixteen_more, left(c, shift_right(c, sixteen_more, 1), 1)), "EQ", 0)
+    is_odd = c.holds(c.subtract(sixteen_more, shift_half_left(c, shift_half_right(c, sixteen_more, 1), 1)), "EQ", 0)
     sticky = c.build.select(is_odd, c.holds(below, "NE", 0), c.holds(below, "LT", 0))
-    middle = c.add(left(c, eight, 16), sixteen_more)
+    middle = c.add(shift_half_left(c, eight, 16), sixteen_more)
     middle = c.choose(sticky, c.add(middle, 1), middle)
     large = c.add(_times(c, c.build.convert(upper, "f32"), 40), _times(c, c.build.convert(middle, "f32"), 16))
     limit = (c.number(0, low), c.number(1 << 9, low))
@@ -309,13 +309,13 @@ def _narrowed_float(c: Carrying, x: Pair) -> Value:
     found = c.build.convert(low, "f32")
     for shift in (10, 20, 30, 40):
         word, places = (low, shift) if shift < 32 else (high, shift - 32)
-        kept = shift_right(c, word, places)
-        has_rest = c.holds(c.subtract(word, left(c, kept, places)), "NE", 0)
+        kept = shift_half_right(c, word, places)
+        has_rest = c.holds(c.subtract(word, shift_half_left(c, kept, places)), "NE", 0)
         if shift < 32:
-            kept = c.add(kept, left(c, high, 32 - shift))
+            kept = c.add(kept, shift_half_left(c, high, 32 - shift))
         else:
             has_rest = c.build.select(has_rest, has_rest, c.holds(low, "NE", 0))
-        is_even = c.holds(c.subtract(kept, left(c, shift_right(c, kept, 1), 1)), "EQ", 0)
+        is_even = c.holds(c.subtract(kept, shift_half_left(c, shift_half_right(c, kept, 1), 1)), "EQ", 0)
         cut = c.choose(has_rest, c.choose(is_even, c.add(kept, 1), kept), kept)
         limit = 1 << shift + 14
         bound = c.number(limit % (1 << 32), low), c.number(limit >> 32, low)
@@ -397,11 +397,11 @@ def _by_digits(c: Carrying, x: Pair, d: int) -> tuple[Pair, Pair]:
     rest = c.number(0, x[0])
     for half in (x[1], x[0]):
         for digit in reversed(sixteen(c, half)):
-            given = c.add(left(c, rest, 16), digit)
+            given = c.add(shift_half_left(c, rest, 16), digit)
             quotient = c.divide(given, d)
             rest = c.subtract(given, c.multiply(quotient, d))
             digits.append(quotient)
-    high, low = (c.add(left(c, digits[k], 16), digits[k + 1]) for k in (0, 2))
+    high, low = (c.add(shift_half_left(c, digits[k], 16), digits[k + 1]) for k in (0, 2))
     return (low, high), (rest, c.number(0, rest))
 
 
@@ -431,7 +431,7 @@ def _by_steps(c: Carrying, x: Pair, d: Pair) -> tuple[Pair, Pair]:
 def _step(c: Carrying, carried: Sequence[Value], kept: Sequence[Value]) -> list[Value]:
     x, r, d = (carried[0], carried[1]), (carried[2], carried[3]), (kept[0], kept[1])
     lost = c.holds(r[1], "LT", 0)
-    r = _double(c, r, shift_right(c, x[1], 31))
+    r = _double(c, r, shift_half_right(c, x[1], 31))
     x = _double(c, x, c.number(0, x[0]))
     below = is_less(c, r, d, unsigned=True)
     rest = choose(c, below, r, subtract(c, r, d))
@@ -442,7 +442,7 @@ def _step(c: Carrying, carried: Sequence[Value], kept: Sequence[Value]) -> list[
 
 
 def _double(c: Carrying, x: Pair, bit: Value) -> Pair:
-    carry = shift_right(c, x[0], 31)
+    carry = shift_half_right(c, x[0], 31)
     return c.add(c.add(x[0], x[0]), bit), c.add(c.add(x[1], x[1]), carry)
 
 
@@ -525,16 +525,16 @@ def digits_of(c: Carrying, x: Sequence[Value], bits: int) -> list[Value]:
 
 
 def _eight(c: Carrying, part: Value) -> Pair:
-    upper = shift_right(c, part, 8)
-    return c.subtract(part, left(c, upper, 8)), upper
+    upper = shift_half_right(c, part, 8)
+    return c.subtract(part, shift_half_left(c, upper, 8)), upper
 
 
 def _in_place(c: Carrying, x: Value, place: int) -> Pair:
     """A number of 31 bits times 2^place, place below 64."""
     zero = c.number(0, x)
     if place >= 32:
-        return zero, left(c, x, place - 32)
-    return left(c, x, place), shift_right(c, x, 32 - place) if place else zero
+        return zero, shift_half_left(c, x, place - 32)
+    return shift_half_left(c, x, place), shift_half_right(c, x, 32 - place) if place else zero
 
 
 def _end(c: Carrying, node: Node, fold: str, value: Sequence[Value], start: Sequence[Value]) -> Pair:

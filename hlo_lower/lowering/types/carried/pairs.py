@@ -155,7 +155,7 @@ def flat(c: Carrying, owners: Sequence[Value], values: Sequence[Value]) -> list[
 
 
 def join_pairs(c: Carrying, owners: Sequence[Value], values: Sequence[Value]) -> list[Value]:
-    """The other way round."""
+    """Join values in two parts; the inverse of `flat`."""
     left = iter(values)
     return [join(c.build, (next(left), next(left))) if is_pair(c, owner) else next(left) for owner in owners]
 
