@@ -180,7 +180,7 @@ BROKEN = {
     "a rest that is not taken away": ("uint64", halves, "subtract", lambda c, x, y: x, "div", WORD),
     "lost bits": ("int64", halves, "right", lambda c, x, k: c.number(0, x), "to float32", on_32_bits((), ("f32",))),
     "no sign bit where both have one": ("int32", CARRYING, "choose", lambda self, p, x, y: y, "and, or", only_xor()),
-    "sums that are not rounded": ("bfloat16", CARRYING, "rounded", lambda self, x, of: x, "reduce add", WORD),
+    "sums that are not rounded": ("bfloat16", CARRYING, "round_to_type", lambda self, x, of: x, "reduce add", WORD),
 }
 """What makes a form exact, something else in its place, the programs that have to show it, and the target."""
 
