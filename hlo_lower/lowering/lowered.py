@@ -116,7 +116,7 @@ class Lowered:
     def _in_linalg(self) -> tuple[Graph, LinalgReport] | None:
         if self.in_one_form is None:
             return None
-        graph, named = copied(self.in_one_form), self.options.linalg_ops == "named"
+        graph, named = copy_graph(self.in_one_form), self.options.linalg_ops == "named"
         return graph, to_linalg(graph, named=named, parallel=self.options.linalg_loops == "forall")
 
     @cached_property

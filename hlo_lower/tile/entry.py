@@ -4,7 +4,7 @@ from hlo_lower.base.arguments import silent
 from hlo_lower.base.errors import InputError
 from hlo_lower.facts.memory.liveness import curves_of
 from hlo_lower.ir.binding import is_symbolic
-from hlo_lower.ir.reader import Source, copied, read
+from hlo_lower.ir.reader import Source, copy_graph, read
 from hlo_lower.ir.view import Graph
 from hlo_lower.ir.writer import to_bytecode, to_text
 from hlo_lower.ops.axes.cut import SubsetRules
@@ -46,7 +46,7 @@ def tile(
     """
     given = source if isinstance(source, Graph) else read(source, name, is_structured=isinstance(by_hand, IntoLoop))
     if given.is_structured and isinstance(by_hand, IntoLoop):
-        graph = copied(given)
+        graph = copy_graph(given)
         return Tiled(graph, fuse_into(graph, rules or default_subset_rules(), by_hand))
     text = to_text(given)
     if is_symbolic(text):

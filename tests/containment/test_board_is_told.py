@@ -50,7 +50,7 @@ def test_lowering_and_classifying_are_told(work, told, monkeypatch):
 @pytest.mark.parametrize("is_file", [True, False])
 def test_the_size_is_told_before_anything_is_copied(is_file, told, monkeypatch, tmp_path):
     """A file of gigabytes takes as much for its bytes alone, and as much again as text."""
-    steps = ("_as_text", "could_kill", "_parsed")
+    steps = ("_as_text", "could_kill", "_parse_graph")
     path = tmp_path / "m.mlir"
     path.write_text(MODULE)
     for name in steps:

@@ -13,13 +13,13 @@ PROGRAM = """\
 import os, resource, signal, sys, time
 from hlo_lower.base.contained import status_board, supervisor
 from hlo_lower.base.contained.status_board import lowering, reading, temporary_file
-from hlo_lower.base.contained.supervisor import supervised
+from hlo_lower.base.contained.supervisor import run_supervised
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background may ignore it
 BEFORE
 def run():
 BODY
-sys.exit(supervised(run, ["m.mlir"], lambda message: print(message, file=sys.stderr)))
+sys.exit(run_supervised(run, ["m.mlir"], lambda message: print(message, file=sys.stderr)))
 """
 
 
@@ -60,15 +60,15 @@ def test_the_exit_code_is_the_commands(outcome, code):
 
 def run(code, **how):
     """Run Python that begins with the import of the supervisor."""
-    code = f"import os, sys; from hlo_lower.base.contained.supervisor import supervised\n{code}"
+    code = f"import os, sys; from hlo_lower.base.contained.supervisor import run_supervised\n{code}"
     return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False, **how)
 
 
 def test_standard_input_is_the_commands():
     """The child reads what the program is given, and sees whether that is a terminal; with JAX there is no child."""
-    done = run("sys.exit(supervised(lambda: print(sys.stdin.read(), sys.stdin.isatty()) or 0))", input="module {}")
+    done = run("sys.exit(run_supervised(lambda: print(sys.stdin.read(), sys.stdin.isatty()) or 0))", input="module {}")
     assert (done.returncode, done.stdout) == (0, "module {} False\n")
-    own = "pid = os.getpid(); sys.exit(supervised(lambda: 7 if os.getpid() == pid else 8))"
+    own = "pid = os.getpid(); sys.exit(run_supervised(lambda: 7 if os.getpid() == pid else 8))"
     assert [run(how + own).returncode for how in ("", "sys.modules['jax'] = os; ")] == [8, 7]
 
 

@@ -178,9 +178,16 @@ BROKEN = {
     "lower halves with a sign": ("uint64", halves, "_is_below", lambda c, x, y: c.holds(x, "LT", y), "sub", WORD),
     "a digit elsewhere": ("uint64", halves, "_in_place", lambda c, x, place: (x, c.number(0, x)), "reduce add", WORD),
     "a rest that is not taken away": ("uint64", halves, "subtract", lambda c, x, y: x, "div", WORD),
-    "lost bits": ("int64", halves, "right", lambda c, x, k: c.number(0, x), "to float32", on_32_bits((), ("f32",))),
+    "lost bits": (
+        "int64",
+        halves,
+        "shift_half_right",
+        lambda c, x, k: c.number(0, x),
+        "to float32",
+        on_32_bits((), ("f32",)),
+    ),
     "no sign bit where both have one": ("int32", CARRYING, "choose", lambda self, p, x, y: y, "and, or", only_xor()),
-    "sums that are not rounded": ("bfloat16", CARRYING, "rounded", lambda self, x, of: x, "reduce add", WORD),
+    "sums that are not rounded": ("bfloat16", CARRYING, "round_to_type", lambda self, x, of: x, "reduce add", WORD),
 }
 """What makes a form exact, something else in its place, the programs that have to show it, and the target."""
 

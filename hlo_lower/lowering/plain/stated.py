@@ -73,7 +73,7 @@ class Stated:
         """
         known = {
             name: one
-            for name, one in self.registry.declared.items()
+            for name, one in self.registry.declarations.items()
             if one.decomposition is not None and one.is_called and one.is_for(self.target.name)
         }
         known = {name: one for name, one in known.items() if name not in self.target.composites}
@@ -179,7 +179,7 @@ def _shapes(operands: Sequence[Value]) -> Iterator[list[tuple[Any, ...]]]:
 def _without_assertions(text: str) -> str:
     """A module that JAX exported, which does not test the sizes of its arguments: the custom call does not, either."""
     module = mlir.parse_module(text)
-    for op in mlir.named(module.operation, {CUSTOM_CALL})[0]:
+    for op in mlir.find_named(module.operation, {CUSTOM_CALL})[0]:
         if mlir.call_target(op) == ASSERTION:
             op.erase()
     return mlir.print_module(module)
