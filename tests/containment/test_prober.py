@@ -56,7 +56,7 @@ def test_what_is_tried_in_a_child(monkeypatch, source, probed):
     """Bytes that are no text and suspicious text, unless the caller decides."""
     asked = []
     monkeypatch.setattr("hlo_lower.ir.reader.probe", lambda data, name: asked.append(name) or InputError("", "no"))
-    monkeypatch.setattr("hlo_lower.ir.reader._parse_graph", lambda *_: "graph")
+    monkeypatch.setattr("hlo_lower.ir.reader._parse_graph", lambda *_, **__: "graph")
     for contained, expected in ((None, probed), (True, True)):
         asked.clear()
         if expected:

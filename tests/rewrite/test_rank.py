@@ -73,7 +73,7 @@ def test_fewer_dims_are_the_same_bits(name, seed):
     assert_same(source, lowered, *values)
 
 
-NOT_MOVED = "moved", lambda b, value, order: b.reshape(value, [value.static_shape[d] for d in order])
+NOT_MOVED = "transpose_in_steps", lambda b, value, order: b.reshape(value, [value.static_shape[d] for d in order])
 OTHER_BLOCKS = "_blocks", lambda shape, dim: (1, shape[dim], int(np.prod(shape)) // shape[dim])
 WRONG = {"transpose": NOT_MOVED, "reduce": NOT_MOVED, "reverse": OTHER_BLOCKS, "concatenate": OTHER_BLOCKS}
 
