@@ -55,7 +55,9 @@ def test_the_size_is_told_before_anything_is_copied(is_file, told, monkeypatch, 
     path.write_text(MODULE)
     for name in steps:
         original = getattr(reader, name)
-        monkeypatch.setattr(reader, name, lambda *args, of=name, do=original, **how: told.append(of) or do(*args, **how))
+        monkeypatch.setattr(
+            reader, name, lambda *args, of=name, do=original, **how: told.append(of) or do(*args, **how)
+        )
     monkeypatch.setattr(*telling(told, reader, "reading", lambda _, size: size))
     hl.read(path if is_file else MODULE)
     of_file = [len(MODULE), "ends"] if is_file else []
