@@ -337,6 +337,22 @@ def test_a_choice_of_0_and_2_is_none_of_0_and_1():
     assert derive(*of_twos()).status == "open"
 
 
+@pytest.mark.parametrize(
+    ("argument", "spread", "over", "is_derived"),
+    [
+        ("%n", "add %e, %o", "%o", True),
+        ("%x", "add %e, %o", "%o", False),
+        ("%n", "subtract %e, %o", "%o", False),
+        ("%n", "add %e, %o", "%e", False),
+    ],
+    ids=["as it is defined", "of the other sign", "a difference", "its complement"],
+)
+def test_a_logistic_is_what_it_is_defined_as(argument, spread, over, is_derived):
+    """1 / (exp(-x) + 1), and nothing near it."""
+    told = f"%o = constant 1.0 : {MANY}xf32; %n = negate %x; %e = exponential {argument}; %s = {spread}; "
+    assert bool(derive(unary("%r = logistic %x"), unary(f"{told}%r = divide {over}, %s"))) == is_derived
+
+
 def test_terms_that_are_too_large_are_not_derived(monkeypatch):
     """Before z3 is asked the terms are walked through, which takes as long as they are large."""
     monkeypatch.setattr(parts, "MOST_PARTS", 2)
