@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hlo_lower.verify.judges.definitions import ScatterNumbers, count_hits, scatter
+from hlo_lower.verify.judges.definitions import ScatterNumbers, _Placed, count_hits, scatter
 
 F32 = (np.dtype(np.float32),)
 I32 = np.dtype(np.int32)
@@ -111,3 +111,41 @@ def test_hits_are_counted():
     assert count_hits((4,), np.asarray([[1], [1], [1]]), (3,), POINTS).most == 3
     assert count_hits((4,), np.zeros((0, 1), np.int32), (0,), POINTS).most == 0
     assert count_hits((2, 0), np.asarray([[1], [2]]), (2, 0), ROWS).most == 0
+
+
+FORMS = {
+    "points": ((7,), (9,), numbers(inserted=[0], to=[0]), (9, 1)),
+    "rows": ((5, 3), (8, 3), ROWS, (8, 1)),
+    "points of two dims, the vector in front": ((3, 4), (9,), numbers(inserted=[0, 1], to=[1, 0], ivd=0), (2, 9)),
+    "blocks that begin anywhere": ((6, 4), (7, 2, 3), numbers(window=[1, 2], to=[0, 1]), (7, 2)),
+    "columns of a batch": ((2, 5, 3), (2, 4, 3), numbers([2], [1], [0], [0], [1], 2), (2, 4, 1)),
+    "a batch behind the vector": ((2, 5), (4, 2), numbers([], [1], [0], [1], [1], 0), (1, 4, 2)),
+    "no index at all": ((4,), (3, 4), numbers(window=[1], ivd=1), (3, 0)),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_windows_in_turns_are_windows_one_by_one(name, monkeypatch):
+    """Whichever are applied at once: what each element becomes tells the order, and counts are the same."""
+    shape, updates_shape, dims, indices_shape = FORMS[name]
+    rng = np.random.default_rng(len(name))
+
+    def ordered(currents, updates):
+        return [c * 3 + u for c, u in zip(currents, updates, strict=True)]
+
+    def found():
+        hits = [count_hits(shape, one, updates_shape, dims) for one in drawn]
+        for oob in ("xla", "spec"):
+            for one in drawn:
+                yield scatter([operand] * 2, one, [updates, -updates], dims, ordered, [I32, I32], oob=oob)
+        yield hits
+
+    dtypes = (np.int8, np.uint8, np.int64, np.uint64)
+    drawn = [rng.integers(-2 if np.iinfo(t).min else 0, max(shape) + 2, indices_shape).astype(t) for t in dtypes * 4]
+    drawn.append(np.full(indices_shape, np.iinfo(np.uint64).max, np.uint64))
+    operand, updates = rng.integers(0, 9, shape), rng.integers(1, 9, updates_shape)
+    at_once = list(found())
+    monkeypatch.setattr(_Placed, "are_apart", False)
+    one_by_one = list(found())
+    assert at_once.pop() == one_by_one.pop()
+    np.testing.assert_equal(at_once, one_by_one)

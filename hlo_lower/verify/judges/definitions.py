@@ -5,7 +5,9 @@ Written to be read and to be right, not to be fast. Windows first, then the arit
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -135,6 +137,15 @@ def scatter(
     results = [np.array(o).astype(t) for o, t in zip(operands, dtypes, strict=True)]
     sources = [np.asarray(u).astype(t) for u, t in zip(updates, dtypes, strict=True)]
     shape = results[0].shape
+    placed = _Placed.of(shape, indices, sources[0].shape, numbers)
+    if placed.are_apart and (oob == "xla" or not placed.is_any_overhanging):
+        each = [placed.windows_of(u, numbers) for u in sources]
+        for rows in placed.in_turns():
+            where = placed.elements(rows)
+            currents = [r[where] for r in results]
+            for result, new in zip(results, combine(currents, [u[rows] for u in each]), strict=True):
+                result[where] = new
+        return results
     for window in windows(shape, indices, sources[0].shape, numbers):
         low = [max(0, -s) for s in window.start]
         high = [min(w, d - s) for s, w, d in zip(window.start, window.sizes, shape, strict=True)]
@@ -148,6 +159,103 @@ def scatter(
         for result, new in zip(results, combine(currents, values), strict=True):
             result[target] = new
     return results
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """The windows of a scatter as arrays, in the order in which they are applied.
+
+    Where any two of them are one place or lie apart, all that are the first at their place are applied at once, then
+    all that are the second, and so on: no element sees another order.
+
+    Attributes:
+      shape: that of the operand.
+      sizes: extents of a window, [rank].
+      starts: where windows begin, [windows, rank].
+    """
+
+    shape: tuple[int, ...]
+    sizes: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, operand_shape: Sequence[int], indices: Array, updates_shape: Sequence[int], numbers: ScatterNumbers
+    ) -> "_Placed":
+        rank, vector = len(operand_shape), numbers.index_vector_dim
+        not_in_window = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
+        sizes = np.ones(rank, np.int64)
+        sizes[[d for d in range(rank) if d not in not_in_window]] = [
+            updates_shape[d] for d in numbers.update_window_dims
+        ]
+        table = indices[..., None] if vector == indices.ndim else np.moveaxis(indices, vector, -1)
+        near = np.minimum(table, 1 << 62).astype(np.int64) if table.dtype == np.uint64 else table.astype(np.int64)
+        grid = np.indices(near.shape[:-1]).reshape(near.ndim - 1, prod(near.shape[:-1]))
+        starts = np.zeros((prod(near.shape[:-1]), rank), np.int64)
+        starts[:, list(numbers.scatter_dims_to_operand_dims)] = near.reshape(len(starts), near.shape[-1])
+        batching = zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
+        for operand_dim, indices_dim in batching:
+            starts[:, operand_dim] = grid[indices_dim - (1 if indices_dim > vector else 0)]
+        return cls(tuple(operand_shape), sizes, np.clip(starts, -(1 << 62), 1 << 62))
+
+    @cached_property
+    def is_inside(self) -> NDArray[np.bool_]:
+        """Of each window, whether it lies in the operand."""
+        return np.logical_and.reduce((self.starts >= 0) & (self.starts + self.sizes <= np.array(self.shape)), axis=1)
+
+    @cached_property
+    def is_outside(self) -> NDArray[np.bool_]:
+        """Of each window, whether nothing of it does."""
+        return np.logical_or.reduce((self.starts + self.sizes <= 0) | (self.starts >= np.array(self.shape)), axis=1)
+
+    @property
+    def is_any_overhanging(self) -> bool:
+        """Whether a window lies inside in part."""
+        return bool((~self.is_inside & ~self.is_outside).any())
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether any two windows that lie inside are one place or share no element."""
+        wide = self.starts[self.is_inside][:, self.sizes > 1]
+        return bool(self.shape and (self.sizes > 0).all() and (wide == wide[:1]).all())
+
+    @cached_property
+    def turns(self) -> NDArray[np.int64]:
+        """Of each window that lies inside, how many before it are at its place."""
+        inside = self.starts[self.is_inside]
+        place = np.zeros(len(inside), np.int64)
+        for dim, size in enumerate(self.shape):
+            place = place * size + inside[:, dim]
+        order = np.argsort(place, kind="stable")
+        is_first = np.diff(place[order], prepend=-1) != 0
+        counted = np.arange(len(order))
+        turns = np.empty(len(order), np.int64)
+        turns[order] = counted - np.maximum.accumulate(np.where(is_first, counted, 0))
+        return turns
+
+    def in_turns(self) -> Iterator[NDArray[np.int64]]:
+        """The numbers of the windows that lie inside, those first that are the first at their place."""
+        rows = np.flatnonzero(self.is_inside)
+        order = np.argsort(self.turns, kind="stable")
+        yield from (part for part in np.split(rows[order], np.cumsum(np.bincount(self.turns))) if len(part))
+
+    def elements(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """The elements of some windows, as an index of the operand of shape [windows, *sizes]."""
+        rank = len(self.shape)
+        found: list[NDArray[np.int64]] = []
+        for dim in range(rank):
+            along = [1] * (rank + 1)
+            along[dim + 1] = -1
+            first = self.starts[rows, dim].reshape(len(rows), *[1] * rank)
+            within: NDArray[np.int64] = np.arange(int(self.sizes[dim]), dtype=np.int64)
+            found.append(first + within.reshape(along))
+        return tuple(found)
+
+    def windows_of(self, updates: Array, numbers: ScatterNumbers) -> Array:
+        """Updates as [windows, *sizes]."""
+        within = numbers.update_window_dims
+        order = [*(d for d in range(updates.ndim) if d not in set(within)), *within]
+        return updates.transpose(order).reshape(len(self.starts), *self.sizes)
 
 
 @dataclass(frozen=True)
@@ -174,17 +282,14 @@ def count_hits(
     operand_shape: Sequence[int], indices: Array, updates_shape: Sequence[int], numbers: ScatterNumbers
 ) -> Hits:
     """Count where the windows lie and how often one result element is written."""
-    inside = overhanging = outside = 0
+    placed = _Placed.of(operand_shape, indices, updates_shape, numbers)
+    inside, outside = int(placed.is_inside.sum()), int((placed.is_outside & ~placed.is_inside).sum())
+    overhanging = len(placed.starts) - inside - outside
+    if placed.are_apart:
+        return Hits(inside, overhanging, outside, int(placed.turns.max(initial=-1)) + 1)
     written = np.zeros(tuple(operand_shape), np.int32)
-    for window in windows(operand_shape, indices, updates_shape, numbers):
-        spans = list(zip(window.start, window.sizes, operand_shape, strict=True))
-        if all(s >= 0 and s + w <= d for s, w, d in spans):
-            inside += 1
-            written[tuple(slice(s, s + w) for s, w, _ in spans)] += 1
-        elif any(s + w <= 0 or s >= d for s, w, d in spans):
-            outside += 1
-        else:
-            overhanging += 1
+    for start in placed.starts[placed.is_inside]:
+        written[tuple(slice(s, s + w) for s, w in zip(start, placed.sizes, strict=True))] += 1
     return Hits(inside, overhanging, outside, int(written.max()) if written.size else 0)
 
 
