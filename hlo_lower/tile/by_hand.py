@@ -105,11 +105,21 @@ def _nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int]) ->
     pending = [(tile, Block(mlir.block_of(tile.raw))) for tile in tiles if dims[1:]]
     while pending:
         tile, block = pending.pop(0)
+        if tile not in set(block.nodes):  # it was no longer read, once another one was in a loop
+            continue
+        _check_tile(program, tile, hand)
         inner = Dataflow(program.graph, program.rules, block)
         taken = {n for loop in _choice(inner, tile, hand, dims[1]).plan.loops for n in loop.nodes}
         pending = [(other, its) for other, its in pending if other not in taken]
         told += tuple(replace(record, depth=record.depth + 1) for record in _nested(inner, tile, hand, dims[1:]))
     return told
+
+
+def _check_tile(program: Dataflow, tile: Node, hand: ByHand) -> None:
+    """Check that what a tile is made of has the operands that are asked for, where it is another op."""
+    if any(number >= len(tile.operands) for number in hand.operands):
+        what = f"a tile is made by {tile.name}, which has {len(tile.operands)} operands"
+        raise InputError(_where(program, hand), what, next_step="name one dim, or no operands")
 
 
 def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan:

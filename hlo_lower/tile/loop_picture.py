@@ -106,8 +106,11 @@ def loop_parts(program: Dataflow, plan: LoopPlan, loop: Loop, steps: Steps) -> t
     dims, least = plan.labels.dims, plan.labels.core.least
     taken = first_parts(plan.labels.axes, dims, loop.nodes, loop.tiles, plan.labels.tiles(steps.size))
 
+    def is_needed(value: Value, dim: int | None) -> bool:  # a pad may cut off all of what it takes
+        return dim is None or (value, dim) in taken or value.static_shape[dim] % steps.count == 0
+
     def told(look: Look, found: Iterable[tuple[Value, int | None]], combine: str = "") -> list[LoopPart]:
-        known = [(v, dim) for v, dim in dict.fromkeys(found) if v.static_shape]
+        known = [(v, dim) for v, dim in dict.fromkeys(found) if v.static_shape and is_needed(v, dim)]
         known.sort(key=lambda pair: -program.size[pair[0]])
         parts = [part_taken(taken, v, dim, steps) for v, dim in known]
         return [LoopPart(look, _named(program, v) + combine, part) for (v, _), part in zip(known, parts, strict=True)]

@@ -347,3 +347,12 @@ def test_only_rows_that_are_picked_are_computed(op, monkeypatch):
     shapes = re.findall(r"stablehlo.tanh .* tensor<(\d+)x32xf32>", after)
     assert shapes
     assert max(int(rows) for rows in shapes) < workload.small[0]
+
+
+@pytest.mark.parametrize("seed", [216, 233, 270])
+def test_what_is_cut_by_hand_within_a_tile_is_there(seed, monkeypatch):
+    """A tile of another op has fewer operands; one may be gone once another is in a loop; of one nothing is needed."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    text = program(seed, 12, OPS, keep_unused=True)
+    after, _ = tiled_by_hand(text, seed, DEFAULT, is_moving)
+    assert after == text or agree(text, after, seed)
