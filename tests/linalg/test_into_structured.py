@@ -116,16 +116,17 @@ def test_a_product_is_cut_by_its_maps(parallel):
 
 
 def drawn(seed):
-    """A random program, what its loops are in linalg, and the same with random producers fused into them."""
+    """A random program, what it is in linalg, the same with random producers fused into its loops, and how many."""
     before = after = program(seed)
     for number in range(2):
         after, _ = tiled(after, seed + number, RULES)
     parallel = bool(seed % 2)
     rng, count = np.random.default_rng([seed, 7]), 0
     try:
-        graph = structured(left_as_linalg(after, parallel=parallel)[0])
+        apart = left_as_linalg(after, parallel=parallel)[0]
     except hl.NotLoweredError:  # jaxlib's own passes refuse it
-        return before, "", 0
+        return before, "", "", 0
+    graph = structured(apart)
     for _ in range(6):
         graph = structured(str(graph.module))
         told(graph)
@@ -144,13 +145,13 @@ def drawn(seed):
         except hl.InputError:
             continue
         count += 1
-    return before, str(graph.module), count
+    return before, apart, str(graph.module), count
 
 
 def differs(seed):
     """Whether a random program gives something else on IREE with producers fused into its loops than XLA makes of it
     without any loop; and how many were fused."""
-    before, after, count = drawn(seed)
+    before, apart, after, count = drawn(seed)
     if not count:
         return False, 0
     rng, native = np.random.default_rng([seed, 2]), Executable(before, "quick")
@@ -159,6 +160,10 @@ def differs(seed):
     try:
         found = compiled(after)(arguments)
     except compiler.tools.CompilerToolError:  # refused shapes, a circular dependency in its own schedule
+        return False, 0
+    except IndexError:  # 135: IREE's runtime ends with a copy out of its buffer, without anything fused, too
+        with pytest.raises(IndexError):
+            compiled(apart)(arguments)
         return False, 0
     return not all(map(np.array_equal, expected, found)), count
 
