@@ -250,6 +250,26 @@ def test_an_entry_point_stays_as_visible_as_it_was(visibility):
 WITHOUT = hl.Target("none of 64 bits", refused_dtypes={"i64": "too wide", "ui64": "too wide"})
 WIDE, TO_FLOATS = "%w = convert %x : (4xi32) -> 4xi64;", "%r = convert %k : (4xi64) -> 4xf32"
 COUNTED = "%i = iota dim = 0 : 4xi64; %k = multiply %i, {}; " + TO_FLOATS
+MAIN = module("%x: 4xi32", f"{WIDE} %k = maximum %w, 5; {TO_FLOATS}")
+INNER = """module {
+  func.func public @main(%x: tensor<4xi32>) -> tensor<4xf32> {
+    %w = stablehlo.convert %x : (tensor<4xi32>) -> tensor<4xi64>
+    %k = call @inner(%w) : (tensor<4xi64>) -> tensor<4xi64>
+    %r = stablehlo.convert %k : (tensor<4xi64>) -> tensor<4xf32>
+    return %r : tensor<4xf32>
+  }
+  func.func private @inner(%w: tensor<4xi64>) -> tensor<4xi64> {
+    %i = stablehlo.iota dim = 0 : tensor<4xi64>
+    %k = stablehlo.maximum %w, %i : tensor<4xi64>
+    return %k : tensor<4xi64>
+  }
+}
+"""
+OTHER = """func.func public @other() -> tensor<4xi64> {
+  %i = stablehlo.iota dim = 0 : tensor<4xi64>
+  return %i : tensor<4xi64>
+}
+"""
 
 
 @pytest.mark.parametrize(
@@ -259,8 +279,16 @@ COUNTED = "%i = iota dim = 0 : 4xi64; %k = multiply %i, {}; " + TO_FLOATS
         (module("%x: 4xi32", COUNTED.format(2**30)), True),  # 3 * 2^30 is no i32
         (module("%x: 4xi64", f"%k = add %x, %x; {TO_FLOATS}"), True),
         (module("%x: 4xi32", f"{WIDE} %k = multiply %w, %w; {TO_FLOATS}"), True),
+        (module("%x: 4xi32", "%r = iota dim = 0 : 4xi64"), True),
+        (module("%x: 4xi32", f"{WIDE} %r = bitcast_convert %w -> 4x2xi32"), True),
+        (INNER, False),
+        ("module {\n" + MAIN + OTHER + "}", True),
+        ("module {\n" + MAIN + "func.func private @other(tensor<4xi64>)\n}", True),
     ],
-    ids=["what fits", "a product that does not", "an argument", "a product that may not"],
+    ids=[
+        *("what fits", "a product that does not", "an argument", "a product that may not", "a result", "the bits"),
+        *("a result of a private function", "one of another public function", "an argument of a declared one"),
+    ],
 )
 def test_what_is_shown_to_fit_is_narrowed_unasked(text, remains):
     lowered = hl.lower(text, target=WITHOUT)

@@ -8,7 +8,7 @@ import numpy as np
 from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.lowering.integers64.checks import RunTimeChecks, give_result, with_result
 from hlo_lower.lowering.integers64.demand import Demand, bounds_after, function_arguments, is_wide
 from hlo_lower.lowering.integers64.demotion import NARROWER, After, DemotedValue, Demotion
@@ -70,16 +70,24 @@ def demote_i64(graph: Graph, *, checked: bool = False) -> Demotion:
 
 
 def demote_what_fits(graph: Graph) -> Demotion | None:
-    """Do the same where it rests on nothing: no argument or result is wide, and each value is shown to fit.
+    """Make 64-bit integers 32 bits wide where nobody outside sees it and nothing is assumed.
 
-    JAX's random numbers count in ui64, for example. None where the module is left as it is.
+    No function that is called or defined outside has a wide argument or result, and the analysis shows that each value
+    fits. So the results are the same. JAX's random numbers count in ui64, for example. Returns None where the module
+    stays as it is.
     """
     wide = _Wide.within(graph)
-    if not wide.count:
+    if not wide.count or any(map(_is_wide_outside, graph.functions.values())):
         return None
     demotion, demand = _plan_demotion(graph, wide)
-    rests_on_more = demand.refusals or demotion.assumptions or demotion.arguments or demotion.results
-    return None if rests_on_more else _demote(graph, wide, demotion, demand)
+    return None if demand.refusals or demotion.assumptions else _demote(graph, wide, demotion, demand)
+
+
+def _is_wide_outside(function: Function) -> bool:
+    """Whether others rely on a 64-bit integer in a signature; a wide argument of a public function is an assumption."""
+    if not function.has_body:
+        return any(f"{name}>" in str(function.node.raw.attributes["function_type"]) for name in NARROWER)
+    return function.is_public and any(map(is_wide, function.body.terminator.operands))
 
 
 def _demote(graph: Graph, wide: _Wide, demotion: Demotion, demand: Demand, *, checked: bool = False) -> Demotion:
