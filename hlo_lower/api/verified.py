@@ -163,9 +163,11 @@ def _verify_one_form(lowered: Lowered, effort: Effort) -> Verdict | None:
 
 
 def compared_with(source: Source | Graph, lowered: Lowered, inputs: Inputs) -> tuple[str, Inputs]:
-    """What runs of a lowered module are compared with under XLA, and arguments as that takes them: the module as it was
-    given, but for what was asked to be another (sizes, floats, a result more, scatters that write inside, or single
-    elements)."""
+    """The module that XLA runs, to compare a consumer's runs of a lowered one with it, and the arguments for it.
+
+    It is the module as it was given, unless the options ask for another one: bound sizes, other floats, one more
+    result, scatters that write inside, or single elements out of bounds.
+    """
     asked, before = lowered.options, _text_of(source, dict(lowered.options.bind))
     if asked.checked or asked.assume_in_bounds or other_floats_of(asked):
         plain = plain_form(read(before), asked, lowered.registry)

@@ -20,6 +20,7 @@ from typing import cast
 
 from hlo_lower.base.arguments import is_listed, one_of, short_repr, texts, whole
 from hlo_lower.base.errors import InputError
+from hlo_lower.base.short_forms import plural
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import captured_values
@@ -118,7 +119,7 @@ def _nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int]) ->
 def _check_tile(program: Dataflow, tile: Node, hand: ByHand) -> None:
     """Check that what a tile is made of has the operands that are asked for, where it is another op."""
     if any(number >= len(tile.operands) for number in hand.operands):
-        what = f"a tile is made by {tile.name}, which has {len(tile.operands)} operands"
+        what = f"a tile is made by {tile.name}, which has {plural(len(tile.operands), 'operand')}"
         raise InputError(_where(program, hand), what, next_step="name one dim, or no operands")
 
 

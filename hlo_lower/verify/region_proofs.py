@@ -255,7 +255,7 @@ class RegionProofs:
 
 
 def nowhere(_: Region) -> CannotRunError:
-    """Of no region there are pieces: texts alone are derived."""
+    """No region has pieces here: only texts are derived."""
     return CannotRunError("no regions are judged here")
 
 

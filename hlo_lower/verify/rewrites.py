@@ -19,6 +19,7 @@ from math import prod
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
+from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.verify import verify
 from hlo_lower.verify.effort import Effort
 from hlo_lower.verify.judges.interpreter import shared_interpreter
@@ -39,8 +40,8 @@ LISTED = 64
 STAYS = frozenset({names.CUSTOM_CALL, names.COMPOSITE})
 """Ops that are never cut out: what they compute stands elsewhere."""
 
-MOVED = frozenset({names.BROADCAST_IN_DIM, names.CONVERT, names.RESHAPE, names.TRANSPOSE})
-"""Ops of a constant that is known as well as that is."""
+MOVED = RESHAPING | {names.CONVERT}
+"""Ops whose result is a known constant where their operand is one."""
 
 
 @dataclass

@@ -52,8 +52,8 @@ Rule = Callable[[Builder, Node], Value | None]
 
 
 Told = Callable[[mlir.RawValue, mlir.RawValue, Collection[mlir.RawOperation], str], None]
-"""Told of each rewrite before it is made: the value, what stands for it, the ops that were built for that, and the
-function."""
+"""Called with each rewrite before it is made: the old value, the new one, the ops that were built for the new one, and
+the name of the function."""
 
 
 def one_form(graph: Graph, told: Told | None = None) -> None:

@@ -72,8 +72,10 @@ class RowNumbers:
 
 @dataclass(frozen=True)
 class StartNumbers:
-    """What a filter is by: the positions that a dynamic slice takes along a dim, clamped as it clamps them; of an
-    update of a slice the position of the update that goes to each of the operand."""
+    """The positions by which a filter reads: those that a dynamic slice reads along a dim, clamped as it clamps them.
+
+    For an update of a slice: for each position of the operand the position of the update that goes there.
+    """
 
     node: Node
     dim: int
@@ -113,8 +115,10 @@ class StartNumbers:
 
 @dataclass(frozen=True)
 class WindowNumbers:
-    """What a filter is by: the positions of a dim that the windows of a gather take, window by window, in the order of
-    a dim of the index tensor and then of its others."""
+    """The positions by which a filter reads: those of a dim that the windows of a gather read, window by window.
+
+    Windows are in the order of one dim of the index tensor, and then of its other dims.
+    """
 
     node: Node
     dim: int

@@ -119,9 +119,9 @@ def reflects(op: mlir.RawOperation) -> bool:
 
 
 def decided_function(name: str, matrix: mlir.RawType, factors: mlir.RawType, units: int) -> str:
-    """The function of this name: of a matrix, its reflections and their factors, the latter two.
+    """The text of a function that takes a matrix, its reflections and their factors, and returns the latter two.
 
-    Both are NaN from the first row and column on that is undecided.
+    Both are NaN from the first row and column on that rounding decides.
     """
     given = [
         jax.ShapeDtypeStruct(mlir.static_shape(of), element_type(mlir.tensor_element_name(of)).dtype)
