@@ -106,6 +106,16 @@ def all_of_one_sign(direction):
     return returning("%x: 16xf32", body)
 
 
+def counted_truths(kind, test, of_all, byte):
+    """Whether all or some truth values hold, and the same by a count of eight bits, which wraps."""
+    n, by, unit = (272, "and", "true") if of_all else (600, "or", "false")
+    body = f"""{test}; %t = constant {unit} : i1; %z = constant 0 : i8; %k = constant {byte} : i8
+    %v = reduce(%p init: %t) applies stablehlo.{by} across dimensions = [0]; %i = convert %p -> {n}xi8
+    %s = reduce(%i init: %z) applies stablehlo.add across dimensions = [0]
+    %w = compare {"EQ" if of_all else "NE"}, %s, %k"""
+    return returning(f"%x: {n}x{kind}", body, "%v")
+
+
 SEVEN = """%a0 = not %p0; %n1 = not %p1; %a1 = and %a0, %n1; %a2 = and %a1, %p2; %n3 = not %p3; %a3 = and %a2, %n3
 %a4 = and %a3, %p4; %n5 = not %p5; %a5 = and %a4, %n5; %a6 = and %a5, %p6; %n = negate %x; %w = select %a6, %n, %x"""
 """Whether seven truth values are these."""
@@ -448,6 +458,12 @@ DIFFERENT = {
     "a size above 70": sized(LARGER.format(5000)),
     "one edge of forty": written("%x: 4xf32", TABLE, str(EDGES), str(OTHER_EDGES)),
     **{f"{name} that is lost behind a scatter": (point(), point(f"{POINTS}\n{b}", "%s")) for name, b in BEHIND.items()},
+    # 16 of 272 truths are counted like 272, and 256 like none
+    "all truths by a byte": counted_truths("i1", "%p = not %x", True, 16),
+    "some truths by a byte": counted_truths("i1", "%p = not %x", False, 0),
+    "all of some comparisons by a byte": counted_truths(
+        "i32", "%c = constant 7 : 272xi32; %p = compare GT, %x, %c", True, 16
+    ),
     # data below zero, above 31 and at the end of its type
     "integers below zero": returning("%x: 4xi32", "%w = abs %x"),
     "integers above 40": returning("%x: 4xi32", "%m = constant 40 : 4xi32; %w = minimum %x, %m"),

@@ -16,6 +16,7 @@ from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.align.piece import Pieces, module_of
 from hlo_lower.verify.drive import ties
 from hlo_lower.verify.drive.driven_runs import Run
+from hlo_lower.verify.drive.input_roles import small_constants
 from hlo_lower.verify.drive.outcomes import BRANCHING, Outcomes, Point
 from hlo_lower.verify.drive.ranges import Interval, Ranges
 from hlo_lower.verify.judges.devices import Runnable
@@ -228,6 +229,10 @@ class Inverse:
                 yield from self.solved(
                     op.inputs[0], (least(target, np.where(is_first, target, source)), every & where), deep - 1
                 )
+            case names.ADD if self._is_of_truths(op.inputs[0]):
+                for count in _counts(target, prod(source.shape[d] for d in dims)):
+                    order = self._rng.permuted(np.arange(source.size).reshape(source.shape))
+                    yield from self.solved(op.inputs[0], (_ranks(order, dims) < count, every & where), deep - 1)
             case names.ADD:
                 one = _first_filled(source, dims)
                 rest = np.where(one, 0, source).sum(axis=tuple(dims), keepdims=True).astype(source.dtype)
@@ -235,6 +240,14 @@ class Inverse:
                     yield from self.solved(op.inputs[0], (_cast(target - rest, source.dtype), one & where), deep - 1)
             case _:
                 return
+
+    def _is_of_truths(self, value: ValueId) -> bool:
+        """Whether a value is truth values as integers, so that their sum counts them."""
+        maker = self._program.makers[value]
+        if maker is None or maker.name != names.CONVERT or self._values[value].dtype.kind not in "iu":
+            return False
+        source = self._values.get(maker.inputs[0])
+        return source is not None and source.dtype == np.bool_
 
     def _product(self, op: Op, wanted: Wanted, deep: int) -> Iterator[Solution]:
         """Of a product of matrices: one operand picks elements of the other one, which are what is wanted.
@@ -272,6 +285,27 @@ class Inverse:
                 solution = joined(solution, next(self.solved(op.inputs[place], (moved, mask), deep - 1), None) or {})
             if solution:
                 yield solution
+
+
+def _numbers_of(dtype: np.dtype[Any]) -> int:
+    """How many numbers an integer type has."""
+    return 1 << 8 * dtype.itemsize
+
+
+def _counts(target: Array, most: int) -> Iterator[Array]:
+    """The counts up to `most` that an integer type writes as a target; where it wraps, there are several."""
+    span = _numbers_of(target.dtype)
+    least = python_integers(target) % span
+    for turns in range(most // span + 1):
+        yield np.where(least + turns * span <= most, least + turns * span, least)
+
+
+def _ranks(order: Array, dims: Sequence[int]) -> Array:
+    """How many elements come before each one in an order, among those that some dims reduce to one."""
+    moved = np.moveaxis(order, tuple(dims), tuple(range(len(dims))))
+    flat = moved.reshape(-1, *moved.shape[len(dims) :])
+    ranks = flat.argsort(axis=0).argsort(axis=0).reshape(moved.shape)
+    return np.moveaxis(ranks, tuple(range(len(dims))), tuple(dims))
 
 
 def _first_filled(source: Array, dims: Sequence[int]) -> NDArray[np.bool_]:
@@ -426,6 +460,7 @@ class Aims:
         """The runs."""
         body = self.outcomes.program.entries["main"]
         yield from self._short()
+        yield from self._wrapped()
         points = [point for point in self.outcomes.left() if point.op.parent is body]
         if self._look_behind({value for point in points for value in point.op.inputs}):
             for point in points:
@@ -440,6 +475,24 @@ class Aims:
                 yield Run("floats of few digits", found, False)
                 if not any(point.outcome in ties.TIES for point in self.outcomes.missed()):
                     return
+
+    def _wrapped(self) -> Iterator[Run]:
+        """Runs with every count that a narrow integer type writes as a constant of the piece: 16 and 272 in 8 bits."""
+        counting = self.outcomes.wrapping_counts()
+        if not counting or not self._look_behind({op.results[0] for op in counting}):
+            return
+        run, values = self.runs[0], self.values(self.runs[0].arguments)
+        constants = dict.fromkeys((0, *small_constants(self.outcomes.program.entries["main"].ops)[0]))
+        for op in counting:
+            found = values[op.results[0]]
+            lowest, greatest = element_type_of(found.dtype).integer_range or (0, 0)
+            for constant in (n for n in constants if lowest <= n <= greatest):
+                rng = np.random.default_rng(0)
+                inverse = Inverse(self.outcomes.program, values, rng, FURTHER[0])
+                target = np.full(found.shape, constant, found.dtype)
+                for solution in islice(inverse.solved(op.results[0], (target, np.ones(found.shape, bool))), MOST):
+                    arguments = self._applied(run.arguments, solution, 0, rng)
+                    yield Run(f"counts that are {constant} where they wrap", arguments, run.is_special)
 
     def reaching(self, value: ValueId, target: Array) -> Iterator[Run]:
         """Runs that try to make a value of the piece a target."""
@@ -649,7 +702,7 @@ class Watch:
     def next(self) -> Iterator[Run]:
         """Further runs, aimed at what none had."""
         for outcomes in self.outcomes:
-            if outcomes.missed():
+            if outcomes.missed() or outcomes.wrapping_counts():
                 try:
                     yield from Aims(outcomes, self._compiled, self._made).next()
                 except CannotRunError:

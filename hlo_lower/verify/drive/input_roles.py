@@ -467,7 +467,7 @@ def roles_of(region: Region, within: Mapping[Number, Interval] | None = None) ->
         roles.append(role)
     is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None
-    integers, floats = _harvested([*region.first, *region.second])
+    integers, floats = small_constants([*region.first, *region.second])
     twins = twins_of(region.first, region.second)
     own = [v for one in twins if one.first.dtype.kind != "c" for v in _apart(one)]
     integers = tuple(dict.fromkeys((*(int(v) for v in own if v.dtype.kind in "iu"), *integers)))[:MAX_HARVESTED]
@@ -574,7 +574,7 @@ def columns_of(op: mlir.RawOperation) -> tuple[int, int, tuple[Column, ...]]:
     return count, numbers.index_vector_dim, columns
 
 
-def _harvested(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def small_constants(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """The constants of operations, those in regions included."""
     integers: dict[int, None] = {}
     floats: dict[float, None] = {}

@@ -140,6 +140,23 @@ class Outcomes:
             self.ranges.know_constants()
         return [point for point in missed if self.ranges.may_be(point.op, point.outcome)]
 
+    def wrapping_counts(self) -> list[Op]:
+        """Where truth values are counted in an integer type that has fewer numbers than there are values."""
+        return [op for op in self.program.entries["main"].ops if _may_wrap(self.program, op)]
+
+
+def _may_wrap(program: Program, op: Op) -> bool:
+    if op.name != names.REDUCE or len(op.results) != 1 or [o.name for o in op.bodies[0].ops] != [names.ADD]:
+        return False
+    maker = program.makers[op.inputs[0]]
+    if maker is None or maker.name != names.CONVERT or program.dtype_of(maker.inputs[0]) != np.bool_:
+        return False
+    tensor, dtype = program.type_of(op.inputs[0]), program.dtype_of(op.results[0])
+    if tensor is None or not tensor.is_static or dtype is None or dtype.kind not in "iu":
+        return False
+    dims = mlir.integers_of(op.raw.attributes["dimensions"])
+    return prod(program.shape_of(op.inputs[0])[d] for d in dims) >= 1 << 8 * dtype.itemsize
+
 
 def intervals_of(piece: str, counters: Mapping[int, Sequence[float]]) -> list[Interval]:
     """Between which numbers the results of a piece lie.

@@ -439,10 +439,16 @@ class Arithmetic:
             value = value_of(term, F32)
             if term.decl().name().startswith("widen f16:"):
                 found.append(term.arg(0))
-            elif value is not None and np.float32(np.float16(value)) == value:
+            elif value is not None and _is_half(value):
                 found.append(literal(np.float16(value), element_of("f16")))
         is_widened = any(not z3.is_bv_value(term) for term in (a, b))
         return (found[0], found[1]) if len(found) == 2 and is_widened else None
+
+
+def _is_half(value: np.generic) -> bool:
+    """Whether f16 has this number of f32; of those too large for it, only infinity is one."""
+    with np.errstate(over="ignore"):
+        return bool(np.float32(np.float16(value)) == value)
 
 
 def half(term: Term, which: int) -> Term:
