@@ -183,7 +183,7 @@ def test_fewer_runs_of_what_is_large(monkeypatch):
     for where in (driven_runs, judge):
         monkeypatch.setattr(where, "VALUES", 1 << 12)
     [region] = hl.verify(one, same, level="regions").regions
-    assert (few.runs, few.excluded) == (driven_runs.PLAIN_RUNS, ())
+    assert (few.runs, few.excluded) == (driven_runs.PLAIN_RUNS + 2 * len(driven_runs.LONE_VALUES), ())
     assert region.runs == driven_runs.LEAST_OF_LARGE
     assert region.excluded == ("further runs, because each gives 4,096 values",)
     assert hl.verify(one, other, level="regions").differs

@@ -116,6 +116,11 @@ def counted_truths(kind, test, of_all, byte):
     return returning(f"%x: {n}x{kind}", body, "%v")
 
 
+GREATEST = (
+    "%v, %j = chlo.top_k(%x, k = 1) : tensor<9xf32> -> (tensor<1xf32>, tensor<1xi32>); %r = reshape %v -> f32",
+    "%z = constant 0xFF800000 : f32; %r = reduce(%x init: %z) applies stablehlo.maximum across dimensions = [0]",
+)
+
 SEVEN = """%a0 = not %p0; %n1 = not %p1; %a1 = and %a0, %n1; %a2 = and %a1, %p2; %n3 = not %p3; %a3 = and %a2, %n3
 %a4 = and %a3, %p4; %n5 = not %p5; %a5 = and %a4, %n5; %a6 = and %a5, %p6; %n = negate %x; %w = select %a6, %n, %x"""
 """Whether seven truth values are these."""
@@ -463,6 +468,11 @@ DIFFERENT = {
     "some truths by a byte": counted_truths("i1", "%p = not %x", False, 0),
     "all of some comparisons by a byte": counted_truths(
         "i32", "%c = constant 7 : 272xi32; %p = compare GT, %x, %c", True, 16
+    ),
+    # a total order puts a negative NaN first, which a positive one beside it hides; so does any number an infinity
+    "a greatest number, negative NaN first": written("%x: 9xf32", "HERE", *GREATEST),
+    "a greatest number from another begin": written(
+        "%x: 9xf32", GREATEST[1].replace("0xFF800000", "HERE"), "0xFF800000", "0xFF7FFFFF"
     ),
     # data below zero, above 31 and at the end of its type
     "integers below zero": returning("%x: 4xi32", "%w = abs %x"),

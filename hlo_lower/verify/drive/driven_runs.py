@@ -40,7 +40,11 @@ Array = NDArray[Any]
 PAYLOADS = ("ordinary", "special", "large", "named", "zeros", "positive", "negative")
 """What floats are drawn from: "named" ones are the constants of the pieces and their neighbours."""
 
-FINITE = {"special": "ordinary"}
+LONE, LONE_VALUES = "lone", (np.nan, -np.nan, np.inf, -np.inf)
+"""One special value alone, in half of an array's places or in all: a greatest float shows a negative NaN only where no
+positive one is, and what it begins with only where all are negative infinity."""
+
+FINITE = {"special": "ordinary", LONE: "ordinary"}
 """What floats are drawn from where nothing says what becomes of NaN and infinities."""
 
 MILD = 1 / 16
@@ -160,7 +164,9 @@ def runs_of(
     for number, plan in enumerate(plans):
         rng = np.random.default_rng([*seed, number])
         arguments = [_drawn(rng, roles, place, plan, seed) for place in range(len(roles.inputs))]
-        yield Run(plan.aim, arguments, plan.payload in ("special", "zeros", MIXED), plan.payload in ("large", MIXED))
+        yield Run(
+            plan.aim, arguments, plan.payload in ("special", LONE, "zeros", MIXED), plan.payload in ("large", MIXED)
+        )
 
 
 def kept_within(run: Run, roles: Roles, seed: int) -> Run:
@@ -209,6 +215,8 @@ def _plans(roles: Roles) -> list[_Plan]:
     elif roles.inputs:
         for k in range(PLAIN_RUNS):
             plans.append(_Plan("plain", "mixed", k, PAYLOADS[k % len(PAYLOADS)], NUMBERS[k % len(NUMBERS)]))
+        if any(element_type_of(role.dtype).is_float for role in roles.inputs):
+            plans += _of_lone_values()
     else:
         plans.append(_Plan("constant", "mixed", 0, "ordinary", "wide"))
     for place, role in enumerate(roles.inputs):
@@ -230,6 +238,13 @@ def _plans(roles: Roles) -> list[_Plan]:
             plans += [_Plan("where constants differ", "in range", turn, "ordinary", "wide", twins=k)
                       for turn in range(runs)]  # fmt: skip
     return plans
+
+
+def _of_lone_values() -> list[_Plan]:
+    """Runs in which floats hold one special value alone."""
+    return [
+        _Plan("one special value", "mixed", k, LONE, NUMBERS[k % len(NUMBERS)]) for k in range(2 * len(LONE_VALUES))
+    ]
 
 
 def _of_small(roles: Roles) -> list[_Plan]:
@@ -337,6 +352,10 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
         return chosen if dtype.kind != "c" else np.ascontiguousarray(chosen).view(dtype).reshape(shape)
     if role.is_definite and dtype.kind == "f" and plan.payload in ("ordinary", "mild", "large"):
         return definite(rng, shape, dtype)
+    if plan.payload == LONE and is_inexact(np.empty(0, dtype)) and dtype.kind != "c":
+        turn, which = divmod(plan.turn, len(LONE_VALUES))
+        is_there = np.ones(shape, bool) if turn % 2 else rng.random(shape) < 0.5
+        return np.where(is_there, dtype.type(LONE_VALUES[which]), ordinary(rng, shape, dtype))
     return _floats(rng, plan.payload, shape, dtype)
 
 
