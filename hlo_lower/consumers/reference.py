@@ -15,7 +15,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 from hlo_lower.verify.judges.devices import devices_of
 from hlo_lower.verify.judges.xla_defects import why_no_judge
-from hlo_lower.verify.module_runs import RUN_REGIMES, draw, drives_of, given
+from hlo_lower.verify.module_runs import RUN_REGIMES, arguments_from_inputs, draw, drives_of
 from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import CannotRunError, Executable, Signature, parse_or_refuse, read_signature
 
@@ -89,7 +89,7 @@ def reference_of(
         raise CannotRunError("it is partitioned over several devices")
     signature = read_signature(module)
     if inputs is not None:
-        sets = [("given", given(inputs, signature, module))]
+        sets = [("given", arguments_from_inputs(inputs, signature, module))]
     else:
         drives = drives_of(Program(module))
         sets = [(RUN_REGIMES[k % len(RUN_REGIMES)], draw(signature, drives, seed, k)) for k in range(max(runs, 1))]

@@ -467,7 +467,7 @@ def roles_of(region: Region, within: Mapping[Number, Interval] | None = None) ->
         roles.append(role)
     is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None
-    integers, floats = _harvested([*region.first, *region.second])
+    integers, floats = _harvest_constants([*region.first, *region.second])
     twins = twins_of(region.first, region.second)
     own = [v for one in twins if one.first.dtype.kind != "c" for v in _apart(one)]
     integers = tuple(dict.fromkeys((*(int(v) for v in own if v.dtype.kind in "iu"), *integers)))[:MAX_HARVESTED]
@@ -536,11 +536,11 @@ class _Taint:
         for result in op.results:
             self.sources[result] = sources
         if op.name == names.SCATTER or not self.only_scatters:
-            self.placed.extend(_placed(self.side, op))
+            self.placed.extend(_window_starts(self.side, op))
 
 
-def _placed(side: Side, op: Op) -> Iterable[tuple[int, ValueId, tuple[Column, ...], int | None]]:
-    """The starts of windows that an operation reads."""
+def _window_starts(side: Side, op: Op) -> Iterable[tuple[int, ValueId, tuple[Column, ...], int | None]]:
+    """The window starts that an op reads."""
     shape = side.program.shape_of(op.inputs[0]) if op.inputs else ()
     match op.name:
         case names.SCATTER | names.GATHER:
@@ -574,8 +574,8 @@ def columns_of(op: mlir.RawOperation) -> tuple[int, int, tuple[Column, ...]]:
     return count, numbers.index_vector_dim, columns
 
 
-def _harvested(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The constants of operations, those in regions included."""
+def _harvest_constants(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """The integer and the float constants of ops and of their regions."""
     integers: dict[int, None] = {}
     floats: dict[float, None] = {}
     for op in ops_within(ops):

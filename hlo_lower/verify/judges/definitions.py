@@ -490,7 +490,7 @@ def _run(block: mlir.RawBlock, arguments: list[Array], functions: Mapping[str, m
         op = operation.operation
         missing = [v for v in op.operands if v not in values]
         for value in missing:
-            values[value] = _captured(value, shape)
+            values[value] = _captured_constant(value, shape)
         inputs = [values[v] for v in op.operands]
         if op.name in (names.RETURN, "func.return"):
             return inputs
@@ -532,7 +532,7 @@ def _constant(op: mlir.RawOperation, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(value, shape)
 
 
-def _captured(value: mlir.RawValue, shape: tuple[int, ...]) -> Array:
+def _captured_constant(value: mlir.RawValue, shape: tuple[int, ...]) -> Array:
     if not mlir.is_block_argument(value) and value.owner.name == names.CONSTANT:
         return _constant(value.owner.operation, shape)
     raise UnsupportedRegionError("the region captures a value")
