@@ -214,7 +214,7 @@ def _cannot_run(error: CannotRunError) -> Difference:
 
 def _work(module: mlir.RawModule) -> int:
     """How many elements the operations of a module give, each counted once."""
-    tensors = (mlir.read_tensor_type(v.type) for op in mlir.walked(module.operation) for v in op.results)
+    tensors = (mlir.read_tensor_type(v.type) for op in mlir.operations_within(module.operation) for v in op.results)
     return sum(prod(int(n or 0) for n in tensor.shape) for tensor in tensors if tensor is not None)
 
 

@@ -161,7 +161,7 @@ class RegionJudge:
                     self._interpreter.start()
                 if any(may_not_end(*side) for region in regions for side in region.sides):
                     start_child()
-                left = self._underived(name, regions)
+                left = self._without_derivation(name, regions)
                 if (whole := self._derived_whole(name, regions, left)) is not None:
                     return [whole]
                 while left and (other := self._without_loops(name, left)) is not None:
@@ -187,7 +187,7 @@ class RegionJudge:
         alike = [program.read_of_one_result(value) for program, value in ((self._first, x), (self._second, y))]
         return {(x, y), *zip(*alike, strict=True)} if len(alike[0]) == len(alike[1]) else {(x, y)}
 
-    def _underived(self, name: str, regions: Sequence[Region]) -> list[Region]:
+    def _without_derivation(self, name: str, regions: Sequence[Region]) -> list[Region]:
         """The regions that have no derivation."""
         return [region for region in regions if self._derived_verdict(name, region) is None]
 
@@ -207,7 +207,7 @@ class RegionJudge:
             if max(self._first.op_count, self._second.op_count) <= WRITTEN_OUT:
                 pairs = Aligner(self._first, self._second, frozenset(), {}).align(name)
                 regions = regions_of(pairs)
-                now = self._underived(name, regions)
+                now = self._without_derivation(name, regions)
                 if _size(now) < _size(left):
                     self.pairs = pairs
                     self._apart.clear()

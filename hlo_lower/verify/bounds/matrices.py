@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import RESHAPING, Role, named
+from hlo_lower.ops.spec import RESHAPING, Role, ops_with
 from hlo_lower.verify.read.program import Op, Program, ops_within
 
 _jax: Any = jax  # its annotations leave jit and lax partly unknown
@@ -33,7 +33,7 @@ _jax: Any = jax  # its annotations leave jit and lax partly unknown
 LEAST_UNITS, UNITS_OF_EACH = 16, 2
 """Units in the last place: of the smallest matrices, and of each row or column of larger ones."""
 
-OWN = named(role=Role.MATRIX)
+OWN = ops_with(role=Role.MATRIX)
 TRANSFORM = names.FFT
 DEFINITE = ("potrf", "cholesky")
 """What has results only of matrices that are positive definite."""

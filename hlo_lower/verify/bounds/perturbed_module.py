@@ -35,7 +35,7 @@ from math import ceil, prod, sqrt
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, NEVER_ROUNDED, PRODUCTS, WITH_BODY, Rounds, named
+from hlo_lower.ops.spec import CONTROL, NEVER_ROUNDED, PRODUCTS, WITH_BODY, Rounds, ops_with
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.bounds.matrices import (
     Movement,
@@ -94,7 +94,7 @@ class _Disturbing:
         """Rewrite what the entry point reaches; the number of values that are disturbed."""
         entry = entry_function(self._module)
         applied = self._callees_within(
-            [op for f in self._functions.values() for op in mlir.walked(f) if op.name in WITH_BODY]
+            [op for f in self._functions.values() for op in mlir.operations_within(f) if op.name in WITH_BODY]
         )
         reached = [entry]
         for function in reached:
@@ -113,7 +113,7 @@ class _Disturbing:
         found: set[str] = set()
         pending = list(roots)
         while pending:
-            for op in mlir.walked(pending.pop()):
+            for op in mlir.operations_within(pending.pop()):
                 name = callee_of(op)
                 if name in self._functions and name not in found:
                     found.add(name)
@@ -153,7 +153,7 @@ class _Disturbing:
 
     def _disturb(self, op: mlir.RawOperation, salt: mlir.RawValue) -> None:
         """Move what an op rounds, and the terms of its sums."""
-        if op.name in WITH_BODY and not any(is_rounding(inner) for inner in mlir.walked(op)[1:]):
+        if op.name in WITH_BODY and not any(is_rounding(inner) for inner in mlir.operations_within(op)[1:]):
             return
         if op.name == names.CONVERT and not narrows(op):
             return
@@ -170,7 +170,7 @@ class _Disturbing:
         if terms > 1:
             for k in summed_operands(op):
                 self._disturb_operand(op, k, salt, terms)
-        if any(inner.name in REDUCED for inner in mlir.walked(op)):
+        if any(inner.name in REDUCED for inner in mlir.operations_within(op)):
             for k in range(len(op.operands)):
                 self._disturb_operand(op, k, salt, 1)
         self._disturb_results(op, salt, terms)
@@ -393,7 +393,7 @@ def function_text(name: str, shape: list[int], element: str) -> str:
 EXACT = NEVER_ROUNDED | {"func.call", "func.return"}
 """Ops that make no float that is rounded."""
 
-PLAIN = named(rounds=Rounds.ONCE)
+PLAIN = ops_with(rounds=Rounds.ONCE)
 """Ops that every compiler rounds correctly, if it does not contract them."""
 
 REDUCED = frozenset({names.SINE, names.COSINE, names.TAN, names.EXPONENTIAL})

@@ -209,7 +209,7 @@ def _inline(module: mlir.RawModule) -> None:
     functions = {name: f for name, f in functions_of(module).items() if len(f.regions[0].blocks)}
     main = entry_function(module)
     with mlir.active(module.context):
-        while calls := [op for op in mlir.walked(main) if callee_of(op) in functions]:
+        while calls := [op for op in mlir.operations_within(main) if callee_of(op) in functions]:
             for call in calls:
                 _, given = mlir.inline_template(functions[callee_of(call)], list(call.operands), call)
                 for old, new in zip(call.results, given, strict=True):
@@ -227,7 +227,7 @@ def _counting(module: mlir.RawModule, points: Sequence[Point]) -> str:
     """The module that returns the counts of points and nothing else."""
     copy = mlir.parse_module(mlir.print_module(module), module.context)
     main = entry_function(copy)
-    mine, theirs = mlir.walked(entry_function(module)), mlir.walked(main)
+    mine, theirs = mlir.operations_within(entry_function(module)), mlir.operations_within(main)
     numbers: dict[mlir.RawOperation, int] = {op: k for k, op in enumerate(mine)}
     at: dict[int, list[tuple[int, Point]]] = {}
     for k, point in enumerate(points):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import ElementType, element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import KEEPS_NUMBERS, RESHAPING, TO_WHOLE, Numbers, named
+from hlo_lower.ops.spec import KEEPS_NUMBERS, RESHAPING, TO_WHOLE, Numbers, ops_with
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.read.program import Op, Program, ValueId
 
@@ -37,10 +37,10 @@ TO_INTEGERS = frozenset({names.ROUND_NEAREST_AFZ, names.ROUND_NEAREST_EVEN})
 ROUNDING = TO_INTEGERS | {names.CONVERT, names.REDUCE_PRECISION}
 """Operations that may be given ties."""
 
-KEEPS_WHOLE = KEEPS_NUMBERS | named(numbers=Numbers.WHOLE_OF_WHOLE)
+KEEPS_WHOLE = KEEPS_NUMBERS | ops_with(numbers=Numbers.WHOLE_OF_WHOLE)
 """Operations that give whole numbers of whole ones: what is rounded of these is whole again."""
 
-NO_MIDDLES = named(numbers=Numbers.NO_MIDDLES)
+NO_MIDDLES = ops_with(numbers=Numbers.NO_MIDDLES)
 
 DEEP = 100
 """Operations behind a value that are looked at."""

@@ -17,7 +17,7 @@ from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.mlir import GatherNumbers, ScatterNumbers
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import COMPARISONS, Rounds, named
+from hlo_lower.ops.spec import COMPARISONS, Rounds, ops_with
 from hlo_lower.verify.read.meanings import DIVISIONS, INTEGERS
 from hlo_lower.verify.read.partitions import is_note
 
@@ -444,7 +444,7 @@ def combine_of(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOpera
 _APPLIED = frozenset({*FLOATS, *_WHOLE, names.SELECT})
 """Ops that are computed on whole arrays."""
 
-_FREE = named(rounds=Rounds.FREELY) - {names.SCATTER}
+_FREE = ops_with(rounds=Rounds.FREELY) - {names.SCATTER}
 _PRODUCTS_OF_PARTS = frozenset({names.MULTIPLY, names.DIVIDE})
 
 

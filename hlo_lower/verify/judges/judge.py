@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import Rounds, named
+from hlo_lower.ops.spec import Rounds, ops_with
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.piece import Pieces, pieces_of
 from hlo_lower.verify.bounds.compare import (
@@ -92,7 +92,7 @@ VAGUE = 0.5
 known of it."""
 
 
-INEXACT = named(rounds=Rounds.FREELY) - {names.SQRT, names.SCATTER, names.MAP}
+INEXACT = ops_with(rounds=Rounds.FREELY) - {names.SQRT, names.SCATTER, names.MAP}
 """Operations on floats whose results are not one right number, or depend on an order: the judges round each its own.
 
 All of them give the same square root. Scatters have an order, and what they and maps apply is looked at by itself."""

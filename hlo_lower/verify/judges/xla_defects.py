@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, RESHAPING, WITH_BODY, Role, identity_of, named
+from hlo_lower.ops.spec import CONTROL, RESHAPING, WITH_BODY, Role, identity_of, ops_with
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.read.meanings import DIVISIONS, Array, find_constant
 from hlo_lower.verify.read.program import (
@@ -40,10 +40,10 @@ from hlo_lower.verify.read.program import (
 # host it waits for without end. Nothing can be caught, so this is read off the module before anything is compiled; it
 # says so of a few that XLA's simplifier would have saved, too (a loop of one iteration, a result that is not used).
 
-_APPLIES = WITH_BODY - named(role=Role.DEVICES)
+_APPLIES = WITH_BODY - ops_with(role=Role.DEVICES)
 """Ops that apply their regions to elements."""
 
-_ABORTS = named(role=Role.MATRIX) | {names.WHILE, names.SELECT_AND_SCATTER, names.FFT}
+_ABORTS = ops_with(role=Role.MATRIX) | {names.WHILE, names.SELECT_AND_SCATTER, names.FFT}
 _PRODUCTS = frozenset({names.DOT, names.DOT_GENERAL, names.EINSUM})
 _TAKEN_BRANCHES = 2
 
@@ -100,7 +100,7 @@ def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation]
     """The op in an op's regions, or in a function that they call, that XLA dies of, or ""."""
     pending = [op]
     while pending:
-        for inner in mlir.walked(pending.pop())[1:]:
+        for inner in mlir.operations_within(pending.pop())[1:]:
             if _is_control_flow(inner):
                 return inner.name
             name = callee_of(inner)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.names import COMPOSITE, CONSTANT, CONVERT, CUSTOM_CALL, RESHAPE, RETURN, SCATTER, WHILE
-from hlo_lower.ops.spec import RESHAPING, Role, named
+from hlo_lower.ops.spec import RESHAPING, Role, ops_with
 
 ValueId: TypeAlias = int
 """The number of a value in its program."""
@@ -27,7 +27,7 @@ TOO_DEEP = "calls, loops or branches stand too deep in one another"
 
 TERMINATORS = frozenset({"func.return", RETURN, "sdy.return", "mhlo.return"})
 
-_EFFECTS = named(role=Role.HOST) | named(role=Role.RANDOM, is_pure=False)
+_EFFECTS = ops_with(role=Role.HOST) | ops_with(role=Role.RANDOM, is_pure=False)
 """Operations with effects or hidden state: two of them are never the same value (`rng_bit_generator` has none)."""
 
 CALLS = {"func.call": "callee", COMPOSITE: "decomposition"}
@@ -349,7 +349,7 @@ class Program:
         found: dict[str, mlir.RawOperation] = {}
         pending = [raw]
         while pending:
-            for op in mlir.walked(pending.pop()):
+            for op in mlir.operations_within(pending.pop()):
                 names = mlir.symbols_in(op) - set(found) if op.name in NAMING else set[str]()
                 for name in sorted(names & set(self.functions)):
                     found[name] = self.functions[name]
@@ -428,7 +428,7 @@ def location_of(raw: mlir.RawOperation) -> str:
 
 def _captures(raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId]) -> dict[mlir.RawValue, ValueId]:
     """What the regions of an operation take from around it."""
-    read = (value for inner in mlir.walked(raw)[1:] for value in inner.operands)
+    read = (value for inner in mlir.operations_within(raw)[1:] for value in inner.operands)
     return {value: env[value] for value in read if value in env}
 
 
