@@ -37,7 +37,7 @@ from benchmark.timing import interleave
 import hlo_lower as hl
 from hlo_lower.base.memory import shown_bytes
 from hlo_lower.tile.entry import tile
-from hlo_lower.tile.find.measure import known, measured
+from hlo_lower.tile.find.measure import measure_temporaries, require_bytes
 from hlo_lower.tile.plan_search import SearchLimits
 from hlo_lower.verify.pull import derive
 from hlo_lower.verify.run import exported_from_module
@@ -100,9 +100,9 @@ def measure(workload: Workload) -> dict[str, Any]:
 def measure_export(name: str, share: int) -> dict[str, Any]:
     """All figures of an export that is asked for a share of its temporaries."""
     text = EXPORTS[name].text()
-    [(_, size)] = measured([text])
+    [(_, size)] = measure_temporaries([text])
     start = time.perf_counter()
-    bound = known(size, name) // share
+    bound = require_bytes(size, name) // share
     found = tile(text, max_temp=bound, name=name, effort=SearchLimits(seconds=_SECONDS.value))
     entry: dict[str, Any] = {"workload": f"{name}, 1/{share}", "share": share, **found.to_json()}
     entry["tiling_seconds"] = round(time.perf_counter() - start, 1)
@@ -132,8 +132,8 @@ def timed(entry: dict[str, Any], before: str, after: str) -> None:
 def measure_iree(name: str) -> dict[str, Any]:
     """What IREE's allocator counts for a workload of middle size, as it is and at a quarter of XLA's temporaries."""
     text = WORKLOADS[name].text(MIDDLE[name])
-    [(_, size)] = measured([text])
-    found = tile(text, max_temp=known(size, name) // 4, name=name, effort=SearchLimits(seconds=_SECONDS.value))
+    [(_, size)] = measure_temporaries([text])
+    found = tile(text, max_temp=require_bytes(size, name) // 4, name=name, effort=SearchLimits(seconds=_SECONDS.value))
     peaks = [iree_peak(version) for version in (text, found.text)]
     return {"workload": name, "sizes": list(MIDDLE[name]), **found.to_json(), "iree_peak": peaks}
 

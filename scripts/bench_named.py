@@ -132,7 +132,7 @@ def runner(text: str) -> tuple[Callable[[Sequence[np.ndarray]], Arrays], str]:
     """A version compiled for one thread, and what is told of it."""
     if _ON.value == "litert":
         tensorflow: Any = import_module("tensorflow")
-        binary, inputs, outputs = litert.converted(text)
+        binary, inputs, outputs = litert.convert_text(text)
         interpreter = tensorflow.lite.Interpreter(model_content=binary, num_threads=1)
         interpreter.allocate_tensors()  # the delegate takes its parts
         signature = interpreter.get_signature_runner(litert.SIGNATURE)

@@ -132,7 +132,7 @@ def test_commands_are_those_that_exist(page):
         while "=" in command[0]:
             del command[0]
         if command[0] == "hlo-lower":
-            make_parser().parsed(command[1:])  # ends the test where it does not parse
+            make_parser().parse_line(command[1:])  # ends the test where it does not parse
             continue
         for word in command:
             if re.fullmatch(PLACES, word) and word == word.lower():

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.api.many.converted import converted
+from hlo_lower.api.many.converted import convert_source
 from hlo_lower.api.verified import more_careful
 from hlo_lower.base.errors import DifferenceError
 
@@ -65,7 +65,7 @@ def unsure():
 def test_what_is_not_verified_is_done_without_where_it_is_verified(exported, unsure):
     """Where the judge does not follow the induction, the module that is verified has the clamps."""
     judge = lambda lowered: unsure if lowered.options.loop_ranges else verified(exported, lowered)  # noqa: E731
-    found = converted(exported, "walk", hl.Options(target="iree"), "text", judge)
+    found = convert_source(exported, "walk", hl.Options(target="iree"), "text", judge)
     assert not found.lowered.options.loop_ranges
     assert "guards and clamps stay" in found.lowered.notes[-1]
     assert found.report.exit_code == 0

@@ -7,7 +7,7 @@ from typing import Unpack
 
 from hlo_lower.api.jit import jit
 from hlo_lower.api.many.survey import classify as _classify
-from hlo_lower.api.verified import verified, verify
+from hlo_lower.api.verified import verify, verify_lowered
 from hlo_lower.base import english
 from hlo_lower.base.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.ir.binding import bind as _bind
@@ -129,7 +129,7 @@ def lower(
     if verify is not None:
         checked_level("verify", verify)
     lowered = _lower(source, options=chosen, name=name, registry=registry)
-    return lowered if verify is None else verified(source, lowered, verify)
+    return lowered if verify is None else verify_lowered(source, lowered, verify)
 
 
 @dataclass(frozen=True)

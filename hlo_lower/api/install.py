@@ -20,7 +20,7 @@ from os import PathLike
 from typing import Any, Unpack
 
 from hlo_lower.api.jax_plugin import TARGET
-from hlo_lower.api.verified import verified
+from hlo_lower.api.verified import verify_lowered
 from hlo_lower.base.arguments import known_names, texts
 from hlo_lower.base.change import Outcome, RefusedOps
 from hlo_lower.base.errors import DifferenceError, HloLowerError, InputError
@@ -162,7 +162,7 @@ class _Installed:
     def _as_given(self, graph: Graph, lowered: Lowered) -> Graph:
         """The lowered module under the signature of the module, verified where that is asked for."""
         if self.verify is not None:
-            lowered = verified(graph, lowered, self.verify, cache=self.cache)
+            lowered = verify_lowered(graph, lowered, self.verify, cache=self.cache)
         if _signature(lowered.graph) == _signature(graph):
             return lowered.graph
         text = lowered.as_given
@@ -244,7 +244,7 @@ def uninstall() -> None:
 
 @contextmanager
 def installed(target: TargetLike, platform: str | Collection[str] | None = None, **keywords: Any) -> Generator[None]:
-    """`install` for a while: what stood before stands again afterwards.
+    """Call `install` for the duration of a `with` block; what was installed before is back afterwards.
 
     Args:
       target, platform, **keywords: as of `install`.

@@ -18,7 +18,7 @@ import jax
 import jax.core
 import jax.export
 
-from hlo_lower.api.verified import verified
+from hlo_lower.api.verified import verify_lowered
 from hlo_lower.base.arguments import function, known_names, short_repr, split_keywords
 from hlo_lower.base.errors import InputError, NotLoweredError
 from hlo_lower.base.registry import CompositeLoweringRegistry
@@ -68,7 +68,7 @@ class LoweredFunction(Generic[P, R]):
         self._verify: Level | None = verify
         self._static = placing
         try:
-            self._compiled: Any = _jax.jit(self._traced(self._run), **placing, **donating)
+            self._compiled: Any = _jax.jit(self._with_signature(self._run), **placing, **donating)
         except (TypeError, ValueError) as error:
             told = ", ".join(f"{name}={short_repr(value)}" for name, value in {**placing, **donating}.items())
             next_step = "positions are whole numbers, names are texts: static_argnums=(0,), static_argnames=('n',)"
@@ -100,16 +100,16 @@ class LoweredFunction(Generic[P, R]):
         def record(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             found.append(self._lower(args, kwargs)[0])
 
-        _jax.jit(self._traced(record), **self._static).trace(*args, **kwargs)
+        _jax.jit(self._with_signature(record), **self._static).trace(*args, **kwargs)
         return found[0]
 
-    def _traced(self, body: Callable[[tuple[Any, ...], dict[str, Any]], Any]) -> Callable[..., Any]:
+    def _with_signature(self, body: Callable[[tuple[Any, ...], dict[str, Any]], Any]) -> Callable[..., Any]:
         """A function with the name and the signature of the wrapped one; JAX reads argument names from it."""
 
-        def traced(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             return body(args, kwargs)
 
-        return functools.update_wrapper(traced, self._fn)
+        return functools.update_wrapper(call, self._fn)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         lowered, dynamic_args, dynamic_kwargs = self._lower(args, kwargs)
@@ -134,17 +134,17 @@ class LoweredFunction(Generic[P, R]):
         with portable_locations(source_folder(self._fn)):
             jitted = _jax.jit(fn)
             jitted.trace(*specs, **named)  # what the function itself raises, it raises here
-            exported = self._exported(jitted, specs, named)
+            exported = self._export(jitted, specs, named)
         try:
             lowered = _lower(exported, options=self.options, name=self._name, registry=self._registry)
         except NotLoweredError as error:
             error.next_step = "keep_unsupported=True leaves what has no lowering as it is"
             raise
         if self._verify is not None:
-            lowered = verified(exported, lowered, self._verify)
+            lowered = verify_lowered(exported, lowered, self._verify)
         return lowered, dynamic_args, dynamic_kwargs
 
-    def _exported(self, jitted: Any, specs: Sequence[Any], named: dict[str, Any]) -> jax.export.Exported:
+    def _export(self, jitted: Any, specs: Sequence[Any], named: dict[str, Any]) -> jax.export.Exported:
         try:
             return jax.export.export(jitted)(*specs, **named)
         except Exception as error:
@@ -201,14 +201,14 @@ def _only_called(exported: jax.export.Exported, name: str) -> Callable[..., Any]
         raise refuse("batched", "vmap")
 
     @_jax.custom_jvp
-    def called(args: Any, kwargs: Any) -> Any:
+    def call_guarded(args: Any, kwargs: Any) -> Any:
         return call(args, kwargs)
 
-    @called.defjvp
+    @call_guarded.defjvp
     def _(*_: Any) -> Any:
         raise refuse("differentiated", "grad")
 
-    return lambda *args, **kwargs: called(args, kwargs)
+    return lambda *args, **kwargs: call_guarded(args, kwargs)
 
 
 class Placing(TypedDict, total=False):

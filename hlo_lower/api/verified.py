@@ -125,7 +125,7 @@ def verify(
         )
         before = plain.given or plain.text
         assumed = plain.assumed.summary() if plain.assumed is not None and plain.assumed.scatters else ""
-        how["inputs"] = _rounded(_narrowed(effort.inputs, plain.demotion), plain.floats)
+        how["inputs"] = _cast_inputs(_narrow_inputs(effort.inputs, plain.demotion), plain.floats)
     if not isinstance(lowered, Lowered):
         after = as_given(before, after, asked.target)
     verdict = _verify(
@@ -172,7 +172,7 @@ def compared_with(source: Source | Graph, lowered: Lowered, inputs: Inputs) -> t
     if asked.checked or asked.assume_in_bounds or other_floats_of(asked):
         plain = plain_form(read(before), asked, lowered.registry)
         before = plain.given or plain.text
-        inputs = _rounded(_narrowed(inputs, plain.demotion), plain.floats)
+        inputs = _cast_inputs(_narrow_inputs(inputs, plain.demotion), plain.floats)
     before = Stated(registry_of(lowered.registry), asked.target).of(before)
     return (with_single_elements(mlir.parse_module(before)) if asked.oob == "spec" else before), inputs
 
@@ -208,7 +208,7 @@ def _verify_plain(
     return verify_plain(before, text, seed=seed, runs=runs, memory_budget=MEMORY_BUDGET, near=near, checked=checked)
 
 
-def _narrowed(inputs: Inputs, demotion: Demotion | None) -> Inputs:
+def _narrow_inputs(inputs: Inputs, demotion: Demotion | None) -> Inputs:
     if inputs is None or demotion is None or not demotion.is_needed:
         return inputs
     if not isinstance(inputs, Mapping):
@@ -216,8 +216,8 @@ def _narrowed(inputs: Inputs, demotion: Demotion | None) -> Inputs:
     return {name: narrow_array(np.asarray(value), f"input {name!r}") for name, value in inputs.items()}
 
 
-def _rounded(inputs: Inputs, floats: Demotion | None) -> Inputs:
-    """Arguments of a module as the one with floats of another precision takes them."""
+def _cast_inputs(inputs: Inputs, floats: Demotion | None) -> Inputs:
+    """Inputs in the float types of the module with another float precision."""
     if inputs is None or floats is None:
         return inputs
     dtypes = {value.number: mlir.dtype_of(value.after) for value in floats.arguments}
@@ -234,7 +234,7 @@ def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> 
 
 
 def _claims_of(lowered: Lowered) -> Check:
-    def found(claims: Claims, scatter: mlir.RawOperation, values: Sequence[Any]) -> str:
+    def describe_broken(claims: Claims, scatter: mlir.RawOperation, values: Sequence[Any]) -> str:
         shape = mlir.static_shape(scatter.operands[0].type)
         indices, *updates = values
         updates_shape = mlir.static_shape(scatter.operands[len(scatter.operands) - 1].type)
@@ -242,7 +242,7 @@ def _claims_of(lowered: Lowered) -> Check:
         return ", ".join(broken(claims, applied, updates))
 
     claimed = {r.number: r.claims for r in lowered.records if r.rule and r.claims is not None}
-    return Check(claimed, frozenset(number for number, claims in claimed.items() if claims.is_uniform), found)
+    return Check(claimed, frozenset(number for number, claims in claimed.items() if claims.is_uniform), describe_broken)
 
 
 def more_careful(
@@ -261,13 +261,13 @@ def more_careful(
     return lowered, verdict
 
 
-def verified(
+def verify_lowered(
     source: Source | Graph, lowered: Lowered, level: Level, *, cache: str | PathLike[str] | None = None
 ) -> Lowered:
-    """A lowered module that is verified, as it is or made more carefully; else DifferenceError."""
+    """Verify a lowered module, and lower it more carefully if that fails; else raise DifferenceError."""
     judge = partial(verify, source, level=level, cache=cache)
     lowered, verdict = more_careful(source, lowered, judge(lowered), judge)
-    required(verdict, lowered.graph.name, "lowered")
+    require_ok(verdict, lowered.graph.name, "lowered")
     return lowered
 
 
@@ -280,11 +280,11 @@ def check_versions(
 ) -> Verdict:
     """The verdict on a tiled module, which means the same as its source under either policy; DifferenceError if it
     is not ok."""
-    return required(verify(source, after, float_mode=float_mode, oob=oob, level=level), source.name, "tiled")
+    return require_ok(verify(source, after, float_mode=float_mode, oob=oob, level=level), source.name, "tiled")
 
 
-def required(verdict: Verdict, name: str, what: str) -> Verdict:
-    """A verdict that is good; else DifferenceError about what was made of the module of this name."""
+def require_ok(verdict: Verdict, name: str, what: str) -> Verdict:
+    """A good verdict; any other one raises DifferenceError about the module of this name."""
     if not verdict.ok:
         how = "computes something else" if verdict.differs else "is not verified: some of it was only run"
         raise DifferenceError(

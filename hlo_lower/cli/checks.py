@@ -21,8 +21,8 @@ def options_from(args: argparse.Namespace) -> "Options":
     return Options(**{name: value for name, value in vars(args).items() if name in NAMES})
 
 
-def judged(args: argparse.Namespace, before: Any, after: Any, **how: Any) -> "Verdict":
-    """The verdict on two versions of a module at the level that is asked for, with progress on a terminal."""
+def judge_pair(args: argparse.Namespace, before: Any, after: Any, **how: Any) -> "Verdict":
+    """The verdict on two versions of a module at the level of the command line, with progress on a terminal."""
     import hlo_lower as hl
     from hlo_lower.cli.streams import progress
 

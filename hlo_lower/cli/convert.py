@@ -20,7 +20,7 @@ from hlo_lower.cli.checks import (
     check_no_flags,
     check_not_input,
     check_one_standard,
-    judged,
+    judge_pair,
     options_from,
 )
 from hlo_lower.cli.common_options import (
@@ -95,12 +95,12 @@ def run(args: argparse.Namespace) -> int:
     consumer = _check(args, options)
     inputs = arrays_of(args.inputs) if args.inputs else None
     source = module_source(args.input)
-    from hlo_lower.api.many.converted import converted  # which imports JAX, before its clock runs
+    from hlo_lower.api.many.converted import convert_source  # which imports JAX, before its clock runs
 
-    judge = None if args.verify == "off" else partial(judged, args, source, inputs=inputs)
+    judge = None if args.verify == "off" else partial(judge_pair, args, source, inputs=inputs)
     try:
         form, told = args.emit or form_for(args.output), args.report is not None
-        found = converted(source, args.input, options, form, judge, with_texts=told)
+        found = convert_source(source, args.input, options, form, judge, with_texts=told)
     except NotLoweredError as error:
         if error.next_step.startswith("hlo-lower report"):
             error.next_step = _try(args, options, source) or error.next_step + policy_given(args)

@@ -13,7 +13,7 @@ from hlo_lower.base.contained.supervisor import run_supervised
 from hlo_lower.base.errors import EXIT_BAD_INPUT, HloLowerError
 from hlo_lower.cli.parser import make_parser
 from hlo_lower.cli.settings import settings_of
-from hlo_lower.cli.streams import complain, unexpected
+from hlo_lower.cli.streams import complain, internal_error
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     hangs jaxlib's parser ends in a message and exit code 2. With arguments it runs in the calling process.
     """
     try:
-        args = make_parser(settings_of(Path.cwd())).parsed(argv)
+        args = make_parser(settings_of(Path.cwd())).parse_line(argv)
     except HloLowerError as error:
         complain(str(error))
         return error.exit_code
@@ -39,10 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.typed = sys.argv[1:] if argv is None else list(argv)
     if argv is not None:
         return _run(args)
-    return run_supervised(lambda: _run(args), files=_named(args), tell=complain)
+    return run_supervised(lambda: _run(args), files=_names_given(args), tell=complain)
 
 
-def _named(args: argparse.Namespace) -> list[str]:
+def _names_given(args: argparse.Namespace) -> list[str]:
     named: list[str | list[str] | None] = [getattr(args, key, None) for key in NAMING]
     return [name for value in named if value for name in ([value] if isinstance(value, str) else value)]
 
@@ -64,7 +64,7 @@ def _run(args: argparse.Namespace) -> int:
         return EXIT_BROKEN_PIPE
     except OSError as error:
         if error.errno != errno.ENOSPC:
-            return _unexpected(args, error)
+            return _report_unexpected(args, error)
         _drop_standard_output()
         complain(f"standard output: cannot be written: {error.strerror}\n  next:    write where there is room")
         return EXIT_BAD_INPUT
@@ -72,14 +72,14 @@ def _run(args: argparse.Namespace) -> int:
         complain(f"hlo-lower: the memory is used up: {error or 'no more is given'}\n{LESS_MEMORY}")
         return EXIT_BAD_INPUT
     except Exception as error:
-        return _unexpected(args, error)
+        return _report_unexpected(args, error)
     return code
 
 
-def _unexpected(args: argparse.Namespace, error: Exception) -> int:
+def _report_unexpected(args: argparse.Namespace, error: Exception) -> int:
     if args.debug:
         traceback.print_exception(error)
-    complain(unexpected(error))
+    complain(internal_error(error))
     return EXIT_BAD_INPUT
 
 

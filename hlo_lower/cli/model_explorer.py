@@ -29,7 +29,7 @@ def node_data(graph: "Graph", report: "ModuleReport") -> str:
     data: dict[str, Any] = {}
     for name, function in graph.functions.items():
         results: dict[str, dict[str, str]] = {}
-        for number, node in _drawn(function.body) if function.has_body else ():
+        for number, node in _ops_by_number(function.body) if function.has_body else ():
             record = told.get(node)
             if record is not None:
                 found = _of_scatter(record)
@@ -62,8 +62,8 @@ def _of_scatter(record: Any) -> tuple[str, str]:
     )
 
 
-def _drawn(block: "Block") -> Iterator[tuple[int, "Node"]]:
-    """The ops of a function with the number of the drawn op that stands for each."""
+def _ops_by_number(block: "Block") -> Iterator[tuple[int, "Node"]]:
+    """The ops of a function, each with the number of the drawn op that stands for it."""
     from hlo_lower.ir import mlir
     from hlo_lower.ir.view import Node
 
@@ -72,7 +72,7 @@ def _drawn(block: "Block") -> Iterator[tuple[int, "Node"]]:
         yield number, node
         number += 1
         for child in (child for inner in node.blocks for child in inner.nodes):
-            yield from ((number, Node(raw)) for raw in mlir.walked(child.raw))
+            yield from ((number, Node(raw)) for raw in mlir.operations_within(child.raw))
             number += 1
 
 

@@ -47,8 +47,8 @@ class CommandParser(argparse.ArgumentParser):
         self.set_defaults(**{PARSER: self})
         self.commands: dict[str, CommandParser] = {}
 
-    def parsed(self, line: Sequence[str] | None) -> argparse.Namespace:
-        """What a command line says; of an empty one help says it, and what is not known is an error of its command."""
+    def parse_line(self, line: Sequence[str] | None) -> argparse.Namespace:
+        """Parse a command line. An empty line prints the help; an unknown argument is an error of its command."""
         if not (sys.argv[1:] if line is None else line):
             self.print_help(sys.stderr)
             self.exit(EXIT_BAD_INPUT)
@@ -103,7 +103,7 @@ class Command(NamedTuple):
 def _help(args: argparse.Namespace) -> int:
     """Show the help of a command, or of all."""
     try:
-        make_parser().parsed([*args.command, "--help"])
+        make_parser().parse_line([*args.command, "--help"])
     except SystemExit as stop:
         return int(stop.code or 0)
     return 0

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from hlo_lower.report.pipeline_table import pipeline_json, render_pipeline_text
 
     options = replace(options_from(args), keep_unsupported=True)
-    done = None if args.input is None else _done(args, options)
+    done = None if args.input is None else _run_to_the_end(args, options)
     rows = [_row(one, options, done) for one in PIPELINE]
     if args.format == "json":
         show(json.dumps(pipeline_json(rows, options.target.name, args.input), indent=1) + "\n")
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _done(args: argparse.Namespace, options: "Options") -> "Run":
+def _run_to_the_end(args: argparse.Namespace, options: "Options") -> "Run":
     from hlo_lower.base.contained.status_board import lowering
     from hlo_lower.lowering.pipeline import start_run
 

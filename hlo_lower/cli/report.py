@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if len(errors) == len(reports):
         complain("\n".join(errors))
         return EXIT_BAD_INPUT
-    _give(_explored(reports, args) if args.format == EXPLORER else _rendered(reports, args), args)
+    _give(_node_data(reports, args) if args.format == EXPLORER else _render(reports, args), args)
     if errors:
         complain(f"{len(errors)} of {len(reports)} modules could not be read; the report says why")
     failing = [told for what in args.fail_on if (told := _failing(what, reports))]
@@ -146,7 +146,7 @@ def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleRe
     from hlo_lower.cli.streams import progress
 
     if len(args.files) == 1 and not os.path.isdir(args.files[0]) and args.timeout is None:
-        return [_classified(args, options)]
+        return [_classify(args, options)]
     modules = selected_modules(args.files)
     jobs = args.jobs or default_jobs(len(modules))
     how: dict[str, Any] = {"jobs": jobs, "timeout": args.timeout, "with_texts": _form(args) == "html"}
@@ -154,7 +154,7 @@ def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleRe
         return classify_modules(modules, options=options, progress=tell, **how)
 
 
-def _classified(args: argparse.Namespace, options: "Options") -> "ModuleReport":
+def _classify(args: argparse.Namespace, options: "Options") -> "ModuleReport":
     import hlo_lower as hl
     from hlo_lower.api.many.survey import surveyed_report
 
@@ -162,7 +162,7 @@ def _classified(args: argparse.Namespace, options: "Options") -> "ModuleReport":
     return surveyed_report(hl.read(module_source(file), name=file), file, options, with_texts=_form(args) == "html")
 
 
-def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
+def _render(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
     from hlo_lower.report.render import render
 
     how: dict[str, Any] = page_of(sys.stdout) if args.output == STANDARD else {}
@@ -176,8 +176,8 @@ def _form(args: argparse.Namespace) -> str:
     return args.format or form_of(args.output, "text")
 
 
-def _explored(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
-    """Node data of the one module that there is."""
+def _node_data(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
+    """The node data of the only module."""
     import hlo_lower as hl
     from hlo_lower.cli.model_explorer import node_data
 

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
     rules, costs = hl.rules(args.target), hl.costs(args.target)
     if args.name is not None:
-        show(render_rules_text(_named(args.name, rules), **page_of(sys.stdout), proofs=True))
+        show(render_rules_text(_find_rules(args.name, rules), **page_of(sys.stdout), proofs=True))
         return EXIT_OK
     forms = FORMS if args.target is not None and target_of(args.target).dialect == "linalg" else ()
     if args.format == "markdown":
@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _named(name: str, rules: "Sequence[RuleRow]") -> "list[RuleRow]":
-    """The rule of a name, else those of a composite or an op of that name; InputError where there is none."""
+def _find_rules(name: str, rules: "Sequence[RuleRow]") -> "list[RuleRow]":
+    """The rule of this name, else the rules of a composite or an op of this name; InputError if there is none."""
     found = [rule for rule in rules if rule.name == name] or [rule for rule in rules if rule.op == name]
     if not found:
         raise no_rule("rules", name, (rule.name for rule in rules))

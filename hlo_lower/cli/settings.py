@@ -48,7 +48,7 @@ class Settings:
         """
         if name in COMMANDS:
             actions = taken_by(command)
-            given = {k: self._checked(k, v, actions[k]) for k, v in self.values.items() if k in actions}
+            given = {k: self._check(k, v, actions[k]) for k, v in self.values.items() if k in actions}
             command.set_defaults(**{key: self._from_here(key, value) for key, value in given.items()})
 
     def _from_here(self, key: str, value: Any) -> Any:
@@ -58,7 +58,7 @@ class Settings:
         is_file = key == "cache" or (key == "target" and is_path(value))
         return str(self.path.parent / value) if is_file and self.path is not None else value
 
-    def _checked(self, key: str, value: Any, action: argparse.Action) -> Any:
+    def _check(self, key: str, value: Any, action: argparse.Action) -> Any:
         values = cast(list[Any], value) if isinstance(value, list) else [value]
         if action.nargs == 0 or isinstance(action, argparse.BooleanOptionalAction):
             if not isinstance(value, bool):

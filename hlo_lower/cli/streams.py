@@ -70,8 +70,8 @@ def complain(message: str) -> None:
         print(message, file=sys.stderr)
 
 
-def unexpected(error: Exception) -> str:
-    """The message of an error that is not the user's."""
+def internal_error(error: Exception) -> str:
+    """The message for an error that is a mistake in hlo-lower itself."""
     told = (str(error).splitlines() or [""])[0]
     return (
         f"hlo-lower: internal error: {type(error).__name__}: {told}\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hlo_lower.api.module_forms import written_bytes
 from hlo_lower.base.errors import EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.base.whole_files import STANDARD, check_writable, write_whole
-from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_standard, checked_form, judged
+from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_standard, checked_form, judge_pair
 from hlo_lower.cli.common_options import add_bind, add_in_place, add_level, add_module_emit, add_oob
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show_lines, tell_written
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     how: dict[str, Any] = {"float_mode": tiled.float_mode, "oob": args.oob}
     verdict: Verdict | ConsumerVerdict | None = None
     if is_judged:
-        verdict = _on_iree(args, tiled) if graph.is_structured else judged(args, graph, tiled.text, **how)
+        verdict = _on_iree(args, tiled) if graph.is_structured else judge_pair(args, graph, tiled.text, **how)
     if verdict is not None and not verdict.ok:
         complain(f"{args.input}: {verdict.summary()}; {args.output} was not written")
         complain("\n".join(f"  {line}" for line in verdict.lines()))
@@ -177,10 +177,10 @@ def _by_hand(args: argparse.Namespace) -> "ByHand | IntoLoop | None":
 
 def _loops(args: argparse.Namespace, tiled: "Tiled") -> list[str]:
     """The lines of `--print-loops`."""
-    from hlo_lower.tile.loop_form import printed
+    from hlo_lower.tile.loop_form import print_loops
     from hlo_lower.tile.read_loops import read_loops
 
-    return printed(read_loops(tiled.graph)).splitlines() if args.print_loops else []
+    return print_loops(read_loops(tiled.graph)).splitlines() if args.print_loops else []
 
 
 def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | ConsumerVerdict | None") -> None:

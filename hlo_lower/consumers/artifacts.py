@@ -7,7 +7,7 @@ from math import inf
 from os import PathLike, fspath
 from typing import Any, Unpack
 
-from hlo_lower.api.verified import compared_with, more_careful, required, verify
+from hlo_lower.api.verified import compared_with, more_careful, require_ok, verify
 from hlo_lower.base.errors import EXIT_DIFFERS, DifferenceError, InputError, NotLoweredError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.base.whole_files import put_in_place, room_beside
@@ -108,7 +108,7 @@ def build(
     if verify is not None:
         judge = partial(_judge, source, level=verify, inputs=inputs, progress=progress)
         lowered, verdict = more_careful(source, lowered, judge(lowered), judge)
-        required(verdict, lowered.graph.name, "lowered")
+        require_ok(verdict, lowered.graph.name, "lowered")
     on = build_lowered(source, lowered, consumer, path, flags, not_run(verify, verdict), inputs, progress)
     if not on.ok:
         error = DifferenceError if on.exit_code == EXIT_DIFFERS else NotLoweredError

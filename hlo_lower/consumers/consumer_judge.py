@@ -107,7 +107,7 @@ class _Steps:
             case ("results", results):
                 return self._compare(self._runs[self.right], results)
             case ("done",):
-                return self._done()
+                return self._outcome()
             case ("elsewhere", message):
                 return {"result": "converted", "note": message}
             case (("refused" | "crashed") as result, message, cause):
@@ -116,7 +116,7 @@ class _Steps:
                 return {"result": "crashed", "message": f"its process answered {answer[0]!r}"}
         return {}
 
-    def _done(self) -> dict[str, Any]:
+    def _outcome(self) -> dict[str, Any]:
         if not self._runs:
             return {"result": "converted"}
         if self.right < len(self._runs):

@@ -43,15 +43,15 @@ def load() -> None:
 def compile_module(text: str) -> None:
     """Convert a module's text as far as a package that Core ML would load; any error of a converter is a
     RefusedError."""
-    _converted(text, {"compute_precision": "FLOAT16"})  # what `coremltools` does by itself
+    _convert(text, {"compute_precision": "FLOAT16"})  # what `coremltools` does by itself
 
 
 def build(text: str, path: str, flags: Sequence[str]) -> None:
     """Convert text into a package; floats stay as wide as they are, unless the flags say otherwise."""
-    _converted(text, {name: value for name, _, value in (flag.partition("=") for flag in flags)}).save(path)
+    _convert(text, {name: value for name, _, value in (flag.partition("=") for flag in flags)}).save(path)
 
 
-def _converted(text: str, settings: Mapping[str, str]) -> Any:
+def _convert(text: str, settings: Mapping[str, str]) -> Any:
     from hlo_lower.ir import mlir
 
     ct: Any = import_module("coremltools")

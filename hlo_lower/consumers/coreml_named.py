@@ -37,10 +37,10 @@ def register() -> None:
     build = import_module("coremltools.converters.mil.mil").Builder
     converter = import_module("stablehlo_coreml.converter").StableHloConverter
     for name, handler in HANDLERS.items():
-        converter._composite_ops_registry[name] = _registered(build, handler)
+        converter._composite_ops_registry[name] = _make_handler(build, handler)
 
 
-def _registered(build: Any, handler: Handler) -> Callable[[Any, Any, Any], None]:
+def _make_handler(build: Any, handler: Handler) -> Callable[[Any, Any, Any], None]:
     def handle(_: Any, context: Any, op: Any) -> None:
         operands = [context[value.get_name()] for value in op.inputs]
         attributes = {} if "composite_attributes" not in op.attributes else mlir.entries_of(op.composite_attributes)

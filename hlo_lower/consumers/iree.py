@@ -63,12 +63,12 @@ def load() -> None:
 
 def compile_module(text: str) -> Runner:
     """Compile StableHLO or linalg text, and load what comes out; RefusedError and ToolCrashedError as of `Driver`."""
-    return _LoadedModule(_compiled(text))
+    return _LoadedModule(_compile(text))
 
 
 def build(text: str, path: str, flags: Sequence[str]) -> Runner:
     """Compile text into a file, and load that; errors as of `Builder`."""
-    Path(path).write_bytes(_compiled(text, flags))
+    Path(path).write_bytes(_compile(text, flags))
     try:
         return _LoadedModule(Path(path).read_bytes())
     except (RuntimeError, ValueError) as error:
@@ -78,8 +78,8 @@ def build(text: str, path: str, flags: Sequence[str]) -> Runner:
         raise RunsElsewhereError(found[1]) from None
 
 
-def _compiled(text: str, flags: Sequence[str] = ()) -> bytes:
-    """What the compiler makes of text for this machine, or for the one that the flags name."""
+def _compile(text: str, flags: Sequence[str] = ()) -> bytes:
+    """Compile text for this machine, or for the one that the flags name."""
     compiler: Any = import_module("iree.compiler.tools")
     backend, cpu = FLAGS
     ours = {backend: (DEVICE_FLAG,), cpu: (DEVICE_FLAG, CPU_FLAG), FORALL[1]: ()}
@@ -89,7 +89,7 @@ def _compiled(text: str, flags: Sequence[str] = ()) -> bytes:
     try:
         return compiler.compile_str(text, input_type="auto", extra_args=[*own, *flags])
     except compiler.CompilerToolError as error:
-        raise _told(str(error)) from None
+        raise _error_of(str(error)) from None
 
 
 class _LoadedModule:
@@ -115,8 +115,8 @@ class _LoadedModule:
         return [np.array(result.to_host()) for result in results]
 
 
-def _told(message: str) -> RefusedError | ToolCrashedError:
-    """What the compiler's message says: that it refuses a module, or that it died."""
+def _error_of(message: str) -> RefusedError | ToolCrashedError:
+    """The error behind the compiler's message: it refused the module, or it died."""
     found = _CODE.search(message)
     code = int(found[1]) if found else 1
     said = message.split("Diagnostics:", 1)[-1].split("Invoked with:", 1)[0]

@@ -51,24 +51,24 @@ def load() -> None:
 
 def compile_module(text: str) -> Runner:
     """Convert a module's text, and have the interpreter prepare what comes out; RefusedError if either says no."""
-    return _prepared(*converted(text))
+    return _make_runner(*convert_text(text))
 
 
 def build(text: str, path: str, flags: Sequence[str]) -> Runner:
     """Convert text into a file, and have the interpreter prepare that; RefusedError if either says no."""
-    binary, inputs, outputs = converted(text, flags)
+    binary, inputs, outputs = convert_text(text, flags)
     Path(path).write_bytes(binary)
-    return _prepared(Path(path).read_bytes(), inputs, outputs)
+    return _make_runner(Path(path).read_bytes(), inputs, outputs)
 
 
-def _prepared(binary: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> Runner:
+def _make_runner(binary: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> Runner:
     tensorflow: Any = import_module("tensorflow")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is another interpreter
         try:
             runner = tensorflow.lite.Interpreter(model_content=binary).get_signature_runner(SIGNATURE)
         except (ValueError, RuntimeError) as error:
-            raise _told(error) from None
+            raise _error_of(error) from None
     taken = set(runner.get_input_details())
 
     def run(arguments: Sequence[Array]) -> list[Array]:
@@ -76,14 +76,17 @@ def _prepared(binary: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> R
         try:
             results = runner(**given)
         except (ValueError, RuntimeError) as error:
-            raise _told(error) from None
+            raise _error_of(error) from None
         return [np.array(results[name]) for name in outputs]
 
     return run
 
 
-def converted(text: str, settings: Sequence[str] = ()) -> tuple[bytes, list[str], list[str]]:
-    """The file's bytes, and the names of inputs and outputs; settings (NAME=VALUE) are those of `LITERT.settings`."""
+def convert_text(text: str, settings: Sequence[str] = ()) -> tuple[bytes, list[str], list[str]]:
+    """Convert text to the bytes of a LiteRT file; return them with the names of its inputs and outputs.
+
+    Settings (NAME=VALUE) are those of `LITERT.settings`.
+    """
     api: Any = import_module("litert_converter.converter_api_ext")
     ir: Any = import_module("litert_converter.mlir.ir")
     passes: Any = import_module("litert_converter.mlir.passmanager")
@@ -102,7 +105,7 @@ def converted(text: str, settings: Sequence[str] = ()) -> tuple[bytes, list[str]
             api.run_convert_to_tfl_passes(module, passes.PassManager(), config)
             return bytes(api.export_flatbuffer_to_bytes(module.operation)), inputs, outputs
         except (ValueError, RuntimeError, ir.MLIRError) as error:
-            raise _told(error) from None
+            raise _error_of(error) from None
 
 
 def _entry(ir: Any, module: Any) -> Any:
@@ -114,8 +117,8 @@ def _entry(ir: Any, module: Any) -> Any:
     raise RefusedError("it has no function named main")
 
 
-def _told(error: Exception) -> RefusedError:
-    """What a message says: the op of MLIR that it names, or the interpreter's own."""
+def _error_of(error: Exception) -> RefusedError:
+    """The error behind a message: the MLIR op that it names, or the interpreter's own words."""
     said = str(error)
     found = _NODE.search(said)
     cause = cause_of(said) or (f"tflite.{(found[1] or found[2] or found[3]).lower()}" if found else "")

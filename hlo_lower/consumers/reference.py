@@ -15,7 +15,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 from hlo_lower.verify.judges.devices import devices_of
 from hlo_lower.verify.judges.xla_defects import why_no_judge
-from hlo_lower.verify.module_runs import RUN_REGIMES, draw, drives_of, given
+from hlo_lower.verify.module_runs import RUN_REGIMES, arguments_from_inputs, draw, drives_of
 from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import CannotRunError, Executable, Signature, parse_or_refuse, read_signature
 
@@ -52,10 +52,10 @@ class Reference:
         for number, run in enumerate(self.runs, start=1):
             told = f"run {number}{run.what and f' ({run.what})'}"
             try:
-                one = _fitted(run, signature)
+                one = _fit_run(run, signature)
                 if one is None and self.again is not None:
-                    narrow = [_clipped(a, s) for a, s in zip(run.arguments, signature.arguments, strict=True)]
-                    one = _fitted(self.again(narrow, run.what), signature)
+                    narrow = [_clip(a, s) for a, s in zip(run.arguments, signature.arguments, strict=True)]
+                    one = _fit_run(self.again(narrow, run.what), signature)
                     notes.append(f"{told}: arguments beyond the narrower integers are taken as their ends")
             except ValueError as error:
                 raise CannotRunError(f"the two versions have different signatures: {error}") from None
@@ -89,7 +89,7 @@ def reference_of(
         raise CannotRunError("it is partitioned over several devices")
     signature = read_signature(module)
     if inputs is not None:
-        sets = [("given", given(inputs, signature, module))]
+        sets = [("given", arguments_from_inputs(inputs, signature, module))]
     else:
         drives = drives_of(Program(module))
         sets = [(RUN_REGIMES[k % len(RUN_REGIMES)], draw(signature, drives, seed, k)) for k in range(max(runs, 1))]
@@ -109,9 +109,11 @@ def reference_of(
     )
 
 
-def _fitted(run: ConsumerRun, signature: Signature) -> ConsumerRun | None:
-    """A run in the types of another signature, complex arguments as their parts; None where a value does not fit.
-    ValueError if the signature differs by more than the width of integers."""
+def _fit_run(run: ConsumerRun, signature: Signature) -> ConsumerRun | None:
+    """A run in the types of another signature, with complex arguments as parts; None if a value does not fit.
+
+    Raises ValueError if the signature differs by more than the width of integers.
+    """
     try:
         arguments = [_as(a, s, "argument") for a, s in zip(run.arguments, signature.arguments, strict=True)]
         expected = [_as(a, s, "result") for a, s in zip(run.expected or (), signature.results, strict=True)]
@@ -120,8 +122,8 @@ def _fitted(run: ConsumerRun, signature: Signature) -> ConsumerRun | None:
     return replace(run, arguments=arguments, expected=expected)
 
 
-def _clipped(array: Array, wanted: jax.ShapeDtypeStruct) -> Array:
-    """An argument of its own type whose integers all fit the type that is wanted."""
+def _clip(array: Array, wanted: jax.ShapeDtypeStruct) -> Array:
+    """An argument of its own type, with all integers clipped to the wanted type."""
     dtype = np.dtype(wanted.dtype)
     if array.dtype == dtype or array.dtype.kind not in "iu" or dtype.kind not in "iu":
         return array

@@ -16,7 +16,7 @@ from hlo_lower.base.element_types import element_type
 from hlo_lower.consumers.consumer_outcome import Array
 from hlo_lower.ir import mlir
 from hlo_lower.ops.names import COMPARE, CONVERT, SCATTER, SELECT
-from hlo_lower.ops.spec import CONSTANTS, CONTROL, MOVES, Role, named
+from hlo_lower.ops.spec import CONSTANTS, CONTROL, MOVES, Role, ops_with
 from hlo_lower.verify.bounds.compare import Difference, first_difference, first_difference_beyond
 from hlo_lower.verify.run import entry_function
 
@@ -24,7 +24,7 @@ Limits: TypeAlias = Callable[[], Sequence[Array]]
 """Makes the bounds of each result's elements, where they are needed."""
 
 _MOVES = (
-    (MOVES | CONSTANTS | CONTROL | named(role=Role.ENDS) | named(role=Role.TUPLES) | named(role=Role.SIZES))
+    (MOVES | CONSTANTS | CONTROL | ops_with(role=Role.ENDS) | ops_with(role=Role.TUPLES) | ops_with(role=Role.SIZES))
     | {SELECT, CONVERT, COMPARE, SCATTER}
     | {"func.call", "func.return"}
 )
@@ -56,7 +56,7 @@ class Rounding:
         return None
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The comparison in words."""
         if all(self.exact):
             return "bit for bit"

@@ -113,7 +113,7 @@ def verify_on(
     with Judge(consumer, limit=limit, memory=memory) as judge:
         outcome = judge.judge(after, sets, rounding, build)
     tell(consumer.name, 2, 2)
-    how = reference.rounding.told if reference is not None else ""
+    how = reference.rounding.description if reference is not None else ""
     notes = adapted.all_notes() if adapted is not None and consumer.runs else ()
     return ConsumerVerdict(title, outcome, how, not_run, (*not_exercised, *notes), perf_counter() - start)
 

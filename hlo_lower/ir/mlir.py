@@ -1337,8 +1337,8 @@ def discard(operations: Sequence[RawOperation]) -> None:
     function.erase()
 
 
-def walked(operation: RawOperation) -> list[RawOperation]:
-    """An operation and all in its regions, in program order."""
+def operations_within(operation: RawOperation) -> list[RawOperation]:
+    """An operation and all operations in its regions, in program order."""
     found, pending = list[RawOperation](), [operation]
     while pending:  # a walk of the bindings takes ten times as long for a few operations
         current = pending.pop()
@@ -1353,7 +1353,7 @@ def taken_by(operation: RawOperation) -> list[RawValue]:
     """What an operation takes: its operands, and what its regions take from around it; a value may come twice."""
     if not len(operation.regions):
         return list(operation.operands)
-    inside = walked(operation)
+    inside = operations_within(operation)
     own = {value for op in inside for value in defined_by(op)}
     return [value for op in inside for value in op.operands if op is operation or value not in own]
 
@@ -1365,13 +1365,13 @@ def defined_by(operation: RawOperation) -> list[RawValue]:
 
 def locations_within(operation: RawOperation) -> list[RawLocation]:
     """The locations of an operation and of all in its regions, arguments of blocks included."""
-    located = (part for op in walked(operation) for part in (op, *_arguments(op)))
+    located = (part for op in operations_within(operation) for part in (op, *_arguments(op)))
     return [part.location for part in located]
 
 
 def set_locations(operation: RawOperation, locations: Sequence[RawLocation]) -> None:
     """Give an operation and all in its regions locations, in the order of `locations_within`."""
-    parts = [part for op in walked(operation) for part in (op, *_arguments(op))]
+    parts = [part for op in operations_within(operation) for part in (op, *_arguments(op))]
     for part, location in zip(parts, locations, strict=True):
         _set_location(part, location)
 

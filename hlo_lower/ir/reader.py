@@ -204,7 +204,7 @@ IN_LINALG = (
 
 def _is_in_linalg(module: mlir.RawModule) -> bool:
     """Whether a module holds ops of scf or tensor and none of chlo: linalg without an op of that name."""
-    dialects = {raw.name.partition(".")[0] for raw in mlir.walked(module.operation)}
+    dialects = {raw.name.partition(".")[0] for raw in mlir.operations_within(module.operation)}
     return bool(dialects & {"scf", "tensor"}) and "chlo" not in dialects
 
 

@@ -76,7 +76,7 @@ class Nested:
         found: list[Node] = []
         called: list[str] = []
 
-        for raw in mlir.walked(node.raw):
+        for raw in mlir.operations_within(node.raw):
             inner = Node(raw)
             if inner.name == self._op and inner != node:
                 found.append(inner)

@@ -198,7 +198,7 @@ class FlatCopy:
 
     def _reads_of(self, node: Node) -> tuple[list[Value], int]:
         if node not in self._reads:
-            walked = mlir.walked(node.raw) if node.has_regions else [node.raw]
+            walked = mlir.operations_within(node.raw) if node.has_regions else [node.raw]
             self._reads[node] = [Value(raw) for op in walked for raw in op.operands], len(walked)
         return self._reads[node]
 
@@ -501,10 +501,10 @@ class ControlKind(Kind):
             context.left.add(subject.node)
         return super().tell(context, subject, decision)
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         facts = subject.candidates[-1].facts if subject.candidates else None
         why = facts.why if isinstance(facts, ControlFacts) else None
-        return why or super().left(context, subject, refused)
+        return why or super().why_left(context, subject, refused)
 
 
 OWNED = frozenset({"dimensions"})

@@ -62,10 +62,10 @@ class GatherKind(Kind):
 
         return Subject(self, node, GATHER, strategies, lambda told, build: GatherLowering(found, told, build))
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         if not subject.candidates:
             return Code.NO_CANONICAL_GATHER()
-        return super().left(context, subject, refused)
+        return super().why_left(context, subject, refused)
 
 
 def taken_by(context: Context, node: Node) -> TakenGather:
@@ -384,5 +384,5 @@ class DynamicGatherKind(GatherKind):
             return None
         return self.subject(context, node, DynamicGatherFacts(taken_by(context, node)))
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         return Code.ONLY_CLAMPED()

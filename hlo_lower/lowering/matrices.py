@@ -519,16 +519,16 @@ class LinearAlgebraKind(Kind):
         """By names: element types come later, and so do loops, which are unrolled in this stage."""
         return refused_by_name(target, graph, [node for node in built if node.name != WHILE])
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         if not subject.candidates:
-            return super().left(context, subject, refused)
+            return super().why_left(context, subject, refused)
         facts = subject.candidates[0].facts
         assert isinstance(facts, MatrixFacts)
         if facts.routine is Routine.UNKNOWN:
-            return facts.why or super().left(context, subject, refused)
+            return facts.why or super().why_left(context, subject, refused)
         allowed = replace(facts, numbers=Numbers.BOUNDED)
         if facts.numbers is Numbers.EXACT and any(
             not rule.misses(context.op_facts(subject.node, allowed)) for rule in context.registry.rules(LINEAR_ALGEBRA)
         ):
             return Code.OTHER_ROUNDINGS()
-        return super().left(context, subject, refused)
+        return super().why_left(context, subject, refused)

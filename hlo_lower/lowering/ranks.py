@@ -319,7 +319,7 @@ class RankKind(Kind):
 def join_reshapes(graph: Graph) -> None:
     """Let each reshape of a reshape read what that one reads, in place; what nobody reads then goes."""
     with mlir.active(graph.context):
-        reshapes = [Node(raw) for raw in mlir.walked(graph.module.operation) if raw.name == names.RESHAPE]
+        reshapes = [Node(raw) for raw in mlir.operations_within(graph.module.operation) if raw.name == names.RESHAPE]
         for node in reshapes:
             before = node.operand(0).node
             if before is not None and before.name == names.RESHAPE:

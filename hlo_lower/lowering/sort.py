@@ -70,9 +70,9 @@ class SortKind(Kind):
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset({"start_indices", "limit_indices", "strides"}) if node.name == SLICE else super().owns(node)
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         found = read_sort(subject.node)
-        return found if isinstance(found, Cause) else super().left(context, subject, refused)
+        return found if isinstance(found, Cause) else super().why_left(context, subject, refused)
 
 
 def _gathered_operands(target: Target, node: Node) -> frozenset[int]:

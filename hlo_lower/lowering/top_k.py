@@ -59,7 +59,7 @@ class TopKKind(ChloKind):
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """Sorts are what is lowered next."""
-        within = {inner for node in built if node.name == SORT for inner in mlir.walked(node.raw)}
+        within = {inner for node in built if node.name == SORT for inner in mlir.operations_within(node.raw)}
         return refused_by_name(target, graph, [node for node in built if node.raw not in within])
 
 

@@ -8,13 +8,13 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Function, Graph, Node
 from hlo_lower.named.take_out.listing import Listing
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONSTANTS, MOVES, Role, named
+from hlo_lower.ops.spec import CONSTANTS, MOVES, Role, ops_with
 
 _CHOOSING = frozenset(
     {names.SELECT, names.COMPARE, names.CONVERT, names.SCATTER, names.AND, names.OR, names.NOT, names.XOR}
 )
 
-_NONE = MOVES | CONSTANTS | named(role=Role.ENDS) | named(role=Role.TUPLES) | _CHOOSING
+_NONE = MOVES | CONSTANTS | ops_with(role=Role.ENDS) | ops_with(role=Role.TUPLES) | _CHOOSING
 """Ops that move and choose."""
 
 

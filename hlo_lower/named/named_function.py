@@ -100,7 +100,7 @@ class _NamedFunction:
         attributes = placed_attributes(self._op, self._attributes, [len(jax.numpy.shape(leaf)) for leaf in leaves])
         self._check_closed(operands)
         if any(jax.export.is_symbolic_dim(size) for leaf in leaves for size in jax.numpy.shape(leaf)):
-            return self._called(operands)
+            return self._call_by_name(operands)
         return self._differentiable(attributes)(*operands)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -135,9 +135,12 @@ class _NamedFunction:
                 next_step="pass it as an argument, or make it inside of the function (jnp.arange, jnp.tril)",
             )
 
-    def _called(self, operands: tuple[Any, ...]) -> Any:
-        """A call of a function of the op's name: JAX gives the decomposition of a composite the open sizes as
-        arguments, and the composite none of them as operands, so that the module does not verify."""
+    def _call_by_name(self, operands: tuple[Any, ...]) -> Any:
+        """Call a function that has the op's name instead of a composite.
+
+        For open sizes JAX passes the sizes to a composite's decomposition but not to the composite, so the module would
+        not verify.
+        """
         name = f"{PREFIX}{self._op.name}"
         told = (
             f"hl.named({self._op.name!r}): JAX cannot lower a composite of open sizes; a call of @{name} stands for it"

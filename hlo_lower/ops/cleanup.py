@@ -33,7 +33,7 @@ def erase(graph: Graph, node: Node, tell: Callable[[Node], None] | None = None) 
         called |= inner
         pending |= taken
         if tell is not None:
-            for op in mlir.walked(producer):
+            for op in mlir.operations_within(producer):
                 tell(Node(op))
         producer.erase()
     return called
@@ -57,7 +57,7 @@ def erase_uncalled(graph: Graph, names: Iterable[str]) -> None:
             return
         for name in dead:
             function = graph.functions[name].node.raw
-            called = _called_in(mlir.walked(function))
+            called = _called_in(mlir.operations_within(function))
             pending |= {c for c in called if c not in dead and not graph.functions[c].is_public}
             function.erase()
 
@@ -82,7 +82,7 @@ def _called_in(operations: Iterable[mlir.RawOperation]) -> set[str]:
 def _uses_of(raw: mlir.RawOperation) -> tuple[set[str], dict[mlir.RawValue, None]]:
     """The functions that an operation calls, and the values that it takes from around it: its operands, and what its
     regions capture, arguments of blocks left out."""
-    inside = mlir.walked(raw)
+    inside = mlir.operations_within(raw)
     taken = [value for op in inside[1:] for value in op.operands if not mlir.is_block_argument(value)]
     own = {result for op in inside for result in op.results} if taken else ()
     return _called_in(inside), dict.fromkeys([*raw.operands, *(value for value in taken if value not in own)])

@@ -9,9 +9,9 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Graph, Node
 from hlo_lower.ops.encoded_calls import why_unknown
 from hlo_lower.ops.names import CUSTOM_CALL, SCATTER
-from hlo_lower.ops.spec import CONTROL, named
+from hlo_lower.ops.spec import CONTROL, ops_with
 
-PURE_OPS = (named(is_pure=True) - CONTROL - {SCATTER}) | {"builtin.unrealized_conversion_cast"}
+PURE_OPS = (ops_with(is_pure=True) - CONTROL - {SCATTER}) | {"builtin.unrealized_conversion_cast"}
 """Those of them that end and have no record of their own: erasing one whose results nobody uses changes nothing."""
 
 FUNCTIONS = PURE_OPS | CONTROL | {SCATTER, "sdy.sharding_constraint", "func.return"}

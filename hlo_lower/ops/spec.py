@@ -221,8 +221,8 @@ OPS: Mapping[str, OpSpec] = {op.name: op for op in _SPECS}
 """The ops, by name."""
 
 
-def named(**columns: Any) -> frozenset[str]:
-    """The names of the ops that have these values in these columns: `named(role=Role.MOVES, is_dynamic=False)`."""
+def ops_with(**columns: Any) -> frozenset[str]:
+    """The names of the ops with these column values: `ops_with(role=Role.MOVES, is_dynamic=False)`."""
     return frozenset(name for name, op in OPS.items() if all(getattr(op, key) == what for key, what in columns.items()))
 
 
@@ -236,40 +236,40 @@ def spec_of(name: str) -> OpSpec | None:
     return OPS.get(name)
 
 
-ELEMENTWISE = named(role=Role.ELEMENTWISE)
+ELEMENTWISE = ops_with(role=Role.ELEMENTWISE)
 """Ops that compute each element of the result from the elements at the same place."""
 
 COMBINING = frozenset(name for name, op in OPS.items() if op.identity)
 """Associative and commutative ops: add, multiply, minimum, maximum, and, or, xor."""
 
-LAYOUT = named(elements=Elements.ALL_ONCE, is_dynamic=False) | named(elements=Elements.SPREAD, is_dynamic=False)
+LAYOUT = ops_with(elements=Elements.ALL_ONCE, is_dynamic=False) | ops_with(elements=Elements.SPREAD, is_dynamic=False)
 """Ops that give every element of their operand, at other places: reshape, transpose, reverse, broadcasts."""
 
 RESHAPING = LAYOUT - {"stablehlo.reverse"}
 """Those of them that keep the order of elements along each dim: reshape, transpose, broadcasts."""
 
-PICKS = named(elements=Elements.SOME, is_dynamic=False) - {"stablehlo.torch_index_select"}
+PICKS = ops_with(elements=Elements.SOME, is_dynamic=False) - {"stablehlo.torch_index_select"}
 """Ops that give some elements of their first operand, and nothing else: slice, dynamic_slice, gather."""
 
-MOVES = named(role=Role.MOVES)
+MOVES = ops_with(role=Role.MOVES)
 
 KEEPS_ELEMENTS = frozenset(name for name in MOVES if OPS[name].elements)
 """Those of them whose results hold elements of the operands as they are: all but bitcast_convert."""
 
-KEEPS_NUMBERS = KEEPS_ELEMENTS | named(numbers=Numbers.OPERANDS)
+KEEPS_NUMBERS = KEEPS_ELEMENTS | ops_with(numbers=Numbers.OPERANDS)
 """Ops that give numbers of their operands, perhaps with another sign."""
 
-TO_WHOLE = named(numbers=Numbers.WHOLE)
+TO_WHOLE = ops_with(numbers=Numbers.WHOLE)
 """Ops that give whole numbers: what rounds to them in whatever direction, and sign."""
 
-CONSTANTS = named(role=Role.CONSTANT)
-PRODUCTS = named(role=Role.PRODUCT)
-CONTROL = named(role=Role.CONTROL)
+CONSTANTS = ops_with(role=Role.CONSTANT)
+PRODUCTS = ops_with(role=Role.PRODUCT)
+CONTROL = ops_with(role=Role.CONTROL)
 
 WITH_BODY = frozenset(name for name, op in OPS.items() if op.has_bodies and op.role is not Role.CONTROL)
 """Ops whose bodies compute elements, and are entered often."""
 
-NEVER_ROUNDED = named(rounds=Rounds.NEVER)
+NEVER_ROUNDED = ops_with(rounds=Rounds.NEVER)
 """Ops that make no float that is rounded."""
 
 

@@ -86,7 +86,7 @@ def tile_by_hand(graph: Graph, rules: SubsetRules, hand: ByHand) -> tuple[TiledL
     program = Dataflow(graph, rules)
     node = _seed(program, hand)
     _check_operands(program, node, hand)
-    return _nested(program, node, hand, _in_order(program, node, hand))
+    return _emit_nested(program, node, hand, _in_order(program, node, hand))
 
 
 def choice_by_hand(program: Dataflow, hand: ByHand) -> CostedPlan:
@@ -95,8 +95,8 @@ def choice_by_hand(program: Dataflow, hand: ByHand) -> CostedPlan:
     return _choice(program, node, hand, _in_order(program, node, hand)[0])
 
 
-def _nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int]) -> tuple[TiledLoopRecord, ...]:
-    """A loop over the first of the dims, and in each of its bodies those over the others."""
+def _emit_nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int]) -> tuple[TiledLoopRecord, ...]:
+    """Emit a loop over the first dim, and within its body the loops over the others."""
     choice = _choice(program, node, hand, dims[0])
     told, tiles = records(program, choice.plan, choice.sizes), list[Node]()
     emit(program, choice.plan, choice.sizes, tiles)
@@ -112,7 +112,7 @@ def _nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int]) ->
         inner = Dataflow(program.graph, program.rules, block)
         taken = {n for loop in _choice(inner, tile, hand, dims[1]).plan.loops for n in loop.nodes}
         pending = [(other, its) for other, its in pending if other not in taken]
-        told += tuple(replace(record, depth=record.depth + 1) for record in _nested(inner, tile, hand, dims[1:]))
+        told += tuple(replace(record, depth=record.depth + 1) for record in _emit_nested(inner, tile, hand, dims[1:]))
     return told
 
 

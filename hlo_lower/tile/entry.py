@@ -11,9 +11,9 @@ from hlo_lower.ops.axes.cut import SubsetRules
 from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.by_hand import ByHand, tile_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
-from hlo_lower.tile.find.measure import known, measured
+from hlo_lower.tile.find.measure import measure_temporaries, require_bytes
 from hlo_lower.tile.into_loop import IntoLoop, fuse_into
-from hlo_lower.tile.plan_search import SearchLimits, Tell, left, search
+from hlo_lower.tile.plan_search import SearchLimits, Tell, describe_peak, search
 from hlo_lower.tile.prepare.normalize import prepare
 from hlo_lower.tile.tiled_module import Tiled
 
@@ -64,7 +64,7 @@ def tile(
     assert budget is not None
     found = search(text, graph, budget, known_rules, tell, effort or SearchLimits())
     after = read(found.module if found.is_changed else text, given.name)
-    beyond = left(after, known_rules) if found.size > budget else ()
+    beyond = describe_peak(after, known_rules) if found.size > budget else ()
     loops, pulled, again = tuple(found.loops), tuple(found.pulled), tuple(found.recomputed)
     memory = curves_of(graph, after)
     return Tiled(after, loops, found.before, found.size, budget, beyond, pulled, again, found.ended, memory)
@@ -73,5 +73,5 @@ def tile(
 def _by_hand(text: str, graph: Graph, hand: ByHand | IntoLoop, rules: SubsetRules) -> Tiled:
     was = curves_of(graph)
     told = tile_by_hand(graph, rules, hand) if isinstance(hand, ByHand) else fuse_into(graph, rules, hand)
-    before, after = (known(size, graph.name) for _, size in measured([text, to_text(graph)]))
+    before, after = (require_bytes(size, graph.name) for _, size in measure_temporaries([text, to_text(graph)]))
     return Tiled(graph, told, before, after, memory=(*was, *curves_of(graph)))

@@ -66,10 +66,10 @@ class _Part:
         if maker is not None and maker.name == FILL:
             into = self.read(build, maker.operand(1))
             return build.copy_on(maker, [maker.operand(0), into], [raw_type], {}).result()
-        return self.sliced(build, value, raw_type)
+        return self.extract_slice(build, value, raw_type)
 
-    def sliced(self, build: Builder, value: Value, raw_type: mlir.RawType) -> Value:
-        """The `extract_slice` of a tensor, of a type that may leave out dims of one element."""
+    def extract_slice(self, build: Builder, value: Value, raw_type: mlir.RawType) -> Value:
+        """The `extract_slice` of a tensor; its type may omit dims of size 1."""
         places = [start for start in self.starts if isinstance(start, Value)]
         starts = [mlir.dynamic_size() if isinstance(start, Value) else start for start in self.starts]
         told = dict(zip(PLACE, (starts, self.sizes, self.strides), strict=True))
@@ -153,7 +153,7 @@ def _computed_inside(node: Node, maps: Sequence[IndexMap], loop: Node) -> list[s
             told.append(type_of(piece))
             if piece.raw.type != user.result().raw.type:  # dims of one element are left out
                 all_ = replace(part, starts=(0,) * len(part.sizes), strides=(1,) * len(part.sizes))
-                piece = all_.sliced(build, piece, user.result().raw.type)
+                piece = all_.extract_slice(build, piece, user.result().raw.type)
             user.result().raw.replace_all_uses_with(piece.raw)
             user.raw.erase()
             continue

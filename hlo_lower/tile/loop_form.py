@@ -103,8 +103,8 @@ Item: TypeAlias = Computed | Materialized | LoopForm
 # --- print ---
 
 
-def printed(loops: Sequence[LoopForm]) -> str:
-    """The loops as text; each subset that is used stands once in the body that uses it."""
+def print_loops(loops: Sequence[LoopForm]) -> str:
+    """The loops as text; a body that uses a subset names it once."""
     names: list[str] = []
     return "".join(f"{line}\n" for loop in loops for line in _lines(loop, names))
 
@@ -115,7 +115,7 @@ def _lines(loop: LoopForm, names: list[str]) -> list[str]:
     lines = [f'{kind} %{loop.iterator} = 0 to {loop.trips} {word}({told}) at "{loop.where}" {{']
     known: dict[TensorSubset, str] = {}
 
-    def named(subset: TensorSubset) -> str:
+    def name_of(subset: TensorSubset) -> str:
         if subset not in known:
             known[subset] = f"%s{len(names)}"
             names.append(known[subset])
@@ -127,12 +127,12 @@ def _lines(loop: LoopForm, names: list[str]) -> list[str]:
         if isinstance(item, LoopForm):
             lines += (f"  {line}" for line in _lines(item, names))
         elif isinstance(item, Materialized):
-            subset = named(item.subset)
+            subset = name_of(item.subset)
             lines.append(f"  {item.result} = materialize {item.tensor}[{subset}]")
         else:
             lines.append(f"  {', '.join(item.results)} = {item.text}")
     for given in loop.yields:
-        subset = FULL if given.subset is None else named(given.subset)
+        subset = FULL if given.subset is None else name_of(given.subset)
         lines.append(f"  yield {given.value} to {given.into}[{subset}]")
     return [*lines, f"}} -> {', '.join(loop.results)}"]
 
@@ -160,8 +160,8 @@ DIM = re.compile(r"(full|(?:tile|point|filter)\((?:[^()]|\([^()]*\))*\))(?:, |$)
 START = re.compile(r"(?:(?P<scale>-?\d+)\*)?(?P<name>%[\w.#]+|[a-z]|min\(.*\))(?:\+(?P<constant>-?\d+))?")
 
 
-def parsed(text: str) -> tuple[LoopForm, ...]:
-    """The loops that a text is of; InputError at the line that is none of one."""
+def parse_loops(text: str) -> tuple[LoopForm, ...]:
+    """Parse the text of loops; InputError names the first line that is wrong."""
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     loops: list[LoopForm] = []
     while lines:
@@ -170,9 +170,9 @@ def parsed(text: str) -> tuple[LoopForm, ...]:
 
 
 def _loop(lines: list[tuple[int, str]]) -> LoopForm:
-    head = _matched(HEAD, *lines.pop(0))
+    head = _match(HEAD, *lines.pop(0))
     kind, iterator, trips, told, where = head.groups()
-    carried = tuple(Carried(*_matched(CARRIED, 0, one).groups()) for one in re.split(", (?=%)", told) if one)
+    carried = tuple(Carried(*_match(CARRIED, 0, one).groups()) for one in re.split(", (?=%)", told) if one)
     subsets: dict[str, TensorSubset] = {}
     body, yields = list[Item](), list[Yielded]()
     while lines:
@@ -190,17 +190,17 @@ def _loop(lines: list[tuple[int, str]]) -> LoopForm:
         if found := SUBSET.fullmatch(line):
             subsets[found[1]] = _subset(number, found[2], found[3])
         elif found := MATERIALIZED.fullmatch(line):
-            body.append(Materialized(found[1], found[2], _known(subsets, found[3], number)))
+            body.append(Materialized(found[1], found[2], _find_subset(subsets, found[3], number)))
         elif found := YIELDED.fullmatch(line):
-            subset = None if found[3] == FULL else _known(subsets, found[3], number)
+            subset = None if found[3] == FULL else _find_subset(subsets, found[3], number)
             yields.append(Yielded(found[1], found[2], subset))
         else:
-            found = _matched(COMPUTED, number, line)
+            found = _match(COMPUTED, number, line)
             body.append(Computed(tuple(found[1].split(", ")), found[2]))
     raise _wrong(0, "a loop has no end")
 
 
-def _known(subsets: dict[str, TensorSubset], name: str, number: int) -> TensorSubset:
+def _find_subset(subsets: dict[str, TensorSubset], name: str, number: int) -> TensorSubset:
     if name not in subsets:
         raise _wrong(number, f"there is no subset {name}")
     return subsets[name]
@@ -230,11 +230,11 @@ def _dim(number: int, text: str, extent: int) -> DimSubset:
 def _start(number: int, text: str) -> Offset:
     if text.lstrip("-").isdecimal():
         return Offset(int(text))
-    found = _matched(START, number, text)
+    found = _match(START, number, text)
     return Offset(int(found["constant"] or 0), found["name"], int(found["scale"] or 1))
 
 
-def _matched(pattern: re.Pattern[str], number: int, text: str) -> re.Match[str]:
+def _match(pattern: re.Pattern[str], number: int, text: str) -> re.Match[str]:
     found = pattern.fullmatch(text)
     if found is None:
         raise _wrong(number, f"{text!r} is no part of a loop")

@@ -109,23 +109,23 @@ def loop_parts(program: Dataflow, plan: LoopPlan, loop: Loop, steps: Steps) -> t
     def is_needed(value: Value, dim: int | None) -> bool:  # a pad may cut off all of what it takes
         return dim is None or (value, dim) in taken or value.static_shape[dim] % steps.count == 0
 
-    def told(look: Look, found: Iterable[tuple[Value, int | None]], combine: str = "") -> list[LoopPart]:
+    def parts_of(look: Look, found: Iterable[tuple[Value, int | None]], combine: str = "") -> list[LoopPart]:
         known = [(v, dim) for v, dim in dict.fromkeys(found) if v.static_shape and is_needed(v, dim)]
         known.sort(key=lambda pair: -program.size[pair[0]])
         parts = [part_taken(taken, v, dim, steps) for v, dim in known]
-        return [LoopPart(look, _named(program, v) + combine, part) for (v, _), part in zip(known, parts, strict=True)]
+        return [LoopPart(look, _name_of(program, v) + combine, part) for (v, _), part in zip(known, parts, strict=True)]
 
     around = [pair for pair in read_around(program, plan, loop) if not is_made_inside(program, plan, pair[0])]
     made = [value for node in loop.nodes if node not in loop.accumulators for value in node.results]
     held = [v for v in made if v not in loop.tiles and v not in program.cheap and program.size[v] >= least]
-    parts = told(Look.READ, around) + told(Look.HELD, ((v, dims[v]) for v in held if v in dims))
-    parts += told(Look.WRITTEN, ((v, dims[v]) for v in loop.tiles))
+    parts = parts_of(Look.READ, around) + parts_of(Look.HELD, ((v, dims[v]) for v in held if v in dims))
+    parts += parts_of(Look.WRITTEN, ((v, dims[v]) for v in loop.tiles))
     for node in loop.accumulators:
-        parts += told(Look.ADDED, ((v, None) for v in node.results), f" by {plan.labels.axes[node].combine}")
+        parts += parts_of(Look.ADDED, ((v, None) for v in node.results), f" by {plan.labels.axes[node].combine}")
     return tuple(parts)
 
 
-def _named(program: Dataflow, value: Value) -> str:
+def _name_of(program: Dataflow, value: Value) -> str:
     maker = program.maker.get(value) or value.node
     return f"argument {value.number}" if maker is None else maker.name.removeprefix("stablehlo.")
 

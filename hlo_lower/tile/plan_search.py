@@ -18,7 +18,7 @@ from hlo_lower.lowering.engine.nested_slices import NestedSlices
 from hlo_lower.ops.axes.cut import Boundary, SubsetRules
 from hlo_lower.tile.emit.emit_loops import emit
 from hlo_lower.tile.find.choose import LARGE, NARROW, SLIGHT, CostedPlan, choices, within
-from hlo_lower.tile.find.measure import known, measured
+from hlo_lower.tile.find.measure import measure_temporaries, require_bytes
 from hlo_lower.tile.prepare.rematerialization import RecomputedRecord, levels, recompute
 from hlo_lower.tile.prepare.slice_hoisting import PulledRecord, pull_up
 from hlo_lower.tile.tiled_module import TiledLoopRecord, records
@@ -142,9 +142,9 @@ def _begin(found: Search, original: str, budget: int) -> None:
     slices = NestedSlices(graph)
     pulled = pull_up(graph)
     slices.clamp_built()
-    for number, size in measured([original, *([to_text(graph)] if pulled else [])]):
+    for number, size in measure_temporaries([original, *([to_text(graph)] if pulled else [])]):
         if number == 0:
-            found.size = found.before = known(size, found.name)
+            found.size = found.before = require_bytes(size, found.name)
             if found.size <= budget:
                 return
         elif isinstance(size, int) and size <= found.before:
@@ -174,7 +174,7 @@ def _recompute(found: Search, budget: int, part: int = 0) -> bool:
         made.append((to_bytecode(graph), told))
         texts.append(to_text(graph))
     best = -1
-    for number, size in measured(texts, max(1.0, found.seconds_left)):
+    for number, size in measure_temporaries(texts, max(1.0, found.seconds_left)):
         found.plans += 1
         if isinstance(size, int) and size < found.size * GAIN:
             found.size, best = size, number
@@ -201,7 +201,7 @@ def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool
     beyond = Beyond.of(read(found.module, found.name), budget, rules)
     best: tuple[int, Attempt] | None = None
     level: tuple[int, Attempt] | None = None
-    for number, size in measured(attempts, max(1.0, found.seconds_left)):
+    for number, size in measure_temporaries(attempts, max(1.0, found.seconds_left)):
         found.plans += 1
         attempt = attempts.made[number]
         if isinstance(size, int) and size < found.size * GAIN:
@@ -247,11 +247,11 @@ class _Attempts(Sequence[str]):
     def __init__(self, found: Search, budget: int, rules: SubsetRules, large: int) -> None:
         self._module, self._name, self._budget, self._rules = found.module, found.name, budget, rules
         self._large = large
-        self._choices = self._known()
+        self._choices = self._list_choices()
         self._count = min(TRIED, found.effort.plans - found.plans, len(self._choices))
         self.made: dict[int, Attempt] = {}
 
-    def _known(self) -> list[CostedPlan]:
+    def _list_choices(self) -> list[CostedPlan]:
         self._graph = read(self._module, self._name)
         return choices(Dataflow(self._graph, self._rules), self._budget, self._large)
 
@@ -268,28 +268,29 @@ class _Attempts(Sequence[str]):
         if not 0 <= number < self._count:
             raise IndexError(number)
         if number not in self.made:
-            choice = (self._choices or self._known())[number]
+            choice = (self._choices or self._list_choices())[number]
             self._choices = []  # it belongs to a graph that is changed now
-            told = self._emitted(choice)
+            told = self._emit(choice)
             beyond = Beyond.of(self._graph, self._budget, self._rules)
             self.made[number] = Attempt(to_bytecode(self._graph), to_text(self._graph), told, beyond)
         return self.made[number].text
 
-    def _emitted(self, choice: CostedPlan) -> tuple[TiledLoopRecord, ...]:
-        """Build a plan, and loops within its loops where one step is too large for a tile; what is told of them."""
+    def _emit(self, choice: CostedPlan) -> tuple[TiledLoopRecord, ...]:
+        """Emit a plan; if one step is too large for a tile, emit loops within its loops, too. Return the records of all
+        of them."""
         told = records(choice.program, choice.plan, choice.sizes)
         block = choice.program.block
         for loop in emit(choice.program, choice.plan, choice.sizes):
             program = Dataflow(self._graph, self._rules, block)
             is_one = choice.sizes.steps == 1
             inner = within(loop, program, self._budget, self._large, choice.rank) if is_one else None
-            inner_told = () if inner is None else self._emitted(inner)
+            inner_told = () if inner is None else self._emit(inner)
             told += tuple(replace(record, depth=record.depth + 1) for record in inner_told)
         return told
 
 
-def left(graph: Graph, rules: SubsetRules) -> tuple[str, ...]:
-    """The largest values that are stored at the peak, and why each is not cut."""
+def describe_peak(graph: Graph, rules: SubsetRules) -> tuple[str, ...]:
+    """The largest values that are live at the peak, and why no loop cuts each of them."""
     program = programs_at_peak(Dataflow(graph, rules))[-1]
     found: list[str] = []
     for value in liveness(program).at_peak[:SHOWN]:

@@ -76,7 +76,7 @@ class _Reader:
                 yield item
 
     def _item(self, node: Node, depth: int) -> Item | None:
-        if node.name in (DYNAMIC_UPDATE_SLICE, WRITE) and self.yielded(node) is not None:
+        if node.name in (DYNAMIC_UPDATE_SLICE, WRITE) and self.yielded_subset(node) is not None:
             return None
         if node.results and all(self.place(value) is not None for value in node.results):
             return None
@@ -86,7 +86,7 @@ class _Reader:
             return None
         counts = range_of(node) if node.name in ("scf.for", "scf.forall") else None
         if counts and depth < len(ITERATORS) and len(node.blocks[0].arguments) == 1 + len(node.results):
-            return self._structured(node, counts, depth)
+            return self._read_structured(node, counts, depth)
         counted = read_counted(node) if node.name == WHILE else None
         trips = None if counted is None else _trips(node, counted)
         if counted is not None and trips is not None and depth < len(ITERATORS):
@@ -115,10 +115,10 @@ class _Reader:
     def place(self, value: Value) -> Offset | None:
         """A scalar as a multiple of a counter and a constant; None where it is something else."""
         if value not in self.places:
-            self.places[value] = None if value.node is None else self._found(value, value.node)
+            self.places[value] = None if value.node is None else self._offset_of(value, value.node)
         return self.places[value]
 
-    def _found(self, value: Value, node: Node) -> Offset | None:
+    def _offset_of(self, value: Value, node: Node) -> Offset | None:
         if _scalar_type(value) not in COUNTED or len(node.results) != 1:
             return None
         if node.name == "arith.constant":
@@ -221,8 +221,8 @@ class _Reader:
         place = self.place(value)
         return Offset(0, self.name(value), 1) if place is None else place
 
-    def yielded(self, node: Node | None) -> TensorSubset | None:
-        """The subset of a carried value that an update gives to the next iteration; None of another op."""
+    def yielded_subset(self, node: Node | None) -> TensorSubset | None:
+        """The subset of a carried value that an update passes on to the next iteration; None for any other op."""
         if node is not None and node.name in (WRITE, PARALLEL_WRITE) and node.operand(1).is_static:
             into, block = node.operand(1), node.operand(1).block
             is_last = block is not None and block.owner.name in ("scf.for", "scf.forall")
@@ -263,7 +263,7 @@ class _Reader:
         yields: list[Yielded] = []
         for number, one in zip(places, carried, strict=True):
             given = body.terminator.operand(number)
-            subset = self.yielded(given.node)
+            subset = self.yielded_subset(given.node)
             value = given if subset is None or given.node is None else given.node.operand(1)
             yields.append(Yielded(self.name(value), one.name, subset))
         is_parallel = all(one.subset is not None and _moves(one.subset, iterator) for one in yields)
@@ -271,8 +271,8 @@ class _Reader:
         where = str(self.graph.location(loop))
         return LoopForm(where, iterator, trips, is_parallel, tuple(carried), items, tuple(yields), results)
 
-    def _structured(self, loop: Node, counts: range, depth: int) -> LoopForm:
-        """An `scf.for` or `scf.forall` of one counter."""
+    def _read_structured(self, loop: Node, counts: range, depth: int) -> LoopForm:
+        """Read an `scf.for` or `scf.forall` with one counter."""
         iterator, [body] = ITERATORS[depth], loop.blocks
         counter, *arguments = body.arguments
         self.ranges[iterator] = _Range(0, len(counts) - 1)
@@ -290,9 +290,9 @@ class _Reader:
             mine = [write for write in writes if write.operand(1) == value]
             if not is_parallel:
                 given = body.terminator.operand(number)
-                mine = [given.node] if given.node is not None and self.yielded(given.node) is not None else []
+                mine = [given.node] if given.node is not None and self.yielded_subset(given.node) is not None else []
                 yields += [] if mine else [Yielded(self.name(given), one.name, None)]
-            yields += [Yielded(self.name(write.operand(0)), one.name, self.yielded(write)) for write in mine]
+            yields += [Yielded(self.name(write.operand(0)), one.name, self.yielded_subset(write)) for write in mine]
         results = tuple(self.new(result) for result in loop.results)
         where = str(self.graph.location(loop))
         return LoopForm(where, iterator, len(counts), is_parallel, tuple(carried), items, tuple(yields), results)

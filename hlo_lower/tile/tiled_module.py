@@ -10,7 +10,7 @@ from hlo_lower.facts.memory.dataflow import Dataflow, is_of_integers, type_of
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ir.writer import Writable
 from hlo_lower.ops.axes.cut import AxisLink, Steps
-from hlo_lower.ops.spec import PRODUCTS, Role, named
+from hlo_lower.ops.spec import PRODUCTS, Role, ops_with
 from hlo_lower.tile.emit.emit_loops import Sizes
 from hlo_lower.tile.emit.loop_body import ITERATOR
 from hlo_lower.tile.emit.phases import Loop, LoopPlan
@@ -193,7 +193,7 @@ def _combined_part(node: Node, axis: AxisLink) -> tuple[Value, int]:
     return next((value, dim) for value, dim in pairs if dim is not None)
 
 
-ROUNDED = PRODUCTS | named(role=Role.FOLDS)
+ROUNDED = PRODUCTS | ops_with(role=Role.FOLDS)
 """Ops that sum, in an order that XLA chooses by the sizes."""
 
 

@@ -119,7 +119,7 @@ def verify(
         except (TooLargeError, RecursionError) as error:
             return ModuleVerdict("not run", reason=f"it is too large to be run: {str(error).splitlines()[0]}")
 
-    def compared() -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None, ClaimsVerdict | None]:
+    def compare_modules() -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None, ClaimsVerdict | None]:
         whole = _for_all_sizes(first, second, terms) if is_open(first) else None
         if whole is not None and level == "regions":
             return [], whole, None, None
@@ -133,7 +133,7 @@ def verify(
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
             is_small = level == "full" or _bytes_of_run(first) <= SMALL_RUN
             running = pool.submit(run_module, *texts) if level != "regions" and is_small else None
-            interface, regions = _compared(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
+            interface, regions = _compare_static(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
             if inside and not interface:
                 regions += _reads(texts[1], inside, terms, tell)
             if level != "regions" and running is None and any(region.status != "equal" for region in regions):
@@ -148,14 +148,14 @@ def verify(
 
     try:
         with at_most(effort.time_limit):
-            interface, regions, module, claimed = compared()
+            interface, regions, module, claimed = compare_modules()
     except (TooLargeError, RecursionError) as error:
         told = str(error) if isinstance(error, TooLargeError) else TOO_DEEP
         interface, module, claimed = [], None, None
         regions = [_not_compared(f"it is too large to be compared: {told}")]
     if module is not None and any(region.reason.startswith(ANOTHER_ORDER) for region in regions):
         module = replace(module, status="not run", reason=ANOTHER_ORDER, difference=None, on_path=())
-    regions = [_named(_run_at_least(region, module), rules or {}) for region in regions]
+    regions = [_with_rules(_run_at_least(region, module), rules or {}) for region in regions]
     return Verdict(
         tuple(regions),
         tuple(interface),
@@ -188,7 +188,7 @@ def _check_sources(before: object, after: object) -> None:
             )
 
 
-def _compared(
+def _compare_static(
     before: str,
     after: str,
     terms: Terms,
@@ -230,7 +230,7 @@ def _compared(
         if first.has_composites and second.has_composites:
             interface += composite_differences(judge.pairs)
         for region in found:
-            small = whole.minimised(name, region.inputs) if region.status == "differs" else region.inputs
+            small = whole.minimise(name, region.inputs) if region.status == "differs" else region.inputs
             regions.append(replace(region, inputs=small))
     return interface, regions if interface else [*regions, *_promises_kept(second.raw, promised, terms, tell)]
 
@@ -326,7 +326,9 @@ def _at_sizes(
                 return [refused], [], ModuleVerdict("not run", reason=refused)
             return interface, [*regions, _not_compared(f"{refused}; --bind gives those that it was made with")], None
         texts = mlir.print_module(bound), mlir.print_module(other)
-        differences, found = ([], []) if whole is not None else _compared(*texts, terms, tell, jobs, (bound, other))
+        differences, found = (
+            ([], []) if whole is not None else _compare_static(*texts, terms, tell, jobs, (bound, other))
+        )
         interface += [f"at {told[-1]}: {what}" for what in differences]
         regions += [replace(region, where=f"{region.where} at {told[-1]}", sizes="chosen") for region in found]
         verdicts.append(run_module(*texts))
@@ -364,7 +366,7 @@ def _run_at_least(region: RegionVerdict, module: ModuleVerdict | None) -> Region
     return region
 
 
-def _named(region: RegionVerdict, rules: Mapping[int, str]) -> RegionVerdict:
+def _with_rules(region: RegionVerdict, rules: Mapping[int, str]) -> RegionVerdict:
     return replace(region, rules=tuple(dict.fromkeys(rules[n] for n in region.scatters if n in rules)))
 
 

@@ -150,7 +150,7 @@ def verify_module(
             return ModuleVerdict(
                 "not run", reason=f"{needed}, more than {memory_budget / 2**30:.1f} (--verify full runs it)"
             )
-        chosen = given(effort.inputs, signature, program.raw) if effort.inputs is not None else None
+        chosen = arguments_from_inputs(effort.inputs, signature, program.raw) if effort.inputs is not None else None
         work = _work(program.raw)
         most = effort.runs if memory_budget is None else min(effort.runs, VALUES // max(DISTURBED * work, 1))
         numbers = range(max(most, 1))
@@ -214,7 +214,7 @@ def _cannot_run(error: CannotRunError) -> Difference:
 
 def _work(module: mlir.RawModule) -> int:
     """How many elements the operations of a module give, each counted once."""
-    tensors = (mlir.read_tensor_type(v.type) for op in mlir.walked(module.operation) for v in op.results)
+    tensors = (mlir.read_tensor_type(v.type) for op in mlir.operations_within(module.operation) for v in op.results)
     return sum(prod(int(n or 0) for n in tensor.shape) for tensor in tensors if tensor is not None)
 
 
@@ -253,7 +253,7 @@ class _Comparison:
         sets = [*asked, *edges]
         steps = len(sets) + 2
         self._progress("module", 0, steps)
-        native, lowered = self._compiled(self._exact, "exact")
+        native, lowered = self._compile(self._exact, "exact")
         expected: list[list[Array]] = []
         unfused: list[Runnable] | None = None
         for number, arguments in enumerate(sets):
@@ -264,7 +264,7 @@ class _Comparison:
                 self._zeros = [f"signs of zeros: XLA, which makes x of 0.0 + x, finds others ({found})"]
                 found = None
             if found is not None and self._may_look_twice():
-                unfused = unfused or self._compiled(self._exact, "unfused")
+                unfused = unfused or self._compile(self._exact, "unfused")
                 found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
             if found is not None and self._reassociated:
                 found = self._bounds.difference(expected[-1], actual, arguments)
@@ -286,7 +286,7 @@ class _Comparison:
         how = f"{self._how}, and {len(edges)} beyond the edges" if edges else self._how
         return ModuleVerdict("equal", len(asked), not_exercised=not_exercised, how=how)
 
-    def _compiled(self, texts: Sequence[str], rounding: Rounding) -> list[Runnable]:
+    def _compile(self, texts: Sequence[str], rounding: Rounding) -> list[Runnable]:
         return compile_anywhere([(text, rounding) for text in texts])
 
     def _may_look_twice(self) -> bool:
@@ -309,7 +309,7 @@ class _Comparison:
         """
         texts, arguments = [self._before, self._after], sets[0]
         try:
-            native, lowered = self._compiled(texts, rounding)
+            native, lowered = self._compile(texts, rounding)
             for k in dict.fromkeys((0, *range(len(RUN_REGIMES) - 1, len(sets)))):
                 arguments = sets[k]
                 expected, actual = native.run(arguments), lowered.run(arguments)
@@ -391,10 +391,13 @@ def _half_outside(rng: np.random.Generator, starts: Array, column: Column) -> Ar
     return found.reshape(starts.shape)
 
 
-def given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, module: mlir.RawModule) -> list[Array]:
-    """The user's arguments, checked against the signature.
+def arguments_from_inputs(
+    inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, module: mlir.RawModule
+) -> list[Array]:
+    """The user's inputs as arguments, checked against the signature.
 
-    A mapping is by argument name, or by position as "0", "arg0", "arg_0" or "arr_0" (as `numpy.savez` names them).
+    A mapping is keyed by argument name, or by position as "0", "arg0", "arg_0" or "arr_0" (as `numpy.savez` names
+    them).
 
     Raises:
       InputError: one is missing, unknown, or of another shape or type.
@@ -463,7 +466,7 @@ class WholeModules:
           name: the public function.
           inputs: some of its arguments, by place; the others are drawn.
         """
-        versions = self._compiled(name)
+        versions = self._executables(name)
         if versions is None:
             return None
         rng = np.random.default_rng(0)
@@ -476,8 +479,9 @@ class WholeModules:
         except CannotRunError:
             return None
 
-    def minimised(self, name: str, inputs: Mapping[int, Array]) -> dict[int, Array]:
-        """Arguments on which the two differ, with zeros wherever they still do: whole ones first, then parts of them.
+    def minimise(self, name: str, inputs: Mapping[int, Array]) -> dict[int, Array]:
+        """Arguments on which the two modules still differ, with zeros in as many places as possible: whole arguments
+        first, then parts of them.
 
         Args:
           name: the public function.
@@ -502,7 +506,7 @@ class WholeModules:
                     pending += [(middle, end), (start, middle)]
         return found
 
-    def _compiled(self, name: str) -> tuple[Runnable, Runnable] | None:
+    def _executables(self, name: str) -> tuple[Runnable, Runnable] | None:
         if self._versions is None and not self._failed:
             try:
                 module = mlir.parse_module(self._texts[0])
@@ -555,7 +559,7 @@ def verify_plain(
         compared = 0
         for k, limit in enumerate(limits):
             rng = np.random.default_rng([seed, k])
-            arguments = [_drawn(rng, a.shape, np.dtype(a.dtype), limit) for a in signature.arguments]
+            arguments = [_draw(rng, a.shape, np.dtype(a.dtype), limit) for a in signature.arguments]
             expected, actual = (version.run(arguments) for version in versions)
             if checked:
                 *actual, held = actual
@@ -577,7 +581,7 @@ def verify_plain(
     return ModuleVerdict("equal", runs=compared, how=f"{how}, integers below {max(limits)}")
 
 
-def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], limit: int) -> Array:
+def _draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], limit: int) -> Array:
     if dtype.kind not in "iu":
         drawn = ordinary(rng, shape, dtype)
         return drawn if limit == LARGEST or dtype.kind != "f" else (drawn * limit).astype(dtype)

@@ -63,8 +63,8 @@ class RegionProcesses:
     jobs: int
     time_limit: float
 
-    def settled(self, plan: Plan, pieces: Mapping[int, Pieces]) -> Mapping[int, Settled]:
-        """What became of regions, by number; of those whose process died, or that it did not find, nothing."""
+    def judge_regions(self, plan: Plan, pieces: Mapping[int, Pieces]) -> Mapping[int, Settled]:
+        """Verdicts on regions by number, without those whose process died or found nothing."""
         works = [Wanted(plan, k, digest(own)) for k, own in pieces.items()]
         answers = in_processes(self, works, jobs=self.jobs)
         given = {works[k].number: answer for k, answer in answers if not isinstance(answer, Lost)}
@@ -79,7 +79,7 @@ class RegionProcesses:
             return None
         try:
             with at_most(self.time_limit):
-                return judge.settled(wanted.plan.name, region)
+                return judge.judge_region(wanted.plan.name, region)
         except WrongAssumptionError as wrong:
             return wrong
 

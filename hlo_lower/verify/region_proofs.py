@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Region
-from hlo_lower.verify.align.corrections import enclosing, widened
+from hlo_lower.verify.align.corrections import enclosing, widen_region
 from hlo_lower.verify.align.loops import values_of
 from hlo_lower.verify.align.piece import Pieces, types_of
 from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.effort import PROVE_SECONDS
-from hlo_lower.verify.judges.every_input import Evaluation, evaluated
+from hlo_lower.verify.judges.every_input import Evaluation, evaluate_every_input
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.pull import Derivation, derive
@@ -109,16 +109,16 @@ class RegionProofs:
         """Whether so much was spent in vain that less is tried now."""
         return self._vain > VAIN_SECONDS
 
-    def derived(self, region: Region) -> Found:
-        """The region, or it with producers of its inputs, and its derivation; None where none is found."""
+    def find_derivation(self, region: Region) -> Found:
+        """The region, alone or with producers of its inputs, and its derivation; None if there is none."""
         if not self.may_derive:
             return None
         if region not in self.found:
             cache = self.terms.cache
-            self.found[region] = self._derived(region) if cache is None else self._kept(cache, region)
+            self.found[region] = self._derive(region) if cache is None else self._derive_with_cache(cache, region)
         return self.found[region]
 
-    def _derived(self, region: Region) -> Found:
+    def _derive(self, region: Region) -> Found:
         spent = 0.0
         for wide in _widenings(region):
             if wide is not region and spent >= (HURRIED_SECONDS if self.is_hurried else TOTAL_SECONDS):
@@ -140,9 +140,12 @@ class RegionProofs:
         """Whether a derivation shows what is asked."""
         return bool(found) and not (self.terms.is_strict and LOOSE.intersection(found.laws))
 
-    def _kept(self, cache: VerdictCache, region: Region) -> Found:
-        """The same, where a derivation of the region or of a wider one is in the cache, without another attempt; nor is
-        there one where all of these were tried in vain before, as a region that is tested then is a verdict, too."""
+    def _derive_with_cache(self, cache: VerdictCache, region: Region) -> Found:
+        """`find_derivation` with a cache of verdicts.
+
+        A cached derivation of the region or of a wider one counts without another attempt. If the cache says that all
+        of them failed before, there is none, because a region that was tested then has a verdict, too.
+        """
         tried = list[_Key]()
         for wide in _widenings(region):
             key = self._key(wide)
@@ -155,7 +158,7 @@ class RegionProofs:
         content = self._content(*tried, self.terms.prove, self.terms.is_strict)
         if not tried or (not cache.tries_again and cache.find("not derived", content, bool)):
             return None
-        found = self._derived(region)
+        found = self._derive(region)
         if not found and not self.is_hurried:
             cache.keep("not derived", content, {"attempts": len(tried)})
         return found
@@ -195,7 +198,7 @@ class RegionProofs:
         key = self._key(region) if self.may_derive else None
         if key is not None and key not in self._evaluated:
             first, second, within = key
-            self._evaluated[key] = evaluated(first, second, dict(within), self.interpreter)
+            self._evaluated[key] = evaluate_every_input(first, second, dict(within), self.interpreter)
         return None if key is None else self._evaluated[key]
 
     def derivation(self, region: Region) -> Derivation | None:
@@ -271,7 +274,7 @@ def _widenings(region: Region) -> Iterator[Region]:
         for steps, integers_only in WIDER:
             wider = None
             if not (integers_only and _reads_other_floats(wide)):
-                wider = widened(wide, steps, integers_only=integers_only)
+                wider = widen_region(wide, steps, integers_only=integers_only)
             if wider is not None:
                 yield (wide := wider)
         around = enclosing(around)

@@ -21,7 +21,7 @@ from hlo_lower.verify.align.corrections import (
     depends,
     enclosing,
     values_apart,
-    widened,
+    widen_region,
     with_constants,
 )
 from hlo_lower.verify.align.loops import may_not_end, only_on_one_side, values_of, written_out
@@ -99,8 +99,10 @@ class WrongAssumptionError(Exception):
 class Elsewhere(Protocol):
     """Judges regions elsewhere, several at a time (`hlo_lower.verify.region_processes`)."""
 
-    def settled(self, plan: Plan, pieces: Mapping[int, Pieces]) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
-        """What became of the regions of an alignment, by number; of some perhaps nothing."""
+    def judge_regions(
+        self, plan: Plan, pieces: Mapping[int, Pieces]
+    ) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
+        """Verdicts on regions of an alignment, by number; regions may be missing."""
         ...
 
 
@@ -159,7 +161,7 @@ class RegionJudge:
                     self._interpreter.start()
                 if any(may_not_end(*side) for region in regions for side in region.sides):
                     start_child()
-                left = self._left(name, regions)
+                left = self._without_derivation(name, regions)
                 if (whole := self._derived_whole(name, regions, left)) is not None:
                     return [whole]
                 while left and (other := self._without_loops(name, left)) is not None:
@@ -185,9 +187,9 @@ class RegionJudge:
         alike = [program.read_of_one_result(value) for program, value in ((self._first, x), (self._second, y))]
         return {(x, y), *zip(*alike, strict=True)} if len(alike[0]) == len(alike[1]) else {(x, y)}
 
-    def _left(self, name: str, regions: Sequence[Region]) -> list[Region]:
-        """Those of some regions that are not derived."""
-        return [region for region in regions if self._derived(name, region) is None]
+    def _without_derivation(self, name: str, regions: Sequence[Region]) -> list[Region]:
+        """The regions that have no derivation."""
+        return [region for region in regions if self._derived_verdict(name, region) is None]
 
     def _without_loops(self, name: str, left: Sequence[Region]) -> tuple[list[Region], list[Region]] | None:
         """The regions, and those left, where the loops that one version alone has in them are read as their trips.
@@ -205,7 +207,7 @@ class RegionJudge:
             if max(self._first.op_count, self._second.op_count) <= WRITTEN_OUT:
                 pairs = Aligner(self._first, self._second, frozenset(), {}).align(name)
                 regions = regions_of(pairs)
-                now = self._left(name, regions)
+                now = self._without_derivation(name, regions)
                 if _size(now) < _size(left):
                     self.pairs = pairs
                     self._apart.clear()
@@ -224,7 +226,7 @@ class RegionJudge:
             pieces = self.pieces(region)
             if self._proofs.found.get(region) is None and isinstance(pieces, Pieces) and pieces.first != pieces.second:
                 firsts.setdefault(self._key(region, pieces), (number, pieces))
-        return self._others.settled(plan, dict(firsts.values())) if len(firsts) > 1 else {}
+        return self._others.judge_regions(plan, dict(firsts.values())) if len(firsts) > 1 else {}
 
     def _all(
         self,
@@ -241,7 +243,7 @@ class RegionJudge:
                 numbers = tuple(sorted({*alike.scatters, *self._scatters(region)}))
                 found[key] = replace(alike, count=alike.count + 1, scatters=numbers)
                 continue
-            verdict = elsewhere.get(number) or self.settled(name, region)
+            verdict = elsewhere.get(number) or self.judge_region(name, region)
             if isinstance(verdict, WrongAssumptionError):
                 raise verdict
             found[(*key, number) if alike is not None else key] = verdict
@@ -250,13 +252,13 @@ class RegionJudge:
 
     # --- one region ---
 
-    def settled(self, name: str, region: Region) -> RegionVerdict:
+    def judge_region(self, name: str, region: Region) -> RegionVerdict:
         """The verdict on a region.
 
         Raises:
           WrongAssumptionError: one of its outputs, which nothing returns, was taken as equal and is not.
         """
-        found = self._settled(name, region)
+        found = self._judge_by_runs(name, region)
         less = self._unshown_in(region).less
         if found.status == "differs" and allows_another(region.first):
             found = replace(found, status="not judged", reason=f"{ANOTHER_ORDER}: {found.difference}", difference="")
@@ -264,9 +266,9 @@ class RegionJudge:
             found = replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
         return replace(found, from_cache=found.from_cache and found.status in ("equal", "differs"))
 
-    def _derived(self, name: str, region: Region) -> RegionVerdict | None:
-        """The verdict on a region that is equal for all inputs; None where that was not found."""
-        found = self._proofs.derived(region)
+    def _derived_verdict(self, name: str, region: Region) -> RegionVerdict | None:
+        """The verdict on a region that a derivation shows to be equal for all inputs; None if there is none."""
+        found = self._proofs.find_derivation(region)
         if found is None:
             return None
         wide, derivation = found
@@ -279,8 +281,8 @@ class RegionJudge:
         count = len({op.raw for op in wide.first}) - len({op.raw for op in region.first})
         return replace(verdict, producers=max(count, 1))
 
-    def _settled(self, name: str, region: Region) -> RegionVerdict:
-        derived = self._derived(name, region)
+    def _judge_by_runs(self, name: str, region: Region) -> RegionVerdict:
+        derived = self._derived_verdict(name, region)
         if derived is not None:
             return derived
         start = monotonic()
@@ -297,12 +299,12 @@ class RegionJudge:
         while True:
             if monotonic() > until:
                 patience().charge(monotonic() - start)
-                reason = patience().told("it and what was tried in vain before it took")
+                reason = patience().describe_limit("it and what was tried in vain before it took")
                 return replace(verdict, status="not judged", reason=reason, difference="")
             if step >= PATIENCE:
                 self._refuse_apart(name, region, verdict)
             steps = STEPS[min(step, len(STEPS) - 1)]
-            wider = widened(wide, steps, integers_only=integers_only, across=self._terms.is_strict)
+            wider = widen_region(wide, steps, integers_only=integers_only, across=self._terms.is_strict)
             if wider is None and integers_only:
                 integers_only, step = False, max(step - 1, 0)
                 continue
@@ -324,7 +326,7 @@ class RegionJudge:
             # What is late narrowly is late with a few producers more, and each time costs the limit.
             wide, step = wider, len(STEPS) if judged.is_late else step + 1
             if judged.status == "equal":
-                agreed = self._agreed(name, verdict, region, wide, judged, is_aimed=is_aimed)
+                agreed = self._widened_verdict(name, verdict, region, wide, judged, is_aimed=is_aimed)
                 if agreed.status == "equal":
                     return agreed
                 if is_aimed and (found := self._within(name, verdict, tried, judged, until)):
@@ -348,10 +350,10 @@ class RegionJudge:
             if any((o.first, o.second) in self._apart[name] for o in region.outputs if not o.root):
                 raise WrongAssumptionError(list(self._apart[name]), verdict)
 
-    def _agreed(
+    def _widened_verdict(
         self, name: str, verdict: RegionVerdict, narrow: Region, wide: Region, judged: Judgement, *, is_aimed: bool
     ) -> RegionVerdict:
-        """A region whose pieces agree with producers: a proof as far as runs are one, if its runs were aimed."""
+        """The verdict on a region whose pieces agree together with producers: equal only if the runs were aimed."""
         found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
@@ -382,7 +384,7 @@ class RegionJudge:
         if within and judged.missed is not None:
             left = replace(judged, not_exercised=judged.missed(within))
             if len(tried) > 1:
-                agreed = self._agreed(name, verdict, tried[0], tried[-1], left, is_aimed=True)
+                agreed = self._widened_verdict(name, verdict, tried[0], tried[-1], left, is_aimed=True)
             else:
                 agreed = _unless_missed(replace(verdict, not_exercised=left.not_exercised))
             if agreed.status == "equal":
@@ -393,7 +395,7 @@ class RegionJudge:
                 continue
             held = judge(region, own, self._terms, self._interpreter, within=within, stop_at_first=True)
             if held.status == "equal":
-                agreed = self._agreed(name, verdict, region, region, held, is_aimed=True)
+                agreed = self._widened_verdict(name, verdict, region, region, held, is_aimed=True)
                 if agreed.status == "equal":
                     return agreed
         return None
@@ -408,7 +410,9 @@ class RegionJudge:
         except CannotRunError:
             return {}
         told = zip(seen, intervals_of(text, counters), strict=True)
-        return {number: ends for number, given in told if (ends := _told(widest, number, given)) is not None}
+        return {
+            number: ends for number, given in told if (ends := _narrower_interval(widest, number, given)) is not None
+        }
 
     def _at_the_arguments(self, name: str, verdict: RegionVerdict, wide: Region, judged: Judgement) -> RegionVerdict:
         """A region that begins at the function's arguments and still differs, or cannot be judged."""
@@ -641,8 +645,8 @@ def _begins_at_arguments(region: Region) -> bool:
     return all(n in side.value_of and side.program.makers[side.value_of[n]] is None for n in region.inputs)
 
 
-def _told(region: Region, number: Number, interval: Interval) -> Interval | None:
-    """What an interval says of a value within a region's first piece, if that is more than its type says."""
+def _narrower_interval(region: Region, number: Number, interval: Interval) -> Interval | None:
+    """The part of an interval that a value's type does not say already; None if that is nothing."""
     side = region.pair.first
     dtype = side.program.dtype_of(side.value_of[number])
     if dtype is None or dtype.kind == "c":

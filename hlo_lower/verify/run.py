@@ -139,15 +139,15 @@ def exported_from_module(source: str | bytes) -> jax.export.Exported:
     Raises:
       CannotRunError: its signature has no form in JAX, or it is partitioned over several devices.
     """
-    exported, axes, _ = _exported(source)
+    exported, axes, _ = _export(source)
     if axes:
         raise CannotRunError("it is partitioned over several devices")
     return exported
 
 
-def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int], dict[str, str | bool | int]]:
-    """A module as an `Exported`, the axes of the devices that it is partitioned over, empty for one device, and
-    options without which XLA's compiler ends the process.
+def _export(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int], dict[str, str | bool | int]]:
+    """A module as an `Exported`, its device axes (empty for one device), and options without which XLA ends the
+    process.
 
     Raises:
       CannotRunError: its signature has no form in JAX, it runs in replicas, or it would end this process.
@@ -253,7 +253,7 @@ class Executable:
     """
 
     def __init__(self, source: str | bytes, rounding: Rounding) -> None:
-        made = _made_once if len(source) <= SMALL else _made
+        made = _made_once if len(source) <= SMALL else _compile_source
         self.arguments, self._compiled = made(source, rounding)
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
@@ -269,8 +269,8 @@ class Executable:
                 raise CannotRunError(f"XLA does not run it: {str(error).splitlines()[0][:300]}") from None
 
 
-def _made(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
-    """The types of the arguments of a module, and what XLA makes of it."""
+def _compile_source(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
+    """The types of a module's arguments and XLA's executable."""
     context = mlir.shared_context(len(source))
     with mlir.active(context):
         ready = _ready(mlir.parse_module(source, context))
@@ -297,7 +297,7 @@ def _whole(source: str | bytes, ready: _Ready, options: Mapping[str, Any]) -> tu
     if ready.axes:
         sharding = _everywhere(ready.axes)
         structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in ready.signature.arguments]
-        compiled = _compiled(_exported(source)[0], structs, options)
+        compiled = _compile_exported(_export(source)[0], structs, options)
         return compiled, int(compiled.memory_analysis().temp_size_in_bytes)
     try:
         compiled = mlir.CompiledOnCpu(ready.module, ready.signature.arguments, options)
@@ -313,7 +313,7 @@ def _options(source: str | bytes, rounding: Rounding) -> dict[str, str | bool | 
     return options if PACKED.search(text) is None else {k: v for k, v in options.items() if k != OLDER}
 
 
-_made_once = lru_cache(maxsize=128)(_made)
+_made_once = lru_cache(maxsize=128)(_compile_source)
 
 
 def temporaries(source: str | bytes) -> int:
@@ -323,11 +323,13 @@ def temporaries(source: str | bytes) -> int:
       CannotRunError: its signature has no form in JAX, it is for several devices, or XLA refuses to compile it.
     """
     exported = exported_from_module(source)
-    return int(_compiled(exported, exported.in_avals).memory_analysis().temp_size_in_bytes)
+    return int(_compile_exported(exported, exported.in_avals).memory_analysis().temp_size_in_bytes)
 
 
-def _compiled(exported: jax.export.Exported, structs: Sequence[Any], options: Mapping[str, Any] | None = None) -> Any:
-    """A module compiled for the CPU on arguments of these shapes, with these options of the compiler.
+def _compile_exported(
+    exported: jax.export.Exported, structs: Sequence[Any], options: Mapping[str, Any] | None = None
+) -> Any:
+    """Compile a module for the CPU for arguments of these shapes.
 
     Raises:
       CannotRunError: XLA refuses to compile it.

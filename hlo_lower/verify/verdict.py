@@ -47,7 +47,7 @@ class ModuleVerdict:
 
     def __repr__(self) -> str:
         told = self.difference or (
-            self.reason if self.status == "not run" else f"{_counted(self.runs, 'run')}, {self.how}"
+            self.reason if self.status == "not run" else f"{_count_with_noun(self.runs, 'run')}, {self.how}"
         )
         return f"<ModuleVerdict {self.status}: {told}>"
 
@@ -150,17 +150,17 @@ class Verdict:
         """One line: "160 regions (2 distinct): 158 derived, 2 tested; module 3 runs"."""
         parts = [self._about_regions()]
         if self.interface:
-            parts.insert(0, f"{_counted(len(self.interface), 'difference')} beside what is computed")
+            parts.insert(0, f"{_count_with_noun(len(self.interface), 'difference')} beside what is computed")
         if self.module is not None:
-            told = {"equal": f"module {_counted(self.module.runs, 'run')}", "differs": "module differs"}
+            told = {"equal": f"module {_count_with_noun(self.module.runs, 'run')}", "differs": "module differs"}
             parts.append(told.get(self.module.status, f"module not run: {self.module.reason}"))
         missed = [what for region in self.regions for what in region.not_exercised]
         missed += self.module.not_exercised if self.module is not None else ()
         parts += [f"not exercised: {len(missed)}"] if missed else []
         if self.claims is not None and self.claims.broken:
-            parts.append(f"{_counted(len(self.claims.broken), 'scatter')} not as claimed")
+            parts.append(f"{_count_with_noun(len(self.claims.broken), 'scatter')} not as claimed")
         if self.plain is not None:
-            told = {"equal": f"plain form {_counted(self.plain.runs, 'run')}", "differs": "plain form differs"}
+            told = {"equal": f"plain form {_count_with_noun(self.plain.runs, 'run')}", "differs": "plain form differs"}
             parts.append(told.get(self.plain.status, "plain form not run"))
         if self.one_form is not None:
             told = self.one_form._about_regions("rewrite")
@@ -181,7 +181,7 @@ class Verdict:
         cached = f", {kept:,} from the cache" if kept else ""
         if len(counts) == 1:
             (what,) = counts
-            return f"{_counted(total, noun)}{distinct} {names.get(what, what)}{cached}"
+            return f"{_count_with_noun(total, noun)}{distinct} {names.get(what, what)}{cached}"
         told = ", ".join(f"{count:,} {names.get(what, what)}" for what, count in counts.items())
         return f"{total:,} {noun}s{distinct}: {told}{cached}"
 
@@ -203,11 +203,11 @@ class Verdict:
             if self.module.status == "not run":
                 lines.append(f"module not run: {self.module.reason}")
             elif self.module.status == "equal":
-                lines.append(f"module: equal in {_counted(self.module.runs, 'run')}, {self.module.how}")
+                lines.append(f"module: equal in {_count_with_noun(self.module.runs, 'run')}, {self.module.how}")
             lines.extend(f"  not exercised: {reason}" for reason in self.module.not_exercised)
         if self.plain is not None:
             told = {
-                "equal": f"equal in {_counted(self.plain.runs, 'run')}, {self.plain.how}",
+                "equal": f"equal in {_count_with_noun(self.plain.runs, 'run')}, {self.plain.how}",
                 "not run": self.plain.reason,
             }
             lines.append(f"plain form: {self.plain.status}: {told.get(self.plain.status, self.plain.difference)}")
@@ -233,19 +233,19 @@ class Verdict:
         return {"ok": self.ok, "summary": self.summary(), "counts": self.counts(), **plain, "regions": regions}
 
 
-def _counted(number: int, noun: str) -> str:
+def _count_with_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _lines_of(region: RegionVerdict) -> list[str]:
     """A region's verdict, readable."""
     alike = f" and {region.count - 1} alike" if region.count > 1 else ""
-    what = _named(region)
+    what = _describe_region(region)
     rules = f", written by {', '.join(region.rules)}" if region.rules else ""
     cached = ", from the cache" if region.from_cache else ""
     head = f"{what}{alike}{rules}"
     if region.status == "equal":
-        widened = f"with {_counted(region.producers, 'producer')} of its inputs" if region.producers else ""
+        widened = f"with {_count_with_noun(region.producers, 'producer')} of its inputs" if region.producers else ""
         judged = f", judged by {', '.join(region.judges)}" if region.judges else ""
         if region.how == "derived":
             laws = f" (laws: {', '.join(region.laws)})" if region.laws else ""
@@ -253,7 +253,7 @@ def _lines_of(region: RegionVerdict) -> list[str]:
             lines = [f"{head}: equal, derived{sizes}{widened and ' ' + widened}{laws}{cached}"]
         else:
             how = widened or "as it stands"
-            lines = [f"{head}: equal {how}, {_counted(region.runs, 'run')}{judged}{cached}"]
+            lines = [f"{head}: equal {how}, {_count_with_noun(region.runs, 'run')}{judged}{cached}"]
         if region.scatters and any(region.windows):
             lines.append(f"  windows: {_windows(region.windows)}")
     else:
@@ -272,20 +272,20 @@ def _counterexample(region: RegionVerdict) -> list[str]:
         if np.any(array != 0) and array.size <= SHORT
     ]
     more = sum(1 for array in region.inputs.values() if np.any(array != 0) and array.size > SHORT)
-    told += [f"{_counted(more, 'longer argument')} (--save-inputs)"] if more else []
+    told += [f"{_count_with_noun(more, 'longer argument')} (--save-inputs)"] if more else []
     return [f"  where {', '.join(told)}, and zeros"] if told else []
 
 
-def _named(region: RegionVerdict) -> str:
-    """A region by its scatters, or by where its operations are."""
-    where = _listed(region.first) or _listed(region.second) or "what is returned"
+def _describe_region(region: RegionVerdict) -> str:
+    """Name a region by its scatters, or by where its ops are."""
+    where = _first_few(region.first) or _first_few(region.second) or "what is returned"
     if region.scatters:
         noun = "scatter" if len(region.scatters) == 1 else "scatters"
-        return f"{noun} {_listed([str(n) for n in region.scatters])} at {where} in {region.where}"
+        return f"{noun} {_first_few([str(n) for n in region.scatters])} at {where} in {region.where}"
     return f"{where} in {region.where}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _first_few(names: Sequence[str]) -> str:
     most = 3
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 

@@ -13,10 +13,10 @@ from benchmark.worker import Loaded, arguments_of, main
 def compile_module(source: str, output: str, _flags: list[str]) -> None:
     """Convert StableHLO text to a file of LiteRT; the message of a refusal goes to standard error."""
     from hlo_lower.consumers.consumer_outcome import RefusedError
-    from hlo_lower.consumers.litert import converted
+    from hlo_lower.consumers.litert import convert_text
 
     try:
-        binary, _, _ = converted(Path(source).read_text())
+        binary, _, _ = convert_text(Path(source).read_text())
     except RefusedError as error:
         sys.exit(f"error: {error.message}")
     Path(output).write_bytes(binary)

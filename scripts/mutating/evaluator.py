@@ -84,7 +84,7 @@ class Module:
         """Sorts that have ties the other way round, as one that is not stable may."""
         module = mlir.parse_module(text, mlir.shared_context(len(text)))
         with mlir.active(module.context):
-            self._keys = {op: n for n, op in enumerate(mlir.walked(module.operation))}
+            self._keys = {op: n for n, op in enumerate(mlir.operations_within(module.operation))}
             for op in (op.operation for op in module.body.operations):
                 if op.name == "func.func" and op.regions[0].blocks:
                     self.functions[mlir.symbol_name(op.attributes["sym_name"])] = self._block(op.regions[0].blocks[0])

@@ -32,7 +32,7 @@ class Mutant:
 def sites(text: str) -> dict[str, list[int]]:
     """By operator, the numbers of the ops that it is for."""
     module = mlir.parse_module(text, mlir.shared_context(len(text)))
-    names = [op.name for op in mlir.walked(module.operation)]
+    names = [op.name for op in mlir.operations_within(module.operation)]
     return {
         operator: found
         for operator, (ops, _) in OPERATORS.items()
@@ -53,7 +53,7 @@ def mutant(name: str, text: str, operator: str, seed: int) -> Mutant | None:
         with mlir.active(context):
             module = mlir.parse_module(text, context)
             plain = mlir.print_module(module)
-            op = mlir.walked(module.operation)[key]
+            op = mlir.operations_within(module.operation)[key]
             try:
                 what = OPERATORS[operator][1](op, rng)
             except (ValueError, TypeError, KeyError, IndexError):

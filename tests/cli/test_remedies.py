@@ -44,7 +44,7 @@ def test_convert_prints_a_command_line_that_works(folder, capsys):
 
 def test_flags_of_a_compiler_stay_behind_the_options(folder, capsys):
     line = ["convert", "both.mlir", "-o", "out.mlpackage", "--target", "coreml"]
-    args = make_parser().parsed([*line, "--", "compute_precision=FLOAT16"])
+    args = make_parser().parse_line([*line, "--", "compute_precision=FLOAT16"])
     args.typed, [args.input] = [*line, "--", "compute_precision=FLOAT16"], args.input
     told = convert._try(args, hl.Options(target="coreml"), folder / "both.mlir")
     assert told.endswith("--target coreml --demote-i64 --widen bf16=f32 -- compute_precision=FLOAT16")

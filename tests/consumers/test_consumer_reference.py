@@ -151,5 +151,5 @@ ONE, NAN = np.float32([1.0]), np.float32([np.nan])
 def test_exact_results_differ_in_one_bit(expected, actual, told):
     """Where nothing is rounded, each bit counts."""
     exact = rounding(MOVED)
-    assert exact.told == "bit for bit"
+    assert exact.description == "bit for bit"
     assert told in str(exact.difference([expected], [actual]))

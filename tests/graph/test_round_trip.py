@@ -245,5 +245,5 @@ def test_a_function_with_a_quoted_name_is_kept_where_it_is_called():
     assert lowered.refused == ()
     assert hl.verify(text, lowered, level="regions").ok
     module = mlir.parse_module(text)
-    calls = [op for op in mlir.walked(module.operation) if op.name == "func.call"]
+    calls = [op for op in mlir.operations_within(module.operation) if op.name == "func.call"]
     assert [mlir.symbols_in(op) for op in calls] == [{"<lambda>"}]

@@ -14,7 +14,7 @@ import hlo_lower as hl
 from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile import into_structured
 from hlo_lower.tile.into_structured import EMPTY, FILL, fuse_into_structured
-from hlo_lower.tile.loop_form import parsed, printed
+from hlo_lower.tile.loop_form import parse_loops, print_loops
 from hlo_lower.tile.read_loops import read_loops
 from hlo_lower.verify.run import Executable
 
@@ -36,8 +36,8 @@ def structured(text):
 def told(graph):
     """Its loops as text, which is read back as it is."""
     loops = read_loops(graph)
-    text = printed(loops)
-    assert parsed(text) == loops
+    text = print_loops(loops)
+    assert parse_loops(text) == loops
     return text
 
 

@@ -46,7 +46,7 @@ def test_each_rewrite_is_derived(name):
 
 def _wrong_transpose(build, node):
     """The inner permutation after the outer one."""
-    inner = one_form._made_by(node.operand(0), "stablehlo.transpose")
+    inner = one_form._static_maker(node.operand(0), "stablehlo.transpose")
     if inner is None:
         return None
     last, first = node.integers("permutation"), inner.integers("permutation")
@@ -56,7 +56,7 @@ def _wrong_transpose(build, node):
 
 def _wrong_broadcast(build, node):
     """One dim of two of the same extent for the other."""
-    inner = one_form._made_by(node.operand(0), "stablehlo.broadcast_in_dim")
+    inner = one_form._static_maker(node.operand(0), "stablehlo.broadcast_in_dim")
     return None if inner is None else build.broadcast(inner.operand(0), node.result().static_shape, [1])
 
 

@@ -29,7 +29,7 @@ def by_word(function):
 
 def found(graph, quirk):
     """The ops of a module that stand in the form of a quirk."""
-    nodes = [Node(raw) for raw in mlir.walked(graph.module.operation)]
+    nodes = [Node(raw) for raw in mlir.operations_within(graph.module.operation)]
     return [node for node in nodes if node.name in quirk.ops and quirk.finds(graph, node)]
 
 

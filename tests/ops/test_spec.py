@@ -9,7 +9,7 @@ from untyped_mlir import module
 
 from hlo_lower.ops import names
 from hlo_lower.ops.purity import FUNCTIONS, PURE_OPS
-from hlo_lower.ops.spec import COMBINING, KEEPS_ELEMENTS, MOVES, OPS, Elements, Numbers, Role, Rounds, named
+from hlo_lower.ops.spec import COMBINING, KEEPS_ELEMENTS, MOVES, OPS, Elements, Numbers, Role, Rounds, ops_with
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable
 
@@ -48,8 +48,8 @@ def test_columns_agree_with_each_other():
         assert op.arity is None or not op.moved or max(op.moved) < op.arity, op.name
         assert not (op.identity or op.keeps or op.image) or op.role is Role.ELEMENTWISE, op.name
     assert PURE_OPS < FUNCTIONS
-    assert not PURE_OPS & named(role=Role.CONTROL)
-    assert not FUNCTIONS & named(is_pure=False)
+    assert not PURE_OPS & ops_with(role=Role.CONTROL)
+    assert not FUNCTIONS & ops_with(is_pure=False)
 
 
 def run(text, *arguments):
@@ -141,7 +141,7 @@ def test_what_is_never_rounded_has_integers_of_integers():
     assert {OPS[f"stablehlo.{op}"].rounds for op in ("exponential", "dot_general", "reduce")} == {Rounds.FREELY}
 
 
-@pytest.mark.parametrize("name", sorted(name for name in named(role=Role.ELEMENTWISE) if OPS[name].numbers))
+@pytest.mark.parametrize("name", sorted(name for name in ops_with(role=Role.ELEMENTWISE) if OPS[name].numbers))
 def test_which_numbers_an_op_gives(name):
     """Those of its operands, whole ones, whole ones of whole operands, or no middle between numbers of as many digits.
 

@@ -14,8 +14,8 @@ def mutant(text, rng):
     """The module with something changed; None where that is no module."""
     context = mlir.make_context()
     module = mlir.parse_module(text, context)
-    ops = [op for op in mlir.walked(module.operation) if op.name.startswith("stablehlo.") and op.operands]
-    scalars = [op for op in mlir.walked(module.operation) if op.name == "stablehlo.constant"]
+    ops = [op for op in mlir.operations_within(module.operation) if op.name.startswith("stablehlo.") and op.operands]
+    scalars = [op for op in mlir.operations_within(module.operation) if op.name == "stablehlo.constant"]
     with mlir.active(context):
         for _ in range(TRIES):
             way = (another_number, another_operand, another_operand, another_attribute)[rng.integers(4)]

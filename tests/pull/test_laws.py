@@ -164,7 +164,7 @@ def test_each_law_is_tested():
 
 BROKEN = {
     "moving": [
-        (moving, "at.positions.reshaped(at.place, shape, to)", "[number(0)] * len(to)"),
+        (moving, "at.positions.reshape(at.place, shape, to)", "[number(0)] * len(to)"),
         (moving, "number(a) + term * number(s)", "number(a) + term"),
         (moving, "extent(n) - number(1) - t", "extent(n) - t"),
         (moving, 'enumerate(integers(at, "permutation"))', 'enumerate(integers(at, "permutation")[::-1])'),
@@ -203,27 +203,27 @@ BROKEN = {
     ],
     "folding": [
         (folding, "iter(at.place[len(batching[0]) :])", "iter(at.place)"),
-        (folding, "yes = _written(yes, so_far, first)", "yes = _written(yes, so_far, so_far)"),
+        (folding, "yes = _substitute(yes, so_far, first)", "yes = _substitute(yes, so_far, so_far)"),
         (folding, "inner[d] if term is None else term", "number(0) if term is None else term"),
     ],
     "windows": [
         (folding, "outer * number(a)", "outer"),
         (folding, "inner * number(b)", "inner"),
         (folding, " - number(low) for", " for"),
-        (folding, "undilated(moved, shape, holes)", "undilated(moved, shape, (1,) * len(shape))"),
+        (folding, "undilate(moved, shape, holes)", "undilate(moved, shape, (1,) * len(shape))"),
         (folding, "asks = here.value(value, place), here.value(outside, ())", "asks = (here.value(value, place),) * 2"),
     ],
     "folding, any": [
         (folding, "return at.numbers.compute(single, [first[0]", "return at.numbers.compute(\"add\", [first[0]"),
-        (folding, "chosen(test, new, unit)", "new"),
+        (folding, "choose(test, new, unit)", "new"),
         (folding, "found if is_or else z3.simplify(z3.Not(found))", "found"),
         (folding, "choice[0], varying[0]), found, unit)", "choice[0], varying[0]), unit, found)"),
         (folding, "[begin[0], found]", "[unit, found]"),
     ],
     "one_hot, finite first": [
         (folding, "z3.simplify(z3.And(test, other == one))", "test"),
-        (folding, "given = chosen(test, other, literal(-0.0, element))", "given = other"),
-        (folding, "return chosen(some, found, zero)", "return chosen(some, zero, found)"),
+        (folding, "given = choose(test, other, literal(-0.0, element))", "given = other"),
+        (folding, "return choose(some, found, zero)", "return choose(some, zero, found)"),
     ],
     "infinities, finite first": [
         (folding, "literal(np.inf, element), literal(-np.inf, element)):", "literal(np.inf, element),):"),
@@ -247,18 +247,18 @@ BROKEN = {
         (folding, "[at.numbers.compute(single, [first[0], found]", "[at.numbers.compute(single, [found] * 2"),
         (folding, " and not _holds(term.arg(0), *bound):", ":"),
         (folding, "at.numbers.compute(single, [term, other], element)", "other"),
-        (folding, "chosen(after.arg(0), *sides)", "chosen(after.arg(0), *sides[::-1])"),
+        (folding, "choose(after.arg(0), *sides)", "choose(after.arg(0), *sides[::-1])"),
         (folding, "return step, z3.BoolVal(True) if is_always", "return step + 1, z3.BoolVal(True) if is_always"),
         (folding, "for k in reversed(range(total)) if", "for k in range(total) if"),
     ],
     "loops, written out": [
-        (loops, "chosen(test, found, (yield value))", "chosen(test, (yield value), found)"),
+        (loops, "choose(test, found, (yield value))", "choose(test, (yield value), found)"),
         (loops, "tests.append(test)", "tests.insert(0, test)"),
     ],
     "control": [
         (loops, "reversed(range(len(bodies)))", "range(len(bodies))"),
-        (loops, "return count.begin + resized(extent", "return count.begin + 1 + resized(extent"),
-        (loops, "return count.begin + resized(which", "return count.begin + 1 + resized(which"),
+        (loops, "return count.begin + resize(extent", "return count.begin + 1 + resize(extent"),
+        (loops, "return count.begin + resize(which", "return count.begin + 1 + resize(which"),
         (congruence, "zip(body.arguments, args, strict=True)}", "zip(body.arguments, args[::-1], strict=True)}"),
     ],
 }  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("z3")
 
-from hlo_lower.verify.pull.occurrences import as_parts, refined
+from hlo_lower.verify.pull.occurrences import as_parts, common_refinement
 from hlo_lower.verify.pull.positions import Positions
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import number
@@ -46,7 +46,7 @@ def test_a_term_lies_between_its_ends(seed):
         if ends is None:
             continue
         known += 1
-        settled = positions.ranges.settled(term)
+        settled = positions.ranges.simplify(term)
         for _ in range(6):
             place = [(v, number(int(rng.integers(size)))) for v, size in zip(variables, SIZES, strict=True)]
             value, other = (z3.simplify(z3.substitute(each, *place)) for each in (term, settled))
@@ -61,7 +61,7 @@ def test_a_part_that_stands_in_a_term_many_times_is_looked_at_once():
     term = start = positions.variable("v", 64)
     for k in range(60):
         term = z3.If(term <= number(k), term + number(1), term * number(1) + start)
-    positions.ranges.settled(term)
+    positions.ranges.simplify(term)
     assert positions.ranges.ends(start) == (0, 63)
 
 
@@ -78,7 +78,7 @@ def test_a_part_that_stands_in_a_term_many_times_is_looked_at_once():
 )
 def test_positions_are_counted_in_parts(first, second, parts):
     """Row-major: each place of both shapes is that of its parts, and each once."""
-    assert refined(first, second) == parts
+    assert common_refinement(first, second) == parts
     if parts is None:
         return
     names = [z3.BitVec(f"c{k}", 32) for k in range(len(parts))]

@@ -333,7 +333,7 @@ def test_the_second_version_has_to_be_valid(name):
 BROKEN = [
     (dynamic, "number(0) if is_one(size) else start + term * stride", "start + term", "elements"),
     (dynamic, "z3.ZeroExt(low.size() - POSITION, term) - low)", "z3.ZeroExt(low.size() - POSITION, term))", "elements"),
-    (moving, "chosen(z3.simplify(extent(size) == 1), number(0), term)", "term", "elements"),
+    (moving, "choose(z3.simplify(extent(size) == 1), number(0), term)", "term", "elements"),
     (moving, "extent(size) - extent(sizes[dim])", "extent(size)", "elements"),
     (positions, "self.split(whole, [to[d] for d in theirs])", "[whole] * len(theirs)", "elements"),
     (positions, "found[theirs.pop(end)] = place[mine.pop(end)]", "theirs.pop(end), mine.pop(end)", "elements"),
@@ -348,7 +348,7 @@ BROKEN = [
     (prover, "found is None and self._are_equal(term, other.term)", "found is None", "sizes of two"),
     (validity, "if not all(map(is_same, before, after)):", "if False:", "a loop that cuts off"),
     (validity, "if not prover.is_possible():", "if False:", "never valid"),
-    (validity, "return [prover.pulled(At(prover, frame, DEPTH, op, 0, ()).operand(0, ()))]", "return []",
+    (validity, "return [prover.pull(At(prover, frame, DEPTH, op, 0, ()).operand(0, ()))]", "return []",
      "an assertion more"),
     (validity, "test if _is_of_arguments(test) else z3.Implies(when, test)", "z3.Implies(when, test)",
      "a branch that is too large"),

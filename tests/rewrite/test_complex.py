@@ -257,7 +257,7 @@ def test_a_complex_constant_is_read(written):
     text = module("", f"%r = constant {written} : {X}")
     assert_same_parts(text)
     parsed = mlir.parse_module(text)
-    [constant] = [op for op in mlir.walked(parsed.operation) if op.name == "stablehlo.constant"]
+    [constant] = [op for op in mlir.operations_within(parsed.operation) if op.name == "stablehlo.constant"]
     assert mlir.constant_value(constant) is None
     assert mlir.constant_value(constant, is_complex=True).dtype == np.complex64
 

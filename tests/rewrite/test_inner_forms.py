@@ -7,7 +7,7 @@ from rule_examples import target
 from untyped_mlir import function, module
 
 import hlo_lower as hl
-from hlo_lower.ir.mlir import walked
+from hlo_lower.ir.mlir import operations_within
 from hlo_lower.ir.view import Node
 from hlo_lower.ops.quirks.loops import is_of_calls
 
@@ -29,7 +29,7 @@ LOOPS = module(
 def test_loops_become_calls():
     """Also one in another, with what they take from around them; constants are not carried."""
     lowered = hl.lower(LOOPS, target=CALLS)
-    loops = [Node(raw) for raw in walked(lowered.graph.module.operation) if raw.name == "stablehlo.while"]
+    loops = [Node(raw) for raw in operations_within(lowered.graph.module.operation) if raw.name == "stablehlo.while"]
     assert [(is_of_calls(node), len(node.operands)) for node in loops] == [(True, 4), (True, 4)]
     assert lowered.text.count("no_inline") == 4
     assert lowered.refused == ()

@@ -124,8 +124,10 @@ def drawn(rng, shape, dtype):
 
 def in_bodies(graph):
     """The values of the ops in bodies of folds and sorts."""
-    nodes = [Node(raw) for raw in mlir.walked(graph.module.operation)]
-    within = (inner for n in nodes if n.name in WITH_BODIES for inner in mlir.walked(n.raw) if inner != n.raw)
+    nodes = [Node(raw) for raw in mlir.operations_within(graph.module.operation)]
+    within = (
+        inner for n in nodes if n.name in WITH_BODIES for inner in mlir.operations_within(n.raw) if inner != n.raw
+    )
     return [value for inner in within for value in Node(inner).results]
 
 

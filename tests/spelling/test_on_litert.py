@@ -28,6 +28,6 @@ def test_what_is_written_runs_right(name):
     assert "odml.scaled_dot_product_attention" in lowered
     [found] = litert.compile_module(lowered)(arguments)
     np.testing.assert_allclose(found, jax.jit(function)(*arguments), atol=1e-5)
-    interpreter = tensorflow.lite.Interpreter(model_content=litert.converted(lowered)[0])
+    interpreter = tensorflow.lite.Interpreter(model_content=litert.convert_text(lowered)[0])
     interpreter.allocate_tensors()
     assert "DELEGATE" in [op["op_name"] for op in interpreter._get_ops_details()]

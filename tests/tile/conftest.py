@@ -11,7 +11,9 @@ from hlo_lower.tile import plan_search
 @pytest.fixture
 def estimated(monkeypatch):
     """A search measures by the estimate of what is live."""
-    monkeypatch.setattr(plan_search, "measured", lambda texts, seconds=0.0: ((n, live(t)) for n, t in enumerate(texts)))
+    monkeypatch.setattr(
+        plan_search, "measure_temporaries", lambda texts, seconds=0.0: ((n, live(t)) for n, t in enumerate(texts))
+    )
 
 
 @pytest.fixture

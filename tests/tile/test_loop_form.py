@@ -12,7 +12,7 @@ from hlo_lower.ir.writer import to_text
 from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.entry import tile
 from hlo_lower.tile.into_loop import fuse_into
-from hlo_lower.tile.loop_form import parsed, printed
+from hlo_lower.tile.loop_form import parse_loops, print_loops
 from hlo_lower.tile.read_loops import read_loops
 
 RULES = default_subset_rules()
@@ -21,8 +21,8 @@ RULES = default_subset_rules()
 def text_of(module_text):
     """The loops of a module as text, which says all of them."""
     loops = read_loops(hl.read(module_text))
-    text = printed(loops)
-    assert parsed(text) == loops
+    text = print_loops(loops)
+    assert parse_loops(text) == loops
     return text
 
 
@@ -122,7 +122,7 @@ def test_rows_that_an_index_tensor_names_are_a_filter():
 def test_what_is_no_loop_is_an_input_error(old, new, what):
     """It names the line."""
     with pytest.raises(hl.InputError) as caught:
-        parsed(FOUR_BY_FOUR.replace(old, new))
+        parse_loops(FOUR_BY_FOUR.replace(old, new))
     assert what in str(caught.value)
 
 

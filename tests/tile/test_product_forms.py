@@ -11,7 +11,7 @@ from random_graphs import are_equal
 import hlo_lower as hl
 from hlo_lower.ir.writer import to_text
 from hlo_lower.tile.prepare.normalize import inline_calls
-from hlo_lower.tile.prepare.product_forms import copied, factors_of, settle_products
+from hlo_lower.tile.prepare.product_forms import copied_bytes_of_product, factors_of, settle_products
 from hlo_lower.verify.pull import derive
 
 
@@ -30,7 +30,7 @@ def copies(text):
     """Bytes that the products of a module copy."""
     graph = hl.read(text)
     dots = [node for node in graph.main.body.nodes if node.name == "stablehlo.dot_general"]
-    return sum(copied(*factors_of(dot)) for dot in dots)
+    return sum(copied_bytes_of_product(*factors_of(dot)) for dot in dots)
 
 
 SETTLED = {  # the product, and the bytes that are copied in the other form

@@ -49,14 +49,14 @@ def unthreaded(monkeypatch):
     monkeypatch.setattr(
         loop_body._Tile, "_operands", lambda tile, node, carried=None, part=None: made(tile, node, None, part)
     )
-    given = emit_loops._given
+    given = emit_loops._values_read
 
     def with_operand(program, plan, loop):
         threaded = [n for n in loop.accumulators if plan.labels.axes[n].combine == THREADED]
         first = [v for n in threaded for v in n.operands[: len(n.results)]]
         return list(dict.fromkeys([*given(program, plan, loop), *first]))
 
-    monkeypatch.setattr(emit_loops, "_given", with_operand)
+    monkeypatch.setattr(emit_loops, "_values_read", with_operand)
 
 
 MACHINERY = (dropped_tail, repeated_tail, seam, forgotten_sum, unthreaded)

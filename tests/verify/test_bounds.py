@@ -12,7 +12,14 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops.names import REDUCE_PRECISION, TANH
 from hlo_lower.verify.bounds import rounding_bounds
 from hlo_lower.verify.bounds.compare import first_difference, first_difference_beyond, nan_share, overflow_taken
-from hlo_lower.verify.bounds.perturbed_module import MOST, SHORT, CannotDisturbError, disturbed, function_text, most_of
+from hlo_lower.verify.bounds.perturbed_module import (
+    MOST,
+    SHORT,
+    CannotDisturbError,
+    disturb_module,
+    function_text,
+    most_of,
+)
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import Executable
 
@@ -140,7 +147,7 @@ COMPOSITE = '%r = stablehlo.composite "my.twice" %a {decomposition = @f} : (tens
 def test_a_composite_is_disturbed_in_its_decomposition():
     """It becomes a call, so that what rounds within is moved; arguments keep their attributes."""
     own = function("private @f", "%a: 4xf32", "%r = exponential %a", "%r")
-    after = disturbed(module("%a: 4xf32 {jax.buffer_donor = true}", COMPOSITE, "%r", own))
+    after = disturb_module(module("%a: 4xf32 {jax.buffer_donor = true}", COMPOSITE, "%r", own))
     assert "composite" not in after
     assert "jax.buffer_donor" in after
     x = np.linspace(0.1, 2.3, 4, dtype=np.float32)
@@ -162,7 +169,7 @@ def test_a_composite_is_disturbed_in_its_decomposition():
 def test_what_does_not_round_is_not_disturbed(body, rounds):
     """A module that moves, compares, negates and adds integers has no disturbed version."""
     text = module("%a: 4xf32, %i: 4xi32, %s: i32", body, "%r, %j" if "%j" in body else "%r")
-    assert (disturbed(text) is not None) == rounds
+    assert (disturb_module(text) is not None) == rounds
 
 
 def test_what_is_rounded_once_is_moved_as_a_sum_is():
@@ -313,7 +320,7 @@ def test_results_that_say_little_are_told():
 def test_what_rounding_makes_infinite_is_undecided_and_told():
     """An element that is infinite in one disturbed run and not in another passes as anything, and is counted."""
     limits = rounding_bounds.bounds_from([[np.float32([np.inf, 1])], [np.float32([1, 1])]], [np.float32([1, 1])])
-    assert (rounding_bounds.undecided(limits), bool(np.isinf(limits[0][1]))) == (1, False)
+    assert (rounding_bounds.count_undecided(limits), bool(np.isinf(limits[0][1]))) == (1, False)
 
 
 def test_without_a_disturbed_module_arguments_are_moved(monkeypatch):
@@ -322,7 +329,7 @@ def test_without_a_disturbed_module_arguments_are_moved(monkeypatch):
     def unreachable(_):
         raise CannotDisturbError
 
-    monkeypatch.setattr(rounding_bounds, "disturbed", unreachable)
+    monkeypatch.setattr(rounding_bounds, "disturb_module", unreachable)
     judged = Judged(lambda a: (a * a).sum(axis=1), some(0, (4, 64)))
     [expected] = judged.expected
     judged.check([expected * np.float32(1 + 2**-22)], [expected * np.float32(1.001), changed(expected, 2, 0)])

@@ -131,7 +131,7 @@ def test_a_judgement_rests_on_all_that_it_is_made_of(monkeypatch):
         a = given | one
         monkeypatch.setattr(kept, "values_of", lambda _, values=a["values"]: values)
         monkeypatch.setattr(kept, "patience", lambda seconds=a["seconds"]: Mock(given=seconds))
-        sought = None if a["sought"] is None else Mock(wanted=lambda runs=a["sought"]: runs)
+        sought = None if a["sought"] is None else Mock(sought_arrays=lambda runs=a["sought"]: runs)
         pieces = Mock(first=a["first"], second=a["second"], seen=a["seen"])
         terms = replace(Terms(), seed=a["seed"])
         contents.add(repr(kept.content_of(Mock(inputs=(0, 1)), pieces, terms, sought, a["within"])))

@@ -8,7 +8,7 @@ from untyped_mlir import module
 from hlo_lower.ir import mlir
 from hlo_lower.verify.drive import aims, ties
 from hlo_lower.verify.drive.aims import Inverse
-from hlo_lower.verify.drive.driven_runs import listed, runs_of
+from hlo_lower.verify.drive.driven_runs import list_values, runs_of
 from hlo_lower.verify.drive.input_roles import REGIMES, Roles, roles_of
 from hlo_lower.verify.drive.outcomes import Outcomes
 from hlo_lower.verify.read.program import Program
@@ -37,7 +37,7 @@ SHIFTED = roles(
 def test_every_boundary_of_a_start_is_enumerated():
     """All starts near both ends, inside and outside, the ends of the type and of narrower ones come one by one."""
     [place] = [k for k, role in enumerate(SHIFTED.inputs) if role.dtype == np.int32]
-    tried = listed(SHIFTED.inputs[place], SHIFTED.integers)
+    tried = list_values(SHIFTED.inputs[place], SHIFTED.integers)
     assert {*range(-2, 10), -8, -9, -(2**31), 2**31 - 1, 127, 128, 255, 256, 32767, 32768, 65536} <= set(tried)
     assert set(tried) <= values(SHIFTED, place)
 
@@ -120,7 +120,7 @@ def test_a_product_is_solved_for_its_operands(name):
     }
     target = np.random.default_rng(1).normal(size=made).astype(np.float32)
     solver = Inverse(program, values, np.random.default_rng(0), 1)
-    solutions = list(solver.solved(entry.returned[0], (target, np.ones(made, bool))))
+    solutions = list(solver.solve(entry.returned[0], (target, np.ones(made, bool))))
     assert len(solutions) == 2
     for solution in solutions:
         np.testing.assert_array_equal(np.einsum(name, *(solution[v][0] for v in entry.arguments)), target)
@@ -170,7 +170,7 @@ def test_ties_are_counted_and_aimed_at(op):
     rng = np.random.default_rng(0)
     for point, expected in zip(found.points, ([64, 0], [0, 64]), strict=True):
         for there in (np.zeros(64), rng.normal(size=64) * 100):
-            aimed = ties.aimed(point.op, point.outcome, there.astype(dtype), rng)
+            aimed = ties.aim_operand(point.op, point.outcome, there.astype(dtype), rng)
             assert [int(count) for count in executable.run([aimed])] == expected
 
 

@@ -6,7 +6,7 @@ from untyped_mlir import module
 
 from hlo_lower.verify import region_proofs, verify
 from hlo_lower.verify.judges import every_input, kept
-from hlo_lower.verify.judges.every_input import Evaluation, evaluated
+from hlo_lower.verify.judges.every_input import Evaluation, evaluate_every_input
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable
 
@@ -22,7 +22,7 @@ def texts(arguments, *bodies):
 
 def asked(arguments, *bodies, within=()):
     """What the evaluation of two bodies says."""
-    return evaluated(*texts(arguments, *bodies), dict(within), shared_interpreter())
+    return evaluate_every_input(*texts(arguments, *bodies), dict(within), shared_interpreter())
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_one_bit_pattern_that_differs_is_shown(kind, size, monkeypatch, tmp_path
     assert first.tobytes() != second.tobytes()
     monkeypatch.setattr(kept, "MOST_BYTES", 0)  # what is too large is not kept, and evaluated again
     assert [verify(*both, level="regions", cache=tmp_path).exit_code for _ in range(2)] == [1, 1]
-    monkeypatch.setattr(region_proofs, "evaluated", lambda *given: None)
+    monkeypatch.setattr(region_proofs, "evaluate_every_input", lambda *given: None)
     assert verify(*both, level="regions").exit_code == 0
 
 
@@ -98,7 +98,7 @@ def test_what_is_not_evaluated(case):
     """More bits, elements of other places, and what each compiler rounds in its own way: nothing is known of them."""
     arguments, body = NOT_EVALUATED[case]
     both = [module(arguments, body, "%r39" if case == "much work" else "%r")] * 2
-    assert evaluated(*both, {}, shared_interpreter()) is None
+    assert evaluate_every_input(*both, {}, shared_interpreter()) is None
 
 
 def test_16_bits_of_three_inputs_are_evaluated():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from hlo_lower.api.many.files import Selected, select
-from hlo_lower.api.many.module_classification import detached, failed, internal
+from hlo_lower.api.many.module_classification import detach_record, failure_report, internal
 from hlo_lower.api.many.modules import reports_of
 from hlo_lower.api.many.work_spread import SPREAD, Spread, SpreadKeywords
 from hlo_lower.api.module_forms import FORMS
@@ -150,15 +150,15 @@ def convert_one(conversion: Conversion, known: dict[str, Any], module: Selected)
     try:
         if module.error is not None:
             raise module.error
-        return _converted(conversion, known, module)
+        return _convert_file(conversion, known, module)
     except HloLowerError as error:
-        return replace(failed(options, module, str(error)), exit_code=error.exit_code)
+        return replace(failure_report(options, module, str(error)), exit_code=error.exit_code)
     except Exception as error:
-        return failed(options, module, internal(module.file, error))
+        return failure_report(options, module, internal(module.file, error))
 
 
-def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) -> ModuleReport:
-    from hlo_lower.api.many.converted import converted
+def _convert_file(conversion: Conversion, known: dict[str, Any], module: Selected) -> ModuleReport:
+    from hlo_lower.api.many.converted import convert_source
     from hlo_lower.ir.reader import file_bytes
 
     options, output = conversion.options, conversion.output_of(module)
@@ -169,8 +169,8 @@ def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) 
         told: dict[str, Any] = {"group": module.group, "exit_code": line["exit_code"], "is_resumed": True}
         return ModuleReport(module.file, target=options.target.name, oob=options.oob, **told)
     judge, with_texts = conversion.judge(content), conversion.with_texts
-    found = converted(content, module.file, options, conversion.emit, judge, with_texts=with_texts)
-    report = replace(found.report, group=module.group, records=tuple(map(detached, found.report.records)))
+    found = convert_source(content, module.file, options, conversion.emit, judge, with_texts=with_texts)
+    report = replace(found.report, group=module.group, records=tuple(map(detach_record, found.report.records)))
     if found.verdict is not None and not found.verdict.ok:
         why = f"not written: {found.verdict.summary()}"
         error = InputError(

@@ -30,13 +30,13 @@ class Converted:
     report: ModuleReport  # what is told of it, with the exit code of its conversion
 
 
-def converted(
+def convert_source(
     source: Source, name: str, options: Options, form: str, judge: Judge | None, *, with_texts: bool = False
 ) -> Converted:
-    """Convert a module into a form (`hlo_lower.api.module_forms.FORMS`), verified by `judge` if there is one.
+    """Convert a module into a form of `hlo_lower.api.module_forms.FORMS`; `judge`, if given, verifies the result.
 
-    With texts the report has what was built for each scatter, and the memory over program order. InputError if it
-    cannot be read or has not that form, NotLoweredError if a scatter has no lowering and is not to be kept then.
+    With texts, the report holds what was built for each scatter and the memory over program order. Raises InputError if
+    the module cannot be read or has no such form, and NotLoweredError if a scatter has no lowering and may not stay.
     """
     start = perf_counter()
     lowered = lower(source, name=name, options=options)

@@ -75,7 +75,7 @@ def _check_paths(paths: object) -> None:
 def _at(path: Path, given: str, *, alone: bool) -> list[Selected]:
     if path.is_dir():
         return _in_folder(path, alone=alone)
-    return [Selected(_shown(given), _shown(path.parent.as_posix()), path)]
+    return [Selected(_printable(given), _printable(path.parent.as_posix()), path)]
 
 
 def _in_folder(top: Path, *, alone: bool) -> list[Selected]:
@@ -84,18 +84,18 @@ def _in_folder(top: Path, *, alone: bool) -> list[Selected]:
     for folder, files in _folders(top):
         group = folder.relative_to(top) if alone else folder
         if isinstance(files, InputError):
-            found.append(Selected(files.where, _shown(group.as_posix()), folder, files))
+            found.append(Selected(files.where, _printable(group.as_posix()), folder, files))
             continue
-        found += [Selected(_shown(file.as_posix()), _shown(group.as_posix()), file) for file in files]
+        found += [Selected(_printable(file.as_posix()), _printable(group.as_posix()), file) for file in files]
     if not found:
-        shown = _shown(os.fspath(top))
+        shown = _printable(os.fspath(top))
         error = InputError(
             shown,
             "is a directory without a module in it",
             facts=f"modules end in {', '.join(SUFFIXES)}; in {', '.join(SNIFFED)} if they are MLIR bytecode",
             next_step="name a file, whatever it ends in, or a folder that holds modules",
         )
-        found.append(Selected(shown, _shown((Path(TOP) if alone else top).as_posix()), top, error))
+        found.append(Selected(shown, _printable((Path(TOP) if alone else top).as_posix()), top, error))
     return found
 
 
@@ -114,7 +114,7 @@ def _folders(top: Path) -> Iterator[tuple[Path, list[Path] | InputError]]:
                 entries = sorted((entry for entry in listed if not entry.name.startswith(".")), key=lambda e: e.name)
         except OSError as error:
             told = f"the folder cannot be listed: {error.strerror}"
-            yield folder, InputError(_shown(folder.as_posix()), told, next_step="check its permissions")
+            yield folder, InputError(_printable(folder.as_posix()), told, next_step="check its permissions")
             continue
         yield folder, [folder / entry.name for entry in entries if _is_module(entry)]
         stack += [folder / entry.name for entry in reversed(entries) if entry.is_dir()]
@@ -136,6 +136,6 @@ def _begins_as_bytecode(path: str) -> bool:
         return False
 
 
-def _shown(path: str) -> str:
-    """A path as text that can be written in any report: bytes that are no UTF-8 as escapes."""
+def _printable(path: str) -> str:
+    """A path as text that any report can hold; bytes that are not UTF-8 become escapes."""
     return os.fsencode(path).decode(errors="backslashreplace")

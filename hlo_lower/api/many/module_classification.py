@@ -20,15 +20,15 @@ def classify_one(options: Options, with_texts: bool, module: Selected) -> Module
     try:
         if module.error is not None:
             raise module.error
-        return _classified(options, with_texts, module)
+        return _classify_file(options, with_texts, module)
     except HloLowerError as error:
-        return failed(options, module, str(error))
+        return failure_report(options, module, str(error))
     except Exception as error:
-        return failed(options, module, internal(module.file, error))
+        return failure_report(options, module, internal(module.file, error))
 
 
-def failed(options: Options, module: Selected, error: str) -> ModuleReport:
-    """The report of a module that could not be read or worked on."""
+def failure_report(options: Options, module: Selected, error: str) -> ModuleReport:
+    """The report of a module that could not be read or processed."""
     target, oob = options.target.name, options.oob
     return ModuleReport(module.file, target=target, oob=oob, error=error, exit_code=EXIT_BAD_INPUT, group=module.group)
 
@@ -48,15 +48,15 @@ def warm_up(options: Options) -> None:
     classify_one(options, False, Selected("", "", WARM_UP))
 
 
-def _classified(options: Options, with_texts: bool, module: Selected) -> ModuleReport:
+def _classify_file(options: Options, with_texts: bool, module: Selected) -> ModuleReport:
     from hlo_lower.api.many.survey import surveyed_report
     from hlo_lower.ir.reader import read  # which imports JAX: a process that only shows reports need not wait for it
 
     report = surveyed_report(read(module.source, module.file), module.file, options, with_texts=with_texts)
-    return replace(report, records=tuple(map(detached, report.records)), group=module.group)
+    return replace(report, records=tuple(map(detach_record, report.records)), group=module.group)
 
 
-def detached(record: ScatterRecord) -> ScatterRecord:
-    """A record that holds its evidence, and nothing of its module."""
+def detach_record(record: ScatterRecord) -> ScatterRecord:
+    """A record that holds its evidence and refers to nothing of its module."""
     facts = (Fact.known(fact.name, fact.value, *fact.evidence) for fact in record.facts)
     return replace(record, facts=tuple(facts))

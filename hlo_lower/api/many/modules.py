@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TypeAlias, Unpack
 
 from hlo_lower.api.many.files import Selected, select
-from hlo_lower.api.many.module_classification import classify_one, failed, internal, warm_up
+from hlo_lower.api.many.module_classification import classify_one, failure_report, internal, warm_up
 from hlo_lower.api.many.work_spread import SPREAD, Spread, SpreadKeywords
 from hlo_lower.base.arguments import known_names, one_of, split_keywords
 from hlo_lower.base.errors import InputError
@@ -87,7 +87,7 @@ def reports_of(call: Call, modules: Sequence[Selected], options: Options, spread
     reports: dict[int, ModuleReport] = {}
     with closing(answers):  # also when interrupted: no process goes on
         for number, answer in answers:
-            reports[number] = _lost(options, modules[number], answer) if isinstance(answer, Lost) else answer
+            reports[number] = _lost_report(options, modules[number], answer) if isinstance(answer, Lost) else answer
             if spread.progress is not None:
                 spread.progress(STAGE, len(reports), len(modules))
     return tuple(reports[number] for number in range(len(modules)))
@@ -105,9 +105,9 @@ def _cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _lost(options: Options, module: Selected, lost: Lost) -> ModuleReport:
+def _lost_report(options: Options, module: Selected, lost: Lost) -> ModuleReport:
     error = InputError(module.file, lost.reason, next_step="by itself it may say more; or leave it out")
-    return failed(options, module, str(error))
+    return failure_report(options, module, str(error))
 
 
 def _through(executor: Executor, call: Call, modules: Sequence[Selected], options: Options) -> Answers:
@@ -127,7 +127,7 @@ def _through(executor: Executor, call: Call, modules: Sequence[Selected], option
             except (BrokenExecutor, CancelledError):
                 left.append(number)
             except Exception as error:  # the answer did not come through (it cannot be pickled, a connection failed)
-                yield number, failed(options, modules[number], internal(modules[number].file, error))
+                yield number, failure_report(options, modules[number], internal(modules[number].file, error))
     finally:
         for future in numbers:
             future.cancel()

@@ -64,7 +64,7 @@ class Remedies:
 
     def each(self, refused: Sequence[RefusedOps]) -> list[tuple[str, tuple[RefusedOps, ...]]]:
         """Each option that may help, with what is refused under it alone."""
-        found = ((option, self._under({option})) for option in self._concerned(refused))
+        found = ((option, self._under({option})) for option in self._relevant_options(refused))
         return [(option, tuple(left)) for option, left in found if left is not None]
 
     def best(self, refused: Sequence[RefusedOps]) -> Remedy | None:
@@ -74,7 +74,7 @@ class Remedies:
         that help what they leave. In the end each is left out that is not missed, those that change numbers first.
         """
         chosen, left, tried = set[str](), refused, set[str]()
-        while more := [option for option in self._concerned(left) if option not in tried]:
+        while more := [option for option in self._relevant_options(left) if option not in tried]:
             for option in more:
                 tried.add(option)
                 if (under := self._under(chosen | {option})) is not None:
@@ -94,8 +94,8 @@ class Remedies:
             self._known[key] = self._refused(other)
         return self._known[key]
 
-    def _concerned(self, refused: Sequence[RefusedOps]) -> list[str]:
-        """The options that are about something refused, and that are not given already."""
+    def _relevant_options(self, refused: Sequence[RefusedOps]) -> list[str]:
+        """The options that concern a refused op and are not given already."""
         found: list[str] = []
         for option, (_, names) in REMEDIES.items():
             about = (one for one in refused if _is_about(one, ABOUT_FLOATS.get(option, "")))

@@ -87,7 +87,7 @@ def survey(
         refused = found.refused
         if not refused:
             return found
-        remedies = Remedies(options, lambda other: _refused(graph, other, known))
+        remedies = Remedies(options, lambda other: _refusals_under(graph, other, known))
         left = remedies.each(refused)
         if (bound := _bound(graph)) is not None:
             left.append(("--bind", _trial(bound, options, known).refused))
@@ -100,12 +100,12 @@ def remedy_of(graph: Graph, options: Options, registry: CompositeLoweringRegistr
     """The fewest options under which the target takes most of a module; None where it takes all, or none helps."""
     known = registry_of(registry)
     with lowering():
-        refused = _refused(graph, options, known)
-        return Remedies(options, lambda other: _refused(graph, other, known)).best(refused or ())
+        refused = _refusals_under(graph, options, known)
+        return Remedies(options, lambda other: _refusals_under(graph, other, known)).best(refused or ())
 
 
-def _refused(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> tuple[RefusedOps, ...] | None:
-    """What is refused of a module under these options; None where its integers cannot be narrowed under them."""
+def _refusals_under(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> tuple[RefusedOps, ...] | None:
+    """What the target refuses of a module under these options; None if its integers cannot be narrowed under them."""
     with suppress(NotLoweredError):
         return _trial(graph, options, known).refused
     return None
@@ -139,7 +139,7 @@ def _trial(
     notes += () if run.floats is None else tuple(float_lines(run.floats))
     built: Mapping[int, tuple[str, ...]] = {}
     if not is_built:
-        records, built = _classified(run, with_texts)
+        records, built = _classify(run, with_texts)
     else:
         plain = len(run.all_changes)
         records = run.to_the_end().scatters.records
@@ -149,20 +149,22 @@ def _trial(
         notes += tuple(map(str, changes))
         notes += () if run.storage is None else tuple(f"stored: {line}" for line in stored_lines(run.storage))
         if with_texts:
-            built = _built(graph, records)
+            built = _texts_of(graph, records)
     return Survey(records, refused_ops(graph, options.target, records), notes, changes, memory, built)
 
 
-def _classified(run: Run, with_texts: bool) -> tuple[tuple[ScatterRecord, ...], Mapping[int, tuple[str, ...]]]:
-    """The records of scatters, and what would be built for them: in a copy that is lowered, where that is asked for.
-    That it fails is for `convert` to tell."""
+def _classify(run: Run, with_texts: bool) -> tuple[tuple[ScatterRecord, ...], Mapping[int, tuple[str, ...]]]:
+    """The records of scatters, and with texts what a lowered copy builds for each.
+
+    If lowering fails, `convert` reports why.
+    """
     if with_texts and run.graph.scatters:
         with suppress(NotLoweredError):
             copy = run.context.afresh(copy_graph(run.graph))
             records = lower_scatters(copy, is_trial=True).records
-            return records, _built(copy.graph, records)
+            return records, _texts_of(copy.graph, records)
     return classify_scatters(run.context), {}
 
 
-def _built(graph: Graph, records: tuple[ScatterRecord, ...]) -> Mapping[int, tuple[str, ...]]:
+def _texts_of(graph: Graph, records: tuple[ScatterRecord, ...]) -> Mapping[int, tuple[str, ...]]:
     return built_texts(print_module(graph.module, locations=True, longest=LONGEST), records)

@@ -9,7 +9,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import Role, identity_of, named
+from hlo_lower.ops.spec import Role, identity_of, ops_with
 
 OPS = {combiner: name.removeprefix("stablehlo.") for name, combiner in COMMUTATIVE.items()} | {Combiner.SUB: "add"}
 """The op that combines updates with each other: (c - a) - b = c - (a + b)."""
@@ -68,7 +68,7 @@ def identity(build: Builder, combiner: Combiner, element: str) -> Value:
 
 
 MAX_STEPS = 20
-IN_PLACE = named(role=Role.ELEMENTWISE, arity=1) | {names.SLICE, names.REVERSE}
+IN_PLACE = ops_with(role=Role.ELEMENTWISE, arity=1) | {names.SLICE, names.REVERSE}
 """Ops of one operand whose result is the same along a dim if the operand is."""
 
 

@@ -29,7 +29,7 @@ class Fact:
 
     @classmethod
     def known(cls, name: str, value: str, *causes: Cause) -> "Fact":
-        """A fact whose evidence is at hand."""
+        """A fact whose evidence is already known."""
         return cls(name, value, lambda: causes)
 
     @cached_property

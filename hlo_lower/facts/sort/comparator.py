@@ -16,7 +16,7 @@ from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.ops import spec
 from hlo_lower.ops.names import AND, BITCAST_CONVERT, COMPARE, CONSTANT, NOT, OR, SELECT
 from hlo_lower.ops.purity import FUNCTIONS
-from hlo_lower.ops.spec import Rounds, named
+from hlo_lower.ops.spec import Rounds, ops_with
 
 MAX_NODES = 200
 """Most pairs of values of a comparator that are compared."""
@@ -181,7 +181,7 @@ def _matches(left: Value, right: Value, block: Block, *, mirrored: bool) -> int 
 #     %key  = select(x != x, NaN, %zero)   every NaN is the same one, above all numbers
 
 
-ELEMENTWISE = spec.ELEMENTWISE - named(rounds=Rounds.FREELY) | {BITCAST_CONVERT, CONSTANT}
+ELEMENTWISE = spec.ELEMENTWISE - ops_with(rounds=Rounds.FREELY) | {BITCAST_CONVERT, CONSTANT}
 """Ops of scalars that are the same op of tensors, element by element, in the bits of their results."""
 
 

@@ -15,7 +15,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.regions import used_by
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.ops.names import CUSTOM_CALL, RNG, SUBTRACT
-from hlo_lower.ops.spec import COMBINING, Role, named
+from hlo_lower.ops.spec import COMBINING, Role, ops_with
 
 
 class Combiner(Enum):
@@ -142,7 +142,7 @@ def _is_within(node: Node, block: Block) -> bool:
     return False
 
 
-_EFFECTS = named(role=Role.HOST) | {RNG}
+_EFFECTS = ops_with(role=Role.HOST) | {RNG}
 """Ops that read or move a state outside of the module; `rng_bit_generator` is given its state and is none of them."""
 
 

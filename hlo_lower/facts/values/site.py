@@ -7,9 +7,9 @@ from typing import NamedTuple
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.names import RNG
-from hlo_lower.ops.spec import Role, named
+from hlo_lower.ops.spec import Role, ops_with
 
-_UNEQUAL = named(role=Role.HOST) | named(role=Role.CALLS) | {RNG}
+_UNEQUAL = ops_with(role=Role.HOST) | ops_with(role=Role.CALLS) | {RNG}
 """Ops that may give something else each time, whatever they are given; a composite may stand for one of them."""
 
 

@@ -438,7 +438,7 @@ def recipe_of(node: Node, decision: Chosen, built: Sequence[Node], values: Seque
 
 def _takes_only(top: mlir.RawOperation, known: set[mlir.RawValue]) -> bool:
     """Whether an op takes nothing from around it but these values, and names no function."""
-    return known.issuperset(mlir.taken_by(top)) and not any(Node(op).body_name for op in mlir.walked(top))
+    return known.issuperset(mlir.taken_by(top)) and not any(Node(op).body_name for op in mlir.operations_within(top))
 
 
 def _where(location: mlir.RawLocation, own: Sequence[mlir.RawLocation]) -> tuple[int, ...]:

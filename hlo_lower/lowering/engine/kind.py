@@ -387,10 +387,10 @@ class Kind(ABC):
             case Kept():
                 return None
             case Refused():
-                return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
+                return Change(Outcome.LEFT, subject.label, self.why_left(context, subject, decision), where)
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
-        """Why an op is left; one without any form is of dynamic shape, where its kind does not say otherwise."""
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        """The reason why an op stays. An op without candidates has dynamic shapes, unless its kind says otherwise."""
         if not subject.candidates:
             return Code.NEEDS_SIZES()
         lacking = (Code.LACKS(rule.short_name, why) for rule, why in self.nearest(context, subject, refused))

@@ -38,7 +38,7 @@ def mark_counted(graph: Graph) -> None:
         graph.walk(visit)
 
 
-def _marked(node: Node) -> CountedLoop | None:
+def _counted_loop_of(node: Node) -> CountedLoop | None:
     if node.attribute(COUNTED) is None:
         return None
     counter, limit, at, unsigned = node.integers(COUNTED)
@@ -58,7 +58,7 @@ def lower_control(graph: Graph) -> tuple[int, int]:
         for node in found:
             if node.name != WHILE:
                 _branches(node)
-            elif (counted := _marked(node)) is not None:
+            elif (counted := _counted_loop_of(node)) is not None:
                 emit_for(node, counted)
                 counts[0] += 1
             else:

@@ -22,7 +22,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.linalg.loops import PLACE, READ, WRITE
-from hlo_lower.lowering.linalg.structured_ops import filled
+from hlo_lower.lowering.linalg.structured_ops import fill_empty
 
 EMPTY, MAP, CONSTANT = "tensor.empty", "linalg.map", "arith.constant"
 
@@ -112,7 +112,7 @@ def _slot(block: Block, value: Value, depth: int = 0) -> _Slot | None:
     if given.node is None or given.raw.type != value.raw.type:
         return None
     if given.node.name == CONSTANT and mlir.is_splat(given.node.raw) and given.is_static:
-        return _filled(node, number, given.node)
+        return _fill_slot(node, number, given.node)
     if given.node.name != EMPTY:
         return _slot(block, given, depth + 1) if len(list(given.users)) == 1 else None
     for read in node.operands[:number] if node.name == MAP else ():
@@ -124,12 +124,12 @@ def _slot(block: Block, value: Value, depth: int = 0) -> _Slot | None:
     return _Slot(node, number)
 
 
-def _filled(node: Node, number: int, constant: Node) -> _Slot:
-    """Fill an empty tensor in the place of a constant that a node writes over."""
+def _fill_slot(node: Node, number: int, constant: Node) -> _Slot:
+    """Replace the constant that a node overwrites by an empty tensor that is filled with the constant's value."""
     build, raw_type = Builder.before(node), constant.result().raw.type
     element = mlir.tensor_element(raw_type)
     value = build.op(CONSTANT, [], [element], {"value": mlir.splat_value(constant.raw.attributes["value"])}).result()
-    fill = filled(build, value, raw_type)
+    fill = fill_empty(build, value, raw_type)
     node.raw.operands[number] = fill.result().raw
     return _Slot(fill, 1)
 

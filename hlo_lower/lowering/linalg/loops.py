@@ -69,11 +69,11 @@ class CounterValues:
         if value == self.counter:
             return self.numbers
         if value not in self._known:
-            found = self._found(value, depth) if depth < DEEPEST else None
+            found = self._compute(value, depth) if depth < DEEPEST else None
             self._known[value] = found if found is None or _fits(found, value) else None
         return self._known[value]
 
-    def _found(self, value: Value, depth: int) -> Numbers | None:
+    def _compute(self, value: Value, depth: int) -> Numbers | None:
         node = value.node
         if node is None:
             return None
@@ -86,12 +86,12 @@ class CounterValues:
             found = self.of(operands[0], depth + 1) if len(operands) == 1 and _is_scalar(operands[0]) else None
             return found if node.name in _CASTS or _is_positive(found) else None
         if node.name in _OPS or node.name in ("arith.cmpi", "arith.select"):
-            return _computed(node, [self.of(operand, depth + 1) for operand in node.operands])
+            return _compute_op(node, [self.of(operand, depth + 1) for operand in node.operands])
         return None
 
 
-def _computed(node: Node, operands: list[Numbers | None]) -> Numbers | None:
-    """An op on numbers of which none is unknown, and none wraps around in 64 bits."""
+def _compute_op(node: Node, operands: list[Numbers | None]) -> Numbers | None:
+    """Compute an op on known numbers; None if one is unknown or the result may wrap around in 64 bits."""
     given = [numbers for numbers in operands if numbers is not None]
     if len(given) < len(operands):
         return None
@@ -308,7 +308,7 @@ def _emit(loop: Node, functions: Mapping[str, Node]) -> None:
 def _names(block: Block, functions: Mapping[str, Node], seen: set[str]) -> set[str]:
     """The operations that are run, those of functions that are called included."""
     names: set[str] = set()
-    for raw in mlir.walked(block.owner.raw):
+    for raw in mlir.operations_within(block.owner.raw):
         node = Node(raw)
         if node.name != "func.call":
             names.add(node.name)
@@ -452,7 +452,7 @@ def inline_into_loops(graph: Graph) -> bool:
     Returns:
       Whether there were any.
     """
-    loops, functions = _found(graph)
+    loops, functions = _loops_and_functions(graph)
     pending = [call for loop in loops for call in _calls(loop.raw)]
     count = 0
     with mlir.active(graph.context):
@@ -475,7 +475,7 @@ def inline_into_loops(graph: Graph) -> bool:
 
 def lower_parallel(graph: Graph) -> ParallelLoops:
     """Replace the `scf.for` whose iterations do not meet, inner ones first."""
-    loops, functions = _found(graph)
+    loops, functions = _loops_and_functions(graph)
     count, in_order = 0, list[str]()
     with mlir.active(graph.context):
         for loop in reversed(loops):
@@ -486,8 +486,8 @@ def lower_parallel(graph: Graph) -> ParallelLoops:
     return ParallelLoops(count, tuple(dict.fromkeys(reversed(in_order))))
 
 
-def _found(graph: Graph) -> tuple[list[Node], dict[str, Node]]:
-    """The `scf.for` of a module, in program order, and its functions by name."""
+def _loops_and_functions(graph: Graph) -> tuple[list[Node], dict[str, Node]]:
+    """The `scf.for` ops of a module in program order, and its functions by name."""
     loops: list[Node] = []
     functions: dict[str, Node] = {}
 
@@ -502,7 +502,7 @@ def _found(graph: Graph) -> tuple[list[Node], dict[str, Node]]:
 
 
 def _calls(raw: mlir.RawOperation) -> list[Node]:
-    return [Node(inner) for inner in mlir.walked(raw) if inner.name == "func.call"]
+    return [Node(inner) for inner in mlir.operations_within(raw) if inner.name == "func.call"]
 
 
 # --- places that come of a loop's counter, in plain terms: the counter itself, or its multiple and a constant ---
@@ -572,7 +572,7 @@ def _plain_places(loop: Node) -> bool:
         return False
     places = _Places(counter, values.numbers, Builder(mlir.insert_at_begin(block.raw), loop.raw.location))
     index, replaced = counter.raw.type, False
-    for raw in mlir.walked(loop.raw)[1:]:
+    for raw in mlir.operations_within(loop.raw)[1:]:
         if raw.name.split(".")[0] in COMPUTES:
             continue
         for number, operand in enumerate(Node(raw).operands):

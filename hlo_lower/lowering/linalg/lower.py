@@ -97,7 +97,7 @@ class LinalgReport:
     def summary(self) -> str:
         """What is left, in a line."""
         form = "named ops" if self.named else "generic ops"
-        return f"linalg in {form}, {'complete' if self.is_complete else f'left: {_told(self.left)}'}"
+        return f"linalg in {form}, {'complete' if self.is_complete else f'left: {_describe_counts(self.left)}'}"
 
     def lines(self) -> tuple[str, ...]:
         """The whole report, a line for each thing that there is to tell."""
@@ -107,13 +107,13 @@ class LinalgReport:
             told.append(f"loops: {parallel}{self.counted_loops} scf.for, {self.other_loops} scf.while")
         told += [f"in order: {loop}" for loop in self.in_order]
         if self.removed:
-            told.append(f"attributes removed: {_told(self.removed)}")
+            told.append(f"attributes removed: {_describe_counts(self.removed)}")
         if self.signless:
             told.append(f"signless now: {', '.join(self.signless)}")
         return tuple(told)
 
 
-def _told(counts: tuple[tuple[str, int], ...]) -> str:
+def _describe_counts(counts: tuple[tuple[str, int], ...]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts)
 
 
@@ -255,8 +255,8 @@ def _broadcast(build: Builder, node: Node) -> Sequence[Value] | None:
     return build.op(CAST, [wide], [result.raw.type]).results
 
 
-def _emptied(build: Builder, node: Node) -> Sequence[Value] | None:
-    """No elements: a constant of none."""
+def _empty_results(build: Builder, node: Node) -> Sequence[Value] | None:
+    """Constants for an op whose results all have no elements; None for any other op."""
     if not all(result.is_static and not prod(result.static_shape) for result in node.results):
         return None
     types = [result.raw.type for result in node.results]
@@ -292,10 +292,10 @@ def _barrier(_: Builder, node: Node) -> Sequence[Value]:
 _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     BROADCAST_IN_DIM: _broadcast,
     REDUCE: _reduce,
-    SLICE: _emptied,
-    PAD: _emptied,
-    REDUCE_WINDOW: _emptied,
-    CONVOLUTION: _emptied,
+    SLICE: _empty_results,
+    PAD: _empty_results,
+    REDUCE_WINDOW: _empty_results,
+    CONVOLUTION: _empty_results,
     OPTIMIZATION_BARRIER: _barrier,
     TRANSPOSE: _transpose,
 }
@@ -484,14 +484,14 @@ def _run(graph: Graph, pipeline: str) -> None:
     try:
         mlir.run_pass(graph.module.operation, f"builtin.module({pipeline})")
     except mlir.PassError as error:
-        raise _failed(graph, f"{pipeline}: {error}") from None
+        raise _not_lowered(graph, f"{pipeline}: {error}") from None
 
 
 def _check(graph: Graph) -> None:
     problem = mlir.verify_module(graph.module)
     if problem is not None:
-        raise _failed(graph, f"the module in linalg does not verify: {problem}")
+        raise _not_lowered(graph, f"the module in linalg does not verify: {problem}")
 
 
-def _failed(graph: Graph, what: str) -> NotLoweredError:
+def _not_lowered(graph: Graph, what: str) -> NotLoweredError:
     return NotLoweredError(graph.name, what, next_step="--target stablehlo writes the module without linalg")

@@ -121,7 +121,7 @@ def _is_call_of(functions: Collection[str], node: Node) -> bool:
 
 def _is_small(function: Node) -> bool:
     """Whether a function is of few ops, all of them elementwise, calls, or such as move elements."""
-    nodes = [Node(raw) for raw in mlir.walked(function.raw)][1:]
+    nodes = [Node(raw) for raw in mlir.operations_within(function.raw)][1:]
     known = {*ELEMENTWISE, BROADCAST_IN_DIM, CONSTANT, RESHAPE, "func.call", "func.return"}
     return len(nodes) <= SMALL and all(node.name in known for node in nodes)
 
@@ -149,21 +149,21 @@ def groups_of(before: Sequence[int], after: Sequence[int]) -> Groups:
     return groups
 
 
-def _made_by(value: Value, name: str) -> Node | None:
-    """The op that makes a value, where it is one of a name, of static shapes."""
+def _static_maker(value: Value, name: str) -> Node | None:
+    """The op that makes a value, if it has this name and static shapes."""
     node = value.node
     return node if node is not None and node.name == name and node.is_static else None
 
 
-def _made(value: Value, name: str) -> Node | None:
-    """The op that makes a value, where it is one of a name, of any shapes."""
+def _maker_named(value: Value, name: str) -> Node | None:
+    """The op that makes a value, if it has this name; its shapes may be dynamic."""
     node = value.node
     return node if node is not None and node.name == name else None
 
 
 def _scalar(build: Builder, value: Value) -> Value | None:
     """The scalar that stands at every place of a value, which has dims; None where that is not seen."""
-    spread, constant = _made_by(value, BROADCAST_IN_DIM), _made_by(value, CONSTANT)
+    spread, constant = _static_maker(value, BROADCAST_IN_DIM), _static_maker(value, CONSTANT)
     if spread is not None and spread.operand(0).shape == ():
         return spread.operand(0)
     if constant is None or not mlir.is_splat(constant.raw) or not value.shape:
@@ -174,9 +174,10 @@ def _scalar(build: Builder, value: Value) -> Value | None:
     ).result()
 
 
-def _filled(build: Builder, scalar: Value, shape: Sequence[int]) -> Value:
-    """A scalar at every place of a shape: of a constant a constant, which jaxlib's pass reads as a scalar."""
-    constant = _made_by(scalar, CONSTANT)
+def _fill(build: Builder, scalar: Value, shape: Sequence[int]) -> Value:
+    """A scalar at every place of a shape. A constant scalar becomes a constant, which jaxlib's pass reads as a
+    scalar."""
+    constant = _static_maker(scalar, CONSTANT)
     if constant is None or not shape or scalar.element.is_complex:
         return build.broadcast(scalar, shape)
     raw_type = mlir.tensor_type(shape, scalar.element_type)
@@ -186,7 +187,7 @@ def _filled(build: Builder, scalar: Value, shape: Sequence[int]) -> Value:
 
 
 def _is_scalar(value: Value) -> bool:
-    spread, constant = _made_by(value, BROADCAST_IN_DIM), _made_by(value, CONSTANT)
+    spread, constant = _static_maker(value, BROADCAST_IN_DIM), _static_maker(value, CONSTANT)
     of_scalar = spread is not None and spread.operand(0).shape == ()
     return of_scalar or (constant is not None and bool(value.shape) and mlir.is_splat(constant.raw))
 
@@ -194,11 +195,11 @@ def _is_scalar(value: Value) -> bool:
 def _reshape(build: Builder, node: Node) -> Value | None:
     """Of a reshape or broadcast: one op. Of elementwise ops: see `_absorbs`."""
     value, shape = node.operand(0), node.result().static_shape
-    return value if value.shape == shape else _reshaped(build, value, shape)
+    return value if value.shape == shape else _value_in_shape(build, value, shape)
 
 
-def _reshaped(build: Builder, value: Value, shape: Sequence[int]) -> Value | None:
-    """A value in another shape, where no reshape is needed for that, or not this one."""
+def _value_in_shape(build: Builder, value: Value, shape: Sequence[int]) -> Value | None:
+    """A value in another shape, if that needs no reshape or replaces one; else None."""
     source = value.node
     if source is None or not source.is_static or 0 in shape:
         return None
@@ -206,7 +207,7 @@ def _reshaped(build: Builder, value: Value, shape: Sequence[int]) -> Value | Non
         return build.reshape(source.operand(0), shape)
     if _is_scalar(value):
         scalar = _scalar(build, value)
-        return None if scalar is None else _filled(build, scalar, shape)
+        return None if scalar is None else _fill(build, scalar, shape)
     if source.name == BROADCAST_IN_DIM:
         return _spread(build, source, shape)
     if source.name in ELEMENTWISE and _absorbs(value, shape) and _is_read_in(value, shape):
@@ -218,7 +219,7 @@ def _reshaped(build: Builder, value: Value, shape: Sequence[int]) -> Value | Non
 
 
 def _in_shape(build: Builder, value: Value, shape: Sequence[int]) -> Value:
-    return _reshaped(build, value, shape) or build.reshape(value, shape)
+    return _value_in_shape(build, value, shape) or build.reshape(value, shape)
 
 
 def _stays(operand: Value, of: Node) -> bool:
@@ -240,7 +241,7 @@ def _absorbs(value: Value, shape: Sequence[int]) -> bool:
     if source.name == RESHAPE or _is_scalar(value):
         return True
     if source.name == BROADCAST_IN_DIM:
-        return _regrouped(source, shape) is not None
+        return _dims_after_reshape(source, shape) is not None
     if source.name not in ELEMENTWISE or not _is_read_in(value, shape):
         return False
     left = [
@@ -258,9 +259,9 @@ def _absorbs_within(value: Value, shape: Sequence[int]) -> bool:
     return source.is_static and is_read_once and all(_absorbs_within(operand, shape) for operand in operands)
 
 
-def _regrouped(spread: Node, shape: Sequence[int]) -> list[int] | None:
-    """The dims of a shape along which the operand of a broadcast lies, once its result is reshaped to that; None
-    where a dim would be made of its elements and of copies."""
+def _dims_after_reshape(spread: Node, shape: Sequence[int]) -> list[int] | None:
+    """The dims along which a broadcast's operand lies after its result is reshaped; None if one dim would mix its
+    elements with copies."""
     operand, dims = spread.operand(0), spread.integers("broadcast_dimensions")
     before = spread.result().static_shape
     if any(size != before[dim] for size, dim in zip(operand.static_shape, dims, strict=True)) or list(dims) != sorted(
@@ -277,7 +278,7 @@ def _regrouped(spread: Node, shape: Sequence[int]) -> list[int] | None:
 
 
 def _spread(build: Builder, spread: Node, shape: Sequence[int]) -> Value | None:
-    dims = _regrouped(spread, shape)
+    dims = _dims_after_reshape(spread, shape)
     if dims is None:
         return None
     return build.broadcast(build.reshape(spread.operand(0), [shape[dim] for dim in dims]), shape, dims)
@@ -289,22 +290,22 @@ def _broadcast(build: Builder, node: Node) -> Value | None:
     if 0 in shape:
         return None
     if not value.shape:
-        is_kept = _made_by(value, CONSTANT) is None or not shape or value.element.is_complex
-        return None if is_kept else _filled(build, value, shape)
+        is_kept = _static_maker(value, CONSTANT) is None or not shape or value.element.is_complex
+        return None if is_kept else _fill(build, value, shape)
     if (scalar := _scalar(build, value)) is not None:
-        return _filled(build, scalar, shape)
+        return _fill(build, scalar, shape)
     sizes = value.static_shape
     order = sorted(range(len(dims)), key=lambda number: dims[number])
     if prod(sizes) == prod(shape):
         return build.reshape(build.transpose(value, order), shape)
     if order != sorted(order):
         return build.broadcast(value, shape, dims)
-    inner = _made_by(value, BROADCAST_IN_DIM)
+    inner = _static_maker(value, BROADCAST_IN_DIM)
     if inner is not None:
         within = inner.integers("broadcast_dimensions")
         return build.broadcast(inner.operand(0), shape, [dims[dim] for dim in within])
     long = [dim for dim, size in zip(dims, sizes, strict=True) if size != 1]
-    reshape = _made_by(value, RESHAPE)
+    reshape = _static_maker(value, RESHAPE)
     source = value if reshape is None or _long(reshape.operand(0)) != _long(value) else reshape.operand(0)
     placed = _units_placed(source.static_shape, long, shape)
     if placed is not None:
@@ -340,12 +341,12 @@ def _transpose(build: Builder, node: Node) -> Value | None:
     long = [dim for dim in permutation if value.static_shape[dim] != 1]
     if long == sorted(long):
         return build.reshape(value, shape)
-    if (inner := _made_by(value, TRANSPOSE)) is not None:
+    if (inner := _static_maker(value, TRANSPOSE)) is not None:
         before = inner.integers("permutation")
         return build.transpose(inner.operand(0), [before[dim] for dim in permutation])
     if (scalar := _scalar(build, value)) is not None:
-        return _filled(build, scalar, shape)
-    if (inner := _made_by(value, BROADCAST_IN_DIM)) is not None:
+        return _fill(build, scalar, shape)
+    if (inner := _static_maker(value, BROADCAST_IN_DIM)) is not None:
         dims = inner.integers("broadcast_dimensions")
         return build.broadcast(inner.operand(0), shape, [permutation.index(dim) for dim in dims])
     return None
@@ -359,7 +360,7 @@ def _convert(build: Builder, node: Node) -> Value | None:
     value, result = node.operand(0), node.result()
     if value.raw.type == result.raw.type:
         return value
-    constant = _made_by(value, CONSTANT)
+    constant = _static_maker(value, CONSTANT)
     is_number = constant is not None and value.shape == () and not value.element.is_complex
     number = constant.constant() if constant is not None and is_number and not result.element.is_complex else None
     dtype = mlir.dtype_of(result.element_type)
@@ -377,7 +378,7 @@ def _of_broadcasts(build: Builder, node: Node) -> Value | None:
     """Elementwise ops of values that are broadcast alike, and of scalars, before they are."""
     if not node.result().shape:
         return None
-    spread = [_made_by(operand, BROADCAST_IN_DIM) for operand in node.operands if not _stays(operand, node)]
+    spread = [_static_maker(operand, BROADCAST_IN_DIM) for operand in node.operands if not _stays(operand, node)]
     wide = [one for one in spread if one is not None and one.operand(0).shape]
     others = [operand for operand in node.operands if not _stays(operand, node) and not _is_scalar(operand)]
     if len(wide) != len(others) or len({one.integers("broadcast_dimensions") for one in wide}) > 1:
@@ -388,10 +389,10 @@ def _of_broadcasts(build: Builder, node: Node) -> Value | None:
     dims = wide[0].integers("broadcast_dimensions") if wide else ()
     given: list[Value] = []
     for operand in node.operands:
-        source = _made_by(operand, BROADCAST_IN_DIM)
+        source = _static_maker(operand, BROADCAST_IN_DIM)
         scalar = None if _stays(operand, node) else _scalar(build, operand)
         if scalar is not None:
-            given.append(_filled(build, scalar, shape) if shape else scalar)
+            given.append(_fill(build, scalar, shape) if shape else scalar)
         else:
             given.append(operand if _stays(operand, node) or source is None else source.operand(0))
     made = build.clone(node, given, [mlir.tensor_type(shape, node.result().element_type)]).result()
@@ -404,8 +405,8 @@ NEUTRAL = {"stablehlo.divide": 1.0, "stablehlo.subtract": 0.0}
 
 def _number(value: Value) -> float | int | None:
     """The number that stands at every place of a value, where it is a constant one."""
-    spread = _made_by(value, BROADCAST_IN_DIM) or _made(value, DYNAMIC_BROADCAST_IN_DIM)
-    constant = _made_by(spread.operand(0) if spread is not None else value, CONSTANT)
+    spread = _static_maker(value, BROADCAST_IN_DIM) or _maker_named(value, DYNAMIC_BROADCAST_IN_DIM)
+    constant = _static_maker(spread.operand(0) if spread is not None else value, CONSTANT)
     if constant is None or not mlir.is_splat(constant.raw) or constant.result().element.is_complex:
         return None
     array = constant.constant()
@@ -434,9 +435,9 @@ IEEE = ("f16", "bf16", "f32", "f64")
 
 def _rank(value: Value) -> int:
     """Where a value stands as an operand: values first, then what is broadcast, then constants and scalars."""
-    if _is_scalar(value) or _made_by(value, CONSTANT) is not None or _number(value) is not None:
+    if _is_scalar(value) or _static_maker(value, CONSTANT) is not None or _number(value) is not None:
         return 2
-    return 1 if _made_by(value, BROADCAST_IN_DIM) or _made(value, DYNAMIC_BROADCAST_IN_DIM) else 0
+    return 1 if _static_maker(value, BROADCAST_IN_DIM) or _maker_named(value, DYNAMIC_BROADCAST_IN_DIM) else 0
 
 
 def _second(build: Builder, node: Node) -> Value | None:
@@ -470,11 +471,11 @@ def _compare(build: Builder, node: Node) -> Value | None:
     return build.op(node.name, [second, first], [node.result().raw.type], attributes).result()
 
 
-def _negated(build: Builder, node: Node) -> Value | None:
-    """Of a predicate that is negated: of what it was, with exchanged choices."""
+def _swap_choices(build: Builder, node: Node) -> Value | None:
+    """A select on a negated predicate becomes a select on the predicate itself, with its choices exchanged."""
     predicate, on_true, on_false = node.operands
-    spread = _made_by(predicate, BROADCAST_IN_DIM)
-    inner = _made(predicate if spread is None else spread.operand(0), "stablehlo.not")
+    spread = _static_maker(predicate, BROADCAST_IN_DIM)
+    inner = _maker_named(predicate if spread is None else spread.operand(0), "stablehlo.not")
     if inner is None:
         return None
     plain = inner.operand(0)
@@ -485,11 +486,11 @@ def _negated(build: Builder, node: Node) -> Value | None:
 
 def _logistic(build: Builder, node: Node) -> Value | None:
     """1 / (exp(-x) + 1), which is what jaxlib's pass writes for a logistic of x, op by op."""
-    plus = _made(node.operand(1), "stablehlo.add")
+    plus = _maker_named(node.operand(1), "stablehlo.add")
     if plus is None or _number(node.operand(0)) != 1 or _number(plus.operand(1)) != 1:
         return None
-    exponential = _made(plus.operand(0), "stablehlo.exponential")
-    negated = None if exponential is None else _made(exponential.operand(0), "stablehlo.negate")
+    exponential = _maker_named(plus.operand(0), "stablehlo.exponential")
+    negated = None if exponential is None else _maker_named(exponential.operand(0), "stablehlo.negate")
     if negated is None or node.result().element.name not in ("f32", "f64"):  # narrower ones are rounded in between
         return None
     return build.elementwise("logistic", negated.operand(0))
@@ -499,10 +500,10 @@ BOUNDS = {"stablehlo.minimum": "stablehlo.maximum", "stablehlo.maximum": "stable
 """The ops that bound a value on one side, and those on the other."""
 
 
-def _bounded(build: Builder, node: Node) -> Value | None:
-    """clamp(low, x, high) of floats between two numbers: min(max(x, low), high), or, where low is less than high,
-    max(min(x, high), low)."""
-    inner = _made_by(node.operand(0), BOUNDS[node.name])
+def _clamp_of_bounds(build: Builder, node: Node) -> Value | None:
+    """min(max(x, low), high) of floats and two numbers becomes clamp(low, x, high); so does max(min(x, high), low) if
+    low is less than high."""
+    inner = _static_maker(node.operand(0), BOUNDS[node.name])
     if inner is None or node.result().element.name not in IEEE:
         return None
     outer, other = node.operand(1), inner.operand(1)
@@ -531,7 +532,7 @@ def _clamp(build: Builder, node: Node) -> Value | None:
 
 
 def _in_full(build: Builder, bound: Value, like: Value) -> Value:
-    return bound if bound.shape == like.shape else _filled(build, bound, like.static_shape)
+    return bound if bound.shape == like.shape else _fill(build, bound, like.static_shape)
 
 
 LESSER, GREATER = ("LE", "LT"), ("GT", "GE")
@@ -541,7 +542,7 @@ def _relu(build: Builder, node: Node) -> Value | None:
     """max(x, 0) of what chooses between x and 0 by comparing them: of floats `x <= 0 ? 0 : x` alone, which gives NaN of
     NaN and 0.0 of -0.0 as the maximum does; of integers all of them."""
     predicate, on_true, on_false = node.operands
-    test = _made(predicate, "stablehlo.compare")
+    test = _maker_named(predicate, "stablehlo.compare")
     if test is None or _number(test.operand(1)) != 0 or predicate.shape != node.result().shape:
         return None
     value, zero = test.operands
@@ -584,13 +585,13 @@ def _without_batches_of_one(build: Builder, node: Node, batching: Sides, summed:
     long = [pair for pair in pairs if left.static_shape[pair[0]] != 1]
     gone = {pair[1] for pair in pairs if pair not in long}
     kept = [dim for dim in range(len(right.static_shape)) if dim not in gone]
-    reshape = _made_by(right, RESHAPE)
+    reshape = _static_maker(right, RESHAPE)
     if reshape is None or not gone or reshape.operand(0).static_shape != tuple(right.static_shape[d] for d in kept):
         return None
     first_batching, second_batching = [a for a, _ in long], [kept.index(b) for _, b in long]
     second_summed = [kept.index(dim) for dim in summed[1]]
     factors = left, reshape.operand(0)
-    return _multiplied(build, node, factors, (first_batching, second_batching), (summed[0], second_summed))
+    return _product_over(build, node, factors, (first_batching, second_batching), (summed[0], second_summed))
 
 
 def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, sides: Sequence[int]) -> Value | None:
@@ -602,7 +603,7 @@ def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, side
         of_dim.append({dim: [dim] for dim in range(len(shape))})
         if side not in sides:
             continue
-        reshape = _made_by(factor, RESHAPE)
+        reshape = _static_maker(factor, RESHAPE)
         if reshape is None:
             return None
         factors[side] = reshape.operand(0)
@@ -627,13 +628,13 @@ def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, side
             dims[0].extend(before[0])
             dims[1].extend(before[1])
         numbers.append(dims)
-    return _multiplied(build, node, (factors[0], factors[1]), numbers[0], numbers[1])
+    return _product_over(build, node, (factors[0], factors[1]), numbers[0], numbers[1])
 
 
-def _multiplied(
+def _product_over(
     build: Builder, node: Node, factors: tuple[Value, Value], batching: Sides, summed: Sides
 ) -> Value | None:
-    """The product over these dims in the shape of another one."""
+    """The product over these dims, in the shape of a given product."""
     attributes = mlir.dot_attributes(node.raw, batching, summed, is_turned=False)
     if attributes is None:
         return None
@@ -646,7 +647,7 @@ def _multiplied(
     return build.reshape(made, node.result().static_shape)
 
 
-OF_ANY_SHAPE: frozenset[Rule] = frozenset({_convert, _neutral, _second, _compare, _negated, _relu, _logistic})
+OF_ANY_SHAPE: frozenset[Rule] = frozenset({_convert, _neutral, _second, _compare, _swap_choices, _relu, _logistic})
 """Rules that look at no sizes."""
 
 
@@ -660,10 +661,10 @@ def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
             "stablehlo.convert": (_convert,),
             "stablehlo.compare": (_compare,),
             "stablehlo.divide": (_logistic,),
-            "stablehlo.minimum": (_bounded,),
-            "stablehlo.maximum": (_bounded,),
+            "stablehlo.minimum": (_clamp_of_bounds,),
+            "stablehlo.maximum": (_clamp_of_bounds,),
             CLAMP: (_clamp,),
-            "stablehlo.select": (_negated, _relu),
+            "stablehlo.select": (_swap_choices, _relu),
         }
         commutes = (_second,) if name in COMBINING else ()
         neutral = (_neutral,) if name in COMBINING or name in NEUTRAL else ()

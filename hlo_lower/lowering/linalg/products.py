@@ -20,7 +20,7 @@ from hlo_lower.lowering.linalg.structured_ops import (
     IndexMap,
     adds_products,
     dims,
-    filled,
+    fill_empty,
     iterators_attribute,
     maps_attribute,
     maps_of,
@@ -49,7 +49,7 @@ def _fold(node: Node) -> bool:
         return False
     axes = [[index[0][0] for index in one] for one in maps]
     factors = [_read(operand, own) for operand, own in zip(node.operands[:2], axes, strict=False)]
-    turned = _turned(node)
+    turned = _transpose_of(node)
     result = axes[2] if turned is None else [axes[2][dim] for dim in turned.integers("permutation")]
     order = [*result, *(dim for dim in range(rank_of(maps)) if dim not in result)]
     if _is_second_first(factors, result) and not str(mlir.tensor_element(node.result().raw.type)).startswith("complex"):
@@ -75,8 +75,8 @@ def _read(value: Value, axes: list[int]) -> tuple[Value, list[int]]:
     return value, axes
 
 
-def _turned(node: Node) -> Node | None:
-    """The transpose that alone reads a product, of which only zeros are known before."""
+def _transpose_of(node: Node) -> Node | None:
+    """The transpose that alone reads a product whose accumulator starts with zeros; else None."""
     users = list(node.result().users)
     fill = node.operand(2).node
     empty = fill.operand(1).node if fill is not None and fill.name == "linalg.fill" else None
@@ -101,7 +101,7 @@ def _emit(node: Node, turned: Node | None, factors: list[Value], maps: list[Inde
     if turned is not None:
         fill = start.node
         assert fill is not None
-        start = filled(build, fill.operand(0), raw_type, _sizes(fill.operand(1), turned)).result()
+        start = fill_empty(build, fill.operand(0), raw_type, _sizes(fill.operand(1), turned)).result()
     attributes = {
         "indexing_maps": maps_attribute(rank, maps),
         "iterator_types": iterators_attribute(rank, maps[-1]),

@@ -56,10 +56,10 @@ class _Elements:
         """The element at a place; None where it is what a tensor of the module holds."""
         key = (tensor, place)
         if key not in self._known:
-            self._known[key] = None if tensor.node is None else self._computed(tensor.node, tensor.number, place)
+            self._known[key] = None if tensor.node is None else self._compute(tensor.node, tensor.number, place)
         return self._known[key]
 
-    def _computed(self, node: Node, result: int, place: Place) -> Value | None:
+    def _compute(self, node: Node, result: int, place: Place) -> Value | None:
         build = Builder.before(node)
         if node.name in (COLLAPSE, EXPAND, READ) and len(node.operands) == 1:
             origin = _origin(node, place)
@@ -184,7 +184,7 @@ def _test(node: Node) -> bool:
     if node.name != "arith.cmpi" or node.integer("predicate") != EQUAL:
         return False
     for value, other in (node.operands, node.operands[::-1]):
-        limit = _clamped(other, value)
+        limit = _limit_of_clamp(other, value)
         if limit is not None:
             attributes = {"predicate": mlir.parse_attribute(f"{AT_MOST} : i64")}
             new = Builder.before(node).op("arith.cmpi", [value, limit], [node.result().raw.type], attributes)
@@ -193,8 +193,9 @@ def _test(node: Node) -> bool:
     return False
 
 
-def _clamped(clamp: Value, value: Value) -> Value | None:
-    """The limit where a value is another one's clamp between 0 and that; both bounds are no negative numbers."""
+def _limit_of_clamp(clamp: Value, value: Value) -> Value | None:
+    """The limit, if the first value clamps the second between 0 and that limit, and neither bound is negative; else
+    None."""
     least = clamp.node
     if least is None or least.name not in LESSER:
         return None
@@ -218,7 +219,7 @@ def _under(node: Node) -> bool:
             continue
         value, limit = test.operands
         for place, number, clamp in list(_reads(node.blocks[0])):
-            found = _clamped(clamp, value)
+            found = _limit_of_clamp(clamp, value)
             if found is not None and constant_number(found) == constant_number(limit):
                 place.raw.operands[number] = value.raw
                 changed = True
@@ -236,7 +237,7 @@ def _conjuncts(condition: Value) -> Iterator[Node]:
 
 def _reads(block: Block) -> Iterator[tuple[Node, int, Value]]:
     """Each operand that is read in a block and below."""
-    for raw in (raw for top in block.nodes for raw in mlir.walked(top.raw)):
+    for raw in (raw for top in block.nodes for raw in mlir.operations_within(top.raw)):
         node = Node(raw)
         for number, operand in enumerate(node.operands):
             yield node, number, operand

@@ -14,8 +14,8 @@ from hlo_lower.lowering.linalg.loops import replace_all
 # --- a tensor of one number ---
 
 
-def filled(build: Builder, number: Value, raw_type: mlir.RawType, sizes: Sequence[Value] = ()) -> Node:
-    """A `linalg.fill` of an empty tensor, whose open dims have these sizes."""
+def fill_empty(build: Builder, number: Value, raw_type: mlir.RawType, sizes: Sequence[Value] = ()) -> Node:
+    """A `linalg.fill` of an empty tensor; `sizes` are those of its dynamic dims."""
     element = mlir.tensor_element(raw_type)
     empty = build.op("tensor.empty", sizes, [raw_type]).result()
     segments = {"operandSegmentSizes": mlir.parse_attribute("array<i32: 1, 1>")}
@@ -147,7 +147,7 @@ class Windowed:
         return bound if len(set(bound.values())) == len(bound) and order == sorted(order) else None
 
 
-def _windowed(told: Mapping[str, str]) -> tuple[Windowed, ...]:
+def _parse_windowed(told: Mapping[str, str]) -> tuple[Windowed, ...]:
     made: list[Windowed] = []
     for name, text in told.items():
         operands, summed = text.split(" sums ")
@@ -157,7 +157,7 @@ def _windowed(told: Mapping[str, str]) -> tuple[Windowed, ...]:
     return tuple(made)
 
 
-CONVOLUTIONS = _windowed({
+CONVOLUTIONS = _parse_windowed({
     "conv_1d_ncw_fcw": "ncw,fcx->nfw sums cx",
     "conv_2d_nchw_fchw": "nchw,fcxy->nfhw sums cxy",
     "conv_2d_ngchw_gfchw": "ngchw,gfcxy->ngfhw sums cxy",
@@ -170,7 +170,7 @@ _WITHOUT = {"ncw": ("max", "sum"), "nchw": ("max", "sum"), "ndhwc": ("max", "min
 _KINDS = ("max", "min", "sum", "max_unsigned", "min_unsigned")
 
 POOLINGS = {
-    kind: _windowed({
+    kind: _parse_windowed({
         f"pooling_{axes}_{kind}": f"{axes},{window}->{axes} sums {window}"
         for axes, window in _POOLED.items() if kind in _WITHOUT.get(axes, _KINDS)
     })
@@ -303,10 +303,10 @@ def specialize(graph: Graph) -> None:
     graph.walk(lambda node: found.append(node) if node.name == "linalg.generic" else None)
     with mlir.active(graph.context):
         for node in found:
-            _named(node)
+            _name_op(node)
 
 
-def _named(node: Node) -> None:
+def _name_op(node: Node) -> None:
     maps = read_maps(node.raw.attributes["indexing_maps"])
     if maps is None or len(maps) != 3 or len(node.results) != 1:
         return

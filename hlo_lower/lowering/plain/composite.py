@@ -247,15 +247,15 @@ class LegalizedKind(Kind):
             case Kept(why=why):
                 return Change(Outcome.KEPT, subject.label, why, where)
             case Refused():
-                return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
+                return Change(Outcome.LEFT, subject.label, self.why_left(context, subject, decision), where)
 
     def became(self, chosen: Chosen) -> Cause:
         """What an op became."""
         return Code.BECAME(chosen.choice.rule.form, "", None)
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         if not refused.nearest:
-            return super().left(context, subject, refused)
+            return super().why_left(context, subject, refused)
         return Code.LACKS("", refused.nearest[0][1])
 
 
@@ -324,7 +324,7 @@ def _is_within(graph: Graph, function: Function, types: frozenset[str]) -> bool:
     """Whether all that a function computes, and what it calls, is of static shape and of one of these types."""
     pending, seen, left = [function], {function.name}, MOST_OPS
     while pending:
-        for raw in mlir.walked(pending.pop().node.raw):
+        for raw in mlir.operations_within(pending.pop().node.raw):
             left -= 1
             if left < 0 or not all(v.is_static and v.element_type in types for v in map(Value, raw.results)):
                 return False

@@ -131,7 +131,7 @@ class CustomCallKind(LegalizedKind):
         """The `chlo` operation that it is, is taken whole or looked at next."""
         return super().refusal(target, graph, [node for node in built if node.name not in KNOWN.values()])
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         facts = subject.candidates[0].facts
         assert isinstance(facts, CustomCallFacts)
-        return facts.why or super().left(context, subject, refused)
+        return facts.why or super().why_left(context, subject, refused)

@@ -134,8 +134,8 @@ class VariantKind(LegalizedKind):
     def became(self, chosen: Chosen) -> Cause:
         return Code.BECAME(chosen.choice.rule.form or "what its rule builds", chosen.choice.rule.name, None)
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
-        return subject.problem or super().left(context, subject, refused)
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        return subject.problem or super().why_left(context, subject, refused)
 
 
 # --- what an op says of its parameters ---

@@ -202,10 +202,10 @@ class ElementTypeKind(Kind):
         """All but casts of types that it has no room for, which are gone in the end."""
         return [node for node in built if not is_cast_of_storage(target, node)]
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         types = refused_types(context.target, subject.node.name, dtypes_on(subject.node))
         name = context.target.name
-        why = super().left(context, subject, refused) if subject.candidates else Code.NO_FORM_TAKEN(name, ())
+        why = super().why_left(context, subject, refused) if subject.candidates else Code.NO_FORM_TAKEN(name, ())
         return Code.ON_TYPES(tuple(types), why)
 
     def title(self, rule: Rule) -> str:

@@ -25,7 +25,7 @@ from hlo_lower.lowering.types.carried.carrier import MARK, PAIRED, Carrier, Form
 from hlo_lower.lowering.types.carried.pairs import realize
 from hlo_lower.lowering.types.element_type import storage_of
 from hlo_lower.ops.names import BITCAST_CONVERT, COMPOSITE, CONVERT, CUSTOM_CALL, OPTIMIZATION_BARRIER
-from hlo_lower.ops.spec import CONTROL, Role, named
+from hlo_lower.ops.spec import CONTROL, Role, ops_with
 from hlo_lower.ops.targets.target import Target
 
 ElementTypes = Mapping[str, str]
@@ -58,7 +58,7 @@ def retype(graph: Graph, becomes: ElementTypes, kept: Collection[Value] = (), in
     for node in inside:
         for block in node.blocks:
             for inner in block.nodes:
-                skipped.update(mlir.walked(inner.raw))
+                skipped.update(mlir.operations_within(inner.raw))
 
     def change(value: Value) -> None:
         if value not in kept and value.is_tensor and value.element_type in becomes:
@@ -137,7 +137,7 @@ def _dtype(element: str) -> np.dtype[Any]:
 # values whole: functions, loops, branches. Here all of that gets the carrier's type, and the casts go.
 
 
-MOVING = CONTROL | named(role=Role.ENDS) | {OPTIMIZATION_BARRIER, "func.func", "func.return", "func.call"}
+MOVING = CONTROL | ops_with(role=Role.ENDS) | {OPTIMIZATION_BARRIER, "func.func", "func.return", "func.call"}
 """Ops that hold or pass on values of any type."""
 
 NAMING = frozenset({COMPOSITE, CUSTOM_CALL})
@@ -210,7 +210,7 @@ def unmark(graph: Graph) -> None:
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:
-    return map(Node, mlir.walked(graph.module.operation))
+    return map(Node, mlir.operations_within(graph.module.operation))
 
 
 def _carriers(graph: Graph, target: Target) -> Mapping[str, Carrier]:

@@ -139,7 +139,7 @@ def _gains(found: Found, entry: NamedOp, layout: Layout, roles: dict[str, str], 
 def _repeats(found: Found) -> bool:
     """Whether the decomposition broadcasts something of the size of keys or values to a larger one."""
     size = prod(found.operands["key"].static_shape)
-    for op in mlir.walked(found.function):
+    for op in mlir.operations_within(found.function):
         if op.name == BROADCAST_IN_DIM:
             before, after = (prod(mlir.static_shape(value.type)) for value in (op.operands[0], op.results[0]))
             if size <= before < after:

@@ -109,7 +109,7 @@ class Outliner:
                 instead.update(zip(operation.results, copy.results, strict=True))
                 continue
             block.append(operation)
-            for inner in mlir.walked(operation):
+            for inner in mlir.operations_within(operation):
                 for number, operand in enumerate(inner.operands):
                     if operand in instead:
                         inner.operands[number] = instead[operand]

@@ -35,7 +35,9 @@ def read_once(graph: Graph) -> None:
     it, equal ones as one.
     """
     with mlir.active(graph.context):
-        cases = [raw for raw in mlir.walked(graph.module.operation) if raw.name == CASE]  # constants are erased
+        cases = [
+            raw for raw in mlir.operations_within(graph.module.operation) if raw.name == CASE
+        ]  # constants are erased
         for block in (block for raw in cases for block in Node(raw).blocks):
             for values in _taken_twice(block):
                 _read_once(block, values)
@@ -69,7 +71,7 @@ def _read_once(block: Block, values: Sequence[Value]) -> None:
     taken = {value.raw for value in values}
     for node in list(block.nodes):
         if node != copy:
-            for raw in mlir.walked(node.raw):
+            for raw in mlir.operations_within(node.raw):
                 for number, operand in enumerate(raw.operands):
                     if operand in taken:
                         raw.operands[number] = copy.result().raw

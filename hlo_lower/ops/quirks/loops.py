@@ -215,7 +215,7 @@ def call_bodies(graph: Graph) -> bool:
     Returns:
       Whether there was any loop.
     """
-    loops = [raw for raw in mlir.walked(graph.module.operation) if raw.name == WHILE]
+    loops = [raw for raw in mlir.operations_within(graph.module.operation) if raw.name == WHILE]
     if not loops:
         return False
     names = iter(name for k in range(10 * len(loops)) if f"{(name := f'{NAME}_{k}')}_body" not in graph.functions)
@@ -262,7 +262,7 @@ def _isolate_loop(node: Node) -> Node:
             elif made is not None and _is_read(block, value):
                 given[value.raw] = build.clone(made, [], [value.raw.type]).result().raw
         for inner in list(block.nodes):
-            for raw in mlir.walked(inner.raw):
+            for raw in mlir.operations_within(inner.raw):
                 for number, operand in enumerate(raw.operands):
                     if operand in given:
                         raw.operands[number] = given[operand]
@@ -285,7 +285,9 @@ def _isolate_loop(node: Node) -> Node:
 
 
 def _is_read(block: Block, value: Value) -> bool:
-    return any(operand == value.raw for n in block.nodes for raw in mlir.walked(n.raw) for operand in raw.operands)
+    return any(
+        operand == value.raw for n in block.nodes for raw in mlir.operations_within(n.raw) for operand in raw.operands
+    )
 
 
 def _call(graph: Graph, node: Node, name: str) -> None:

@@ -89,7 +89,7 @@ def over_each(*ops: str) -> Callable[[Callable[[Graph, Node], None]], Callable[[
     def of_step(step: Callable[[Graph, Node], None]) -> Callable[[Graph], None]:
         def change(graph: Graph) -> None:
             with mlir.active(graph.context):
-                for raw in [raw for raw in mlir.walked(graph.module.operation) if raw.name in ops]:
+                for raw in [raw for raw in mlir.operations_within(graph.module.operation) if raw.name in ops]:
                     step(graph, Node(raw))
             graph.forget()
 

@@ -193,7 +193,7 @@ def reduce_one_number(graph: Graph) -> None:
     """
     is_one = _OneNumber(graph)
     with mlir.active(graph.context):
-        for raw in mlir.walked(graph.module.operation):
+        for raw in mlir.operations_within(graph.module.operation):
             if raw.name == REDUCE and (values := _computed_alike(is_one, node := Node(raw))):
                 for number, value in enumerate(values):
                     raw.operands[number] = _spread(Builder.before(node), value).raw

@@ -57,7 +57,7 @@ def _emit(
     """Build one loop, and give its nodes; `whole` has what earlier loops gave, and gets what this one gives."""
     location = program.maker[plan.labels.core.seed].raw.location
     build = Builder(mlir.insert_before(program.terminator.raw), location)
-    given = _given(program, plan, loop)
+    given = _values_read(program, plan, loop)
     carried = [_empty(build, value) for value in loop.tiles]
     for node in loop.accumulators:
         carried += _initial(build, plan, node, whole)
@@ -99,7 +99,7 @@ def _filters(build: Builder, plan: LoopPlan, loop: Loop, whole: dict[Value, Valu
         rows = link.move.index if isinstance(link, MovedLink) and isinstance(link.move, Picked) else None
         if isinstance(link, WrittenLink):
             rows = StartNumbers(node, link.results[0] or 0)
-            found[node, "written"] = rows.written(build, whole.get(rows.start, rows.start))
+            found[node, "written"] = rows.written_mask(build, whole.get(rows.start, rows.start))
         if isinstance(rows, StartNumbers):
             found[rows] = rows.build(build, whole.get(rows.start, rows.start))
         elif isinstance(rows, RowNumbers | WindowNumbers):
@@ -111,7 +111,7 @@ def _filters(build: Builder, plan: LoopPlan, loop: Loop, whole: dict[Value, Valu
     return found
 
 
-def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
+def _values_read(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
     read = [value for value, _ in read_around(program, plan, loop)]
     found: dict[Value, None] = {}
     for value in read:  # grows

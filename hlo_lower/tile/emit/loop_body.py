@@ -14,7 +14,7 @@ from hlo_lower.ops.axes.parts import Bindings, DimSubset, TensorSubset, accumula
 from hlo_lower.ops.names import DYNAMIC_SLICE, PAD, REVERSE, SLICE
 from hlo_lower.tile.emit.filtered_updates import SortedUpdates, scatter_tiles
 from hlo_lower.tile.emit.phases import Loop
-from hlo_lower.tile.find.demands import ITERATOR, Demands, demands, filtered_by, needed, parts_of
+from hlo_lower.tile.find.demands import ITERATOR, Demands, demands, filtered_by, needed_subset, parts_of
 from hlo_lower.tile.find.labels import Labels, reads_tile
 from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink, UpdateNumbers, WindowNumbers, WrittenLink
 from hlo_lower.tile.subsets import Picked
@@ -105,24 +105,25 @@ class _Tile:
                 found: Sequence[Value] = self._moved_pieces(node, axis, part)
             else:
                 cut = replace(self._cut(node, self._operands(node, part=part)), taken=part)
-                found = self._built(node, cut)
+                found = self._build_piece(node, cut)
             self._tiles.update(((value, part), piece) for value, piece in zip(node.results, found, strict=True))
 
     def _moved_pieces(self, node: Node, axis: MovedLink | FilteredLink, part: DimSubset) -> Sequence[Value]:
         """The pieces along a dim in which an op moves positions."""
         if isinstance(axis, MovedLink):
-            found: Sequence[Value] = [self._moved(node, axis, part)]
+            found: Sequence[Value] = [self._move_piece(node, axis, part)]
         elif isinstance(axis, WrittenLink):
-            found = [self._written(node, axis, part)]
+            found = [self._update_piece(node, axis, part)]
         else:
-            found = self._scattered(node, axis, part)
+            found = self._scatter_piece(node, axis, part)
         maker = found[0].node
         if self._body.labels.core.seed in node.results and maker is not None and maker in self._build.built:
             self._body.seeds.append(maker)
         return found
 
-    def _moved(self, node: Node, axis: MovedLink, part: DimSubset) -> Value:
-        """A piece along a dim in which an op moves positions: what it reads, with filling around and between."""
+    def _move_piece(self, node: Node, axis: MovedLink, part: DimSubset) -> Value:
+        """The piece of an op that moves positions along a dim: the elements that it reads, with filling around and
+        between them."""
         image, dim = axis.move.image(part), axis.results[0]
         assert dim is not None
         build, shape = self._build, list(node.result().static_shape)
@@ -167,13 +168,13 @@ class _Tile:
 
     def _windows(self, node: Node, rows: WindowNumbers, part: DimSubset, read: Value, shape: Sequence[int]) -> Value:
         """A piece of a gather of windows or points, of which those of one dim were read one behind the other."""
-        indices = rows.counted(self._build, self._piece(rows.indices, rows.along, part))
+        indices = rows.renumber(self._build, self._piece(rows.indices, rows.along, part))
         raw_type = mlir.tensor_type(shape, mlir.tensor_element(node.result().raw.type))
         flags = {"indices_are_sorted": mlir.parse_attribute("false")}
         return self._build.copy_on(node, [read, indices], [raw_type], flags).result()
 
-    def _written(self, node: Node, axis: WrittenLink, part: DimSubset) -> Value:
-        """A piece of an update of a slice: of each position what is written there, or what there was."""
+    def _update_piece(self, node: Node, axis: WrittenLink, part: DimSubset) -> Value:
+        """The piece of a slice update: written positions get the update, the others keep the old elements."""
         dim = axis.results[0]
         assert dim is not None
         old, new = self._operand(node, 0, part), self._operand(node, 1, part)
@@ -181,11 +182,11 @@ class _Tile:
         mine = materialize(self._build, mask, TensorSubset(mask.static_shape, (part,)), self._bound)
         return self._build.select(self._build.broadcast(mine, old.static_shape, (dim,)), new, old)
 
-    def _scattered(self, node: Node, axis: FilteredLink, part: DimSubset) -> Sequence[Value]:
-        """The pieces of a scatter's rows, with the updates that go there, which are computed in a loop of their own."""
+    def _scatter_piece(self, node: Node, axis: FilteredLink, part: DimSubset) -> Sequence[Value]:
+        """The pieces of a scatter's rows. A loop of its own computes the updates that go there."""
         assert is_run(part)
         made = len(node.results)
-        chunk = axis.needed(node, made + 1, part)
+        chunk = axis.needed_subset(node, made + 1, part)
         by = UpdateNumbers(node)
         around = {**self.whole, **self._filters}
 
@@ -206,13 +207,13 @@ class _Tile:
         """What was accumulated, with what this tile gives."""
         axis = self._body.labels.axes[node]
         if axis.combine == THREADED:
-            return self._built(node, self._cut(node, self._operands(node, dict(enumerate(carried)))))
+            return self._build_piece(node, self._cut(node, self._operands(node, dict(enumerate(carried)))))
         operands = self._operands(node)
         if self._body.program.size[node.result()] > self._body.most:
             inner = _second_axis(self._body.program, node, operands, self._body.most)
             if inner is not None:
                 return self._by_pieces(node, inner, operands, carried[0])
-        [partial] = self._built(node, self._cut(node, operands))
+        [partial] = self._build_piece(node, self._cut(node, operands))
         return [self._build.elementwise(axis.combine, carried[0], partial)]
 
     def _by_pieces(self, node: Node, inner: AxisLink, operands: tuple[Value, ...], old: Value) -> Sequence[Value]:
@@ -253,7 +254,7 @@ class _Tile:
         dim = self._body.labels.dims[value]
         return yield_to(self._build, old, part, self._tiles[value, part.axes[dim]], self._bound)
 
-    def _built(self, node: Node, cut: Cut) -> tuple[Value, ...]:
+    def _build_piece(self, node: Node, cut: Cut) -> tuple[Value, ...]:
         built = self._body.program.rules.build_piece(self._build, cut)
         if self._body.labels.core.seed in node.results and built[0].node is not None:
             self._body.seeds.append(built[0].node)
@@ -276,7 +277,7 @@ class _Tile:
         value, axis = node.operand(number), self._body.labels.axes[node]
         if axis.operands[number] is None:
             return self._piece(value, None, None)
-        read = needed(node, axis, number, part, self._steps)
+        read = needed_subset(node, axis, number, part, self._steps)
         assert read is not None
         return self.read(node, number, read)
 

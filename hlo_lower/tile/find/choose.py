@@ -100,7 +100,7 @@ def _choices(
         plain = {dim for dim, plan in plans.items() if not any(loop.accumulators for loop in plan.loops)}
         for dim, plan in plans.items():
             sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in shares)
-            price = cost(program, plan) + AGAIN * rescattered(program, plan, next(iter(sizes)))
+            price = cost(program, plan) + AGAIN * bytes_scattered_again(program, plan, next(iter(sizes)))
             if plain <= {dim}:  # else a loop within it makes a large step smaller
                 price += max(0, max(step_bytes(program, plan, loop) for loop in plan.loops) - CACHED)
             found += [CostedPlan(program, plan, size, price, rank) for rank, size in enumerate(sizes)]
@@ -173,8 +173,8 @@ def cost(program: Dataflow, plan: LoopPlan) -> float:
     return kept + tiles + sums + AGAIN * again
 
 
-def rescattered(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> int:
-    """Bytes of updates that scatters go through again for each tile, most of them dropped (`scatter_piece`)."""
+def bytes_scattered_again(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> int:
+    """Bytes of updates that scatters read again for each tile, dropping most of them (`scatter_piece`)."""
     scatters = [n for loop in plan.loops for n in loop.nodes if n.name == SCATTER]
     links = {node: plan.labels.axes[node] for node in scatters}
     whole = [n for n, link in links.items() if counted_dim(n, link) is not None and not isinstance(link, FilteredLink)]

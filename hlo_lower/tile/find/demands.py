@@ -37,8 +37,8 @@ class UnmetError(Exception):
         self.node = node
 
 
-def needed(node: Node, axis: AxisLink, number: int, part: DimSubset | None, steps: Steps) -> DimSubset | None:
-    """The subset of an operand's dim that a subset of the result's needs; None for nothing of it.
+def needed_subset(node: Node, axis: AxisLink, number: int, part: DimSubset | None, steps: Steps) -> DimSubset | None:
+    """The subset of an operand's dim that a subset of the result's dim needs; None if it needs nothing.
 
     Args:
       node, axis: a node and the axis along which it is cut.
@@ -63,7 +63,7 @@ def needed(node: Node, axis: AxisLink, number: int, part: DimSubset | None, step
     if isinstance(axis, FilteredLink):
         if not is_run(part):
             raise UnmetError(node)
-        return axis.needed(node, number, part)
+        return axis.needed_subset(node, number, part)
     mine = result_length(node, axis)
     if mine == length:
         return part
@@ -118,7 +118,7 @@ def demands(
             for number, value in enumerate(node.operands):
                 if axis.operands[number] is None:
                     continue
-                read = needed(node, axis, number, part, steps)
+                read = needed_subset(node, axis, number, part, steps)
                 if read is not None and dims.get(value) == axis.operands[number]:
                     found.setdefault(value, {})[read] = None
     return found
@@ -139,7 +139,7 @@ def first_parts(
             axis = axes[node]
             for part in parts_of(wanted, node, axis):
                 for number, dim in enumerate(axis.operands):
-                    read = None if dim is None else needed(node, axis, number, part, tile)
+                    read = None if dim is None else needed_subset(node, axis, number, part, tile)
                     if dim is not None and read is not None:
                         found.setdefault((node.operand(number), dim), read)
         for value, parts in wanted.items():

@@ -111,18 +111,20 @@ def label(program: Dataflow, core: Core, dim: int) -> Labels:
     """Spread a label of the seed both ways, inside of the core and onto what large values are used for; then up
     through what moves positions."""
     labels = Labels(core, steps=core.seed.static_shape[dim])
-    return _segmented(program, _spread(program, labels, [core.seed] if _put(program, labels, core.seed, dim) else []))
+    return _cut_segments(
+        program, _spread(program, labels, [core.seed] if _put(program, labels, core.seed, dim) else [])
+    )
 
 
 def label_combined(program: Dataflow, core: Core, axis: AxisLink) -> Labels:
     """The same along an axis of the seed's node along which pieces are combined: the seed itself is accumulated."""
     node = program.maker[core.seed]
     labels = Labels(core, axes={node: axis}, steps=gcd(*lengths(node, axis)))
-    return _segmented(program, _spread(program, labels, _put_operands(program, labels, node, axis)))
+    return _cut_segments(program, _spread(program, labels, _put_operands(program, labels, node, axis)))
 
 
-def _segmented(program: Dataflow, labels: Labels) -> Labels:
-    """Cut the steps into segments, and take labels away until each op gives what it is asked for."""
+def _cut_segments(program: Dataflow, labels: Labels) -> Labels:
+    """Cut the steps into segments; drop labels until each op can give what its readers need."""
     while labels.dims:
         tiles = [value for value in labels.dims if value not in labels.moved]
         nodes = [node for node in program.nodes if node in labels.axes]

@@ -18,15 +18,17 @@ LIMIT = 600.0
 """Seconds in which XLA compiles a module."""
 
 
-def measured(texts: Sequence[str], seconds: float = LIMIT) -> Generator[tuple[int, int | str]]:
-    """XLA's `temp_size_in_bytes` of modules in turn, arguments and results not counted: the number and bytes of
-    each, or why there are none. One may take `seconds`."""
+def measure_temporaries(texts: Sequence[str], seconds: float = LIMIT) -> Generator[tuple[int, int | str]]:
+    """Yield the number and XLA's `temp_size_in_bytes` of each module, or the reason why it has none.
+
+    Arguments and results are not counted. A module may take `seconds`.
+    """
     for number, answer in in_processes(_of, texts, jobs=1, timeout=min(seconds, LIMIT), prepare=_prepare):
         yield number, answer.reason if isinstance(answer, Lost) else answer
 
 
-def known(size: int | str, name: str) -> int:
-    """Bytes that were measured, or InputError with the reason why there are none."""
+def require_bytes(size: int | str, name: str) -> int:
+    """Measured bytes; a reason why there are none raises InputError."""
     if isinstance(size, str):
         raise InputError(name, f"its temporaries are not known: {size}", next_step="hlo-lower verify shows what runs")
     return size

@@ -94,8 +94,8 @@ class StartNumbers:
         low, high = (build.constant(bound, place.static_shape, INDEX) for bound in (0, last))
         return build.clamp(low, place, high)
 
-    def written(self, build: Builder, start: Value) -> Value:
-        """Whether an update goes to each position, [n] of truths."""
+    def written_mask(self, build: Builder, start: Value) -> Value:
+        """Which positions the update covers, as [n] truth values."""
         place, extent = self._from(build, start), self.node.operand(1).static_shape[self.dim]
         low, high = (build.constant(bound, place.static_shape, INDEX) for bound in (0, extent))
         return build.and_(build.compare(place, "GE", low), build.compare(place, "LT", high))
@@ -145,8 +145,8 @@ class WindowNumbers:
         vector = mlir.gather_dimension_numbers(self.node.raw).index_vector_dim
         return (self.along, *(d for d in range(len(self.indices.shape)) if d not in (vector, self.along)))
 
-    def clamped(self, build: Builder, indices: Value) -> Value:
-        """Indices where their windows lie, of `INDEX`."""
+    def clamp_indices(self, build: Builder, indices: Value) -> Value:
+        """Indices clamped so that their windows lie inside, of type `INDEX`."""
         numbers, sizes = mlir.gather_dimension_numbers(self.node.raw), self.node.integers("slice_sizes")
         vector, shape = numbers.index_vector_dim, indices.static_shape
         extents = self.node.operand(0).static_shape
@@ -157,7 +157,10 @@ class WindowNumbers:
 
     def build(self, build: Builder, indices: Value) -> Value:
         """The positions, [n] of `INDEX`."""
-        vector, found = mlir.gather_dimension_numbers(self.node.raw).index_vector_dim, self.clamped(build, indices)
+        vector, found = (
+            mlir.gather_dimension_numbers(self.node.raw).index_vector_dim,
+            self.clamp_indices(build, indices),
+        )
         shape = list(found.static_shape)
         if vector < len(shape):
             starts, limits = [0] * len(shape), list(shape)
@@ -170,9 +173,12 @@ class WindowNumbers:
         every = build.broadcast(first, (count, width), (0,))
         return build.reshape(build.add(every, build.iota((count, width), 1, INDEX)), (count * width,))
 
-    def counted(self, build: Builder, indices: Value) -> Value:
-        """A part of the index tensor, for the windows that this filter read, one behind the other."""
-        vector, found = mlir.gather_dimension_numbers(self.node.raw).index_vector_dim, self.clamped(build, indices)
+    def renumber(self, build: Builder, indices: Value) -> Value:
+        """A part of the index tensor for windows that this filter has read: they stand one behind the other now."""
+        vector, found = (
+            mlir.gather_dimension_numbers(self.node.raw).index_vector_dim,
+            self.clamp_indices(build, indices),
+        )
         shape = found.static_shape
         place, stride = build.constant(0, shape, INDEX), self.width
         for dim in reversed(self.order):
@@ -208,9 +214,12 @@ class FilteredLink(AxisLink):
     """The dims of a scatter of rows along the dim that its indices count: those of its operand and its result are cut
     at equal positions, and of the updates those that go there are read (`emit/filtered_updates.py`)."""
 
-    def needed(self, node: Node, number: int, part: StridedRange) -> DimSubset:
-        """What rows of the result need of an operand: of the updates a chunk, a fourth more than go there if they
-        are spread evenly: mostly one chunk for a tile, with little beyond its ends."""
+    def needed_subset(self, node: Node, number: int, part: StridedRange) -> DimSubset:
+        """The subset of an operand that rows of the result need.
+
+        Of the updates it is a chunk with a fourth more than evenly spread updates would need, so that one chunk mostly
+        suffices for a tile.
+        """
         made = len(node.results)
         if number < made:
             return part
@@ -224,8 +233,8 @@ class WrittenLink(FilteredLink):
     """The dim along which an update of a slice is written: those of its operand and its result are cut at equal
     positions, and of the update what goes there is read, its nearest end where nothing does."""
 
-    def needed(self, node: Node, number: int, part: StridedRange) -> DimSubset:
-        """What positions of the result need of an operand."""
+    def needed_subset(self, node: Node, number: int, part: StridedRange) -> DimSubset:
+        """The subset of an operand that positions of the result need."""
         return part if number == 0 else Filter(StartNumbers(node, self.results[0] or 0), part)
 
 
@@ -261,7 +270,7 @@ def moved_link(node: Node, dim: int) -> MovedLink | WrittenLink | None:
         starts = (None,) * (len(node.operands) - 1)
         return MovedLink((dim, *starts), (dim,), move=Picked(StartNumbers(node, dim))) if 0 not in shape else None
     if node.name == DYNAMIC_UPDATE_SLICE:
-        return _written(node, dim)
+        return _link_of_update(node, dim)
     if node.name not in (CONCATENATE, PAD, REVERSE, SLICE):
         return None
     length = node.result().static_shape[dim]
@@ -290,9 +299,9 @@ def _windows(node: Node, dim: int) -> MovedLink | None:
     return MovedLink((mine, None), (dim,), move=Picked(WindowNumbers(node, mine, along), unit))
 
 
-def _written(node: Node, dim: int) -> WrittenLink | None:
-    """The link of an update of a slice along the one dim of which it does not cover everything, where there are not
-    many more positions than it has."""
+def _link_of_update(node: Node, dim: int) -> WrittenLink | None:
+    """The link of a slice update along the only dim that it does not cover; None if that dim is much longer than the
+    update."""
     extents, sizes = node.operand(0).static_shape, node.operand(1).static_shape
     moved = [d for d, (extent, size) in enumerate(zip(extents, sizes, strict=True)) if extent != size]
     if moved != [dim] or not 0 < extents[dim] <= MORE_ROWS * sizes[dim]:

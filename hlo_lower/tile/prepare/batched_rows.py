@@ -115,7 +115,7 @@ def counted_along(value: Value) -> int | None:
     if node is None:
         return None
     if node.name == IOTA:
-        return _counted(value, node.integer("iota_dimension"))
+        return _dim_of_iota(value, node.integer("iota_dimension"))
     if node.name == CONSTANT:
         return _written_out(node)
     if node.name == BROADCAST_IN_DIM:
@@ -125,14 +125,14 @@ def counted_along(value: Value) -> int | None:
         found = node.integers("broadcast_dimensions")[dim]
         return found if node.operand(0).shape[dim] == value.shape[found] else None
     if node.name == RESHAPE:
-        return _reshaped(node, counted_along(node.operand(0)))
+        return _dim_behind_reshape(node, counted_along(node.operand(0)))
     if node.name == SELECT:
         return _not_negative(node)
     return None
 
 
-def _counted(iota: Value, dim: int) -> int | None:
-    """The dim of an iota of integers whose type has all of its positions."""
+def _dim_of_iota(iota: Value, dim: int) -> int | None:
+    """The dim of an iota if its type is an integer type that holds all positions."""
     dtype = mlir.dtype_of(iota.element_type)
     is_held = dtype is not None and dtype.kind in "iu" and iota.static_shape[dim] - 1 <= np.iinfo(dtype).max
     return dim if is_held else None
@@ -150,8 +150,8 @@ def _positions(shape: tuple[int, ...], dim: int) -> "np.ndarray[Any, Any]":
     return np.arange(shape[dim]).reshape([-1 if d == dim else 1 for d in range(len(shape))])
 
 
-def _reshaped(node: Node, dim: int | None) -> int | None:
-    """Where a dim stands behind a reshape that only adds or takes dims of one position."""
+def _dim_behind_reshape(node: Node, dim: int | None) -> int | None:
+    """The place of a dim after a reshape that only adds or removes dims of size 1."""
     before, after = node.operand(0).static_shape, node.result().static_shape
     if dim is None or before[dim] == 1 or [n for n in before if n != 1] != [n for n in after if n != 1]:
         return None

@@ -30,8 +30,8 @@ class Factor:
         """The other dims, which are those of the result."""
         return tuple(d for d in range(len(self.value.static_shape)) if d not in (*self.batch, *self.summed))
 
-    def copied(self, *, is_first: bool) -> int:
-        """Bytes that are copied of it as the first or as the second factor."""
+    def copied_bytes(self, *, is_first: bool) -> int:
+        """The bytes that a compiler copies if this is the first or the second factor."""
         inner = (*self.free, *self.summed) if is_first else (*self.summed, *self.free)
         order = [d for d in (*self.batch, *inner) if self.value.static_shape[d] > 1]
         return 0 if not self.batch or order == sorted(order) else size_of(self.value)
@@ -47,9 +47,9 @@ def factors_of(dot: Node) -> tuple[Factor, Factor]:
     )
 
 
-def copied(first: Factor, second: Factor) -> int:
-    """Bytes that are copied for a product of two factors."""
-    return first.copied(is_first=True) + second.copied(is_first=False)
+def copied_bytes_of_product(first: Factor, second: Factor) -> int:
+    """The bytes that a compiler copies for a product of two factors."""
+    return first.copied_bytes(is_first=True) + second.copied_bytes(is_first=False)
 
 
 def settle_products(graph: Graph) -> None:
@@ -82,8 +82,8 @@ def _turn(dot: Node) -> None:
     permutation = [exchanged.index(dim) for dim in wanted]
     is_gone = permutation == list(range(rank))
     attributes = mlir.turned_dot_attributes(dot.raw)
-    before = copied(first, second) + (size_of(result) if transpose else 0)
-    after = copied(second, first) + (0 if is_gone else size_of(result))
+    before = copied_bytes_of_product(first, second) + (size_of(result) if transpose else 0)
+    after = copied_bytes_of_product(second, first) + (0 if is_gone else size_of(result))
     if attributes is None or after >= before:
         return
     last = transpose or dot
@@ -121,7 +121,9 @@ def _batch(dot: Node) -> None:
     attributes = mlir.dot_attributes(
         dot.raw, (range(inner), batched.batch), (range(inner, len(shape)), batched.summed), is_turned=small is second
     )
-    if attributes is None or batched.copied(is_first=False) + MUCH * repeated > copied(first, second):
+    if attributes is None or batched.copied_bytes(is_first=False) + MUCH * repeated > copied_bytes_of_product(
+        first, second
+    ):
         return
     build = Builder.before(dot)
     small_one = build.broadcast(small.value, shape, [places[dim] for dim in range(len(places))])

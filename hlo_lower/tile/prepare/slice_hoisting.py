@@ -50,7 +50,7 @@ def pull_up(graph: Graph, least: int = PULLED) -> tuple[PulledRecord, ...]:
             while pending:
                 pick = pending.pop()
                 if _is_worth(pick, least):
-                    pending += _pulled(pick, pull)
+                    pending += _pull_through(pick, pull)
             if pull.ops:
                 told.append(pull)
     graph.forget()
@@ -81,7 +81,7 @@ def _is_worth(pick: Node, least: int) -> bool:
     return not (maker.name == DOT_GENERAL and pick.name == GATHER and taken_dim(pick) is None)
 
 
-def _pulled(pick: Node, pull: PulledRecord) -> list[Node]:
+def _pull_through(pick: Node, pull: PulledRecord) -> list[Node]:
     maker, build = pick.operand(0).node, Builder.before(pick)
     assert maker is not None
     through = (
@@ -189,7 +189,7 @@ def taken_dim(pick: Node) -> int | None:
 def in_place(build: Builder, pick: Node, value: Value, dims: Dims) -> Value | None:
     """A pick of a tensor, whose dims stay in their places; None of a gather that does more than take rows."""
     if pick.name == SLICE:
-        return _sliced(build, pick, value, dims)
+        return _slice_dims(build, pick, value, dims)
     if pick.name == DYNAMIC_SLICE:
         return _sliced_at(build, pick, value, dims)
     row = taken_dim(pick)
@@ -204,7 +204,7 @@ def in_place(build: Builder, pick: Node, value: Value, dims: Dims) -> Value | No
     return build.gather(value, pick.operand(1), told, sizes, shape)
 
 
-def _sliced(build: Builder, pick: Node, value: Value, dims: Dims) -> Value:
+def _slice_dims(build: Builder, pick: Node, value: Value, dims: Dims) -> Value:
     starts, limits, strides = (pick.integers(name) for name in ("start_indices", "limit_indices", "strides"))
     runs = [
         (0, n, 1) if d is None else (starts[d], limits[d], strides[d])

@@ -104,10 +104,10 @@ class Side:
     @property
     def roots(self) -> list[ValueId]:
         """What the body returns, and what its operations with effects read."""
-        return [*map(self._chosen, self.body.returned), *(v for op in self._effects for v in op.inputs)]
+        return [*map(self._resolve_choice, self.body.returned), *(v for op in self._effects for v in op.inputs)]
 
-    def _chosen(self, value: ValueId) -> ValueId:
-        """The value that a choice by what holds wherever the body is run takes; others as they are."""
+    def _resolve_choice(self, value: ValueId) -> ValueId:
+        """The branch that a select takes if its condition holds wherever the body is run; any other value itself."""
         while (maker := self.program.makers[value]) is not None and self._is_chosen(maker) and self.is_own(value):
             value = maker.inputs[1]
         return value
@@ -728,8 +728,9 @@ class _Given(dict[ValueId, Number]):
         return self._table.of(("given", self._given[value]))
 
 
-def numbered(table: Table, side: Side, ops: Sequence[Op]) -> Numbered:
-    """A piece of a region; what it takes is numbered as in the alignment, and what is known, too."""
+def number_piece(table: Table, side: Side, ops: Sequence[Op]) -> Numbered:
+    """Number the values of a piece of a region: its inputs and what is known already keep the numbers of the
+    alignment."""
     numbers = _Given(table, side.numbers)
     for op in ops:
         if any(side.numbers.get(result) not in side.table.known for result in op.results):

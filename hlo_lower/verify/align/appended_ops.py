@@ -39,8 +39,8 @@ class OpsBeside:
         """A constant of a type."""
         return self.op("constant", [], made, value=mlir.dense_attribute(array, made))
 
-    def filled(self, number: int, made: mlir.RawType) -> mlir.RawValue:
-        """A constant of one number everywhere."""
+    def splat(self, number: int, made: mlir.RawType) -> mlir.RawValue:
+        """A constant tensor with one number everywhere."""
         return self.op("constant", [], made, value=f"dense<{number}> : {made}")
 
     def compare(self, direction: str, operands: list[mlir.RawValue]) -> mlir.RawValue:
@@ -73,7 +73,7 @@ class OpsBeside:
         """A tensor spread over a type, its own dims at these."""
         return self.op("broadcast_in_dim", [value], made, broadcast_dimensions=mlir.dense_i64(dims))
 
-    def applied(
+    def op_with_body(
         self,
         name: str,
         operands: list[mlir.RawValue],
@@ -81,7 +81,7 @@ class OpsBeside:
         body: Callable[["OpsBeside", list[mlir.RawValue]], mlir.RawValue],
         **attributes: mlir.RawAttribute,
     ) -> mlir.RawValue:
-        """The result of an op in front of the anchor that applies a body to two scalars of its result's type."""
+        """The result of a new op before the anchor whose body works on two scalars of the result's element type."""
         where, point = self.anchor.location, mlir.insert_before(self.anchor)
         new = mlir.create_operation(
             name, operands, [made], attributes, regions=1, location=where, insertion_point=point

@@ -49,8 +49,8 @@ MORE_SEEDS = 2
 """Further drawings of the driven inputs of a wide region."""
 
 
-def widened(region: Region, steps: int, *, integers_only: bool, across: bool = False) -> Region | None:
-    """A region with the producers of its inputs inside, some steps of them; None where no input has one.
+def widen_region(region: Region, steps: int, *, integers_only: bool, across: bool = False) -> Region | None:
+    """The region together with some of the ops that produce its inputs; None if no input has a producer.
 
     Args:
       region: the region.
@@ -167,9 +167,9 @@ class Sought:
         self._failures = [dict(zip(narrow.inputs, run.arguments, strict=True)) for run in failures[:FAILURES_SOUGHT]]
         self._special = [run.is_special for run in failures[:FAILURES_SOUGHT]]
 
-    def wanted(self) -> list[tuple[dict[str, Array], bool]]:
-        """What is sought: for each run that failed its arrays, by where they are in the wide region, and whether they
-        are special."""
+    def sought_arrays(self) -> list[tuple[dict[str, Array], bool]]:
+        """The arrays of each failed run, keyed by their place in the wide region, and whether they hold special
+        values."""
         places = [*((n, f"input {k}") for k, n in enumerate(self._wide.inputs)),
                   *((n, f"cut {k}") for k, n in enumerate(self._seen))]  # fmt: skip
         found = ({place: failure[n] for n, place in places if n in failure} for failure in self._failures)
@@ -188,7 +188,7 @@ class Sought:
                 if role.values is None and role.dtype.kind in "iuf":
                     for slot, number in enumerate(self._seen):
                         if number in failure and self._wide.inputs[place] in behind[slot]:
-                            yield from self._aimed(case, base, place, slot, failure[number], is_special)
+                            yield from self._aim_runs(case, base, place, slot, failure[number], is_special)
         for failure, is_special in zip(self._failures[:FAILURES_SOLVED], self._special, strict=False):
             from_these = [Run("", self._with_shared(run.arguments, failure), is_special) for run in drawn[:2]]
             for slot, number in enumerate(self._seen):
@@ -201,17 +201,17 @@ class Sought:
         """Drawn inputs, with those that the narrow region takes, too, as they were when it failed."""
         return [failure.get(n, a) for n, a in zip(self._wide.inputs, arguments, strict=True)]
 
-    def _aimed(
+    def _aim_runs(
         self, case: Any, base: Sequence[Array], place: int, slot: int, target: Array, is_special: bool
     ) -> Iterator[Run]:
-        """Runs that try to make a value at the cut a target by one wide input."""
+        """Runs that change one input of the wide region until a value at the cut equals the target."""
         given = base[place]
         for aim in _targets(target, given.shape):
             tried = _cast(aim, given.dtype).reshape(given.shape)
             for _ in range(CORRECTIONS):
                 arguments = [*base[:place], tried, *base[place + 1 :]]
                 yield Run("sought at the cut", arguments, is_special)
-                watched = case.watched(arguments)
+                watched = case.run_watched(arguments)
                 if slot >= len(watched):
                     return
                 there = np.asarray(watched[slot])
@@ -326,12 +326,12 @@ def _samples(side: Side, values: list[ValueId]) -> list[list[Array]]:
     results: list[list[Array]] = []
     for most in (SMALL, REACH):  # wide integers are out of bounds, and then much is NaN
         rng = np.random.default_rng(most)
-        given = [_drawn(rng, a.shape, np.dtype(a.dtype), most) for a in read_signature(module).arguments]
+        given = [_draw(rng, a.shape, np.dtype(a.dtype), most) for a in read_signature(module).arguments]
         results.append(run.run(given))
     return [list(samples) for samples in zip(*results, strict=True)]
 
 
-def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], most: int) -> Array:
+def _draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], most: int) -> Array:
     return rng.integers(0, most, shape).astype(dtype) if dtype.kind in "iu" else ordinary(rng, shape, dtype)
 
 

@@ -97,7 +97,7 @@ class Looks:
         self._own, self._narrow, self.values = {}, {}, {}
         for kind in self._kinds:
             for place, value in enumerate(kind.op.results):
-                look = self._own[value] = self._looked(kind, place, value, is_matched, matched)
+                look = self._own[value] = self._look_of_result(kind, place, value, is_matched, matched)
                 self.values.setdefault((look, self._program.types[value]), []).append(value)
 
     def _kind(self, op: Op) -> _Kind:
@@ -119,7 +119,7 @@ class Looks:
             tuple(keys),
         )
 
-    def _looked(
+    def _look_of_result(
         self,
         kind: _Kind,
         place: int,
@@ -127,7 +127,7 @@ class Looks:
         is_matched: Callable[[ValueId], bool],
         matched: dict[Look, Look],
     ) -> Look:
-        """The look of a result; what is in a narrow type, or was and is no longer, is in `_narrow`."""
+        """The look of one result of an op. `_narrow` records looks that are, or once were, in a narrow type."""
         narrow = kind.narrow[place]
         if kind.is_conversion:
             look = self.of(kind.op.inputs[0])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import BodyPair, Region, Side
-from hlo_lower.verify.read.meanings import settled
+from hlo_lower.verify.read.meanings import find_constant
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, ops_within
 
@@ -135,7 +135,7 @@ def trips_of(program: Program, loop: Op) -> int:
     known: Known = {}
 
     def integer(value: ValueId) -> int | None:
-        found = settled(value, known, program.maker_of_scalar) if _is_integer(program, value) else None
+        found = find_constant(value, known, program.maker_of_scalar) if _is_integer(program, value) else None
         return None if found is None else int(found[()])
 
     counters = (counter_at(program, integer, loop, place) for place in range(len(loop.inputs)))
@@ -285,4 +285,4 @@ class _Turns:
                 met.add(int(found[()]))
 
     def _value(self, value: ValueId, known: Known) -> Array | None:
-        return settled(value, known, self._program.maker_of_scalar)
+        return find_constant(value, known, self._program.maker_of_scalar)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import RESHAPING, Role, named
+from hlo_lower.ops.spec import RESHAPING, Role, ops_with
 from hlo_lower.verify.read.program import Op, Program, ops_within
 
 _jax: Any = jax  # its annotations leave jit and lax partly unknown
@@ -33,7 +33,7 @@ _jax: Any = jax  # its annotations leave jit and lax partly unknown
 LEAST_UNITS, UNITS_OF_EACH = 16, 2
 """Units in the last place: of the smallest matrices, and of each row or column of larger ones."""
 
-OWN = named(role=Role.MATRIX)
+OWN = ops_with(role=Role.MATRIX)
 TRANSFORM = names.FFT
 DEFINITE = ("potrf", "cholesky")
 """What has results only of matrices that are positive definite."""
@@ -47,11 +47,11 @@ LINEAR = RESHAPING | {names.SLICE, names.SELECT, names.CONVERT, names.ADD, names
 
 def is_matrix_op(op: mlir.RawOperation) -> bool:
     """Whether an op is a factorization or a solve: StableHLO's own, or a call to LAPACK."""
-    return op.name in OWN or (op.name == names.CUSTOM_CALL and called(op).startswith("lapack_"))
+    return op.name in OWN or (op.name == names.CUSTOM_CALL and callee_or_name(op).startswith("lapack_"))
 
 
-def called(op: mlir.RawOperation) -> str:
-    """What a custom call calls; the name of another op."""
+def callee_or_name(op: mlir.RawOperation) -> str:
+    """The target of a custom call; for any other op its name."""
     return mlir.call_target(op) or op.name
 
 
@@ -64,7 +64,7 @@ def units_of(op: mlir.RawOperation) -> int:
 def not_said_of(first: Sequence[Op], second: Sequence[Op]) -> str:
     """What is not compared of NaN and infinities because nothing says what becomes of them; "" where all is."""
     own, other = (
-        Counter(called(op.raw) for op in ops_within(ops) if is_matrix_op(op.raw) or op.name == TRANSFORM)
+        Counter(callee_or_name(op.raw) for op in ops_within(ops) if is_matrix_op(op.raw) or op.name == TRANSFORM)
         for ops in (first, second)
     )
     left = {name for name, count in own.items() if count != other[name] or not _ends(name)}
@@ -84,7 +84,7 @@ def definite_inputs(program: Program, ops: Sequence[Op], inputs: Iterable[int]) 
     found: set[int] = set()
     for op in ops:
         sources = set[int]().union(*(reach.get(value, set()) for value in op.inputs))
-        if is_matrix_op(op.raw) and any(name in called(op.raw) for name in DEFINITE):
+        if is_matrix_op(op.raw) and any(name in callee_or_name(op.raw) for name in DEFINITE):
             found |= sources
         elif op.name in LINEAR:
             for result in op.results:
@@ -115,7 +115,7 @@ def definite(rng: np.random.Generator, shape: Sequence[int], dtype: "np.dtype[np
 
 def reflects(op: mlir.RawOperation) -> bool:
     """Whether an op makes what stands below a diagonal zero, by reflections."""
-    return "geqrf" in called(op)
+    return "geqrf" in callee_or_name(op)
 
 
 def decided_function(name: str, matrix: mlir.RawType, factors: mlir.RawType, units: int) -> str:
@@ -129,11 +129,12 @@ def decided_function(name: str, matrix: mlir.RawType, factors: mlir.RawType, uni
     ]
     noise = units * element_type(mlir.tensor_element_name(matrix)).epsilon
     with mlir.enable_x64(True):
-        text = _jax.jit(partial(_decided, noise=noise)).lower(*given).as_text()
+        text = _jax.jit(partial(_mark_undecided, noise=noise)).lower(*given).as_text()
     return text.replace("func.func public @main", f"func.func private @{name}")
 
 
-def _decided(a: Array, reflections: Array, factors: Array, *, noise: float) -> tuple[Array, Array]:
+def _mark_undecided(a: Array, reflections: Array, factors: Array, *, noise: float) -> tuple[Array, Array]:
+    """Replace everything from the first reflection that rounding can flip by NaN."""
     lax = _jax.lax  # what jnp has would become functions of their own
     rows, columns = (lax.broadcasted_iota("int32", a.shape, d) for d in (a.ndim - 2, a.ndim - 1))
     sizes, none = lax.abs(reflections), lax.full_like(a, 0)
@@ -147,11 +148,11 @@ def _decided(a: Array, reflections: Array, factors: Array, *, noise: float) -> t
     places = lax.broadcasted_iota("int32", factors.shape, factors.ndim - 1)
     first = lax.reduce_min(lax.select(is_undecided, places, lax.full_like(places, a.shape[-1])), (factors.ndim - 1,))
 
-    def marked(values: Array, place: Array) -> Array:
+    def mark_from(values: Array, place: Array) -> Array:
         begin = lax.broadcast_in_dim(first, values.shape, range(first.ndim))
         return lax.select(place >= begin, lax.full_like(values, jnp.nan), values)
 
-    return marked(reflections, lax.min(rows, columns)), marked(factors, places)
+    return mark_from(reflections, lax.min(rows, columns)), mark_from(factors, places)
 
 
 # --- moved operands ---
@@ -184,7 +185,7 @@ class Movement(Enum):
 
 def movement_of(op: mlir.RawOperation) -> Movement:
     """How a factorization's operands are moved."""
-    name = called(op)
+    name = callee_or_name(op)
     return Movement.FIRST_ALIKE if "getrf" in name else Movement.COLUMN if "geqrf" in name else Movement.ITSELF
 
 

@@ -35,7 +35,7 @@ from math import ceil, prod, sqrt
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, NEVER_ROUNDED, PRODUCTS, WITH_BODY, Rounds, named
+from hlo_lower.ops.spec import CONTROL, NEVER_ROUNDED, PRODUCTS, WITH_BODY, Rounds, ops_with
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.bounds.matrices import (
     Movement,
@@ -61,10 +61,10 @@ class CannotDisturbError(Exception):
     """The salt does not reach all of a module."""
 
 
-def disturbed(text: str) -> str | None:
-    """The module with one more argument, the salt (a `tensor<ui32>`, the last), and floats disturbed by it.
+def disturb_module(text: str) -> str | None:
+    """The module with the salt as a last argument (a `tensor<ui32>`) and with floats that the salt disturbs.
 
-    None where nothing of it rounds.
+    None if no op of it rounds.
 
     Raises:
       CannotDisturbError: part of it is written for one device, or its functions are used in another way than called.
@@ -93,10 +93,12 @@ class _Disturbing:
     def all(self) -> int:
         """Rewrite what the entry point reaches; the number of values that are disturbed."""
         entry = entry_function(self._module)
-        applied = self._called([op for f in self._functions.values() for op in mlir.walked(f) if op.name in WITH_BODY])
+        applied = self._callees_within(
+            [op for f in self._functions.values() for op in mlir.operations_within(f) if op.name in WITH_BODY]
+        )
         reached = [entry]
         for function in reached:
-            for op in entered(function):
+            for op in executed_ops(function):
                 name = callee_of(op)
                 callee = self._functions.get(name)
                 if callee is not None and name not in applied and callee not in reached:
@@ -106,12 +108,12 @@ class _Disturbing:
             self._rewrite(function, salted)
         return self._count
 
-    def _called(self, roots: list[mlir.RawOperation]) -> set[str]:
-        """The functions that are called within some ops, also by what they call."""
+    def _callees_within(self, roots: list[mlir.RawOperation]) -> set[str]:
+        """The functions that these ops call, directly or through other functions."""
         found: set[str] = set()
         pending = list(roots)
         while pending:
-            for op in mlir.walked(pending.pop()):
+            for op in mlir.operations_within(pending.pop()):
                 name = callee_of(op)
                 if name in self._functions and name not in found:
                     found.add(name)
@@ -119,7 +121,7 @@ class _Disturbing:
         return found
 
     def _rewrite(self, function: mlir.RawOperation, salted: set[str]) -> None:
-        ops = entered(function)
+        ops = executed_ops(function)
         block = function.regions[0].blocks[0]
         salt = block.add_argument(mlir.parse_type("tensor<ui32>"), function.location)
         if "arg_attrs" in function.attributes:
@@ -151,7 +153,7 @@ class _Disturbing:
 
     def _disturb(self, op: mlir.RawOperation, salt: mlir.RawValue) -> None:
         """Move what an op rounds, and the terms of its sums."""
-        if op.name in WITH_BODY and not any(is_rounding(inner) for inner in mlir.walked(op)[1:]):
+        if op.name in WITH_BODY and not any(is_rounding(inner) for inner in mlir.operations_within(op)[1:]):
             return
         if op.name == names.CONVERT and not narrows(op):
             return
@@ -168,7 +170,7 @@ class _Disturbing:
         if terms > 1:
             for k in summed_operands(op):
                 self._disturb_operand(op, k, salt, terms)
-        if any(inner.name in REDUCED for inner in mlir.walked(op)):
+        if any(inner.name in REDUCED for inner in mlir.operations_within(op)):
             for k in range(len(op.operands)):
                 self._disturb_operand(op, k, salt, 1)
         self._disturb_results(op, salt, terms)
@@ -177,7 +179,7 @@ class _Disturbing:
         value = op.operands[k]
         if float_format(value.type):
             most = most_of(op, value.type, terms)
-            op.operands[k] = self._moved(value, most, salt, OpsBeside(op), short=terms == 1)
+            op.operands[k] = self._move(value, most, salt, OpsBeside(op), short=terms == 1)
 
     def _disturb_matrix(self, op: mlir.RawOperation, k: int, salt: mlir.RawValue) -> None:
         """Move each element of a factorization's operand, whatever it is: see `matrices`."""
@@ -186,20 +188,20 @@ class _Disturbing:
             return
         beside = OpsBeside(op)
 
-        def moved(matrix: mlir.RawValue) -> mlir.RawValue:
-            return self._moved(matrix, units_of(op), salt, beside, short=True)
+        def move(matrix: mlir.RawValue) -> mlir.RawValue:
+            return self._move(matrix, units_of(op), salt, beside, short=True)
 
-        def called(name: str, *operands: mlir.RawValue) -> mlir.RawValue:
-            callee = self._known(name, lambda: matrix_functions(name, value.type))
+        def call(name: str, *operands: mlir.RawValue) -> mlir.RawValue:
+            callee = self._ensure_function(name, lambda: matrix_functions(name, value.type))
             return beside.op("func.call", list(operands), value.type, callee=f"@{callee}")
 
         suffix = type_suffix(value.type)
-        places = called(f"{PREFIX}places_{suffix}")
+        places = call(f"{PREFIX}places_{suffix}")
         how = movement_of(op)
-        moves = [value, moved(places), places]
+        moves = [value, move(places), places]
         if how is Movement.FIRST_ALIKE:
-            moves.append(moved(called(f"{PREFIX}sizes_{suffix}", value)))
-        op.operands[k] = called(f"{PREFIX}{how.value}_{suffix}", *moves)
+            moves.append(move(call(f"{PREFIX}sizes_{suffix}", value)))
+        op.operands[k] = call(f"{PREFIX}{how.value}_{suffix}", *moves)
 
     def _mark_undecided(self, op: mlir.RawOperation) -> None:
         """What a QR gives is NaN where rounding decides whether a column is reflected: see `matrices`."""
@@ -208,7 +210,7 @@ class _Disturbing:
             return
         uses = [(use.owner.operation, use.operand_number, k) for k, r in enumerate(results) for use in r.uses]
         name = f"{PREFIX}decided_{type_suffix(matrix.type)}"
-        callee = self._known(name, lambda: decided_function(name, matrix.type, results[1].type, units_of(op)))
+        callee = self._ensure_function(name, lambda: decided_function(name, matrix.type, results[1].type, units_of(op)))
         made = mlir.create_operation(
             "func.call",
             [matrix, *results],
@@ -228,7 +230,7 @@ class _Disturbing:
             if not uses:
                 continue
             beside = OpsBeside(op, is_behind=True)
-            moved = self._moved(result, most_of(op, result.type, terms), salt, beside)
+            moved = self._move(result, most_of(op, result.type, terms), salt, beside)
             for operand in _passed_on(op, k):
                 if operand.type == result.type:
                     is_operand = beside.compare("EQ", [result, operand])
@@ -236,20 +238,20 @@ class _Disturbing:
             for user, number in uses:
                 user.operands[number] = moved
 
-    def _moved(
+    def _move(
         self, value: mlir.RawValue, most: int, salt: mlir.RawValue, beside: OpsBeside, *, short: bool = False
     ) -> mlir.RawValue:
-        """A value of a float or complex type, moved, short numbers too where it is said."""
+        """A float or complex value, moved by a few units; `short` also moves numbers of few digits."""
         element = mlir.tensor_element_name(value.type)
         if element_type(element).is_complex:
             half = mlir.tensor_type(mlir.tensor_shape(value.type), element_type(element).part)
             halves = [beside.op(name, [value], half) for name in ("real", "imag")]
-            moved = [self._moved(one, most, salt, beside, short=short) for one in halves]
+            moved = [self._move(one, most, salt, beside, short=short) for one in halves]
             return beside.op("complex", moved, value.type)
         self._count += 1
         scalar = mlir.parse_type("tensor<ui32>")
         tail = (1 << 32) - 1 if short else (1 << SHORT[element]) - 1
-        numbers = [beside.filled(n, scalar) for n in (self._count, most, tail)]
+        numbers = [beside.splat(n, scalar) for n in (self._count, most, tail)]
         callee = f"@{self._function(value.type)}"
         return beside.op("func.call", [value, salt, *numbers], value.type, callee=callee)
 
@@ -258,10 +260,10 @@ class _Disturbing:
         shape = list(mlir.static_shape(raw_type))
         element = mlir.tensor_element_name(raw_type)
         name = PREFIX + type_suffix(raw_type)
-        return self._known(name, lambda: function_text(name, shape, element))
+        return self._ensure_function(name, lambda: function_text(name, shape, element))
 
-    def _known(self, name: str, text: Callable[[], str]) -> str:
-        """The name of a function, which is made when it is first needed."""
+    def _ensure_function(self, name: str, text: Callable[[], str]) -> str:
+        """Add a function to the module when it is first needed; return its name."""
         if name not in self._made:
             self._made.add(name)
             made = mlir.parse_module(text(), self._module.context)
@@ -391,7 +393,7 @@ def function_text(name: str, shape: list[int], element: str) -> str:
 EXACT = NEVER_ROUNDED | {"func.call", "func.return"}
 """Ops that make no float that is rounded."""
 
-PLAIN = named(rounds=Rounds.ONCE)
+PLAIN = ops_with(rounds=Rounds.ONCE)
 """Ops that every compiler rounds correctly, if it does not contract them."""
 
 REDUCED = frozenset({names.SINE, names.COSINE, names.TAN, names.EXPONENTIAL})
@@ -400,8 +402,8 @@ REDUCED = frozenset({names.SINE, names.COSINE, names.TAN, names.EXPONENTIAL})
 _CONTRACTED = re.compile(r"lhs_contracting_dimensions = \[([^\]]+)\]")
 
 
-def entered(function: mlir.RawOperation) -> list[mlir.RawOperation]:
-    """The ops of a function, those in the regions of control flow too, those in regions that are applied not."""
+def executed_ops(function: mlir.RawOperation) -> list[mlir.RawOperation]:
+    """The ops of a function and of its control flow, without the bodies that an op applies to elements."""
     found: list[mlir.RawOperation] = []
     pending = [op.operation for region in function.regions for block in region.blocks for op in block.operations]
     while pending:

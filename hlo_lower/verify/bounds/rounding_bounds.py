@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type_of
 from hlo_lower.verify.bounds.compare import Difference, first_difference, first_difference_beyond, is_inexact, wide
-from hlo_lower.verify.bounds.perturbed_module import CannotDisturbError, disturbed
+from hlo_lower.verify.bounds.perturbed_module import CannotDisturbError, disturb_module
 from hlo_lower.verify.judges.devices import Runnable, executable
 from hlo_lower.verify.run import CannotRunError
 
@@ -111,14 +111,14 @@ class OwnBounds:
     def _note(self, limits: Sequence[Array], expected: Sequence[Array]) -> None:
         for number, share in enumerate(loose_shares(limits, expected)):
             self._shares[number] = max(self._shares.get(number, 0.0), share)
-        self._undecided = max(self._undecided, undecided(limits))
+        self._undecided = max(self._undecided, count_undecided(limits))
 
     def _compile(self) -> None:
         if self._is_compiled:
             return
         self._is_compiled = True
         try:
-            text = disturbed(self._text)
+            text = disturb_module(self._text)
             if text is None:
                 self._rounds = False
             else:
@@ -136,11 +136,11 @@ class OwnBounds:
 #     FACTOR * (the most that it moves in RUNS disturbed runs) + UNITS * eps * |its value| + the smallest normal number
 #
 # and belongs to that element's own computation: a -1e30 elsewhere in the result, a constant of 1e30, another row's
-# cancellation do not reach it; its own cancellation does, because the disturbed runs (`disturbed`) show it.
+# cancellation do not reach it; its own cancellation does, because the disturbed runs (`disturb_module`) show it.
 #
 # - An element that no disturbance moves (moved, masked, an exact zero) is held to a few units in the last place.
 # - NaN and infinities are held in place. Where a disturbance makes or unmakes one, the element is undecided: its bound
-#   is infinite, and `undecided` counts it.
+#   is infinite, and `count_undecided` counts it.
 # - Integers and booleans are exact, except those that a disturbance flips (an argmax of near ties): they may be off by
 #   as much as they were seen to be.
 #
@@ -200,10 +200,10 @@ def bounds_from(seen: Sequence[Sequence[Array]], expected: Sequence[Array]) -> l
 def moved_arguments(arguments: Sequence[Array], seed: int = 0) -> list[list[Array]]:
     """Arguments with each float moved by up to `ARGUMENT_UNITS` epsilons, where no disturbed module can be had."""
     rng = np.random.default_rng(seed)
-    return [[_moved(rng, array) for array in arguments] for _ in range(RUNS)]
+    return [[_perturb(rng, array) for array in arguments] for _ in range(RUNS)]
 
 
-def _moved(rng: np.random.Generator, array: Array) -> Array:
+def _perturb(rng: np.random.Generator, array: Array) -> Array:
     if not is_inexact(array):
         return array
     unit = element_type_of(array.dtype).epsilon
@@ -239,8 +239,9 @@ def _distance(a: Array, b: Array) -> Array:
     return np.where(same, 0.0, np.where(np.isfinite(far), far, np.inf))
 
 
-def undecided(bound: Sequence[Array]) -> int:
-    """How many elements a disturbance makes NaN or infinite, or brings back from there: nothing is asked of them."""
+def count_undecided(bound: Sequence[Array]) -> int:
+    """How many elements have an infinite bound: a disturbance turns them into NaN or infinity, or back, so they are not
+    compared."""
     return sum(int(np.count_nonzero(np.isinf(b))) for b in bound)
 
 

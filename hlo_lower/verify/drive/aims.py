@@ -69,8 +69,8 @@ class Inverse:
     ) -> None:
         self._program, self._values, self._rng, self._further = program, values, rng, further
 
-    def solved(self, value: ValueId, wanted: Wanted, deep: int = DEEP) -> Iterator[Solution]:
-        """Arguments for which a value becomes what is wanted."""
+    def solve(self, value: ValueId, wanted: Wanted, deep: int = DEEP) -> Iterator[Solution]:
+        """Yield arguments for which a value becomes what is wanted."""
         maker = self._program.makers[value]
         if not deep or value not in self._values:
             return
@@ -79,35 +79,35 @@ class Inverse:
             return
         name = maker.name
         if name == names.OPTIMIZATION_BARRIER:
-            yield from self.solved(maker.inputs[maker.results.index(value)], wanted, deep - 1)
+            yield from self.solve(maker.inputs[maker.results.index(value)], wanted, deep - 1)
         elif self._values[value].dtype == np.bool_:
             yield from self._truth(maker, wanted, deep)
         elif maker.name in _MOVING:
-            yield from self._moved(maker, wanted, deep)
+            yield from self._invert_move(maker, wanted, deep)
         elif name == names.SELECT:
             chosen, (target, where) = self._values[maker.inputs[0]], wanted
             for operand, own in ((1, where & chosen), (2, where & ~chosen)):
                 if own.any():
-                    yield from self.solved(maker.inputs[operand], (target, own), deep - 1)
+                    yield from self.solve(maker.inputs[operand], (target, own), deep - 1)
         elif name == names.REDUCE and len(maker.results) == 1:
-            yield from self._reduced(maker, wanted, deep)
+            yield from self._invert_reduction(maker, wanted, deep)
         elif name == names.DOT_GENERAL:
             yield from self._product(maker, wanted, deep)
         elif name == names.CONVERT:
             source = self._values.get(maker.inputs[0])
             if source is not None:
                 target = wanted[0] != 0 if source.dtype == np.bool_ else wanted[0]
-                yield from self.solved(maker.inputs[0], (_cast(target, source.dtype), wanted[1]), deep - 1)
+                yield from self.solve(maker.inputs[0], (_cast(target, source.dtype), wanted[1]), deep - 1)
         elif name == names.BITCAST_CONVERT:
             source = self._values.get(maker.inputs[0])
             if source is not None and source.shape == wanted[0].shape and source.itemsize == wanted[0].itemsize:
                 bits = np.ascontiguousarray(_cast(wanted[0], self._values[value].dtype)).view(source.dtype)
-                yield from self.solved(maker.inputs[0], (bits, wanted[1]), deep - 1)
+                yield from self.solve(maker.inputs[0], (bits, wanted[1]), deep - 1)
         else:
-            yield from self._computed(maker, value, wanted, deep)
+            yield from self._invert_arithmetic(maker, value, wanted, deep)
 
-    def _computed(self, op: Op, value: ValueId, wanted: Wanted, deep: int) -> Iterator[Solution]:
-        """Of arithmetic: one operand after the other, the rest as it is."""
+    def _invert_arithmetic(self, op: Op, value: ValueId, wanted: Wanted, deep: int) -> Iterator[Solution]:
+        """Solve for one operand at a time and leave the other operands as they are."""
         given = [self._values.get(v) for v in op.inputs]
         dtype = self._values[value].dtype
         if not given or dtype.kind == "c" or any(v is None or v.dtype.kind == "c" for v in given):
@@ -123,15 +123,15 @@ class Inverse:
             source = self._values[op.inputs[place]]
             if found is None or np.shape(found) != source.shape:
                 continue
-            yield from self.solved(op.inputs[place], (_cast(found, source.dtype), wanted[1]), deep - 1)
+            yield from self.solve(op.inputs[place], (_cast(found, source.dtype), wanted[1]), deep - 1)
 
-    def _moved(self, op: Op, wanted: Wanted, deep: int) -> Iterator[Solution]:
-        """Of elements that are moved: each goes back to where it comes from; of several for one place any."""
+    def _invert_move(self, op: Op, wanted: Wanted, deep: int) -> Iterator[Solution]:
+        """Send each element back to where it came from; if several come from one place, any of them wins."""
         found: Solution = {}
         for value, part in self._origins(op, wanted):
-            solution = next(self.solved(value, part, deep - 1), None)
+            solution = next(self.solve(value, part, deep - 1), None)
             if solution is not None:
-                found = joined(found, solution)
+                found = join_solutions(found, solution)
         if found:
             yield found
 
@@ -167,29 +167,29 @@ class Inverse:
         target, where = np.asarray(wanted[0], bool), wanted[1]
         name = op.name
         if op.name in _MOVING:
-            yield from self._moved(op, (target, where), deep)
+            yield from self._invert_move(op, (target, where), deep)
         elif name == names.NOT:
-            yield from self.solved(op.inputs[0], (~target, where), deep - 1)
+            yield from self.solve(op.inputs[0], (~target, where), deep - 1)
         elif name in (names.AND, names.OR):
             both = where & (target == (name == names.AND))  # these need both operands, the others one
             for k in (0, 1):
                 solution: Solution = {}
                 for place, own in ((k, where), (1 - k, both)):
                     if own.any():
-                        one = next(self.solved(op.inputs[place], (target, own), deep - 1), None)
-                        solution = joined(solution, one or {})
+                        one = next(self.solve(op.inputs[place], (target, own), deep - 1), None)
+                        solution = join_solutions(solution, one or {})
                 if solution:
                     yield solution
         elif name == names.COMPARE:
-            yield from self._compared(op, (target, where), deep)
+            yield from self._invert_comparison(op, (target, where), deep)
         elif name == names.REDUCE:
-            yield from self._reduced(op, (target, where), deep)
+            yield from self._invert_reduction(op, (target, where), deep)
         elif name == names.IS_FINITE:
             numbers = np.where(target, 1.0, np.inf)
             source = self._values[op.inputs[0]]
-            yield from self.solved(op.inputs[0], (_cast(numbers, source.dtype), where), deep - 1)
+            yield from self.solve(op.inputs[0], (_cast(numbers, source.dtype), where), deep - 1)
 
-    def _compared(self, op: Op, wanted: Wanted, deep: int) -> Iterator[Solution]:
+    def _invert_comparison(self, op: Op, wanted: Wanted, deep: int) -> Iterator[Solution]:
         direction = mlir.enum_value(op.raw.attributes["comparison_direction"])
         target, where = wanted
         steps = np.where(target, _TRUE[direction], _FALSE[direction]) * self._further
@@ -204,13 +204,13 @@ class Inverse:
             return
         if a.shape != b.shape:  # the bound of a clamp
             b = np.broadcast_to(b, a.shape)
-            yield from self.solved(first, (stepped(b, steps), where), deep)
+            yield from self.solve(first, (step_numbers(b, steps), where), deep)
             return
-        yield from self.solved(first, (stepped(b, steps), where), deep)
-        yield from self.solved(second, (stepped(a, -steps), where), deep)
+        yield from self.solve(first, (step_numbers(b, steps), where), deep)
+        yield from self.solve(second, (step_numbers(a, -steps), where), deep)
 
-    def _reduced(self, op: Op, wanted: Wanted, deep: int) -> Iterator[Solution]:
-        """Of a reduction by one operation: all elements for its truth values, one of the others."""
+    def _invert_reduction(self, op: Op, wanted: Wanted, deep: int) -> Iterator[Solution]:
+        """Aim at all elements of a reduction of truth values, and at one element of any other."""
         source = self._values.get(op.inputs[0])
         if source is None or len(op.bodies[0].ops) != 1:
             return
@@ -223,21 +223,21 @@ class Inverse:
         match by:
             case names.AND | names.OR if source.dtype == np.bool_:
                 own = every & where & (is_first | (target == (by == names.AND)))
-                yield from self.solved(op.inputs[0], (target, own), deep - 1)
+                yield from self.solve(op.inputs[0], (target, own), deep - 1)
             case names.MAXIMUM | names.MINIMUM:
                 least = np.minimum if by == names.MAXIMUM else np.maximum
-                yield from self.solved(
+                yield from self.solve(
                     op.inputs[0], (least(target, np.where(is_first, target, source)), every & where), deep - 1
                 )
             case names.ADD if self._is_of_truths(op.inputs[0]):
                 for count in _counts(target, prod(source.shape[d] for d in dims)):
                     order = self._rng.permuted(np.arange(source.size).reshape(source.shape))
-                    yield from self.solved(op.inputs[0], (_ranks(order, dims) < count, every & where), deep - 1)
+                    yield from self.solve(op.inputs[0], (_ranks(order, dims) < count, every & where), deep - 1)
             case names.ADD:
                 one = _first_filled(source, dims)
                 rest = np.where(one, 0, source).sum(axis=tuple(dims), keepdims=True).astype(source.dtype)
                 with np.errstate(all="ignore"):
-                    yield from self.solved(op.inputs[0], (_cast(target - rest, source.dtype), one & where), deep - 1)
+                    yield from self.solve(op.inputs[0], (_cast(target - rest, source.dtype), one & where), deep - 1)
             case _:
                 return
 
@@ -282,7 +282,9 @@ class Inverse:
                 shape, back = [given[place].shape[d] for d in orders[place]], np.argsort(orders[place])
                 moved = _cast(array.reshape(shape).transpose(back), given[place].dtype)
                 mask = np.broadcast_to(np.asarray(needed, np.bool_), array.shape).reshape(shape).transpose(back)
-                solution = joined(solution, next(self.solved(op.inputs[place], (moved, mask), deep - 1), None) or {})
+                solution = join_solutions(
+                    solution, next(self.solve(op.inputs[place], (moved, mask), deep - 1), None) or {}
+                )
             if solution:
                 yield solution
 
@@ -319,8 +321,8 @@ def _first_filled(source: Array, dims: Sequence[int]) -> NDArray[np.bool_]:
     return np.moveaxis(first.reshape(filled.shape), tuple(range(len(dims))), tuple(dims))
 
 
-def joined(one: Solution, other: Solution) -> Solution:
-    """Two solutions as one, where they contradict each other the second one."""
+def join_solutions(one: Solution, other: Solution) -> Solution:
+    """Merge two solutions; where they contradict each other, the second one wins."""
     found = dict(one)
     for value, (target, where) in other.items():
         if value in found:
@@ -331,8 +333,8 @@ def joined(one: Solution, other: Solution) -> Solution:
     return found
 
 
-def stepped(values: Array, steps: Array) -> Array:
-    """Numbers so many steps further: integers by ones, floats by units in the last place."""
+def step_numbers(values: Array, steps: Array) -> Array:
+    """Move numbers by a number of steps: integers by ones, floats by units in the last place."""
     if not element_type_of(values.dtype).is_inexact:
         with np.errstate(all="ignore"):
             return (values + steps.astype(values.dtype)).astype(values.dtype) if values.dtype != np.bool_ else values
@@ -374,7 +376,7 @@ def _root(t: Array) -> Array:
     return np.asarray(root if element_type_of(t.dtype).is_inexact else np.rint(root).astype(t.dtype))
 
 
-def _shifted(t: Array, by: Array, left: bool) -> Array:
+def _shift(t: Array, by: Array, left: bool) -> Array:
     unsigned = np.ascontiguousarray(t).view(f"u{t.dtype.itemsize}")
     amount = np.asarray(by).astype(unsigned.dtype)
     return np.asarray(unsigned << amount if left else unsigned >> amount).view(t.dtype)
@@ -400,9 +402,9 @@ _UNDONE: Mapping[str, Sequence[_Law]] = {
     names.XOR: (lambda t, g: t ^ g[1], lambda t, g: t ^ g[0]),
     names.AND: (lambda t, g: (t & g[1]) | (g[0] & ~g[1]), lambda t, g: (t & g[0]) | (g[1] & ~g[0])),
     names.OR: (lambda t, g: (t & ~g[1]) | (g[0] & g[1]), lambda t, g: (t & ~g[0]) | (g[1] & g[0])),
-    names.SHIFT_LEFT: (lambda t, g: _shifted(t, g[1], False), None),
-    names.SHIFT_RIGHT_LOGICAL: (lambda t, g: _shifted(t, g[1], True), None),
-    names.SHIFT_RIGHT_ARITHMETIC: (lambda t, g: _shifted(t, g[1], True), None),
+    names.SHIFT_LEFT: (lambda t, g: _shift(t, g[1], False), None),
+    names.SHIFT_RIGHT_LOGICAL: (lambda t, g: _shift(t, g[1], True), None),
+    names.SHIFT_RIGHT_ARITHMETIC: (lambda t, g: _shift(t, g[1], True), None),
     names.NEGATE: (lambda t, g: -t,),
     names.NOT: (lambda t, g: ~t,),
     names.ABS: (lambda t, g: t,),
@@ -461,19 +463,19 @@ class Aims:
         body = self.outcomes.program.entries["main"]
         yield from self._short()
         yield from self._wrapped()
-        points = [point for point in self.outcomes.left() if point.op.parent is body]
+        points = [point for point in self.outcomes.possible_missed_points() if point.op.parent is body]
         if self._look_behind({value for point in points for value in point.op.inputs}):
             for point in points:
                 yield from self._at(point)
 
     def _short(self) -> Iterator[Run]:
         """Runs of floats of few digits, while a tie is missed."""
-        missed = [point.op for point in self.outcomes.left() if point.outcome in ties.TIES]
+        missed = [point.op for point in self.outcomes.possible_missed_points() if point.outcome in ties.TIES]
         if missed and self.runs:
             digits = max(map(ties.digits_asked, missed))
             for found in ties.short_floats(self.runs[0].arguments, digits, np.random.default_rng(0)):
                 yield Run("floats of few digits", found, False)
-                if not any(point.outcome in ties.TIES for point in self.outcomes.missed()):
+                if not any(point.outcome in ties.TIES for point in self.outcomes.missed_points()):
                     return
 
     def _wrapped(self) -> Iterator[Run]:
@@ -490,7 +492,7 @@ class Aims:
                 rng = np.random.default_rng(0)
                 inverse = Inverse(self.outcomes.program, values, rng, FURTHER[0])
                 target = np.full(found.shape, constant, found.dtype)
-                for solution in islice(inverse.solved(op.results[0], (target, np.ones(found.shape, bool))), MOST):
+                for solution in islice(inverse.solve(op.results[0], (target, np.ones(found.shape, bool))), MOST):
                     arguments = self._applied(run.arguments, solution, 0, rng)
                     yield Run(f"counts that are {constant} where they wrap", arguments, run.is_special)
 
@@ -504,8 +506,8 @@ class Aims:
                 return
             rng = np.random.default_rng(turn)
             inverse = Inverse(self.outcomes.program, values, rng, FURTHER[0])
-            for solution in islice(inverse.solved(value, (target, np.ones(target.shape, bool))), MOST):
-                yield Run("sought at the cut", self._applied(run.arguments, solution, 0, rng), run.is_special)
+            for solution in islice(inverse.solve(value, (target, np.ones(target.shape, bool))), MOST):
+                yield Run("sought at the cut", self._apply_solution(run.arguments, solution, 0, rng), run.is_special)
 
     def _look_behind(self, wanted: set[ValueId]) -> bool:
         """Make ready to look at what values are made of; whether that is possible."""
@@ -552,8 +554,10 @@ class Aims:
             rng = np.random.default_rng(turn)
             inverse = Inverse(self.outcomes.program, values, rng, FURTHER[turn])
             for solution in islice(self._solutions(point, inverse, values, turn, rng), MOST):
-                yield Run(f"aimed at: {point}", self._applied(run.arguments, solution, turn, rng), run.is_special)
-                if not any(point is other for other in self.outcomes.missed()):
+                yield Run(
+                    f"aimed at: {point}", self._apply_solution(run.arguments, solution, turn, rng), run.is_special
+                )
+                if not any(point is other for other in self.outcomes.missed_points()):
                     return
         yield from self._between(point)
 
@@ -570,11 +574,11 @@ class Aims:
         where = np.ones(there.shape, bool) if turn % 2 == 0 else rng.random(there.shape) < 0.5
         if point.op.name in BRANCHING:
             target = int(point.outcome) if point.op.name == names.CASE else point.outcome == "0"
-            yield from inverse.solved(first, (np.full(there.shape, target, there.dtype), where))
+            yield from inverse.solve(first, (np.full(there.shape, target, there.dtype), where))
         elif point.outcome in ("true", "false"):
-            yield from inverse.solved(first, (np.full(there.shape, point.outcome == "true"), where))
+            yield from inverse.solve(first, (np.full(there.shape, point.outcome == "true"), where))
         elif point.outcome in ties.TIES:
-            yield from inverse.solved(first, (ties.aimed(point.op, point.outcome, there, rng), where))
+            yield from inverse.solve(first, (ties.aim_operand(point.op, point.outcome, there, rng), where))
         elif point.outcome in ("less", "equal", "greater", "different"):
             # Beside the border, too: what the other piece has in the place of this comparison may lie there.
             sign = {"less": -1, "equal": 0}.get(point.outcome, 1)
@@ -583,10 +587,11 @@ class Aims:
                 steps = rng.integers(-1, 2, there.shape)
             yield from inverse.beside(first, second, steps, where)
 
-    def _applied(
+    def _apply_solution(
         self, arguments: Sequence[Array], solution: Solution, turn: int, rng: np.random.Generator
     ) -> list[Array]:
-        """A run's arguments with what a solution says; floats perhaps some units further, as rounding spoils it."""
+        """A run's arguments with a solution put in. Later turns move floats by a few units, because rounding may miss
+        the target."""
         found = list(arguments)
         for place, value in enumerate(self._arguments):
             if value in solution:
@@ -594,7 +599,7 @@ class Aims:
                 given = np.asarray(arguments[place])
                 aimed = np.asarray(target).astype(given.dtype)
                 if turn and given.dtype.kind not in "iubc":
-                    aimed = stepped(aimed, rng.integers(-2, 3, aimed.shape) * (rng.random(aimed.shape) < 0.7))
+                    aimed = step_numbers(aimed, rng.integers(-2, 3, aimed.shape) * (rng.random(aimed.shape) < 0.7))
                 found[place] = np.where(where, aimed, given).astype(given.dtype)
         return found
 
@@ -681,7 +686,7 @@ class Watch:
     @property
     def is_done(self) -> bool:
         """Whether every outcome was had."""
-        return not any(outcomes.missed() for outcomes in self.outcomes)
+        return not any(outcomes.missed_points() for outcomes in self.outcomes)
 
     def add(self, run: Run) -> None:
         """Look at a run."""
@@ -702,7 +707,7 @@ class Watch:
     def next(self) -> Iterator[Run]:
         """Further runs, aimed at what none had."""
         for outcomes in self.outcomes:
-            if outcomes.missed() or outcomes.wrapping_counts():
+            if outcomes.missed_points() or outcomes.wrapping_counts():
                 try:
                     yield from Aims(outcomes, self._compiled, self._made).next()
                 except CannotRunError:
@@ -714,6 +719,8 @@ class Watch:
             old = outcomes.ranges
             outcomes.ranges = Ranges(old.program, {**within, **old.counters}, old.sorts, old.no_nan)
 
-    def missed(self) -> tuple[str, ...]:
-        """What no run had, a line each."""
-        return tuple(dict.fromkeys(str(point) for outcomes in self.outcomes for point in outcomes.left()))
+    def describe_missed(self) -> tuple[str, ...]:
+        """The outcomes that no run showed, one line each."""
+        return tuple(
+            dict.fromkeys(str(point) for outcomes in self.outcomes for point in outcomes.possible_missed_points())
+        )

@@ -163,7 +163,7 @@ def runs_of(
         plans[first] = replace(plans[first], payload="mild")
     for number, plan in enumerate(plans):
         rng = np.random.default_rng([*seed, number])
-        arguments = [_drawn(rng, roles, place, plan, seed) for place in range(len(roles.inputs))]
+        arguments = [_draw_input(rng, roles, place, plan, seed) for place in range(len(roles.inputs))]
         yield Run(
             plan.aim, arguments, plan.payload in ("special", LONE, "zeros", MIXED), plan.payload in ("large", MIXED)
         )
@@ -221,7 +221,7 @@ def _plans(roles: Roles) -> list[_Plan]:
         plans.append(_Plan("constant", "mixed", 0, "ordinary", "wide"))
     for place, role in enumerate(roles.inputs):
         if role.is_integer and prod(role.shape) == 1:
-            for value in listed(role, (*roles.integers, *roles.turning[0])):
+            for value in list_values(role, (*roles.integers, *roles.turning[0])):
                 if roles.reach is not None and abs(value) > roles.reach:
                     continue
                 numbers = NUMBERS[len(plans) % len(NUMBERS)]
@@ -252,7 +252,7 @@ def _of_small(roles: Roles) -> list[_Plan]:
     plans: list[_Plan] = []
     for place, role in enumerate(roles.inputs):
         if prod(role.shape) == 1 and element_type_of(role.dtype).is_float:
-            for value in dict.fromkeys((*_specials(role, roles), *_named(role.dtype, roles)[1])):
+            for value in dict.fromkeys((*_specials(role, roles), *_constants_of_type(role.dtype, roles)[1])):
                 kinds = [("ordinary", "wide")]
                 if not np.isfinite(value) or value == 0.0:
                     kinds.append(("special", "wide"))
@@ -261,7 +261,7 @@ def _of_small(roles: Roles) -> list[_Plan]:
                 for kind, numbers in kinds:
                     plans.append(_Plan(f"input {place} = {value}", "in range", 0, kind, numbers, (place, value)))
     pools = [
-        (prod(role.shape), *map(len, _named(role.dtype, roles)))
+        (prod(role.shape), *map(len, _constants_of_type(role.dtype, roles)))
         for role in roles.inputs
         if role.values is None and prod(role.shape)
     ]
@@ -286,9 +286,9 @@ def _payload(regime: str, turn: int, number: int) -> str:
     return "special" if turn == 0 else PAYLOADS[number % len(PAYLOADS)]
 
 
-def listed(role: Role, named: Sequence[int]) -> list[int]:
-    """The values that a single number takes, one after the other: all near the ends of what is in bounds, those of its
-    type, the constants of the pieces and their neighbours."""
+def list_values(role: Role, named: Sequence[int]) -> list[int]:
+    """The values to try for a single number: those near the ends of its bounds and of its type, and the pieces'
+    constants with their neighbours."""
     info = np.iinfo(role.dtype)
     if role.dtype.itemsize == 1 and role.values is None:
         return list(range(int(info.min), int(info.max) + 1))
@@ -314,7 +314,7 @@ def _ends(dtype: np.dtype[Any]) -> list[int]:
     return [int(v) for v in found if info.min <= v <= info.max]
 
 
-def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed: Sequence[int]) -> Array:
+def _draw_input(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed: Sequence[int]) -> Array:
     role = roles.inputs[place]
     shape, dtype = role.shape, role.dtype
     if plan.payload == MIXED:
@@ -334,7 +334,7 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
         return _starts(rng, role, plan, seed)
     if dtype.kind in "iu":
         if plan.numbers == "named":
-            drawn = _in_turn(plan.turn, [*seed, place], _named(dtype, roles), shape, dtype)
+            drawn = _in_turn(plan.turn, [*seed, place], _constants_of_type(dtype, roles), shape, dtype)
         else:
             drawn = _integers(rng, plan.numbers, shape, dtype)
         return drawn if roles.reach is None else _within(drawn, roles.reach)
@@ -344,7 +344,7 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
             return np.full(shape, bool(plan.truths >> bit & 1))
         filled = {"special": True, "named": True, "zeros": False}.get(plan.payload)  # a mask may fill NaN in
         return ordinary(rng, shape, dtype) if filled is None else np.full(shape, filled)
-    if plan.payload == "named" and (pools := _named(dtype, roles))[1]:
+    if plan.payload == "named" and (pools := _constants_of_type(dtype, roles))[1]:
         part, parts = (dtype, shape) if dtype.kind != "c" else (np.dtype(f"f{dtype.itemsize // 2}"), (*shape, 2))
         chosen = _in_turn(plan.turn, [*seed, place], pools, parts, part)
         if plan.turn % 2:
@@ -412,9 +412,8 @@ def _neighbours(value: Array) -> Array:
     return found[np.isfinite(found)]
 
 
-def _named(dtype: np.dtype[Any], roles: Roles) -> tuple[list[Any], list[Any]]:
-    """The constants of the pieces that are of a type, and these with what lies beside them; of a float of a byte all
-    numbers."""
+def _constants_of_type(dtype: np.dtype[Any], roles: Roles) -> tuple[list[Any], list[Any]]:
+    """The pieces' constants of a type, first alone, then with their neighbours; for a one-byte float every number."""
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         numbers = dict.fromkeys((*roles.integers, *roles.turning[0]))

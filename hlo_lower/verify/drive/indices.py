@@ -49,7 +49,7 @@ def with_told_starts(text: str, ops: Collection[str], *, clamped: bool, in_loops
             if is_inside or not all(mlir.is_static(v.type) for v in op.operands):
                 continue
             if op.name in ops:
-                _tell(op, _clamped(op) if clamped else op.operands[columns_of(op)[0]])
+                _tell(op, _clamp_starts(op) if clamped else op.operands[columns_of(op)[0]])
             for broken in broken_promises(op):
                 _tell(op, kept_promise(op, broken) if clamped else broken)
     return mlir.print_module(module, locations=True)
@@ -97,8 +97,8 @@ def _tell(op: mlir.RawOperation, starts: mlir.RawValue) -> None:
     )
 
 
-def _clamped(op: mlir.RawOperation) -> mlir.RawValue:
-    """The starts of a gather or scatter, clamped by an operation in front of it."""
+def _clamp_starts(op: mlir.RawOperation) -> mlir.RawValue:
+    """Insert a clamp before a gather or scatter and return its clamped starts."""
     number, vector, columns = columns_of(op)
     starts = op.operands[number]
     shape, dtype = mlir.static_shape(starts.type), mlir.dtype_of(mlir.tensor_element_name(starts.type))
@@ -189,7 +189,7 @@ def broken_promises(op: mlir.RawOperation) -> list[mlir.RawValue]:
     if SORTED in flags and mlir.static_shape(components[0].type)[1] > 1:
         found.append(_descends(beside, [components[k] for k in np.argsort(starts.dims)]))
     if UNIQUE in flags:
-        written = _written(beside, starts, components)
+        written = _element_numbers(beside, starts, components)
         if mlir.static_shape(written.type)[1] > 1:
             found.append(beside.compare("EQ", _neighbours(beside, _ascending(beside, written))))
     return found
@@ -233,9 +233,9 @@ def _descends(beside: OpsBeside, components: list[mlir.RawValue]) -> mlir.RawVal
     return found
 
 
-def _written(beside: OpsBeside, starts: _Starts, components: list[mlir.RawValue]) -> mlir.RawValue:
-    """The numbers of all elements that windows write along the indexed dims; what lies outside has negative ones, each
-    its own."""
+def _element_numbers(beside: OpsBeside, starts: _Starts, components: list[mlir.RawValue]) -> mlir.RawValue:
+    """The number of each element that a window writes along the indexed dims. Elements out of bounds get distinct
+    negative numbers."""
     batches, windows = mlir.static_shape(components[0].type)
     # A window as wide as its dim lies in one place: what it writes along it tells no two of them apart.
     reach = [1 if window == size else window for window, size in zip(starts.windows, starts.sizes, strict=True)]
@@ -243,7 +243,7 @@ def _written(beside: OpsBeside, starts: _Starts, components: list[mlir.RawValue]
     shape = [batches, windows, places.shape[1]]
     kind, truth = mlir.tensor_type(shape, "i64"), mlir.tensor_type(shape, "i1")
     last = [0 if window == size else size - 1 for window, size in zip(starts.windows, starts.sizes, strict=True)]
-    flat = beside.filled(0, kind)
+    flat = beside.splat(0, kind)
     inside = beside.compare("EQ", [flat, flat])
     for k, one in enumerate(components):
         wide = beside.op("convert", [one], mlir.tensor_type([batches, windows], "i64"))
@@ -252,9 +252,9 @@ def _written(beside: OpsBeside, starts: _Starts, components: list[mlir.RawValue]
         along = beside.broadcast(along, kind, [2])
         at = beside.op("add", [wide, along], kind)
         for direction, bound in (("GE", 0), ("LE", last[k])):
-            within = beside.compare(direction, [at, beside.filled(bound, kind)])
+            within = beside.compare(direction, [at, beside.splat(bound, kind)])
             inside = beside.op("and", [inside, within], truth)
-        step = beside.filled(prod(starts.sizes[k + 1 :]), kind)
+        step = beside.splat(prod(starts.sizes[k + 1 :]), kind)
         flat = beside.op("add", [flat, beside.op("multiply", [at, step], kind)], kind)
     order = beside.op("iota", [], mlir.tensor_type([prod(shape)], "i64"), iota_dimension=mlir.i64_attribute(0))
     outside = beside.op("not", [beside.reshape(order, shape)], kind)
@@ -264,7 +264,7 @@ def _written(beside: OpsBeside, starts: _Starts, components: list[mlir.RawValue]
 def _ascending(beside: OpsBeside, rows: mlir.RawValue) -> mlir.RawValue:
     """Each row, sorted."""
     how = {"dimension": mlir.i64_attribute(1), "is_stable": mlir.parse_attribute("true")}
-    return beside.applied(names.SORT, [rows], rows.type, lambda b, x: b.compare("LT", x), **how)
+    return beside.op_with_body(names.SORT, [rows], rows.type, lambda b, x: b.compare("LT", x), **how)
 
 
 def _neighbours(beside: OpsBeside, rows: mlir.RawValue) -> list[mlir.RawValue]:
@@ -340,7 +340,7 @@ def _write_out(scatter: mlir.RawOperation) -> None:
     placed = [d for d in range(rank) if d not in numbers.input_batching_dims]
     columns: list[mlir.RawValue] = []
     for dim in placed:
-        found = build.filled(0, mlir.tensor_type(turned, "i64"))
+        found = build.splat(0, mlir.tensor_type(turned, "i64"))
         if dim in within:
             found = build.i64("iota", [], turned, iota_dimension=f"{within[dim]} : i64")
         if dim in starts:
@@ -365,7 +365,7 @@ def _starts(build: _Before, indices: mlir.RawValue, numbers: mlir.ScatterNumbers
     """For each operand dim that is indexed its starts, as i64, in the shape of the scatter positions."""
     shape, vector = mlir.static_shape(indices.type), numbers.index_vector_dim
     if mlir.tensor_element_name(indices.type) == "ui64":
-        indices = build.op("minimum", [indices, build.filled(FAR, indices.type)], indices.type)
+        indices = build.op("minimum", [indices, build.splat(FAR, indices.type)], indices.type)
     wide = build.i64("convert", [indices], shape)
     found: dict[int, mlir.RawValue] = {}
     for column, dim in enumerate(numbers.scatter_dims_to_operand_dims):

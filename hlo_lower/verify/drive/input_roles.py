@@ -536,11 +536,11 @@ class _Taint:
         for result in op.results:
             self.sources[result] = sources
         if op.name == names.SCATTER or not self.only_scatters:
-            self.placed.extend(_placed(self.side, op))
+            self.placed.extend(_window_starts(self.side, op))
 
 
-def _placed(side: Side, op: Op) -> Iterable[tuple[int, ValueId, tuple[Column, ...], int | None]]:
-    """The starts of windows that an operation reads."""
+def _window_starts(side: Side, op: Op) -> Iterable[tuple[int, ValueId, tuple[Column, ...], int | None]]:
+    """The window starts that an op reads."""
     shape = side.program.shape_of(op.inputs[0]) if op.inputs else ()
     match op.name:
         case names.SCATTER | names.GATHER:
@@ -575,7 +575,7 @@ def columns_of(op: mlir.RawOperation) -> tuple[int, int, tuple[Column, ...]]:
 
 
 def small_constants(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The constants of operations, those in regions included."""
+    """The integer and the float constants of ops and of their regions."""
     integers: dict[int, None] = {}
     floats: dict[float, None] = {}
     for op in ops_within(ops):

@@ -117,7 +117,7 @@ class Outcomes:
         ops = ops_within(body.ops)
         written = dict(zip(ops, places, strict=True)) if len(ops) == len(places) else {}
         found: list[Point] = []
-        for op in _reached(body.ops, ranges):
+        for op in _countable_ops(body.ops, ranges):
             for outcome, pair in _outcomes(op):
                 if (op.name in CONTROL or not only_entered) and ranges.may_be(op, outcome):
                     found.append(Point(op, outcome, pair, written.get(op) or location_of(op.raw)))
@@ -127,13 +127,13 @@ class Outcomes:
         """Look at a run."""
         self.told.append(tuple(int(np.asarray(count).reshape(())) for count in counts))
 
-    def missed(self) -> list[Point]:
-        """What no run had."""
+    def missed_points(self) -> list[Point]:
+        """The points that no run showed."""
         return [point for k, point in enumerate(self.points) if not any(counts[k] for counts in self.told)]
 
-    def left(self) -> list[Point]:
-        """What no run had and what, as far as constants tell, may be."""
-        missed = self.missed()
+    def possible_missed_points(self) -> list[Point]:
+        """The points that no run showed, except those that constants rule out."""
+        missed = self.missed_points()
         had = {point.op for point in self.points if point.outcome == "equal" and point not in missed}
         missed = [point for point in missed if point.op not in had or not _is_as_equal(point)]
         if missed:
@@ -174,14 +174,14 @@ def intervals_of(piece: str, counters: Mapping[int, Sequence[float]]) -> list[In
     return [ranges.of(value) for value in program.entries["main"].returned]
 
 
-def _reached(ops: Sequence[Op], ranges: Ranges) -> Iterator[Op]:
-    """The operations of which counts can be told: of a body, its branches, and loops that may be entered."""
+def _countable_ops(ops: Sequence[Op], ranges: Ranges) -> Iterator[Op]:
+    """The ops whose outcomes can be counted: those of a body, of its branches, and of loops that may run."""
     for op in ops:
         yield op
         is_loop = op.name == names.WHILE
         if op.name in BRANCHING or (is_loop and ranges.may_be(op, "1")):
             for body in op.bodies[is_loop:]:
-                yield from _reached(body.ops, ranges)
+                yield from _countable_ops(body.ops, ranges)
 
 
 def _outcomes(op: Op) -> Iterator[tuple[str, tuple[mlir.RawValue, mlir.RawValue]]]:
@@ -226,7 +226,7 @@ def _inline(module: mlir.RawModule) -> None:
     functions = {name: f for name, f in functions_of(module).items() if len(f.regions[0].blocks)}
     main = entry_function(module)
     with mlir.active(module.context):
-        while calls := [op for op in mlir.walked(main) if callee_of(op) in functions]:
+        while calls := [op for op in mlir.operations_within(main) if callee_of(op) in functions]:
             for call in calls:
                 _, given = mlir.inline_template(functions[callee_of(call)], list(call.operands), call)
                 for old, new in zip(call.results, given, strict=True):
@@ -244,7 +244,7 @@ def _counting(module: mlir.RawModule, points: Sequence[Point]) -> str:
     """The module that returns the counts of points and nothing else."""
     copy = mlir.parse_module(mlir.print_module(module), module.context)
     main = entry_function(copy)
-    mine, theirs = mlir.walked(entry_function(module)), mlir.walked(main)
+    mine, theirs = mlir.operations_within(entry_function(module)), mlir.operations_within(main)
     numbers: dict[mlir.RawOperation, int] = {op: k for k, op in enumerate(mine)}
     at: dict[int, list[tuple[int, Point]]] = {}
     for k, point in enumerate(points):
@@ -288,16 +288,16 @@ class _Counting:
             if op.name in CONTROL:
                 found |= self._within(op, own)
             else:
-                found |= {k: self._counted(op, point) for k, point in own}
+                found |= {k: self._count_outcome(op, point) for k, point in own}
         return found
 
-    def _counted(self, op: mlir.RawOperation, point: Point) -> mlir.RawValue:
-        """How many elements of an operation have an outcome."""
+    def _count_outcome(self, op: mlir.RawOperation, point: Point) -> mlir.RawValue:
+        """How many elements of an op show an outcome."""
         beside = OpsBeside(op)
         places = {value: k for k, value in enumerate(point.op.raw.operands)}
         first, second = (op.operands[places[value]] for value in point.pair)
         if point.outcome in ties.TIES:
-            is_so = ties.counted(beside, point.op, point.outcome, first)
+            is_so = ties.emit_tie_test(beside, point.op, point.outcome, first)
         elif point.outcome in ("true", "false"):
             is_so = first if point.outcome == "true" else beside.op("not", [first], first.type)
         else:
@@ -317,13 +317,13 @@ class _Counting:
             self.block(block) if not is_loop or n else dict[int, mlir.RawValue]() for n, block in enumerate(blocks)
         ]
         for k, point in own:
-            inner[int(point.outcome)][k] = OpsBeside(terminator(blocks[int(point.outcome)])).filled(1, self._type)
+            inner[int(point.outcome)][k] = OpsBeside(terminator(blocks[int(point.outcome)])).splat(1, self._type)
         keys = [k for counts in inner for k in counts]
         if not keys:
             return {}
         operands = list(op.operands)
         if is_loop:
-            operands += [OpsBeside(op).filled(0, self._type) for _ in keys]
+            operands += [OpsBeside(op).splat(0, self._type) for _ in keys]
         types = [*(result.type for result in op.results), *(self._type for _ in keys)]
         attributes = mlir.attributes_of(op)
         new = mlir.create_operation(
@@ -339,7 +339,8 @@ class _Counting:
             carried = [mlir.add_argument(block, self._type, op.location) for _ in keys] if is_loop else []
             if number or not is_loop:
                 _return_more(
-                    block, [self._carried(block, counts, k, c) for k, c in zip(keys, carried or keys, strict=True)]
+                    block,
+                    [self._returned_count(block, counts, k, c) for k, c in zip(keys, carried or keys, strict=True)],
                 )
             mlir.move_block(block, new, number)
         for old, result in zip(op.results, new.results, strict=False):
@@ -348,10 +349,12 @@ class _Counting:
         op.erase()
         return dict(zip(keys, given, strict=True))
 
-    def _carried(self, block: mlir.RawBlock, counts: dict[int, mlir.RawValue], k: int, carried: Any) -> mlir.RawValue:
-        """What a block returns for a count: what it has counted, of a loop with what came before."""
+    def _returned_count(
+        self, block: mlir.RawBlock, counts: dict[int, mlir.RawValue], k: int, carried: Any
+    ) -> mlir.RawValue:
+        """The count that a block returns: its own, in a loop added to the count so far."""
         beside = OpsBeside(terminator(block))
-        own = counts[k] if k in counts else beside.filled(0, self._type)
+        own = counts[k] if k in counts else beside.splat(0, self._type)
         return own if isinstance(carried, int) else beside.op("add", [own, carried], self._type)
 
 
@@ -363,11 +366,13 @@ def _return_more(block: mlir.RawBlock, values: Sequence[mlir.RawValue]) -> None:
 
 
 def _sum(beside: OpsBeside, numbers: mlir.RawValue, scalar: mlir.RawType) -> mlir.RawValue:
-    shape, zero = mlir.static_shape(numbers.type), beside.filled(0, scalar)
+    shape, zero = mlir.static_shape(numbers.type), beside.splat(0, scalar)
     if not prod(shape):
         return zero
     dims = mlir.dense_i64(range(len(shape)))
-    return beside.applied(names.REDUCE, [numbers, zero], scalar, lambda b, x: b.op("add", x, scalar), dimensions=dims)
+    return beside.op_with_body(
+        names.REDUCE, [numbers, zero], scalar, lambda b, x: b.op("add", x, scalar), dimensions=dims
+    )
 
 
 DECIDING = {names.COMPARE: 2, names.MAXIMUM: 2, names.MINIMUM: 2, names.CLAMP: 3}

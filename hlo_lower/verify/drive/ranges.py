@@ -21,7 +21,7 @@ from hlo_lower.verify.align.loops import along_at, counter_at
 from hlo_lower.verify.align.piece import module_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.drive import ties
-from hlo_lower.verify.drive.sample_sizes import computed
+from hlo_lower.verify.drive.sample_sizes import compute_integers
 from hlo_lower.verify.read.meanings import DIVISIONS, MOVES
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import Executable
@@ -232,12 +232,12 @@ class Ranges:
             if last in self._known or not missing:
                 pending.pop()
                 if last not in self._known:
-                    self._known[last] = self._found(last)
+                    self._known[last] = self._find_interval(last)
             else:
                 pending += missing
         return self._known[value]
 
-    def _found(self, value: ValueId) -> Interval:
+    def _find_interval(self, value: ValueId) -> Interval:
         maker = self.program.makers[value]
         if maker is None:
             return self._of_argument(value)
@@ -272,12 +272,12 @@ class Ranges:
             values = along_at(self.program, self._integer, loop, place, trips + in_condition) if trips else None
         if values:
             return min(values[0], values[-1]), max(values[0], values[-1])
-        return self._type(value) if self._is_float(value) else self._carried(value, loop, place)
+        return self._type(value) if self._is_float(value) else self._interval_of_carried(value, loop, place)
 
-    def _carried(self, value: ValueId, loop: Op, place: int) -> Interval:
-        """Integers that a loop carries: as they went in, or as a body returned them, whatever it was given."""
+    def _interval_of_carried(self, value: ValueId, loop: Op, place: int) -> Interval:
+        """The interval of integers that a loop carries: the initial value joined with what the body returns."""
         before = set(self._known)
-        found = _joined([self.of(loop.inputs[place]), self.of(loop.bodies[1].returned[place])])
+        found = _hull([self.of(loop.inputs[place]), self.of(loop.bodies[1].returned[place])])
         for known in self._known.keys() - before:  # it was found where nothing was known of the value
             if self.program.makers[known] is not None:
                 del self._known[known]
@@ -285,15 +285,16 @@ class Ranges:
         if self.program.homes[value] is body:  # where the condition holds
             self._known[value] = found
             told = self._facts(condition.returned[0], holds=True).get(condition.arguments[place])
-            found = found if told is None else _met([found, told])
+            found = found if told is None else _intersect([found, told])
         return found if found[0] <= found[1] else self._type(value)
 
     def _integer(self, value: ValueId) -> int | None:
         low, high = self.of(value)
         return int(low) if low == high and not self._is_float(value) else None
 
-    def _held(self, value: ValueId, interval: Interval) -> Interval:
-        """An interval as a type holds it: of integers that wrap all numbers, of floats with what rounding moves."""
+    def _fit_type(self, value: ValueId, interval: Interval) -> Interval:
+        """Fit an interval to a value's type: integers that may wrap get the whole type, floats a margin for
+        rounding."""
         low, high = self._type(value)
         if self._is_float(value):
             dtype = self.program.dtype_of(value)
@@ -314,7 +315,7 @@ class Ranges:
         if len(op.results) == 1 and (law := _LAWS.get(name)) is not None:
             moved = self._moved_by_clamp(op, given[1]) if name == names.SUBTRACT else None
             found = law(given) if moved is None else moved
-            return everything if found is None else self._held(value, found)
+            return everything if found is None else self._fit_type(value, found)
         if name == names.SLICE:
             bounds = zip(
                 *(mlir.integers_of(op.raw.attributes[k]) for k in ("start_indices", "limit_indices")), strict=True
@@ -333,24 +334,24 @@ class Ranges:
             case names.IOTA:
                 dim = mlir.integer_of(op.raw.attributes["iota_dimension"])
                 shape = mlir.static_shape(op.raw.results[0].type)
-                return self._held(value, (0, max(shape[dim] - 1, 0)))
+                return self._fit_type(value, (0, max(shape[dim] - 1, 0)))
             case names.CONCATENATE | names.DYNAMIC_UPDATE_SLICE | names.PAD:
                 count = 2 if name != names.CONCATENATE else len(given)
-                return _joined(given[:count])
+                return _hull(given[:count])
             case names.SORT:
                 return given[op.results.index(value)]
             case names.SELECT:
-                return self._chosen(op, given, told)
+                return self._interval_of_choice(op, given, told)
             case names.COMPARE:
-                return self._compared(op, given)
+                return self._interval_of_comparison(op, given)
             case names.CONVERT:
-                return self._converted(op, value, given[0])
+                return self._interval_of_conversion(op, value, given[0])
             case names.DOT_GENERAL | names.DOT:
-                return self._summed(op, value, given) or everything
+                return self._interval_of_product(op, value, given) or everything
             case names.SCATTER if len(op.results) == 1:
-                return self._reduced(op, value, [given[2], given[0]]) or everything
+                return self._interval_of_reduction(op, value, [given[2], given[0]]) or everything
             case names.REDUCE | names.REDUCE_WINDOW:
-                return self._reduced(op, value, given) or everything
+                return self._interval_of_reduction(op, value, given) or everything
             case names.NOT if everything == TRUTH:
                 return 1 - given[0][1], 1 - given[0][0]
             case names.POPCNT | names.COUNT_LEADING_ZEROS:
@@ -363,7 +364,7 @@ class Ranges:
                 self.program.homes[v] is body for body in op.bodies for v in body.returned
             ):
                 place = op.results.index(value)
-                return _joined([self.of(body.returned[place]) for body in op.bodies])
+                return _hull([self.of(body.returned[place]) for body in op.bodies])
             case _:
                 return everything
 
@@ -380,7 +381,7 @@ class Ranges:
                 if low < high:
                     met.append(self._part(given, [*bounds[:dim], (low, high), *bounds[dim + 1 :]], deep - 1))
                 start += size
-            return _joined(met) if met else self.of(value)
+            return _hull(met) if met else self.of(value)
         if maker.name == names.DOT_GENERAL:
             return self._part_of_product(maker, value, bounds, deep)
         return self.of(value)
@@ -401,7 +402,7 @@ class Ranges:
                 own[dim] = bounds[place]
                 place += 1
             given.append(self._part(operand, own, deep - 1))
-        return self._summed(op, value, given)
+        return self._interval_of_product(op, value, given)
 
     def _magnitude(self, value: ValueId, given: Interval) -> Interval:
         low, high = given
@@ -409,8 +410,8 @@ class Ranges:
             return self._type(value)
         return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
 
-    def _chosen(self, op: Op, given: list[Interval], told: Mapping[ValueId, Interval]) -> Interval:
-        """A choice: each branch under what the condition says."""
+    def _interval_of_choice(self, op: Op, given: list[Interval], told: Mapping[ValueId, Interval]) -> Interval:
+        """The interval of a select: each branch is read under what the condition says."""
         if given[0][0] == given[0][1]:
             return given[1 if given[0][0] else 2]
         found: list[Interval] = []
@@ -419,7 +420,7 @@ class Ranges:
             if any(low > high for low, high in facts.values()):
                 continue
             found.append(self._under(op.inputs[place], facts, DEEP) if facts else given[place])
-        return _joined(found) if found else _joined(given[1:])
+        return _hull(found) if found else _hull(given[1:])
 
     def _facts(self, predicate: ValueId, holds: bool) -> dict[ValueId, Interval]:
         """What a predicate says of what it compares."""
@@ -432,7 +433,7 @@ class Ranges:
         if name in (names.AND, names.OR):
             first, second = (self._facts(value, holds) for value in maker.inputs)
             if holds == (name == names.AND):  # both are so
-                return {v: _met([f[v] for f in (first, second) if v in f]) for v in {*first, *second}}
+                return {v: _intersect([f[v] for f in (first, second) if v in f]) for v in {*first, *second}}
             return self._in_either(first, second)
         if name != names.COMPARE or any(self._is_float(v) for v in maker.inputs):
             return {}
@@ -461,7 +462,7 @@ class Ranges:
         possible = [facts for facts in (first, second) if all(low <= high for low, high in facts.values())]
         if len(possible) == 1:
             return possible[0]
-        return {v: _joined([first[v], second[v]]) for v in first.keys() & second.keys()}
+        return {v: _hull([first[v], second[v]]) for v in first.keys() & second.keys()}
 
     def _under(self, value: ValueId, facts: Mapping[ValueId, Interval], deep: int) -> Interval:
         """A value's interval where something is known of others."""
@@ -476,7 +477,7 @@ class Ranges:
             return self.of(value)
         return self._by_law(maker, value, [self._under(v, facts, deep - 1) for v in maker.inputs], facts)
 
-    def _compared(self, op: Op, given: list[Interval]) -> Interval:
+    def _interval_of_comparison(self, op: Op, given: list[Interval]) -> Interval:
         direction = mlir.enum_value(op.raw.attributes["comparison_direction"])
         if any(self._is_float(v) for v in op.inputs):  # NaN
             return TRUTH
@@ -493,22 +494,23 @@ class Ranges:
         }[direction]
         return (1, 1) if always else (0, 0) if never else TRUTH
 
-    def _converted(self, op: Op, value: ValueId, given: Interval) -> Interval:
+    def _interval_of_conversion(self, op: Op, value: ValueId, given: Interval) -> Interval:
         if self._is_float(value):
-            return self._held(value, given)
+            return self._fit_type(value, given)
         if self._type(value) == TRUTH:
             return TRUTH
         if self._is_float(op.inputs[0]):  # NaN becomes a number
             return self._type(value)
-        return self._held(value, given)
+        return self._fit_type(value, given)
 
-    def _reduced(self, op: Op, value: ValueId, given: list[Interval]) -> Interval | None:
-        """A reduction: what its body keeps within the operands and the start lies there; sums by their count."""
+    def _interval_of_reduction(self, op: Op, value: ValueId, given: list[Interval]) -> Interval | None:
+        """The interval of a reduction. If the body maps the interval of operands and start into itself, that is it; a
+        sum grows with the number of elements."""
         body, place, count = op.bodies[0], op.results.index(value), len(op.results)
         if self.no_nan and (found := self._place_of_largest(op)) is not None:
             return min(given[0][0], given[1][0]), found
         for k, argument in enumerate(body.arguments):
-            self._known.setdefault(argument, _joined([given[k % count], given[k % count + count]]))
+            self._known.setdefault(argument, _hull([given[k % count], given[k % count + count]]))
         inside, found = self._known[body.arguments[place]], self.of(body.returned[place])
         if inside[0] <= found[0] and found[1] <= inside[1]:
             return inside
@@ -518,7 +520,7 @@ class Ranges:
         if self._is_float(value):
             return _signs(min(low, given[1][0]), max(high, given[1][1]))
         times = _count(op)
-        return self._held(value, (given[1][0] + _times(times, low), given[1][1] + _times(times, high)))
+        return self._fit_type(value, (given[1][0] + _times(times, low), given[1][1] + _times(times, high)))
 
     def _moved_by_clamp(self, op: Op, given: Interval) -> Interval | None:
         """How far a number is moved where it is clamped, of a difference of both; None of another difference."""
@@ -554,13 +556,13 @@ class Ranges:
         )
         return self.of(choice.inputs[1])[1] if is_so else None
 
-    def _summed(self, op: Op, value: ValueId, given: list[Interval]) -> Interval:
-        """A product of matrices: so many products as the first one has elements, at most."""
+    def _interval_of_product(self, op: Op, value: ValueId, given: list[Interval]) -> Interval:
+        """The interval of a matrix product: a sum of at most as many products as the first factor has elements."""
         low, high = _product(given[0], given[1])
         if self._is_float(value):
             return _signs(low, high)
         times = prod(mlir.static_shape(op.raw.operands[0].type))
-        return self._held(value, (_times(times, min(low, 0)), _times(times, max(high, 0))))
+        return self._fit_type(value, (_times(times, min(low, 0)), _times(times, max(high, 0))))
 
 
 def _by(op: Op) -> str:
@@ -613,11 +615,11 @@ def _interval(value: NDArray[Any]) -> Interval | None:
     return int(value.min()), int(value.max())
 
 
-def _met(intervals: list[Interval]) -> Interval:
+def _intersect(intervals: list[Interval]) -> Interval:
     return max(low for low, _ in intervals), min(high for _, high in intervals)
 
 
-def _joined(intervals: list[Interval]) -> Interval:
+def _hull(intervals: list[Interval]) -> Interval:
     return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
@@ -752,7 +754,7 @@ class Tables:
             if number is not None:
                 found = np.asarray(number).astype(dtype)
             else:
-                found = None if maker is None or len(maker.results) != 1 else self._made(maker, deep)
+                found = None if maker is None or len(maker.results) != 1 else self._make_table(maker, deep)
             if found is not None:
                 found = np.asarray(found).astype(dtype)
             elif dtype == np.bool_ and self._truths < MOST:
@@ -761,7 +763,7 @@ class Tables:
             self._known[value] = found
         return self._known[value]
 
-    def _made(self, op: Op, deep: int) -> Table | None:
+    def _make_table(self, op: Op, deep: int) -> Table | None:
         found: dict[ValueId, Table] = {}
         for value in sorted(op.inputs, key=lambda v: self._program.dtype_of(v) == np.bool_):  # these last: they count
             table = self._of(value, deep - 1)
@@ -779,7 +781,7 @@ class Tables:
             return tables[0] if is_same else None
         if op.name in (names.SELECT, names.CLAMP) and len({mlir.static_shape(v.type) for v in op.raw.operands}) > 1:
             return None  # each element of a tensor meets the scalar beside it
-        return computed(op, tables)
+        return compute_integers(op, tables)
 
 
 def _keeps_order(op: Op) -> bool:

@@ -107,12 +107,12 @@ class _Computed:
             tensor, dtype = self._program.type_of(value), self._program.dtype_of(value)
             is_one = tensor is not None and tensor.is_static and all(n == 1 for n in tensor.shape)
             if maker is not None and is_one and dtype is not None and dtype.kind in "iub":
-                found = self._found(maker)
+                found = self._compute(maker)
                 with np.errstate(all="ignore"):
                     self._known[value] = None if found is None else np.asarray(found).astype(dtype)
         return self._known[value]
 
-    def _found(self, op: Op) -> Array | None:
+    def _compute(self, op: Op) -> Array | None:
         if op.name == names.GET_DIMENSION_SIZE:
             return self._size(op)
         if op.name == names.CONSTANT:
@@ -120,7 +120,7 @@ class _Computed:
             return None if value is None else value.reshape(())
         given = [self.of(v) for v in op.inputs]
         known = [v for v in given if v is not None]
-        return None if len(known) < len(given) else computed(op, known)
+        return None if len(known) < len(given) else compute_integers(op, known)
 
     def _size(self, op: Op) -> Array | None:
         dims = self._dims.get(op.inputs[0])
@@ -140,8 +140,8 @@ _AS_IT_IS = frozenset({names.CONVERT, names.RESHAPE, names.BROADCAST_IN_DIM})
 """Ops that give an integer at the same place, perhaps in another type."""
 
 
-def computed(op: Op, given: Sequence[Array]) -> Array | None:
-    """What an operation on integers gives, element by element; None of an operation that is not computed here."""
+def compute_integers(op: Op, given: Sequence[Array]) -> Array | None:
+    """The elementwise result of an integer op; None if the op is not computed here."""
     with np.errstate(all="ignore"):
         if op.name == names.COMPARE:
             return np.asarray(COMPARISONS[mlir.enum_value(op.raw.attributes["comparison_direction"])](*given))
@@ -188,7 +188,7 @@ def sizes_of_module(
         return None
     if inputs is None:
         usual = instances(specification, module, MODULE_INSTANCES)
-        named = _named(specification, (module, second or module), usual)
+        named = _sizes_from_comparisons(specification, (module, second or module), usual)
         fitting = islice((sizes for sizes in named if fits(module, specification, sizes)), NAMED)
         every = (*usual, *fitting, *_least(specification, module, usual))
         return [sizes for k, sizes in enumerate(every) if sizes not in every[:k]]
@@ -225,10 +225,11 @@ def _least(
         yield from islice((s for s in choices if s not in usual and fits(module, specification, s)), 1)
 
 
-def _named(
+def _sizes_from_comparisons(
     specification: Specification, modules: Sequence[mlir.RawModule], usual: Sequence[dict[str, int]]
 ) -> Iterator[dict[str, int]]:
-    """Usual sizes with one that is compared with something: what treats a size otherwise has to name it."""
+    """The usual sizes with one replaced by a constant that the module compares something with: code that treats one
+    size differently has to name it."""
     found: dict[int, None] = {}
     for compare in (op for module in modules for op in mlir.find_named(module.operation, (names.COMPARE,))[0]):
         makers = [maker for value in compare.operands if (maker := mlir.producer(value)) is not None]

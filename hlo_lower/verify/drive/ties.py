@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import ElementType, element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import KEEPS_NUMBERS, RESHAPING, TO_WHOLE, Numbers, named
+from hlo_lower.ops.spec import KEEPS_NUMBERS, RESHAPING, TO_WHOLE, Numbers, ops_with
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.read.program import Op, Program, ValueId
 
@@ -37,10 +37,10 @@ TO_INTEGERS = frozenset({names.ROUND_NEAREST_AFZ, names.ROUND_NEAREST_EVEN})
 ROUNDING = TO_INTEGERS | {names.CONVERT, names.REDUCE_PRECISION}
 """Operations that may be given ties."""
 
-KEEPS_WHOLE = KEEPS_NUMBERS | named(numbers=Numbers.WHOLE_OF_WHOLE)
+KEEPS_WHOLE = KEEPS_NUMBERS | ops_with(numbers=Numbers.WHOLE_OF_WHOLE)
 """Operations that give whole numbers of whole ones: what is rounded of these is whole again."""
 
-NO_MIDDLES = named(numbers=Numbers.NO_MIDDLES)
+NO_MIDDLES = ops_with(numbers=Numbers.NO_MIDDLES)
 
 DEEP = 100
 """Operations behind a value that are looked at."""
@@ -59,7 +59,7 @@ def ties_of(op: Op) -> Sequence[str]:
         return () if not made.is_signed and not made.is_unsigned else (ABOVE, BELOW) if made.is_signed else (ABOVE,)
     if op.name in TO_INTEGERS:
         return (EVEN, ODD) if source.is_float and source.mantissa else ()
-    return () if digits is None or digits < 2 or digits >= _held(source) else (EVEN, ODD)
+    return () if digits is None or digits < 2 or digits >= _most_digits(source) else (EVEN, ODD)
 
 
 def _source(op: Op) -> ElementType:
@@ -74,8 +74,8 @@ def _digits(op: Op) -> int | None:
     return made.mantissa + 1 if op.name == names.CONVERT and made.is_float else None
 
 
-def _held(source: ElementType) -> int:
-    """How many binary digits the numbers of a type have at most."""
+def _most_digits(source: ElementType) -> int:
+    """The greatest number of binary digits that a number of this type has."""
     return source.mantissa + 1 if source.is_float else source.integer_bits - source.is_signed
 
 
@@ -118,7 +118,9 @@ def may_be(op: Op, outcome: str, program: Program, of: Callable[[ValueId], Inter
         return most >= least_tie << _low_zeros(program, op.inputs[0])
     if low == high or most <= _normal(op)[0]:
         return False
-    return outcome in _made(program, op.inputs[0], digits, of) and not _has_digits(program, op.inputs[0], digits, of)
+    return outcome in _possible_ties(program, op.inputs[0], digits, of) and not _has_digits(
+        program, op.inputs[0], digits, of
+    )
 
 
 def is_whole(program: Program, value: ValueId) -> bool:
@@ -145,7 +147,7 @@ def _has_digits(program: Program, value: ValueId, digits: int, of: Callable[[Val
     def told(v: ValueId, maker: Op | None) -> bool | None:
         element = element_type_of(program.dtype_of(v) or np.dtype(object))
         if element.is_integer or (element.is_float and element.mantissa < digits):
-            return _held(element) <= digits or max(map(abs, of(v))) <= 1 << digits
+            return _most_digits(element) <= digits or max(map(abs, of(v))) <= 1 << digits
         if maker is None:
             return False
         if maker.name == names.BITCAST_CONVERT:
@@ -164,15 +166,15 @@ def _has_digits(program: Program, value: ValueId, digits: int, of: Callable[[Val
     return _holds(program, value, told)
 
 
-def _made(program: Program, value: ValueId, digits: int, of: Callable[[ValueId], Interval]) -> set[str]:
-    """Which ties a value may be, as what makes it of numbers of so few digits says.
+def _possible_ties(program: Program, value: ValueId, digits: int, of: Callable[[ValueId], Interval]) -> set[str]:
+    """The ties that a value can be, given that its maker's operands have so few digits.
 
-    A quotient, a root or a sine of these is none. Of a product with a constant, and of a square, the odd numbers tell:
-    m is a tie where it has one digit too many, above an even neighbour for m = 4 k + 1.
+    A quotient, a root or a sine of such numbers is never a tie. For a product with a constant, and for a square, the
+    odd numbers decide: m is a tie if it has one digit too many, and it lies above an even neighbour if m = 4 k + 1.
     """
     maker, dtype = program.makers[value], program.dtype_of(value)
     is_made = maker is not None and (maker.name in NO_MIDDLES or maker.name == names.MULTIPLY)
-    if maker is None or dtype is None or not is_made or _held(element_type_of(dtype)) < 2 * digits + 2:
+    if maker is None or dtype is None or not is_made or _most_digits(element_type_of(dtype)) < 2 * digits + 2:
         return {EVEN, ODD}
     if not all(_has_digits(program, v, digits, of) for v in maker.inputs):
         return {EVEN, ODD}
@@ -197,7 +199,7 @@ def _made(program: Program, value: ValueId, digits: int, of: Callable[[ValueId],
 def _behind(program: Program, value: ValueId, kinds: Set[str]) -> ValueId:
     """What a value was before operations of some kinds; none of them rounds it."""
     while (maker := program.makers[value]) is not None and maker.name in kinds:
-        if maker.name == names.CONVERT and (_digits(maker) or 0) < _held(_source(maker)):
+        if maker.name == names.CONVERT and (_digits(maker) or 0) < _most_digits(_source(maker)):
             break
         value = maker.inputs[0]
     return value
@@ -215,15 +217,19 @@ def _holds(program: Program, value: ValueId, told: Callable[[ValueId, Op | None]
                 return False
         elif is_so is None:
             is_read = maker.name == names.CONVERT  # other integers say where elements lie, and which
-            read = maker.inputs if is_read else [v for v in _chosen(program, maker) if not _is_integer(program, v)]
+            read = (
+                maker.inputs
+                if is_read
+                else [v for v in _operands_without_nan(program, maker) if not _is_integer(program, v)]
+            )
             more = [v for v in (*read, *maker.captured.values()) if v not in seen]
             seen.update(more)
             pending += more
     return True
 
 
-def _chosen(program: Program, maker: Op) -> Sequence[ValueId]:
-    """The operands of an operation, of a choice where a number is NaN without what that gives for NaN: the number."""
+def _operands_without_nan(program: Program, maker: Op) -> Sequence[ValueId]:
+    """The operands of an op. A select that only replaces NaN counts as the number that it tests."""
     test = program.makers[maker.inputs[0]] if maker.name == names.SELECT else None
     if test is None or test.name != names.COMPARE or test.inputs[0] != test.inputs[1]:
         return maker.inputs
@@ -271,8 +277,8 @@ def _numbers(constant: Op) -> Array | None:
 # --- counting them ---
 
 
-def counted(beside: OpsBeside, op: Op, outcome: str, given: mlir.RawValue) -> mlir.RawValue:
-    """Which elements of an operation's operand are what is asked for: a tensor of truth values."""
+def emit_tie_test(beside: OpsBeside, op: Op, outcome: str, given: mlir.RawValue) -> mlir.RawValue:
+    """A tensor of truth values: which elements of an op's operand show the outcome."""
     element, digits = _source(op), _digits(op)
     writer = _Writer(beside, given.type, element)
     if digits is None:
@@ -344,8 +350,8 @@ TINY = -14
 """Powers of two of numbers that many functions give as they are."""
 
 
-def aimed(op: Op, outcome: str, there: Array, rng: np.random.Generator) -> Array:
-    """What an operation's operand is to be: numbers that are asked for, near those that it has, or drawn.
+def aim_operand(op: Op, outcome: str, there: Array, rng: np.random.Generator) -> Array:
+    """Numbers for an op's operand that show the outcome, some near those of a run and some drawn.
 
     Args:
       op, outcome: the operation, and what is asked for.
@@ -354,7 +360,7 @@ def aimed(op: Op, outcome: str, there: Array, rng: np.random.Generator) -> Array
     """
     digits = _digits(op)
     if there.dtype.kind in "iu" and digits is not None:
-        length = rng.integers(digits + 1, _held(_source(op)) + 1, there.shape)
+        length = rng.integers(digits + 1, _most_digits(_source(op)) + 1, there.shape)
         whole = _of_parity(rng.integers(1 << digits - 1, 1 << digits, there.shape), outcome)
         sign = np.where((rng.random(there.shape) < 0.5) & _source(op).is_signed, -1, 1)
         return (sign * (2 * whole + 1) * (1 << (length - digits - 1))).astype(there.dtype)

@@ -17,7 +17,7 @@ from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.mlir import GatherNumbers, ScatterNumbers
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import COMPARISONS, Rounds, named
+from hlo_lower.ops.spec import COMPARISONS, Rounds, ops_with
 from hlo_lower.verify.read.meanings import DIVISIONS, INTEGERS
 from hlo_lower.verify.read.partitions import is_note
 
@@ -444,7 +444,7 @@ def combine_of(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOpera
 _APPLIED = frozenset({*FLOATS, *_WHOLE, names.SELECT})
 """Ops that are computed on whole arrays."""
 
-_FREE = named(rounds=Rounds.FREELY) - {names.SCATTER}
+_FREE = ops_with(rounds=Rounds.FREELY) - {names.SCATTER}
 _PRODUCTS_OF_PARTS = frozenset({names.MULTIPLY, names.DIVIDE})
 
 
@@ -490,7 +490,7 @@ def _run(block: mlir.RawBlock, arguments: list[Array], functions: Mapping[str, m
         op = operation.operation
         missing = [v for v in op.operands if v not in values]
         for value in missing:
-            values[value] = _captured(value, shape)
+            values[value] = _captured_constant(value, shape)
         inputs = [values[v] for v in op.operands]
         if op.name in (names.RETURN, "func.return"):
             return inputs
@@ -532,7 +532,7 @@ def _constant(op: mlir.RawOperation, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(value, shape)
 
 
-def _captured(value: mlir.RawValue, shape: tuple[int, ...]) -> Array:
+def _captured_constant(value: mlir.RawValue, shape: tuple[int, ...]) -> Array:
     if not mlir.is_block_argument(value) and value.owner.name == names.CONSTANT:
         return _constant(value.owner.operation, shape)
     raise UnsupportedRegionError("the region captures a value")

@@ -63,8 +63,8 @@ class Patience:
         """The seconds for a region, its widenings and their runs together: a few are left in any case."""
         return max(self.left, LEAST)
 
-    def told(self, what: str) -> str:
-        """Why something ended, or was not begun."""
+    def describe_limit(self, what: str) -> str:
+        """The reason why something was stopped or not started."""
         return f"{what} more than the {self.given:.0f} s of --time-limit"
 
 
@@ -126,8 +126,8 @@ class Cost:
         return self.operations <= OPERATIONS and self.seconds <= SOON and self.length <= LONGEST
 
     @property
-    def told(self) -> str:
-        """For a reader."""
+    def description(self) -> str:
+        """The cost in words."""
         return f"{self.operations:.3g} operations, calls inlined, in a run of about {self.seconds:.2g} s,"
 
 
@@ -260,9 +260,9 @@ def executable(text: str, rounding: Rounding, open_limit: float = inf, lane: int
         return Executable(text, rounding)
     left = patience()
     if not cost.is_small and left.is_over:
-        raise TookTooLongError(left.told("it is not tried, because others took"))
+        raise TookTooLongError(left.describe_limit("it is not tried, because others took"))
     if cost.operations > MAX_INLINED or HOPELESS * left.left < cost.seconds < inf:
-        raise TookTooLongError(left.told(f"it is not tried, because {cost.told} would take far"))
+        raise TookTooLongError(left.describe_limit(f"it is not tried, because {cost.description} would take far"))
     limit = open_limit if cost.seconds == inf else inf
     return _Remote(DeviceProcess.of_this_process(count, lane), text, rounding, limit)
 

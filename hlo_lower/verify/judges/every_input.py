@@ -53,10 +53,10 @@ class Evaluation:
     inputs: tuple[Array, ...] = ()
 
 
-def evaluated(
+def evaluate_every_input(
     first: str, second: str, within: Mapping[int, tuple[int, int]], interpreter: Interpreter
 ) -> Evaluation | None:
-    """Evaluate two pieces for every input; None where their ops or inputs do not allow it, or a judge is missing.
+    """Evaluate two pieces for every input; None if their ops or inputs do not allow it, or a judge is missing.
 
     Args:
       first, second: texts of two modules with a function @main of one signature.

@@ -55,7 +55,7 @@ def shared_interpreter() -> Interpreter:
     return Interpreter.of_this_process()
 
 
-def _interpreted(request: tuple[str, list[Array]]) -> tuple[bool, Any]:
+def _interpret(request: tuple[str, list[Array]]) -> tuple[bool, Any]:
     from hlo_lower.ir import mlir
 
     try:
@@ -65,7 +65,7 @@ def _interpreted(request: tuple[str, list[Array]]) -> tuple[bool, Any]:
 
 
 if __name__ == "__main__":
-    answer_all(_interpreted)
+    answer_all(_interpret)
 
 
 def why_interpreter_errs(program: Program, ops: Sequence[Op], outputs: Sequence[ValueId], policy: str) -> str:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import Rounds, named
+from hlo_lower.ops.spec import Rounds, ops_with
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.piece import Pieces, pieces_of
 from hlo_lower.verify.bounds.compare import (
@@ -92,7 +92,7 @@ VAGUE = 0.5
 known of it."""
 
 
-INEXACT = named(rounds=Rounds.FREELY) - {names.SQRT, names.SCATTER, names.MAP}
+INEXACT = ops_with(rounds=Rounds.FREELY) - {names.SQRT, names.SCATTER, names.MAP}
 """Operations on floats whose results are not one right number, or depend on an order: the judges round each its own.
 
 All of them give the same square root. Scatters have an order, and what they and maps apply is looked at by itself."""
@@ -184,7 +184,7 @@ def judge(
       stop_at_first: whether the first difference ends it.
     """
     try:
-        return _Case(region, terms, interpreter, pieces, within).judged(told, more, stop_at_first=stop_at_first)
+        return _Case(region, terms, interpreter, pieces, within).judge(told, more, stop_at_first=stop_at_first)
     except (CannotRunError, mlir.MlirSyntaxError) as error:
         return Judgement("not judged", reason=str(error))
 
@@ -280,8 +280,8 @@ class _Case:
 
     # --- runs ---
 
-    def judged(self, told: Sequence[Run], more: "AimedRuns | None", *, stop_at_first: bool) -> Judgement:
-        """Run everything."""
+    def judge(self, told: Sequence[Run], more: "AimedRuns | None", *, stop_at_first: bool) -> Judgement:
+        """Run both pieces on all inputs and compare them."""
         found = Judgement(seen=[set() for _ in self._pieces.seen])
         late, start = 0, monotonic()
         until = start + patience().of_region
@@ -315,12 +315,12 @@ class _Case:
                 if found.failures:
                     break
                 patience().charge(monotonic() - start)
-                reason = patience().told(f"its {found.runs} runs took")
+                reason = patience().describe_limit(f"its {found.runs} runs took")
                 return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
         found.judges, found.excluded = tuple(self.judges), self._left_out()
         if found.status == "equal":
-            found.not_exercised = self.missed()
-            found.missed = self.missed if found.not_exercised else None
+            found.not_exercised = self.describe_missed()
+            found.missed = self.describe_missed if found.not_exercised else None
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
         if found.status == "equal" and any(self._is_nan):
@@ -330,13 +330,13 @@ class _Case:
             found.status, found.reason = "not judged", f"in every run rounding alone moves {share} by half of itself"
         return found
 
-    def missed(self, within: Mapping[Number, Interval] | None = None) -> tuple[str, ...]:
-        """What no run had, though it may be where some inputs lie within the intervals that are known of them."""
+    def describe_missed(self, within: Mapping[Number, Interval] | None = None) -> tuple[str, ...]:
+        """The outcomes that no run showed although they are possible with the inputs in these intervals."""
         if within:
             places = {place: within[n] for place, n in enumerate(self._region.inputs) if n in within}
             self._watch.hold(places)
         return (
-            *self._watch.missed(),
+            *self._watch.describe_missed(),
             *_beyond_reach(self._region, self.roles.reach),
             *map(str, self.roles.twins),
             *constants_apart(self._region, self.roles.twins),
@@ -354,8 +354,8 @@ class _Case:
         if not self._terms.is_strict:
             yield from self._watch.next()
 
-    def watched(self, arguments: Sequence[Array]) -> list[Array]:
-        """What the first piece has at the watched values."""
+    def run_watched(self, arguments: Sequence[Array]) -> list[Array]:
+        """The first piece's results at the watched values."""
         behind = self._count + len(self._pieces.seen)
         return self._native.run(arguments)[self._count : behind] if self._native is not None else []
 

@@ -30,12 +30,14 @@ def content_of(region: Region, pieces: Pieces, terms: Terms, sought: Sought | No
     what is tried at all, and the runs that a wider region seeks."""
     known = values_of(region)
     values = tuple((place, known[n]) for place, n in enumerate(region.inputs) if n in known)
-    looked_for = None if sought is None else tuple((_named(wanted), told) for wanted, told in sought.wanted())
+    looked_for = (
+        None if sought is None else tuple((_hashable_arrays(wanted), told) for wanted, told in sought.sought_arrays())
+    )
     plain = replace(terms, cache=None)
     return pieces.first, pieces.second, len(pieces.seen), values, within, plain, patience().given, looked_for
 
 
-def _named(wanted: Mapping[str, Array]) -> tuple[tuple[str, str, tuple[int, ...], bytes], ...]:
+def _hashable_arrays(wanted: Mapping[str, Array]) -> tuple[tuple[str, str, tuple[int, ...], bytes], ...]:
     return tuple((name, a.dtype.name, a.shape, a.tobytes()) for name, a in wanted.items())
 
 
@@ -52,10 +54,10 @@ def keep(cache: VerdictCache, content: object, found: Judgement) -> None:
     size = sum(a.nbytes for a in arrays) + sum(len(value) for values in found.seen for value in values)
     is_whole = found.status in ("equal", "differs") and found.missed is None and found.doubt is None
     if is_whole and left.left == left.given and size <= MOST_BYTES:
-        cache.keep("judged", content, _written(found))
+        cache.keep("judged", content, _judgement_to_json(found))
 
 
-def _written(found: Judgement) -> dict[str, Any]:
+def _judgement_to_json(found: Judgement) -> dict[str, Any]:
     """A judgement as plain data."""
     return {
         "status": found.status,
@@ -64,7 +66,7 @@ def _written(found: Judgement) -> dict[str, Any]:
         "places": astuple(found.places),
         "difference": found.difference,
         "excluded": found.excluded,
-        "failures": [_run_written(run) for run in found.failures],
+        "failures": [_run_to_json(run) for run in found.failures],
         "outputs": sorted(found.outputs),
         "is_rounding": found.is_rounding,
         "seen": [sorted(b64encode(value).decode() for value in values) for values in found.seen],
@@ -88,7 +90,7 @@ def _read(data: Mapping[str, Any]) -> Judgement:
     )
 
 
-def _run_written(run: Run) -> dict[str, Any]:
+def _run_to_json(run: Run) -> dict[str, Any]:
     arguments = [
         {"type": element_type_of(a.dtype).name, "shape": a.shape, "data": b64encode(a.tobytes()).decode()}
         for a in run.arguments

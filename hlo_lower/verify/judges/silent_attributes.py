@@ -17,7 +17,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.ops.spec import PRODUCTS
-from hlo_lower.verify.align.align import Aligner, Numbered, Region, counterparts, numbered, regions_of
+from hlo_lower.verify.align.align import Aligner, Numbered, Region, counterparts, number_piece, regions_of
 from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ops_within
 
@@ -154,8 +154,8 @@ def _is_told(op: Op) -> bool:
     return any(meaning_of(op, name).kind != "function" for name, _ in op.attributes)
 
 
-def told(op: Op, name: str) -> Told:
-    """An attribute of an operation."""
+def attribute_value(op: Op, name: str) -> Told:
+    """The value of an op's attribute, or None."""
     return next((value for key, value in op.attributes if key == name), None)
 
 
@@ -185,7 +185,7 @@ def unshown_in(region: Region) -> Unshown:
     if not any(map(is_asked, others)):
         return Unshown()
     table = Table(is_unshown)
-    first, second = (numbered(table, side, ops) for side, ops in region.sides)
+    first, second = (number_piece(table, side, ops) for side, ops in region.sides)
     is_all = all(first.numbers[o.first] == second.numbers[o.second] for o in region.outputs)
     pairs = list(counterparts(table, first, second, is_asked))
     matched = {op for mine, _ in pairs for op in mine}
@@ -200,8 +200,8 @@ def _less_than(mine: Sequence[Op], op: Op) -> str:
     """What an operation asks for less than those that it stands for."""
     for own in mine:
         for name in sorted({name for one in (own, op) for name, _ in one.attributes if is_unshown(one, name)}):
-            if not meaning_of(op, name).may_be(told(own, name), told(op, name)):
-                return _reason(op, name, told(own, name))
+            if not meaning_of(op, name).may_be(attribute_value(own, name), attribute_value(op, name)):
+                return _reason(op, name, attribute_value(own, name))
     return ""
 
 
@@ -209,8 +209,8 @@ def _less_of(left: Sequence[Op], op: Op) -> str:
     """The same of one that stands for none: less than any that is left, of its kind."""
     for own in left:
         for name in ASKED if _family(own) == _family(op) else ():
-            if not _may_stand(name, told(own, name), told(op, name)):
-                return _reason(op, name, told(own, name))
+            if not _may_stand(name, attribute_value(own, name), attribute_value(op, name)):
+                return _reason(op, name, attribute_value(own, name))
     return ""
 
 
@@ -223,22 +223,22 @@ def _may_stand(name: str, mine: Told, theirs: Told) -> bool:
 
 def _family(op: Op) -> str:
     if op.name == CUSTOM_CALL:
-        return f"{op.name} {told(op, 'call_target_name')}"
+        return f"{op.name} {attribute_value(op, 'call_target_name')}"
     return "product" if op.name in PRODUCTS else op.name
 
 
 def _more_than(mine: Sequence[Op], op: Op, are_enough: Callable[[Iterable[bool]], bool]) -> tuple[str, ...]:
     """The flags that an operation has and those that it stands for have not."""
     own = [one for one in mine if one.name == op.name]
-    kept = [name for name in PROMISES if own and are_enough(str(told(one, name)) == "true" for one in own)]
-    return tuple(name for name in PROMISES if str(told(op, name)) == "true" and name not in kept)
+    kept = [name for name in PROMISES if own and are_enough(str(attribute_value(one, name)) == "true" for one in own)]
+    return tuple(name for name in PROMISES if str(attribute_value(op, name)) == "true" and name not in kept)
 
 
 def _reason(op: Op, name: str, mine: Told) -> str:
     if name == "precision_config":
-        theirs, own = (PRECISIONS[min(_precisions(one))] for one in (told(op, name), mine))
+        theirs, own = (PRECISIONS[min(_precisions(one))] for one in (attribute_value(op, name), mine))
         return f"a product of {theirs} precision in the place of {own}"
-    return f"{op.short_name} with {name} = {told(op, name) or 'none'} in the place of {mine or 'none'}"
+    return f"{op.short_name} with {name} = {attribute_value(op, name) or 'none'} in the place of {mine or 'none'}"
 
 
 # --- orders of sorts ---
@@ -294,19 +294,19 @@ def make_stable(first: mlir.RawModule, second: mlir.RawModule) -> bool:
 
 def allows_another(ops: Sequence[Op]) -> bool:
     """Whether a piece of the first version holds a sort that may give another order than it is run in."""
-    return bool(_marked(ops))
+    return bool(_marked_ops(ops))
 
 
 def freed_order(first: Sequence[Op], second: Sequence[Op]) -> str:
     """Why two pieces are not compared: one that is run in a stable order may take another one; "" else."""
-    own, others = _marked(first), _marked(second)
+    own, others = _marked_ops(first), _marked_ops(second)
     is_freed = Counter(map(_kind, others)) - Counter(map(_kind, own))
     if is_freed or any(str(sort.attributes[MARK]) == "false" for sort in others):
         return "a sort that is not stable, in the place of none of the first version's"
     return ""
 
 
-def _marked(ops: Sequence[Op]) -> list[mlir.RawOperation]:
+def _marked_ops(ops: Sequence[Op]) -> list[mlir.RawOperation]:
     return [op.raw for op in ops_within(ops) if MARK in op.raw.attributes]
 
 

@@ -121,7 +121,7 @@ class Stepwise:
                 sizes = mlir.integers_of(op.raw.attributes["slice_sizes"])
                 found = [gather(operands[0], operands[1], mlir.gather_dimension_numbers(op.raw), sizes)]
             else:
-                found, hit = self._scattered(op, operands)
+                found, hit = self._run_scatter(op, operands)
                 hits.append(hit)
             known.update((self._side.numbers[r], value) for r, value in zip(op.results, found, strict=True))
         return Stepped(self._values(tuple(self._outputs), known), tuple(hits))
@@ -130,12 +130,12 @@ class Stepwise:
         """Values, from those that are known by now."""
         numbers, have = self._side.numbers, ChainMap({}, known, self._side.table.known)
         missing = tuple(value for value in dict.fromkeys(values) if numbers[value] not in have)
-        computed = self._computed(missing, known) if missing else []
+        computed = self._compute_values(missing, known) if missing else []
         have.update((numbers[value], array) for value, array in zip(missing, computed, strict=True))
         return [np.asarray(have[numbers[value]]) for value in values]
 
-    def _computed(self, values: tuple[ValueId, ...], known: Mapping[Number, Array]) -> list[Array]:
-        """Values that operations between steps give, through XLA; what they start from is the same in each run."""
+    def _compute_values(self, values: tuple[ValueId, ...], known: Mapping[Number, Array]) -> list[Array]:
+        """Compute the values between two steps with XLA. The values that they start from are the same in each run."""
         if values not in self._segments:
             ops, given = self._behind(values, known)
             types = [self._program.types[self._side.value_of[number]] for number in given]
@@ -159,7 +159,7 @@ class Stepwise:
                 pending.extend(maker.reads)
         return [op for op in self._ops if op in found], list(given)
 
-    def _scattered(self, op: Op, operands: Sequence[Array]) -> tuple[list[Array], Hits]:
+    def _run_scatter(self, op: Op, operands: Sequence[Array]) -> tuple[list[Array], Hits]:
         n, numbers = len(op.results), ScatterNumbers.of(op.raw)
         combine = combine_of(op.raw, self._functions)
         arguments = op.raw.regions[0].blocks[0].arguments

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, RESHAPING, WITH_BODY, Role, identity_of, named
+from hlo_lower.ops.spec import CONTROL, RESHAPING, WITH_BODY, Role, identity_of, ops_with
 from hlo_lower.verify.align.appended_ops import OpsBeside
-from hlo_lower.verify.read.meanings import DIVISIONS, Array, settled
+from hlo_lower.verify.read.meanings import DIVISIONS, Array, find_constant
 from hlo_lower.verify.read.program import (
     Program,
     ValueId,
@@ -40,10 +40,10 @@ from hlo_lower.verify.read.program import (
 # host it waits for without end. Nothing can be caught, so this is read off the module before anything is compiled; it
 # says so of a few that XLA's simplifier would have saved, too (a loop of one iteration, a result that is not used).
 
-_APPLIES = WITH_BODY - named(role=Role.DEVICES)
+_APPLIES = WITH_BODY - ops_with(role=Role.DEVICES)
 """Ops that apply their regions to elements."""
 
-_ABORTS = named(role=Role.MATRIX) | {names.WHILE, names.SELECT_AND_SCATTER, names.FFT}
+_ABORTS = ops_with(role=Role.MATRIX) | {names.WHILE, names.SELECT_AND_SCATTER, names.FFT}
 _PRODUCTS = frozenset({names.DOT, names.DOT_GENERAL, names.EINSUM})
 _TAKEN_BRANCHES = 2
 
@@ -100,7 +100,7 @@ def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation]
     """The op in an op's regions, or in a function that they call, that XLA dies of, or ""."""
     pending = [op]
     while pending:
-        for inner in mlir.walked(pending.pop())[1:]:
+        for inner in mlir.operations_within(pending.pop())[1:]:
             if _is_control_flow(inner):
                 return inner.name
             name = callee_of(inner)
@@ -114,11 +114,15 @@ def _divides_by_zero(op: mlir.RawOperation, known: dict[mlir.RawValue, Array | N
     """Whether integers that are known are divided by a 0 that is known."""
     if not element_type(mlir.tensor_element_name(op.results[0].type)).is_integer:
         return False
-    divisor = settled(op.operands[1], known, _made)
-    return divisor is not None and not divisor.all() and settled(op.operands[0], known, _made) is not None
+    divisor = find_constant(op.operands[1], known, _maker_and_operands)
+    return (
+        divisor is not None
+        and not divisor.all()
+        and find_constant(op.operands[0], known, _maker_and_operands) is not None
+    )
 
 
-def _made(value: mlir.RawValue) -> tuple[mlir.RawOperation, list[mlir.RawValue]] | None:
+def _maker_and_operands(value: mlir.RawValue) -> tuple[mlir.RawOperation, list[mlir.RawValue]] | None:
     maker = mlir.producer(value)
     return (maker, list(maker.operands)) if maker and len(maker.results) == 1 and not len(maker.regions) else None
 
@@ -345,7 +349,7 @@ def _round_once(convert: mlir.RawOperation) -> None:
         value, source = beside.op("convert", [_with_guard(beside, value, source)], wide), "f64"
     bits = mlir.tensor_type(mlir.tensor_shape(value.type), element_type(source).unsigned_type)
     cut = element_type(source).mantissa - element_type(made).mantissa - GUARDS
-    guarded = _gathered(beside, beside.op("bitcast_convert", [value], bits), cut)
+    guarded = _with_sticky_bit(beside, beside.op("bitcast_convert", [value], bits), cut)
     convert.operands[0] = beside.op("bitcast_convert", [guarded], value.type)
 
 
@@ -359,11 +363,11 @@ def _with_guard(beside: OpsBeside, value: mlir.RawValue, element: str) -> mlir.R
     )
     clamped = beside.op("clamp", [low, value, high], value.type)
     is_small = beside.compare("EQ", [value, clamped])
-    return beside.op("select", [is_small, value, _gathered(beside, value, INTEGER_GUARDS)], value.type)
+    return beside.op("select", [is_small, value, _with_sticky_bit(beside, value, INTEGER_GUARDS)], value.type)
 
 
-def _gathered(beside: OpsBeside, value: mlir.RawValue, count: int) -> mlir.RawValue:
-    """An integer whose last bits are cleared, the first of them set if one was."""
+def _with_sticky_bit(beside: OpsBeside, value: mlir.RawValue, count: int) -> mlir.RawValue:
+    """An integer with its last bits cleared; the first of these is set if any of them was."""
     dtype = mlir.dtype_of(mlir.tensor_element_name(value.type))
     mask = (1 << count) - 1
 

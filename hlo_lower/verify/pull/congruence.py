@@ -7,7 +7,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Pull
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Place, Term, applied, sort_of
+from hlo_lower.verify.pull.terms import Place, Term, apply_symbol, sort_of
 from hlo_lower.verify.read.program import Body, ValueId
 
 Terms: TypeAlias = Generator[Ask, Term, list[Term]]
@@ -16,10 +16,10 @@ Terms: TypeAlias = Generator[Ask, Term, list[Term]]
 def scalars(at: At, body: Body, args: Sequence[Term]) -> Terms:
     """What a body of scalars returns for some elements."""
 
-    def given(term: Term) -> Bound:
+    def everywhere(term: Term) -> Bound:
         return lambda _: term
 
-    bound = {value: given(term) for value, term in zip(body.arguments, args, strict=True)}
+    bound = {value: everywhere(term) for value, term in zip(body.arguments, args, strict=True)}
     frame = Frame(at.frame.side, body, bound, at.frame)
     found: list[Term] = []
     for value in body.returned:
@@ -41,7 +41,7 @@ def body_on_variables(at: At, body: Body, name: str) -> Generator[Ask, Term, tup
         symbol, sort = f"{name} {at.depth}.{k} {element.name}{list(shape)}", sort_of(element)
 
         def argument(place: Place, symbol: str = symbol, sort: Any = sort) -> Term:
-            return applied(symbol, place, sort)
+            return apply_symbol(symbol, place, sort)
 
         bound[value] = argument
         if not shape:
@@ -82,7 +82,7 @@ def same_function(at: At) -> Pull:
     attributes = [(name, str(told)) for name, told in op.attributes if "." not in name]
     key = (op.name, str(attributes), str(types), at.result)
     which = at.prover.occurrence(at, key, terms, bound, z3.IntSort())
-    return applied(f"result {at.result} of {op.short_name}", [which, *at.place], sort_of(at.element))
+    return apply_symbol(f"result {at.result} of {op.short_name}", [which, *at.place], sort_of(at.element))
 
 
 def custom_call(at: At) -> Pull:

@@ -140,7 +140,7 @@ def derive(
             try:
                 known = _valid(programs, seconds, oob)
             except (Beyond, z3.Z3Exception, RecursionError) as error:
-                return Derivation("open", reason=_told(error), seconds=thread_time() - start)
+                return Derivation("open", reason=_describe_error(error), seconds=thread_time() - start)
         attempts = sorted(ATTEMPTS, key=lambda attempt: attempt[1] != "any") if reassociated else list(ATTEMPTS)
         while attempts:
             chain, order = attempts.pop(0)
@@ -199,7 +199,7 @@ def _sizes(at: At) -> Sequence[Sequence[Term]]:
     return sizes_of(at).results
 
 
-def _told(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error) if isinstance(error, Beyond) else f"{type(error).__name__}: {str(error)[:80]}"
 
 
@@ -265,5 +265,5 @@ def _open(prover: Prover) -> str:
         if not loops.all_end(prover):
             return "a loop that may not end"
     except (Beyond, z3.Z3Exception, RecursionError) as error:
-        return _told(error)
+        return _describe_error(error)
     return ""

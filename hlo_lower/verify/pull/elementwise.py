@@ -17,14 +17,14 @@ from hlo_lower.verify.pull.terms import (
     IEEE,
     POSITION,
     Term,
-    applied,
-    chosen,
+    apply_symbol,
+    choose,
     chosen_at,
     element_of,
     is_truth,
     literal,
     number,
-    resized,
+    resize,
     sort_of,
 )
 
@@ -53,7 +53,7 @@ def elementwise(at: At) -> Pull:
         if name != "convert":
             return _quotient(name, args, element)
         if element.is_integer and element.bits > first.bits:
-            return resized(args[0], element.bits, is_signed=False)
+            return resize(args[0], element.bits, is_signed=False)
     if name == "convert":
         return at.numbers.convert(args[0], first, element)
     if name == "clamp":
@@ -74,7 +74,7 @@ def elementwise(at: At) -> Pull:
     if "result_accuracy" in attributes and "DEFAULT" not in str(attributes["result_accuracy"]):
         told.append(str(attributes["result_accuracy"]))
     if len(told) > 1 or element != first or at.op.name.startswith("chlo."):
-        return applied(f"{' '.join(told)} {first.name} {element.name}", args, sort_of(element))
+        return apply_symbol(f"{' '.join(told)} {first.name} {element.name}", args, sort_of(element))
     return at.numbers.compute(name, args, element)
 
 
@@ -90,7 +90,7 @@ def _quotient(name: str, args: Sequence[Term], element: ElementType) -> Term:
     x, y = (z3.simplify(z3.Extract(POSITION - 1, 0, arg)) for arg in args)
     found = z3.simplify(z3.UDiv(x, y) if name == "divide" else z3.URem(x, y))
     of_zero = number(-1, element.bits) if name == "divide" else args[0]
-    return chosen(z3.simplify(y == 0), of_zero, resized(found, element.bits, is_signed=False))
+    return choose(z3.simplify(y == 0), of_zero, resize(found, element.bits, is_signed=False))
 
 
 def _real_part(at: At, name: str, term: Term) -> Term:
@@ -113,7 +113,7 @@ def iota(at: At) -> Pull:
     yield from ()
     term, element = at.place[mlir.integer_of(at.op.raw.attributes["iota_dimension"])], at.element
     if element.is_complex:
-        return applied(f"iota {element.name}", [term], sort_of(element))
+        return apply_symbol(f"iota {element.name}", [term], sort_of(element))
     return at.numbers.convert(term, element_of("i32"), element)
 
 
@@ -142,7 +142,7 @@ def table(at: At, value: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]") ->
         return literal(flat[0], element)
     if flat.size <= TABLED:
         return chosen_at([literal(value, element) for value in flat], where)
-    return _row(at, flat, where, element) or applied(
+    return _row(at, flat, where, element) or apply_symbol(
         f"table {element.name} {hashlib.sha256(as_bytes.tobytes()).hexdigest()}", [where], sort_of(element)
     )
 

@@ -16,13 +16,13 @@ from hlo_lower.verify.pull.terms import (
     COMMUTING,
     IEEE,
     Term,
-    applied,
-    chosen,
+    apply_symbol,
+    choose,
     element_of,
     is_truth,
     literal,
     number,
-    resized,
+    resize,
     sort_of,
     value_of,
 )
@@ -88,7 +88,7 @@ class Arithmetic:
 
     def symbol(self, name: str, args: Sequence[Term], element: ElementType) -> Term:
         """An op of which nothing is known but that it is a function."""
-        return applied(f"{name} {element.name}", [z3.simplify(arg) for arg in args], sort_of(element))
+        return apply_symbol(f"{name} {element.name}", [z3.simplify(arg) for arg in args], sort_of(element))
 
     def clamp(self, low: Term, value: Term, high: Term, element: ElementType) -> Term:
         """min(max(value, low), high)."""
@@ -118,7 +118,7 @@ class Arithmetic:
             self._use("signs")
             return known[1]
         if z3.is_app_of(term, z3.Z3_OP_ITE) and any(z3.is_bv_value(term.arg(side)) for side in (1, 2)):
-            return chosen(term.arg(0), self.negate(term.arg(1), element), self.negate(term.arg(2), element))
+            return choose(term.arg(0), self.negate(term.arg(1), element), self.negate(term.arg(2), element))
         found = z3.simplify(term ^ number(1 << (element.bits - 1), element.bits))
         if not z3.is_bv_value(found):
             self._negated[found.get_id()] = found, term
@@ -126,14 +126,14 @@ class Arithmetic:
 
     def absolute(self, term: Term, element: ElementType) -> Term:
         """|x|, exactly; of -x the same."""
-        term = self._unsigned(z3.simplify(term))
+        term = self._undo_negation(z3.simplify(term))
         if term.get_id() in self._absolute:
             return term
         found = z3.simplify(term & number((1 << (element.bits - 1)) - 1, element.bits))
         self._absolute[found.get_id()] = found, term
         return found
 
-    def _unsigned(self, term: Term) -> Term:
+    def _undo_negation(self, term: Term) -> Term:
         known = self._negated.get(term.get_id())
         return term if known is None else known[1]
 
@@ -150,7 +150,7 @@ class Arithmetic:
         if element.name not in IEEE:
             return self.symbol(name, args, element)
         laws = (
-            self._folded,
+            self._fold_constants,
             self._difference,
             self._logistic,
             self._parity,
@@ -177,7 +177,7 @@ class Arithmetic:
             found, zero = self.symbol("add", [x, y], element), literal(-0.0, element)
             self._know(found, z3.And(z3.Implies(y == zero, found == x), z3.Implies(x == zero, found == y)))
 
-    def _folded(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+    def _fold_constants(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
         compute, values = _FOLDED.get(name), [value_of(arg, element) for arg in args]
         if compute is None or any(value is None for value in values):
             return None
@@ -239,7 +239,7 @@ class Arithmetic:
         value = value_of(term, element)
         if value is not None and np.signbit(value) and not np.isnan(value):
             return literal(-value, element)
-        return self._unsigned(term)
+        return self._undo_negation(term)
 
     def _neutral(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
         neutral = {"add": -0.0, "multiply": 1.0, "divide": 1.0, "maximum": -np.inf, "minimum": np.inf}.get(name)
@@ -257,11 +257,11 @@ class Arithmetic:
             if name == "add" and self.adds_known and value == 0:
                 self._use("neutral")
                 minus = literal(-0.0, element)
-                return z3.simplify(chosen(other == minus, literal(0.0, element), other))
+                return z3.simplify(choose(other == minus, literal(0.0, element), other))
             if name == "add" and self.adds_known and value is not None and np.isinf(value):
                 self._use("infinity")
                 lost = z3.Or(is_nan(other, element), other == literal(-value, element))
-                return z3.simplify(chosen(lost, literal(np.nan, element), term))
+                return z3.simplify(choose(lost, literal(np.nan, element), term))
         return None
 
     def _power_of_two(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
@@ -288,7 +288,7 @@ class Arithmetic:
                 key = name, element.name, k, *(arg.get_id() for arg in args)
                 if key not in self._inside:  # a choice within is met on many ways
                     sides = [self.float(name, [*args[:k], term.arg(j), *args[k + 1 :]], element) for j in (1, 2)]
-                    self._inside[key] = chosen(term.arg(0), *sides), list(args)
+                    self._inside[key] = choose(term.arg(0), *sides), list(args)
                 return self._inside[key][0]
         return None
 
@@ -313,10 +313,10 @@ class Arithmetic:
         if negated is not None:
             return self.negate(self.widen(negated[1], element), F32)
         if z3.is_app_of(term, z3.Z3_OP_ITE) and any(z3.is_bv_value(term.arg(side)) for side in (1, 2)):
-            return chosen(term.arg(0), self.widen(term.arg(1), element), self.widen(term.arg(2), element))
+            return choose(term.arg(0), self.widen(term.arg(1), element), self.widen(term.arg(2), element))
         if element.name == "bf16":
             return z3.Concat(term, number(0, 16))
-        return applied("widen f16", [term], sort_of(F32))
+        return apply_symbol("widen f16", [term], sort_of(F32))
 
     def narrow(self, term: Term, element: ElementType) -> Term:
         """f32 rounded to f16 or bf16; what was widened is what it was."""
@@ -330,7 +330,7 @@ class Arithmetic:
                 self._use("round trip")
                 return z3.simplify(z3.Extract(31, 16, term))
         if z3.is_app_of(term, z3.Z3_OP_ITE):
-            return chosen(term.arg(0), self.narrow(term.arg(1), element), self.narrow(term.arg(2), element))
+            return choose(term.arg(0), self.narrow(term.arg(1), element), self.narrow(term.arg(2), element))
         negated = self._negated.get(term.get_id())
         if negated is not None:
             self._use("signs")
@@ -339,7 +339,7 @@ class Arithmetic:
         if value is not None and element.dtype is not None:
             with np.errstate(all="ignore"):
                 return literal(np.asarray(value).astype(element.dtype), element)
-        return applied(f"narrow {element.name}", [term], sort_of(element))
+        return apply_symbol(f"narrow {element.name}", [term], sort_of(element))
 
     def convert(self, term: Term, source: ElementType, target: ElementType) -> Term:
         """An element in another type."""
@@ -352,13 +352,13 @@ class Arithmetic:
             return z3.Not(self.compare("EQ", term, zero, source)) if source.is_float else term != zero
         if is_truth(source):
             one = number(1, target.bits) if target.is_integer else literal(1, target)
-            return chosen(term, one, number(0, target.bits))
+            return choose(term, one, number(0, target.bits))
         if source.is_integer and target.is_integer:
-            return resized(term, target.bits, is_signed=source.is_signed)
+            return resize(term, target.bits, is_signed=source.is_signed)
         if source.is_integer:
             return self._float_of(z3.simplify(term), source, target)
         if not target.is_float:
-            return applied(f"convert {source.name} {target.name}", [z3.simplify(term)], sort_of(target))
+            return apply_symbol(f"convert {source.name} {target.name}", [z3.simplify(term)], sort_of(target))
         return self._refloat(z3.simplify(term), source, target)
 
     def _convert_complex(self, term: Term, source: ElementType, target: ElementType) -> Term:
@@ -378,10 +378,10 @@ class Arithmetic:
             value = term.as_signed_long() if source.is_signed else term.as_long()
             if abs(value) < 1 << (53 if target.name in ("f32", "f64") else 24):  # rounded once
                 return literal(np.float64(value), target)
-        wide = z3.simplify(resized(term, 65, is_signed=source.is_signed))
+        wide = z3.simplify(resize(term, 65, is_signed=source.is_signed))
         if target.name in HALF_FLOATS and source.bits <= 16:  # exact in f32, so it is rounded once
-            return self.narrow(applied(f"{symbol} f32", [wide], sort_of(F32)), target)
-        return applied(f"{symbol} {target.name}", [wide], sort_of(target))
+            return self.narrow(apply_symbol(f"{symbol} f32", [wide], sort_of(F32)), target)
+        return apply_symbol(f"{symbol} {target.name}", [wide], sort_of(target))
 
     def _refloat(self, term: Term, source: ElementType, target: ElementType) -> Term:
         if source.name in HALF_FLOATS and target == F32:
@@ -396,7 +396,7 @@ class Arithmetic:
         if source.holds(target) and term.decl().name().startswith(back):
             self._use("round trip")
             return term.arg(0)
-        return applied(f"convert {source.name} {target.name}", [term], sort_of(target))
+        return apply_symbol(f"convert {source.name} {target.name}", [term], sort_of(target))
 
     # --- comparisons ---
 
@@ -419,7 +419,7 @@ class Arithmetic:
             part = element_of(element.part)
             return z3.And([self.compare("EQ", half(a, k), half(b, k), part) for k in (0, 1)])
         if element.name not in IEEE:
-            return applied(f"compare {element.name} {direction} {kind}", [a, b], z3.BoolSort())
+            return apply_symbol(f"compare {element.name} {direction} {kind}", [a, b], z3.BoolSort())
         if kind == "TOTALORDER":
             x, y = _totally_ordered(a, element), _totally_ordered(b, element)
             return {"EQ": a == b, "LT": x < y, "LE": x <= y}[direction]
@@ -428,7 +428,7 @@ class Arithmetic:
             self._use("round trip")
             return self.compare(direction, *halves, element_of("f16"))
         numbers = z3.And(z3.Not(is_nan(a, element)), z3.Not(is_nan(b, element)))
-        x, y = _ordered(a, element), _ordered(b, element)
+        x, y = _order_key(a, element), _order_key(b, element)
         return z3.And(numbers, {"EQ": x == y, "LT": x < y, "LE": x <= y}[direction])
 
     @staticmethod
@@ -457,8 +457,8 @@ def half(term: Term, which: int) -> Term:
     return z3.simplify(z3.Extract(bits * (which + 1) - 1, bits * which, term))
 
 
-def _ordered(term: Term, element: ElementType) -> Term:
-    """A number of which signed comparison is that of the floats: both zeros are 0."""
+def _order_key(term: Term, element: ElementType) -> Term:
+    """An integer whose signed comparison orders floats; both zeros become 0."""
     magnitude = term & number((1 << (element.bits - 1)) - 1, element.bits)
     return z3.If(z3.Extract(element.bits - 1, element.bits - 1, term) == 1, -magnitude, magnitude)
 

@@ -13,8 +13,8 @@ from hlo_lower.ops.spec import COMBINING, identity_of
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
 from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
-from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilated
-from hlo_lower.verify.pull.occurrences import abstracted
+from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilate
+from hlo_lower.verify.pull.occurrences import abstract_parts
 from hlo_lower.verify.pull.parts import parts_of
 from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Pull
 from hlo_lower.verify.pull.sizes import Extent, are_known, extent, is_at_most, is_empty, is_one, is_same
@@ -26,7 +26,7 @@ from hlo_lower.verify.pull.terms import (
     Place,
     Term,
     choice_of,
-    chosen,
+    choose,
     element_of,
     is_application,
     is_truth,
@@ -75,7 +75,7 @@ def reduce(at: At) -> Pull:
             found.append((yield here.value(value, place)))
         return found
 
-    return (yield from _folded(at, [shape[d] for d in dims], elements))
+    return (yield from _fold_elements(at, [shape[d] for d in dims], elements))
 
 
 def reduce_window(at: At) -> Pull:
@@ -100,7 +100,7 @@ def reduce_window(at: At) -> Pull:
     def elements(here: At, along: Sequence[Term]) -> Terms:
         dims = zip(at.place, strides, along, steps, lows, strict=True)
         moved = [outer * number(a) + inner * number(b) - number(low) for outer, a, inner, b, low in dims]
-        test, place = undilated(moved, shape, holes)
+        test, place = undilate(moved, shape, holes)
         found: list[Term] = []
         for value, outside in zip(at.op.inputs[:count], at.op.inputs[count:], strict=True):
             asks = here.value(value, place), here.value(outside, ())
@@ -108,11 +108,11 @@ def reduce_window(at: At) -> Pull:
         return found
 
     sizes = integers(at, "window_dimensions")
-    return (yield from _folded(at, sizes if 0 not in shape else [*sizes, 0], elements))
+    return (yield from _fold_elements(at, sizes if 0 not in shape else [*sizes, 0], elements))
 
 
-def _folded(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequence[Term]], Terms]) -> Pull:
-    """The elements at all places of dims of some sizes, folded by the body of an op in row-major order.
+def _fold_elements(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequence[Term]], Terms]) -> Pull:
+    """Fold the elements at all places of some dims with an op's body, in row-major order.
 
     Args:
       at: where.
@@ -203,13 +203,13 @@ def neutral(single: str, element: ElementType) -> Term | None:
     return None if found is None else literal(found, element)
 
 
-def combined(
+def combine_all(
     at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[Extent], element: ElementType | None = None
 ) -> Term:
-    """The elements of a term at all places of dims of some sizes, combined in whatever order the consumer takes.
+    """Combine a term's elements at all places of some dims, in whatever order the consumer takes.
 
-    What is combined only where a test holds is the neutral element where the test holds nowhere. A maximum or minimum
-    of floats is NaN where one of them is, else that of the others.
+    Elements under a test that never holds give the neutral element. The maximum or minimum of floats is NaN if one of
+    them is.
     """
     element = element or at.element
     unit, term = neutral(single, element), z3.simplify(term)
@@ -233,9 +233,9 @@ def combined(
     if element.is_float and single in ("maximum", "minimum") and len(bound) == 1 and not _is_no_nan(at, term, element):
         at.use("NaN of an extreme")
         its_nan = z3.simplify(is_nan(term, element))
-        rest = _combined(at, single, chosen(its_nan, unit, term), bound, sizes, element)
-        return chosen(_exists(at, bound[0], its_nan, _varying(sizes)[0]), literal(np.nan, element), rest)
-    return _combined(at, single, term, bound, sizes, element)
+        rest = _combine_symbolically(at, single, choose(its_nan, unit, term), bound, sizes, element)
+        return choose(_exists(at, bound[0], its_nan, _varying(sizes)[0]), literal(np.nan, element), rest)
+    return _combine_symbolically(at, single, term, bound, sizes, element)
 
 
 def _is_no_nan(at: At, term: Term, element: ElementType) -> bool:
@@ -255,10 +255,11 @@ def _is_no_nan(at: At, term: Term, element: ElementType) -> bool:
     return bool(at.prover.same([(is_nan(term, element), z3.BoolVal(False))]))
 
 
-def _combined(
+def _combine_symbolically(
     at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[Extent], element: ElementType
 ) -> Term:
-    """`combined` of what is not written out, nor a truth, nor NaN if it is an extreme of floats."""
+    """`combine_all` for terms that are not written out, are no truth values, and, as an extreme of floats, are not
+    NaN."""
     unit, term, varying = neutral(single, element), z3.simplify(term), _varying(sizes)
     assert unit is not None
     kind = ("combined", single, element.name)
@@ -270,7 +271,7 @@ def _combined(
     if choice is not None and isinstance(total, int) and (one := _only(at, bound[0], choice[0], total)) is not None:
         at.use("one step")
         last, is_there = one
-        return z3.simplify(chosen(is_there, _written(choice[1], bound[0], last), unit))
+        return z3.simplify(choose(is_there, _substitute(choice[1], bound[0], last), unit))
     if (single, element.name) == ("maximum", "i32") and isinstance(total, int):
         numbers = choice_of(term, number(-1))
         if numbers is not None and numbers[1].eq(bound[0]):
@@ -281,7 +282,7 @@ def _combined(
         found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
     if choice is None or (at.prover.reassociated and single not in ("maximum", "minimum")):
         return found
-    return chosen(_exists(at, bound[0], choice[0], varying[0]), found, unit)
+    return choose(_exists(at, bound[0], choice[0], varying[0]), found, unit)
 
 
 def in_any_order(
@@ -305,7 +306,7 @@ def in_any_order(
         unit = neutral(kind[1], element)
         if z3.is_app_of(term, z3.Z3_OP_ITE) and not _holds(term.arg(0), *bound):
             sides = [side if side.eq(unit) else of(side) for side in term.children()[1:]]
-            return z3.simplify(chosen(term.arg(0), *sides))
+            return z3.simplify(choose(term.arg(0), *sides))
         if element.is_float and term.decl().name().split(":")[0] == f"add {element.name}" and kind[1] == "add":
             return at.numbers.compute("add", [of(part) for part in term.children()], element)
     if element.is_float and kind[1] not in ("maximum", "minimum"):
@@ -329,17 +330,17 @@ def _holds(term: Term, *variables: Term) -> bool:
 
 
 def _combined_or_split(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[Extent]) -> Term:
-    """`combined`; where finite floats come first, of a sum these, and then infinities: NaN is both of them."""
+    """`combine_all`; where finite floats come first, of a sum these, and then infinities: NaN is both of them."""
     is_split = at.prover.is_finite_first and single == "add" and at.element.is_float and len(bound) == 1
     if not is_split:
-        return combined(at, single, term, bound, sizes)
+        return combine_all(at, single, term, bound, sizes)
     at.use("finite first")
     element, unit, its_nan = at.element, literal(-0.0, at.element), is_nan(term, at.element)
-    given = chosen(is_finite(term, element), term, unit)
+    given = choose(is_finite(term, element), term, unit)
     found = _but_for_zero(at, given, bound, sizes, ("sum", given))
     for infinity in (literal(np.inf, element), literal(-np.inf, element)):
         some = _exists(at, bound[0], z3.simplify(z3.Or(its_nan, term == infinity)), _varying(sizes)[0])
-        found = chosen(some, at.numbers.compute("add", [found, infinity], element), found)
+        found = choose(some, at.numbers.compute("add", [found, infinity], element), found)
     return found
 
 
@@ -353,12 +354,12 @@ def _but_for_zero(
       made_by: what the sign depends on: the kind of op, as a product adds zeros of either sign, and its terms.
     """
     element, zeros = at.element, [literal(zero, at.element) for zero in (0.0, -0.0)]
-    told = z3.simplify(chosen(z3.Or([term == zero for zero in zeros]), zeros[1], term))
-    found = combined(at, "add", told, bound, sizes)
+    told = z3.simplify(choose(z3.Or([term == zero for zero in zeros]), zeros[1], term))
+    found = combine_all(at, "add", told, bound, sizes)
     kind, *terms = made_by
     key = ("sign of a zero", kind, element.name, tuple(sizes))
     sign = at.prover.occurrence(at, key, terms, bound, z3.BoolSort())
-    return chosen(z3.Or([found == zero for zero in zeros]), chosen(sign, zeros[1], zeros[0]), found)
+    return choose(z3.Or([found == zero for zero in zeros]), choose(sign, zeros[1], zeros[0]), found)
 
 
 def _chosen_sum(at: At, terms: Sequence[Term], bound: Sequence[Term], total: Extent) -> Term | None:
@@ -384,8 +385,8 @@ def _chosen_sum(at: At, terms: Sequence[Term], bound: Sequence[Term], total: Ext
             key = ("positive sum", element.name, total)
             found = at.prover.occurrence(at, key, [which, other], bound, other.sort(), of_variables=True)
             at.prover.know(found, z3.And(found > 0, z3.Not(is_nan(found, element))))
-            return chosen(some, found, zero)
-        given = chosen(test, other, literal(-0.0, element))
+            return choose(some, found, zero)
+        given = choose(test, other, literal(-0.0, element))
         return _but_for_zero(at, given, bound, [total], ("product", which, other))
     return None
 
@@ -408,16 +409,16 @@ def greatest(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term
     constants, functions = symbols_of([test])
     is_of_number = not functions and not constants.keys() - {which.decl().name()}
     if is_of_number and isinstance(total, int) and total <= FEW_STEPS:
-        steps = (k for k in reversed(range(total)) if z3.is_true(_written(test, which, number(k))))
+        steps = (k for k in reversed(range(total)) if z3.is_true(_substitute(test, which, number(k))))
         last = next(steps, -1)
         return number(last), z3.BoolVal(last >= 0)
-    named = _named(at, which, test, total)
+    named = _only_witness(at, which, test, total)
     if named is not None:
         step, is_there = named
-        return (step if z3.is_true(is_there) else z3.simplify(chosen(is_there, step, number(-1)))), is_there
+        return (step if z3.is_true(is_there) else z3.simplify(choose(is_there, step, number(-1)))), is_there
     if not isinstance(total, int) and not _holds(test, which):  # of all numbers or of none
         is_there = z3.simplify(z3.And(test, extent(total) != 0))
-        return z3.simplify(chosen(is_there, extent(total) - number(1), number(-1))), is_there
+        return z3.simplify(choose(is_there, extent(total) - number(1), number(-1))), is_there
     told = z3.simplify(z3.If(test, which, number(-1)))
     if z3.is_bv_value(told):
         return told, z3.BoolVal(False)
@@ -428,10 +429,10 @@ def greatest(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term
     return last, z3.simplify(last >= 0)
 
 
-def _named(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
-    """The one number below `total` for which a test may hold, and whether it does; None where it has no name.
+def _only_witness(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
+    """The only number below `total` for which a test can hold, and whether it holds; None if no term names that number.
 
-    It has one in a test of positions alone, or in one of what the number is mapped to, one to one.
+    A term names it if the test is about positions alone, or about a one-to-one image of the number.
     """
     constants, functions = symbols_of([test])
     others = constants.keys() - {which.decl().name()}
@@ -439,7 +440,7 @@ def _named(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] 
     for step in _candidates(at, test, which, total) if is_of_positions else _mapped_back(at, test, which):
         is_no_other = z3.Implies(z3.And(test, z3.ULT(which, extent(total))), which == step)
         if at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS):
-            holds = _written(test, which, step)
+            holds = _substitute(test, which, step)
             if not is_of_positions or not isinstance(total, int):  # of 0 numbers it holds for none
                 holds = z3.simplify(z3.And(z3.ULT(step, extent(total)), holds))
             is_always = at.prover.same([(holds, z3.BoolVal(True))], SOON_SECONDS)
@@ -453,12 +454,12 @@ def _only(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] |
     if not isinstance(total, int) or not any(z3.is_eq(part) and _holds(part, which) for part in parts):
         return None
     other = at.deeper().positions.variable(f"other {at.depth}.", total)
-    is_no_other = z3.Implies(z3.And(test, _written(test, which, other)), which == other)
+    is_no_other = z3.Implies(z3.And(test, _substitute(test, which, other)), which == other)
     is_one = at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS)
     return greatest(at, which, test, total) if is_one else None
 
 
-def _written(term: Term, variable: Term, value: Term) -> Term:
+def _substitute(term: Term, variable: Term, value: Term) -> Term:
     return z3.simplify(z3.substitute(term, (variable, value)))
 
 
@@ -484,8 +485,8 @@ def dot_general(at: At) -> Pull:
             found.append(place)
         return found
 
-    def multiplied(here: At, along: Sequence[Term]) -> Pull:
-        """The product of the two integers that meet at a place of the contracted dims."""
+    def multiply(here: At, along: Sequence[Term]) -> Pull:
+        """The product of the two integers that meet at one place of the contracted dims."""
         found: list[Term] = []
         for k, place in enumerate(places(along)):
             found.append(here.numbers.convert((yield here.operand(k, place)), types[k][1], element))
@@ -495,12 +496,12 @@ def dot_general(at: At) -> Pull:
     if is_exact_sum and are_known(sizes) and is_at_most(sizes, _addends(at)):
         total = number(0, element.bits)
         for along in product(*map(range, sizes)):
-            total = total + (yield from multiplied(at, list(map(number, along))))
+            total = total + (yield from multiply(at, list(map(number, along))))
         return total
     deep, terms = at.deeper(), list[Term]()
     along, bound = deep.bound_place("k", sizes)
     if is_exact_sum and at.prover.any_order:
-        return combined(deep, "add", (yield from multiplied(deep, along)), bound, sizes)
+        return combine_all(deep, "add", (yield from multiply(deep, along)), bound, sizes)
     names: list[str] = []
     for k, place in enumerate(places(along)):
         term, its = (yield deep.operand(k, place)), types[k][1]
@@ -525,7 +526,7 @@ def dot_general(at: At) -> Pull:
     told = {a: t for a, t in told.items() if "HIGH" in t or a == "algorithm"}
     if names[0] == names[1] and not told:
         at.use("commutes")
-        terms.sort(key=lambda term: sorted(_held(term)))
+        terms.sort(key=lambda term: sorted(_input_symbols(term)))
     wide = F32 if element.name in HALF_FLOATS else element
     key = ("dot_general", tuple(sorted(names)), _varying(sizes), str(sorted(told.items())), wide.name)
     if at.prover.reassociated:
@@ -541,11 +542,11 @@ def _product(first: Term, second: Term) -> Term:
         if z3.is_app_of(one, z3.Z3_OP_ITE):
             test, *ends = one.children()
             if all(z3.is_bv_value(end) and end.as_long() in (0, 1) for end in ends):
-                return chosen(test, *(other if end.as_long() else end for end in ends))
+                return choose(test, *(other if end.as_long() else end for end in ends))
     return first * second
 
 
-def _held(term: Term) -> list[str]:
+def _input_symbols(term: Term) -> list[str]:
     constants, functions = symbols_of([term])
     return [name for name in functions | constants.keys() if name.startswith(("argument ", "#"))]
 
@@ -622,7 +623,7 @@ def scatter(at: At) -> Pull:
         deep = at.deeper()
         [which], bound = deep.bound_place("k", [total])
         test, new = yield from window(deep, deep.positions.split(which, steps))
-        found = _combined_or_split(deep, single, chosen(test, new, unit), bound, [total])
+        found = _combined_or_split(deep, single, choose(test, new, unit), bound, [total])
         return at.numbers.compute(single, [begin[0], found], at.element)
 
     tests: list[Term] = []
@@ -631,7 +632,7 @@ def scatter(at: At) -> Pull:
         test, *new = yield from window(here, here.positions.split(which, steps) if free else [])
         tests.append(test)
         made = yield from scalars(here, body, [*so_far, *new])
-        return [here.prover.chosen(here, test, c, a) for a, c in zip(so_far, made, strict=True)]
+        return [here.prover.choose(here, test, c, a) for a, c in zip(so_far, made, strict=True)]
 
     is_promised = at.prover.trust_flags and at.frame.side == 0 and at.frame.body is None and free
     if is_promised and mlir.is_true(op.raw, "unique_indices"):
@@ -643,7 +644,7 @@ def scatter(at: At) -> Pull:
             last, is_there = greatest(deep, which, test, total)
             new = [z3.substitute(term, (which, last)) for term in new]
             made = yield from scalars(at, body, [*begin, *new])
-            return chosen(is_there, made[at.result], begin[at.result])
+            return choose(is_there, made[at.result], begin[at.result])
         found = yield from fold(at, total, begin, step)
         at.prover.assumptions += [z3.Not(z3.And(pair)) for pair in combinations(tests, 2)]
         return found[at.result]
@@ -663,20 +664,20 @@ def _is_free(at: At, single: str, element: ElementType) -> bool:
     return (is_exact or at.prover.reassociated) and at.prover.any_order and neutral(single, element) is not None
 
 
-def _added(at: At, single: str, so_far: Term, after: Term, element: ElementType) -> Term | None:
-    """What a step combines with what is made so far; None of a step that does something else."""
+def _term_of_step(at: At, single: str, so_far: Term, after: Term, element: ElementType) -> Term | None:
+    """The operand that a step combines with the result so far; None if the step does something else."""
     if not _holds(after, so_far):
         return None
     if after.eq(so_far):
         return neutral(single, element)
     if z3.is_app_of(after, z3.Z3_OP_ITE) and not _holds(after.arg(0), so_far):
-        sides = [_added(at, single, so_far, after.arg(k), element) for k in (1, 2)]
-        return None if None in sides else z3.simplify(chosen(after.arg(0), *sides))
+        sides = [_term_of_step(at, single, so_far, after.arg(k), element) for k in (1, 2)]
+        return None if None in sides else z3.simplify(choose(after.arg(0), *sides))
     if element.is_float:
         if after.decl().name().split(":")[0] != f"{single} {element.name}":
             return None
         for one, other in (after.children(), after.children()[::-1]):
-            term = None if _holds(other, so_far) else _added(at, single, so_far, one, element)
+            term = None if _holds(other, so_far) else _term_of_step(at, single, so_far, one, element)
             if term is not None:
                 return at.numbers.compute(single, [term, other], element)
         return None
@@ -710,9 +711,9 @@ def fold(at: At, total: Extent, first: list[Term], step: Step, element: ElementT
     moving = [k for k, (a, t) in enumerate(zip(so_far, after, strict=True)) if not t.eq(a)]
     if len(first) == 1 and moving and element is not None:
         for single in ("add", "multiply", "maximum", "minimum"):
-            term = _added(deep, single, so_far[0], after[0], element) if _is_free(at, single, element) else None
+            term = _term_of_step(deep, single, so_far[0], after[0], element) if _is_free(at, single, element) else None
             if term is not None:
-                found = combined(deep, single, term, [which], [total], element)
+                found = combine_all(deep, single, term, [which], [total], element)
                 return [at.numbers.compute(single, [first[0], found], element)]
     if len(first) == 1 and moving:
         found = _last_writer(deep, total, first[0], which, so_far[0], after[0])
@@ -748,12 +749,12 @@ def _last_writer(at: At, total: Extent, first: Term, which: Term, so_far: Term, 
         if one is None:
             return None
         at.use("one step")
-        yes = _written(yes, so_far, first)
+        yes = _substitute(yes, so_far, first)
     else:
         at.use("last writer")
         one = greatest(at, which, test, total)
     last, is_there = one
-    return chosen(is_there, _written(yes, which, last), first)
+    return choose(is_there, _substitute(yes, which, last), first)
 
 
 def lowest() -> Term:
@@ -774,14 +775,14 @@ def _candidates(at: At, test: Term, which: Term, total: Extent) -> list[Term]:
         step = z3.simplify(z3.UDiv(place, number(factor)))
         ends = at.positions.ranges.ends(step)
         is_below = ends is not None and isinstance(total, int) and ends[0] >= 0 and ends[1] < total
-        found.append(step if is_below else chosen(z3.ULT(step, extent(total)), step, extent(total) - number(1)))
+        found.append(step if is_below else choose(z3.ULT(step, extent(total)), step, extent(total) - number(1)))
     return found
 
 
 def _places(test: Term, which: Term) -> list[Term]:
     """The positions that a test may compare a number with."""
     variables = [v for _, v in sorted(symbols_of([test])[0].items()) if not v.eq(which)]
-    places = [*abstracted([test], [which])[2], *variables]
+    places = [*abstract_parts([test], [which])[2], *variables]
     return [place for place in dict.fromkeys(places) if z3.is_bv(place) and place.size() == POSITION]
 
 
@@ -790,6 +791,6 @@ def _mapped_back(at: At, test: Term, which: Term) -> list[Term]:
     found: list[Term] = []
     for part in parts_of([test]):
         one = at.prover.one_to_one.get(part.name.split(":")[0])
-        if one is not None and one.mapped(part.term).eq(which):
+        if one is not None and one.mapped_argument(part.term).eq(which):
             found += [one.back(part.term, place) for place in _places(test, which)]
     return [step for step in found if not _holds(step, which)]

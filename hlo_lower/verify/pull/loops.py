@@ -12,7 +12,7 @@ from hlo_lower.verify.pull.folding import Terms, fold
 from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Prover, Pull
 from hlo_lower.verify.pull.sizes import LIMIT, Extent, extent, is_empty
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import POSITION, Place, Term, chosen, number, resized
+from hlo_lower.verify.pull.terms import POSITION, Place, Term, choose, number, resize
 from hlo_lower.verify.read.program import Op, ValueId
 
 MOST_OPEN_ROUNDS = 16
@@ -30,7 +30,7 @@ def branches(at: At) -> Pull:
         if test is not None and z3.is_false(test):
             continue
         term = yield at.inside(bodies[k], {}, bodies[k].returned[at.result], at.place)
-        found = term if found is None or test is None else chosen(test, term, found)
+        found = term if found is None or test is None else choose(test, term, found)
     return found
 
 
@@ -43,8 +43,8 @@ class Count:
     total: Extent
 
 
-def counted(at: At) -> Generator[Ask, Term, Count]:
-    """How a loop counts.
+def count_of_loop(at: At) -> Generator[Ask, Term, Count]:
+    """The counter of a loop: its place, its first value and the number of iterations.
 
     Raises:
       Beyond: it does not count by 1 from a number that is known to another, or to a number of the arguments' sizes.
@@ -78,7 +78,7 @@ def _rounds(at: At, begin: Term, end: Term, *, is_signed: bool) -> Extent:
     if not at.prover.is_open or (is_signed and begin.as_signed_long() < 0):
         raise Beyond("a loop that does not count by 1 between known numbers")
     bits = max(end.size(), POSITION) + 1
-    first, last = (resized(term, bits, is_signed=is_signed) for term in (begin, end))
+    first, last = (resize(term, bits, is_signed=is_signed) for term in (begin, end))
     total = z3.simplify(z3.If(last > first, last - first, number(0, bits)))
     if not at.prover.same([(z3.ULT(total, number(LIMIT, bits)), z3.BoolVal(True))]):
         raise Beyond("a loop of 2^31 rounds")
@@ -111,13 +111,13 @@ def all_end(prover: Prover) -> bool:
     """
     first, second = ([op for op in program.entries["main"].ops if op.bodies] for program in prover.programs)
 
-    def asked(side: int, op: Op) -> None:
+    def ask_element(side: int, op: Op) -> None:
         place = prover.positions.place("e", prover.type_of_function(side, op.results[0])[0])
         prover.element(side, op.results[0], place)
 
     def is_counted(op: Op) -> bool:
         try:
-            prover.found(counted(At(prover, Frame(1), 0, op, 0, ())))
+            prover.run_law(count_of_loop(At(prover, Frame(1), 0, op, 0, ())))
         except Beyond:
             return False
         return True
@@ -130,7 +130,7 @@ def all_end(prover: Prover) -> bool:
         return True
     for side, op in [*((0, op) for op in first), *((1, op) for op in second if not ends(op))]:
         with suppress(Beyond):
-            asked(side, op)
+            ask_element(side, op)
     return all(map(ends, second))
 
 
@@ -150,7 +150,7 @@ def _written_out(at: At) -> Pull:
         if ends:
             found = yield values[-1]
             for test, value in zip(reversed(tests), reversed(values[:-1]), strict=True):
-                found = found if z3.is_true(test) else chosen(test, found, (yield value))
+                found = found if z3.is_true(test) else choose(test, found, (yield value))
             at.use("written out")
             at.prover.ending.add(at.op)
             return found
@@ -163,24 +163,24 @@ def _written_out(at: At) -> Pull:
 
 
 def _as_fold(at: At) -> Pull:
-    count = yield from counted(at)
+    count = yield from count_of_loop(at)
     at.prover.ending.add(at.op)
     body, bits = at.op.bodies[1], count.begin.size()
     if at.result == count.place:
-        return count.begin + resized(extent(count.total), bits, is_signed=False)
+        return count.begin + resize(extent(count.total), bits, is_signed=False)
     first = yield at.operand(at.result)
     if is_empty([count.total]) or body.returned[at.result] == body.arguments[at.result]:
         return first
     at.use("counted loop")
 
     def step(here: At, which: Term, so_far: list[Term]) -> Terms:
-        carried = here.prover.carried(so_far[0], at.place)
+        carried = here.prover.carried_symbol(so_far[0], at.place)
 
         def itself(place: Place) -> Term:
             return so_far[0] if here.prover.same(list(zip(at.place, place, strict=True))) else carried(place)
 
         def counter(_: Place) -> Term:
-            return count.begin + resized(which, bits, is_signed=False)
+            return count.begin + resize(which, bits, is_signed=False)
 
         bound: dict[ValueId, Bound] = {body.arguments[count.place]: counter, body.arguments[at.result]: itself}
         frame = Frame(here.frame.side, body, bound, here.frame)

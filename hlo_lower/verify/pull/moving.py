@@ -12,7 +12,7 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Pull
 from hlo_lower.verify.pull.sizes import Extent, extent, is_empty, is_one, is_same
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import POSITION, Place, Term, chosen, number
+from hlo_lower.verify.pull.terms import POSITION, Place, Term, choose, number
 from hlo_lower.verify.read.program import ValueId
 
 MOST_READ_BACK = 64
@@ -40,7 +40,7 @@ def chosen_of(at: At, test: Term, yes: Ask, no: Ask, where: Sequence[tuple[Term,
     if z3.is_true(test) or z3.is_false(test):
         return (yield yes if z3.is_true(test) else no)
     first = z3.substitute((yield yes), *where)
-    return at.prover.chosen(at, test, first, (yield no))
+    return at.prover.choose(at, test, first, (yield no))
 
 
 def reshape(at: At) -> Pull:
@@ -48,7 +48,7 @@ def reshape(at: At) -> Pull:
     shape = at.shape
     to = at.operand_type(0)[0]
     return (
-        yield at.operand(0, [number(0)] * len(to) if is_empty(shape) else at.positions.reshaped(at.place, shape, to))
+        yield at.operand(0, [number(0)] * len(to) if is_empty(shape) else at.positions.reshape(at.place, shape, to))
     )
 
 
@@ -59,7 +59,7 @@ def broadcast_in_dim(at: At) -> Pull:
     for size, dim in zip(sizes, dims, strict=True):
         term = number(0) if is_one(size) else at.place[dim]
         if not is_one(size) and not is_same(size, at.shape[dim]):  # it is 1 or as large as the result
-            term = chosen(z3.simplify(extent(size) == 1), number(0), term)
+            term = choose(z3.simplify(extent(size) == 1), number(0), term)
         place.append(term)
     return (yield at.operand(0, place))
 
@@ -104,7 +104,7 @@ def concatenate(at: At) -> Pull:
         place = list(at.place)
         place[dim] = number(0) if is_one(size) else at.place[dim] - begin
         term = yield at.operand(k, place)
-        found = term if test is None else chosen(test, term, found)
+        found = term if test is None else choose(test, term, found)
     return found
 
 
@@ -115,12 +115,12 @@ def pad(at: At) -> Pull:
     if is_empty(shape):
         return (yield at.operand(1, ()))
     moved = [term - number(low) for term, low in zip(at.place, lows, strict=True)]
-    test, place = undilated(moved, shape, [inner + 1 for inner in inners])
+    test, place = undilate(moved, shape, [inner + 1 for inner in inners])
     return (yield from chosen_of(at, test, at.operand(0, place), at.operand(1, ())))
 
 
-def undilated(place: Sequence[Term], shape: Sequence[Extent], steps: Sequence[int]) -> tuple[Term, list[Term]]:
-    """Whether an element of an operand stands at a place of it spread out by some steps, and at which place of it.
+def undilate(place: Sequence[Term], shape: Sequence[Extent], steps: Sequence[int]) -> tuple[Term, list[Term]]:
+    """Whether an element of the operand stands at this place after interior padding, and at which place of the operand.
 
     Raises:
       Beyond: spread out it has 2^31 positions or more in a dim.
@@ -143,7 +143,7 @@ def _starts(at: At, first: int, room: Sequence[Term]) -> Generator[Ask, Term, li
     for k, most in enumerate(room):
         start, most = number(0), z3.simplify(most)
         if not z3.is_bv_value(most) or most.as_long():
-            start = at.clamped((yield at.operand(first + k, ())), at.operand_type(first + k)[1], most)
+            start = at.clamp_start((yield at.operand(first + k, ())), at.operand_type(first + k)[1], most)
         found.append(start)
     return found
 
@@ -230,17 +230,17 @@ def torch_index_select(at: At) -> Pull:
     (shape, _), (indices, element) = at.operand_type(0), at.operand_type(1)
     end = dim + len(indices) - batch
     index = yield at.operand(1, [*at.place[:batch], *at.place[dim:end]])
-    row = number(0) if is_one(shape[dim]) or is_empty(shape) else at.clamped(index, element, extent(shape[dim]) - 1)
+    row = number(0) if is_one(shape[dim]) or is_empty(shape) else at.clamp_start(index, element, extent(shape[dim]) - 1)
     return (yield at.operand(0, [*at.place[:dim], row, *at.place[end:]]))
 
 
 def gather(at: At) -> Pull:
     """operand[start index of the position + offset]; starts are clamped so that the slice lies inside."""
-    return (yield from gathered(at, integers(at, "slice_sizes")))
+    return (yield from gather_slices(at, integers(at, "slice_sizes")))
 
 
-def gathered(at: At, sizes: Sequence[Extent]) -> Pull:
-    """The same for slices of some sizes."""
+def gather_slices(at: At, sizes: Sequence[Extent]) -> Pull:
+    """The element of a gather for slices of these sizes."""
     numbers, shape = mlir.gather_dimension_numbers(at.op.raw), at.operand_type(0)[0]
     batch = [t for d, t in enumerate(at.place) if d not in numbers.offset_dims]
     offsets = iter([at.place[d] for d in numbers.offset_dims])
@@ -255,6 +255,6 @@ def gathered(at: At, sizes: Sequence[Extent]) -> Pull:
         if dim in numbers.start_index_map and not is_same(size, sizes[dim]):
             component = numbers.start_index_map.index(dim)
             ask, element = index_at(at, 1, batch, numbers.index_vector_dim, component)
-            term = term + at.clamped((yield ask), element, extent(size) - extent(sizes[dim]))
+            term = term + at.clamp_start((yield ask), element, extent(size) - extent(sizes[dim]))
         place.append(term)
     return (yield at.operand(0, place))

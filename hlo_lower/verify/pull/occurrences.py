@@ -44,11 +44,11 @@ class Made:
 
     def at(self, arguments: Sequence[Term]) -> "Made":
         """What an application of its symbol stands for."""
-        return Made(self.kind, tuple(renamed(self.terms, self.parameters, arguments)), self.bound, self.sizes)
+        return Made(self.kind, tuple(rename_variables(self.terms, self.parameters, arguments)), self.bound, self.sizes)
 
     def over(self, values: Sequence[Term], bound: Sequence[Term], sizes: Sequence[Extent] | None) -> "Made":
         """The same over other variables, with terms over these in the place of its own."""
-        terms = tuple(renamed(self.terms, self.bound, values))
+        terms = tuple(rename_variables(self.terms, self.bound, values))
         return Made(self.kind, terms, tuple(bound), None if sizes is None else tuple(sizes), self.parameters)
 
 
@@ -73,20 +73,20 @@ class OneToOne:
         pairs = zip(self.term.children(), application.children(), strict=True)
         return z3.substitute(self.inverse, (self.place, place), *((a, b) for a, b in pairs if not a.eq(self.which)))
 
-    def mapped(self, application: Term) -> Term:
-        """What an application of the symbol maps."""
+    def mapped_argument(self, application: Term) -> Term:
+        """The argument that this application of the symbol maps."""
         return next(b for a, b in zip(self.term.children(), application.children(), strict=True) if a.eq(self.which))
 
 
-def renamed(terms: Sequence[Term], old: Sequence[Term], new: Sequence[Term]) -> list[Term]:
-    """Terms with others in the place of some variables."""
+def rename_variables(terms: Sequence[Term], old: Sequence[Term], new: Sequence[Term]) -> list[Term]:
+    """Replace some variables in terms."""
     changed = [(a, b) for a, b in zip(old, new, strict=True) if not a.eq(b)]
     return [z3.simplify(z3.substitute(term, *changed)) for term in terms] if changed else list(terms)
 
 
-def refined(first: Sequence[Extent], second: Sequence[Extent]) -> list[Extent] | None:
-    """The fewest sizes of which those of two shapes with equal products are made; None where there are none, and where
-    one is not known and the shapes are not the same."""
+def common_refinement(first: Sequence[Extent], second: Sequence[Extent]) -> list[Extent] | None:
+    """The fewest sizes that both shapes, which have equal products, are made of. None if there are none, or if a size
+    is unknown and the shapes differ."""
     if not are_known(first) or not are_known(second):
         is_one_shape = len(first) == len(second) and all(is_same(a, b) for a, b in zip(first, second, strict=True))
         return list(first) if is_one_shape else None
@@ -123,10 +123,11 @@ def orders(sizes: Sequence[Extent]) -> list[tuple[int, ...]]:
     return list(permutations(dims)) if len(sizes) <= MOST_DIMS else [tuple(dims)]
 
 
-def abstracted(terms: Sequence[Term], bound: Sequence[Term]) -> tuple[list[Term], list[Term], list[Term]]:
-    """Terms in which each greatest part that holds no bound variable is a parameter; the parameters; these parts.
+def abstract_parts(terms: Sequence[Term], bound: Sequence[Term]) -> tuple[list[Term], list[Term], list[Term]]:
+    """Replace each largest part without a bound variable by a parameter; return the new terms, the parameters, and the
+    parts.
 
-    f(16 t + i, k) over the bound variable k is f(e0, k) of e0 = 16 t + i.
+    f(16 t + i, k) over the bound variable k becomes f(e0, k) with e0 = 16 t + i.
     """
     holds = {term.get_id(): True for term in bound}
     for part in operands_first(terms, holds):

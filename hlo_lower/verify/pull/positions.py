@@ -63,14 +63,14 @@ class Positions:
         last = extent(sizes[-1])
         return [*self.split(z3.simplify(z3.UDiv(term, last)), sizes[:-1]), z3.simplify(z3.URem(term, last))]
 
-    def reshaped(self, place: Place, shape: Sequence[Extent], to: Sequence[Extent]) -> list[Term]:
-        """A place of a shape as one of another: by the smallest groups of dims that have equal products.
+    def reshape(self, place: Place, shape: Sequence[Extent], to: Sequence[Extent]) -> list[Term]:
+        """Map a place of one shape to a place of another, by the smallest groups of dims with equal products.
 
         Raises:
           Beyond: sizes that are not known stand in groups of several dims on both sides, or their products differ.
         """
         if not are_known(shape) or not are_known(to):
-            return self._reshaped(place, shape, to)
+            return self._reshape_unknown(place, shape, to)
         if prod(shape) != prod(to):  # sizes that became known, of an op that is not valid
             raise Beyond("a reshape to another number of elements")
         found = [number(0)] * len(to)
@@ -89,10 +89,10 @@ class Positions:
                     found[d] = part
         return found
 
-    def _reshaped(self, place: Place, shape: Sequence[Extent], to: Sequence[Extent]) -> list[Term]:
-        """The same with sizes that are not known, whose products are equal: dims that both have at an end are alike.
+    def _reshape_unknown(self, place: Place, shape: Sequence[Extent], to: Sequence[Extent]) -> list[Term]:
+        """`reshape` for unknown sizes with equal products: equal dims at either end map to each other.
 
-        Where a size is 0 there is no place. Else what is left between the ends has equal products, too.
+        If a size is 0, there is no place. Otherwise the dims between the ends have equal products, too.
         """
         found = [number(0)] * len(to)
         mine, theirs = ([d for d, size in enumerate(sizes) if not is_one(size)] for sizes in (shape, to))

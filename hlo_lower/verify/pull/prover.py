@@ -15,7 +15,15 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import Arithmetic, half
-from hlo_lower.verify.pull.occurrences import Made, OneToOne, abstracted, as_parts, orders, refined, renamed
+from hlo_lower.verify.pull.occurrences import (
+    Made,
+    OneToOne,
+    abstract_parts,
+    as_parts,
+    common_refinement,
+    orders,
+    rename_variables,
+)
 from hlo_lower.verify.pull.parts import Part, operands_first, parts_of
 from hlo_lower.verify.pull.positions import Positions
 from hlo_lower.verify.pull.quotients import facts_of_quotients
@@ -42,13 +50,13 @@ from hlo_lower.verify.pull.terms import (
     Place,
     Term,
     applications_in,
-    applied,
+    apply_symbol,
     choice_of,
-    chosen,
+    choose,
     element_of,
     number,
     remainders_in,
-    resized,
+    resize,
     sort_of,
     symbols_of,
 )
@@ -201,8 +209,8 @@ class At:
         place = self.positions.place(f"{name}{self.depth}.", shape)
         return place, [term for term in place if not z3.is_bv_value(term)]
 
-    def clamped(self, start: Term, element: ElementType, most: Term) -> Term:
-        """A start index of any integer type as a position in [0, most]; unchanged where it is known to be inside.
+    def clamp_start(self, start: Term, element: ElementType, most: Term) -> Term:
+        """A start index of any integer type as a position in [0, most]; unchanged if it is known to be inside.
 
         Args:
           start: the index.
@@ -216,17 +224,17 @@ class At:
         term = z3.simplify(start)
         ends = self.positions.ranges.ends(term) if term.size() == POSITION else None
         if ends is not None:
-            term = self.positions.ranges.settled(term)
+            term = self.positions.ranges.simplify(term)
             if ends[0] >= 0 and known is not None and ends[1] <= known:
                 return term
         bits = max(element.bits, POSITION)
-        wide = resized(term, bits, is_signed=element.is_signed)
-        top, zero = resized(most, bits, is_signed=False), number(0, bits)
+        wide = resize(term, bits, is_signed=element.is_signed)
+        top, zero = resize(most, bits, is_signed=False), number(0, bits)
         if element.is_unsigned and element.bits >= POSITION:
             found = z3.If(z3.UGT(wide, top), top, wide)
         else:
             found = z3.If(wide < 0, zero, z3.If(wide > top, top, wide))
-        return z3.simplify(resized(found, POSITION, is_signed=False))
+        return z3.simplify(resize(found, POSITION, is_signed=False))
 
     def use(self, law: str) -> None:
         """Note that a law is used."""
@@ -391,7 +399,7 @@ class Prover:
         shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
         if element.is_integer and element.bits > 1:
             dims = [z3.BitVec(f"dim {k} of argument", POSITION) for k in range(len(shape))]
-            term = applied(f"argument {place}", dims, sort_of(element))
+            term = apply_symbol(f"argument {place}", dims, sort_of(element))
             low, high = number(least, element.bits), number(most, element.bits)
             inside = (
                 z3.And(z3.ULE(low, term), z3.ULE(term, high))
@@ -548,19 +556,19 @@ class Prover:
         Raises:
           Beyond: what makes it has no law, or no time is left.
         """
-        return self.pulled(Ask(self._roots[side], 0, value, place))
+        return self.pull(Ask(self._roots[side], 0, value, place))
 
-    def found(self, law: Generator[Ask, Term, Found]) -> Found:
-        """What a law gives that is not an element of an op."""
+    def run_law(self, law: Generator[Ask, Term, Found]) -> Found:
+        """Run a law whose result is not an element of an op."""
         try:
             ask = next(law)
             while True:
-                ask = law.send(self.pulled(ask))
+                ask = law.send(self.pull(ask))
         except StopIteration as end:
             return end.value
 
-    def pulled(self, ask: Ask) -> Term:
-        """The element that is asked for."""
+    def pull(self, ask: Ask) -> Term:
+        """The term of the element that is asked for."""
         stack: list[_Begun] = []
         current: Ask | None = ask
         answer: Term = None
@@ -568,7 +576,7 @@ class Prover:
         while True:
             if current is not None:
                 try:
-                    begun = self._begun(current)
+                    begun = self._begin(current)
                 except Beyond as reason:
                     error, begun = reason, None
                 if isinstance(begun, _Begun):
@@ -593,14 +601,14 @@ class Prover:
                 current, error = None, reason
                 known[key] = reason, place
 
-    def _begun(self, ask: Ask) -> Any:
-        """An element that is known, or the law that finds it, with where to keep what it finds."""
+    def _begin(self, ask: Ask) -> Any:
+        """The element if it is known; otherwise the law that finds it, with the place to store the answer."""
         program = self.programs[ask.frame.side]
         frame = ask.frame.of(program.homes[ask.value])
         place = [z3.simplify(term) for term in ask.place]
         if ask.value in frame.bound:
             found = frame.bound[ask.value](place)
-            return self._begun(found) if isinstance(found, Ask) else z3.simplify(found)
+            return self._begin(found) if isinstance(found, Ask) else z3.simplify(found)
         key = (ask.value, *(term.get_id() for term in place))
         if key in frame.known:
             found = frame.known[key][0]
@@ -614,7 +622,7 @@ class Prover:
             number_ = self._arguments[frame.side].get(ask.value)
             if number_ is None:
                 raise Beyond("an argument of a body")
-            term = applied(f"argument {number_}", place, sort_of(self.type_in(frame, ask.value)[1]))
+            term = apply_symbol(f"argument {number_}", place, sort_of(self.type_in(frame, ask.value)[1]))
             frame.known[key] = term, place
             return term
         frame.asked[ask.value] = frame.asked.get(ask.value, 0) + 1
@@ -651,7 +659,7 @@ class Prover:
         """The application of a function to other arguments."""
         old = [inner.term for inner in part.operands]
         if not part.name:
-            return self.positions.ranges.settled(
+            return self.positions.ranges.simplify(
                 z3.simplify(z3.substitute(part.term, *zip(old, arguments, strict=True)))
             )
         function, name = part.term.decl(), part.name.split(":")[0]
@@ -665,7 +673,7 @@ class Prover:
         key = (part.name, *(argument.get_id() for argument in arguments))
         if key not in self._written_in:
             self._level += 1  # the arguments may hold variables that are bound around this one
-            bound = self._named(made.bound, f"w{self._level}.")
+            bound = self._canonical_variables(made.bound, f"w{self._level}.")
             terms = [
                 self.written_in(at, one, made.parameters, arguments) for one in made.over(bound, bound, None).terms
             ]
@@ -887,7 +895,7 @@ class Prover:
         given = Made(kind, tuple(z3.simplify(term) for term in terms), tuple(bound), sizes)
         while (inner := self._inner(given)) is not None:
             given = inner
-        names = self._named(given.bound)
+        names = self._canonical_variables(given.bound)
         given = given.over(names, names, given.sizes)
         constants, functions = symbols_of(given.terms)
         if any(name.startswith(CARRIED) for name in functions):
@@ -898,10 +906,10 @@ class Prover:
             shape, parameters = list(given.terms), [constants[n] for n in free]
             parts = parameters
         else:
-            shape, parameters, parts = abstracted(given.terms, names)
+            shape, parameters, parts = abstract_parts(given.terms, names)
         alike = given.kind, str(sort), of_variables, *(term.get_id() for term in (*shape, *names))
         if alike in self._names:
-            return applied(self._names[alike], parts, sort)
+            return apply_symbol(self._names[alike], parts, sort)
         # What is equal most often holds the same arguments and occurrences: others are not asked about.
         held = frozenset(n for n in functions | constants.keys() if n.startswith(("argument ", "#")))
         met = self._met.setdefault((given.kind, str(sort), held), [])
@@ -912,12 +920,12 @@ class Prover:
         name = f"#{len(self.origin)}"
         self.origin[name], self._names[alike] = str(given.kind[0]), name
         self.made[name] = Made(given.kind, tuple(shape), given.bound, given.sizes, tuple(parameters))
-        result = applied(name, parts, sort)
+        result = apply_symbol(name, parts, sort)
         met.append((given, at.frame.side, result))
         return result
 
-    def _named(self, bound: Sequence[Term], name: str = "b") -> list[Term]:
-        """Bound variables as they are called whatever stands around them: by their order and size, or sort."""
+    def _canonical_variables(self, bound: Sequence[Term], name: str = "b") -> list[Term]:
+        """Bound variables under names that depend only on their order and their size or sort."""
         sizes = [self.positions.sizes.get(term.decl().name()) for term in bound]
         return [
             self.positions.variable(f"{name}{k}", size)
@@ -960,43 +968,44 @@ class Prover:
             return is_like and are_equal(first.terms, second.terms)
         for order in orders(second.sizes):
             sizes = [second.sizes[d] for d in order]
-            parts = refined(first.sizes, sizes)
+            parts = common_refinement(first.sizes, sizes)
             if parts is None:
                 continue
             names = [self.positions.variable(f"c{k}", n) for k, n in enumerate(parts)]
-            one = renamed(first.terms, first.bound, as_parts(first.sizes, parts, names))
-            other = renamed(second.terms, [second.bound[d] for d in order], as_parts(sizes, parts, names))
+            one = rename_variables(first.terms, first.bound, as_parts(first.sizes, parts, names))
+            other = rename_variables(second.terms, [second.bound[d] for d in order], as_parts(sizes, parts, names))
             if are_equal(one, other):
                 return True
         return False
 
-    def chosen(self, at: At, test: Term, yes: Term, no: Term) -> Term:
-        """`yes` where a test holds, else `no`; a test is written as an equal one of the other module."""
+    def choose(self, at: At, test: Term, yes: Term, no: Term) -> Term:
+        """`yes` where the test holds, else `no`. A test that equals one of the other module is replaced by that one."""
         while z3.is_app_of(yes, z3.Z3_OP_ITE) and (yes.arg(1).eq(no) or yes.arg(2).eq(no)):
             is_first = yes.arg(2).eq(no)
             inner, yes = yes.arg(0), yes.arg(1 if is_first else 2)
             test = z3.simplify(z3.And(test, inner if is_first else z3.Not(inner)))
         if yes.eq(no) or z3.is_true(test) or z3.is_false(test):
-            return chosen(test, yes, no)
+            return choose(test, yes, no)
         symbols = applications_in([test])
         if any(symbol.num_args() for symbol in symbols):
             met = self._tests.setdefault(frozenset(symbol.get_id() for symbol in symbols), [])
             for one, side in met:
                 if one.eq(test) or (side != at.frame.side and self.same([(one, test)], SOON_SECONDS)):
-                    return chosen(one, yes, no)
+                    return choose(one, yes, no)
             met.append((test, at.frame.side))
-        return chosen(test, yes, no)
+        return choose(test, yes, no)
 
-    def carried(self, so_far: Term, place: Place) -> Bound:
-        """A symbol for what a loop carries at any place; at one place it is the element that is followed."""
+    def carried_symbol(self, so_far: Term, place: Place) -> Bound:
+        """A symbol for the elements that a loop carries; at `place` it equals the element that the prover follows."""
         name = f"{CARRIED}{len(self.origin)}"
         self.origin[name] = "while"
         formals = [z3.BitVec(f"dim {dim}", POSITION) for dim in range(len(place))]
         is_here = z3.And(*(a == b for a, b in zip(formals, place, strict=True)))
         self.know(
-            applied(name, formals, so_far.sort()), z3.Implies(is_here, applied(name, formals, so_far.sort()) == so_far)
+            apply_symbol(name, formals, so_far.sort()),
+            z3.Implies(is_here, apply_symbol(name, formals, so_far.sort()) == so_far),
         )
-        return lambda other: applied(name, other, so_far.sort())
+        return lambda other: apply_symbol(name, other, so_far.sort())
 
     def of_itself(self, after: Term, so_far: Term) -> Term:
         """What a step of a loop makes of an element, where it depends on no other element of what is carried.

@@ -37,22 +37,26 @@ class Ranges:
         self._look(term)
         return self._known[term.get_id()][1]
 
-    def settled(self, term: Term) -> Term:
-        """A term without the choices and divisions that the ends of its parts decide."""
+    def simplify(self, term: Term) -> Term:
+        """The term without the choices and divisions that its parts' ends decide."""
         self._look(term)
         return self._known[term.get_id()][2]
 
     def _look(self, term: Term) -> None:
         """Find the ends of a term and of what it is made of, of each part once, however often it stands there."""
-        for part in operands_first([term], self._known, _followed):
-            rule, known = _rules().get(part.kind), [self._known[one.number] for one in _followed(part)]
+        for part in operands_first([term], self._known, _ruled_operands):
+            rule, known = _rules().get(part.kind), [self._known[one.number] for one in _ruled_operands(part)]
             found = self._of_leaf(part) if rule is None else rule(part.term, [ends for _, ends, _ in known])
-            self._known[part.number] = part.term, found, self._divided(self._chosen(part.term, known))
+            self._known[part.number] = (
+                part.term,
+                found,
+                self._simplify_division(self._simplify_choice(part.term, known)),
+            )
 
-    def _chosen(self, term: Term, known: list[tuple[Term, Ends | None, Term]]) -> Term:
-        """A term with its parts settled; of a choice that the ends decide, the side that is taken.
+    def _simplify_choice(self, term: Term, known: list[tuple[Term, Ends | None, Term]]) -> Term:
+        """The term with its parts simplified; a choice that the ends decide becomes the side that it takes.
 
-        a <= b ? a : b is b where b <= a always holds: they are equal where the test holds.
+        a <= b ? a : b is b if b <= a always holds, because both are equal where the test holds.
         """
         if z3.is_app_of(term, z3.Z3_OP_ITE):
             test, *sides = term.children()
@@ -67,8 +71,8 @@ class Ranges:
         changed = [(part, new) for part, _, new in known if not part.eq(new)]
         return z3.simplify(z3.substitute(term, *changed)) if changed else term
 
-    def _divided(self, term: Term) -> Term:
-        """A quotient or remainder by a number, of a sum: the parts that are multiples of the number, and the rest."""
+    def _simplify_division(self, term: Term) -> Term:
+        """Split a quotient or remainder of a sum: the parts that are multiples of the divisor, and the rest."""
         found = _division(term)
         if found is None:
             return term
@@ -103,8 +107,8 @@ class Ranges:
         return (0, size - 1) if isinstance(size, int) else (0, LIMIT - 2)
 
 
-def _followed(part: Part) -> Sequence[Part]:
-    """The operands of a part whose kind has a rule."""
+def _ruled_operands(part: Part) -> Sequence[Part]:
+    """The operands of a part if a rule covers its kind, else none."""
     return part.operands if part.kind in _rules() else ()
 
 

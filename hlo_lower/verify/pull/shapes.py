@@ -15,7 +15,7 @@ from hlo_lower.verify.pull.moving import integers
 from hlo_lower.verify.pull.prover import At, Frame
 from hlo_lower.verify.pull.sizes import LIMIT, Extent, Shape, extent, is_one, is_same
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import POSITION, Term, element_of, number, resized
+from hlo_lower.verify.pull.terms import POSITION, Term, element_of, number, resize
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def sizes_of(at: At) -> Sized:
     return law(at)
 
 
-def given(at: At, operand: int) -> tuple[list[Term], Term, bool]:
-    """The integers of an operand of one dim, whether all of them are sizes, and whether they have a sign."""
+def read_shape_operand(at: At, operand: int) -> tuple[list[Term], Term, bool]:
+    """The integers of a shape operand, whether all of them are valid sizes, and whether they are signed."""
     [count], element = at.operand_type(operand)
     whole = at.op.inputs[0] if at.op.name == names.DYNAMIC_GATHER else at.op.results[0]
     result = at.prover.programs[at.frame.side].type_of(whole)
@@ -52,16 +52,16 @@ def given(at: At, operand: int) -> tuple[list[Term], Term, bool]:
     if result is None or not is_same(count, len(result.shape)):
         raise Beyond("a shape of another number of dims")
     for k in range(len(result.shape)):
-        found.append(z3.simplify(at.prover.pulled(at.operand(operand, [number(k)]))))
+        found.append(z3.simplify(at.prover.pull(at.operand(operand, [number(k)]))))
     bits = max(element.bits, POSITION)
-    wide = [resized(term, bits, is_signed=element.is_signed) for term in found]
+    wide = [resize(term, bits, is_signed=element.is_signed) for term in found]
     return found, z3.And([z3.ULT(term, number(LIMIT, bits)) for term in wide]), element.is_signed
 
 
 def given_sizes(at: At, operand: int) -> tuple[list[Term], list[Term]]:
     """The sizes that an operand of one dim holds, and that they are sizes."""
-    found, are_sizes, is_signed = given(at, operand)
-    return [resized(term, POSITION, is_signed=is_signed) for term in found], [are_sizes]
+    found, are_sizes, is_signed = read_shape_operand(at, operand)
+    return [resize(term, POSITION, is_signed=is_signed) for term in found], [are_sizes]
 
 
 def _terms(shape: Sequence[Extent]) -> list[Term]:
@@ -176,16 +176,18 @@ def _slice(at: At) -> Sized:
 def _real_dynamic_slice(at: At) -> Sized:
     """0 <= start <= limit <= size, 0 < stride; what is before the start is no length, as it wraps."""
     shape, valid, found = at.operand_type(0)[0], list[Term](), list[Term]()
-    (starts, first, is_signed), (limits, second, _), (strides, third, _) = (given(at, k) for k in (1, 2, 3))
+    (starts, first, is_signed), (limits, second, _), (strides, third, _) = (
+        read_shape_operand(at, k) for k in (1, 2, 3)
+    )
     valid += [first, second, third]
     for start, limit, stride, size in zip(starts, limits, strides, shape, strict=True):
         length = z3.simplify(limit - start)
-        wide = resized(limit, max(limit.size(), POSITION), is_signed=is_signed)
-        whole, reach = extent(size, wide.size()), resized(length, wide.size(), is_signed=False)
+        wide = resize(limit, max(limit.size(), POSITION), is_signed=is_signed)
+        whole, reach = extent(size, wide.size()), resize(length, wide.size(), is_signed=False)
         valid += [z3.ULE(wide, whole), z3.ULE(reach, whole), stride != 0]
         if not _is_number_one(stride):
             length = z3.If(length == 0, length, z3.UDiv(length - 1, stride) + 1)
-        found.append(resized(length, POSITION, is_signed=False))
+        found.append(resize(length, POSITION, is_signed=False))
     return Sized([found], valid)
 
 
@@ -218,8 +220,8 @@ def _pad(at: At) -> Sized:
     if at.op.name == names.DYNAMIC_PAD:
         columns, are_sizes = list[list[Term]](), list[Term]()
         for k in (2, 3, 4):
-            terms, is_size, is_signed = given(at, k)
-            columns.append([resized(term, bits, is_signed=is_signed) for term in terms])
+            terms, is_size, is_signed = read_shape_operand(at, k)
+            columns.append([resize(term, bits, is_signed=is_signed) for term in terms])
             are_sizes.append(is_size)
         valid = [are_sizes[2]]
         lows, highs, inners = columns

@@ -41,22 +41,22 @@ class Size:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Size):
             return self is other
-        return _refused()
+        return _refuse()
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def _no(self, _: object) -> NoReturn:
-        _refused()
+        _refuse()
 
     __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = _no
     __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _no
 
     def __index__(self) -> NoReturn:
-        _refused()
+        _refuse()
 
 
-def _refused() -> NoReturn:
+def _refuse() -> NoReturn:
     raise Beyond("a law of sizes that are known")
 
 

@@ -14,10 +14,10 @@ from typing import TypeAlias
 from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import same_function, scalars
-from hlo_lower.verify.pull.folding import Terms, combined, know_ranks
+from hlo_lower.verify.pull.folding import Terms, combine_all, know_ranks
 from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Place, Term, chosen, chosen_at, element_of, number
+from hlo_lower.verify.pull.terms import Place, Term, choose, chosen_at, element_of, number
 
 MOST_WRITTEN_OUT = 8
 """Elements of a row up to which a sort is written out: it takes the square of so many comparisons."""
@@ -50,7 +50,7 @@ def sort(at: At) -> Pull:
     dim = mlir.integer_of(at.op.raw.attributes["dimension"]) % len(shape)
     size = shape[dim]
     if not isinstance(size, int):
-        return (yield from _closed(at))
+        return (yield from _pull_as_function(at))
 
     def row(here: At, position: Term) -> Terms:
         found: Row = []
@@ -62,7 +62,7 @@ def sort(at: At) -> Pull:
         given = [term for pair in zip(first, second, strict=True) for term in pair]
         return z3.simplify((yield from scalars(here, at.op.bodies[0], given))[0])
 
-    return (yield from _sorted(at, Rows(dim, size, row, before, mlir.is_true(at.op.raw, "is_stable"))))
+    return (yield from _pull_sorted(at, Rows(dim, size, row, before, mlir.is_true(at.op.raw, "is_stable"))))
 
 
 def top_k(at: At) -> Pull:
@@ -70,7 +70,7 @@ def top_k(at: At) -> Pull:
     (shape, element), index = at.operand_type(0), at.type(at.op.results[1])[1]
     dim, size = len(shape) - 1, shape[-1]
     if not isinstance(size, int):
-        return (yield from _closed(at))
+        return (yield from _pull_as_function(at))
 
     def row(here: At, position: Term) -> Terms:
         value = yield here.operand(0, _with(at.place, dim, position))
@@ -81,29 +81,29 @@ def top_k(at: At) -> Pull:
         kind = "TOTALORDER" if element.is_float else ""
         return z3.simplify(here.numbers.compare("GT", first[0], second[0], element, kind))
 
-    return (yield from _sorted(at, Rows(dim, size, row, before)))
+    return (yield from _pull_sorted(at, Rows(dim, size, row, before)))
 
 
 def _with(place: Place, dim: int, position: Term) -> list[Term]:
     return [*place[:dim], position, *place[dim + 1 :]]
 
 
-def _sorted(at: At, rows: Rows) -> Pull:
+def _pull_sorted(at: At, rows: Rows) -> Pull:
     try:
-        return (yield from _ordered(at, rows))
+        return (yield from _pull_by_order(at, rows))
     except Beyond as reason:
         if "time" in str(reason):
             raise
-        return (yield from _closed(at))
+        return (yield from _pull_as_function(at))
 
 
-def _closed(at: At) -> Pull:
+def _pull_as_function(at: At) -> Pull:
     at.prover.has_closed = True
     return (yield from same_function(at))
 
 
-def _ordered(at: At, rows: Rows) -> Pull:
-    """The element of the row at the place that is asked for.
+def _pull_by_order(at: At, rows: Rows) -> Pull:
+    """The element of the row that the order puts at the place that is asked for.
 
     Raises:
       Beyond: no order is found, or the rows are too many to be written out where a fold is in row-major order.
@@ -161,8 +161,8 @@ def _written_out(at: At, given: Rows) -> Terms:
         for k in range(last, 0, -1):
             front, back = rows[k - 1], rows[k]
             swaps = yield from given.before(at, back, front)
-            rows[k - 1] = [z3.simplify(chosen(swaps, b, a)) for a, b in zip(front, back, strict=True)]
-            rows[k] = [z3.simplify(chosen(swaps, a, b)) for a, b in zip(front, back, strict=True)]
+            rows[k - 1] = [z3.simplify(choose(swaps, b, a)) for a, b in zip(front, back, strict=True)]
+            rows[k] = [z3.simplify(choose(swaps, a, b)) for a, b in zip(front, back, strict=True)]
     return [terms[at.result] for terms in rows]
 
 
@@ -176,6 +176,6 @@ def _by_rank(at: At, rows: Rows) -> Pull:
     first = yield from rows.before(inner, theirs, mine)
     behind = yield from rows.before(inner, mine, theirs)
     comes = z3.simplify(z3.Or(first, z3.And(z3.Not(behind), other < own)))
-    rank = combined(inner, "add", chosen(comes, number(1), number(0)), bound, [rows.size], element_of("i32"))
+    rank = combine_all(inner, "add", choose(comes, number(1), number(0)), bound, [rows.size], element_of("i32"))
     number_of = know_ranks(outer, own, rank, rows.size)
     return z3.simplify(z3.substitute(mine[at.result], (own, number_of(at.place[rows.dim]))))

@@ -78,8 +78,8 @@ def value_of(term: Term, element: ElementType) -> Any:
     return np.frombuffer(term.as_long().to_bytes(element.bits // 8, "little"), element.dtype)[0]
 
 
-def applied(symbol: str, arguments: Sequence[Term], sort: Any) -> Term:
-    """A function symbol applied; the sorts are part of the symbol."""
+def apply_symbol(symbol: str, arguments: Sequence[Term], sort: Any) -> Term:
+    """Apply a function symbol; the sorts are part of its name."""
     if not arguments:
         return z3.Const(symbol, sort)
     sorts = [argument.sort() for argument in arguments]
@@ -87,7 +87,7 @@ def applied(symbol: str, arguments: Sequence[Term], sort: Any) -> Term:
     return z3.Function(f"{symbol}:{told}", *sorts, sort)(*arguments)
 
 
-def resized(term: Term, bits: int, *, is_signed: bool) -> Term:
+def resize(term: Term, bits: int, *, is_signed: bool) -> Term:
     """An integer in another width: cut off, or extended by its sign or by zeros."""
     width = term.size()
     if bits <= width:
@@ -95,8 +95,8 @@ def resized(term: Term, bits: int, *, is_signed: bool) -> Term:
     return z3.SignExt(bits - width, term) if is_signed else z3.ZeroExt(bits - width, term)
 
 
-def chosen(test: Term, yes: Term, no: Term) -> Term:
-    """`yes` where the test holds, else `no`."""
+def choose(test: Term, yes: Term, no: Term) -> Term:
+    """`yes` if the test holds, else `no`."""
     if z3.is_true(test) or yes.eq(no):
         return yes
     return no if z3.is_false(test) else z3.If(test, yes, no)
@@ -116,7 +116,7 @@ def chosen_at(terms: Sequence[Term], which: Term) -> Term:
     """The term that stands at a position; the last one at any that is too large."""
     found = terms[-1]
     for k in range(len(terms) - 2, -1, -1):
-        found = chosen(z3.simplify(which == number(k)), terms[k], found)
+        found = choose(z3.simplify(which == number(k)), terms[k], found)
     return found
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.pull.beyond import Beyond
-from hlo_lower.verify.pull.loops import counted
+from hlo_lower.verify.pull.loops import count_of_loop
 from hlo_lower.verify.pull.prover import At, Bound, Frame, Prover
 from hlo_lower.verify.pull.shapes import sizes_of
 from hlo_lower.verify.pull.sizes import extent, is_same, product_is_small, symbol
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import SIZE, Place, Term, applied, number, resized, sort_of, symbols_of
+from hlo_lower.verify.pull.terms import SIZE, Place, Term, apply_symbol, number, resize, sort_of, symbols_of
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, location_of, ops_within
 
 ASSERTION = "shape_assertion"
@@ -50,7 +50,7 @@ def valid(make: Callable[[Sequence[Term]], Prover]) -> Valid:
     Raises:
       Beyond: the second module is not shown to be valid where the first one is, or the first one may never be.
     """
-    assumptions = assumed(make(()))
+    assumptions = size_assumptions(make(()))
     prover = make(assumptions)
     if not prover.is_possible():
         raise Beyond("sizes that are not found to exist")
@@ -64,8 +64,8 @@ def is_dynamic(program: Program) -> bool:
     return any(_is_of_dynamic_shape(program, op) for op in ops_within(program.entries["main"].ops))
 
 
-def assumed(prover: Prover) -> list[Term]:
-    """What holds of the sizes of the arguments where the first module is valid, of ops that always run."""
+def size_assumptions(prover: Prover) -> list[Term]:
+    """What the argument sizes must satisfy for the ops of the first module that always run to be valid."""
     program = prover.programs[0]
     found = _bounds(program)
     for op in program.entries["main"].ops:
@@ -130,7 +130,7 @@ def _bounds(program: Program) -> list[Term]:
 
 
 def _assertion(prover: Prover, frame: Frame, op: Op) -> list[Term]:
-    return [prover.pulled(At(prover, frame, DEPTH, op, 0, ()).operand(0, ()))]
+    return [prover.pull(At(prover, frame, DEPTH, op, 0, ()).operand(0, ()))]
 
 
 def _validity(prover: Prover, frame: Frame, op: Op) -> list[Term]:
@@ -165,7 +165,12 @@ def _check(prover: Prover, frame: Frame, ops: Sequence[Op], when: Term) -> None:
             _check(prover, _of_any(prover, frame, op, op.bodies[0], {}), op.bodies[0].ops, when)
         elif op.short_name in ("if", "case"):
             for k, body in enumerate(op.bodies):
-                _check(prover, Frame(frame.side, body, {}, frame), body.ops, z3.And(when, _taken(prover, frame, op, k)))
+                _check(
+                    prover,
+                    Frame(frame.side, body, {}, frame),
+                    body.ops,
+                    z3.And(when, _branch_condition(prover, frame, op, k)),
+                )
         else:
             raise Beyond(f"dynamic shapes in the body of {op.short_name}")
 
@@ -174,9 +179,9 @@ def _inside(op: Op) -> list[Op]:
     return [inner for body in op.bodies for inner in ops_within(body.ops)]
 
 
-def _taken(prover: Prover, frame: Frame, op: Op, branch: int) -> Term:
-    """Where a branch is taken."""
-    test = prover.pulled(At(prover, frame, DEPTH, op, 0, ()).operand(0, ()))
+def _branch_condition(prover: Prover, frame: Frame, op: Op, branch: int) -> Term:
+    """The condition under which a branch runs."""
+    test = prover.pull(At(prover, frame, DEPTH, op, 0, ()).operand(0, ()))
     if op.short_name == "if":
         return z3.Not(test) if branch else test
     tests = [test == number(k, test.size()) for k in range(len(op.bodies) - 1)]
@@ -192,7 +197,7 @@ def _of_any(prover: Prover, frame: Frame, op: Op, body: Body, known: Mapping[int
         name, sort = f"any {k} of {id(op)}", sort_of(element)
 
         def argument(place: Place, name: str = name, sort: object = sort, k: int = k) -> Term:
-            return known[k] if k in known else applied(name, place, sort)
+            return known[k] if k in known else apply_symbol(name, place, sort)
 
         bound[value] = argument
     return inner
@@ -201,11 +206,11 @@ def _of_any(prover: Prover, frame: Frame, op: Op, body: Body, known: Mapping[int
 def _round(prover: Prover, frame: Frame, op: Op) -> tuple[Frame, Term]:
     """A loop's body in any round, and where there is one."""
     try:
-        count = prover.found(counted(At(prover, frame, DEPTH, op, 0, ())))
+        count = prover.run_law(count_of_loop(At(prover, frame, DEPTH, op, 0, ())))
     except Beyond:
         return _of_any(prover, frame, op, op.bodies[1], {}), z3.BoolVal(True)
     which = prover.positions.variable(f"round of {id(op)} ", count.total)
-    counter = count.begin + resized(which, count.begin.size(), is_signed=False)
+    counter = count.begin + resize(which, count.begin.size(), is_signed=False)
     return _of_any(prover, frame, op, op.bodies[1], {count.place: counter}), z3.ULT(which, extent(count.total))
 
 

@@ -73,9 +73,9 @@ def _differences(first: mlir.RawOperation, second: mlir.RawOperation, ignored: s
         for place in range(max(len(mine), len(theirs))):
             a = mine[place] if place < len(mine) else {}
             b = theirs[place] if place < len(theirs) else {}
-            found.extend(_changed(f"{what} {place}", a, b))
+            found.extend(_attribute_changes(f"{what} {place}", a, b))
     own = [{n: a for n, a in mlir.attributes_of(f).items() if n not in _COMPUTED} for f in (first, second)]
-    return found + _changed("function", own[0], own[1])
+    return found + _attribute_changes("function", own[0], own[1])
 
 
 def _attributes(function: mlir.RawOperation, key: str, ignored: str) -> list[dict[str, mlir.RawAttribute]]:
@@ -86,7 +86,9 @@ def _attributes(function: mlir.RawOperation, key: str, ignored: str) -> list[dic
     return [{name: attribute for name, attribute in entry.items() if name != ignored} for entry in said]
 
 
-def _changed(what: str, mine: dict[str, mlir.RawAttribute], theirs: dict[str, mlir.RawAttribute]) -> list[str]:
+def _attribute_changes(
+    what: str, mine: dict[str, mlir.RawAttribute], theirs: dict[str, mlir.RawAttribute]
+) -> list[str]:
     found = [f"{what} loses {n} = {a}" for n, a in mine.items() if n not in theirs]
     found += [f"{what} gains {n} = {a}" for n, a in theirs.items() if n not in mine]
     return found + [
@@ -101,7 +103,7 @@ def _of_modules(first: Program, second: Program) -> list[str]:
         {n: a for n, a in mlir.attributes_of(program.raw.operation).items() if n != "sym_name"}
         for program in (first, second)
     )
-    return _changed("module", mine, theirs) + [
+    return _attribute_changes("module", mine, theirs) + [
         f"module has {mesh}, and {other} in the second version"
         for name, mesh in _meshes(first).items()
         if (other := _meshes(second).get(name, mesh)) != mesh

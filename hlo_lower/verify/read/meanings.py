@@ -77,7 +77,7 @@ def _rest(a: Array, b: Array) -> Array:
     return np.where(b == 0, a, np.fmod(a, np.where(b == 0, np.ones_like(b), b)))
 
 
-def _clamped(low: Array, x: Array, high: Array) -> Array:
+def _clamp(low: Array, x: Array, high: Array) -> Array:
     return np.minimum(np.maximum(x, low), high)
 
 
@@ -92,7 +92,7 @@ INTEGERS: Mapping[str, Callable[..., Any]] = {
     names.SIGN: np.sign,
     names.MAXIMUM: np.maximum,
     names.MINIMUM: np.minimum,
-    names.CLAMP: _clamped,
+    names.CLAMP: _clamp,
     names.AND: np.bitwise_and,
     names.OR: np.bitwise_or,
     names.XOR: np.bitwise_xor,
@@ -131,8 +131,8 @@ def identity(array: Array) -> tuple[str, bytes]:
     return "dense", array.tobytes()
 
 
-def folded(raw: mlir.RawOperation, known: Sequence[Array | None]) -> Array | None:
-    """The value of an operation with one result of static shape, or None where it is not known.
+def fold_constant(raw: mlir.RawOperation, known: Sequence[Array | None]) -> Array | None:
+    """The value of an op with one result of static shape; None if it is unknown.
 
     Args:
       raw: the operation.
@@ -161,12 +161,12 @@ def folded(raw: mlir.RawOperation, known: Sequence[Array | None]) -> Array | Non
 Value = TypeVar("Value", bound=Hashable)
 
 
-def settled(
+def find_constant(
     value: Value,
     known: dict[Value, Array | None],
     made: Callable[[Value], tuple[mlir.RawOperation, Sequence[Value]] | None],
 ) -> Array | None:
-    """What a value is where known ones make it; None where it is not known.
+    """The value that a chain of ops on known values gives; None if it is unknown.
 
     Args:
       value: the value.
@@ -185,7 +185,7 @@ def settled(
         elif missing := [operand for operand in operands if operand not in known]:
             pending.append(missing[0])
         else:
-            known[pending.pop()] = folded(raw, [known[operand] for operand in operands])
+            known[pending.pop()] = fold_constant(raw, [known[operand] for operand in operands])
     return known[value]
 
 
@@ -202,8 +202,8 @@ def _one(array: Array) -> Array:
     return array[(0,) * array.ndim]
 
 
-def _moved(move: Move) -> _Fold:
-    """An operation that moves elements: of splats of one value it makes a splat."""
+def _fold_of_move(move: Move) -> _Fold:
+    """The fold of an op that moves elements: it turns equal splats into a splat."""
 
     def fold(
         raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
@@ -215,8 +215,8 @@ def _moved(move: Move) -> _Fold:
     return fold
 
 
-def _computed(compute: Callable[..., Array]) -> _Fold:
-    """Integer arithmetic, element by element."""
+def _fold_of_arithmetic(compute: Callable[..., Array]) -> _Fold:
+    """The fold of elementwise integer arithmetic."""
 
     def fold(
         raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
@@ -247,7 +247,9 @@ def _iota(raw: mlir.RawOperation, _: Sequence[Array], shape: tuple[int, ...], dt
 def _compare(
     raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array | None:
-    return _computed(COMPARISONS[mlir.enum_value(raw.attributes["comparison_direction"])])(raw, operands, shape, dtype)
+    return _fold_of_arithmetic(COMPARISONS[mlir.enum_value(raw.attributes["comparison_direction"])])(
+        raw, operands, shape, dtype
+    )
 
 
 def _convert(
@@ -255,14 +257,14 @@ def _convert(
 ) -> Array | None:
     """Between integers, and to floats that hold each of these integers or floats exactly."""
 
-    def converted(x: Array) -> Array:
+    def convert(x: Array) -> Array:
         return np.asarray(x).astype(dtype)
 
     given = operands[0]
     if _holds(dtype, given):
         one = all(is_splat(o) for o in operands) and 0 not in shape
-        return np.broadcast_to(converted(_one(given)), shape) if one else converted(given)
-    return _computed(converted)(raw, operands, shape, dtype) if dtype.kind in "iu" else None
+        return np.broadcast_to(convert(_one(given)), shape) if one else convert(given)
+    return _fold_of_arithmetic(convert)(raw, operands, shape, dtype) if dtype.kind in "iu" else None
 
 
 def _holds(dtype: np.dtype[Any], given: Array) -> bool:
@@ -298,8 +300,8 @@ def _select(
 
 
 _FOLDS: Mapping[str, _Fold] = {
-    **{name: _computed(compute) for name, compute in INTEGERS.items()},
-    **{name: _moved(move) for name, move in MOVES.items()},
+    **{name: _fold_of_arithmetic(compute) for name, compute in INTEGERS.items()},
+    **{name: _fold_of_move(move) for name, move in MOVES.items()},
     names.CONSTANT: _constant,
     names.IOTA: _iota,
     names.COMPARE: _compare,

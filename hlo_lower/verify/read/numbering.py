@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import COMBINING, MIRRORED
-from hlo_lower.verify.read.meanings import folded, identity
+from hlo_lower.verify.read.meanings import fold_constant, identity
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 
 Number = int
@@ -73,7 +73,7 @@ class Table:
         """
         inputs = tuple([numbers[v] for v in op.inputs])
         if len(op.results) == 1 and not op.bodies and self.known.keys() >= set(inputs):
-            value = folded(op.raw, [self.known[number] for number in inputs])
+            value = fold_constant(op.raw, [self.known[number] for number in inputs])
             if value is not None:
                 number = self.of(("known", program.types[op.results[0]], *identity(value)))
                 self.known.setdefault(number, value)
@@ -100,13 +100,13 @@ class Table:
         exchanged."""
         found = self._kinds.get((op, is_mirrored))
         if found is None:
-            attributes, types = self._counted(op), tuple(program.types[r] for r in op.results)
+            attributes, types = self._attributes_that_count(op), tuple(program.types[r] for r in op.results)
             if op.name == names.COMPARE:
                 attributes = _with_direction(attributes, mirrored=is_mirrored)
             found = self._kinds[op, is_mirrored] = self.of(("kind", op.name, attributes, types))
         return found
 
-    def _counted(self, op: Op) -> tuple[tuple[str, Hashable], ...]:
+    def _attributes_that_count(self, op: Op) -> tuple[tuple[str, Hashable], ...]:
         if self._is_left_out is None:
             return op.attributes
         return tuple((name, value) for name, value in op.attributes if not self._is_left_out(op, name))
@@ -153,7 +153,9 @@ class Table:
             found = self.results(program, op, numbers, depth, len(effects) if op.has_effects else None, true)
             if op.has_effects:
                 effects.append(
-                    self.of(("effect", *found, *(numbers[v] for v in op.inputs), op.name, self._counted(op)))
+                    self.of(
+                        ("effect", *found, *(numbers[v] for v in op.inputs), op.name, self._attributes_that_count(op))
+                    )
                 )
             numbers.update(zip(op.results, found, strict=True))
         return numbers, tuple(effects)

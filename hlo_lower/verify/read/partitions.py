@@ -11,13 +11,13 @@ from math import prod
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops.names import CUSTOM_CALL, RECV, SEND
-from hlo_lower.ops.spec import Role, named
+from hlo_lower.ops.spec import Role, ops_with
 
 SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
 
 _SEEN_THROUGH = frozenset({"sdy.sharding_constraint", "sdy.reshard", "sdy.propagation_barrier"})
 
-_OF_DEVICES = named(role=Role.DEVICES) | {SEND, RECV}
+_OF_DEVICES = ops_with(role=Role.DEVICES) | {SEND, RECV}
 
 
 def device_count(module: mlir.RawModule) -> int:
@@ -86,7 +86,7 @@ def remove_shardings(module: mlir.RawModule) -> bool:
     """Take shardings out of a module, in place; False, with some of them left, where part of it is written for one of
     several devices."""
     with mlir.active(module.context):
-        for op in reversed(mlir.walked(module.operation)):
+        for op in reversed(mlir.operations_within(module.operation)):
             if is_note(op):
                 op.results[0].replace_all_uses_with(op.operands[0])
                 op.erase()

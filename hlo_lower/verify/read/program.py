@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.names import COMPOSITE, CONSTANT, CONVERT, CUSTOM_CALL, RESHAPE, RETURN, SCATTER, WHILE
-from hlo_lower.ops.spec import RESHAPING, Role, named
+from hlo_lower.ops.spec import RESHAPING, Role, ops_with
 
 ValueId: TypeAlias = int
 """The number of a value in its program."""
@@ -27,7 +27,7 @@ TOO_DEEP = "calls, loops or branches stand too deep in one another"
 
 TERMINATORS = frozenset({"func.return", RETURN, "sdy.return", "mhlo.return"})
 
-_EFFECTS = named(role=Role.HOST) | named(role=Role.RANDOM, is_pure=False)
+_EFFECTS = ops_with(role=Role.HOST) | ops_with(role=Role.RANDOM, is_pure=False)
 """Operations with effects or hidden state: two of them are never the same value (`rng_bit_generator` has none)."""
 
 CALLS = {"func.call": "callee", COMPOSITE: "decomposition"}
@@ -300,20 +300,22 @@ class Program:
         if blocks:
             op.captured = _captures(raw, env)  # before they are read: what is known by now stands around them
             if raw.name == WHILE:
-                kept = {place: inputs[place] for place in self._unchanged(blocks[1])}
+                kept = {place: inputs[place] for place in self._invariant_arguments(blocks[1])}
             op.bodies = tuple(self._body(block, env, stack, op, kept) for block in blocks)
         op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
         op.results = tuple(self._value(result, op, body, env) for result in raw.results)
         env.update((raw.results[place], value) for place, value in kept.items())
         body.ops.append(op)
 
-    def _unchanged(self, body: mlir.RawBlock) -> list[int]:
-        """Which arguments of a loop's body it returns in their own places: each iteration reads what went in."""
+    def _invariant_arguments(self, body: mlir.RawBlock) -> list[int]:
+        """The places where a loop body returns its own argument, so that every iteration reads the initial value."""
         returned = terminator(body).operands
-        return [place for place, value in enumerate(returned) if self._copied(value, ()) == body.arguments[place]]
+        return [
+            place for place, value in enumerate(returned) if self._origin_of_copy(value, ()) == body.arguments[place]
+        ]
 
-    def _copied(self, value: mlir.RawValue, stack: tuple[str, ...]) -> mlir.RawValue:
-        """What a value is a copy of; what a function returns as it was given is one, too.
+    def _origin_of_copy(self, value: mlir.RawValue, stack: tuple[str, ...]) -> mlir.RawValue:
+        """The value that this value copies, also through functions that return an argument.
 
         Args:
           value: the value.
@@ -329,7 +331,7 @@ class Program:
             else:
                 block = function.regions[0].blocks[0]
                 place = mlir.result_number(value)
-                given = self._copied(terminator(block).operands[place], (*stack, name))
+                given = self._origin_of_copy(terminator(block).operands[place], (*stack, name))
                 if given not in list(block.arguments):
                     break
                 value = maker.operands[list(block.arguments).index(given)]
@@ -347,7 +349,7 @@ class Program:
         found: dict[str, mlir.RawOperation] = {}
         pending = [raw]
         while pending:
-            for op in mlir.walked(pending.pop()):
+            for op in mlir.operations_within(pending.pop()):
                 names = mlir.symbols_in(op) - set(found) if op.name in NAMING else set[str]()
                 for name in sorted(names & set(self.functions)):
                     found[name] = self.functions[name]
@@ -426,7 +428,7 @@ def location_of(raw: mlir.RawOperation) -> str:
 
 def _captures(raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId]) -> dict[mlir.RawValue, ValueId]:
     """What the regions of an operation take from around it."""
-    read = (value for inner in mlir.walked(raw)[1:] for value in inner.operands)
+    read = (value for inner in mlir.operations_within(raw)[1:] for value in inner.operands)
     return {value: env[value] for value in read if value in env}
 
 
