@@ -493,7 +493,7 @@ class Aims:
                 inverse = Inverse(self.outcomes.program, values, rng, FURTHER[0])
                 target = np.full(found.shape, constant, found.dtype)
                 for solution in islice(inverse.solve(op.results[0], (target, np.ones(found.shape, bool))), MOST):
-                    arguments = self._applied(run.arguments, solution, 0, rng)
+                    arguments = self._apply_solution(run.arguments, solution, 0, rng)
                     yield Run(f"counts that are {constant} where they wrap", arguments, run.is_special)
 
     def reaching(self, value: ValueId, target: Array) -> Iterator[Run]:
