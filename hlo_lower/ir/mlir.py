@@ -1177,8 +1177,7 @@ def put_instead(operation: RawOperation, name: str, attributes: dict[str, RawAtt
     types, point = [result.type for result in operation.results], insert_before(operation)
     location, operands = operation.location, list(operation.operands)
     found = create_operation(name, operands, types, attributes, location=location, insertion_point=point)
-    for old, new in zip(operation.results, found.results, strict=True):
-        old.replace_all_uses_with(new)
+    replace_results(operation, found.results)
     return found
 
 
@@ -1322,6 +1321,20 @@ def inline_template(
         _set_location(operation, location)
     function.erase()
     return operations, given
+
+
+def replace_results(operation: RawOperation, values: Sequence[RawValue]) -> None:
+    """Let values be used in the place of an operation's results."""
+    for old, new in zip(operation.results, values, strict=True):
+        old.replace_all_uses_with(new)
+
+
+def inline_call(call: RawOperation, function: RawOperation) -> list[RawOperation]:
+    """Put the operations of a function, which are returned, in the place of a call."""
+    built, given = inline_template(function, list(call.operands), call)
+    replace_results(call, given)
+    call.erase()
+    return built
 
 
 def discard(operations: Sequence[RawOperation]) -> None:

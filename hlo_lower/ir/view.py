@@ -124,6 +124,12 @@ class Value(_View):
         return None if node is None else node.constant()
 
     @property
+    def integer(self) -> int | None:
+        """The number that it is, where it is a constant without dims, of integers."""
+        found = self.constant() if self.is_tensor and self.shape == () else None
+        return None if found is None or found.dtype.kind not in "iu" else int(found)
+
+    @property
     def block(self) -> "Block | None":
         """The block whose argument this is; None for the result of a node."""
         return Block(self.raw.owner, self.module) if mlir.is_block_argument(self.raw) else None

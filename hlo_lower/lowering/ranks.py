@@ -26,11 +26,6 @@ ANY_OP = "*"
 NOT_COUNTED = ("func.call", "func.return", RETURN, CUSTOM_CALL, COMPOSITE)
 
 
-def has_refused_rank(target: Target, node: Node) -> bool:
-    """Whether an operand or a result has more dims than the target takes on this op."""
-    return refused_rank(target, node) is not None
-
-
 def refused_rank(target: Target, node: Node) -> tuple[int, int] | None:
     """The rank of an op, and the most that the target takes on it, where that is less."""
     most = target.max_rank.get(node.name, target.max_rank.get(ANY_OP))
@@ -308,7 +303,7 @@ class RankKind(Kind):
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None of few dims."""
-        if not has_refused_rank(context.target, node):
+        if refused_rank(context.target, node) is None:
             return None
         if not node.is_static:
             return self.subject(context, node)

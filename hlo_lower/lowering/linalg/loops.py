@@ -458,16 +458,10 @@ def inline_into_loops(graph: Graph) -> bool:
     with mlir.active(graph.context):
         while pending and count < MOST_INLINED:
             call = pending.pop()
-            blocks = functions[call.callee].blocks if call.callee in functions else ()
-            if not blocks or call.parent is None:
+            function = functions.get(call.callee)
+            if function is None or not function.blocks or call.parent is None:
                 continue
-            *raws, last = (node.raw for node in blocks[0].nodes)
-            arguments = [argument.raw for argument in blocks[0].arguments]
-            template = mlir.template_of(raws, arguments, list(last.operands), call.raw.location)
-            built, given = mlir.inline_template(template, list(call.raw.operands), call.raw)
-            for result, value in zip(call.raw.results, given, strict=True):
-                result.replace_all_uses_with(value)
-            call.raw.erase()
+            built = mlir.inline_call(call.raw, function.raw)
             pending += [inner for raw in built for inner in _calls(raw)]
             count += len(built)
     return count > 0

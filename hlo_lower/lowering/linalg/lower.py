@@ -285,10 +285,6 @@ def _transpose(build: Builder, node: Node) -> Sequence[Value] | None:
     return [build.reshape(node.operand(0), node.result().static_shape)] if moves_units_alone(node) else None
 
 
-def _barrier(_: Builder, node: Node) -> Sequence[Value]:
-    return node.operands
-
-
 _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     BROADCAST_IN_DIM: _broadcast,
     REDUCE: _reduce,
@@ -296,7 +292,7 @@ _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     PAD: _emptied,
     REDUCE_WINDOW: _emptied,
     CONVOLUTION: _emptied,
-    OPTIMIZATION_BARRIER: _barrier,
+    OPTIMIZATION_BARRIER: lambda _, node: node.operands,
     TRANSPOSE: _transpose,
 }
 
@@ -338,8 +334,7 @@ def make_signless(graph: Graph, rewritten: Collection[str]) -> tuple[str, ...]:
                 _retype(node, types)
         for node in nodes:
             if node.name == CAST and [v.raw.type for v in node.operands] == [v.raw.type for v in node.results]:
-                for result, operand in zip(node.results, node.operands, strict=True):
-                    result.raw.replace_all_uses_with(operand.raw)
+                mlir.replace_results(node.raw, node.raw.operands)
                 node.raw.erase()
     return tuple(sorted(types.found))
 

@@ -107,8 +107,7 @@ def _inline_small(graph: Graph) -> None:
         graph.walk(lambda node: calls.append(node) if _is_call_of(small, node) else None)  # noqa: B023
         for call in calls:
             values = Builder.before(call).inline_before(call, small[call.callee].body, call.operands)
-            for result, value in zip(call.results, values, strict=True):
-                result.raw.replace_all_uses_with(value.raw)
+            mlir.replace_results(call.raw, [value.raw for value in values])
             call.raw.erase()
         if not calls:
             break

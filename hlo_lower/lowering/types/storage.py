@@ -175,7 +175,7 @@ def store(graph: Graph, target: Target) -> Demotion | None:
         kept: set[Value] = set()
         for node in blocked:
             casts += _set_apart(node, carriers, kept)
-        becomes = {before: _carrier_text(carrier) for before, carrier in carriers.items()}
+        becomes = {b: (TWO if c.form is Form.PARTS else "") + c.after for b, c in carriers.items()}
         retype(graph, becomes, kept, [node for node in blocked if node.has_regions])
         for node in casts:
             node.result().raw.replace_all_uses_with(node.operand(0).raw)
@@ -188,10 +188,6 @@ def store(graph: Graph, target: Target) -> Demotion | None:
 
 def _after(carrier: Carrier) -> After:
     return After(carrier.after, carrier.cast, carrier.form is Form.PARTS)
-
-
-def _carrier_text(carrier: Carrier) -> str:
-    return TWO + carrier.after if carrier.form is Form.PARTS else carrier.after
 
 
 def _is_sharded(graph: Graph, carriers: Mapping[str, Carrier]) -> bool:

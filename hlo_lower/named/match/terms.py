@@ -153,10 +153,6 @@ def is_one_number(one: Any, other: Any) -> bool:
     return one is not None and other is not None and one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
-def _inverse_root(x: Any) -> Any:
-    return (1 / np.sqrt(x)).astype(x.dtype)
-
-
 LOGIC = {name.removeprefix("stablehlo."): NUMPY[name] for name in knowledge.LOGIC}
 """Ops on truth values."""
 
@@ -167,7 +163,7 @@ _FOLDED = ARITHMETIC | {
     "divide": np.divide,
     "power": np.power,
     "sqrt": np.sqrt,
-    "rsqrt": _inverse_root,
+    "rsqrt": lambda x: (1 / np.sqrt(x)).astype(x.dtype),
     "exponential": np.exp,
     "log": np.log,
     "not": np.logical_not,

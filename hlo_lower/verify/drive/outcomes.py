@@ -212,8 +212,7 @@ def _inline(module: mlir.RawModule) -> None:
         while calls := [op for op in mlir.walked(main) if callee_of(op) in functions]:
             for call in calls:
                 _, given = mlir.inline_template(functions[callee_of(call)], list(call.operands), call)
-                for old, new in zip(call.results, given, strict=True):
-                    old.replace_all_uses_with(new)
+                mlir.replace_results(call, given)
                 mlir.discard([call])
 
 
