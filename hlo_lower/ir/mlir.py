@@ -453,17 +453,6 @@ def has_symbol(module: RawModule, name: str) -> bool:
 # --- walking ----------------------------------------------------------------------------------------------------
 
 
-def walk(operation: RawOperation, visit: Callable[[RawOperation], None]) -> None:
-    """Call visit on every operation below and including this one, in the order in which it is printed."""
-    advance = ir.WalkResult.ADVANCE
-
-    def callback(op: RawOperation) -> Any:
-        visit(op)
-        return advance
-
-    operation.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
-
-
 def find_named(operation: RawOperation, names: Collection[str]) -> tuple[list[RawOperation], int]:
     """The operations of these names, below and including this one, in the order in which they are printed; and how many
     there are of any name."""
@@ -1273,12 +1262,10 @@ def clone_before(operation: RawOperation, other: RawOperation, replacements: dic
 def _clone_op(operation: RawOperation, insertion_point: Any, replacements: dict[RawValue, RawValue]) -> RawOperation:
     copy = operation.clone(ip=insertion_point)
 
-    def visit(inner: RawOperation) -> None:
+    for inner in walked(copy.operation):
         for i, operand in enumerate(inner.operands):
             if operand in replacements:
                 inner.operands[i] = replacements[operand]
-
-    walk(copy, visit)
     return copy.operation
 
 

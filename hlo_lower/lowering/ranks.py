@@ -314,7 +314,7 @@ class RankKind(Kind):
 def join_reshapes(graph: Graph) -> None:
     """Let each reshape of a reshape read what that one reads, in place; what nobody reads then goes."""
     with mlir.active(graph.context):
-        reshapes = [Node(raw) for raw in mlir.walked(graph.module.operation) if raw.name == names.RESHAPE]
+        reshapes = [node for node in graph.nodes() if node.name == names.RESHAPE]
         for node in reshapes:
             before = node.operand(0).node
             if before is not None and before.name == names.RESHAPE:

@@ -149,14 +149,8 @@ def _is_expression(dim: str) -> bool:
 
 def _messages(module: mlir.RawModule) -> list[str]:
     """The messages of the module's shape assertions."""
-    messages: list[str] = []
-
-    def visit(op: mlir.RawOperation) -> None:
-        if op.name == "stablehlo.custom_call" and "error_message" in op.attributes:
-            messages.append(mlir.symbol_name(op.attributes["error_message"]))
-
-    mlir.walk(module.operation, visit)
-    return messages
+    calls = (op for op in mlir.walked(module.operation) if op.name == "stablehlo.custom_call")
+    return [mlir.symbol_name(op.attributes["error_message"]) for op in calls if "error_message" in op.attributes]
 
 
 def _in_messages(

@@ -482,17 +482,10 @@ def lower_parallel(graph: Graph) -> ParallelLoops:
 
 def _found(graph: Graph) -> tuple[list[Node], dict[str, Node]]:
     """The `scf.for` of a module, in program order, and its functions by name."""
-    loops: list[Node] = []
-    functions: dict[str, Node] = {}
-
-    def visit(node: Node) -> None:
-        if node.name == "scf.for":
-            loops.append(node)
-        elif node.name == "func.func":
-            functions[mlir.symbol_name(node.raw.attributes["sym_name"])] = node
-
-    graph.walk(visit)
-    return loops, functions
+    nodes = graph.nodes()
+    functions = (node for node in nodes if node.name == "func.func")
+    named = {mlir.symbol_name(node.raw.attributes["sym_name"]): node for node in functions}
+    return [node for node in nodes if node.name == "scf.for"], named
 
 
 def _calls(raw: mlir.RawOperation) -> list[Node]:
@@ -529,9 +522,7 @@ def step_by_size(graph: Graph) -> bool:
 
 
 def _loops(graph: Graph) -> list[Node]:
-    loops: list[Node] = []
-    graph.walk(lambda node: loops.append(node) if node.name in LOOPS else None)
-    return loops
+    return [node for node in graph.nodes() if node.name in LOOPS]
 
 
 @dataclass
