@@ -167,7 +167,7 @@ class _NamedFunction:
             if self._stays_true(cast(list[bool], _jax.tree.leaves(batched))):
                 over = self._vmappable(over, _one_axis_more(attributes))
             out = over(*operands)
-            return out, _jax.tree.map(lambda _: True, out)
+            return out, _jax.tree.map(_is_batched, out)
 
         call.def_vmap(under_vmap)
         return call
@@ -187,6 +187,10 @@ class _NamedFunction:
 
 def _axis_of(batched: bool) -> int | None:
     return 0 if batched else None
+
+
+def _is_batched(_: Any) -> bool:
+    return True
 
 
 def _one_axis_more(attributes: dict[str, Any]) -> dict[str, Any]:

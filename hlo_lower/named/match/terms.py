@@ -159,7 +159,7 @@ LOGIC = {name.removeprefix("stablehlo."): NUMPY[name] for name in knowledge.LOGI
 ARITHMETIC = {name.removeprefix("stablehlo."): on for name, on in NUMPY.items() if name not in knowledge.LOGIC}
 """Ops on integers and floats that NumPy computes as StableHLO does."""
 
-_FOLDED = ARITHMETIC | {
+_FOLDED: dict[str, Callable[..., Any]] = ARITHMETIC | {
     "divide": np.divide,
     "power": np.power,
     "sqrt": np.sqrt,
