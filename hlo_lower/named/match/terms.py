@@ -153,17 +153,21 @@ def is_one_number(one: Any, other: Any) -> bool:
     return one is not None and other is not None and one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
+def _inverse_root(x: Any) -> Any:
+    return (1 / np.sqrt(x)).astype(x.dtype)
+
+
 LOGIC = {name.removeprefix("stablehlo."): NUMPY[name] for name in knowledge.LOGIC}
 """Ops on truth values."""
 
 ARITHMETIC = {name.removeprefix("stablehlo."): on for name, on in NUMPY.items() if name not in knowledge.LOGIC}
 """Ops on integers and floats that NumPy computes as StableHLO does."""
 
-_FOLDED: dict[str, Callable[..., Any]] = ARITHMETIC | {
+_FOLDED = ARITHMETIC | {
     "divide": np.divide,
     "power": np.power,
     "sqrt": np.sqrt,
-    "rsqrt": lambda x: (1 / np.sqrt(x)).astype(x.dtype),
+    "rsqrt": _inverse_root,
     "exponential": np.exp,
     "log": np.log,
     "not": np.logical_not,

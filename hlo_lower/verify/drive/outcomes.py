@@ -211,9 +211,7 @@ def _inline(module: mlir.RawModule) -> None:
     with mlir.active(module.context):
         while calls := [op for op in mlir.walked(main) if callee_of(op) in functions]:
             for call in calls:
-                _, given = mlir.inline_template(functions[callee_of(call)], list(call.operands), call)
-                mlir.replace_results(call, given)
-                mlir.discard([call])
+                mlir.inline_call(call, functions[callee_of(call)])
 
 
 # --- counting ---
