@@ -6,7 +6,6 @@ branches are counted through these. Not looked at is what cannot come (`hlo_lowe
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any
@@ -21,7 +20,7 @@ from hlo_lower.ops.spec import CONTROL, KEEPS_NUMBERS, RESHAPING, TO_WHOLE
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.drive import ties
-from hlo_lower.verify.drive.ranges import Interval, Ranges
+from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import (
     Body,
@@ -139,22 +138,6 @@ class Outcomes:
         if missed:
             self.ranges.know_constants()
         return [point for point in missed if self.ranges.may_be(point.op, point.outcome)]
-
-
-def intervals_of(piece: str, counters: Mapping[int, Sequence[float]]) -> list[Interval]:
-    """Between which numbers the results of a piece lie.
-
-    Args:
-      piece: its module.
-      counters: all that some arguments may be, in order, by place.
-    """
-    module = mlir.parse_module(piece)
-    _inline(module)
-    program = Program(module)
-    ranges = Ranges(program, counters)
-    with suppress(CannotRunError):  # what is written as a constant is known without
-        ranges.know_constants()
-    return [ranges.of(value) for value in program.entries["main"].returned]
 
 
 def _reached(ops: Sequence[Op], ranges: Ranges) -> Iterator[Op]:
