@@ -204,9 +204,8 @@ def test_the_next_best_rule_is_taken(lowering, refused_op):
 
 def ops_of(source):
     """The names of a module's ops, those in regions included."""
-    names = set()
-    (source if isinstance(source, hl.Graph) else hl.read(source)).walk(lambda node: names.add(node.name))
-    return names - {"builtin.module", "func.func", "func.return", "stablehlo.return"}
+    graph = source if isinstance(source, hl.Graph) else hl.read(source)
+    return {node.name for node in graph.nodes()} - {"builtin.module", "func.func", "func.return", "stablehlo.return"}
 
 
 @pytest.mark.few(8)

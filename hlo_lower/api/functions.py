@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Unpack
 
 from hlo_lower.api.jit import jit
@@ -21,6 +20,7 @@ from hlo_lower.lowering.pipeline import lower as _lower
 from hlo_lower.ops.targets import TargetLike
 from hlo_lower.ops.targets.target import Target
 from hlo_lower.report.notebook import Records
+from hlo_lower.report.rules_table import CostRow, RuleRow
 from hlo_lower.verify import Level
 from hlo_lower.verify.effort import checked_level
 
@@ -132,35 +132,6 @@ def lower(
     return lowered if verify is None else verify_lowered(source, lowered, verify)
 
 
-@dataclass(frozen=True)
-class RuleRow:
-    """A rule as documentation shows it.
-
-    Attributes:
-      name: the rule, as in a record.
-      classes: the facts that it is for.
-      form: its canonical form in a line.
-      place: file and line.
-      builds: the operations that it builds in its golden modules, those of a region left out; none of a plug-in's rule.
-      refused: what the target does not take of these, or "".
-      proof: what it replaces by what, and why both are equal: its own description.
-      op: the op, or the composite, that it is for.
-
-    Example:
-      >>> hl.rules()[0].name in {row.name for row in hl.rules(target="iree")}
-      True
-    """
-
-    name: str
-    classes: str
-    form: str
-    place: str
-    builds: tuple[str, ...]
-    refused: str
-    proof: str
-    op: str = ""
-
-
 def rules(
     target: TargetLike | None = None,
     registry: CompositeLoweringRegistry | None = None,
@@ -201,28 +172,6 @@ def _row(rule: Rule, target: Target) -> RuleRow:
     refused = english.join_phrases(target.refusals(builds))
     proof = inspect.getdoc(rule.lowering) or "nothing is said of it"
     return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused, proof, rule.op)
-
-
-@dataclass(frozen=True)
-class CostRow:
-    """An entry of a target's table of costs.
-
-    Attributes:
-      name: as `prefer` takes it.
-      value: a number, or a cost in nanoseconds.
-      what: what it is of.
-      measured: what its default was set by.
-
-    Example:
-      >>> [row] = [row for row in hl.costs() if row.name == "few_windows"]
-      >>> row.what
-      'most windows that get ops of their own'
-    """
-
-    name: str
-    value: float
-    what: str
-    measured: str
 
 
 def costs(target: TargetLike | None = None, *, options: Options | None = None) -> tuple[CostRow, ...]:

@@ -1,10 +1,7 @@
 """What is known of each op, and what becomes of it for each target: rows for `hlo-lower ops` and docs/ops.md."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from hlo_lower.base.registry import CompositeLoweringRegistry, Rule
-from hlo_lower.lowering.kinds import registry_of
+from hlo_lower.base.registry import Rule
+from hlo_lower.lowering.kinds import installed_registry
 from hlo_lower.lowering.matrices import LINEAR_ALGEBRA
 from hlo_lower.lowering.plain.chlo import CHLO
 from hlo_lower.lowering.types.carried.exactness import TABLE, Exactness
@@ -12,24 +9,14 @@ from hlo_lower.lowering.types.carried.exactness import How as Needs
 from hlo_lower.lowering.types.element_type import ON_COMPLEX
 from hlo_lower.ops.spec import OPS, OpSpec
 from hlo_lower.ops.targets import TARGETS
+from hlo_lower.report.ops_table import OpRow
 
 ACCEPTS, LOWERS, REJECTS = "accepts", "lowered", "rejects"
 
 
-@dataclass(frozen=True)
-class OpRow:
-    """An op as documentation shows it."""
-
-    spec: OpSpec  # what is true of it by its definition
-    # the rules that replace it, by name, without those for any op on an element type or of many dims
-    rules: tuple[str, ...]
-    # what each built-in target does: it "accepts" the op, the op is "lowered" for it, or it "rejects" the op
-    targets: Mapping[str, str]
-
-
-def op_rows(registry: CompositeLoweringRegistry | None = None) -> tuple[OpRow, ...]:
+def op_rows() -> tuple[OpRow, ...]:
     """A row for each op of StableHLO and chlo, in the order of their declarations."""
-    known = registry_of(registry)
+    known = installed_registry()
     rules = [rule for kind in known.ops for rule in known.rules(kind)]
     return tuple(_row(spec, tuple(rule.short_name for rule in rules if _replaces(rule, spec))) for spec in OPS.values())
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Literal
 
-from hlo_lower.api.verified import check_versions
+from hlo_lower.api.verified import require_ok
+from hlo_lower.api.verified import verify as _verify
 from hlo_lower.base.arguments import one_of
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir.reader import Source, read
@@ -61,5 +62,6 @@ def tile(
         raise InputError("verify", told, next_step="hlo-lower verify --on iree ORIGINAL OUT")
     tiled = _tile(graph, max_temp=max_temp, by_hand=by_hand, progress=progress)
     if verify is not None:
-        check_versions(graph, tiled.text, tiled.float_mode, oob, verify)
+        verdict = _verify(graph, tiled.text, float_mode=tiled.float_mode, oob=oob, level=verify)
+        require_ok(verdict, graph.name, "tiled")
     return tiled

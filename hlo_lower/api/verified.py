@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from time import perf_counter
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -269,18 +269,6 @@ def verify_lowered(
     lowered, verdict = more_careful(source, lowered, judge(lowered), judge)
     require_ok(verdict, lowered.graph.name, "lowered")
     return lowered
-
-
-def check_versions(
-    source: Graph,
-    after: str,
-    float_mode: Literal["exact", "reassociate"],
-    oob: Literal["xla", "spec"],
-    level: Level,
-) -> Verdict:
-    """The verdict on a tiled module, which means the same as its source under either policy; DifferenceError if it
-    is not ok."""
-    return require_ok(verify(source, after, float_mode=float_mode, oob=oob, level=level), source.name, "tiled")
 
 
 def require_ok(verdict: Verdict, name: str, what: str) -> Verdict:

@@ -57,10 +57,6 @@ def _join_items(cause: Cause, field: str, between: str = ", ") -> str:
     return between.join(map(str, _items(cause[field])))
 
 
-def _argument(cause: Cause) -> str:
-    return f"argument {cause['name'] or '{number} of @{function}'.format(**_fields(cause))}"
-
-
 def _fields(cause: Cause) -> dict[str, Value]:
     return dict(zip(cause.code.fields, cause.values, strict=True))
 
@@ -76,19 +72,11 @@ def _guard_phrase(cause: Cause) -> str:
     return "guarded" if source.code is Code.NOT_KNOWN else f"guarded: {phrase(source)}"
 
 
-def _start_within(cause: Cause) -> str:
-    return "dim {dim}: start in [0, {last}] ".format(**_fields(cause)) + ("proved" if cause["proved"] else "not proved")
-
-
 def _merge_phrase(cause: Cause) -> str:
     windows = "one window" if cause["windows"] == 1 else f"{cause['windows']} windows that make one"
     return windows + {"operand": " of the operand's shape at 0", "element": " of one element"}.get(
         str(cause["into"]), ""
     )
-
-
-def _windows_of(cause: Cause) -> str:
-    return f"{cause['windows']} windows of shape {_join_items(cause, 'shape', 'x') or 'scalar'}"
 
 
 def _places(cause: Cause) -> str:
@@ -115,10 +103,6 @@ def _loose(cause: Cause) -> str:
     reason = cause.cause("reason")
     form = f"dim {reason['dim']} is {phrase(reason.cause('form'))}" if reason.code is Code.COLUMN else phrase(reason)
     return f"p{cause['position']} is loose: {form}"
-
-
-def _drops_phrase(cause: Cause) -> str:
-    return f"drops {cause['drops']}" + (f", by {cause['place']}" if cause["place"] else "")
 
 
 def _kept_phrase(cause: Cause) -> str:
@@ -196,7 +180,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.AT_EACH_CALL: "holds at each of {calls} calls of @{function}",
     Code.BRANCHES: "one of {branches} branches",
     Code.NOT_BOUNDED: "not bounded: {source}",
-    Code.ARGUMENT: _argument,
+    Code.ARGUMENT: lambda cause: f"argument {cause['name'] or '{number} of @{function}'.format(**_fields(cause))}",
     Code.ARGUMENT_OF: "argument of {op}",
     Code.CARRIED_BY: "carried by {op}",
     Code.RESULT_OF: "{op}",
@@ -223,7 +207,9 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.ASSUMED_INSIDE: "assumed, not verified",
     Code.NOTHING_IN_BOUNDS: "nothing in bounds",
     Code.POLICY: "under oob={oob}",
-    Code.START_WITHIN: _start_within,
+    Code.START_WITHIN: lambda cause: (
+        f"dim {cause['dim']}: start in [0, {cause['last']}] {'proved' if cause['proved'] else 'not proved'}"
+    ),
     Code.START_ZERO: "dim {dim}: start 0 proved, and no window is larger than its operand",
     Code.START_BEYOND: "dim {dim}: start in [{low}, {high}], not proved to be in [0, {last}]",
     Code.START_OF_UNKNOWN_SIZE: "dim {dim}: not proved, since a size is known at run time only",
@@ -236,7 +222,9 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.WINDOW_PER_BATCH: "one window for each batch coordinate",
     Code.SINGLE_ELEMENTS: "{windows} windows of one element",
     Code.WHOLE_ROWS: "{windows} rows: extent 1 in the indexed dims, whole in the others",
-    Code.WINDOWS_OF: _windows_of,
+    Code.WINDOWS_OF: lambda cause: (
+        f"{cause['windows']} windows of shape {_join_items(cause, 'shape', 'x') or 'scalar'}"
+    ),
     Code.SIZES_AT_RUN_TIME: "sizes are read at run time; --bind gives them before lowering",
     Code.WITHOUT_SIZES: "as far as it is known without sizes",
     Code.RETURNS_CURRENT: "returns the current value",
@@ -272,7 +260,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.OTHER_CONSTANT: "a constant is not {expected} as the element type rounds it",
     Code.NAMED_OP_LACKS: "it lacks {what}",
     Code.COSTS: lambda cause: f"{cause['strategy']}: about {cause['us']:.3g} us",
-    Code.CHOSEN: _drops_phrase,
+    Code.CHOSEN: lambda cause: f"drops {cause['drops']}" + (f", by {cause['place']}" if cause["place"] else ""),
     Code.KEPT: _kept_phrase,
     Code.TAKEN_WHOLE: "{target} takes it whole",
     Code.KEPT_ON_REQUEST: "kept on request (--only, --skip)",

@@ -69,14 +69,6 @@ def _number_type(x: Any) -> Any:
     return import_module("coremltools.converters.mil.mil").types.nptype_from_builtin(x.dtype)
 
 
-def _gelu(build: Any, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
-    return build.gelu(x=operands[0], mode=mlir.symbol_name(attributes["mode"]))
-
-
-def _silu(build: Any, operands: Sequence[Any], _: Mapping[str, Any]) -> Any:
-    return build.silu(x=operands[0])
-
-
 def _attention(build: Any, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     names = ("query", "key", "value", "attn_mask")
     given = dict(zip(names, operands, strict=False))
@@ -89,8 +81,8 @@ def _attention(build: Any, operands: Sequence[Any], attributes: Mapping[str, Any
 
 HANDLERS: Mapping[str, Handler] = {
     "coreml.layer_norm": _layer_norm,
-    "coreml.gelu": _gelu,
-    "coreml.silu": _silu,
+    "coreml.gelu": lambda build, given, told: build.gelu(x=given[0], mode=mlir.symbol_name(told["mode"])),
+    "coreml.silu": lambda build, given, _: build.silu(x=given[0]),
     "coreml.scaled_dot_product_attention": _attention,
 }
 """By the names of the composites in coreml.toml."""

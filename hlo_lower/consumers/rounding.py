@@ -81,13 +81,11 @@ def _is_moved(value: mlir.RawValue, functions: dict[str, mlir.RawOperation]) -> 
         op = value.owner.owner.operation if mlir.is_block_argument(value) else value.owner.operation
         if op.name == "func.func" or op in seen:
             continue
-        inner: list[mlir.RawOperation] = []
-        mlir.walk(op, inner.append)
-        entered = set[str]()
+        inner, entered = mlir.operations_within(op), set[str]()
         for one in inner:
             if one.name == "func.call" and (name := mlir.symbol_name(one.attributes["callee"])) not in entered:
                 entered.add(name)
-                mlir.walk(functions[name], inner.append)
+                inner += mlir.operations_within(functions[name])
         if any(_rounds(one) for one in inner):
             return False
         seen.update(inner)

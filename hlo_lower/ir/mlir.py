@@ -453,17 +453,6 @@ def has_symbol(module: RawModule, name: str) -> bool:
 # --- walking ----------------------------------------------------------------------------------------------------
 
 
-def walk(operation: RawOperation, visit: Callable[[RawOperation], None]) -> None:
-    """Call visit on every operation below and including this one, in the order in which it is printed."""
-    advance = ir.WalkResult.ADVANCE
-
-    def callback(op: RawOperation) -> Any:
-        visit(op)
-        return advance
-
-    operation.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
-
-
 def find_named(operation: RawOperation, names: Collection[str]) -> tuple[list[RawOperation], int]:
     """The operations of these names, below and including this one, in the order in which they are printed; and how many
     there are of any name."""
@@ -1177,8 +1166,7 @@ def put_instead(operation: RawOperation, name: str, attributes: dict[str, RawAtt
     types, point = [result.type for result in operation.results], insert_before(operation)
     location, operands = operation.location, list(operation.operands)
     found = create_operation(name, operands, types, attributes, location=location, insertion_point=point)
-    for old, new in zip(operation.results, found.results, strict=True):
-        old.replace_all_uses_with(new)
+    replace_results(operation, found.results)
     return found
 
 
@@ -1274,12 +1262,10 @@ def clone_before(operation: RawOperation, other: RawOperation, replacements: dic
 def _clone_op(operation: RawOperation, insertion_point: Any, replacements: dict[RawValue, RawValue]) -> RawOperation:
     copy = operation.clone(ip=insertion_point)
 
-    def visit(inner: RawOperation) -> None:
+    for inner in operations_within(copy.operation):
         for i, operand in enumerate(inner.operands):
             if operand in replacements:
                 inner.operands[i] = replacements[operand]
-
-    walk(copy, visit)
     return copy.operation
 
 
@@ -1322,6 +1308,20 @@ def inline_template(
         _set_location(operation, location)
     function.erase()
     return operations, given
+
+
+def replace_results(operation: RawOperation, values: Sequence[RawValue]) -> None:
+    """Let values be used in the place of an operation's results."""
+    for old, new in zip(operation.results, values, strict=True):
+        old.replace_all_uses_with(new)
+
+
+def inline_call(call: RawOperation, function: RawOperation) -> list[RawOperation]:
+    """Put the operations of a function, which are returned, in the place of a call."""
+    built, given = inline_template(function, list(call.operands), call)
+    replace_results(call, given)
+    call.erase()
+    return built
 
 
 def discard(operations: Sequence[RawOperation]) -> None:

@@ -226,16 +226,12 @@ def _scatters_outside(raw: mlir.RawOperation) -> list[Node]:
     """The scatters below an operation of a module that is no function, those in functions of inner modules left out."""
     found: list[Node] = []
 
-    def visit(inner: mlir.RawOperation) -> None:
-        if inner.name == "stablehlo.scatter":
-            node = Node(inner)
-            around = node.parent
-            while around is not None and around.name != "func.func":
-                around = around.parent
-            if around is None:
-                found.append(node)
-
-    mlir.walk(raw, visit)
+    for node in (Node(inner) for inner in mlir.operations_within(raw) if inner.name == "stablehlo.scatter"):
+        around = node.parent
+        while around is not None and around.name != "func.func":
+            around = around.parent
+        if around is None:
+            found.append(node)
     return found
 
 

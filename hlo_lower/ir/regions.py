@@ -42,20 +42,18 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Nested:
-    """Finds the nodes of one op within others; each function is walked once.
+    """Finds the scatters within nodes; each function is walked once.
 
     Args:
       graph: for the functions that are called.
-      op: the name of what is looked for.
     """
 
-    def __init__(self, graph: Graph, op: str) -> None:
+    def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._op = op
         self._functions: dict[str, tuple[list[Node], list[str]]] = {}
 
     def within(self, node: Node) -> list[Node]:
-        """The nodes that stand within one, those of a function in program order; itself only if it calls itself."""
+        """The scatters within a node, those of a function in program order; itself only if it calls itself."""
         own, pending = self._walk(node)
         found = dict.fromkeys(own)
         entered: set[str] = set()
@@ -72,13 +70,13 @@ class Nested:
         return list(found)
 
     def _walk(self, node: Node) -> tuple[list[Node], list[str]]:
-        """What stands in a node's regions, and the functions that are called there."""
+        """The scatters in a node's regions, and the functions that are called there."""
         found: list[Node] = []
         called: list[str] = []
 
         for raw in mlir.operations_within(node.raw):
             inner = Node(raw)
-            if inner.name == self._op and inner != node:
+            if inner.name == "stablehlo.scatter" and inner != node:
                 found.append(inner)
             if inner.body_name:
                 called.append(inner.body_name)

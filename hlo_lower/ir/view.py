@@ -4,7 +4,7 @@ The module of jaxlib's MLIR is the only state. A view object is made when it is 
 compares by it; so it stays valid while other operations come and go, and costs nothing for what is never looked at.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, cached_property
 from html import escape
@@ -122,6 +122,12 @@ class Value(_View):
         """The numbers of the constant that makes it; None where none does, or they have no NumPy form."""
         node = self.node
         return None if node is None else node.constant()
+
+    @property
+    def integer(self) -> int | None:
+        """The number that it is, where it is a constant without dims, of integers."""
+        found = self.constant() if self.is_tensor and self.shape == () else None
+        return None if found is None or found.dtype.kind not in "iu" else int(found)
 
     @property
     def block(self) -> "Block | None":
@@ -423,9 +429,9 @@ class Graph:
         scope = next((name for name in names if "/" in name), "")
         return Location(self.name if file in ("", mlir.PARSE_BUFFER) else file, line, column, scope)
 
-    def walk(self, visit: Callable[[Node], None]) -> None:
-        """Call visit on every node in program order."""
-        mlir.walk(self.module.operation, lambda raw: visit(Node(raw, self.module)))
+    def nodes(self) -> list[Node]:
+        """All nodes in program order, the module's own first."""
+        return [Node(raw, self.module) for raw in mlir.operations_within(self.module.operation)]
 
 
 _NAMING = ("stablehlo.composite", "stablehlo.custom_call", "sdy.manual_computation")

@@ -197,7 +197,7 @@ def registry_of(registry: CompositeLoweringRegistry | None) -> CompositeLowering
 
 @cache
 def _registry(with_plugins: bool) -> CompositeLoweringRegistry:
-    return registry_with(find_plugins() if with_plugins else ())
+    return registry_with(installed_objects(GROUP, RuleList) if with_plugins else ())
 
 
 def registry_with(plugins: Sequence[Plugin]) -> CompositeLoweringRegistry:
@@ -225,12 +225,3 @@ def registry_with(plugins: Sequence[Plugin]) -> CompositeLoweringRegistry:
             next_step=f"constrain one of the two further; {WITHOUT}=1 runs without plug-ins",
         ) from None
     return registry
-
-
-def find_plugins() -> tuple[Plugin, ...]:
-    """The plug-ins of all distributions that Python can import from, by distribution and name.
-
-    Raises:
-      PluginError: one cannot be imported, or is no `RuleList`.
-    """
-    return installed_objects(GROUP, RuleList)

@@ -63,7 +63,7 @@ def read_counted(loop: Node) -> CountedLoop | None:
     if high.block == condition:
         at = high.number
         return CountedLoop(counter, None, at, element.is_unsigned) if _is_kept(body, at) else None
-    limit = _scalar(high)
+    limit = high.integer
     return None if limit is None else CountedLoop(counter, limit, None, element.is_unsigned)
 
 
@@ -73,26 +73,11 @@ def _counts_up(body: Block, counter: int) -> bool:
         return False
     argument = body.argument(counter)
     left, right = added.operands
-    return (left == argument and _scalar(right) == 1) or (right == argument and _scalar(left) == 1)
+    return (left == argument and right.integer == 1) or (right == argument and left.integer == 1)
 
 
 def _is_kept(body: Block, position: int) -> bool:
     return body.terminator.operand(position) == body.argument(position)
-
-
-def _scalar(value: Value) -> int | None:
-    constant = value.constant() if value.shape == () else None
-    return None if constant is None else int(constant)
-
-
-# --- a loop over positions whose body yields new values for what it carries ---
-#
-#     %counter = stablehlo.constant dense<0>
-#     %r:n = stablehlo.while(%i = %counter, %c = %carried, %v = %invariant)
-#       cond { return %i < trip_count }
-#       do   { %next = body(%i, %c, %v); return %i + 1, %next, %v }
-#
-# Invariant values go through the loop unchanged, because some consumers refuse a region that captures them.
 
 
 Values: TypeAlias = tuple[Value, ...]

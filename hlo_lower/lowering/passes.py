@@ -311,13 +311,9 @@ class Run:
     def _ops(self) -> Counter[Op]:
         """How often each op is there, by its name, types and attributes; nothing where nobody asks."""
         found = Counter[Op]()
-
-        def visit(raw: mlir.RawOperation) -> None:
+        for raw in mlir.operations_within(self.graph.module.operation) if self.is_counted else ():
             types = tuple(value.type for values in (raw.operands, raw.results) for value in values)
             found[(raw.name, types, tuple(mlir.attributes_of(raw).items()))] += 1
-
-        if self.is_counted:
-            mlir.walk(self.graph.module.operation, visit)
         return found
 
 

@@ -26,11 +26,6 @@ ANY_OP = "*"
 NOT_COUNTED = ("func.call", "func.return", RETURN, CUSTOM_CALL, COMPOSITE)
 
 
-def has_refused_rank(target: Target, node: Node) -> bool:
-    """Whether an operand or a result has more dims than the target takes on this op."""
-    return refused_rank(target, node) is not None
-
-
 def refused_rank(target: Target, node: Node) -> tuple[int, int] | None:
     """The rank of an op, and the most that the target takes on it, where that is less."""
     most = target.max_rank.get(node.name, target.max_rank.get(ANY_OP))
@@ -308,7 +303,7 @@ class RankKind(Kind):
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None of few dims."""
-        if not has_refused_rank(context.target, node):
+        if refused_rank(context.target, node) is None:
             return None
         if not node.is_static:
             return self.subject(context, node)
@@ -319,7 +314,7 @@ class RankKind(Kind):
 def join_reshapes(graph: Graph) -> None:
     """Let each reshape of a reshape read what that one reads, in place; what nobody reads then goes."""
     with mlir.active(graph.context):
-        reshapes = [Node(raw) for raw in mlir.operations_within(graph.module.operation) if raw.name == names.RESHAPE]
+        reshapes = [node for node in graph.nodes() if node.name == names.RESHAPE]
         for node in reshapes:
             before = node.operand(0).node
             if before is not None and before.name == names.RESHAPE:

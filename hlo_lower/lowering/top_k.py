@@ -122,6 +122,5 @@ def _read_in_part(graph: Graph, name: str, sort: Node) -> Iterator[Node]:
 
 def _inline(graph: Graph, call: Node) -> None:
     found = Builder.before(call).inline_before(call, graph.functions[call.callee].body, call.operands)
-    for result, value in zip(call.results, found, strict=True):
-        result.raw.replace_all_uses_with(value.raw)
+    mlir.replace_results(call.raw, [value.raw for value in found])
     erase(graph, call)

@@ -6,6 +6,9 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.ops.purity import PURE_OPS
 
+_NAMELESS = {"builtin.module", "func.func", *PURE_OPS}
+"""Ops that name no function but the one they are."""
+
 
 def erase(graph: Graph, node: Node, tell: Callable[[Node], None] | None = None) -> set[str]:
     """Erase a node that has been replaced, and the pure producers that only it used.
@@ -64,14 +67,8 @@ def erase_uncalled(graph: Graph, names: Iterable[str]) -> None:
 
 def _named_in(graph: Graph) -> set[str]:
     """The symbols that any operation names: calls, composites, custom calls."""
-    named: set[str] = set()
-
-    def note(raw: mlir.RawOperation) -> None:
-        if raw.name != "func.func" and raw.name != "builtin.module" and raw.name not in PURE_OPS:
-            named.update(mlir.symbols_in(raw))
-
-    mlir.walk(graph.module.operation, note)
-    return named
+    naming = (raw for raw in mlir.operations_within(graph.module.operation) if raw.name not in _NAMELESS)
+    return {name for raw in naming for name in mlir.symbols_in(raw)}
 
 
 def _called_in(operations: Iterable[mlir.RawOperation]) -> set[str]:

@@ -231,11 +231,6 @@ def short(names: frozenset[str]) -> frozenset[str]:
     return frozenset(name.removeprefix("stablehlo.") for name in names if name.startswith("stablehlo."))
 
 
-def spec_of(name: str) -> OpSpec | None:
-    """What is known of an op by its definition; None of an op of another dialect."""
-    return OPS.get(name)
-
-
 ELEMENTWISE = ops_with(role=Role.ELEMENTWISE)
 """Ops that compute each element of the result from the elements at the same place."""
 

@@ -6,7 +6,7 @@ it differs. The same modules give the same text.
 """
 
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any, TypeVar, cast
 
@@ -144,7 +144,10 @@ def _claims(record: ScatterRecord) -> dict[str, Any]:
 
 def _totals(total: Totals) -> dict[str, Any]:
     """Totals with their counts of causes as lists: each cause with its count."""
-    causes: dict[str, Any] = {name: _counts_json(getattr(total, name)) for name in ("no_rule", "guard_causes")}
+    causes: dict[str, Any] = {
+        name: [{**cause.to_json(), "count": count} for cause, count in getattr(total, name).items()]
+        for name in ("no_rule", "guard_causes")
+    }
     causes["refused"] = _refused_json(total.refused)
     return {f.name: causes[f.name] if f.name in causes else getattr(total, f.name) for f in fields(total)}
 
@@ -155,7 +158,3 @@ def _change(change: Change) -> dict[str, Any]:
 
 def _refused_json(refused: Sequence[RefusedOps]) -> list[dict[str, Any]]:
     return [{**asdict(one), "reason": one.reason.to_json(), "places": list(one.places)} for one in refused]
-
-
-def _counts_json(counts: Mapping[Cause, int]) -> list[dict[str, Any]]:
-    return [{**cause.to_json(), "count": count} for cause, count in counts.items()]

@@ -1,46 +1,38 @@
 """What is known of each op, and which forms of it are refused: on a terminal, and as tables in Markdown."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
-
-from rich.text import Text
+from dataclasses import dataclass
 
 from hlo_lower.ops.quirks.quirk import Quirk
 from hlo_lower.ops.spec import OpSpec
 from hlo_lower.report.markdown import code, escape, table
-from hlo_lower.report.page import new_page, page_text, print_hanging
+from hlo_lower.report.page import new_page, page_text, print_entry
 
-INDENT = 11
 MOST_RULES = 4
 
 
-class OpEntry(Protocol):
-    """What the table shows of an op."""
+@dataclass(frozen=True)
+class OpRow:
+    """An op as documentation shows it."""
 
-    @property
-    def spec(self) -> OpSpec: ...
-
-    @property
-    def rules(self) -> tuple[str, ...]: ...
-
-    @property
-    def targets(self) -> Mapping[str, str]: ...
+    spec: OpSpec  # what is true of it by its definition
+    # the rules that replace it, by name, without those for any op on an element type or of many dims
+    rules: tuple[str, ...]
+    # what each built-in target does: it "accepts" the op, the op is "lowered" for it, or it "rejects" the op
+    targets: Mapping[str, str]
 
 
-def render_ops_text(ops: Sequence[OpEntry], *, width: int, color: bool = False) -> str:
+def render_ops_text(ops: Sequence[OpRow], *, width: int, color: bool = False) -> str:
     """Render ops one after the other: what each does, what is true of it, the rules for it, and what targets do."""
     page = new_page(width, color=color)
     for number, op in enumerate(ops):
-        page.print(Text("\n" if number else "").append(op.spec.name, "bold").append(f"   {op.spec.role.value}", "dim"))
-        if told := facts_of(op.spec):
-            print_hanging(page, "  is:      ", ", ".join(told), INDENT)
-        if op.rules:
-            print_hanging(page, "  rules:   ", ", ".join(op.rules), INDENT)
-        print_hanging(page, "  targets: ", ", ".join(f"{name} {what}" for name, what in op.targets.items()), INDENT)
+        lines = [("is", ", ".join(facts_of(op.spec))), ("rules", ", ".join(op.rules))]
+        lines.append(("targets", ", ".join(f"{name} {what}" for name, what in op.targets.items())))
+        print_entry(page, op.spec.name, op.spec.role.value, lines, is_first=not number)
     return page_text(page)
 
 
-def render_ops_markdown(ops: Sequence[OpEntry]) -> str:
+def render_ops_markdown(ops: Sequence[OpRow]) -> str:
     """Render ops as a Markdown table, a column for each target."""
     targets = list(ops[0].targets) if ops else []
     rows = [
@@ -49,9 +41,10 @@ def render_ops_markdown(ops: Sequence[OpEntry]) -> str:
             escape(op.spec.role.name.lower()),
             escape(", ".join(facts_of(op.spec))),
             *(op.targets[target] for target in targets),
-            ", ".join(map(code, op.rules[:MOST_RULES])) + (f" and {len(op.rules) - MOST_RULES} more" * _has_more(op)),
+            ", ".join(map(code, op.rules[:MOST_RULES])) + (f" and {more} more" if more > 0 else ""),
         ]
         for op in ops
+        for more in (len(op.rules) - MOST_RULES,)
     ]
     return table(["op", "role", "by definition", *targets, "rules"], rows)
 
@@ -60,10 +53,8 @@ def render_forms_text(quirks: Sequence[Quirk], *, width: int, color: bool = Fals
     """Render forms one after the other: the ops that may stand in each, what becomes of it, and who refuses it, why."""
     page = new_page(width, color=color)
     for number, quirk in enumerate(quirks):
-        page.print(Text("\n" if number else "").append(quirk.word, "bold").append(f"   {', '.join(quirk.ops)}", "dim"))
-        print_hanging(page, "  becomes: ", quirk.becomes.replace("`", ""), INDENT)
-        for name, why in quirk.consumers.items():
-            print_hanging(page, f"  {name}: ".ljust(INDENT), why, INDENT)
+        lines = [("becomes", quirk.becomes.replace("`", "")), *quirk.consumers.items()]
+        print_entry(page, quirk.word, ", ".join(quirk.ops), lines, is_first=not number)
     return page_text(page)
 
 
@@ -76,10 +67,6 @@ def render_forms_markdown(quirks: Sequence[Quirk]) -> str:
             for quirk in quirks
         ),
     )
-
-
-def _has_more(op: OpEntry) -> bool:
-    return len(op.rules) > MOST_RULES
 
 
 def facts_of(spec: OpSpec) -> list[str]:

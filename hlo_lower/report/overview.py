@@ -69,11 +69,6 @@ def share(part: int, whole: int) -> str:
     return f"{part:,} ({100 * part / whole:.0f}%)" if whole else ""
 
 
-def loop_share(total: Totals) -> str:
-    """The share of scatters that are lowered to the loop."""
-    return share(total.looped, total.scatters)
-
-
 def _folder(name: str, total: Totals) -> tuple[str, ...]:
     unreadable = f" ({total.unreadable:,} failed)" if total.unreadable else ""
     counts = (f"{total.modules:,}{unreadable}", f"{total.op_count:,}", f"{total.scatters:,}")
@@ -85,5 +80,5 @@ def _folder(name: str, total: Totals) -> tuple[str, ...]:
         list_counts(total.kinds),
         list_rules(total),
         guards_text(total),
-        loop_share(total),
+        share(total.looped, total.scatters),
     )

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
+from itertools import repeat
 
 from rich import box
 from rich.cells import cell_len
@@ -14,6 +15,9 @@ from hlo_lower.report.headline import summary
 from hlo_lower.report.module import Totals
 
 MINOR = ("subsets", "combiners", "guarded")
+MEASURES = ("value", "ms")
+LABEL = 11
+"""Columns of a label in an entry."""
 
 
 def new_page(width: int, *, color: bool) -> Console:
@@ -35,10 +39,26 @@ def new_grid() -> Table:
     return Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
 
 
-def text_of(page: Console, grid: Table) -> str:
-    """A table as it stands on an empty page."""
+def grid_text(
+    headers: Sequence[str], rows: Iterable[Sequence[str | Text]], page: Console, styles: Iterable[str] = repeat("")
+) -> str:
+    """A table as it stands on an empty page, each row in its style; what measures ("value", "ms") to the right."""
+    grid = new_grid()
+    for header in headers:
+        grid.add_column(header, overflow="fold", justify="right" if header in MEASURES else "left")
+    for row, style in zip(rows, styles, strict=False):
+        grid.add_row(*row, style=style)
     page.print(grid)
     return page_text(page)
+
+
+def print_entry(page: Console, title: str, beside: str, lines: Iterable[tuple[str, ...]], *, is_first: bool) -> None:
+    """Print an entry of a list: a title, what stands beside it, and lines, each a label, a text and perhaps a style;
+    a line without a text is left out."""
+    page.print(Text("" if is_first else "\n").append(title, "bold").append(f"   {beside}", "dim"))
+    for label, text, *style in lines:
+        if text:
+            print_hanging(page, f"  {label}: ".ljust(LABEL), text, LABEL, *style)
 
 
 def page_text(page: Console) -> str:

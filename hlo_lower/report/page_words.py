@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from hlo_lower.base.causes import Cause
-from hlo_lower.base.change import Change, RefusedOps
+from hlo_lower.base.change import Change
 from hlo_lower.base.english import kind_phrase, phrase
 from hlo_lower.base.memory import ESTIMATE, memory_svg
 from hlo_lower.base.short_forms import printable
@@ -88,7 +88,10 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
         code.append((texts.block(before[shown].split("\n") if before else ()), texts.block(after)))
     return {
         "evidence": [texts(phrase(replace(cause, at=""))) for cause in evidence],
-        "refused": [[texts(_refused_op(one)), texts(reason_text(one, of_many=True))] for one in report.refused],
+        "refused": [
+            [texts(one.op or f"any op on {one.reason['dtype']}"), texts(reason_text(one, of_many=True))]
+            for one in report.refused
+        ],
         "changes": [[texts(part) for part in _change(one)] for one in report.changes],
         "memory": texts(memory_svg(report.memory)),
         "records": [[texts(part) for part in _record(report, record)] for record in report.records],
@@ -116,7 +119,3 @@ def _change(change: Change) -> tuple[str, str]:
     """Why, and the same in short: what many have in common stands before the first semicolon."""
     why = phrase(replace(change.why, at=""))
     return why, why.split("; ")[0]
-
-
-def _refused_op(one: RefusedOps) -> str:
-    return one.op or f"any op on {one.reason['dtype']}"

@@ -7,7 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from hlo_lower.base.change import Change
-from hlo_lower.report.page import new_grid, new_page, text_of
+from hlo_lower.report.page import grid_text, new_page
 
 MOST_NAMES = 3
 """As many names of ops are shown of those that are gone, and of those that are new."""
@@ -40,16 +40,17 @@ class PassRow:
 
 def render_pipeline_text(rows: Sequence[PassRow], *, with_work: bool, width: int, color: bool = False) -> str:
     """Render passes as a table, in order, with what they did where they ran on a module."""
-    grid, last = new_grid(), ("what it did", "ms") if with_work else ("wanted",)
-    for header in ("pass", "what it does", "may change", *last):
-        grid.add_column(header, overflow="fold", justify="right" if header == "ms" else "left")
+    cells: list[list[str | Text]] = []
+    styles: list[str] = []
     for row in rows:
         work = row.work
-        told = _work_text(row) if with_work else _condition_text(row)
-        style = "dim" if row.why_not or (with_work and work is None) else ""
+        condition = f"no: {row.why_not}" if row.why_not else f"yes, {row.where}" if row.where else "yes"
+        told = _work_text(row) if with_work else condition
         time = [f"{1000 * work.seconds:,.1f}" if work else ""] if with_work else []
-        grid.add_row(Text(row.name, style=style or "bold"), row.does, row.may_change, Text(told), *time, style=style)
-    return text_of(new_page(width, color=color), grid)
+        styles.append("dim" if row.why_not or (with_work and work is None) else "")
+        cells.append([Text(row.name, styles[-1] or "bold"), row.does, row.may_change, Text(told), *time])
+    headers = ("pass", "what it does", "may change", *(("what it did", "ms") if with_work else ("wanted",)))
+    return grid_text(headers, cells, new_page(width, color=color), styles)
 
 
 def pipeline_json(rows: Sequence[PassRow], target: str, module: str | None) -> dict[str, Any]:
@@ -76,10 +77,6 @@ def _work_json(work: PassWork | None) -> dict[str, Any]:
     changes = [str(change) for change in work.changes]
     told = {"seconds": round(work.seconds, 6), "gone": dict(work.gone), "built": dict(work.built), "changes": changes}
     return {"ran": True, **told}
-
-
-def _condition_text(row: PassRow) -> str:
-    return f"no: {row.why_not}" if row.why_not else f"yes, {row.where}" if row.where else "yes"
 
 
 def _work_text(row: PassRow) -> str:

@@ -1,57 +1,80 @@
-"""Tables of the registry's rules and of a target's costs, for a terminal and for documents."""
+"""Tables of the registry's rules, of a target's costs and of the forms of linalg, for a terminal and for documents."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from rich.console import Console
 from rich.text import Text
 
 from hlo_lower.report.markdown import code, escape, table
-from hlo_lower.report.page import new_grid, new_page, page_text, print_hanging, text_of
+from hlo_lower.report.page import grid_text, new_page, page_text, print_entry, print_hanging
 from hlo_lower.report.row import rule_name
 
-INDENT = 11
-HEADERS = ("rule", "takes", "canonical form", "builds", "place")
+RULES = ("rule", "takes", "canonical form", "builds", "place")
+COSTS = ("size", "value", "of (costs in ns)", "set by")
 
 
-class RuleEntry(Protocol):
-    """What the table shows of a rule."""
+@dataclass(frozen=True)
+class RuleRow:
+    """A rule as documentation shows it.
 
-    @property
-    def name(self) -> str: ...
+    Attributes:
+      name: the rule, as in a record.
+      classes: the facts that it is for.
+      form: its canonical form in a line.
+      place: file and line.
+      builds: the operations that it builds in its golden modules, those of a region left out; none of a plug-in's rule.
+      refused: what the target does not take of these, or "".
+      proof: what it replaces by what, and why both are equal: its own description.
+      op: the op, or the composite, that it is for.
 
-    @property
-    def classes(self) -> str: ...
+    Example:
+      >>> hl.rules()[0].name in {row.name for row in hl.rules(target="iree")}
+      True
+    """
 
-    @property
-    def form(self) -> str: ...
-
-    @property
-    def place(self) -> str: ...
-
-    @property
-    def builds(self) -> tuple[str, ...]: ...
-
-    @property
-    def refused(self) -> str: ...
-
-    @property
-    def proof(self) -> str: ...
+    name: str
+    classes: str
+    form: str
+    place: str
+    builds: tuple[str, ...]
+    refused: str
+    proof: str
+    op: str = ""
 
 
-def render_rules_text(rules: Sequence[RuleEntry], *, width: int, color: bool = False, proofs: bool = False) -> str:
+@dataclass(frozen=True)
+class CostRow:
+    """An entry of a target's table of costs.
+
+    Attributes:
+      name: as `prefer` takes it.
+      value: a number, or a cost in nanoseconds.
+      what: what it is of.
+      measured: what its default was set by.
+
+    Example:
+      >>> [row] = [row for row in hl.costs() if row.name == "few_windows"]
+      >>> row.what
+      'most windows that get ops of their own'
+    """
+
+    name: str
+    value: float
+    what: str
+    measured: str
+
+
+def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = False, proofs: bool = False) -> str:
     """Render rules one after the other: name and place, what it takes, the form, the ops that it builds, and its own
     description where proofs are asked for."""
     page = new_page(width, color=color)
     for number, rule in enumerate(rules):
-        page.print(Text("\n" if number else "").append(rule_name(rule.name), "bold").append(f"   {rule.place}", "dim"))
         # A line ends behind a sign between values, not within one.
-        print_hanging(page, "  takes:   ", rule.classes.replace("|", " | "), INDENT)
-        print_hanging(page, "  form:    ", rule.form, INDENT)
-        if rule.builds:
-            print_hanging(page, "  builds:  ", ", ".join(_op(op) for op in rule.builds), INDENT, "dim")
-        if rule.refused:
-            print_hanging(page, "  refused: ", rule.refused, INDENT, "red")
+        lines = [("takes", rule.classes.replace("|", " | ")), ("form", rule.form)]
+        lines += [("builds", _built(rule), "dim"), ("refused", rule.refused, "red")]
+        print_entry(page, rule_name(rule.name), rule.place, lines, is_first=not number)
         if proofs:
             _print_proof(page, rule.proof)
     return page_text(page)
@@ -68,56 +91,35 @@ def _print_proof(page: Console, proof: str) -> None:
             page.print(Text(block), soft_wrap=True)
 
 
-def render_rules_markdown(rules: Sequence[RuleEntry]) -> str:
+def _built(rule: RuleRow) -> str:
+    return ", ".join(op.removeprefix("stablehlo.") for op in rule.builds)
+
+
+def render_rules_markdown(rules: Sequence[RuleRow]) -> str:
     """Render rules as a Markdown table."""
     rows = [
         [
             code(rule_name(rule.name)),
             escape(rule.classes),
             code(rule.form) + (escape(f" refused: {rule.refused}") if rule.refused else ""),
-            escape(", ".join(_op(op) for op in rule.builds)),
+            escape(_built(rule)),
             code(rule.place),
         ]
         for rule in rules
     ]
-    return table(HEADERS, rows) + "\n"
+    return table(RULES, rows) + "\n"
 
 
-def _op(name: str) -> str:
-    return name.removeprefix("stablehlo.")
-
-
-class CostEntry(Protocol):
-    """What the table shows of an entry: its name, value, description and the measurement that set it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def what(self) -> str: ...
-
-    @property
-    def measured(self) -> str: ...
-
-
-def render_costs_text(rows: Sequence[CostEntry], *, width: int, color: bool = False) -> str:
+def render_costs_text(rows: Sequence[CostRow], *, width: int, color: bool = False) -> str:
     """Render the entries as a table; costs are in nanoseconds."""
-    page = new_page(width, color=color)
-    grid = new_grid()
-    for header in ("size", "value", "of (costs in ns)", "set by"):
-        grid.add_column(header, overflow="fold", justify="right" if header == "value" else "left")
-    for row in rows:
-        grid.add_row(Text(row.name, style="bold"), f"{row.value:,}", Text(row.what), Text(row.measured, style="dim"))
-    return text_of(page, grid)
+    cells = [[Text(r.name, "bold"), f"{r.value:,}", Text(r.what), Text(r.measured, "dim")] for r in rows]
+    return grid_text(COSTS, cells, new_page(width, color=color))
 
 
-def render_costs_markdown(rows: Sequence[CostEntry]) -> str:
+def render_costs_markdown(rows: Sequence[CostRow]) -> str:
     """Render the entries as a Markdown table."""
     cells = [[code(row.name), f"{row.value:,}", escape(row.what), escape(row.measured)] for row in rows]
-    return table(("size", "value", "of (costs in ns)", "set by"), cells) + "\n"
+    return table(COSTS, cells) + "\n"
 
 
 class FormEntry(Protocol):
@@ -138,13 +140,8 @@ class FormEntry(Protocol):
 
 def render_linalg_text(forms: Sequence[FormEntry], *, width: int, color: bool = False) -> str:
     """Render the forms of linalg, a line for each."""
-    page, grid = new_page(width, color=color), new_grid()
-    for header in ("what", "form in linalg", "category", "how"):
-        grid.add_column(header, overflow="fold")
-    for form in forms:
-        how = form.how.replace("`", "")
-        grid.add_row(form.meaning, Text(", ".join(form.ops), style="bold"), form.category, Text(how, style="dim"))
-    return text_of(page, grid)
+    rows = [[f.meaning, Text(", ".join(f.ops), "bold"), f.category, Text(f.how.replace("`", ""), "dim")] for f in forms]
+    return grid_text(("what", "form in linalg", "category", "how"), rows, new_page(width, color=color))
 
 
 def render_linalg_markdown(forms: Sequence[FormEntry]) -> str:

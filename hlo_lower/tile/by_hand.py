@@ -29,7 +29,7 @@ from hlo_lower.ops.axes.cut import AxisLink, Boundary, OpAxes, SubsetRules
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import cut
 from hlo_lower.tile.find.choose import LARGE, CostedPlan
-from hlo_lower.tile.find.labels import FUSES, NOTHING, Core, Fuse, Labels, core_of, label, label_combined, lengths
+from hlo_lower.tile.find.labels import FUSES, NOTHING, Core, Fuse, core_of, label, label_combined, lengths
 from hlo_lower.tile.find.moved_links import link_at
 from hlo_lower.tile.tiled_module import TiledLoopRecord, records
 
@@ -132,7 +132,8 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
         core = replace(core, outside=program.outputs)
     labels = label_combined(program, core, axis) if axis.combine else label(program, core, dim)
     if seed not in labels.dims and node not in labels.axes:
-        raise InputError(_where(program, hand), f"{node.name}: {_why(labels, seed)}", next_step="name another dim")
+        why = labels.refused.get(seed, "what it is made of gives no such pieces")
+        raise InputError(_where(program, hand), f"{node.name}: {why}", next_step="name another dim")
     for number in hand.operands:
         value = node.operand(number)
         if value in core.values - core.inside and value not in labels.dims:
@@ -152,10 +153,6 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
         )
     most = program.size[seed] if axis.combine else least  # it is asked for in these tiles, and no smaller ones
     return CostedPlan(program, cut(program, labels), Sizes(size // unit, most, hand.is_unrolled), 0.0)
-
-
-def _why(labels: Labels, seed: Value) -> str:
-    return labels.refused.get(seed, "what it is made of gives no such pieces")
 
 
 def _of_operands(program: Dataflow, node: Node, hand: ByHand, axis: AxisLink) -> Core:

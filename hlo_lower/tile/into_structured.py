@@ -102,8 +102,7 @@ def fuse_into_structured(graph: Graph, op: str, into: str) -> tuple[TiledLoopRec
 
 
 def _loop(graph: Graph, into: str) -> Node:
-    loops: list[Node] = []
-    graph.walk(lambda node: loops.append(node) if node.name in LOOPS else None)
+    loops = [node for node in graph.nodes() if node.name in LOOPS]
     found = next((loop for loop in loops if fnmatchcase(str(graph.location(loop)), into)), None)
     if found is None:
         places = ", ".join(dict.fromkeys(str(graph.location(loop)) for loop in loops))

@@ -24,6 +24,7 @@ from hlo_lower.lowering.linalg.structured_ops import OWN_MAPS
 from hlo_lower.lowering.loops import CountedLoop, read_counted
 from hlo_lower.ops.axes.parts import Filter, Offset, StridedRange, TensorSubset, whole
 from hlo_lower.ops.names import CONSTANT, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, GATHER, SLICE, WHILE
+from hlo_lower.tile.find.scan_stacks import trips_of
 from hlo_lower.tile.loop_form import Carried, Computed, Item, LoopForm, Materialized, Yielded
 from hlo_lower.tile.prepare.loop_carries import is_kept
 from hlo_lower.tile.prepare.slice_hoisting import taken_dim
@@ -88,8 +89,8 @@ class _Reader:
         if counts and depth < len(ITERATORS) and len(node.blocks[0].arguments) == 1 + len(node.results):
             return self._read_structured(node, counts, depth)
         counted = read_counted(node) if node.name == WHILE else None
-        trips = None if counted is None else _trips(node, counted)
-        if counted is not None and trips is not None and depth < len(ITERATORS):
+        trips = None if counted is None else trips_of(node, counted)
+        if counted is not None and trips is not None and trips > 0 and depth < len(ITERATORS):
             return self._loop(node, counted, trips, depth)
         part = self._read(node)
         results = tuple(self.new(value) for value in node.results)
@@ -125,8 +126,7 @@ class _Reader:
             number = constant_number(value)
             return None if number is None else Offset(number)
         if node.name == CONSTANT:
-            number = value.constant()
-            return None if number is None else Offset(int(number))
+            return None if value.integer is None else Offset(value.integer)
         given = [self.place(operand) for operand in node.operands]
         known = [place for place in given if place is not None]
         if len(known) < len(given):
@@ -334,16 +334,6 @@ def _scalar_type(value: Value) -> str:
     if not value.is_tensor:
         return str(value.raw.type)
     return value.element_type if value.shape == () else ""
-
-
-def _trips(loop: Node, counted: CountedLoop) -> int | None:
-    """How often a loop runs whose counter begins with zero and ends at a constant; None of another."""
-    first = loop.operand(counted.counter).constant()
-    limit = counted.limit
-    if counted.limit_at is not None:
-        bound = loop.operand(counted.limit_at).constant()
-        limit = None if bound is None else int(bound)
-    return limit if first is not None and int(first) == 0 and limit is not None and limit > 0 else None
 
 
 def _moves(subset: TensorSubset, iterator: str) -> bool:

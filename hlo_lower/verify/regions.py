@@ -3,33 +3,28 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from math import inf, prod
+from math import prod
 from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.base.element_types import element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Aligner, BodyPair, Plan, Region, Side, regions_of
 from hlo_lower.verify.align.corrections import (
     Sought,
-    begun_at_arguments,
     cut,
     depends,
     enclosing,
     values_apart,
     widen_region,
-    with_constants,
 )
 from hlo_lower.verify.align.loops import may_not_end, only_on_one_side, values_of, written_out
-from hlo_lower.verify.align.piece import Pieces, module_of, piece, pieces_of, types_of
+from hlo_lower.verify.align.piece import Pieces, module_of, pieces_of, types_of
 from hlo_lower.verify.drive.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.drive.input_roles import roles_of
-from hlo_lower.verify.drive.outcomes import intervals_of
-from hlo_lower.verify.drive.ranges import Interval
 from hlo_lower.verify.effort import PROVE_SECONDS
 from hlo_lower.verify.judges.devices import patience, piece_executable, start_child
 from hlo_lower.verify.judges.interpreter import Interpreter
@@ -289,12 +284,9 @@ class RegionJudge:
         narrow = judged = self._judge(region)
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
-            agreed = _unless_missed(verdict)
-            is_known = agreed.status == "equal" or narrow.missed is None
-            return agreed if is_known else self._within(name, verdict, [region], narrow, start) or agreed
+            return _unless_missed(verdict)
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
-        tried = [region]
         is_aimed, until = True, start + patience().of_region
         while True:
             if monotonic() > until:
@@ -313,24 +305,19 @@ class RegionJudge:
                 wider = None if self._terms.is_strict or only_run is not None else enclosing(wide)
                 if wider is None:
                     break
-                if is_aimed and (found := self._within(name, verdict, tried, judged, until)):
-                    return found
                 # What a loop carries cannot be aimed at: that the loops agree does not say that their bodies do there.
                 is_aimed = is_aimed and wide.pair.around is not None and wide.pair.around[1].name != names.WHILE
                 region, narrow, integers_only, step = wider, self._judge(wider), True, -1
-                judged, tried = narrow, [wider]
+                judged = narrow
             else:
                 seen = cut(region, wider)
                 judged = self._judge(wider, Sought(region, narrow.failures, wider, seen, self._terms.seed), seen)
-                tried.append(wider)
             # What is late narrowly is late with a few producers more, and each time costs the limit.
             wide, step = wider, len(STEPS) if judged.is_late else step + 1
             if judged.status == "equal":
                 agreed = self._widened_verdict(name, verdict, region, wide, judged, is_aimed=is_aimed)
                 if agreed.status == "equal":
                     return agreed
-                if is_aimed and (found := self._within(name, verdict, tried, judged, until)):
-                    return found
                 if is_aimed and judged.not_exercised:
                     return agreed
                 only_run = agreed  # with more producers there may be nothing left that could have moved: constants
@@ -373,46 +360,6 @@ class RegionJudge:
                 )
                 return replace(found, status="only run", reason=told)
         return _unless_missed(found)
-
-    def _within(
-        self, name: str, verdict: RegionVerdict, tried: Sequence[Region], judged: Judgement, until: float
-    ) -> RegionVerdict | None:
-        """The verdict on regions, each wider than the one before, with what all that stands before them says of their
-        inputs: on the last one, if it is equal in all runs but not all was had, and on those that are not equal."""
-        widest = begun_at_arguments(tried[-1])
-        within = self._intervals(tried[-1], widest)
-        if within and judged.missed is not None:
-            left = replace(judged, not_exercised=judged.missed(within))
-            if len(tried) > 1:
-                agreed = self._widened_verdict(name, verdict, tried[0], tried[-1], left, is_aimed=True)
-            else:
-                agreed = _unless_missed(replace(verdict, not_exercised=left.not_exercised))
-            if agreed.status == "equal":
-                return agreed
-        for region in (with_constants(narrow, widest) for narrow in tried[:-1]):
-            own, within = self.pieces(region), self._intervals(region, widest)
-            if monotonic() > until or not within or isinstance(own, CannotRunError):
-                continue
-            held = judge(region, own, self._terms, self._interpreter, within=within, stop_at_first=True)
-            if held.status == "equal":
-                agreed = self._widened_verdict(name, verdict, region, region, held, is_aimed=True)
-                if agreed.status == "equal":
-                    return agreed
-        return None
-
-    def _intervals(self, region: Region, widest: Region) -> dict[Number, Interval]:
-        """Between which numbers the inputs of a region lie, as a wider one tells."""
-        side, seen, known = widest.pair.first, cut(region, widest), values_of(widest)
-        types = types_of(widest)
-        counters = {place: known[n] for place, n in enumerate(widest.inputs) if n in known}
-        try:
-            text = piece(side, widest.first, widest.inputs, [side.value_of[n] for n in seen], types)
-        except CannotRunError:
-            return {}
-        told = zip(seen, intervals_of(text, counters), strict=True)
-        return {
-            number: ends for number, given in told if (ends := _narrower_interval(widest, number, given)) is not None
-        }
 
     def _at_the_arguments(self, name: str, verdict: RegionVerdict, wide: Region, judged: Judgement) -> RegionVerdict:
         """A region that begins at the function's arguments and still differs, or cannot be judged."""
@@ -643,17 +590,6 @@ def _begins_at_arguments(region: Region) -> bool:
     """Whether all that a region takes are arguments of the function: nothing that has an effect makes one of them."""
     side = region.pair.first
     return all(n in side.value_of and side.program.makers[side.value_of[n]] is None for n in region.inputs)
-
-
-def _narrower_interval(region: Region, number: Number, interval: Interval) -> Interval | None:
-    """The part of an interval that a value's type does not say already; None if that is nothing."""
-    side = region.pair.first
-    dtype = side.program.dtype_of(side.value_of[number])
-    if dtype is None or dtype.kind == "c":
-        return None
-    ends = element_type_of(dtype).integer_range or (-inf, inf)
-    found = max(interval[0], ends[0]), min(interval[1], ends[1])
-    return None if found == ends else found
 
 
 def _moved(narrow: Region, wide: Region, judged: Judgement) -> bool:

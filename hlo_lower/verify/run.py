@@ -82,13 +82,9 @@ class Signature:
 
     @property
     def bytes(self) -> int:
-        """Memory of all arguments and results."""
-        return bytes_of((*self.arguments, *self.results))
-
-
-def bytes_of(arrays: Sequence[Any]) -> int:
-    """Memory of arrays of these shapes and dtypes; a Python integer, so nothing overflows."""
-    return sum(prod(map(int, a.shape)) * np.dtype(a.dtype).itemsize for a in arrays)
+        """Memory of all arguments and results; a Python integer, so nothing overflows."""
+        every = (*self.arguments, *self.results)
+        return sum(prod(map(int, a.shape)) * np.dtype(a.dtype).itemsize for a in every)
 
 
 MEMORY_LIMIT = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 1 << 34

@@ -51,8 +51,7 @@ def test_comparators(lines, element, expected):
 def test_jax_sorts_by_a_proved_order(dtype):
     """What JAX emits for a sort of any type is proved to be an order."""
     graph = read(jax.jit(lambda x: jnp.argsort(x)).lower(np.zeros(6, jnp.dtype(dtype))).as_text())
-    sorts = []
-    graph.walk(lambda node: sorts.append(node) if node.name == "stablehlo.sort" else None)
+    sorts = [node for node in graph.nodes() if node.name == "stablehlo.sort"]
     assert [sort_order(node) is not None for node in sorts] == [True]
 
 

@@ -28,8 +28,8 @@ def test_a_complex_constant_in_a_region(oob):
     for start, expected in ((1, [1 + 1j, 7 + 1j]), (2, [1 + 1j, 5])):
         [found] = Executable(lowered.text, "exact").run([operand, np.array([start], np.int32), operand[:1]])
         assert found.tolist() == expected
-    module, found = mlir.parse_module(COMPLEX_CONSTANT), []
-    mlir.walk(module.operation, lambda op: found.append(mlir.attributes_of(op)) if "constant" in op.name else None)
+    module = mlir.parse_module(COMPLEX_CONSTANT)
+    found = [mlir.attributes_of(op) for op in mlir.operations_within(module.operation) if "constant" in op.name]
     assert [list(attributes) for attributes in found] == [["value"]]
     assert "dense<(2.000000e+00,1.000000e+00)>" in str(found[0]["value"])
 

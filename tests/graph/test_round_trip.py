@@ -131,7 +131,7 @@ def test_each_way_to_a_node_a_block_or_a_value_keeps_the_module():
         call.operand(0).node,
         *block.argument(0).users,
     ]
-    graph.walk(nodes.append)
+    nodes += graph.nodes()
     values = [
         *block.arguments,
         block.argument(0),

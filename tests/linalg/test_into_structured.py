@@ -43,9 +43,7 @@ def told(graph):
 
 def loops_of(graph):
     """The loops of a module."""
-    found = []
-    graph.walk(lambda node: found.append(node) if node.name in into_structured.LOOPS else None)
-    return found
+    return [node for node in graph.nodes() if node.name in into_structured.LOOPS]
 
 
 FUSED = """\

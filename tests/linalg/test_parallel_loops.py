@@ -24,8 +24,7 @@ from hlo_lower.verify.run import Executable
 
 def reverse(graph):
     """Let the counter of each `scf.forall` stand for its counterpart from the other end."""
-    found = []
-    graph.walk(lambda node: found.append(node) if node.name == "scf.forall" else None)
+    found = [node for node in graph.nodes() if node.name == "scf.forall"]
     with mlir.active(graph.context):
         for loop in found:
             counted, block = loops.range_of(loop), loop.blocks[0]

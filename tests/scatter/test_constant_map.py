@@ -12,7 +12,6 @@ from hlo_lower.facts.ranges.index_facts import IndexAnalysis
 from hlo_lower.facts.scatter.canonical import canonicalize
 from hlo_lower.facts.scatter.constant_map import Piece, row_major_boxes, solve
 from hlo_lower.facts.values.site import Site
-from hlo_lower.verify.judges.definitions import ScatterNumbers, windows
 
 
 def solved(starts, operand, window, order=(0,), *, batching=(), **options):
@@ -30,17 +29,16 @@ def solved(starts, operand, window, order=(0,), *, batching=(), **options):
 def last_writers(starts, operand, window, order=(0,), *, batching=(), drops_windows=True):
     """For each row that is written, (the row of the updates that is written last, how often it is written)."""
     starts = np.asarray(starts)
-    shape, kept = starts.shape[:-1], [d for d in range(len(operand)) if d not in batching]
-    places, m = tuple(range(len(shape), len(shape) + len(kept))), len(shape)
-    numbers = ScatterNumbers(places, (), tuple(batching), tuple(batching), tuple(order), m)
+    sizes = [1 if d in batching else w for d, w in enumerate(window)]
     touched = [d for d, (w, n) in enumerate(zip(window, operand, strict=True)) if w != n]
     writers, row = {}, -1
-    for each in windows(operand, starts, (*shape, *(window[d] for d in kept)), numbers):
-        spans = list(zip(each.start, each.sizes, operand, strict=True))
-        dropped = drops_windows and not all(0 <= s <= n - w for s, w, n in spans)
-        for offset in np.ndindex(*(each.sizes[d] for d in touched)):
+    for position in np.ndindex(*starts.shape[:-1]):
+        start = {d: position[d] for d in batching} | dict(zip(order, starts[position].tolist(), strict=True))
+        start = [start.get(d, 0) for d in range(len(operand))]
+        dropped = drops_windows and not all(0 <= s <= n - w for s, w, n in zip(start, sizes, operand, strict=True))
+        for offset in np.ndindex(*(sizes[d] for d in touched)):
             row += 1
-            place = [each.start[d] + k for d, k in zip(touched, offset, strict=True)]
+            place = [start[d] + k for d, k in zip(touched, offset, strict=True)]
             inside = all(0 <= p < operand[d] for p, d in zip(place, touched, strict=True))
             if inside and not dropped:
                 target = int(np.ravel_multi_index(place, [operand[d] for d in touched]))

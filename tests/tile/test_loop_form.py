@@ -213,8 +213,7 @@ def mismatch(seed):
     text_of(after)
     for _ in range(4):
         graph = hl.read(after)
-        loops = []
-        graph.walk(lambda node, found=loops: found.append(node) if node.name == "stablehlo.while" else None)
+        loops = [node for node in graph.nodes() if node.name == "stablehlo.while"]
         read = [(w, v.node) for w in loops for v in w.operands if v.node is not None and v.node.operands]
         if not read:
             break

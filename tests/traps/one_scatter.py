@@ -10,7 +10,6 @@ from untyped_mlir import SHORT_NUMBERS, module, of
 
 import hlo_lower as hl
 from hlo_lower.base.element_types import element_type
-from hlo_lower.ir.view import Node
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.judges.definitions import ScatterNumbers, scatter
 from hlo_lower.verify.run import Executable
@@ -139,14 +138,9 @@ def run(text: str, *arguments: Any, oob: Policy = "xla") -> list[Any]:
 
 def ops_of_size(text: str, elements: int) -> list[str]:
     """The names of the operations of a module that give a tensor of so many elements or more."""
-    found: list[str] = []
-
-    def visit(node: Node) -> None:
-        if any(v.is_static and np.prod(v.static_shape) >= elements for v in node.results):
-            found.append(node.name)
-
-    hl.read(text).walk(visit)
-    return found
+    graph = hl.read(text)
+    sized = ((node, [np.prod(v.static_shape) for v in node.results if v.is_static]) for node in graph.nodes())
+    return [node.name for node, sizes in sized if any(size >= elements for size in sizes)]
 
 
 def points(n: int, size: int, **changes: Any) -> Case:

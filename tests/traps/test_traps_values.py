@@ -180,9 +180,7 @@ SORTING = {
 
 def sorts_of(graph):
     """The sorts of a module."""
-    found = []
-    graph.walk(lambda node: found.append(node) if node.name == "stablehlo.sort" else None)
-    return found
+    return [node for node in graph.nodes() if node.name == "stablehlo.sort"]
 
 
 def test_trap_34_every_sort_goes_by_row_and_position():
@@ -232,18 +230,15 @@ def test_trap_34_duplicates_repeat_bit_for_bit(combiner, forms):
 def reduces(text):
     """The operation of each reduce, its element type, and the constant that it begins with."""
     found = []
-
-    def visit(op):
+    for op in mlir.operations_within(mlir.parse_module(text).operation):
         if op.name != "stablehlo.reduce":
-            return
+            continue
         *combined, _ = op.regions[0].blocks[0].operations
         for k, initial in enumerate(list(op.operands)[len(op.operands) // 2 :]):
             value = mlir.constant_value(initial.owner)
             assert value is not None
             name = combined[k].operation.name.removeprefix("stablehlo.")
             found.append((name, mlir.tensor_element_name(initial.type), value[()]))
-
-    mlir.walk(mlir.parse_module(text).operation, visit)
     return found
 
 

@@ -207,7 +207,7 @@ LARGE = Run("large", [np.zeros(1 << 18, np.float32), np.zeros(1)], is_special=Fa
         (Judgement(runs=3), 0.0, True),
         (Judgement(runs=3), 0.1, False),
         (Judgement("not judged", reason="an input of type !stablehlo.token"), 0.0, False),
-        (Judgement(missed=lambda within: ()), 0.0, False),
+        (Judgement(not_exercised=("a branch",)), 0.0, False),
         (Judgement(doubt=()), 0.0, False),
         (Judgement("differs", failures=[LARGE]), 0.0, False),
         (Judgement("differs", failures=[replace(LARGE, arguments=[np.zeros((), ml_dtypes.int4)])]), 0.0, True),

@@ -19,7 +19,7 @@ from hlo_lower.ir.shapes.bind import instances
 from hlo_lower.ir.shapes.specification import specification_of
 from hlo_lower.ir.view import Graph
 from hlo_lower.lowering.engine.refused_ops import refused_ops
-from hlo_lower.lowering.kinds import registry_of
+from hlo_lower.lowering.kinds import installed_registry, registry_of
 from hlo_lower.lowering.options import Options, other_floats_of
 from hlo_lower.lowering.passes import Run
 from hlo_lower.lowering.pipeline import trial_of
@@ -96,9 +96,9 @@ def survey(
         return found._replace(refused=tuple(with_remedies(refused, left)), notes=notes)
 
 
-def remedy_of(graph: Graph, options: Options, registry: CompositeLoweringRegistry | None = None) -> Remedy | None:
+def remedy_of(graph: Graph, options: Options) -> Remedy | None:
     """The fewest options under which the target takes most of a module; None where it takes all, or none helps."""
-    known = registry_of(registry)
+    known = installed_registry()
     with lowering():
         refused = _refusals_under(graph, options, known)
         return Remedies(options, lambda other: _refusals_under(graph, other, known)).best(refused or ())

@@ -46,11 +46,6 @@ def liveness(program: Dataflow) -> Liveness:
     return Liveness(tuple(live), peak, tuple(sorted(there, key=lambda v: -program.size[v])))
 
 
-def live_bytes(program: Dataflow) -> list[int]:
-    """Bytes that are live at each node of a block, without what lives in its bodies."""
-    return _Storage(program).at
-
-
 def programs_at_peak(program: Dataflow) -> list[Dataflow]:
     """The block, and the loop's body in it that holds at least half of what is live at its peak, and so on."""
     found = liveness(program)
@@ -160,7 +155,7 @@ class _Curves:
             raise _UnknownSizeError
         live: list[int] = []
         loops: list[LoopSpan] = []
-        for node, stored in zip(program.nodes, live_bytes(program), strict=True):
+        for node, stored in zip(program.nodes, _Storage(program).at, strict=True):
             first, inner = len(live), self._inner(program, node)
             for curve in inner:
                 is_long = len(live) + len(curve.live) > MOST_OPS

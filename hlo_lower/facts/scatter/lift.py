@@ -175,8 +175,7 @@ def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -
 
 def _drop(build: Builder, node: Node, values: Sequence[Value]) -> None:
     """Use values in the place of a node's results, and erase it."""
-    for result, value in zip(node.results, values, strict=True):
-        result.raw.replace_all_uses_with(value.raw)
+    mlir.replace_results(node.raw, [value.raw for value in values])
     if node in build.built:
         build.built.remove(node)  # what is erased must not be looked at again
     node.raw.erase()

@@ -299,10 +299,6 @@ def _starts(claims: Claims, at: Applied) -> bool:
     return all(known is None or max(-BEYOND, min(known, BEYOND)) == start for known, start in pairs)
 
 
-def _is_full(claims: Claims, at: Applied) -> bool:
-    return len(np.unique(at.written_elements(claims.oob))) == prod(at.operand_shape)
-
-
 def _is_unique(claims: Claims, at: Applied) -> bool:
     written = at.written_elements(claims.oob)
     return len(np.unique(written)) == len(written)
@@ -348,7 +344,7 @@ PREDICATES: Mapping[str, Callable[[Claims, Applied], bool]] = {
     "coordinates": _coordinates,
     "repeated": _repeated,
     "starts": _starts,
-    "is_full": _is_full,
+    "is_full": lambda claims, at: len(np.unique(at.written_elements(claims.oob))) == prod(at.operand_shape),
     "is_unique": _is_unique,
     "is_permutation": _is_permutation,
     "is_sorted": _is_sorted,
@@ -366,14 +362,11 @@ def broken(claims: Claims, applied: Applied, updates: Sequence[Array] = ()) -> t
     """
     if applied.is_empty:
         return ()
-    found = [name for name, holds in PREDICATES.items() if _is_claimed(claims, name) and not holds(claims, applied)]
+    claimed = (name for name in PREDICATES if getattr(claims, name) not in (False, (), "unknown"))
+    found = [name for name in claimed if not PREDICATES[name](claims, applied)]
     if claims.is_uniform and updates and not _is_uniform(claims, applied, updates):
         found.append("is_uniform")
     return tuple(found)
-
-
-def _is_claimed(claims: Claims, name: str) -> bool:
-    return getattr(claims, name) not in (False, (), "unknown")
 
 
 __all__ = ["PREDICATES", "Applied", "Claims", "RunClaim", "apply", "broken"]

@@ -197,7 +197,7 @@ def _places(graph: Graph) -> list[tuple[Value, str]]:
     """The values that something says are unreduced, and what it says."""
     found: list[tuple[Value, str]] = []
 
-    def visit(raw: mlir.RawOperation) -> None:
+    for raw in mlir.operations_within(graph.module.operation):
         attributes = raw.attributes
         if raw.name == "func.func":
             said = str(attributes["res_attrs"]) if "res_attrs" in attributes else ""
@@ -205,14 +205,12 @@ def _places(graph: Graph) -> list[tuple[Value, str]]:
                 told = [str(entry) for entry in attributes["res_attrs"]]
                 returned = Function(Node(raw)).body.terminator.operands
                 found.extend((value, text) for value, text in zip(returned, told, strict=True) if _WORD in text)
-            return
+            continue
         names = ("sharding",) if raw.name == "sdy.sharding_constraint" else (SHARDY, GSPMD, FRONTEND)
         said = " ".join(str(attributes[name]) for name in names if name in attributes)
         if _WORD in said:
             node = Node(raw)
             found.extend((value, said) for value in (node.operands if is_identity(node) else node.results))
-
-    mlir.walk(graph.module.operation, visit)
     return found
 
 

@@ -7,7 +7,6 @@ constraints are given to the scope in it; they come first because a scope reads 
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from operator import ge, gt, le, lt
 from typing import Any
 
 import jax
@@ -16,7 +15,7 @@ import jax.export
 from hlo_lower.ir.export.user_code import one_line
 from hlo_lower.ir.shapes.expressions import Expression, rewritten
 from hlo_lower.ir.shapes.tokens import ExpressionError
-from hlo_lower.ir.shapes.written_shapes import KeptDim, WrittenConstraint, WrittenShape
+from hlo_lower.ir.shapes.written_shapes import COMPARISONS, KeptDim, WrittenConstraint, WrittenShape
 
 
 class SymbolicDims:
@@ -190,6 +189,6 @@ def _never(left: Any, comparison: str, right: Any) -> bool:
 def _holds(left: Any, right: Any, comparison: str) -> bool:
     """Whether a comparison is known to hold for all sizes."""
     try:
-        return bool({">=": ge, "<=": le, "<": lt, ">": gt}[comparison](left, right))
+        return bool(COMPARISONS[comparison](left, right))
     except Exception:  # inconclusive: JAX's class for it is private
         return False

@@ -10,7 +10,7 @@ from functools import cache
 
 from hlo_lower.ir.shapes.expressions import Expression, ExpressionError, rewritten, substitute, whole
 from hlo_lower.ir.shapes.given_sizes import SizesError
-from hlo_lower.ir.shapes.written_shapes import WrittenConstraint, read_written
+from hlo_lower.ir.shapes.written_shapes import COMPARISONS, WrittenConstraint, read_written
 
 _CONSTRAINT = re.compile(r"symbolic shape constraint (.*?)\. Expected '", re.DOTALL)
 _REMAINDER = re.compile(r"mod\((?P<value>.*),(?P<divisor>\d+)\)==0")
@@ -60,7 +60,7 @@ def holds(constraint: str, sizes: Mapping[str, int]) -> bool:
     """Whether a constraint holds; it does where it cannot be told, for want of a size."""
     read = _read(constraint)
     try:
-        return read is None or _compares(read, read.left.value(sizes), read.right.value(sizes))
+        return read is None or COMPARISONS[read.comparison](read.left.value(sizes), read.right.value(sizes))
     except ExpressionError:
         return True
 
@@ -170,17 +170,3 @@ def _read(constraint: str) -> WrittenConstraint | None:
     except ExpressionError:
         return None
     return read if isinstance(read, WrittenConstraint) else None
-
-
-def _compares(read: WrittenConstraint, left: int, right: int) -> bool:
-    match read.comparison:
-        case "==":
-            return left == right
-        case ">=":
-            return left >= right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case _:
-            return left < right

@@ -69,14 +69,7 @@ def refine_partly(
 
 
 def _calls(module: mlir.RawModule, target: str) -> list[mlir.RawOperation]:
-    found: list[mlir.RawOperation] = []
-
-    def visit(op: mlir.RawOperation) -> None:
-        if mlir.call_target(op) == target:
-            found.append(op)
-
-    mlir.walk(module.operation, visit)
-    return found
+    return [op for op in mlir.operations_within(module.operation) if mlir.call_target(op) == target]
 
 
 def _unwrap(op: mlir.RawOperation) -> None:

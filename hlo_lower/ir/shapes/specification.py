@@ -68,17 +68,9 @@ class Specification:
 
     def lines(self) -> list[str]:
         """The arguments with unknown sizes, for a reader: "argument 0 is (2*s + 1, 8)"; then the constraints."""
-        return [
-            *self._argument_lines(),
-            *([f"where {', '.join(map(readable, self.constraints))}"] if self.constraints else []),
-        ]
-
-    def _argument_lines(self) -> list[str]:
-        return [
-            f"argument {n} is ({', '.join(dims)})"
-            for n, dims in enumerate(self.dims)
-            if dims is not None and any(not dim.isdigit() for dim in dims)
-        ]
+        told = ((n, dims) for n, dims in enumerate(self.dims) if any(not dim.isdigit() for dim in dims or ()))
+        lines = [f"argument {n} is ({', '.join(dims or ())})" for n, dims in told]
+        return lines + ([f"where {', '.join(map(readable, self.constraints))}"] if self.constraints else [])
 
 
 def is_place(dim: str) -> bool:
@@ -149,14 +141,8 @@ def _is_expression(dim: str) -> bool:
 
 def _messages(module: mlir.RawModule) -> list[str]:
     """The messages of the module's shape assertions."""
-    messages: list[str] = []
-
-    def visit(op: mlir.RawOperation) -> None:
-        if op.name == "stablehlo.custom_call" and "error_message" in op.attributes:
-            messages.append(mlir.symbol_name(op.attributes["error_message"]))
-
-    mlir.walk(module.operation, visit)
-    return messages
+    calls = (op for op in mlir.operations_within(module.operation) if op.name == "stablehlo.custom_call")
+    return [mlir.symbol_name(op.attributes["error_message"]) for op in calls if "error_message" in op.attributes]
 
 
 def _in_messages(

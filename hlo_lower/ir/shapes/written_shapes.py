@@ -8,11 +8,13 @@ constraint and no shape.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import eq, ge, gt, le, lt
 
 from hlo_lower.ir.shapes.expressions import Expression, expression
 from hlo_lower.ir.shapes.tokens import ExpressionError, Token, tokens_of
 
-COMPARISONS = ("==", ">=", "<=", ">", "<")
+COMPARISONS = {"==": eq, ">=": ge, "<=": le, ">": gt, "<": lt}
+"""What a constraint may say of its sides."""
 
 
 @dataclass(frozen=True)

@@ -194,12 +194,10 @@ def remove_foreign(
     """
     foreign = _Foreign("|".join(sorted(dialects)))
 
-    def visit(node: Node) -> None:
-        if node.name != mlir.MESH and (node.name == "builtin.module" or not is_left(node)):
-            foreign.remove(node)
-
     with mlir.active(graph.context):
-        graph.walk(visit)
+        for node in graph.nodes():
+            if node.name != mlir.MESH and (node.name == "builtin.module" or not is_left(node)):
+                foreign.remove(node)
     if not _names_a_mesh(graph):
         for mesh in mlir.meshes(graph.module.operation):
             foreign.removed[mlir.MESH] += 1

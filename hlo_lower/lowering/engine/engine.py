@@ -546,15 +546,13 @@ def _find_subjects(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]
     exact = {op for kind in kinds for op in kind.ops or (kind.op,)}
     beginnings = tuple(op for op in exact if op.endswith("."))
 
-    def visit(raw: mlir.RawOperation) -> None:
+    for raw in mlir.operations_within(context.graph.module.operation):
         name = raw.name
         if name in exact:
             nodes.setdefault(name, []).append(Node(raw))
         if name.startswith(beginnings):
             begun = next(beginning for beginning in beginnings if name.startswith(beginning))
             nodes.setdefault(begun, []).append(Node(raw))
-
-    mlir.walk(context.graph.module.operation, visit)
     for kind in kinds:
         wanted = kind.ops or {kind.op}
         for op in (op for op in nodes if op in wanted):

@@ -27,9 +27,7 @@ class _Wide:
     @classmethod
     def within(cls, graph: Graph) -> "_Wide":
         found = cls([], {}, [], 0)
-
-        def visit(raw: mlir.RawOperation) -> None:
-            node = Node(raw)
+        for node in graph.nodes():
             results = sum(map(is_wide, node.results))
             arguments = sum(is_wide(value) for block in node.blocks for value in block.arguments)
             found.count += results + arguments
@@ -39,8 +37,6 @@ class _Wide:
                 found.nodes.append(node)
             if node.name == CUSTOM_CALL and "called_computations" in node.raw.attributes:
                 found.naming.append(node)
-
-        mlir.walk(graph.module.operation, visit)
         return found
 
 

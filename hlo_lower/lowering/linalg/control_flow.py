@@ -22,20 +22,17 @@ CONTROL = frozenset({WHILE, IF, CASE})
 
 def mark_counted(graph: Graph) -> None:
     """Mark the counted loops of a module: once their conditions have become linalg they are hard to read."""
-
-    def visit(node: Node) -> None:
-        counted = read_counted(node) if node.name == WHILE else None
-        if counted is not None:
-            numbers = (
-                counted.counter,
-                0 if counted.limit is None else counted.limit,
-                -1 if counted.limit_at is None else counted.limit_at,
-                int(counted.is_unsigned),
-            )
-            node.raw.attributes[COUNTED] = mlir.dense_i64(numbers)
-
     with mlir.active(graph.context):
-        graph.walk(visit)
+        for node in graph.nodes():
+            counted = read_counted(node) if node.name == WHILE else None
+            if counted is not None:
+                numbers = (
+                    counted.counter,
+                    0 if counted.limit is None else counted.limit,
+                    -1 if counted.limit_at is None else counted.limit_at,
+                    int(counted.is_unsigned),
+                )
+                node.raw.attributes[COUNTED] = mlir.dense_i64(numbers)
 
 
 def _counted_loop_of(node: Node) -> CountedLoop | None:
@@ -51,11 +48,9 @@ def lower_control(graph: Graph) -> tuple[int, int]:
     Returns:
       How many loops became `scf.for`, and how many `scf.while`.
     """
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name in CONTROL else None)
     counts = [0, 0]
     with mlir.active(graph.context):
-        for node in found:
+        for node in [node for node in graph.nodes() if node.name in CONTROL]:
             if node.name != WHILE:
                 _branches(node)
             elif (counted := _counted_loop_of(node)) is not None:
@@ -139,10 +134,8 @@ def _equals(build: Builder, scalar: Value, number: int) -> Value:
 
 def lower_dynamic(graph: Graph) -> None:
     """Replace the operations of `DYNAMIC` in a module."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name in DYNAMIC else None)
     with mlir.active(graph.context):
-        for node in found:
+        for node in [node for node in graph.nodes() if node.name in DYNAMIC]:
             result = _REWRITES[node.name](Builder.before(node), node)
             replace_all(node.results, [result])
             node.raw.erase()

@@ -41,11 +41,11 @@ class _Slot:
 def write_in_place(graph: Graph) -> bool:
     """Compute the tiles of each `scf.forall`, and what each `scf.for` accumulates, in their places; whether there were
     any."""
-    loops: dict[str, list[Node]] = {"scf.forall": [], "scf.for": []}
-    graph.walk(lambda node: loops[node.name].append(node) if node.name in loops else None)
+    nodes = graph.nodes()
     with mlir.active(graph.context):
-        count = sum(_sums_in_place(loop) for loop in loops["scf.for"])
-        return sum(map(_tiles_in_place, loops["scf.forall"])) + count > 0  # outer ones first: inner ones write theirs
+        count = sum(_sums_in_place(loop) for loop in nodes if loop.name == "scf.for")
+        tiled = [loop for loop in nodes if loop.name == "scf.forall"]
+        return sum(map(_tiles_in_place, tiled)) + count > 0  # outer ones first: inner ones write theirs
 
 
 def _sums_in_place(loop: Node) -> int:

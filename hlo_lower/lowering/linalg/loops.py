@@ -458,16 +458,10 @@ def inline_into_loops(graph: Graph) -> bool:
     with mlir.active(graph.context):
         while pending and count < MOST_INLINED:
             call = pending.pop()
-            blocks = functions[call.callee].blocks if call.callee in functions else ()
-            if not blocks or call.parent is None:
+            function = functions.get(call.callee)
+            if function is None or not function.blocks or call.parent is None:
                 continue
-            *raws, last = (node.raw for node in blocks[0].nodes)
-            arguments = [argument.raw for argument in blocks[0].arguments]
-            template = mlir.template_of(raws, arguments, list(last.operands), call.raw.location)
-            built, given = mlir.inline_template(template, list(call.raw.operands), call.raw)
-            for result, value in zip(call.raw.results, given, strict=True):
-                result.replace_all_uses_with(value)
-            call.raw.erase()
+            built = mlir.inline_call(call.raw, function.raw)
             pending += [inner for raw in built for inner in _calls(raw)]
             count += len(built)
     return count > 0
@@ -488,17 +482,10 @@ def lower_parallel(graph: Graph) -> ParallelLoops:
 
 def _loops_and_functions(graph: Graph) -> tuple[list[Node], dict[str, Node]]:
     """The `scf.for` ops of a module in program order, and its functions by name."""
-    loops: list[Node] = []
-    functions: dict[str, Node] = {}
-
-    def visit(node: Node) -> None:
-        if node.name == "scf.for":
-            loops.append(node)
-        elif node.name == "func.func":
-            functions[mlir.symbol_name(node.raw.attributes["sym_name"])] = node
-
-    graph.walk(visit)
-    return loops, functions
+    nodes = graph.nodes()
+    functions = (node for node in nodes if node.name == "func.func")
+    named = {mlir.symbol_name(node.raw.attributes["sym_name"]): node for node in functions}
+    return [node for node in nodes if node.name == "scf.for"], named
 
 
 def _calls(raw: mlir.RawOperation) -> list[Node]:
@@ -535,9 +522,7 @@ def step_by_size(graph: Graph) -> bool:
 
 
 def _loops(graph: Graph) -> list[Node]:
-    loops: list[Node] = []
-    graph.walk(lambda node: loops.append(node) if node.name in LOOPS else None)
-    return loops
+    return [node for node in graph.nodes() if node.name in LOOPS]
 
 
 @dataclass

@@ -124,13 +124,7 @@ def is_foreign(node: Node) -> bool:
 
 def left_in(graph: Graph) -> tuple[tuple[str, int], ...]:
     """The foreign operations of a module by name, the most frequent first; what ends a region belongs to its op."""
-    counts: Counter[str] = Counter()
-
-    def visit(node: Node) -> None:
-        if is_foreign(node) and node.name != RETURN:
-            counts[_name(node)] += 1
-
-    graph.walk(visit)
+    counts = Counter(_name(node) for node in graph.nodes() if is_foreign(node) and node.name != RETURN)
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
@@ -167,10 +161,8 @@ def composite_name(node: Node) -> str:
 
 def lower_composites(graph: Graph) -> None:
     """Replace the composites that stand for operations by these."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if composite_name(node) in _LOWERINGS else None)
     with mlir.active(graph.context):
-        for node in found:
+        for node in [node for node in graph.nodes() if composite_name(node) in _LOWERINGS]:
             new = _LOWERINGS[composite_name(node)](Builder.before(node), node)
             replace_all(node.results, new.results)
             node.raw.erase()
@@ -221,23 +213,18 @@ def passes_before(graph: Graph, *, named: bool) -> tuple[str, ...]:
     """The passes of jaxlib that a module needs first."""
     kept = names_of(named=named)
     found: set[str] = set()
-
-    def visit(node: Node) -> None:
+    for node in graph.nodes():
         if node.name.startswith("chlo."):
             found.add(TO_STABLEHLO)
         elif node.name == COMPOSITE and composite_name(node) not in kept:
             found.add(f"func.func(stablehlo-legalize-composite-to-call{{except={','.join(kept)}}})")
-
-    graph.walk(visit)
     return tuple(sorted(found))
 
 
 def prepare(graph: Graph) -> None:
     """Replace the operations that jaxlib's pass does not take; the module stays StableHLO."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name in _REWRITES else None)
     with mlir.active(graph.context):
-        for node in found:
+        for node in [node for node in graph.nodes() if node.name in _REWRITES]:
             values = _REWRITES[node.name](Builder.before(node), node)
             if values is not None:
                 replace_all(node.results, values)
@@ -285,10 +272,6 @@ def _transpose(build: Builder, node: Node) -> Sequence[Value] | None:
     return [build.reshape(node.operand(0), node.result().static_shape)] if moves_units_alone(node) else None
 
 
-def _barrier(_: Builder, node: Node) -> Sequence[Value]:
-    return node.operands
-
-
 _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     BROADCAST_IN_DIM: _broadcast,
     REDUCE: _reduce,
@@ -296,7 +279,7 @@ _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     PAD: _empty_results,
     REDUCE_WINDOW: _empty_results,
     CONVOLUTION: _empty_results,
-    OPTIMIZATION_BARRIER: _barrier,
+    OPTIMIZATION_BARRIER: lambda _, node: node.operands,
     TRANSPOSE: _transpose,
 }
 
@@ -323,8 +306,7 @@ def make_signless(graph: Graph, rewritten: Collection[str]) -> tuple[str, ...]:
     Returns:
       The unsigned types that there were.
     """
-    nodes: list[Node] = []
-    graph.walk(nodes.append)
+    nodes = graph.nodes()
     with mlir.active(graph.context):
         types = _Types()
         if not any(types.signless(value) for node in nodes for value in _values(node)):
@@ -338,8 +320,7 @@ def make_signless(graph: Graph, rewritten: Collection[str]) -> tuple[str, ...]:
                 _retype(node, types)
         for node in nodes:
             if node.name == CAST and [v.raw.type for v in node.operands] == [v.raw.type for v in node.results]:
-                for result, operand in zip(node.results, node.operands, strict=True):
-                    result.raw.replace_all_uses_with(operand.raw)
+                mlir.replace_results(node.raw, node.raw.operands)
                 node.raw.erase()
     return tuple(sorted(types.found))
 

@@ -69,8 +69,7 @@ def one_form(graph: Graph, told: Told | None = None) -> None:
 
 def _rewritten(graph: Graph, told: Told | None) -> bool:
     """Rewrite each node once; whether any was."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name in _RULES else None)
+    found = [node for node in graph.nodes() if node.name in _RULES]
     found.sort(key=lambda node: node.name != DOT_GENERAL)  # before what is reshaped for one is, through what makes it
     changed = False
     for node in found:
@@ -103,12 +102,10 @@ def inline_small(graph: Graph) -> None:
 def _inline_small(graph: Graph) -> None:
     small = {name: f for name, f in graph.functions.items() if f.has_body and not f.is_public and _is_small(f.node)}
     for _ in range(SMALL):
-        calls: list[Node] = []
-        graph.walk(lambda node: calls.append(node) if _is_call_of(small, node) else None)  # noqa: B023
+        calls = [node for node in graph.nodes() if _is_call_of(small, node)]
         for call in calls:
             values = Builder.before(call).inline_before(call, small[call.callee].body, call.operands)
-            for result, value in zip(call.results, values, strict=True):
-                result.raw.replace_all_uses_with(value.raw)
+            mlir.replace_results(call.raw, [value.raw for value in values])
             call.raw.erase()
         if not calls:
             break

@@ -35,8 +35,7 @@ MATRICES = frozenset({
 
 def fold_into_products(graph: Graph) -> bool:
     """Read what is transposed or widened for a product as it is, in place; whether any product changed."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name in MATRICES else None)
+    found = [node for node in graph.nodes() if node.name in MATRICES]
     with mlir.active(graph.context):
         return sum(_fold(node) for node in found) > 0
 

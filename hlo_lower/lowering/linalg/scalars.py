@@ -32,11 +32,9 @@ Place: TypeAlias = tuple[int, ...]
 
 def read_scalars(graph: Graph) -> bool:
     """Compute elements that are extracted at known places as scalars; whether there were any."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name == EXTRACT else None)
     elements, changed = _Elements(), False
     with mlir.active(graph.context):
-        for node in found:
+        for node in [node for node in graph.nodes() if node.name == EXTRACT]:
             tensor, *indices = node.operands
             place = tuple(number for index in indices if (number := constant_number(index)) is not None)
             scalar = elements.of(tensor, place) if len(place) == len(indices) else None
@@ -97,10 +95,8 @@ def _origin(node: Node, place: Place) -> Place | None:
 
 def mark_assumed(graph: Graph) -> None:
     """Write a call in the place of each clamp of signed indices that are assumed to lie inside."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if is_assumed(node) else None)
     with mlir.active(graph.context):
-        for node in found:
+        for node in filter(is_assumed, graph.nodes()):
             value = node.operand(1)
             if not value.element.is_unsigned:  # of which the call would keep the sign
                 attributes = {"call_target_name": mlir.parse_attribute(f'"{ASSUMED}"')}
@@ -112,8 +108,7 @@ def mark_assumed(graph: Graph) -> None:
 
 def unmark_assumed(graph: Graph) -> bool:
     """Take these calls away, and read through them; whether there were any."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if _stands_for_one(node) else None)
+    found = list(filter(_stands_for_one, graph.nodes()))
     for node in found:
         node.result().raw.replace_all_uses_with(node.operand(0).raw)
         node.raw.erase()
@@ -158,8 +153,7 @@ EQUAL, AT_MOST = 0, 7
 
 def drop_clamps(graph: Graph) -> bool:
     """Take clamps away that change nothing, and test what is clamped without them; whether there were any."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name.startswith(("arith.", "scf.if")) else None)
+    found = [node for node in graph.nodes() if node.name.startswith(("arith.", "scf.if"))]
     with mlir.active(graph.context):
         changed = [_drop(node) for node in found]
         changed += [_test(node) for node in found]

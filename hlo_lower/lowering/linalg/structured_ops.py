@@ -201,10 +201,8 @@ OWN_MAPS = ("indexing_maps", "linalg.memoized_indexing_maps")
 
 def generalize(graph: Graph) -> None:
     """Write the named ops of a module as generic ones, in place."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name.startswith("linalg.") else None)
     with mlir.active(graph.context):
-        for node in found:
+        for node in [node for node in graph.nodes() if node.name.startswith("linalg.")]:
             maps = None if node.name in NO_STRUCTURE else maps_of(node)
             if maps is not None:
                 _generic(node, maps)
@@ -299,10 +297,8 @@ OWN = ("linalg.matmul", "linalg.batch_matmul", "linalg.contract")
 
 def specialize(graph: Graph) -> None:
     """Write the generic ops of a module that have a name by that name, in place."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name == "linalg.generic" else None)
     with mlir.active(graph.context):
-        for node in found:
+        for node in [node for node in graph.nodes() if node.name == "linalg.generic"]:
             _name_op(node)
 
 

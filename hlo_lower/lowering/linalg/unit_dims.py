@@ -33,8 +33,7 @@ def moves_units_alone(node: Node) -> bool:
 
 def drop_unit_dims(graph: Graph) -> bool:
     """Reshape dims of extent 1 alone where nothing else is reshaped, and write slices without them; whether any was."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if node.name in _REWRITES else None)
+    found = [node for node in graph.nodes() if node.name in _REWRITES]
     with mlir.active(graph.context):
         return sum(_REWRITES[node.name](node) for node in found) > 0
 

@@ -67,8 +67,7 @@ def set_dimension_size_to_operand(op: OlderLowering) -> Sequence[Value]:
         static shape cannot say so.
     """
     value, size = op.node.operands
-    known = size.constant()
-    if known is None or int(known) != value.static_shape[op.node.integer("dimension")]:
+    if size.integer != value.static_shape[op.node.integer("dimension")]:
         raise DoesNotApply("the size that is set is not a constant, the dim's own")
     return [value]
 

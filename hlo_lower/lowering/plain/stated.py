@@ -86,13 +86,8 @@ class Stated:
 
     def _replace(self, graph: Graph, known: Mapping[str, Declared]) -> list[tuple[str, str]]:
         """Replace custom calls, in place; the names of those that could be, and where they stood."""
-        found: list[tuple[Node, Declared]] = []
-
-        def visit(node: Node) -> None:
-            if node.name == CUSTOM_CALL and mlir.call_target(node.raw) in known:
-                found.append((node, known[mlir.call_target(node.raw)]))
-
-        graph.walk(visit)
+        calls = [node for node in graph.nodes() if node.name == CUSTOM_CALL]
+        found = [(node, known[name]) for node in calls if (name := mlir.call_target(node.raw)) in known]
         made: dict[object, str] = {}
         places = [(declared.op, str(graph.location(node))) for node, declared in found]
         replaced = [self._replaced(graph, node, declared, made) for node, declared in found]

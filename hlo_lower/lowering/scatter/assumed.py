@@ -107,10 +107,8 @@ def is_assumed(node: Node) -> bool:
 
 def release_indices(graph: Graph) -> None:
     """Take the clamps away that are assumed to change nothing."""
-    found: list[Node] = []
-    graph.walk(lambda node: found.append(node) if is_assumed(node) else None)
     with mlir.active(graph.context):
-        for node in found:
+        for node in filter(is_assumed, graph.nodes()):
             node.result().raw.replace_all_uses_with(node.operand(1).raw)
             erase(graph, node)
     graph.forget()

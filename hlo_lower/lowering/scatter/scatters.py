@@ -115,7 +115,7 @@ class _Run:
         counts = Counter(subject.equivalence for subject in self.subjects if subject.equivalence is not None)
         self.engine = Engine(self.context, {equivalence for equivalence, count in counts.items() if count > 1})
         self._left: list[int] = []
-        self._nested = Nested(self.context.graph, SCATTER)
+        self._nested = Nested(self.context.graph)
 
     def raise_first(self, decisions: Iterable[Decision | None]) -> None:
         """Raise the error of the first scatter without a lowering, unless such scatters are kept."""
@@ -168,7 +168,7 @@ def _in_order(context: Context, subjects: Sequence[ScatterSubject]) -> list[Scat
     """
     if not any(map(_is_in_scatter, context.graph.callers)):
         return list(reversed(subjects))
-    nested = Nested(context.graph, SCATTER)
+    nested = Nested(context.graph)
     by_node = {subject.node: subject for subject in subjects}
     within = {node: nested.within(node)[::-1] for node in by_node}
     return [by_node[node] for node in inner_first(list(by_node), lambda node: within[node])]

@@ -1,6 +1,7 @@
 """Ops of static shape that a target refuses, whole or on some element types, each lowered by a rule of its own."""
 
 from collections.abc import Sequence
+from math import prod
 
 from hlo_lower.base.causes import Cause
 from hlo_lower.base.registry import Rule
@@ -91,7 +92,7 @@ def _facts(context: Context, node: Node, form: Quirk | None) -> PlainFacts:
         Whole.WHOLE if form is None else RefusedForm.of(form),
         node.operand(0).element.integer_bits,
         is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
-        window=reductions.window_elements(node) if named in WINDOWED else 0,
+        window=prod(node.integers("window_dimensions")) if named in WINDOWED else 0,
         summed=summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
     )
 

@@ -123,11 +123,6 @@ class Windows:
         return build.slice(value, starts, limits, self.strides)
 
 
-def window_elements(node: Node) -> int:
-    """How many elements a window has."""
-    return prod(node.integers("window_dimensions"))
-
-
 def _padded_windows(op: PlainLowering) -> tuple[Windows, list[Value], int]:
     """The windows, what they lie on, and how many results there are.
 

@@ -37,10 +37,6 @@ class ReverseFacts(FactsByName):
     dims: tuple[int, ...]
     slices: int
 
-    def as_short(self) -> "ReverseFacts":
-        """The same facts, its dims taken for short ones."""
-        return replace(self, axes=Axes.SHORT)
-
 
 rules = RuleList()
 
@@ -122,5 +118,5 @@ class ReverseKind(Kind):
         if not node.operand(0).is_static:
             return self.subject(context, node)
         facts = reverse_facts(node, few=context.target.costs.few_windows)
-        short = (facts.as_short(),) if facts.axes is Axes.LONG and facts.slices <= MOST_SLICES else ()
+        short = (replace(facts, axes=Axes.SHORT),) if facts.axes is Axes.LONG and facts.slices <= MOST_SLICES else ()
         return self.subject(context, node, replace(facts, axes=Axes.APART) if is_taken else facts, *short)

@@ -64,10 +64,9 @@ def retype(graph: Graph, becomes: ElementTypes, kept: Collection[Value] = (), in
         if value not in kept and value.is_tensor and value.element_type in becomes:
             mlir.set_type(value.raw, storage_type(value.raw.type, becomes))
 
-    def visit(raw: mlir.RawOperation) -> None:
-        if raw in skipped:
-            return
-        node = Node(raw)
+    for node in graph.nodes():
+        if node.raw in skipped:
+            continue
         for value in node.results:
             change(value)
         if node not in inside:
@@ -76,8 +75,6 @@ def retype(graph: Graph, becomes: ElementTypes, kept: Collection[Value] = (), in
                     change(argument)
         if node.name == "func.func":
             functions.append(Function(node))
-
-    mlir.walk(graph.module.operation, visit)
     for function in functions:
         if function.has_body:
             mlir.set_signature(function.node.raw)
@@ -161,7 +158,7 @@ def store(graph: Graph, target: Target) -> Demotion | None:
     carriers = _carriers(graph, target)
     if not carriers:
         return None
-    nodes = [node for node in _nodes(graph) if not carriers.keys().isdisjoint(dtypes_on(node))]
+    nodes = [node for node in graph.nodes() if not carriers.keys().isdisjoint(dtypes_on(node))]
     casts = [node for node in nodes if _is_cast(node, carriers)]
     passing = set(casts)
     blocked = [node for node in nodes if node.name not in MOVING and node not in passing]
@@ -175,7 +172,7 @@ def store(graph: Graph, target: Target) -> Demotion | None:
         kept: set[Value] = set()
         for node in blocked:
             casts += _set_apart(node, carriers, kept)
-        becomes = {before: _carrier_text(carrier) for before, carrier in carriers.items()}
+        becomes = {b: (TWO if c.form is Form.PARTS else "") + c.after for b, c in carriers.items()}
         retype(graph, becomes, kept, [node for node in blocked if node.has_regions])
         for node in casts:
             node.result().raw.replace_all_uses_with(node.operand(0).raw)
@@ -190,10 +187,6 @@ def _after(carrier: Carrier) -> After:
     return After(carrier.after, carrier.cast, carrier.form is Form.PARTS)
 
 
-def _carrier_text(carrier: Carrier) -> str:
-    return TWO + carrier.after if carrier.form is Form.PARTS else carrier.after
-
-
 def _is_sharded(graph: Graph, carriers: Mapping[str, Carrier]) -> bool:
     """Whether an argument or a result that would get a dim more is spread over devices, of which its sharding says."""
     if all(carrier.form is not Form.PARTS for carrier in carriers.values()):
@@ -204,18 +197,14 @@ def _is_sharded(graph: Graph, carriers: Mapping[str, Carrier]) -> bool:
 
 def unmark(graph: Graph) -> None:
     """Take away what the stage of element types wrote on casts."""
-    for node in _nodes(graph):
+    for node in graph.nodes():
         if node.attribute(MARK) is not None:
             del node.raw.attributes[MARK]
 
 
-def _nodes(graph: Graph) -> Iterator[Node]:
-    return map(Node, mlir.operations_within(graph.module.operation))
-
-
 def _carriers(graph: Graph, target: Target) -> Mapping[str, Carrier]:
     """For each type of the module's values that the target has no room for what it is stored in."""
-    found = {dtype for node in _nodes(graph) for dtype in dtypes_on(node)}
+    found = {dtype for node in graph.nodes() for dtype in dtypes_on(node)}
     stored = {dtype: storage_of(target, dtype) for dtype in sorted(found)}
     return {dtype: carrier for dtype, carrier in stored.items() if carrier is not None}
 

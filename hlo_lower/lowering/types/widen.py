@@ -32,11 +32,7 @@ def other_floats(graph: Graph, becomes: Mapping[str, str]) -> Demotion | None:
         return None
     pairs = {f"complex<{before}>": f"complex<{after}>" for before, after in becomes.items() if before == "f64"}
     every = {**becomes, **pairs}
-    nodes = [
-        n
-        for n in map(Node, mlir.operations_within(graph.module.operation))
-        if not every.keys().isdisjoint(dtypes_on(n))
-    ]
+    nodes = [n for n in graph.nodes() if not every.keys().isdisjoint(dtypes_on(n))]
     if not nodes:
         return None
     for node in nodes:

@@ -320,7 +320,7 @@ def swiglu(anchor: Term) -> Found:
         activated, gate = (next(iter(found.results)), found.inputs["x"]) if isinstance(found, Match) else (anchor, None)
     if gate is None:
         return None
-    products = list(_products(activated))
+    products = [user for user in users_of_cast(activated) if user.op == "multiply"]
     for gated in products:
         if gated.shape != gate.shape:
             continue
@@ -331,10 +331,6 @@ def swiglu(anchor: Term) -> Found:
         if len(products) == 1 or _is_of_one_value(gate, up):  # a gradient multiplies by a projection of its own
             return Match("swiglu", {"gate": gate, "up": up}, [gated])
     return None
-
-
-def _products(activated: Term) -> Iterator[Term]:
-    yield from (user for user in users_of_cast(activated) if user.op == "multiply")
 
 
 def _is_of_one_value(gate: Term, up: Term) -> bool:

@@ -215,9 +215,7 @@ def write_out(node: Node, function: Function) -> None:
     """Put the ops of its decomposition in the place of one composite, or a call of a function of the module's own."""
     raw = node.raw
     if function.name.startswith(PREFIX):
-        _, given = mlir.inline_template(function.node.raw, list(raw.operands), raw)
-        for old, new in zip(raw.results, given, strict=True):
-            old.replace_all_uses_with(new)
+        mlir.inline_call(raw, function.node.raw)
     else:
         mlir.put_instead(raw, "func.call", {"callee": raw.attributes["decomposition"]})
-    raw.erase()
+        raw.erase()

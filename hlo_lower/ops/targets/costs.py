@@ -95,10 +95,6 @@ class CostTable:
     constant_rows: int = _entry(4096, "most rows of a constant table in the place of constant indices", "not measured")
     growth: int = _entry(4, "the same, as a multiple of the size of the indices; whichever is more", "not measured")
 
-    def without_loops(self) -> "CostTable":
-        """The table where there is no loop that could take a mask in parts: masks are whole, however large."""
-        return replace(self, mask_elements=WHOLE_MASKS)
-
     @classmethod
     def entries(cls) -> tuple[Field[Any], ...]:
         """The entries, each with `what` it is and what was `measured` as metadata."""

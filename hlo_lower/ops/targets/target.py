@@ -1,7 +1,7 @@
 """A target as data: which operations it takes, and on which element types."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -9,7 +9,7 @@ from hlo_lower.base.arguments import is_listed, is_named, one_of, short_repr
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.errors import InputError
 from hlo_lower.ops.names import ADD, RETURN, SCATTER, WHILE
-from hlo_lower.ops.targets.costs import COSTS, CostTable
+from hlo_lower.ops.targets.costs import COSTS, WHOLE_MASKS, CostTable
 from hlo_lower.ops.targets.named_op import NamedOp
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 
@@ -166,8 +166,8 @@ class Target:
 
     @property
     def costs_there(self) -> CostTable:
-        """The table of costs, with whole masks where loops are refused."""
-        return self.costs if self.refuses_op(WHILE) is None else self.costs.without_loops()
+        """The table of costs; where loops are refused, none could take a mask in parts: masks are whole."""
+        return self.costs if self.refuses_op(WHILE) is None else replace(self.costs, mask_elements=WHOLE_MASKS)
 
     @property
     def restricts_dtypes(self) -> bool:

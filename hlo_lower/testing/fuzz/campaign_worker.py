@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from hlo_lower.base.processes import Lost, in_processes
-from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.lowering.lowered import Lowered
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.pipeline import lower
@@ -18,15 +17,10 @@ from hlo_lower.testing.fuzz.judging import Judged, judge
 from hlo_lower.testing.fuzz.sensitivity import FloatMode, Policy
 
 
-def built_in(
-    oob: Policy,
-    prefer: Sequence[str] = (),
-    float_mode: FloatMode = "exact",
-    registry: CompositeLoweringRegistry | None = None,
-) -> Callable[[str], Lowered]:
+def built_in(oob: Policy, prefer: Sequence[str] = (), float_mode: FloatMode = "exact") -> Callable[[str], Lowered]:
     """Lower to plain StableHLO under a policy."""
     options = Options(oob=oob, float_mode=float_mode, prefer=tuple(prefer))
-    return lambda text: lower(text, options=options, name="fuzzed", registry=registry)
+    return lambda text: lower(text, options=options, name="fuzzed")
 
 
 TIME_LIMIT = 600.0

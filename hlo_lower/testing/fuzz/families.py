@@ -141,10 +141,6 @@ def _assign(draw: Draw, element: str, i: int) -> Expr:
     return draw.choice(ways)()
 
 
-def _assign_constant(draw: Draw, element: str, i: int) -> Expr:
-    return _number(draw, element)
-
-
 def _unary(draw: Draw, element: str, i: int) -> Expr:
     current = _current(element, i)
     ways = [lambda: _binary(draw, "add", current, _number(draw, element), plain=False)]
@@ -222,7 +218,7 @@ def _bitwise(draw: Draw, element: str, i: int) -> Expr:
 
 DRAWERS: Mapping[str, Callable[[Draw, str, int], Expr]] = {
     "assign": _assign,
-    "assign_constant": _assign_constant,
+    "assign_constant": lambda draw, element, _: _number(draw, element),
     "add": lambda draw, element, i: _either_order(draw, "add", element, i),
     "sub": lambda draw, element, i: Expr("subtract", element, (_current(element, i), _update(element, i))),
     "mul": lambda draw, element, i: _either_order(draw, "multiply", element, i),

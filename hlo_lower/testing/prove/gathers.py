@@ -17,6 +17,7 @@ from hlo_lower.testing.fuzz.case_forms import CaseForm
 from hlo_lower.testing.fuzz.drawn_types import OPEN, tensor_type
 from hlo_lower.testing.prove.proof_case import ProofCase, op_case
 from hlo_lower.testing.prove.scatters import BODIES, forms, is_vector_last, runtime, scatter_case
+from hlo_lower.verify.run import entry_function
 
 _REFUSED = {SCATTER: "lowered", GATHER: "not taken"}
 
@@ -184,10 +185,5 @@ def at_static_sizes(text: str, static: str) -> str:
     """A module of dynamic shape at the sizes that another one has, or RefinementError."""
     context = mlir.shared_context(len(text))
     module, like = (mlir.parse_module(source, context) for source in (text, static))
-    main = next(op.operation for op in like.body.operations if _is_main(op.operation))
-    types = [str(argument.type) for argument in main.regions[0].blocks[0].arguments]
+    types = [str(argument.type) for argument in entry_function(like).regions[0].blocks[0].arguments]
     return mlir.print_module(mlir.refine_shapes(module, types))
-
-
-def _is_main(operation: mlir.RawOperation) -> bool:
-    return operation.name == "func.func" and mlir.symbol_name(operation.attributes["sym_name"]) == "main"

@@ -382,7 +382,8 @@ def render_text(outcomes: Sequence[RuleOutcome]) -> str:
     ]
     lines += ["", *_summary(outcomes)]
     for outcome in outcomes:
-        lines += [f"{outcome.rule}: unknown: {count} because of {reason}" for reason, count in _reasons(outcome)]
+        reasons = Counter(unknown.reason for unknown in outcome.unknown)
+        lines += [f"{outcome.rule}: unknown: {n} because of {reason}" for reason, n in reasons.most_common()]
         for refuted in outcome.refuted:
             lines += [
                 f"{outcome.rule}: refuted: {refuted.case.name}",
@@ -395,10 +396,6 @@ def render_text(outcomes: Sequence[RuleOutcome]) -> str:
 def _row(outcome: RuleOutcome) -> tuple[str, ...]:
     counts = (outcome.proved, outcome.tried_count, len(outcome.unknown), len(outcome.refuted))
     return (outcome.rule, *map(str, counts), f"{outcome.seconds:.1f}")
-
-
-def _reasons(outcome: RuleOutcome) -> list[tuple[str, int]]:
-    return Counter(unknown.reason for unknown in outcome.unknown).most_common()
 
 
 def _summary(outcomes: Sequence[RuleOutcome]) -> list[str]:

@@ -174,15 +174,10 @@ def _initial(build: Builder, plan: LoopPlan, node: Node, whole: dict[Value, Valu
     axis = plan.labels.axes[node]
     if axis.combine == THREADED:
         return [whole.get(value, value) for value in node.operands[: len(node.results)]]
-    if combiner_of_reduce(node):
+    if node.name == REDUCE and combiner_of(node) is not None:
         value = whole.get(node.operand(1), node.operand(1))
         return [build.broadcast(value, node.result().static_shape)]
     return [_empty(build, node.result())]
-
-
-def combiner_of_reduce(node: Node) -> str | None:
-    """The combiner of a reduction; None of another op."""
-    return combiner_of(node) if node.name == REDUCE else None
 
 
 def _replace(program: Dataflow, inside: set[Node], whole: dict[Value, Value]) -> None:

@@ -18,7 +18,6 @@ from hlo_lower.ops.names import (
     ADD,
     BROADCAST_IN_DIM,
     COMPARE,
-    CONSTANT,
     DYNAMIC_SLICE,
     DYNAMIC_UPDATE_SLICE,
     RESHAPE,
@@ -37,7 +36,7 @@ def steps_of_counter(value: Value, counter: Value, trips: int) -> tuple[int, int
     where it is no such line."""
     if value == counter:
         return 0, 1
-    constant, node = integer(value), value.node
+    constant, node = value.integer, value.node
     if constant is not None:
         return (constant, 0) if abs(constant) < SMALL else None
     if node is None or value.element_type not in ("i32", "i64") or value.shape != ():
@@ -67,16 +66,7 @@ def as_not_negative(select: Node) -> Value | None:
     if predicate is None or predicate.name != COMPARE or predicate.operand(0) != kept:
         return None
     is_below = mlir.enum_value(predicate.attribute("comparison_direction")) == "LT"
-    return kept if is_below and integer(predicate.operand(1)) == 0 else None
-
-
-def integer(value: Value) -> int | None:
-    """The value of a scalar constant of integers."""
-    node = value.node
-    if node is None or node.name != CONSTANT or value.shape != ():
-        return None
-    constant = node.constant()
-    return None if constant is None or constant.dtype.kind not in "iu" else int(constant)
+    return kept if is_below and predicate.operand(1).integer == 0 else None
 
 
 @dataclass(frozen=True)
@@ -133,9 +123,9 @@ def scan_of(loop: Node) -> Scan | None:
 
 def trips_of(loop: Node, counted: CountedLoop) -> int | None:
     """The trips of a loop that counts from 0 to a constant."""
-    if integer(loop.operand(counted.counter)) != 0:
+    if loop.operand(counted.counter).integer != 0:
         return None
-    return counted.limit if counted.limit_at is None else integer(loop.operand(counted.limit_at))
+    return counted.limit if counted.limit_at is None else loop.operand(counted.limit_at).integer
 
 
 def _stack_at(loop: Node, body: Block, place: int, counter: int, trips: int) -> ScanStack | None:

@@ -62,8 +62,7 @@ def _batch(graph: Graph, node: Node) -> None:
         operands[place] = build.concatenate(kept, vector)
         types = [value.raw.type for value in node.results]
         new = build.copy_on(node, operands, types, _attributes(node, numbers, *left))
-        for old, value in zip(node.results, new.results, strict=True):
-            old.raw.replace_all_uses_with(value.raw)
+        mlir.replace_results(node.raw, new.raw.results)
         erase(graph, node)
         _batch(graph, new)
         return

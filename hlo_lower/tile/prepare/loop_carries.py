@@ -11,6 +11,7 @@ from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.linalg.loops import move_nodes, replace_all
 from hlo_lower.ops.names import RETURN, WHILE
 from hlo_lower.ops.purity import Functional
+from hlo_lower.tile.prepare.normalize import REPEATED
 
 
 def change_carried(loop: Node, dropped: Collection[int], added: Sequence[Value]) -> Node:
@@ -42,12 +43,12 @@ def is_kept(loop: Node, number: int) -> bool:
     return body.terminator.operand(number) == body.argument(number)
 
 
-def sink_cheap(loop: Node, least: int) -> Node:
-    """Make cheap values (`cheap_values`) of at least so many bytes, which a loop takes and leaves as they are, in
+def sink_cheap(loop: Node) -> Node:
+    """Make cheap values (`cheap_values`) of at least `REPEATED` bytes, which a loop takes and leaves as they are, in
     its body, but those that its condition reads; the loop, or the one in its place."""
     around = list(Block(mlir.block_of(loop.raw)).nodes)
     cheap = cheap_values(around)
-    places = [n for n, value in enumerate(loop.operands) if value in cheap and size_of(value) >= least]
+    places = [n for n, value in enumerate(loop.operands) if value in cheap and size_of(value) >= REPEATED]
     places = [n for n in places if is_kept(loop, n) and not loop.blocks[0].argument(n).is_used]
     if not places:
         return loop

@@ -36,15 +36,8 @@ def inline_calls(graph: Graph) -> None:
             function = graph.functions.get(call.callee)
             if function is None or not function.has_body:
                 continue
-            *nodes, last = function.body.nodes
-            raws = [node.raw for node in nodes]
-            arguments = [a.raw for a in function.body.arguments]
-            template = mlir.template_of(raws, arguments, list(last.raw.operands), call.raw.location)
-            built, given = mlir.inline_template(template, list(call.raw.operands), call.raw)
-            for result, value in zip(call.raw.results, given, strict=True):
-                result.replace_all_uses_with(value)
             called.add(call.callee)
-            call.raw.erase()
+            built = mlir.inline_call(call.raw, function.node.raw)
             count += len(built)
             inside = [inner for raw in built for inner in _within(Node(raw))]
             pending += [node for node in inside if node.name == "func.call"]

@@ -37,7 +37,7 @@ from hlo_lower.tile.find.scan_stacks import (
     trips_of,
 )
 from hlo_lower.tile.prepare.loop_carries import change_carried, is_kept, put_in_order, sink_cheap
-from hlo_lower.tile.prepare.normalize import REPEATED, repeat_cheap
+from hlo_lower.tile.prepare.normalize import repeat_cheap
 
 LEAST = 1 << 16
 """Bytes from which a stack is worth the trouble."""
@@ -92,9 +92,9 @@ def recompute(graph: Graph, level: int) -> tuple[RecomputedRecord, ...]:
             node = _loops(graph)[number]
             if not _droppable(graph, node):
                 continue
-            node = sink_cheap(node, REPEATED)
+            node = sink_cheap(node)
             for reader in _readers(_droppable(graph, node)):
-                sink_cheap(reader, REPEATED)
+                sink_cheap(reader)
             found = _droppable(graph, node)
             sizes = _sizes(found)[:level]
             told += _recompute(graph, node, {stack.place for stack in found if stack.bytes in sizes})

@@ -100,23 +100,6 @@ def cut(narrow: Region, wide: Region) -> list[Number]:
     return [number for number in narrow.inputs if number in made and number not in wide.inputs]
 
 
-def begun_at_arguments(region: Region) -> Region:
-    """A region with all producers of its inputs inside, but those that have effects."""
-    side = region.pair.first
-    made = ((number, side.program.makers[value]) for value, number in side.numbers.items())
-    opened = {number for number, maker in made if maker is not None and not maker.has_effects}
-    return Region(region.pair, region.outputs, region.opened | opened)
-
-
-def with_constants(narrow: Region, wide: Region) -> Region:
-    """A narrow region with all inside that a wider one computes from nothing that it takes."""
-    side, found = wide.pair.first, set[ValueId]()
-    for op in wide.first:
-        if not op.has_effects and found.issuperset(op.reads):
-            found.update(op.results)
-    return Region(narrow.pair, narrow.outputs, narrow.opened | {side.numbers[value] for value in found})
-
-
 def depends(wide: Region, number: Number) -> bool:
     """Whether a value within the first piece depends on an input of it."""
     return bool(_inputs_behind(wide, number))

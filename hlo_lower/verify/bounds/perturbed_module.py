@@ -147,8 +147,7 @@ class _Disturbing:
             location=call.location,
             insertion_point=mlir.insert_before(call),
         )
-        for old, new in zip(call.results, made.results, strict=True):
-            old.replace_all_uses_with(new)
+        mlir.replace_results(call, made.results)
         call.erase()
 
     def _disturb(self, op: mlir.RawOperation, salt: mlir.RawValue) -> None:

@@ -18,7 +18,6 @@ from hlo_lower.verify.drive import ties
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.drive.input_roles import small_constants
 from hlo_lower.verify.drive.outcomes import BRANCHING, Outcomes, Point
-from hlo_lower.verify.drive.ranges import Interval, Ranges
 from hlo_lower.verify.judges.devices import Runnable
 from hlo_lower.verify.read.meanings import MOVES
 from hlo_lower.verify.read.program import Op, Program, ValueId, location_of, ops_within
@@ -712,12 +711,6 @@ class Watch:
                     yield from Aims(outcomes, self._compiled, self._made).next()
                 except CannotRunError:
                     continue
-
-    def hold(self, within: Mapping[int, Interval]) -> None:
-        """Do not ask for what cannot come where inputs, by place, lie within intervals."""
-        for outcomes in self.outcomes:
-            old = outcomes.ranges
-            outcomes.ranges = Ranges(old.program, {**within, **old.counters}, old.sorts, old.no_nan)
 
     def describe_missed(self) -> tuple[str, ...]:
         """The outcomes that no run showed, one line each."""

@@ -33,7 +33,6 @@ from hlo_lower.verify.drive.input_roles import (
     turns_of,
     with_special_values,
 )
-from hlo_lower.verify.drive.ranges import Interval
 
 Array = NDArray[Any]
 
@@ -169,18 +168,10 @@ def runs_of(
         )
 
 
-def kept_within(run: Run, roles: Roles, seed: int) -> Run:
-    """A run whose inputs are what they may be: one of the values that a loop's counter takes; between the numbers that
-    are known of an input at an end, or moved by whole lengths."""
-    if all(role.within is None and role.values is None for role in roles.inputs):
-        return run
-    rng = np.random.default_rng(seed)
-    arguments = list[Array]()
-    for array, role in zip(run.arguments, roles.inputs, strict=True):
-        if role.values is not None:
-            arguments.append(_among(np.asarray(array), role.values))
-        else:
-            arguments.append(array if role.within is None else _between(rng, np.asarray(array), role.within))
+def kept_within(run: Run, roles: Roles) -> Run:
+    """A run whose counters of loops are values that these take."""
+    given = zip(run.arguments, roles.inputs, strict=True)
+    arguments = [a if role.values is None else _among(np.asarray(a), role.values) for a, role in given]
     return replace(run, arguments=arguments)
 
 
@@ -188,18 +179,6 @@ def _among(array: Array, values: Sequence[int]) -> Array:
     numbers: list[int] = array.reshape(-1).tolist()
     kept = [n if n in values or not len(values) else values[n % len(values)] for n in numbers]
     return np.asarray(kept, object).astype(array.dtype).reshape(array.shape)
-
-
-def _between(rng: np.random.Generator, array: Array, interval: Interval) -> Array:
-    low, high = interval
-    if array.dtype.kind not in "iub":
-        ends = np.asarray(interval, np.float64).astype(array.dtype)
-        return np.where(array < ends[0], ends[0], np.where(array > ends[1], ends[1], array)).astype(array.dtype)
-    numbers = array.astype(np.int64 if array.dtype.itemsize < 8 else object)
-    is_inside = (numbers >= low) & (numbers <= high)
-    turned = low + (numbers - low) % (high - low + 1)
-    moved = np.where(rng.random(array.shape) < 0.5, turned, np.clip(numbers, low, high))
-    return np.where(is_inside, numbers, moved).astype(array.dtype)
 
 
 def _plans(roles: Roles) -> list[_Plan]:

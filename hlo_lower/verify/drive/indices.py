@@ -356,8 +356,7 @@ def _write_out(scatter: mlir.RawOperation) -> None:
     new = mlir.clone_on(scatter, point, scatter.location, [*operands[:count], vectors, *updates], types)
     new.attributes["scatter_dimension_numbers"] = mlir.parse_attribute(_numbers(numbers, placed, last))
     new.attributes["indices_are_sorted"] = mlir.parse_attribute("false")
-    for old, result in zip(scatter.results, new.results, strict=True):
-        old.replace_all_uses_with(result)
+    mlir.replace_results(scatter, new.results)
     scatter.erase()
 
 

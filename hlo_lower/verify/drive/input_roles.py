@@ -1,7 +1,7 @@
 """What a region's inputs are for, and which numbers are worth driving them with: regimes of indices, turning points."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import frexp, prod
 from typing import Any
@@ -18,7 +18,6 @@ from hlo_lower.verify.align.loops import may_not_end, values_of
 from hlo_lower.verify.align.piece import pieces_of, types_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.bounds.matrices import definite_inputs, not_said_of
-from hlo_lower.verify.drive.ranges import Interval
 from hlo_lower.verify.read.meanings import DIVISIONS
 from hlo_lower.verify.read.numbering import Number, Table
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, location_of, ops_within
@@ -377,7 +376,6 @@ class Role:
       columns: the starts of windows that it may feed; one for each component where `vector_dim` is not None.
       vector_dim: the dim that holds whole index vectors, where the input is the index operand itself.
       values: the values of a loop counter, which are all that it may be.
-      within: between which numbers it lies, where that is known of more than its type.
       is_definite: whether it becomes a matrix that is factored as a positive definite one.
     """
 
@@ -386,7 +384,6 @@ class Role:
     columns: tuple[Column, ...] = ()
     vector_dim: int | None = None
     values: Sequence[int] | None = None
-    within: Interval | None = None
     is_definite: bool = False
 
     @property
@@ -419,12 +416,8 @@ class Roles:
     twins: Sequence[Twins] = ()
 
 
-def roles_of(region: Region, within: Mapping[Number, Interval] | None = None) -> Roles:
+def roles_of(region: Region) -> Roles:
     """What the inputs of a region are for.
-
-    Args:
-      region: the region.
-      within: between which numbers some of its inputs lie.
 
     Raises:
       CannotRunError: one of them is no tensor of static shape and a NumPy element type.
@@ -457,7 +450,7 @@ def roles_of(region: Region, within: Mapping[Number, Interval] | None = None) ->
     definite = {inputs[value] for value in definite_inputs(side.program, region.first, inputs)}
     roles: list[Role] = []
     for number, (shape, dtype) in zip(region.inputs, tensors, strict=True):
-        role = Role(shape, dtype, within=(within or {}).get(number), is_definite=number in definite)
+        role = Role(shape, dtype, is_definite=number in definite)
         if dtype.kind in "iu":
             if number in whole:
                 role.vector_dim, role.columns = whole[number]

@@ -6,7 +6,6 @@ branches are counted through these. Not looked at is what cannot come (`hlo_lowe
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any
@@ -21,7 +20,7 @@ from hlo_lower.ops.spec import CONTROL, KEEPS_NUMBERS, RESHAPING, TO_WHOLE
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.drive import ties
-from hlo_lower.verify.drive.ranges import Interval, Ranges
+from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import (
     Body,
@@ -158,22 +157,6 @@ def _may_wrap(program: Program, op: Op) -> bool:
     return prod(program.shape_of(op.inputs[0])[d] for d in dims) >= 1 << 8 * dtype.itemsize
 
 
-def intervals_of(piece: str, counters: Mapping[int, Sequence[float]]) -> list[Interval]:
-    """Between which numbers the results of a piece lie.
-
-    Args:
-      piece: its module.
-      counters: all that some arguments may be, in order, by place.
-    """
-    module = mlir.parse_module(piece)
-    _inline(module)
-    program = Program(module)
-    ranges = Ranges(program, counters)
-    with suppress(CannotRunError):  # what is written as a constant is known without
-        ranges.know_constants()
-    return [ranges.of(value) for value in program.entries["main"].returned]
-
-
 def _countable_ops(ops: Sequence[Op], ranges: Ranges) -> Iterator[Op]:
     """The ops whose outcomes can be counted: those of a body, of its branches, and of loops that may run."""
     for op in ops:
@@ -228,10 +211,7 @@ def _inline(module: mlir.RawModule) -> None:
     with mlir.active(module.context):
         while calls := [op for op in mlir.operations_within(main) if callee_of(op) in functions]:
             for call in calls:
-                _, given = mlir.inline_template(functions[callee_of(call)], list(call.operands), call)
-                for old, new in zip(call.results, given, strict=True):
-                    old.replace_all_uses_with(new)
-                mlir.discard([call])
+                mlir.inline_call(call, functions[callee_of(call)])
 
 
 # --- counting ---

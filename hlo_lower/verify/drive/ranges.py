@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, python_integers, type_range
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import LAYOUT, MIRRORED, OPPOSITE, PICKS, spec_of
+from hlo_lower.ops.spec import LAYOUT, MIRRORED, OPPOSITE, OPS, PICKS
 from hlo_lower.verify.align.loops import along_at, counter_at
 from hlo_lower.verify.align.piece import module_of
 from hlo_lower.verify.bounds.compare import is_inexact
@@ -120,7 +120,7 @@ class Ranges:
 
     def may_be(self, op: Op, outcome: str) -> bool:
         """Whether an operation may come out so, and does not in every run: what depends on no input is always alike."""
-        if not any(self.varies(value) for value in op.inputs) and op.name != names.WHILE:
+        if not any(value in self._varying for value in op.inputs) and op.name != names.WHILE:
             return False
         truth = {names.COMPARE: op.results, names.SELECT: op.inputs}.get(op.name, (None,))[0]
         if self.sorts and truth is not None and self._is_exchange(truth):
@@ -215,10 +215,6 @@ class Ranges:
             return None
         first = found.reshape(-1)[:1]
         return first if found.tobytes() == first.tobytes() * found.size else None
-
-    def varies(self, value: ValueId) -> bool:
-        """Whether a value depends on the function's arguments, or on a loop's iteration."""
-        return value in self._varying
 
     # --- intervals ---
 
@@ -325,7 +321,7 @@ class Ranges:
             return given[0]
         if name == names.ABS:
             return self._magnitude(value, given[0])
-        if (spec := spec_of(name)) is not None and spec.image is not None:
+        if (spec := OPS.get(name)) is not None and spec.image is not None:
             return spec.image
         match name:
             case names.CONSTANT:

@@ -64,52 +64,6 @@ Combine = Callable[[list[Array], list[Array]], list[Array]]
 """The update computation on windows: current values and updates, one array per operand, to new values."""
 
 
-@dataclass(frozen=True)
-class Window:
-    """One window: its scatter position, where it starts in the operand, and which slice of the updates it is.
-
-    Attributes:
-      position: coordinates in the scatter dims of the updates.
-      start: start in each operand dim; Python integers, so nothing overflows.
-      sizes: extent in each operand dim, 1 in inserted and batching dims.
-      update_index: index that takes the window out of the updates.
-    """
-
-    position: tuple[int, ...]
-    start: tuple[int, ...]
-    sizes: tuple[int, ...]
-    update_index: tuple[int | slice, ...]
-
-
-def windows(
-    operand_shape: Sequence[int], indices: Array, updates_shape: Sequence[int], numbers: ScatterNumbers
-) -> Iterator[Window]:
-    """The windows of a scatter in the order in which they are applied."""
-    rank = len(operand_shape)
-    window_dims = set(numbers.update_window_dims)
-    scatter_dims = [d for d in range(len(updates_shape)) if d not in window_dims]
-    not_in_window = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
-    kept = [d for d in range(rank) if d not in not_in_window]
-    sizes = [1] * rank
-    for operand_dim, update_dim in zip(kept, numbers.update_window_dims, strict=True):
-        sizes[operand_dim] = updates_shape[update_dim]
-    ivd = numbers.index_vector_dim
-    for position in product(*(range(updates_shape[d]) for d in scatter_dims)):
-        where: list[int | slice] = list(position)
-        if ivd < indices.ndim:
-            where.insert(ivd, slice(None))
-        vector = np.atleast_1d(indices[tuple(where)])
-        start = [0] * rank
-        for component, operand_dim in zip(vector.tolist(), numbers.scatter_dims_to_operand_dims, strict=True):
-            start[operand_dim] = int(component)
-        batching = zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
-        for operand_dim, indices_dim in batching:
-            start[operand_dim] = position[indices_dim - (1 if indices_dim > ivd else 0)]
-        coordinates = dict(zip(scatter_dims, position, strict=True))
-        update_index = tuple(coordinates.get(d, slice(None)) for d in range(len(updates_shape)))
-        yield Window(position, tuple(start), tuple(sizes), update_index)
-
-
 def scatter(
     operands: Sequence[Array],
     indices: Array,
@@ -138,25 +92,25 @@ def scatter(
     sources = [np.asarray(u).astype(t) for u, t in zip(updates, dtypes, strict=True)]
     shape = results[0].shape
     placed = _Placed.of(shape, indices, sources[0].shape, numbers)
+    each = [placed.windows_of(u, numbers) for u in sources]
     if placed.are_apart and (oob == "xla" or not placed.is_any_overhanging):
-        each = [placed.windows_of(u, numbers) for u in sources]
         for rows in placed.in_turns():
             where = placed.elements(rows)
             currents = [r[where] for r in results]
             for result, new in zip(results, combine(currents, [u[rows] for u in each]), strict=True):
                 result[where] = new
         return results
-    for window in windows(shape, indices, sources[0].shape, numbers):
-        low = [max(0, -s) for s in window.start]
-        high = [min(w, d - s) for s, w, d in zip(window.start, window.sizes, shape, strict=True)]
-        clipped = any(lo > 0 or hi < w for lo, hi, w in zip(low, high, window.sizes, strict=True))
+    sizes = placed.sizes.tolist()
+    for number, start in enumerate(placed.starts.tolist()):
+        low = [max(0, -s) for s in start]
+        high = [min(w, d - s) for s, w, d in zip(start, sizes, shape, strict=True)]
+        clipped = any(lo > 0 or hi < w for lo, hi, w in zip(low, high, sizes, strict=True))
         if any(lo >= hi for lo, hi in zip(low, high, strict=True)) or (clipped and oob == "xla"):
             continue
         source = tuple(slice(lo, hi) for lo, hi in zip(low, high, strict=True))
-        target = tuple(slice(s + lo, s + hi) for s, lo, hi in zip(window.start, low, high, strict=True))
-        values = [u[window.update_index].reshape(window.sizes)[source] for u in sources]
+        target = tuple(slice(s + lo, s + hi) for s, lo, hi in zip(start, low, high, strict=True))
         currents = [r[target].copy() for r in results]  # a region may return them swapped
-        for result, new in zip(results, combine(currents, values), strict=True):
+        for result, new in zip(results, combine(currents, [u[(number, *source)] for u in each]), strict=True):
             result[target] = new
     return results
 

@@ -11,7 +11,7 @@ another policy:
   and so hides a piece that loses the sign of zeros (traps 20, 46).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -45,7 +45,6 @@ from hlo_lower.verify.drive.aims import Aims, Watch
 from hlo_lower.verify.drive.driven_runs import LEAST_OF_LARGE, VALUES, Run, kept_within, runs_of
 from hlo_lower.verify.drive.input_roles import Roles, constants_apart, may_overhang, roles_of
 from hlo_lower.verify.drive.outcomes import rounded_integers, undriven
-from hlo_lower.verify.drive.ranges import Interval
 from hlo_lower.verify.effort import Assumed
 from hlo_lower.verify.judges.definitions import Hits, UnsupportedRegionError
 from hlo_lower.verify.judges.devices import (
@@ -59,7 +58,6 @@ from hlo_lower.verify.judges.devices import (
 from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError, why_interpreter_errs
 from hlo_lower.verify.judges.stepwise import NoReferenceError, Stepwise
 from hlo_lower.verify.judges.xla_defects import why_xla_aborts, why_xla_errs_in
-from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, location_of, ops_within
 from hlo_lower.verify.run import MEMORY_LIMIT, CannotRunError
 
@@ -121,7 +119,6 @@ class Judgement:
       doubt: inputs for which the solver has the pieces differ, though runs of them do not.
       is_late: whether runs took too long.
       not_exercised: what no run had: outcomes of comparisons and choices, branches, bodies of loops.
-      missed: tells what of this is left where some inputs lie within intervals.
       from_cache: whether an earlier verification found it.
     """
 
@@ -139,7 +136,6 @@ class Judgement:
     seen: list[set[bytes]] = field(default_factory=list[set[bytes]])
     is_late: bool = False
     not_exercised: tuple[str, ...] = ()
-    missed: Callable[[Mapping[Number, Interval]], tuple[str, ...]] | None = None
     from_cache: bool = False
 
 
@@ -168,7 +164,6 @@ def judge(
     *,
     told: Sequence[Run] = (),
     more: "AimedRuns | None" = None,
-    within: Mapping[Number, Interval] | None = None,
     stop_at_first: bool = False,
 ) -> Judgement:
     """Judge the two pieces of a region as they stand.
@@ -180,11 +175,10 @@ def judge(
       interpreter: StableHLO's.
       told: runs before the driven ones.
       more: runs behind them.
-      within: between which numbers some of its inputs lie: nothing beyond these is run.
       stop_at_first: whether the first difference ends it.
     """
     try:
-        return _Case(region, terms, interpreter, pieces, within).judge(told, more, stop_at_first=stop_at_first)
+        return _Case(region, terms, interpreter, pieces).judge(told, more, stop_at_first=stop_at_first)
     except (CannotRunError, mlir.MlirSyntaxError) as error:
         return Judgement("not judged", reason=str(error))
 
@@ -198,17 +192,10 @@ class AimedRuns(Protocol):
 class _Case:
     """Two pieces with everything that is compiled for them."""
 
-    def __init__(
-        self,
-        region: Region,
-        terms: Terms,
-        interpreter: Interpreter,
-        pieces: Pieces,
-        within: Mapping[Number, Interval] | None = None,
-    ) -> None:
+    def __init__(self, region: Region, terms: Terms, interpreter: Interpreter, pieces: Pieces) -> None:
         self._region, self._terms, self._interpreter, self._pieces = region, terms, interpreter, pieces
         self.excluded: dict[str, str] = {}
-        self.roles: Roles = roles_of(region, within)
+        self.roles: Roles = roles_of(region)
         drawn = DRAWN * sum(prod(role.shape) * role.dtype.itemsize for role in self.roles.inputs)
         if drawn > MEMORY_LIMIT:
             raise CannotRunError(
@@ -244,7 +231,7 @@ class _Case:
         self._may_interpret = self._interpreted_runs > 0
         self._interpreted = 0
         self.judges: dict[str, None] = {}
-        values = [role.values or role.within for role in self.roles.inputs]
+        values = [role.values for role in self.roles.inputs]
         how = {"only_entered": terms.is_strict, "no_nan": bool(self.roles.not_said)}
         self._watch = Watch(region, pieces, values, piece_executable, **how)
 
@@ -285,8 +272,8 @@ class _Case:
         found = Judgement(seen=[set() for _ in self._pieces.seen])
         late, start = 0, monotonic()
         until = start + patience().of_region
-        for number, given in enumerate(chain(told, self._runs(more))):
-            run = kept_within(given, self.roles, number)
+        for given in chain(told, self._runs(more)):
+            run = kept_within(given, self.roles)
             try:
                 differs = self._run(run, found)
             except TookTooLongError as error:
@@ -319,8 +306,7 @@ class _Case:
                 return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
         found.judges, found.excluded = tuple(self.judges), self._left_out()
         if found.status == "equal":
-            found.not_exercised = self.describe_missed()
-            found.missed = self.describe_missed if found.not_exercised else None
+            found.not_exercised = self._missed()
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
         if found.status == "equal" and any(self._is_nan):
@@ -330,11 +316,8 @@ class _Case:
             found.status, found.reason = "not judged", f"in every run rounding alone moves {share} by half of itself"
         return found
 
-    def describe_missed(self, within: Mapping[Number, Interval] | None = None) -> tuple[str, ...]:
-        """The outcomes that no run showed although they are possible with the inputs in these intervals."""
-        if within:
-            places = {place: within[n] for place, n in enumerate(self._region.inputs) if n in within}
-            self._watch.hold(places)
+    def _missed(self) -> tuple[str, ...]:
+        """What no run had, though it may be."""
         return (
             *self._watch.describe_missed(),
             *_beyond_reach(self._region, self.roles.reach),

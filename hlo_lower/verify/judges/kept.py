@@ -52,7 +52,7 @@ def keep(cache: VerdictCache, content: object, found: Judgement) -> None:
     left = patience()
     arrays = [a for run in found.failures for a in run.arguments]
     size = sum(a.nbytes for a in arrays) + sum(len(value) for values in found.seen for value in values)
-    is_whole = found.status in ("equal", "differs") and found.missed is None and found.doubt is None
+    is_whole = found.status in ("equal", "differs") and not found.not_exercised and found.doubt is None
     if is_whole and left.left == left.given and size <= MOST_BYTES:
         cache.keep("judged", content, _judgement_to_json(found))
 

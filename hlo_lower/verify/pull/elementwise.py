@@ -59,7 +59,9 @@ def elementwise(at: At) -> Pull:
     if name == "clamp":
         return at.numbers.clamp(args[0], args[1], args[2], element)
     if name in ("real", "imag"):
-        return half(args[0], int(name == "imag")) if first.is_complex else _real_part(at, name, args[0])
+        if first.is_complex:
+            return half(args[0], int(name == "imag"))
+        return args[0] if name == "real" else number(0, element.bits)
     if name == "complex":
         return z3.Concat(args[1], args[0])
     if name == "is_finite" and first.name in IEEE:
@@ -91,10 +93,6 @@ def _quotient(name: str, args: Sequence[Term], element: ElementType) -> Term:
     found = z3.simplify(z3.UDiv(x, y) if name == "divide" else z3.URem(x, y))
     of_zero = number(-1, element.bits) if name == "divide" else args[0]
     return choose(z3.simplify(y == 0), of_zero, resize(found, element.bits, is_signed=False))
-
-
-def _real_part(at: At, name: str, term: Term) -> Term:
-    return term if name == "real" else number(0, at.element.bits)
 
 
 def select(at: At) -> Pull:

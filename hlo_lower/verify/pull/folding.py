@@ -136,7 +136,7 @@ def _fold_elements(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequ
             first = yield from scalars(at, body, [*first, *terms])
         return first[at.result]
     deep = at.deeper()
-    along, bound = deep.bound_place("k", sizes)
+    along, bound = deep.bound_place(sizes)
     terms = yield from elements(deep, along)
     at.use("fold")
     if (at.prover.any_order or is_truth(element)) and neutral(single, element) is not None:
@@ -499,7 +499,7 @@ def dot_general(at: At) -> Pull:
             total = total + (yield from multiply(at, list(map(number, along))))
         return total
     deep, terms = at.deeper(), list[Term]()
-    along, bound = deep.bound_place("k", sizes)
+    along, bound = deep.bound_place(sizes)
     if is_exact_sum and at.prover.any_order:
         return combine_all(deep, "add", (yield from multiply(deep, along)), bound, sizes)
     names: list[str] = []
@@ -621,7 +621,7 @@ def scatter(at: At) -> Pull:
     unit = neutral(single, at.element) if at.prover.any_order and free else None
     if unit is not None:
         deep = at.deeper()
-        [which], bound = deep.bound_place("k", [total])
+        [which], bound = deep.bound_place([total])
         test, new = yield from window(deep, deep.positions.split(which, steps))
         found = _combined_or_split(deep, single, choose(test, new, unit), bound, [total])
         return at.numbers.compute(single, [begin[0], found], at.element)
@@ -639,7 +639,7 @@ def scatter(at: At) -> Pull:
         at.use("promise")
         if not isinstance(total, int) or total > at.prover.chain:
             deep = at.deeper()
-            [which], _ = deep.bound_place("k", [total])
+            [which], _ = deep.bound_place([total])
             test, *new = yield from window(deep, deep.positions.split(which, steps))
             last, is_there = greatest(deep, which, test, total)
             new = [z3.substitute(term, (which, last)) for term in new]
@@ -705,7 +705,7 @@ def fold(at: At, total: Extent, first: list[Term], step: Step, element: ElementT
             first = [z3.simplify(term) for term in (yield from step(at, number(which), first))]
         return first
     deep = at.deeper()
-    [which], _ = deep.bound_place("k", [total])
+    [which], _ = deep.bound_place([total])
     so_far = [z3.Const(f"so far {deep.depth}.{k} {t.sort()}", t.sort()) for k, t in enumerate(first)]
     after = [z3.simplify(term) for term in (yield from step(deep, which, so_far))]
     moving = [k for k, (a, t) in enumerate(zip(so_far, after, strict=True)) if not t.eq(a)]

@@ -204,9 +204,9 @@ class At:
         """An element of a value of one of its bodies, given what the body's arguments are."""
         return Ask(Frame(self.frame.side, body, bound, self.frame), self.depth, value, place)
 
-    def bound_place(self, name: str, shape: Sequence[Extent]) -> tuple[list[Term], list[Term]]:
+    def bound_place(self, shape: Sequence[Extent]) -> tuple[list[Term], list[Term]]:
         """A place of variables that are bound at this depth, and those of them that vary."""
-        place = self.positions.place(f"{name}{self.depth}.", shape)
+        place = self.positions.place(f"k{self.depth}.", shape)
         return place, [term for term in place if not z3.is_bv_value(term)]
 
     def clamp_start(self, start: Term, element: ElementType, most: Term) -> Term:

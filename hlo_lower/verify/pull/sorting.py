@@ -169,9 +169,9 @@ def _written_out(at: At, given: Rows) -> Terms:
 def _by_rank(at: At, rows: Rows) -> Pull:
     """operand[i] for the i whose rank is the place that is asked for."""
     outer = at.deeper()
-    [own], _ = outer.bound_place("k", [rows.size])
+    [own], _ = outer.bound_place([rows.size])
     inner = outer.deeper()
-    [other], bound = inner.bound_place("k", [rows.size])
+    [other], bound = inner.bound_place([rows.size])
     mine, theirs = (yield from rows.row(outer, own)), (yield from rows.row(inner, other))
     first = yield from rows.before(inner, theirs, mine)
     behind = yield from rows.before(inner, mine, theirs)
