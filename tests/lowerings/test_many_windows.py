@@ -137,7 +137,7 @@ def every_case():
                 yield pytest.param(rule, combiner, form, oob, elements, options, id=name, marks=marks)
 
 
-@pytest.mark.few(34)
+@pytest.mark.few(17)
 @pytest.mark.parametrize(("rule", "combiner", "form", "oob", "elements", "options"), [*every_case()])
 def test_a_rule_gives_what_the_reference_gives(rule, combiner, form, oob, elements, options):
     """As each of the functions above says."""
