@@ -144,6 +144,12 @@ def test_a_rule_gives_what_the_reference_gives(rule, combiner, form, oob, elemen
     assert check(form, combiner, oob, elements, **{"prefer": (rule,), **options}) == {rule}
 
 
+def test_what_fills_up_the_last_part_is_dropped():
+    """Five writes in three parts of two: a sixth one of zero would show in rows whose maximum is below zero."""
+    prefer = ("compare_reduce", IN_PARTS)
+    assert check("rows", "maximum", "xla", ["i8"], prefer=prefer) == {"compare_reduce"}
+
+
 def test_batches_are_searched_apart():
     """The sorted rows of each batch coordinate are its own."""
     used = check("two batches", "assign", "xla", ["f32"], prefer=("sorted_last_writer",))
