@@ -244,7 +244,7 @@ EQUAL = {
         remainder("%r = remainder %x, %y"),
         remainder("%q = divide %x, %y; %m = multiply %q, %y; %r = subtract %x, %m"),
     ],
-    "a product of integers that are 0 or 1": one_hot(1, 12),
+    "a product of integers that are 0 or 1": one_hot(1, 100),
     "a product of 0 and 1 that is added to zeros": of_chosen("0.0"),
     "a scatter as a product of 0 and 1": from_zero(),
     "tiles that cover it": (TANH, tiled(64, 16384, 16384)),
