@@ -1,9 +1,10 @@
 """Core ML: `stablehlo-coreml` and `coremltools` convert; what they make runs on macOS only, so it is not run here."""
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.consumer_outcome import RefusedError, cause_of, first_line
@@ -17,7 +18,7 @@ COREML = Consumer(
     package="stablehlo-coreml",
     extra="coreml",
     runs=False,
-    modules_per_process=50,  # it takes twenty seconds to start
+    modules_per_process=50,
     environment={"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"},
     artifact=".mlpackage",
     settings={"compute_precision": ("FLOAT32", "FLOAT16"), "minimum_deployment_target": ("iOS18", "iOS26")},
@@ -35,6 +36,8 @@ def load() -> None:
     """Import both converters, and let them take named ops by their composites."""
     from hlo_lower.consumers.coreml_named import register
 
+    # coremltools imports TensorFlow where it is installed, three seconds, for models of TensorFlow: none comes here
+    sys.modules.setdefault("tensorflow", cast(Any, None))
     for name in COREML.imports:
         import_module(name)
     register()

@@ -1,10 +1,12 @@
 """LiteRT: the converter (`litert-converter`) writes a file for it, TensorFlow's interpreter of such files runs it."""
 
 import re
+import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ LITERT = Consumer(
     imports=("litert_converter", "tensorflow"),
     package="litert-converter",
     extra="litert",
-    modules_per_process=25,  # it takes ten seconds to start
+    modules_per_process=25,
     environment={"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": ""},
     artifact=".tflite",
     settings={
@@ -45,8 +47,17 @@ _SELECT = re.compile(r"^\s*(tf\.\w+)\(", re.MULTILINE)
 
 def load() -> None:
     """Import the converter and the interpreter."""
-    for name in LITERT.imports:
-        import_module(name)
+    import_module("litert_converter")
+    _interpreter()
+
+
+def _interpreter() -> Any:
+    """The module of TensorFlow's interpreter. The package is put there without its `__init__`, which imports all of
+    TensorFlow: four seconds of a process in which nothing else of it is used."""
+    spec = find_spec("tensorflow") if "tensorflow" not in sys.modules else None
+    if spec is not None:
+        sys.modules["tensorflow"] = module_from_spec(spec)
+    return import_module("tensorflow.lite.python.interpreter")
 
 
 def compile_module(text: str) -> Runner:
@@ -62,11 +73,11 @@ def build(text: str, path: str, flags: Sequence[str]) -> Runner:
 
 
 def _make_runner(binary: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> Runner:
-    tensorflow: Any = import_module("tensorflow")
+    interpreter = _interpreter().Interpreter
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is another interpreter
         try:
-            runner = tensorflow.lite.Interpreter(model_content=binary).get_signature_runner(SIGNATURE)
+            runner = interpreter(model_content=binary).get_signature_runner(SIGNATURE)
         except (ValueError, RuntimeError) as error:
             raise _error_of(error) from None
     taken = set(runner.get_input_details())

@@ -202,10 +202,10 @@ def sums(count):
 @pytest.mark.parametrize("rule", FORMS)
 def test_the_forms_sum_in_another_order(rule, oob):
     """Each form that adds in another order is within the bound on cases of floats, and is what they are lowered by."""
-    cases = [case_of_seed(seed) for seed in sums(24)]
+    cases = [case_of_seed(seed) for seed in sums(12)]
     outcomes = judge(cases, built_in(oob, (rule, "mask_elements=16"), "reassociate"), oob).outcomes
     assert [(o.name, o.failure) for o in outcomes if o.failure] == []
-    assert sum(o.rule == rule for o in outcomes) >= 8
+    assert sum(o.rule == rule for o in outcomes) >= 4
 
 
 @pytest.mark.sweep

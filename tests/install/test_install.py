@@ -1,10 +1,10 @@
 """`hl.install`: what JAX compiles is lowered first, and gives what it gave; what nothing refuses is left alone."""
 
+import re
 import subprocess
 import sys
 import threading
 import warnings
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.api import jax_plugin
 from hlo_lower.ir import jax_compile
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.testing import refusing
@@ -207,10 +208,9 @@ def test_a_native_version_stays_native_where_it_is_compared():
         assert hl.verify(text, wrong).differs
 
 
-def test_jax_keeps_the_lowered_program_in_its_persistent_cache(tmp_path):
-    run = partial(subprocess.run, check=True, capture_output=True, text=True)
+def test_the_environment_installs_and_jax_keeps_the_lowered_program_in_its_persistent_cache(tmp_path):
     code = f"""
-import jax, jax.numpy as jnp
+import sys, jax, jax.numpy as jnp
 jax.config.update("jax_compilation_cache_dir", {str(tmp_path)!r})
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -219,36 +219,49 @@ jax.monitoring.register_event_listener(lambda e, **_: hits.append(e) if e.endswi
 x = jnp.arange(8.0)
 hits.clear()
 y = jax.jit(lambda x: x.at[jnp.array([0, 2])].set(1.0))(x)
-print(len(hits), y.sum())
+print(len(hits), y.sum(), "hlo_lower.api.install" in sys.modules)
 """
-    seen = {}
+    environment = {"JAX_PLATFORMS": "cpu", "PYTHONPATH": ":".join(filter(None, sys.path)), "HLO_LOWER_STATS": "1"}
+    seen, told = {}, {}
     for name, target in (("native", ""), ("first", "iree"), ("again", "iree")):
-        environment = {
-            "HLO_LOWER_TARGET": target,
-            "JAX_PLATFORMS": "cpu",
-            "PYTHONPATH": ":".join(filter(None, sys.path)),
-        }
-        seen[name] = run([sys.executable, "-c", code], env=environment).stdout.split()
-    assert seen == {"native": ["0", "28.0"], "first": ["0", "28.0"], "again": ["1", "28.0"]}
+        variables = {**environment, "HLO_LOWER_TARGET": target}
+        done = subprocess.run([sys.executable, "-c", code], env=variables, check=True, capture_output=True, text=True)
+        seen[name], told[name] = done.stdout.split(), "1 lowered in" in done.stderr
+    assert seen == {"native": ["0", "28.0", "False"], "first": ["0", "28.0", "True"], "again": ["1", "28.0", "True"]}
+    assert told == {"native": False, "first": True, "again": True}
+
+
+@pytest.fixture
+def begin(monkeypatch):
+    """A function that starts JAX's plug-in where these variables are set."""
+
+    def initialize(**variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(f"HLO_LOWER_{name}", value)
+        jax_plugin.initialize()
+
+    yield initialize
+    hl.uninstall()
 
 
 @pytest.mark.parametrize(
     ("variables", "told"),
     [
-        ({"HLO_LOWER_TARGET": "iree", "HLO_LOWER_STATS": "1"}, "1 lowered in"),
-        ({"HLO_LOWER_TARGET": "iree", "HLO_LOWER_STATS": "1", "HLO_LOWER_PLATFORM": "mps"}, "0 programs, 0 lowered"),
-        ({"HLO_LOWER_TARGET": "irx"}, "HLO_LOWER_TARGET=irx: no target named 'irx'"),
-        ({"HLO_LOWER_TARGET": "iree", "HLO_LOWER_VERIFY": "all"}, "verify: 'all' is not one of its values"),
-        ({}, ""),
+        ({"TARGET": "irx"}, "HLO_LOWER_TARGET=irx: no target named 'irx'"),
+        ({"TARGET": "iree", "VERIFY": "all"}, "HLO_LOWER_TARGET=iree: verify: 'all' is not one of its values"),
     ],
 )
-def test_the_environment_installs_without_a_line_of_code(variables, told):
-    code = "import jax, sys; jax.numpy.zeros(4).at[jax.numpy.array([0, 2])].set(1.0)\n"
-    code += "print('hlo_lower.api.install' in sys.modules)"
-    environment = {**variables, "JAX_PLATFORMS": "cpu", "PYTHONPATH": ":".join(filter(None, sys.path))}
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
-    assert told in found.stderr
-    assert found.stdout.strip() == ("" if "'" in told else str(bool(variables)))
+def test_a_variable_with_a_wrong_value_is_an_error_of_each_program(begin, variables, told):
+    begin(**variables)
+    for number in range(2):
+        with pytest.raises(hl.InputError, match=re.escape(told)):
+            jax.jit(lambda x, number=number: x + number)(X)
+
+
+def test_programs_of_another_platform_than_the_environment_names_are_left(begin):
+    begin(TARGET="iree", PLATFORM="mps")
+    jax.jit(put)(X)
+    assert hl.stats().programs == 0
 
 
 def test_a_release_of_jax_without_the_way_in_is_an_error_that_says_so(monkeypatch):

@@ -94,7 +94,7 @@ def edges(graph, turn):
         yield np.asarray(floats if dtype.kind == "f" else range(1, 1 + count), dtype).reshape(shape)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("quirk", [pytest.param(q, id=q.word) for q in QUIRKS if "iree" in q.consumers])
 def test_iree_refuses_it_for_a_reason(quirk):
     """IREE, where it is installed, refuses the reproducer or gives wrong numbers; what it becomes is right."""

@@ -153,8 +153,8 @@ def windows(count=24):
 
 
 def padded_sum(old="", new=""):
-    """A hundred of them, of what is padded with zeros; with another slice in the place of one."""
-    text = hl.lower(windows(100), target="coreml").text
+    """Forty of them, of what is padded with zeros; with another slice in the place of one."""
+    text = hl.lower(windows(40), target="coreml").text
     assert not old or text.count(old) == 1, text
     return text.replace(old, new) if old else text
 
@@ -265,7 +265,7 @@ EQUAL = {
     "a least number that begins with 7": of_sevens("minimum"),
     "a test for infinities": infinities(),
     "a running sum": (windows(), running_sum(1, 2, 4, 8, 16)),
-    "a long one": (windows(100), padded_sum()),
+    "a long one": (windows(40), padded_sum()),
     "a square": (unary(f"%r = chlo.square %x : {SQUARE} -> {SQUARE}"), unary("%r = multiply %x, %x")),
 }
 
@@ -278,7 +278,7 @@ DIFFERENT = {
         remainder("%q = divide %x, %y; %m = remainder %x, %y; %r = add %q, %m"),
         remainder("%q = divide %x, %y; %r = add %q, %x"),
     ),
-    "a product of integers that are 0 or 2": one_hot(2, 40),
+    "a product of integers that are 0 or 2": one_hot(2, 12),
     "a product of 0 and 1 that is added to zeros with a sign": of_chosen("-0.0"),
     "a test for one infinity": infinities("is_pos_inf"),
     "a product of 0 and 1 into zeros that have a sign": from_zero(zero="-0.0"),
@@ -311,7 +311,7 @@ DIFFERENT = {
     "rows of heads that overlap": (ROWS, flat_rows(63)),
     "a sum that begins with 7, of which XLA leaves out what lies outside": of_sevens("add"),
     "a running sum without its last step": (windows(), running_sum(1, 2, 4, 8)),
-    "a long one in which a step is too short": (windows(100), padded_sum("[4:104]", "[3:103]")),
+    "a long one in which a step is too short": (windows(40), padded_sum("[8:48]", "[7:47]")),
 }
 
 

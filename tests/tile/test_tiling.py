@@ -38,6 +38,7 @@ LONG = (
     "pair_block",
     "unet_block",
     "through_scatter",
+    "through_batched_scatter",
 )
 """Workloads that are verified long."""
 
