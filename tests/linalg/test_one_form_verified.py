@@ -4,7 +4,7 @@ import pytest
 from untyped_mlir import module
 
 import hlo_lower as hl
-from hlo_lower.lowering.linalg import one_form
+from hlo_lower.lowering.linalg import moved_forms, one_form
 
 TURNED = "%t = transpose %x, dims = [1, 0, 2] -> 3x3x3xf32; %r = transpose %t, dims = [0, 2, 1] -> 3x3x3xf32"
 SPREAD = "%t = broadcast_in_dim %v, dims = [1] -> 3x4xf32; %r = broadcast_in_dim %t, dims = [0, 2] -> 3x4x4xf32"
@@ -46,7 +46,7 @@ def test_each_rewrite_is_derived(name):
 
 def _wrong_transpose(build, node):
     """The inner permutation after the outer one."""
-    inner = one_form._made_by(node.operand(0), "stablehlo.transpose")
+    inner = moved_forms.made_by(node.operand(0), "stablehlo.transpose")
     if inner is None:
         return None
     last, first = node.integers("permutation"), inner.integers("permutation")
@@ -56,7 +56,7 @@ def _wrong_transpose(build, node):
 
 def _wrong_broadcast(build, node):
     """One dim of two of the same extent for the other."""
-    inner = one_form._made_by(node.operand(0), "stablehlo.broadcast_in_dim")
+    inner = moved_forms.made_by(node.operand(0), "stablehlo.broadcast_in_dim")
     return None if inner is None else build.broadcast(inner.operand(0), node.result().static_shape, [1])
 
 
