@@ -6,6 +6,7 @@ import re
 import jax
 import numpy as np
 import pytest
+from random_images import Images
 from random_layouts import Layouts
 from spellings import GROUPS, OPEN_GROUPS
 from untyped_mlir import module
@@ -147,3 +148,15 @@ def test_a_product_of_what_is_cut_otherwise_stays():
 def names_in(graph):
     """The ops of a module, by name."""
     return sorted(node.name for node in graph.main.body.nodes)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("seed", range(16))
+def test_random_images_compute_what_they_did(seed):
+    """Convolutions, reductions, windows and pads of whole numbers, whose sums no order changes."""
+    rng = random.Random(seed)
+    for _ in range(8):
+        program = Images(rng)
+        (expected, actual), _ = both(program)
+        for one, other in zip(expected, actual, strict=True):
+            assert np.array_equal(one, other), program.seed

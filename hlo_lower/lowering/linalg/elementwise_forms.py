@@ -16,7 +16,7 @@ import numpy as np
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.linalg.moved_forms import filled_with, is_scalar, made, made_by, scalar_at, stays
+from hlo_lower.lowering.linalg.moved_forms import filled_with, is_scalar, made, made_by, number_at, scalar_at, stays
 from hlo_lower.ops.names import BROADCAST_IN_DIM, CLAMP, CONSTANT, DYNAMIC_BROADCAST_IN_DIM
 from hlo_lower.ops.spec import COMBINING, MIRRORED, identity_of
 
@@ -67,16 +67,6 @@ def of_broadcasts(build: Builder, node: Node) -> Value | None:
 
 NEUTRAL = {"stablehlo.divide": 1.0, "stablehlo.subtract": 0.0}
 """Ops that are not commutative, and the second operand that changes nothing."""
-
-
-def number_at(value: Value) -> float | int | None:
-    """The number that stands at every place of a value, where it is a constant one."""
-    spread = made_by(value, BROADCAST_IN_DIM) or made(value, DYNAMIC_BROADCAST_IN_DIM)
-    constant = made_by(spread.operand(0) if spread is not None else value, CONSTANT)
-    if constant is None or not mlir.is_splat(constant.raw) or constant.result().element.is_complex:
-        return None
-    array = constant.constant()
-    return None if array is None or not array.size else array.reshape(-1)[0].item()
 
 
 def without_neutral(_: Builder, node: Node) -> Value | None:
@@ -167,10 +157,10 @@ BOUNDS = {"stablehlo.minimum": "stablehlo.maximum", "stablehlo.maximum": "stable
 
 
 def as_clamp(build: Builder, node: Node) -> Value | None:
-    """clamp(low, x, high) of floats between two numbers: min(max(x, low), high), or, where low is less than high,
-    max(min(x, high), low)."""
-    inner = made_by(node.operand(0), BOUNDS[node.name])
-    if inner is None or node.result().element.name not in IEEE:
+    """clamp(low, x, high) between two numbers: min(max(x, low), high), or, where low is less than high, max(min(x,
+    high), low)."""
+    inner, element = made(node.operand(0), BOUNDS[node.name]), node.result().element
+    if inner is None or element.name == "i1" or not (element.is_integer or element.name in IEEE):
         return None
     outer, other = node.operand(1), inner.operand(1)
     low, high = (other, outer) if node.name == "stablehlo.minimum" else (outer, other)
@@ -183,11 +173,11 @@ def as_clamp(build: Builder, node: Node) -> Value | None:
 
 
 def clamp_of_numbers(build: Builder, node: Node) -> Value | None:
-    """Of numbers as scalars; of an infinity a maximum or minimum alone."""
+    """Of numbers as scalars; of an infinity a maximum or minimum alone, unless the sizes are open."""
     low, value, high = node.operands
-    if node.result().element.name in IEEE and number_at(high) == np.inf:
+    if node.is_static and node.result().element.name in IEEE and number_at(high) == np.inf:
         return build.maximum(value, _in_full(build, low, value))
-    if node.result().element.name in IEEE and number_at(low) == -np.inf:
+    if node.is_static and node.result().element.name in IEEE and number_at(low) == -np.inf:
         return build.minimum(value, _in_full(build, high, value))
     scalars = [scalar_at(build, bound) or bound for bound in (low, high)]
     if scalars == [low, high]:

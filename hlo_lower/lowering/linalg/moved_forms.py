@@ -1,7 +1,7 @@
-"""What moves elements, in one form while a module is StableHLO: reshapes, broadcasts and transposes.
+"""What moves elements, in one form while a module is StableHLO: reshapes and broadcasts.
 
 what                                          its one form
-reshape, transpose, broadcast of such a one   one of them; of one number, a constant
+reshape, broadcast of such a one              one of them; of one number, a constant
 broadcast of dims of extent 1                 of a value without them
 reshape of elementwise ops                    reshapes of what they take, where those come of reshapes and broadcasts
 """
@@ -12,7 +12,7 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, RESHAPE, TRANSPOSE
+from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, DYNAMIC_BROADCAST_IN_DIM, RESHAPE
 from hlo_lower.ops.spec import ELEMENTWISE
 
 Groups = list[tuple[list[int], list[int]]]
@@ -49,7 +49,8 @@ def made(value: Value, name: str) -> Node | None:
 
 def scalar_at(build: Builder, value: Value) -> Value | None:
     """The scalar that stands at every place of a value, which has dims; None where that is not seen."""
-    spread, constant = made_by(value, BROADCAST_IN_DIM), made_by(value, CONSTANT)
+    spread = made_by(value, BROADCAST_IN_DIM) or made(value, DYNAMIC_BROADCAST_IN_DIM)
+    constant = made_by(value, CONSTANT)
     if spread is not None and spread.operand(0).shape == ():
         return spread.operand(0)
     if constant is None or not mlir.is_splat(constant.raw) or not value.shape:
@@ -72,9 +73,27 @@ def filled_with(build: Builder, scalar: Value, shape: Sequence[int]) -> Value:
 
 
 def is_scalar(value: Value) -> bool:
-    spread, constant = made_by(value, BROADCAST_IN_DIM), made_by(value, CONSTANT)
+    """Whether one scalar stands at every place of a value, which has dims."""
+    spread = made_by(value, BROADCAST_IN_DIM) or made(value, DYNAMIC_BROADCAST_IN_DIM)
+    constant = made_by(value, CONSTANT)
     of_scalar = spread is not None and spread.operand(0).shape == ()
     return of_scalar or (constant is not None and bool(value.shape) and mlir.is_splat(constant.raw))
+
+
+def number_at(value: Value) -> float | int | None:
+    """The number that stands at every place of a value, where it is a constant one."""
+    spread = made_by(value, BROADCAST_IN_DIM) or made(value, DYNAMIC_BROADCAST_IN_DIM)
+    constant = made_by(spread.operand(0) if spread is not None else value, CONSTANT)
+    if constant is None or not mlir.is_splat(constant.raw) or constant.result().element.is_complex:
+        return None
+    array = constant.constant()
+    return None if array is None or not array.size else array.reshape(-1)[0].item()
+
+
+def is_read_once(value: Value) -> bool:
+    """Whether one operand of one op is all that reads a value."""
+    users = list(value.users)
+    return len(users) == 1 and users[0].operands.count(value) == 1
 
 
 def reshaped_once(build: Builder, node: Node) -> Value | None:
@@ -215,21 +234,3 @@ def _units_placed(sizes: Sequence[int], long: Sequence[int], shape: Sequence[int
             return None
         placed.append(free[0] if size == 1 else left.pop(0))
     return placed
-
-
-def transposed_once(build: Builder, node: Node) -> Value | None:
-    """One of a transpose or a broadcast; of dims of extent 1 alone a reshape."""
-    value, permutation = node.operand(0), node.integers("permutation")
-    shape = node.result().static_shape
-    long = [dim for dim in permutation if value.static_shape[dim] != 1]
-    if long == sorted(long):
-        return build.reshape(value, shape)
-    if (inner := made_by(value, TRANSPOSE)) is not None:
-        before = inner.integers("permutation")
-        return build.transpose(inner.operand(0), [before[dim] for dim in permutation])
-    if (scalar := scalar_at(build, value)) is not None:
-        return filled_with(build, scalar, shape)
-    if (inner := made_by(value, BROADCAST_IN_DIM)) is not None:
-        dims = inner.integers("broadcast_dimensions")
-        return build.broadcast(inner.operand(0), shape, [permutation.index(dim) for dim in dims])
-    return None

@@ -5,7 +5,10 @@ or a maximum of either side. Each is written here in one of its ways, while the 
 
 subject                                       its forms
 small functions that are called               here: their ops
-reshapes, transposes, broadcasts              `moved_forms.py`
+reshapes, broadcasts                          `moved_forms.py`
+transposes, and what they move through        `turned_forms.py`
+reductions                                    `reduction_forms.py`
+convolutions                                  `convolution_forms.py`
 elementwise ops                               `elementwise_forms.py`
 products                                      `product_forms.py`
 
@@ -18,6 +21,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.lowering.linalg.convolution_forms import convolution_of_sources, reshape_of_convolution
 from hlo_lower.lowering.linalg.elementwise_forms import (
     NEUTRAL,
     as_clamp,
@@ -32,13 +36,19 @@ from hlo_lower.lowering.linalg.elementwise_forms import (
     without_neutral,
 )
 from hlo_lower.lowering.linalg.groups import NAMED
-from hlo_lower.lowering.linalg.moved_forms import broadcast_once, reshaped_once, transposed_once
+from hlo_lower.lowering.linalg.moved_forms import broadcast_once, reshaped_once
 from hlo_lower.lowering.linalg.product_forms import product_of_sources
+from hlo_lower.lowering.linalg.reduction_forms import reduce_of_sources, reduce_of_window
+from hlo_lower.lowering.linalg.turned_forms import dim_by_dim_of_sources, transposed_once
 from hlo_lower.ops.names import (
     BROADCAST_IN_DIM,
     CLAMP,
     CONSTANT,
+    CONVOLUTION,
     DOT_GENERAL,
+    PAD,
+    REDUCE,
+    REDUCE_WINDOW,
     RESHAPE,
     TRANSPOSE,
 )
@@ -87,7 +97,8 @@ def _rewritten(graph: Graph, told: Told | None) -> bool:
                     built = {one.raw for one in build.built}
                     told(node.result().raw, value.raw, built, graph.function_of(node).name)
                 node.result().raw.replace_all_uses_with(value.raw)
-                node.raw.erase()
+                if not node.has_regions:  # whose ops may be among those that are found; nothing reads it, so it goes
+                    node.raw.erase()
                 changed = True
                 break
     return changed
@@ -125,24 +136,28 @@ def _is_call_of(functions: Collection[str], node: Node) -> bool:
 def _is_small(function: Node) -> bool:
     """Whether a function is of few ops, all of them elementwise, calls, or such as move elements."""
     nodes = [Node(raw) for raw in mlir.walked(function.raw)][1:]
-    known = {*ELEMENTWISE, BROADCAST_IN_DIM, CONSTANT, RESHAPE, "func.call", "func.return"}
+    known = {*ELEMENTWISE, BROADCAST_IN_DIM, CONSTANT, PAD, RESHAPE, TRANSPOSE, "func.call", "func.return"}
     return len(nodes) <= SMALL and all(node.name in known for node in nodes)
 
 
 # --- the rules ---
 
 
-OF_ANY_SHAPE: frozenset[Rule] = frozenset(
-    {converted, without_neutral, second_last, compared, of_negated, as_relu, as_logistic}
-)
+OF_ANY_SHAPE: frozenset[Rule] = frozenset({
+    *(converted, without_neutral, second_last, compared, of_negated, as_relu, as_logistic, as_clamp, clamp_of_numbers),
+})  # fmt: skip
 """Rules that look at no sizes."""
 
 
 def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
-    yield RESHAPE, (reshaped_once,)
+    yield RESHAPE, (reshaped_once, reshape_of_convolution)
     yield BROADCAST_IN_DIM, (broadcast_once,)
     yield TRANSPOSE, (transposed_once,)
     yield DOT_GENERAL, (product_of_sources,)
+    yield CONVOLUTION, (convolution_of_sources,)
+    yield REDUCE, (reduce_of_sources,)
+    yield REDUCE_WINDOW, (reduce_of_window, dim_by_dim_of_sources)
+    yield PAD, (dim_by_dim_of_sources,)
     for name in ELEMENTWISE:
         own: Mapping[str, tuple[Rule, ...]] = {
             "stablehlo.convert": (converted,),

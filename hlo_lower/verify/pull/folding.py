@@ -14,7 +14,7 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
 from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilated
-from hlo_lower.verify.pull.occurrences import abstracted
+from hlo_lower.verify.pull.occurrences import IN_ORDER, abstracted
 from hlo_lower.verify.pull.parts import parts_of
 from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Pull
 from hlo_lower.verify.pull.sizes import Extent, are_known, extent, is_at_most, is_empty, is_one, is_same
@@ -143,11 +143,12 @@ def _folded(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequence[Te
         found = _combined_or_split(deep, single, terms[0], bound, sizes)
         return at.numbers.compute(single, [first[0], found], element)
     at.use("order of a fold")
-    key = ("reduce", single, element.name, at.result, _varying(sizes))
+    kind, varying = ("reduce", single, element.name, at.result), _varying(sizes)
+    key, ordered = (*kind, varying), (*kind, IN_ORDER)
     if single and element.name in HALF_FLOATS:
         at.use("half floats")
         terms, first = ([at.numbers.widen(t, element) for t in ts] for ts in (terms, first))
-        found = at.prover.occurrence(at, key, [*terms, *first], bound, sort_of(F32))
+        found = at.prover.occurrence(at, ordered, [*terms, *first], bound, sort_of(F32), sizes=varying)
         return at.numbers.narrow(found, element)
     is_some = are_known(sizes)  # of no elements it is the first one, which may be greater than the least number
     if (
@@ -161,7 +162,9 @@ def _folded(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequence[Te
             total = prod(sizes)
             at.prover.know_greatest(found, total, lambda test, which: _candidates(at, test, which, total))
         return found
-    variables, steps = ([], []) if single else (yield from body_on_variables(deep, body, "fold"))
+    if single:
+        return at.prover.occurrence(at, ordered, [*terms, *first], bound, sort_of(element), sizes=varying)
+    variables, steps = yield from body_on_variables(deep, body, "fold")
     return at.prover.occurrence(at, key, [*terms, *first, *steps], [*bound, *variables], sort_of(element))
 
 
@@ -531,7 +534,8 @@ def dot_general(at: At) -> Pull:
     if at.prover.reassociated:
         found = in_any_order(deep, (*key[:2], key[3], wide.name), terms, bound, sizes, wide)
     else:
-        found = at.prover.occurrence(at, key, terms, bound, sort_of(wide))
+        kind = (*key[:2], *key[3:], IN_ORDER)
+        found = at.prover.occurrence(at, kind, terms, bound, sort_of(wide), sizes=key[2])
     return at.numbers.narrow(found, element) if wide is not element else found
 
 

@@ -84,6 +84,10 @@ def renamed(terms: Sequence[Term], old: Sequence[Term], new: Sequence[Term]) -> 
     return [z3.simplify(z3.substitute(term, *changed)) for term in terms] if changed else list(terms)
 
 
+IN_ORDER = "in order"
+"""Part of the kind of a fold in row-major order: its positions may be counted in parts, but not in another order."""
+
+
 def refined(first: Sequence[Extent], second: Sequence[Extent]) -> list[Extent] | None:
     """The fewest sizes of which those of two shapes with equal products are made; None where there are none, and where
     one is not known and the shapes are not the same."""
