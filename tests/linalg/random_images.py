@@ -22,11 +22,11 @@ class Images(Layouts):
         self.given = [numbers.integers(-3, 4, shape).astype(np.float32) for shape in shapes]
 
     def __call__(self, *given):
-        """Ten steps, each of a value that there is."""
+        """Seven steps, each of a value that there is."""
         self.numbers, values = np.random.default_rng(self.seed + 1), list(given)
         steps = [self.turned, self.turned, self.joined, self.activated, self.padded, self.pooled, self.reduced]
         steps += [self.convolved, self.convolved, self.convolved, self.reshaped]
-        for _ in range(10):
+        for _ in range(7):
             step = self.one_of(steps)
             value = values[max(0, len(values) - 1 - int(self.numbers.geometric(0.5) - 1))]
             made = step(value, values)
@@ -46,7 +46,7 @@ class Images(Layouts):
         low, high, between = (self.numbers.choice(of, x.ndim).tolist() for of in ((0, 0, 1), (0, 0, 2), (0, 0, 0, 1)))
         of = self.one_of((0.0, 0.0, 1.0))
         made = lax.pad(x, np.float32(of), list(zip(low, high, between, strict=True)))
-        return made if made.size < 2000 else x
+        return made if made.size < 400 else x
 
     def pooled(self, x, values):
         """Windows, some of all that there is along a dim."""
@@ -94,4 +94,4 @@ class Images(Layouts):
             order = self.numbers.permutation(4)
             weights = weights.transpose(order).transpose(np.argsort(order))
         found = lax.conv_general_dilated(x, weights, steps, around, dimension_numbers=(given, kernel, made), **options)
-        return jnp.clip(found, -20, 20) if prod(found.shape) < 2000 else x
+        return jnp.clip(found, -20, 20) if prod(found.shape) < 400 else x

@@ -75,6 +75,7 @@ FIRST = (
     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
 )
 OHWI = FIRST.replace("[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", "[b, 0, 1, f]x[o, 0, 1, i]->[b, 0, 1, f]")
+PADDED = "low = [0, 0, 1, 1], high = [0, 0, 1, 1], interior = [0, 0, 0, 0] -> 2x3x10x11xf32"
 WINDOW = "<window_dimensions = array<i64: {0}>, window_strides = array<i64: {0}>>"
 
 
@@ -321,8 +322,7 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
             "result alone": lambda x, k, b: (convolved(x, k, "NCHW OIHW NHWC") + b).transpose(0, 3, 1, 2),
             "torch_xla": f"""%y = convolution(%x, %k) {FIRST} -> 2x4x8x9xf32
               %b1 = broadcast_in_dim %b, dims = [1] -> 2x4x8x9xf32; %r = add %y, %b1""",
-            "torchax": f"""%z = constant 0.0 : f32; %p = pad %x, %z, low = [0, 0, 1, 1], high = [0, 0, 1, 1],
-                interior = [0, 0, 0, 0] -> 2x3x10x11xf32
+            "torchax": f"""%z = constant 0.0 : f32; %p = pad %x, %z, {PADDED}
               %y = convolution(%p, %k) {FIRST.replace("1, 1], [1, 1", "0, 0], [0, 0")} -> 2x4x8x9xf32
               %b1 = reshape %b -> 4x1x1xf32; %b2 = broadcast_in_dim %b1, dims = [1, 2, 3] -> 2x4x8x9xf32
               %r = add %b2, %y""",
@@ -383,8 +383,8 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
             "jnp, kept": lambda x: (x.sum((2, 3), keepdims=True) / 64)[:, :, 0, 0],
             "flax": lambda x: x.transpose(0, 2, 3, 1).sum((1, 2)) / 64,
             "torchax": lambda x: x.reshape(2, 4, 64).sum(2) / 64,
-            "torch_xla": f"""%z = constant 0.0 : f32; %p = reduce_window(%x, %z) {WINDOW.format("1, 1, 8, 8")} {{add}}
-                -> 2x4x1x1xf32
+            "torch_xla": f"""%z = constant 0.0 : f32; %w = reshape %x -> 2x4x8x8xf32
+              %p = reduce_window(%w, %z) {WINDOW.format("1, 1, 8, 8")} {{add}} -> 2x4x1x1xf32
               %n = constant 6.4e+01 : 2x4x1x1xf32; %d = divide %p, %n; %r = reshape %d -> 2x4xf32""",
             "litert_torch": f"""%z = constant 0.0 : f32; %y = reshape %x -> 8x1x64xf32
               %s = reduce(%y init: %z) {ADD} = [1, 2]; %n = constant 6.4e+01 : f32
