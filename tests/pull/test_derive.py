@@ -76,6 +76,21 @@ def total(value, dim, kind, before=""):
     return unary(body, kind)
 
 
+def joined(before="", dims="[1]", to="64x512"):
+    """A sum over a dim that two were, perhaps turned before."""
+    given = "%t" if before else "%x"
+    made = f"{before}; %y = reshape {given} -> {to}xf32; %z = constant 0.0 : f32; "
+    return module(
+        "%x: 64x32x16xf32", f"{made}%r = reduce(%y init: %z) applies stablehlo.add across dimensions = {dims}"
+    )
+
+
+BOTH_DIMS = module(
+    "%x: 64x32x16xf32",
+    "%z = constant 0.0 : f32; %r = reduce(%x init: %z) applies stablehlo.add across dimensions = [1, 2]",
+)
+
+
 def masked_maximum(nan="%nan", any_="%any"):
     """A scatter by maximum as a maximum over the updates that go to a place, of which NaN are looked for apart."""
     body = f"""%low = constant 0xFF800000 : f32; %quiet = constant 0x7FC00000 : 64xf32; %no = constant false : i1
@@ -256,6 +271,8 @@ EQUAL = {
     ),
     "operands of a combiner exchanged": (scatter("add"), scatter(TURNED)),
     "a sum of a transpose": (total("%x", 1, "1024x512xf32"), total("%t", 0, "1024x512xf32", TURN)),
+    "a sum over two dims that are one": (BOTH_DIMS, joined()),
+    "one over two dims that are cut otherwise": (BOTH_DIMS, joined(dims="[1, 2]", to="64x8x64")),
     "a scatter as a sum": (scatter("add"), summed()),
     "a reverse of a reverse": (KEPT, unary("%t = reverse %x, dims = [0]; %r = reverse %t, dims = [0]")),
     "a maximum of updates with NaN among them": (scatter("maximum", size=64), masked_maximum()),
@@ -300,6 +317,15 @@ DIFFERENT = {
     "zeros among what is summed": (scatter("add"), summed("0.0")),
     "a summand less": (scatter("add"), summed(count=7)),
     "a sum in order and one in any order": (IN_ORDER, total("%x", 1, "1024x512xf32")),
+    "a sum over two dims that are one, column by column": (
+        BOTH_DIMS,
+        joined("%t = transpose %x, dims = [0, 2, 1] -> 64x16x32xf32"),
+    ),
+    "one over two dims in the other order": (
+        BOTH_DIMS,
+        joined("%t = transpose %x, dims = [0, 2, 1] -> 64x16x32xf32", "[1, 2]", "64x16x32"),
+    ),
+    "one over as many elements of other rows": (BOTH_DIMS, joined(dims="[0]", to="512x64")),
     "a sum along the other dim": (total("%x", 1, "1024x1024xf32"), total("%x", 0, "1024x1024xf32")),
     "a subnormal number more": (TANH, unary(number("1.0e-38") + "%t = tanh %x; %r = add %t, %c")),
     "zero with its sign": (KEPT, unary(number("0.0") + "%r = add %x, %c")),
