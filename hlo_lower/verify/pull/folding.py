@@ -504,13 +504,27 @@ def dot_general(at: At) -> Pull:
     along, bound = deep.bound_place("k", sizes)
     if is_exact_sum and at.prover.any_order:
         return combined(deep, "add", (yield from multiplied(deep, along)), bound, sizes)
-    names: list[str] = []
     for k, place in enumerate(places(along)):
-        term, its = (yield deep.operand(k, place)), types[k][1]
+        terms.append((yield deep.operand(k, place)))
+    return sum_of_products(at, deep, terms, bound, sizes)
+
+
+def sum_of_products(at: At, deep: At, terms: list[Term], bound: Sequence[Term], sizes: Sequence[Extent]) -> Term:
+    """A fold of the products of two terms, elements of the operands, over positions.
+
+    Args:
+      at: where the sum stands.
+      deep: where its terms stand.
+      terms: of each operand the element at a position.
+      bound, sizes: the positions that are bound, and how many there are.
+    """
+    element, names = at.element, list[str]()
+    for k, term in enumerate(terms):
+        its = at.operand_type(k)[1]
         if its.name in HALF_FLOATS:
             at.use("half floats")
             term, its = at.numbers.widen(term, its), F32
-        terms.append(z3.simplify(term))
+        terms[k] = z3.simplify(term)
         names.append(its.name)
     at.use("fold")
     is_exact = str(mlir.attributes_of(at.op.raw).get("precision_config")).count("HIGHEST") == len(terms)
@@ -534,7 +548,7 @@ def dot_general(at: At) -> Pull:
     if at.prover.reassociated:
         found = in_any_order(deep, (*key[:2], key[3], wide.name), terms, bound, sizes, wide)
     else:
-        kind = (*key[:2], *key[3:], IN_ORDER)
+        kind = (*key[:2], key[3], IN_ORDER, key[4])
         found = at.prover.occurrence(at, kind, terms, bound, sort_of(wide), sizes=key[2])
     return at.numbers.narrow(found, element) if wide is not element else found
 

@@ -50,7 +50,7 @@ _LAWS = (
     Law(
         "order of a fold",
         "folds",
-        "reduce, dot_general and scatter combine in row-major order; several dims may be counted as one",
+        "reduce, dot_general, convolution and scatter combine in row-major order; several dims may be counted as one",
         "by definition",
     ),
     Law(
