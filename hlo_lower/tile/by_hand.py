@@ -128,6 +128,7 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
     seed, size = node.result(), hand.sizes[dim]
     least, axis = max(1, program.size[seed] // LARGE), _axes(program, node, hand)[dim]
     core = _of_operands(program, node, hand, axis) if hand.operands else core_of(program, seed, least, hand.fuse)
+    core = replace(core, is_asked=True)
     if _is_inner(program):  # what the loop around gives it writes itself
         core = replace(core, outside=program.outputs)
     labels = label_combined(program, core, axis) if axis.combine else label(program, core, dim)
@@ -194,7 +195,7 @@ def axes_by_dim(program: Dataflow, node: Node, axes: OpAxes) -> dict[int, AxisLi
     positions, then those that combine pieces."""
     rank = len(node.result().shape)
     combined = [axis for axis in axes.axes if axis.combine]
-    own = {dim: link for dim in range(rank) if (link := link_at(program, node, dim)) is not None}
+    own = {dim: link for dim in range(rank) if (link := link_at(program, node, dim, is_asked=True)) is not None}
     return own | {rank + k: axis for k, axis in enumerate(combined)}
 
 

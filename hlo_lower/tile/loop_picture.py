@@ -1,7 +1,7 @@
 """A loop over tiles, drawn: of each tensor what a step reads, computes or writes, as an SVG and as characters."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import zip_longest
 
@@ -22,7 +22,7 @@ from hlo_lower.base.short_forms import plural, printable
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.view import Value
 from hlo_lower.ops.axes.cut import Steps
-from hlo_lower.ops.axes.parts import StridedRange, TensorSubset
+from hlo_lower.ops.axes.parts import Filter, StridedRange, TensorSubset
 from hlo_lower.tile.emit.emit_loops import is_made_inside, read_around
 from hlo_lower.tile.emit.phases import Loop, LoopPlan
 from hlo_lower.tile.find.demands import first_parts, part_taken
@@ -93,6 +93,12 @@ def _cells(axis: Axis, part: StridedRange | None, step: int) -> tuple[int, int]:
     return first, first + part.size
 
 
+def _said(part: TensorSubset) -> TensorSubset:
+    """A part whose filters are by names: the op that has the indices is gone once the loop is there."""
+    axes = [replace(axis, index=str(axis.index)) if isinstance(axis, Filter) else axis for axis in part.axes]
+    return replace(part, axes=tuple(axes))
+
+
 def loop_parts(program: Dataflow, plan: LoopPlan, loop: Loop, steps: Steps) -> tuple[LoopPart, ...]:
     """The tensors that a loop is about, those of a role in order of their bytes; before it is emitted.
 
@@ -112,7 +118,7 @@ def loop_parts(program: Dataflow, plan: LoopPlan, loop: Loop, steps: Steps) -> t
     def parts_of(look: Look, found: Iterable[tuple[Value, int | None]], combine: str = "") -> list[LoopPart]:
         known = [(v, dim) for v, dim in dict.fromkeys(found) if v.static_shape and is_needed(v, dim)]
         known.sort(key=lambda pair: -program.size[pair[0]])
-        parts = [part_taken(taken, v, dim, steps) for v, dim in known]
+        parts = [_said(part_taken(taken, v, dim, steps)) for v, dim in known]
         return [LoopPart(look, _name_of(program, v) + combine, part) for (v, _), part in zip(known, parts, strict=True)]
 
     around = [pair for pair in read_around(program, plan, loop) if not is_made_inside(program, plan, pair[0])]

@@ -40,6 +40,9 @@ LISTED = 64
 STAYS = frozenset({names.CUSTOM_CALL, names.COMPOSITE})
 """Ops that are never cut out: what they compute stands elsewhere."""
 
+FOLDING = frozenset({names.REDUCE, names.REDUCE_WINDOW})
+"""Ops with a region that are cut out."""
+
 MOVED = RESHAPING | {names.CONVERT}
 """Ops whose result is a known constant where their operand is one."""
 
@@ -117,7 +120,20 @@ def pieces_of(
 
 
 def _may_be_cut(op: mlir.RawOperation) -> bool:
-    return op.name.startswith("stablehlo.") and op.name not in STAYS and not len(op.regions) and bool(op.operands)
+    return op.name.startswith("stablehlo.") and op.name not in STAYS and _is_closed(op) and bool(op.operands)
+
+
+def _is_closed(op: mlir.RawOperation) -> bool:
+    """Whether the regions of an op, if it has any, are one block each, of plain ops that read no value from outside."""
+    for region in op.regions:
+        if len(region.blocks) != 1 or op.name not in FOLDING:
+            return False
+        inside = set[mlir.RawValue](region.blocks[0].arguments)
+        for one in region.blocks[0].operations:
+            if len(one.operation.regions) or not inside.issuperset(one.operation.operands):
+                return False
+            inside |= set(one.operation.results)
+    return True
 
 
 def _is_known(value: mlir.RawValue, steps: int = 3) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hlo_lower.consumers.iree import FORALL
+from hlo_lower.consumers.iree import FORALL, LOOPS
 
 compiler = pytest.importorskip("iree.compiler")
 runtime = pytest.importorskip("iree.runtime")
@@ -18,6 +18,7 @@ FLAGS = (
     "--iree-llvmcpu-target-cpu=host",
     "--iree-input-demote-f64-to-f32=false",  # by default it changes types
     FORALL[1],
+    LOOPS[1],
 )
 
 

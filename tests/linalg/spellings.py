@@ -70,6 +70,25 @@ WHERE = function(
 ACTIVATED = "%h = constant 0.5 : 2x4x8xf32; %m0 = multiply %x, %h; %t = tanh %m0;"
 BIG = "-1.000000e+09"
 
+FIRST = (
+    "dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]]} "
+    "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
+)
+OHWI = FIRST.replace("[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", "[b, 0, 1, f]x[o, 0, 1, i]->[b, 0, 1, f]")
+PADDED = "low = [0, 0, 1, 1], high = [0, 0, 1, 1], interior = [0, 0, 0, 0] -> 2x3x10x11xf32"
+WINDOW = "<window_dimensions = array<i64: {0}>, window_strides = array<i64: {0}>>"
+
+
+def convolved(x, kernel, letters, padding="SAME"):
+    """A convolution in a layout."""
+    return lax.conv_general_dilated(x, kernel, (1, 1), padding, dimension_numbers=tuple(letters.split()))
+
+
+def pooled(x, window):
+    """The maximum of each window."""
+    return lax.reduce_window(x, -jnp.inf, lax.max, window, window, "VALID")
+
+
 GROUPS = {  # arguments, and by writer a function or the body of @main, or that and the functions behind it
     "bias add": (
         "%x: 4x8xf32, %b: 8xf32",
@@ -293,6 +312,97 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
             "transpose %c, dims = [1, 0] -> 4x8xf32; %r = " + PRODUCT.format("s", "w", 0, "4x16xf32"),
         },
     ),
+    "convolution, channels first": (
+        "%x: 2x3x8x9xf32, %k: 4x3x3x3xf32, %b: 4xf32",
+        {
+            "jnp": lambda x, k, b: convolved(x, k, "NCHW OIHW NCHW") + b[:, None, None],
+            "flax": lambda x, k, b: (
+                convolved(x.transpose(0, 2, 3, 1), k.transpose(2, 3, 1, 0), "NHWC HWIO NHWC") + b
+            ).transpose(0, 3, 1, 2),
+            "result alone": lambda x, k, b: (convolved(x, k, "NCHW OIHW NHWC") + b).transpose(0, 3, 1, 2),
+            "torch_xla": f"""%y = convolution(%x, %k) {FIRST} -> 2x4x8x9xf32
+              %b1 = broadcast_in_dim %b, dims = [1] -> 2x4x8x9xf32; %r = add %y, %b1""",
+            "torchax": f"""%z = constant 0.0 : f32; %p = pad %x, %z, {PADDED}
+              %y = convolution(%p, %k) {FIRST.replace("1, 1], [1, 1", "0, 0], [0, 0")} -> 2x4x8x9xf32
+              %b1 = reshape %b -> 4x1x1xf32; %b2 = broadcast_in_dim %b1, dims = [1, 2, 3] -> 2x4x8x9xf32
+              %r = add %b2, %y""",
+            "litert_torch": f"""%t = transpose %x, dims = [0, 2, 3, 1] -> 2x8x9x3xf32
+              %u = transpose %k, dims = [0, 2, 3, 1] -> 4x3x3x3xf32
+              %y = convolution(%t, %u) {OHWI} -> 2x8x9x4xf32
+              %b1 = broadcast_in_dim %b, dims = [3] -> 2x8x9x4xf32; %a = add %y, %b1
+              %r = transpose %a, dims = [0, 3, 1, 2] -> 2x4x8x9xf32""",
+        },
+    ),
+    "convolution, channels last": (
+        "%x: 2x8x9x3xf32, %k: 4x3x3x3xf32",
+        {
+            "jnp": lambda x, k: convolved(x, k, "NHWC OIHW NHWC"),
+            "flax": lambda x, k: convolved(x, k.transpose(2, 3, 1, 0), "NHWC HWIO NHWC"),
+            "torch_xla": f"""%t = transpose %x, dims = [0, 3, 1, 2] -> 2x3x8x9xf32
+              %y = convolution(%t, %k) {FIRST} -> 2x4x8x9xf32
+              %r = transpose %y, dims = [0, 2, 3, 1] -> 2x8x9x4xf32""",
+            "litert_torch": f"""%u = transpose %k, dims = [0, 2, 3, 1] -> 4x3x3x3xf32
+              %r = convolution(%x, %u) {OHWI} -> 2x8x9x4xf32""",
+            "jnp, padded": lambda x, k: convolved(
+                jnp.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)]), k, "NHWC OIHW NHWC", "VALID"
+            ),
+        },
+    ),
+    "convolution of one channel": (
+        "%x: 1x1x8x9xf32, %k: 4x1x3x3xf32",
+        {
+            "jnp": lambda x, k: convolved(x, k, "NCHW OIHW NCHW"),
+            "flax": lambda x, k: convolved(
+                x.transpose(0, 2, 3, 1), k.transpose(2, 3, 1, 0), "NHWC HWIO NHWC"
+            ).transpose(0, 3, 1, 2),
+            "torch_xla": f"%r = convolution(%x, %k) {FIRST} -> 1x4x8x9xf32",
+            "litert_torch": f"""%t = reshape %x -> 1x8x9x1xf32; %u = reshape %k -> 4x3x3x1xf32
+              %y = convolution(%t, %u) {OHWI} -> 1x8x9x4xf32
+              %r = transpose %y, dims = [0, 3, 1, 2] -> 1x4x8x9xf32""",
+        },
+    ),
+    "pooling, channels first": (
+        "%x: 2x4x8x8xf32",
+        {
+            "jnp": lambda x: pooled(x, (1, 1, 2, 2)),
+            "flax": lambda x: pooled(x.transpose(0, 2, 3, 1), (1, 2, 2, 1)).transpose(0, 3, 1, 2),
+            "flax, relu": lambda x: jnp.maximum(pooled(x.transpose(0, 2, 3, 1), (1, 2, 2, 1)), -jnp.inf).transpose(
+                0, 3, 1, 2
+            ),
+            "torch_xla": f"%z = constant 0xFF800000 : f32; %r = reduce_window(%x, %z) {WINDOW.format('1, 1, 2, 2')} "
+            "{maximum} -> 2x4x4x4xf32",
+            "litert_torch": f"""%t = transpose %x, dims = [0, 2, 3, 1] -> 2x8x8x4xf32; %z = constant 0xFF800000 : f32
+              %p = reduce_window(%t, %z) {WINDOW.format("1, 2, 2, 1")} {{maximum}} -> 2x4x4x4xf32
+              %r = transpose %p, dims = [0, 3, 1, 2] -> 2x4x4x4xf32""",
+        },
+    ),
+    "mean over an image": (
+        "%x: 2x4x8x8xf32",
+        {
+            "jnp": lambda x: x.sum((2, 3)) / 64,
+            "jnp, kept": lambda x: (x.sum((2, 3), keepdims=True) / 64)[:, :, 0, 0],
+            "flax": lambda x: x.transpose(0, 2, 3, 1).sum((1, 2)) / 64,
+            "torchax": lambda x: x.reshape(2, 4, 64).sum(2) / 64,
+            "torch_xla": f"""%z = constant 0.0 : f32; %w = reshape %x -> 2x4x8x8xf32
+              %p = reduce_window(%w, %z) {WINDOW.format("1, 1, 8, 8")} {{add}} -> 2x4x1x1xf32
+              %n = constant 6.4e+01 : 2x4x1x1xf32; %d = divide %p, %n; %r = reshape %d -> 2x4xf32""",
+            "litert_torch": f"""%z = constant 0.0 : f32; %y = reshape %x -> 8x1x64xf32
+              %s = reduce(%y init: %z) {ADD} = [1, 2]; %n = constant 6.4e+01 : f32
+              %b = broadcast_in_dim %n, dims = [] -> 8xf32; %d = divide %s, %b; %r = reshape %d -> 2x4xf32""",
+        },
+    ),
+    "maximum over rows and columns": (
+        "%x: 4x8x5xf32",
+        {
+            "jnp": lambda x: x.max((0, 2), keepdims=True),
+            "one by one": lambda x: x.max(2).max(0).reshape(1, 8, 1),
+            "turned": lambda x: x.transpose(1, 2, 0).max((1, 2)).reshape(1, 8, 1),
+            "torch_xla": f"""%z = constant 0xFF800000 : f32; %a = reduce(%x init: %z) {MAX} = [0]
+              %b = reduce(%a init: %z) {MAX} = [1]; %r = broadcast_in_dim %b, dims = [1] -> 1x8x1xf32""",
+            "torchax": f"""%z = constant 0xFF800000 : f32; %t = transpose %x, dims = [1, 0, 2] -> 8x4x5xf32
+              %y = reshape %t -> 8x20xf32; %b = reduce(%y init: %z) {MAX} = [1]; %r = reshape %b -> 1x8x1xf32""",
+        },
+    ),
 }
 
 SIZE = """%d = get_dimension_size %x, dim = 0; %d1 = reshape %d -> 1xi32; %e = constant 8 : 1xi32
@@ -301,6 +411,8 @@ SIZE = """%d = get_dimension_size %x, dim = 0; %d1 = reshape %d -> 1xi32; %e = c
 ZEROS = SIZE + "%z = constant 0.0 : f32; %b = dynamic_broadcast_in_dim %z, %s, dims = [] -> ?x8xf32;"
 ONES = ZEROS.replace("0.0", "1.0").replace("%z", "%o")
 DENOMINATOR = "%n = negate %x; %p = exponential %n;"
+
+CLIP = ZEROS + "%y = constant 6.0 : f32; %c = dynamic_broadcast_in_dim %y, %s, dims = [] -> ?x8xf32;"
 
 OPEN_GROUPS = {  # of open sizes: arguments, and by how it is written the body of @main
     "linear, transposed weight": (
@@ -342,6 +454,17 @@ OPEN_GROUPS = {  # of open sizes: arguments, and by how it is written the body o
             "by hand": ONES + DENOMINATOR + "%q = add %p, %b; %r = divide %b, %q",
             "by hand, one first": ONES + DENOMINATOR + "%q = add %b, %p; %r = divide %b, %q",
             "torchax": ONES + "%m = multiply %x, %b; %r = logistic %m",
+        },
+    ),
+    "clip": (
+        "%x: ?x8xf32",
+        {
+            "jnp": CLIP + "%m = maximum %x, %b; %r = minimum %m, %c",
+            "bounds first": CLIP + "%m = maximum %b, %x; %r = minimum %c, %m",
+            "most first": CLIP + "%m = minimum %x, %c; %r = maximum %m, %b",
+            "flax": CLIP + "%r = clamp %b, %x, %c",
+            "torch_xla": "%z = constant 0.0 : f32; %y = constant 6.0 : f32; %r = clamp %z, %x, %y",
+            "torchax": "%i = constant 0 : i32; %z = convert %i -> f32; %y = constant 6.0 : f32; %r = clamp %z, %x, %y",
         },
     ),
 }

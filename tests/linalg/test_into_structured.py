@@ -149,7 +149,7 @@ def drawn(seed):
 def differs(seed):
     """Whether a random program gives something else on IREE with producers fused into its loops than XLA makes of it
     without any loop; and how many were fused."""
-    before, apart, after, count = drawn(seed)
+    before, _, after, count = drawn(seed)
     if not count:
         return False, 0
     rng, native = np.random.default_rng([seed, 2]), Executable(before, "quick")
@@ -158,10 +158,6 @@ def differs(seed):
     try:
         found = compiled(after)(arguments)
     except compiler.tools.CompilerToolError:  # refused shapes, a circular dependency in its own schedule
-        return False, 0
-    except IndexError:  # 135: IREE's runtime ends with a copy out of its buffer, without anything fused, too
-        with pytest.raises(IndexError):
-            compiled(apart)(arguments)
         return False, 0
     return not all(map(np.array_equal, expected, found)), count
 

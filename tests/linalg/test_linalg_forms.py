@@ -66,9 +66,8 @@ EXAMPLES = {  # a function, and the shapes of its arguments: of floats, or an ar
     "product of mixed types": (jnp.matmul, np.ones(X, jnp.bfloat16), Y),
     "outer product": (outer, V, V),
     "convolution, channels last": CONVOLUTIONS["linalg.conv_2d_nhwc_hwcf"],
-    "convolution that a name would sum in another order": convolved(
-        "NHWC OHWI NHWC", (1, 8, 9, 3), (4, 3, 2, 3), window_strides=(1, 1)
-    ),
+    "convolution of another kernel": convolved("NHWC OHWI NHWC", (1, 8, 9, 3), (4, 3, 2, 3), window_strides=(1, 1)),
+    "convolution of another layout": convolved("CHWN IHWO CHWN", (3, 8, 9, 1), (3, 3, 2, 4), window_strides=(1, 1)),
     "pooling": (
         lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 2, 1), (1, 1, 1, 1), "VALID"),
         (1, 8, 9, 3),

@@ -6,6 +6,7 @@ import re
 import jax
 import numpy as np
 import pytest
+from random_images import Images
 from random_layouts import Layouts
 from spellings import GROUPS, OPEN_GROUPS
 from untyped_mlir import module
@@ -147,3 +148,32 @@ def test_a_product_of_what_is_cut_otherwise_stays():
 def names_in(graph):
     """The ops of a module, by name."""
     return sorted(node.name for node in graph.main.body.nodes)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("seed", range(20))
+def test_random_images_compute_what_they_did(seed):
+    """Convolutions, reductions, windows and pads of whole numbers, whose sums no order changes."""
+    rng = random.Random(seed)
+    for _ in range(4):
+        program = Images(rng)
+        (expected, actual), _ = both(program)
+        for one, other in zip(expected, actual, strict=True):
+            assert np.array_equal(one, other), program.seed
+
+
+BOUNDED = "tensor<?x8xf32, #stablehlo.bounds<4, ?>>"
+BOUNDED_CLIP = f"""func.func public @main(%x: {BOUNDED}) -> {BOUNDED} {{
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %y = stablehlo.constant dense<6.0> : tensor<f32>
+  %r = stablehlo.clamp %z, %x, %y : (tensor<f32>, {BOUNDED}, tensor<f32>) -> {BOUNDED}
+  return %r : {BOUNDED}
+}}"""
+
+
+def test_a_bounded_dim_is_an_open_one():
+    """No type names a bound, which is StableHLO's, and the report says how many did."""
+    lowered = hl.lower(BOUNDED_CLIP, target="linalg")
+    arguments, spelled = OPEN_GROUPS["clip"]
+    assert in_linalg(BOUNDED_CLIP) == in_linalg(module(arguments, spelled["jnp"]))
+    assert "stablehlo.bounds" in dict(lowered.linalg.removed)

@@ -76,6 +76,34 @@ def total(value, dim, kind, before=""):
     return unary(body, kind)
 
 
+def joined(before="", dims="[1]", to="64x512"):
+    """A sum over a dim that two were, perhaps turned before."""
+    given = "%t" if before else "%x"
+    made = f"{before}; %y = reshape {given} -> {to}xf32; %z = constant 0.0 : f32; "
+    return module(
+        "%x: 64x32x16xf32", f"{made}%r = reduce(%y init: %z) applies stablehlo.add across dimensions = {dims}"
+    )
+
+
+def convolved(numbers="[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", *, before="", pad="[1, 1], [0, 0]", given="%x"):
+    """A convolution, perhaps in another layout."""
+    window = f"window = {{pad = [{pad}]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}"
+    return module(
+        "%x: 2x3x9x9xf32, %k: 4x3x3x3xf32",
+        f"%z = constant 0.0 : f32; {before}; "
+        f"%r = convolution({given}, %k) dim_numbers = {numbers}, {window} -> 2x4x9x7xf32",
+    )
+
+
+LAST = "%t = transpose %x, dims = [0, 2, 3, 1] -> 2x9x9x3xf32"
+PADDED = "%t = pad %x, %z, low = [0, 0, 1, 0], high = [0, 0, 1, 0], interior = [0, 0, 0, 0] -> 2x3x11x9xf32"
+
+BOTH_DIMS = module(
+    "%x: 64x32x16xf32",
+    "%z = constant 0.0 : f32; %r = reduce(%x init: %z) applies stablehlo.add across dimensions = [1, 2]",
+)
+
+
 def masked_maximum(nan="%nan", any_="%any"):
     """A scatter by maximum as a maximum over the updates that go to a place, of which NaN are looked for apart."""
     body = f"""%low = constant 0xFF800000 : f32; %quiet = constant 0x7FC00000 : 64xf32; %no = constant false : i1
@@ -256,6 +284,13 @@ EQUAL = {
     ),
     "operands of a combiner exchanged": (scatter("add"), scatter(TURNED)),
     "a sum of a transpose": (total("%x", 1, "1024x512xf32"), total("%t", 0, "1024x512xf32", TURN)),
+    "a sum over two dims that are one": (BOTH_DIMS, joined()),
+    "one over two dims that are cut otherwise": (BOTH_DIMS, joined(dims="[1, 2]", to="64x8x64")),
+    "a convolution of a transpose": (
+        convolved(),
+        convolved("[b, 0, 1, f]x[o, i, 0, 1]->[b, f, 0, 1]", before=LAST, given="%t"),
+    ),
+    "a convolution of a pad": (convolved(), convolved(before=PADDED, pad="[0, 0], [0, 0]", given="%t")),
     "a scatter as a sum": (scatter("add"), summed()),
     "a reverse of a reverse": (KEPT, unary("%t = reverse %x, dims = [0]; %r = reverse %t, dims = [0]")),
     "a maximum of updates with NaN among them": (scatter("maximum", size=64), masked_maximum()),
@@ -300,6 +335,25 @@ DIFFERENT = {
     "zeros among what is summed": (scatter("add"), summed("0.0")),
     "a summand less": (scatter("add"), summed(count=7)),
     "a sum in order and one in any order": (IN_ORDER, total("%x", 1, "1024x512xf32")),
+    "a sum over two dims that are one, column by column": (
+        BOTH_DIMS,
+        joined("%t = transpose %x, dims = [0, 2, 1] -> 64x16x32xf32"),
+    ),
+    "one over two dims in the other order": (
+        BOTH_DIMS,
+        joined("%t = transpose %x, dims = [0, 2, 1] -> 64x16x32xf32", "[1, 2]", "64x16x32"),
+    ),
+    "one over as many elements of other rows": (BOTH_DIMS, joined(dims="[0]", to="512x64")),
+    "a convolution by a kernel that is turned": (convolved(), convolved("[b, f, 0, 1]x[o, i, 1, 0]->[b, f, 0, 1]")),
+    "a convolution that is padded on one side": (convolved(), convolved(pad="[2, 0], [0, 0]")),
+    "a convolution of a pad by a number": (
+        convolved(),
+        convolved(
+            before=PADDED.replace("%x, %z", "%x, %o").replace("%t", "%o = constant 1.0 : f32; %t", 1),
+            pad="[0, 0], [0, 0]",
+            given="%t",
+        ),
+    ),
     "a sum along the other dim": (total("%x", 1, "1024x1024xf32"), total("%x", 0, "1024x1024xf32")),
     "a subnormal number more": (TANH, unary(number("1.0e-38") + "%t = tanh %x; %r = add %t, %c")),
     "zero with its sign": (KEPT, unary(number("0.0") + "%r = add %x, %c")),

@@ -202,6 +202,7 @@ NAMED = {
     "concatenate": "concatenate %x, %y, dim = 0",
     "gather": GATHERED,
     "scatter": SCATTERED,
+    "dynamic_slice": "dynamic_slice %x, %i, %j, sizes = [12, 4]",
 }
 
 
@@ -209,7 +210,8 @@ NAMED = {
 @pytest.mark.parametrize("op", NAMED)
 def test_what_moves_positions_is_tiled_by_hand(op, sizes):
     """Along the dim that it moves, and another one within."""
-    text = module("%x: 20x6xi32, %y: 12x6xi32, %ids: 12x1xi32", f"%z = constant 7 : i32; %r = {NAMED[op]}", "%r")
+    arguments = "%x: 20x6xi32, %y: 12x6xi32, %ids: 12x1xi32, %i: i32, %j: i32"
+    text = module(arguments, f"%z = constant 7 : i32; %r = {NAMED[op]}", "%r")
     line = next(k for k, told in enumerate(text.splitlines(), 1) if f"stablehlo.{op}" in told)
     made = hl.tile(text, name="m.mlir", by_hand=hl.ByHand(f"m.mlir:{line}", sizes))
     assert {loop.depth for loop in made.loops} == set(range(len(sizes)))

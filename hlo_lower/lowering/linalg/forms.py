@@ -55,7 +55,12 @@ FORMS = (
     LinalgForm("product of mixed types", ("linalg.matmul",), "the op widens its factors"),
     LinalgForm("outer product", ("linalg.generic",)),
     LinalgForm("convolution, channels last", ("linalg.conv_2d_nhwc_hwcf",), "so channels first, and groups"),
-    LinalgForm("convolution that a name would sum in another order", ("linalg.generic",), "OHWI kernels"),
+    LinalgForm(
+        "convolution of another kernel",
+        ("linalg.transpose", "linalg.conv_2d_nhwc_hwcf"),
+        "OHWI, OIHW beside channels last; in and out of the other layout by a transpose",
+    ),
+    LinalgForm("convolution of another layout", ("linalg.generic",), "as CHWN"),
     LinalgForm("pooling", ("linalg.pooling_nhwc_max",), "so channels first, minimum, sum"),
     LinalgForm("softmax of f32, f64", ("linalg.softmax",)),
     LinalgForm("softmax of bf16, f16, computed in f32", ("linalg.map", "linalg.softmax"), "between two conversions"),

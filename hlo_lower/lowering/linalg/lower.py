@@ -3,6 +3,7 @@
 what it does not take   in other words
 nearly everything       stablehlo-legalize-to-linalg, in named ops where it knows one
 unsigned types          signless ones
+bounds of open dims     none: a dim is open, and the bound is reported
 strided writes          tensor.insert_slice
 softmax, if named       linalg.softmax
 scalars that are read   arith, each clamped once
@@ -398,6 +399,28 @@ def _retype(node: Node, types: _Types) -> None:
         node.raw.attributes["function_type"] = mlir.parse_attribute(UNSIGNED.sub(r"i\1", str(signature)))
 
 
+# --- bounds of open dims: an attribute of StableHLO in the type of a tensor, which no reader of linalg knows ---
+
+
+BOUNDS = re.compile(r", #stablehlo\.bounds<[^>]*>")
+"""The bounds in the text of a type: `tensor<?x8xf32, #stablehlo.bounds<4, ?>>`."""
+
+
+def drop_bounds(graph: Graph) -> int:
+    """Take the bounds off the types of a module; how many values had some."""
+    count = 0
+    with mlir.active(graph.context):
+        for node in graph.nodes():
+            for value in _values(node):
+                if BOUNDS.search(text := str(value.raw.type)):
+                    mlir.set_type(value.raw, mlir.parse_type(BOUNDS.sub("", text)))
+                    count += 1
+            signature = node.attribute("function_type") if node.name == "func.func" else None
+            if signature is not None and BOUNDS.search(str(signature)):
+                node.raw.attributes["function_type"] = mlir.parse_attribute(BOUNDS.sub("", str(signature)))
+    return count
+
+
 # --- the whole way ---
 
 
@@ -436,7 +459,9 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     signless = make_signless(graph, REWRITTEN)
     lower_dynamic(graph)
     counted, others = lower_control(graph)
+    bounds = drop_bounds(graph)
     removed = remove_foreign(graph, STABLEHLO_DIALECTS, is_foreign)
+    removed += (("stablehlo.bounds", bounds),) * (bounds > 0)
     _run(graph, SIMPLIFY)
     for change in (read_scalars, drop_clamps, unmark_assumed, drop_unit_dims):
         if change(graph):

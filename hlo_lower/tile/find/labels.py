@@ -29,6 +29,7 @@ class Core:
     values: frozenset[Value]  # these, and the small ones on paths between them
     inside: frozenset[Value] = frozenset()  # those that each tile computes anew, as a whole
     outside: frozenset[Value] = frozenset()  # those that are not cut: what a loop around gives
+    is_asked: bool = False  # whether a loop over the seed was asked for by hand
 
 
 def core_of(program: Dataflow, seed: Value, least: int, fuse: Fuse = "all") -> Core:
@@ -207,14 +208,20 @@ def _spread(program: Dataflow, labels: Labels, pending: list[Value]) -> Labels:
     return labels
 
 
+def _link(program: Dataflow, labels: Labels, node: Node, dim: int) -> AxisLink | None:
+    """The link along which a dim of the results of a node is cut."""
+    core = labels.core
+    return link_at(program, node, dim, is_asked=core.is_asked and core.seed in node.results)
+
+
 def _spread_moved(program: Dataflow, labels: Labels) -> None:
     """From the results of ops that move positions to their operands, and from these to all that they are made of."""
-    links = {value: link_at(program, program.maker[value], dim) for value, dim in labels.dims.items()}
+    links = {value: _link(program, labels, program.maker[value], dim) for value, dim in labels.dims.items()}
     pending = [value for value, link in links.items() if isinstance(link, (MovedLink, FilteredLink))]
     while pending:
         value = pending.pop()
         node = program.maker[value]
-        axis = link_at(program, node, labels.dims[value])
+        axis = _link(program, labels, node, labels.dims[value])
         assert axis is not None
         for other, dim in zip(node.operands, axis.operands, strict=True):
             if dim is not None and (other in labels.core.values or other in program.cheap):
@@ -229,7 +236,7 @@ def _put_moved(program: Dataflow, labels: Labels, value: Value, dim: int) -> lis
         labels.refused[value] = f"dims {known} and {dim}"
     if known is not None or maker is None:
         return []
-    axis = link_at(program, maker, dim)
+    axis = _link(program, labels, maker, dim)
     is_moved = isinstance(axis, (MovedLink, FilteredLink))
     if axis is None or (not is_moved and set(lengths(maker, axis)) != {value.static_shape[dim]}):
         labels.refused.setdefault(value, f"its op does not give single positions along dim {dim}")
@@ -253,7 +260,7 @@ def _put(program: Dataflow, labels: Labels, value: Value, dim: int) -> bool:
     if value in labels.core.outside:
         return False
     maker = program.maker.get(value)
-    axis = None if maker is None or maker in labels.axes else link_at(program, maker, dim)
+    axis = None if maker is None or maker in labels.axes else _link(program, labels, maker, dim)
     if maker is None or axis is None:
         labels.refused.setdefault(value, f"its op does not give pieces along dim {dim}")
         return False
@@ -269,7 +276,7 @@ def _put(program: Dataflow, labels: Labels, value: Value, dim: int) -> bool:
 def _spread_up(program: Dataflow, labels: Labels, value: Value) -> list[Value]:
     """From a result to the op's operands and other results."""
     node = program.maker[value]
-    axis = link_at(program, node, labels.dims[value])
+    axis = _link(program, labels, node, labels.dims[value])
     assert axis is not None
     put = [other for other, d in zip(node.results, axis.results, strict=True) if d is not None]
     found = [other for other in put if other != value and _put(program, labels, other, labels.dims[value])]
@@ -314,7 +321,7 @@ def _axis_of(program: Dataflow, labels: Labels, node: Node) -> AxisLink | None:
         return None
     dim = labels.dims.get(node.result())
     if dim is not None:
-        return link_at(program, node, dim)
+        return _link(program, labels, node, dim)
     for number, operand in enumerate(node.operands):
         its = labels.dims.get(operand)
         if its is None or operand in labels.moved or program.size[operand] < labels.core.least:

@@ -327,8 +327,13 @@ def _runs(node: Node, dim: int, length: int) -> list[Run]:
     return [Run(0, at, skipped, count, step)]
 
 
-def link_at(program: Dataflow, node: Node, dim: int) -> AxisLink | None:
-    """The link along which a dim of the results of a node is cut: of equal positions, or one that moves them."""
+def link_at(program: Dataflow, node: Node, dim: int, *, is_asked: bool = False) -> AxisLink | None:
+    """The link along which a dim of the results of a node is cut: of equal positions, or one that moves them.
+
+    Args:
+      program, node, dim: what is cut.
+      is_asked: whether a loop over the node was asked for by hand, worthwhile or not.
+    """
     axes = program.axes(node)
     if not isinstance(axes, OpAxes):
         return None
@@ -337,7 +342,7 @@ def link_at(program: Dataflow, node: Node, dim: int) -> AxisLink | None:
         return filtered_link(program, node, dim) or known
     if node.name == GATHER and known is not None and node.operand(0) in program.maker:
         return moved_link(node, dim) or known
-    if node.name == DYNAMIC_SLICE and node.operand(0) not in program.maker:
+    if node.name == DYNAMIC_SLICE and node.operand(0) not in program.maker and not is_asked:
         return known  # what is around a loop is sliced once
     return known or moved_link(node, dim)
 

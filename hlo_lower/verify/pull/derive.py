@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import ELEMENTWISE
-from hlo_lower.verify.pull import congruence, dynamic, elementwise, folding, loops, moving, sorting
+from hlo_lower.verify.pull import congruence, convolving, dynamic, elementwise, folding, loops, moving, sorting
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.laws import LAWS
 from hlo_lower.verify.pull.models import inputs_of
@@ -58,6 +58,7 @@ MANY: Mapping[str, Callable[[At], Pull]] = {
     "stablehlo.reduce": folding.reduce,
     "stablehlo.reduce_window": folding.reduce_window,
     "stablehlo.dot_general": folding.dot_general,
+    "stablehlo.convolution": convolving.convolution,
     "stablehlo.scatter": folding.scatter,
     "stablehlo.sort": sorting.sort,
     "chlo.top_k": sorting.top_k,

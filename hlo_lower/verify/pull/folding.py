@@ -14,7 +14,7 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
 from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilate
-from hlo_lower.verify.pull.occurrences import abstract_parts
+from hlo_lower.verify.pull.occurrences import IN_ORDER, abstract_parts
 from hlo_lower.verify.pull.parts import parts_of
 from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Pull
 from hlo_lower.verify.pull.sizes import Extent, are_known, extent, is_at_most, is_empty, is_one, is_same
@@ -143,11 +143,12 @@ def _fold_elements(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequ
         found = _combined_or_split(deep, single, terms[0], bound, sizes)
         return at.numbers.compute(single, [first[0], found], element)
     at.use("order of a fold")
-    key = ("reduce", single, element.name, at.result, _varying(sizes))
+    kind, varying = ("reduce", single, element.name, at.result), _varying(sizes)
+    key, ordered = (*kind, varying), (*kind, IN_ORDER)
     if single and element.name in HALF_FLOATS:
         at.use("half floats")
         terms, first = ([at.numbers.widen(t, element) for t in ts] for ts in (terms, first))
-        found = at.prover.occurrence(at, key, [*terms, *first], bound, sort_of(F32))
+        found = at.prover.occurrence(at, ordered, [*terms, *first], bound, sort_of(F32), sizes=varying)
         return at.numbers.narrow(found, element)
     is_some = are_known(sizes)  # of no elements it is the first one, which may be greater than the least number
     if (
@@ -161,7 +162,9 @@ def _fold_elements(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequ
             total = prod(sizes)
             at.prover.know_greatest(found, total, lambda test, which: _candidates(at, test, which, total))
         return found
-    variables, steps = ([], []) if single else (yield from body_on_variables(deep, body, "fold"))
+    if single:
+        return at.prover.occurrence(at, ordered, [*terms, *first], bound, sort_of(element), sizes=varying)
+    variables, steps = yield from body_on_variables(deep, body, "fold")
     return at.prover.occurrence(at, key, [*terms, *first, *steps], [*bound, *variables], sort_of(element))
 
 
@@ -502,13 +505,27 @@ def dot_general(at: At) -> Pull:
     along, bound = deep.bound_place(sizes)
     if is_exact_sum and at.prover.any_order:
         return combine_all(deep, "add", (yield from multiply(deep, along)), bound, sizes)
-    names: list[str] = []
     for k, place in enumerate(places(along)):
-        term, its = (yield deep.operand(k, place)), types[k][1]
+        terms.append((yield deep.operand(k, place)))
+    return sum_of_products(at, deep, terms, bound, sizes)
+
+
+def sum_of_products(at: At, deep: At, terms: list[Term], bound: Sequence[Term], sizes: Sequence[Extent]) -> Term:
+    """A fold of the products of two terms, elements of the operands, over positions.
+
+    Args:
+      at: where the sum stands.
+      deep: where its terms stand.
+      terms: of each operand the element at a position.
+      bound, sizes: the positions that are bound, and how many there are.
+    """
+    element, names = at.element, list[str]()
+    for k, term in enumerate(terms):
+        its = at.operand_type(k)[1]
         if its.name in HALF_FLOATS:
             at.use("half floats")
             term, its = at.numbers.widen(term, its), F32
-        terms.append(z3.simplify(term))
+        terms[k] = z3.simplify(term)
         names.append(its.name)
     at.use("fold")
     is_exact = str(mlir.attributes_of(at.op.raw).get("precision_config")).count("HIGHEST") == len(terms)
@@ -532,7 +549,8 @@ def dot_general(at: At) -> Pull:
     if at.prover.reassociated:
         found = in_any_order(deep, (*key[:2], key[3], wide.name), terms, bound, sizes, wide)
     else:
-        found = at.prover.occurrence(at, key, terms, bound, sort_of(wide))
+        kind = (*key[:2], key[3], IN_ORDER, key[4])
+        found = at.prover.occurrence(at, kind, terms, bound, sort_of(wide), sizes=key[2])
     return at.numbers.narrow(found, element) if wide is not element else found
 
 

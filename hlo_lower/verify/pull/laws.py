@@ -47,7 +47,12 @@ _LAWS = (
     Law("complex parts", "floats", "sums, differences, negation and equality of complex numbers are those of parts"),
     Law("choice inside", "floats", "x + (c ? y : k) = c ? x + y : x + k; so for multiply, maximum, minimum"),
     Law("fold", "folds", "two folds are equal that begin alike and whose steps are equal at every position"),
-    Law("order of a fold", "folds", "reduce, dot_general and scatter combine in row-major order", "by definition"),
+    Law(
+        "order of a fold",
+        "folds",
+        "reduce, dot_general, convolution and scatter combine in row-major order; several dims may be counted as one",
+        "by definition",
+    ),
     Law(
         "any order",
         "folds",

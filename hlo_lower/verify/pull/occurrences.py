@@ -84,6 +84,10 @@ def rename_variables(terms: Sequence[Term], old: Sequence[Term], new: Sequence[T
     return [z3.simplify(z3.substitute(term, *changed)) for term in terms] if changed else list(terms)
 
 
+IN_ORDER = "in order"
+"""Part of the kind of a fold in row-major order: its positions may be counted in parts, but not in another order."""
+
+
 def common_refinement(first: Sequence[Extent], second: Sequence[Extent]) -> list[Extent] | None:
     """The fewest sizes that both shapes, which have equal products, are made of. None if there are none, or if a size
     is unknown and the shapes differ."""

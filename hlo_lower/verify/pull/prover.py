@@ -16,6 +16,7 @@ from hlo_lower.base.element_types import ElementType
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import Arithmetic, half
 from hlo_lower.verify.pull.occurrences import (
+    IN_ORDER,
     Made,
     OneToOne,
     abstract_parts,
@@ -889,7 +890,7 @@ class Prover:
           kind: what it is made by.
           terms, bound: the terms, and the variables that are bound.
           sort: of the result.
-          sizes: what the variables are less than, of a fold whose order does not matter.
+          sizes: what the variables are less than, of a fold whose order does not matter, or whose kind is `IN_ORDER`.
           of_variables: whether the symbol is one of the variables that are not bound: facts may be known of it.
         """
         given = Made(kind, tuple(z3.simplify(term) for term in terms), tuple(bound), sizes)
@@ -949,7 +950,8 @@ class Prover:
         return Made(found.kind, inner.terms, (*given.bound, *inner.bound), (*given.sizes, *found.sizes))
 
     def _are_one(self, first: Made, second: Made, *, is_asked: bool) -> bool:
-        """Whether the terms of two occurrences of a kind are equal; of folds in any order, in whatever order and parts.
+        """Whether the terms of two occurrences of a kind are equal; of folds with sizes in whatever parts, and in any
+        order but where their kind is `IN_ORDER`.
 
         They are compared as they stand, or z3 is asked.
         """
@@ -966,7 +968,7 @@ class Prover:
             bound = [(a, b) for a, b in zip(first.bound, second.bound, strict=False)]
             is_like = is_like and len(first.bound) == len(second.bound) and all(a.eq(b) for a, b in bound)
             return is_like and are_equal(first.terms, second.terms)
-        for order in orders(second.sizes):
+        for order in orders(second.sizes) if IN_ORDER not in first.kind else [range(len(second.sizes))]:
             sizes = [second.sizes[d] for d in order]
             parts = common_refinement(first.sizes, sizes)
             if parts is None:

@@ -1,0 +1,100 @@
+"""Products in one form while a module is StableHLO: of the factors before they are reshaped, the result reshaped.
+
+    %f = reshape %x : 2x3x4 -> 6x4                          %y = dot_general %x, %w : 2x3x4 by 4x5 -> 2x3x5
+    %y = dot_general %f, %w : 6x4 by 4x5 -> 6x5     ->      %r = reshape %y -> 6x5
+
+Equal, to the bit: products are summed in the order of the dims that are summed, as before.
+"""
+
+from collections.abc import Sequence
+
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering.linalg.moved_forms import groups_of, made_by
+from hlo_lower.ops.names import DOT_GENERAL, RESHAPE
+
+
+def product_of_sources(build: Builder, node: Node) -> Value | None:
+    """Of factors that are reshaped, without the reshapes, its result reshaped; without batches of one."""
+    numbers = mlir.dot_dimension_numbers(node.raw)
+    batching = list(numbers.lhs_batching_dimensions), list(numbers.rhs_batching_dimensions)
+    summed = list(numbers.lhs_contracting_dimensions), list(numbers.rhs_contracting_dimensions)
+    if any(0 in value.static_shape for value in node.operands):
+        return None
+    made = _without_batches_of_one(build, node, batching, summed)
+    for sides in ((0, 1), (0,), (1,)):
+        made = made or _on_sources(build, node, batching, summed, sides)
+    return made
+
+
+Sides = tuple[Sequence[int], Sequence[int]]
+
+
+def _without_batches_of_one(build: Builder, node: Node, batching: Sides, summed: Sides) -> Value | None:
+    """Of a second factor that was given them by a reshape: they are dims of the first one alone."""
+    left, right = node.operands
+    pairs = list(zip(*batching, strict=True))
+    long = [pair for pair in pairs if left.static_shape[pair[0]] != 1]
+    gone = {pair[1] for pair in pairs if pair not in long}
+    kept = [dim for dim in range(len(right.static_shape)) if dim not in gone]
+    reshape = made_by(right, RESHAPE)
+    if reshape is None or not gone or reshape.operand(0).static_shape != tuple(right.static_shape[d] for d in kept):
+        return None
+    first_batching, second_batching = [a for a, _ in long], [kept.index(b) for _, b in long]
+    second_summed = [kept.index(dim) for dim in summed[1]]
+    factors = left, reshape.operand(0)
+    return _multiplied(build, node, factors, (first_batching, second_batching), (summed[0], second_summed))
+
+
+def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, sides: Sequence[int]) -> Value | None:
+    """The product of what is reshaped to its factors, on these sides, where dims that are paired are so before, too."""
+    factors = list(node.operands)
+    of_dim: list[dict[int, list[int]]] = []
+    for side, factor in enumerate(node.operands):
+        shape = factor.static_shape
+        of_dim.append({dim: [dim] for dim in range(len(shape))})
+        if side not in sides:
+            continue
+        reshape = made_by(factor, RESHAPE)
+        if reshape is None:
+            return None
+        factors[side] = reshape.operand(0)
+        of_dim[side] = {}
+        paired = {*batching[side], *summed[side]}
+        for before, after in groups_of(factors[side].static_shape, shape):
+            within = [dim for dim in after if dim in paired]
+            if within and (not before or any(shape[dim] != 1 for dim in after if dim not in within[:1])):
+                return None  # one dim becomes several, of which some are paired; or one of extent 1 is
+            of_dim[side] |= dict.fromkeys(within, before)
+    numbers: list[tuple[list[int], list[int]]] = []
+    for first, second in (batching, summed):
+        dims: tuple[list[int], list[int]] = ([], [])
+        for left, right in zip(first, second, strict=True):
+            before = of_dim[0][left], of_dim[1][right]
+            sizes = [[factors[side].static_shape[dim] for dim in before[side]] for side in (0, 1)]
+            if sizes[0] != sizes[1]:  # then perhaps but for dims of extent 1, which are left to the result
+                before = [[d for d in before[k] if factors[k].static_shape[d] != 1] or before[k][:1] for k in (0, 1)]
+                sizes = [[factors[side].static_shape[dim] for dim in before[side]] for side in (0, 1)]
+            if sizes[0] != sizes[1]:
+                return None
+            dims[0].extend(before[0])
+            dims[1].extend(before[1])
+        numbers.append(dims)
+    return _multiplied(build, node, (factors[0], factors[1]), numbers[0], numbers[1])
+
+
+def _multiplied(
+    build: Builder, node: Node, factors: tuple[Value, Value], batching: Sides, summed: Sides
+) -> Value | None:
+    """The product over these dims in the shape of another one."""
+    attributes = mlir.dot_attributes(node.raw, batching, summed, is_turned=False)
+    if attributes is None:
+        return None
+    free = [
+        [size for dim, size in enumerate(factor.static_shape) if dim not in (*batching[side], *summed[side])]
+        for side, factor in enumerate(factors)
+    ]
+    shape = [*(factors[0].static_shape[dim] for dim in batching[0]), *free[0], *free[1]]
+    made = build.op(DOT_GENERAL, factors, [mlir.tensor_type(shape, node.result().element_type)], attributes).result()
+    return build.reshape(made, node.result().static_shape)
