@@ -16,9 +16,12 @@ from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.ir.shapes.given_sizes import SizesError
-from hlo_lower.verify.align.align import Aligner
+from hlo_lower.ops import names
+from hlo_lower.verify.align.align import Aligner, BodyPair
+from hlo_lower.verify.align.in_order import TOLD, orders_told
 from hlo_lower.verify.claim_checks import Check, ClaimsVerdict, check_claims
 from hlo_lower.verify.drive.indices import PROMISED, overhanging, with_single_elements, with_told_starts
+from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.drive.sample_sizes import aimed_sizes, is_open, sizes_of_module
 from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
 from hlo_lower.verify.judges.devices import at_most, devices_of, patience
@@ -135,7 +138,7 @@ def verify(
             running = pool.submit(run_module, *texts) if level != "regions" and is_small else None
             interface, regions = _compared(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
             if inside and not interface:
-                regions += _reads(texts[1], inside, terms, tell)
+                regions += _reads(_with_orders(second, texts[1]), inside, terms, tell)
             if level != "regions" and running is None and any(region.status != "equal" for region in regions):
                 running = pool.submit(run_module, *texts)
             module = None if running is None else running.result()
@@ -226,6 +229,7 @@ def _compared(
     for name in first.entries:
         found = judge.verify(name)
         promised |= {op.raw: flags for op, flags in judge.promised}
+        _tell_orders([pair for pair in judge.pairs if pair.around is None])
         interface += [what for pair in judge.pairs for what in effect_differences(pair)]
         if first.has_composites and second.has_composites:
             interface += composite_differences(judge.pairs)
@@ -233,6 +237,21 @@ def _compared(
             small = whole.minimised(name, region.inputs) if region.status == "differs" else region.inputs
             regions.append(replace(region, inputs=small))
     return interface, regions if interface else [*regions, *_promises_kept(second.raw, promised, terms, tell)]
+
+
+def _tell_orders(pairs: Sequence[BodyPair]) -> None:
+    """Note at operations of the second version that their results are in order, where the first one shows it."""
+    if any(op.name == names.SORT for pair in pairs for op in pair.first.body.ops):
+        [name], program = {pair.where[0] for pair in pairs}, pairs[0].first.program
+        with mlir.active(pairs[0].second.program.raw.context):
+            for op, dim in orders_told(pairs, Ranges(program, {}, function=name).of).items():
+                op.attributes[TOLD] = mlir.i64_attribute(dim)
+
+
+def _with_orders(module: mlir.RawModule, text: str) -> str:
+    """The text of a module, with what was noted at its operations."""
+    is_told = mlir.any_operation(module.operation, lambda op: TOLD in op.attributes)
+    return mlir.print_module(module, locations=True) if is_told else text
 
 
 def _promises_kept(
