@@ -26,7 +26,7 @@ from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
-from hlo_lower.verify.read.program import Program, ValueId, ops_within
+from hlo_lower.verify.read.program import Op, Program, ops_within
 from hlo_lower.verify.run import CannotRunError
 
 SECONDS = 2.5
@@ -67,9 +67,6 @@ Ordered: TypeAlias = tuple[tuple[int, int], ...]
 """Inputs of integers that hold each number below the size of a dim once along it, by place, and the dim."""
 
 _Key: TypeAlias = tuple[str, str, Within, Ordered]
-
-_Output: TypeAlias = tuple[Program, Program, ValueId, ValueId]
-"""An output of a region, of both programs."""
 
 Found: TypeAlias = tuple[Region, Derivation] | None
 """A region, or it with producers of its inputs, and its derivation; None where none was found."""
@@ -112,7 +109,7 @@ class RegionProofs:
     _known: dict[_Key, Derivation] = field(default_factory=dict[_Key, Derivation])
     _evaluated: dict[_Key, Evaluation | None] = field(default_factory=dict[_Key, "Evaluation | None"])
     _ranges: dict[tuple[Program, str], Ranges] = field(default_factory=dict[tuple[Program, str], Ranges])
-    _hopeless: dict[_Output, int] = field(default_factory=dict[_Output, int])
+    _hopeless: list[set[Op]] = field(default_factory=list[set[Op]])
     _has_sorts: dict[Program, bool] = field(default_factory=dict[Program, bool])
     _vain: float = 0.0
 
@@ -155,14 +152,14 @@ class RegionProofs:
             if self._accepts(found):
                 return wide, found
             if NO_TIME in found.reason:  # with more producers there is no less of it
-                self._hopeless |= dict.fromkeys(_outputs(region), _size(region))
+                self._hopeless.append({*region.first, *region.second})
                 break
             spent += 0.0 if is_known else found.seconds
         return None
 
     def _is_hopeless(self, region: Region) -> bool:
-        """Whether there was no time for these outputs, of about as many operations, in another alignment."""
-        return all(2 * _size(region) > self._hopeless.get(output, 2 * _size(region)) for output in _outputs(region))
+        """Whether most of what is in it was in a region of another alignment for which there was no time."""
+        return any(2 * len(ops.intersection((*region.first, *region.second))) > len(ops) for ops in self._hopeless)
 
     def _behind_orders(self, region: Region) -> Iterator[Region]:
         """A region that reads or writes at indices, and has no input in order, with producers up to one that is."""
@@ -325,15 +322,6 @@ class RegionProofs:
         sides = [side for side in (region.pair.first, region.pair.second) if number in side.value_of]
         found = (dim_in_order(s.program, s.value_of[number], self._ranges_of(region, s).of) for s in sides)
         return next((dim for dim in found if dim is not None), None)
-
-
-def _outputs(region: Region) -> list[_Output]:
-    first, second = region.pair.first.program, region.pair.second.program
-    return [(first, second, output.first, output.second) for output in region.outputs]
-
-
-def _size(region: Region) -> int:
-    return len(region.first) + len(region.second)
 
 
 def nowhere(_: Region) -> CannotRunError:

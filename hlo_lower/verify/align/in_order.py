@@ -33,7 +33,7 @@ def dim_in_order(program: Program, value: ValueId, ends: Ends) -> int | None:
       program, value: the value, and the program that it stands in.
       ends: what is known of the truth values that choose.
     """
-    moved = list[Op]()
+    moved = list[tuple[Op, ValueId]]()
     while len(moved) < MOST_STEPS and (maker := program.makers[value]) is not None:
         source = SOURCES.get(maker.name) if TOLD not in maker.raw.attributes else TOLD
         if source is not None:
@@ -41,7 +41,7 @@ def dim_in_order(program: Program, value: ValueId, ends: Ends) -> int | None:
         behind = _behind(program, maker, value, ends)
         if behind is None:
             break
-        moved.append(maker)
+        moved.append((maker, behind))
         value = behind
     return None
 
@@ -77,11 +77,28 @@ def _behind(program: Program, op: Op, value: ValueId, ends: Ends) -> ValueId | N
         return op.inputs[op.results.index(value)]
     if op.name in (names.REVERSE, names.TRANSPOSE, names.RESHAPE, names.BROADCAST_IN_DIM):
         return op.inputs[0]
+    if op.name == names.SLICE:
+        return _sliced(program, op)
     if op.name == names.SELECT:
         least, most = ends(op.inputs[0])
         return op.inputs[1] if least == 1 else op.inputs[2] if most == 0 else None
     if op.name == names.CONVERT and _holds_positions(program, op):
         return op.inputs[0]
+    return None
+
+
+def _sliced(program: Program, op: Op) -> ValueId | None:
+    """What a slice takes a part of: of operands one behind the other that which holds all of it."""
+    maker = program.makers[op.inputs[0]]
+    if maker is None or maker.name != names.CONCATENATE:
+        return op.inputs[0]
+    dim, before = mlir.integer_of(maker.raw.attributes["dimension"]), 0
+    first, last = (mlir.integers_of(op.raw.attributes[name])[dim] for name in ("start_indices", "limit_indices"))
+    for value in maker.inputs:
+        behind = before + program.shape_of(value)[dim]
+        if before <= first and last <= behind:
+            return value
+        before = behind
     return None
 
 
@@ -97,12 +114,12 @@ def _holds_positions(program: Program, op: Op) -> bool:
     )
 
 
-def _moved(program: Program, ops: list[Op], dim: int | None) -> int | None:
-    """What becomes of a dim along which numbers are in order, from the last op to the first."""
-    for op in reversed(ops):
+def _moved(program: Program, ops: list[tuple[Op, ValueId]], dim: int | None) -> int | None:
+    """What becomes of a dim along which numbers are in order, from the last op, with what it moves, to the first."""
+    for op, value in reversed(ops):
         if dim is None:
             return None
-        before, after = program.shape_of(op.inputs[0]), program.shape_of(op.results[0])
+        before, after = program.shape_of(value), program.shape_of(op.results[0])
         if op.name == names.SORT:
             dim = dim if mlir.integer_of(op.raw.attributes["dimension"]) % len(after) == dim else None
         elif op.name == names.TRANSPOSE:
@@ -110,6 +127,8 @@ def _moved(program: Program, ops: list[Op], dim: int | None) -> int | None:
         elif op.name == names.BROADCAST_IN_DIM:
             to = mlir.integers_of(op.raw.attributes["broadcast_dimensions"])[dim]
             dim = to if after[to] == before[dim] else None
+        elif op.name == names.SLICE:
+            dim = dim if after[dim] == before[dim] else None
         elif op.name == names.RESHAPE:
             dim = _reshaped(before, after, dim)
     return dim
