@@ -18,7 +18,7 @@ from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.ir.shapes.given_sizes import SizesError
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Aligner, BodyPair
-from hlo_lower.verify.align.in_order import TOLD, orders_told
+from hlo_lower.verify.align.in_order import TOLD, forget_orders, orders_told
 from hlo_lower.verify.claim_checks import Check, ClaimsVerdict, check_claims
 from hlo_lower.verify.drive.indices import PROMISED, overhanging, with_single_elements, with_told_starts
 from hlo_lower.verify.drive.ranges import Ranges
@@ -102,7 +102,8 @@ def verify(
     context = mlir.shared_context(len(before) + len(after))
     first, second = parse_or_refuse(before, "before", context), parse_or_refuse(after, "after", context)
     # From here on as text: what was read is what is run, whatever form it came in.
-    changed = make_stable(first, second)
+    is_told = forget_orders(first, second)  # of its own versions it finds that out
+    changed = make_stable(first, second) or is_told
     texts = [_text(b"" if changed else source, module) for source, module in ((before, first), (after, second))]
     if assumed.oob == "spec" and overhanging(second):  # XLA, which runs it, would drop whole windows
         texts = [with_single_elements(module) for module in (first, second)]
@@ -226,26 +227,29 @@ def _compared(
         processes,
     )
     promised: dict[mlir.RawOperation, tuple[str, ...]] = {}
+    orders: dict[mlir.RawOperation, int] = {}
     for name in first.entries:
         found = judge.verify(name)
         promised |= {op.raw: flags for op, flags in judge.promised}
-        _tell_orders([pair for pair in judge.pairs if pair.around is None])
+        orders |= _orders_told([pair for pair in judge.pairs if pair.around is None])
         interface += [what for pair in judge.pairs for what in effect_differences(pair)]
         if first.has_composites and second.has_composites:
             interface += composite_differences(judge.pairs)
         for region in found:
             small = whole.minimised(name, region.inputs) if region.status == "differs" else region.inputs
             regions.append(replace(region, inputs=small))
+    with mlir.active(second.raw.context):
+        for op, dim in orders.items():  # only now: an operation's hash is that of its attributes, too
+            op.attributes[TOLD] = mlir.i64_attribute(dim)
     return interface, regions if interface else [*regions, *_promises_kept(second.raw, promised, terms, tell)]
 
 
-def _tell_orders(pairs: Sequence[BodyPair]) -> None:
-    """Note at operations of the second version that their results are in order, where the first one shows it."""
-    if any(op.name == names.SORT for pair in pairs for op in pair.first.body.ops):
-        [name], program = {pair.where[0] for pair in pairs}, pairs[0].first.program
-        with mlir.active(pairs[0].second.program.raw.context):
-            for op, dim in orders_told(pairs, Ranges(program, {}, function=name).of).items():
-                op.attributes[TOLD] = mlir.i64_attribute(dim)
+def _orders_told(pairs: Sequence[BodyPair]) -> dict[mlir.RawOperation, int]:
+    """Operations of the second version that give what the first one has put in order, and along which dim."""
+    if not any(op.name == names.SORT for pair in pairs for op in pair.first.body.ops):
+        return {}
+    [name], program = {pair.where[0] for pair in pairs}, pairs[0].first.program
+    return orders_told(pairs, Ranges(program, {}, function=name).of)
 
 
 def _with_orders(module: mlir.RawModule, text: str) -> str:

@@ -6,7 +6,8 @@ from two_programs import aligned, programs
 from untyped_mlir import function, module
 
 import hlo_lower as hl
-from hlo_lower.verify.align.in_order import dim_in_order, orders_told
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.in_order import TOLD, dim_in_order, forget_orders, orders_told
 from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.pull import derive
 from hlo_lower.verify.run import Executable
@@ -116,3 +117,15 @@ def test_the_second_version_is_told_what_the_first_one_has_sorted(more, told):
     pairs = aligned(before, after)
     ends = Ranges(pairs[0].first.program, {}, function="main").of
     assert [(op.name, dim) for op, dim in orders_told(pairs, ends).items()] == told
+
+
+def test_a_version_is_not_believed_what_it_says_of_another():
+    """The attribute is the judge's own: a text that has it is read without."""
+    body = "%i = convert %x -> 3x4xi32"
+    texts = [module("%x: 3x4xf32, %u: 3x4xf32", f"{body}\n{more}") for more in (WRITTEN, READ)]
+    own = "stablehlo.convert %x :", "stablehlo.convert %x {hlo_lower.in_order = 1 : i64} :"
+    modules = [mlir.parse_module(text.replace(*own)) for text in texts]
+    assert [TOLD in str(found) for found in modules] == [True, True]
+    assert forget_orders(*modules)
+    assert [TOLD in str(found) for found in modules] == [False, False]
+    assert not forget_orders(*modules)

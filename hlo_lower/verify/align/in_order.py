@@ -51,6 +51,22 @@ def is_order(op: Op) -> bool:
     return op.name == names.SORT or TOLD in op.raw.attributes
 
 
+def forget_orders(*modules: mlir.RawModule) -> bool:
+    """Take away what the operations of modules say of another version themselves; whether any did."""
+    told = list[mlir.RawOperation]()
+
+    def look(op: mlir.RawOperation) -> bool:
+        if TOLD in op.attributes:
+            told.append(op)
+        return False
+
+    for module in modules:
+        mlir.any_operation(module.operation, look)
+    for op in told:
+        del op.attributes[TOLD]
+    return bool(told)
+
+
 def orders_told(pairs: Sequence[BodyPair], ends: Ends) -> dict[mlir.RawOperation, int]:
     """Operations of the second version whose result is in order wherever they stand, as the first one shows, and the
     dim along which.
