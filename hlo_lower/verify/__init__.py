@@ -16,9 +16,12 @@ from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.ir.shapes.given_sizes import SizesError
-from hlo_lower.verify.align.align import Aligner
+from hlo_lower.ops import names
+from hlo_lower.verify.align.align import Aligner, BodyPair
+from hlo_lower.verify.align.in_order import TOLD, forget_orders, orders_told
 from hlo_lower.verify.claim_checks import Check, ClaimsVerdict, check_claims
 from hlo_lower.verify.drive.indices import PROMISED, overhanging, with_single_elements, with_told_starts
+from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.drive.sample_sizes import aimed_sizes, is_open, sizes_of_module
 from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
 from hlo_lower.verify.judges.devices import at_most, devices_of, patience
@@ -99,7 +102,8 @@ def verify(
     context = mlir.shared_context(len(before) + len(after))
     first, second = parse_or_refuse(before, "before", context), parse_or_refuse(after, "after", context)
     # From here on as text: what was read is what is run, whatever form it came in.
-    changed = make_stable(first, second)
+    is_told = forget_orders(first, second)  # of its own versions it finds that out
+    changed = make_stable(first, second) or is_told
     texts = [_text(b"" if changed else source, module) for source, module in ((before, first), (after, second))]
     if assumed.oob == "spec" and overhanging(second):  # XLA, which runs it, would drop whole windows
         texts = [with_single_elements(module) for module in (first, second)]
@@ -135,7 +139,7 @@ def verify(
             running = pool.submit(run_module, *texts) if level != "regions" and is_small else None
             interface, regions = _compare_static(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
             if inside and not interface:
-                regions += _reads(texts[1], inside, terms, tell)
+                regions += _reads(_with_orders(second, texts[1]), inside, terms, tell)
             if level != "regions" and running is None and any(region.status != "equal" for region in regions):
                 running = pool.submit(run_module, *texts)
             module = None if running is None else running.result()
@@ -223,16 +227,35 @@ def _compare_static(
         processes,
     )
     promised: dict[mlir.RawOperation, tuple[str, ...]] = {}
+    orders: dict[mlir.RawOperation, int] = {}
     for name in first.entries:
         found = judge.verify(name)
         promised |= {op.raw: flags for op, flags in judge.promised}
+        orders |= _orders_told([pair for pair in judge.pairs if pair.around is None])
         interface += [what for pair in judge.pairs for what in effect_differences(pair)]
         if first.has_composites and second.has_composites:
             interface += composite_differences(judge.pairs)
         for region in found:
             small = whole.minimise(name, region.inputs) if region.status == "differs" else region.inputs
             regions.append(replace(region, inputs=small))
+    with mlir.active(second.raw.context):
+        for op, dim in orders.items():  # only now: an operation's hash is that of its attributes, too
+            op.attributes[TOLD] = mlir.i64_attribute(dim)
     return interface, regions if interface else [*regions, *_promises_kept(second.raw, promised, terms, tell)]
+
+
+def _orders_told(pairs: Sequence[BodyPair]) -> dict[mlir.RawOperation, int]:
+    """Operations of the second version that give what the first one has put in order, and along which dim."""
+    if not any(op.name == names.SORT for pair in pairs for op in pair.first.body.ops):
+        return {}
+    [name], program = {pair.where[0] for pair in pairs}, pairs[0].first.program
+    return orders_told(pairs, Ranges(program, {}, function=name).of)
+
+
+def _with_orders(module: mlir.RawModule, text: str) -> str:
+    """The text of a module, with what was noted at its operations."""
+    is_told = mlir.any_operation(module.operation, lambda op: TOLD in op.attributes)
+    return mlir.print_module(module, locations=True) if is_told else text
 
 
 def _promises_kept(

@@ -3,14 +3,17 @@ their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.ir import mlir
-from hlo_lower.verify.align.align import Region
+from hlo_lower.ops import names
+from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.corrections import enclosing, widen_region
+from hlo_lower.verify.align.in_order import dim_in_order, is_order
 from hlo_lower.verify.align.loops import values_of
 from hlo_lower.verify.align.piece import Pieces, types_of
 from hlo_lower.verify.cache import VerdictCache
@@ -23,7 +26,7 @@ from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
-from hlo_lower.verify.read.program import Program, ops_within
+from hlo_lower.verify.read.program import Op, Program, ops_within
 from hlo_lower.verify.run import CannotRunError
 
 SECONDS = 2.5
@@ -40,6 +43,12 @@ VAIN_SECONDS = 12.0
 
 HURRIED_SECONDS = 0.3
 
+AHEAD = 4
+"""Widenings that are looked at for an input in order."""
+
+INDEXED = frozenset({names.SCATTER, names.GATHER, names.DYNAMIC_SLICE, names.DYNAMIC_UPDATE_SLICE, names.CLAMP})
+"""Operations of which what a sort has put in order tells something, and what a read is held against."""
+
 NO_TIME = "no time"
 """In the reason of a derivation that ended before its solver was asked."""
 
@@ -54,7 +63,10 @@ Array = NDArray[Any]
 Within: TypeAlias = tuple[tuple[int, tuple[int, int]], ...]
 """The least and the greatest value of inputs of integers, by place."""
 
-_Key: TypeAlias = tuple[str, str, Within]
+Ordered: TypeAlias = tuple[tuple[int, int], ...]
+"""Inputs of integers that hold each number below the size of a dim once along it, by place, and the dim."""
+
+_Key: TypeAlias = tuple[str, str, Within, Ordered]
 
 Found: TypeAlias = tuple[Region, Derivation] | None
 """A region, or it with producers of its inputs, and its derivation; None where none was found."""
@@ -97,6 +109,8 @@ class RegionProofs:
     _known: dict[_Key, Derivation] = field(default_factory=dict[_Key, Derivation])
     _evaluated: dict[_Key, Evaluation | None] = field(default_factory=dict[_Key, "Evaluation | None"])
     _ranges: dict[tuple[Program, str], Ranges] = field(default_factory=dict[tuple[Program, str], Ranges])
+    _hopeless: list[set[Op]] = field(default_factory=list[set[Op]])
+    _has_sorts: dict[Program, bool] = field(default_factory=dict[Program, bool])
     _vain: float = 0.0
 
     @property
@@ -119,22 +133,53 @@ class RegionProofs:
         return self.found[region]
 
     def _derive(self, region: Region) -> Found:
-        spent = 0.0
-        for wide in _widenings(region):
-            if wide is not region and spent >= (HURRIED_SECONDS if self.is_hurried else TOTAL_SECONDS):
+        spent, tried = 0.0, set[_Key]()
+        if self._is_hopeless(region):
+            return None
+        for wide in chain(self._behind_orders(region), _widenings(region)):
+            if tried and spent >= (HURRIED_SECONDS if self.is_hurried else TOTAL_SECONDS):
                 break
-            found = self.derivation(wide)
-            if found is None:
+            key = self._key(wide)
+            if key in tried:
+                continue
+            is_known, found = key in self._known, self.derivation(wide)
+            if key is None or found is None:
                 break
-            key, every = self._key(wide), None if found or wide is not region else self._evaluation(region)
-            if key is not None and every is not None and every.is_equal:
+            tried.add(key)
+            every = None if found or wide is not region else self._evaluation(region)
+            if every is not None and every.is_equal:
                 found = self._keep(key, Derivation("derived", (EVERY_INPUT,)))
             if self._accepts(found):
                 return wide, found
             if NO_TIME in found.reason:  # with more producers there is no less of it
+                self._hopeless.append({*region.first, *region.second})
                 break
-            spent += found.seconds
+            spent += 0.0 if is_known else found.seconds
         return None
+
+    def _is_hopeless(self, region: Region) -> bool:
+        """Whether most of what is in it was in a region of another alignment for which there was no time."""
+        return any(2 * len(ops.intersection((*region.first, *region.second))) > len(ops) for ops in self._hopeless)
+
+    def _behind_orders(self, region: Region) -> Iterator[Region]:
+        """A region that reads or writes at indices, and has no input in order, with producers up to one that is."""
+        sides = region.pair.first, region.pair.second
+        is_indexed = any(op.name in INDEXED for op in (*region.first, *region.second))
+        if not is_indexed or not any(map(self._sorts, {side.program for side in sides})):
+            return
+        key = self._key(region)
+        for wide in islice(_widenings(region), 1, 1 + AHEAD):
+            if key is not None and key[3]:
+                return
+            key = self._key(wide)
+            if key is not None and key[3]:
+                yield wide
+
+    def _sorts(self, program: Program) -> bool:
+        """Whether a program sorts, or is told what another one has sorted."""
+        if program not in self._has_sorts:
+            self._has_sorts[program] = any(op is not None and is_order(op) for op in program.makers)
+        return self._has_sorts[program]
 
     def _accepts(self, found: Derivation) -> bool:
         """Whether a derivation shows what is asked."""
@@ -197,7 +242,7 @@ class RegionProofs:
     def _evaluation(self, region: Region) -> Evaluation | None:
         key = self._key(region) if self.may_derive else None
         if key is not None and key not in self._evaluated:
-            first, second, within = key
+            first, second, within, _ = key
             self._evaluated[key] = evaluate_every_input(first, second, dict(within), self.interpreter)
         return None if key is None else self._evaluated[key]
 
@@ -208,13 +253,22 @@ class RegionProofs:
             return None
         if key not in self._known:
             seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else SECONDS
-            found = self.derivation_of(*key, seconds)
+            found = self.derivation_of(*key, seconds=seconds)
             self._vain += 0.0 if found else found.seconds
         return self._known[key]
 
-    def derivation_of(self, first: str, second: str, within: Within = (), seconds: float = PROVE_SECONDS) -> Derivation:
-        """Whether two modules are equal, as these terms take it, where integers lie within some numbers."""
-        key, terms = (first, second, within), self.terms
+    def derivation_of(
+        self,
+        first: str,
+        second: str,
+        within: Within = (),
+        ordered: Ordered = (),
+        *,
+        seconds: float = PROVE_SECONDS,
+    ) -> Derivation:
+        """Whether two modules are equal, as these terms take it, where integers lie within some numbers, or are in some
+        order."""
+        key, terms = (first, second, within, ordered), self.terms
         if key not in self._known:
             found = self._in_cache(key) or derive(
                 first,
@@ -222,6 +276,7 @@ class RegionProofs:
                 seconds=seconds,
                 oob=terms.oob,
                 within=dict(within),
+                ordered=dict(ordered),
                 trust_flags=terms.trust_flags,
                 reassociated=terms.reassociated,
             )
@@ -241,7 +296,13 @@ class RegionProofs:
         values = ((k, known.get(n)) for k, n in enumerate(region.inputs))
         met = {k: (values[0], values[-1]) for k, values in values if values}  # they ascend
         ends = {k: met.get(k) or self._ends(region, number) for k, number in enumerate(region.inputs)}
-        return pieces.first, pieces.second, tuple((k, told) for k, told in ends.items() if told is not None)
+        orders = ((k, self._dim_in_order(region, number)) for k, number in enumerate(region.inputs))
+        return (
+            pieces.first,
+            pieces.second,
+            tuple((k, told) for k, told in ends.items() if told is not None),
+            tuple((k, dim) for k, dim in orders if dim is not None),
+        )
 
     def _ends(self, region: Region, number: Number) -> tuple[int, int] | None:
         """Between which numbers integers of an input lie, as what stands before them says; None: any of their type."""
@@ -250,11 +311,20 @@ class RegionProofs:
         everything = None if tensor is None else type_range(tensor.element_name)
         if everything is None or everything == (0, 1):
             return None
+        low, high = self._ranges_of(region, side).of(side.value_of[number])
+        return None if (low, high) == everything else (int(low), int(high))
+
+    def _ranges_of(self, region: Region, side: Side) -> Ranges:
         key = side.program, region.pair.where[0]
         if key not in self._ranges:
             self._ranges[key] = Ranges(side.program, {}, function=key[1])
-        low, high = self._ranges[key].of(side.value_of[number])
-        return None if (low, high) == everything else (int(low), int(high))
+        return self._ranges[key]
+
+    def _dim_in_order(self, region: Region, number: Number) -> int | None:
+        """The dim along which an input holds each number below the dim's size once; None where none is seen."""
+        sides = [side for side in (region.pair.first, region.pair.second) if number in side.value_of]
+        found = (dim_in_order(s.program, s.value_of[number], self._ranges_of(region, s).of) for s in sides)
+        return next((dim for dim in found if dim is not None), None)
 
 
 def nowhere(_: Region) -> CannotRunError:

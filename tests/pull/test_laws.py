@@ -46,7 +46,8 @@ HOW = {"": {"chain": 1}, "written out": {"chain": 32}, "any": {"chain": 1, "orde
        "finite first": {"chain": 1, "order": "finite first"},
        "reassociated": {"chain": 1, "order": "any", "reassociated": True}}  # fmt: skip
 """Steps of a fold that are written out, the order in which elements are combined, and whether sums are split."""
-FOLDS = {"folding": HOW, "windows": HOW, "one_hot": ("", "finite first"), "infinities": ("", "finite first"),
+FOLDS = {"folding": HOW, "windows": HOW, "numbered": ("", "any"),
+         "one_hot": ("", "finite first"), "infinities": ("", "finite first"),
          "sorts": ("written out", "any"), "loops": ("written out",), "tiles": ("any", "reassociated"),
          "layers": ("", "any")}  # fmt: skip
 
@@ -219,6 +220,12 @@ BROKEN = {
         (folding, "found if is_or else z3.simplify(z3.Not(found))", "found"),
         (folding, "choice[0], varying[0]), found, unit)", "choice[0], varying[0]), unit, found)"),
         (folding, "[begin[0], found]", "[unit, found]"),
+    ],
+    "numbered": [
+        (folding, "if one.eq(part) and not _holds(other, *parts) and _is_below(at, other, size):",
+         "if one.eq(part) and not _holds(other, *parts):"),
+        (folding, "found.setdefault(dim, other)", "found.setdefault(dim, number(0))"),
+        (folding, "if not _is_below(here, at.place[dim], size):", "if False:"),
     ],
     "one_hot, finite first": [
         (folding, "z3.simplify(z3.And(test, other == one))", "test"),

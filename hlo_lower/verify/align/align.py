@@ -209,6 +209,10 @@ class BodyPair:
         """The side that is not this one."""
         return self.second if side is self.first else self.first
 
+    def is_told(self, op: Op) -> bool:
+        """Whether the second body has what an operation of the first one gives: what that reads it need not have."""
+        return all(self.second.has(self.first.numbers[result]) for result in op.results)
+
     def is_matched(self, side: Side, value: ValueId) -> bool:
         """Whether the other module has a value of the same number, or it stands around the body."""
         return self.other(side).has(side.numbers[value]) or not side.is_own(value)
@@ -319,7 +323,7 @@ class Aligner:
         found, alike = False, None
         index.look()
         for op in pair.first.live:
-            if op.results and all(pair.second.has(pair.first.numbers[r]) for r in op.results):
+            if op.results and pair.is_told(op):
                 continue
             if self._within(pair, op):
                 found = True
@@ -375,7 +379,7 @@ class Aligner:
             return next(((y, "") for y in index.that_look_like(x) if self._may_be(pair, x, y)), None)
         agrees, found = index.is_guess if how == "guess" else index.is_sure, dict[ValueId, None]()
         for user in pair.first.users.get(x, ()):
-            if how != "guess" and len(user.inputs) == 1:
+            if len(user.inputs) == 1 and (how != "guess" or pair.is_told(user)):
                 continue  # nothing is read beside it
             for other, place in index.alike(user, x):
                 if agrees(user, other, place):

@@ -77,7 +77,7 @@ scatters are folds on both sides, then more, then sums as such, at last those th
 FOLDING = {law.name for law in LAWS.values() if law.kind == "folds"}
 """Laws that say another thing where other steps are written out."""
 
-NOTHING: Mapping[int, tuple[int, int]] = MappingProxyType({})
+NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,7 @@ def derive(
     seconds: float = 4.0,
     oob: Literal["xla", "spec"] = "xla",
     within: Mapping[int, tuple[int, int]] = NOTHING,
+    ordered: Mapping[int, int] = NOTHING,
     trust_flags: bool = False,
     reassociated: bool = False,
 ) -> Derivation:
@@ -125,6 +126,7 @@ def derive(
       seconds: of this thread's processor, for each of `ATTEMPTS`; of symbolic sizes all take twice as long together.
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
+      ordered: a dim along which an argument of integers holds each number below the dim's size once, by place.
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
       reassociated: whether sums of floats may be in any order: what is rounded otherwise is equal, too.
     """
@@ -164,6 +166,8 @@ def derive(
                 prover.invariant |= set[Op]() if known is None else known.invariant
                 for place, ends in within.items():
                     prover.bound_argument(place, *ends)
+                for place, dim in ordered.items():
+                    prover.order_argument(place, dim)
                 reason = _open(prover)
                 found = Derivation(
                     "open" if reason else "derived",

@@ -591,10 +591,10 @@ def scatter(at: At) -> Pull:
 
     begin = yield from operands(at, op.inputs[:count], at.place)
     outer = [d for d in range(len(sizes)) if d not in numbers.update_window_dims]
-    given: dict[int, Term] = {}  # the scatter dims whose position is that of a batching dim of the operand
+    given = dict[int, Term]()  # the scatter dims whose position is that of a batching dim of the operand
     for dim, axis in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
         given[axis - (numbers.index_vector_dim < axis)] = at.place[dim]
-    free = [i for i in range(len(outer)) if i not in given and not is_one(sizes[outer[i]])]
+    free: list[int] = [i for i in range(len(outer)) if i not in given and not is_one(sizes[outer[i]])]
     if is_empty(sizes):
         return begin[at.result]
 
@@ -614,10 +614,14 @@ def scatter(at: At) -> Pull:
                 ask, its = index_at(here, count, batch, numbers.index_vector_dim, component)
                 bits = max(its.bits, POSITION) + (not is_one(reach))
                 extend = z3.SignExt if its.is_signed else z3.ZeroExt
-                start, offset = extend(bits - its.bits, (yield ask)), z3.ZeroExt(bits - POSITION, offset)
+                index = yield ask
+                if index.size() == POSITION:
+                    index = here.positions.ranges.settled(index)
+                start, offset = extend(bits - its.bits, index), z3.ZeroExt(bits - POSITION, offset)
                 if is_one(reach):  # a position is less than the size; one that is taken under a test may be any number
                     tests.append(start == offset)
-                    tests.append(z3.ULT(at.place[dim], extent(size)))
+                    if not _is_below(here, at.place[dim], size):
+                        tests.append(z3.ULT(at.place[dim], extent(size)))
                 else:
                     if here.prover.oob == "xla":
                         room, some = extent(size) - extent(reach), z3.simplify(z3.ULE(extent(reach), extent(size)))
@@ -633,6 +637,10 @@ def scatter(at: At) -> Pull:
         test = z3.simplify(z3.And(*tests)) if tests else z3.BoolVal(True)
         return [test, *(yield from operands(here, updates, place))]
 
+    while len(free) > 1 and (found := (yield from _told(at, free, [sizes[outer[i]] for i in free], window))):
+        at.use("one number of a dim")
+        given |= found
+        free = [i for i in free if i not in found]
     steps = [sizes[outer[i]] for i in free]
     total = at.prover.product(steps, at.frame)
     single = combiner(at, body)
@@ -671,6 +679,29 @@ def scatter(at: At) -> Pull:
 
 
 _ONE: Extent = 1
+
+
+def _told(
+    at: At, free: Sequence[int], sizes: Sequence[Extent], window: Callable[[At, Sequence[Term]], Terms]
+) -> Generator[Ask, Term, dict[int, Term]]:
+    """The scatter dims at one number of which alone a window covers p, as where a batch's number is an index; it."""
+    deep = at.deeper()
+    parts, _ = deep.bound_place("k", sizes)
+    test, *_ = yield from window(deep, parts)
+    found: dict[int, Term] = {}
+    for equal in filter(z3.is_eq, test.children() if z3.is_and(test) else [test]):
+        sides = equal.children()
+        for dim, part, size in zip(free, parts, sizes, strict=True):
+            for one, other in (sides, sides[::-1]):
+                if one.eq(part) and not _holds(other, *parts) and _is_below(at, other, size):
+                    found.setdefault(dim, other)
+    return found
+
+
+def _is_below(at: At, term: Term, size: Extent) -> bool:
+    """Whether a position is known to be less than a size."""
+    ends = at.positions.ranges.ends(term)
+    return ends is not None and isinstance(size, int) and ends[0] >= 0 and ends[1] < size
 
 
 # --- folds ---

@@ -97,6 +97,17 @@ _LAWS = (
         "a fold of which one step at most does something gives what that makes of its beginning",
     ),
     Law("ranks", "folds", "a stable sort by an order puts at k the element before which k others come"),
+    Law(
+        "numbers in order",
+        "folds",
+        "what a sort makes of the numbers below n holds each of them once, whatever its comparator says",
+        "by definition",
+    ),
+    Law(
+        "one number of a dim",
+        "folds",
+        "a scatter whose windows cover an element at one number of a dim only is one over its other dims",
+    ),
     Law("promise", "folds", "where flags are trusted, an element is written once at most if `unique_indices` says so"),
     Law("written out", "folds", "a loop of few rounds is its rounds, each where the condition held so far"),
     Law("same function", "congruence", "an op gives the same result for the same operands, attributes and bodies"),

@@ -321,6 +321,7 @@ class Prover:
       is_pulled: whether what an output is was found in both modules, which is asked about then.
       ending: loops that were found to end, those of the second module where the first one has them, too.
       invariant: loops whose rounds keep the sizes of all that they carry.
+      ordered: symbols of arguments that hold each number below the size of a dim once along it.
       loops_of_first: what stands for the first module's loops that were taken as functions.
       model: what tells apart the terms that were asked about last; None where nothing does.
     """
@@ -356,6 +357,7 @@ class Prover:
         self.made: dict[str, Made] = {}
         self.has_closed = self.has_long_sort = self.has_shared = self.is_pulled = False
         self.ending: set[Op] = set()
+        self.ordered: set[str] = set()
         self.loops_of_first: list[Term] = []
         self.questions = 0
         self.model: Any = None
@@ -408,6 +410,20 @@ class Prover:
                 else z3.And(low <= term, term <= high)
             )
             self.know(term, inside)
+
+    def order_argument(self, place: int, dim: int) -> None:
+        """Take it that along a dim an argument of integers holds each number below the dim's size once."""
+        shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
+        if element.name == "i32":
+            dims = [z3.BitVec(f"dim {k} of argument", POSITION) for k in range(len(shape))]
+            where = z3.BitVec("place in an order", POSITION)
+            back = [where if k == dim else term for k, term in enumerate(dims)]
+            term, inverse = (
+                applied(name, places, sort_of(element))
+                for name, places in ((f"argument {place}", dims), (f"place in argument {place}", back))
+            )
+            self.know_one_to_one(term, dims[dim], inverse, where, shape[dim])
+            self.ordered |= {f"argument {place}", f"place in argument {place}"}
 
     # --- sizes that are not known ---
 
@@ -785,6 +801,8 @@ class Prover:
         if term.num_args() == 2 and symbol.split(" ")[0] in COMMUTING:
             self.used["commutes"] = None
             found.append(term == term.decl()(term.arg(1), term.arg(0)))
+        if symbol in self.ordered:
+            self.used["numbers in order"] = None
         for formals, fact in self.facts.get(symbol, ()):
             changed = [(a, b) for a, b in zip(formals, term.children(), strict=True) if not a.eq(b)]
             found.append(z3.substitute(fact, *changed) if changed else fact)
