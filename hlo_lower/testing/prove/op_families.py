@@ -40,7 +40,7 @@ def has_plain_cases(rule: Rule) -> bool:
         return False
     if elements is None:
         return named <= {PlainOp.CLAMP, PlainOp.PAD}
-    if named == {PlainOp.DOT_GENERAL} and elements == {Elements.BOOLEAN}:
+    if named <= {PlainOp.DOT_GENERAL} and elements <= {Elements.BOOLEAN}:
         return False  # it is computed in floats
     return named <= {*PROVED} and not elements.isdisjoint(TYPES) and "numbers" not in rule.constraints
 
