@@ -42,6 +42,11 @@ def pytest_configure():
         hl.install(os.environ[TARGET], stats_at_exit=True)
 
 
+def pytest_unconfigure():
+    """What pytest calls last: put JAX back, while its modules are there."""
+    _open.close()
+
+
 def pytest_collection_modifyitems(config, items):
     """Keep every so many-th test of a file, as the environment says."""
     every = int(os.environ[EVERY])

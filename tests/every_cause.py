@@ -209,6 +209,14 @@ def branches(inner):
 
 ENDLESS = """%l:2 = while(%k = %i, %c = %x) cond {%p = compare LT, %k, 0; return %p} do {return %k, %c}
   %b = negate %l#1"""
+IN_VAIN = module(
+    "%x: 6xf32, %i: i32",
+    """%z = constant 0 : i32; %few = constant 3 : i32; %end = minimum %i, %few
+    %l:2 = while(%k = %z, %c = %x) cond {%p = compare LT, %k, %end; return %p} do {
+      %a = custom_call @print(%c) {has_side_effect = true} -> 6xf32; %j = add %k, 1; return %j, %a
+    }
+    return %l#1""",
+)
 GATHER = (
     "dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"
 )
@@ -316,6 +324,7 @@ CASES = {
     "comparator": (sort("FLOAT"), refusing("sort")),
     "key": (sort("TOTALORDER", "6xf8E4M3FN"), refusing("sort")),
     "more than i32": (sort("TOTALORDER", "2000000000xf32"), refusing("sort")),
+    "in vain": (IN_VAIN, refusing("while")),
     "unrolled": (loop(50), {**refusing("while"), "max_unroll": 60}),
     "branch with an effect": (branches("%b = custom_call @f(%x) {has_side_effect = true} -> 6xf32"), refusing("case")),
     "loop in a branch": (branches(ENDLESS), refusing("case")),

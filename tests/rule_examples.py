@@ -49,6 +49,8 @@ TARGETS = {
     "short_text": target("short_text", "sort", costs=NO_PAIRS.with_entry("few_stages", 1).with_entry("few_windows", 1)),
     "plain": target("plain", legalize=True),
     "signed_only": target("signed_only", op_dtypes=SIGNED),
+    "no_wide": target("no_wide", refused_dtypes={"i64": "none", "ui64": "none"}),
+    "no_truths": target("no_truths", op_dtypes={"stablehlo.dot_general": ["f32"]}),
     "real_only": target("real_only", refused_dtypes={"complex<f32>": "none"}),
     "only_xor": target("only_xor", op_dtypes={"stablehlo.and": ["i1"]}),
     "no_matrices": target("no_matrices", "custom_call", "cholesky", "triangular_solve"),

@@ -175,6 +175,7 @@ class Code(Enum):
     MORE_THAN_I32 = ("more_than_i32",)
     UNROLLED_TOO_LARGE = "unrolled_too_large", "most"
     TRIPS_NOT_KNOWN = ("trips_not_known",)
+    TRIP_WITH_EFFECT = ("trip_with_effect",)
     BRANCH_WITH_EFFECT = ("branch_with_effect",)
     LOOP_IN_BRANCH = "loop_in_branch", "reason"
     NOT_SEEN_TO_BE = "not_seen_to_be", "meaning"

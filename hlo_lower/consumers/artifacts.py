@@ -7,7 +7,8 @@ from math import inf
 from os import PathLike, fspath
 from typing import Any, Unpack
 
-from hlo_lower.api.verified import compared_with, more_careful, require_ok, verify
+from hlo_lower.api.verified import EFFORT, VerifyKeywords, compared_with, more_careful, require_ok, verify
+from hlo_lower.base.arguments import known_names, split_keywords
 from hlo_lower.base.errors import EXIT_DIFFERS, DifferenceError, InputError, NotLoweredError
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.base.whole_files import put_in_place, room_beside
@@ -18,9 +19,9 @@ from hlo_lower.consumers.verification import ConsumerVerdict, verify_on
 from hlo_lower.ir.reader import Source
 from hlo_lower.ir.view import Graph
 from hlo_lower.lowering.lowered import Lowered
-from hlo_lower.lowering.options import Keywords, Options, options_of
+from hlo_lower.lowering.options import NAMES, Options, options_of
 from hlo_lower.lowering.pipeline import lower
-from hlo_lower.verify import Inputs, Level, Progress, Verdict
+from hlo_lower.verify import Level, Progress, Verdict
 from hlo_lower.verify.effort import checked_level
 
 NOT_VERIFIED = "no verification was asked for"
@@ -57,11 +58,9 @@ def build(
     *,
     flags: Sequence[str] = (),
     verify: Level | None = "auto",
-    inputs: Inputs = None,
     options: Options | None = None,
     registry: CompositeLoweringRegistry | None = None,
-    progress: Progress | None = None,
-    **keywords: Unpack[Keywords],
+    **keywords: Unpack[VerifyKeywords],
 ) -> Built:
     """Lower a module for a consumer, verify it, and have the consumer's compiler make what it runs.
 
@@ -74,10 +73,9 @@ def build(
       flags: what the consumer's compiler is given beside: ["--iree-llvmcpu-target-cpu=generic"]; of litert and coreml
         ["compute_precision=FLOAT16"], a setting of the converter each.
       verify: "auto", "full", or "regions", with which nothing is run on the consumer; None: nothing is verified or run.
-      inputs: arguments of the whole module, in the place of seeded ones.
       options: how it is lowered, as an `Options`; or its keywords (target, oob, float_mode, ...) here.
       registry: rules to choose from; by default the built-in ones and those of installed plug-ins.
-      progress: called with a stage, how much of it is done and how much there is.
+      **keywords: also those of `hl.verify` (inputs, jobs, cache, progress, ...), but `level`, which is `verify` here.
 
     Returns:
       What was made, with both verdicts.
@@ -95,7 +93,9 @@ def build(
         facts:   of litert: .tflite, or a module: .mlir, .mlirbc, .vhlo, .portable, .exported, .jax_exported
         next:    --target iree, or another suffix
     """
-    chosen, path = options_of(options, keywords), fspath(output)
+    known_names("build", keywords, sorted({*EFFORT, *NAMES} - {"level"}))
+    how, meaning = split_keywords(keywords, EFFORT)
+    chosen, path = options_of(options, meaning), fspath(output)
     if verify is not None:
         checked_level("verify", verify)
     consumer = builder_of(path, chosen.target.name)
@@ -106,10 +106,11 @@ def build(
     consumer.check_build(path, flags)
     lowered, verdict = lower(source, options=chosen, registry=registry), None
     if verify is not None:
-        judge = partial(_judge, source, level=verify, inputs=inputs, progress=progress)
+        judge = partial(_judge, source, level=verify, **how)
         lowered, verdict = more_careful(source, lowered, judge(lowered), judge)
         require_ok(verdict, lowered.graph.name, "lowered")
-    on = build_lowered(source, lowered, consumer, path, flags, not_run(verify, verdict), inputs, progress)
+    of_runs = how.get("inputs"), how.get("progress")
+    on = build_lowered(source, lowered, consumer, path, flags, not_run(verify, verdict), *of_runs)
     if not on.ok:
         error = DifferenceError if on.exit_code == EXIT_DIFFERS else NotLoweredError
         told = f"{on.summary()}; {path} was not written"

@@ -14,7 +14,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from importlib import import_module
 from itertools import chain, repeat
@@ -42,6 +42,18 @@ enable_x64: Callable[[bool], AbstractContextManager[None]] = (
     cast(Any, jax).enable_x64 if BINDINGS_OF_8 else cast(Any, import_module("jax.experimental")).enable_x64
 )
 """`jax.enable_x64`, which had another name before 0.8."""
+
+
+@contextmanager
+def plain_jax() -> Generator[None]:
+    """Trace a function of hlo_lower's own with 64-bit types, and without the user's mesh and strict settings."""
+    settings, sharding = cast(Any, jax), cast(Any, jax.sharding)
+    promotion = settings.numpy_rank_promotion("allow"), settings.numpy_dtype_promotion("standard")
+    has_meshes = hasattr(sharding, "use_abstract_mesh")  # since 0.8
+    no_mesh = sharding.use_abstract_mesh(sharding.AbstractMesh((), ())) if has_meshes else nullcontext()
+    with enable_x64(True), promotion[0], promotion[1], no_mesh:
+        yield
+
 
 XLA_PLANS_MEMORY = jax.__version_info__ >= (0, 10)
 """Whether XLA has the flags xla_cpu_scheduler_type and xla_cpu_experimental_ynn_fusion_type; one that it does not have

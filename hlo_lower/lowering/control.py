@@ -1,11 +1,13 @@
-"""Control flow for consumers that have none: loops of known trips unrolled, branches computed and selected from.
+"""Control flow for consumers that have none: loops of known or bounded trips unrolled, branches selected from.
 
 With them what only names control flow or placement, for consumers that do not know it: `map`, barriers, notes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +16,10 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import Change
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
+from hlo_lower.facts.ranges.loop_ranges import most_trips
 from hlo_lower.facts.ranges.transfer import comparison_of
+from hlo_lower.facts.values.site import Site
+from hlo_lower.facts.values.sources import Carried
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
@@ -27,6 +32,7 @@ from hlo_lower.ops.knowledge import LOGIC, NUMPY
 from hlo_lower.ops.names import CASE, CUSTOM_CALL, IF, MAP, OPTIMIZATION_BARRIER, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.quirks.branches import MANY
+from hlo_lower.ops.quirks.loops import LOOP
 from hlo_lower.ops.refused_forms import refused_form
 from hlo_lower.ops.targets.target import Target
 
@@ -97,7 +103,7 @@ Item: TypeAlias = Value | Scalar
 
 
 class NotFlatError(Exception):
-    """A loop whose trips are not known, or more ops than are allowed.
+    """A loop of which nobody knows how often it runs at most, or more ops than are allowed.
 
     Attributes:
       why: the reason.
@@ -109,22 +115,38 @@ class NotFlatError(Exception):
         self.why = why
 
 
+ENDLESS = 1 << 30
+"""A bound that is as good as none: of the type of a counter."""
+
+Bounds: TypeAlias = tuple[tuple[Node, int], ...]
+"""Loops, each with the most trips that it can make."""
+
+
 class FlatCopy:
     """Copies of blocks, one after the other.
 
     Attributes:
       size: ops copied, and trips of loops, so far.
+      bounds: the loops of which some trips may not be made, with the most that each makes.
     """
 
-    def __init__(self, most: int, place: Node | None = None, build: Builder | None = None) -> None:
+    def __init__(
+        self,
+        most: int,
+        bound: Callable[[Node], int | None],
+        place: Node | None = None,
+        build: Builder | None = None,
+    ) -> None:
         """Copy in front of a node, or only count.
 
         Args:
           most: ops and trips beyond which it is given up.
+          bound: the most trips that a loop can make, asked where they do not follow from constants; None: not known.
           place, build: the node, and what builds in front of it; None: nothing is built.
         """
         self.size = 0
-        self._most = most
+        self.bounds: dict[Node, int] = {}
+        self._most, self._bound = most, bound
         self._place, self._build = place, build
         self._became: dict[Value, Item] = {}
         self._nodes: dict[Block, list[Node]] = {}
@@ -134,14 +156,27 @@ class FlatCopy:
         """What a `stablehlo.while` returns.
 
         Raises:
-          NotFlatError: its condition does not follow from constants in each trip, or it is too large.
+          NotFlatError: its condition does not follow from constants in each trip, and nothing bounds its trips; or it
+            is too large.
         """
         condition, body = node.blocks
         carried = [self._item(value) for value in node.operands]
-        while self._holds(node, condition, carried):
+        ends: list[tuple[Item, list[Item]]] = []  # where it may end: whether it goes on, and what it would return
+        for trips in count():
+            holds = self._holds(node, condition, carried)
+            if holds is None:
+                if trips == self._bound_of(node):
+                    break
+                [answer] = self.block(condition)
+                ends.append((answer, carried))
+            elif not holds:
+                break
             self._count(1)
             self._bind(body.arguments, carried)
             carried = self.block(body)
+        for answer, early in reversed(ends):
+            self._count(len(carried))
+            carried = [self._chosen(answer, *each) for each in zip(node.results, carried, early, strict=True)]
         return carried
 
     def block(self, block: Block) -> list[Item]:
@@ -209,7 +244,8 @@ class FlatCopy:
 
     # --- what is known ---
 
-    def _holds(self, node: Node, condition: Block, carried: Sequence[Item]) -> bool:
+    def _holds(self, node: Node, condition: Block, carried: Sequence[Item]) -> bool | None:
+        """Whether a loop's condition holds, of which nothing is copied; None where that is not known."""
         self._bind(condition.arguments, carried)
         if condition not in self._nodes:
             self._nodes[condition] = list(condition.nodes)
@@ -221,9 +257,28 @@ class FlatCopy:
             else:
                 self._bind(inner.results, inner.results)
         answer = self._item(end.operand(0))
-        if not isinstance(answer, np.generic):
-            raise NotFlatError(Code.TRIPS_NOT_KNOWN())
-        return bool(answer)
+        return bool(answer) if isinstance(answer, np.generic) else None
+
+    def _bound_of(self, node: Node) -> int:
+        if node not in self.bounds:
+            found = self._bound(node)
+            if (
+                found is None
+                or found >= ENDLESS
+                or not all(value.is_tensor and value.is_static for value in node.results)
+            ):
+                raise NotFlatError(Code.TRIPS_NOT_KNOWN())
+            self.bounds[node] = found
+        return self.bounds[node]
+
+    def _chosen(self, predicate: Item, result: Value, on_true: Item, on_false: Item) -> Item:
+        """One of two items for a result of a loop, of whose type both are."""
+        is_known = isinstance(on_true, np.generic) and isinstance(on_false, np.generic)
+        if (is_known and on_true == on_false) or on_true is on_false:
+            return on_true
+        if self._build is None:
+            return result
+        return _select(self._build, *map(self.value, (predicate, on_true, on_false)))
 
     def _known_scalar(self, node: Node) -> Scalar | None:
         items = [self._became.get(value, value) for value in node.operands]
@@ -268,6 +323,7 @@ class Outcome(Enum):
     """Whether it is known which way it goes: how often a loop runs, which branch is taken."""
 
     KNOWN = "known"
+    BOUNDED = "bounded"
     UNKNOWN = "unknown"
 
 
@@ -299,6 +355,7 @@ class ControlFacts(FactsByName):
     Attributes:
       named, goes, contents, way, says: the facts that rules constrain.
       most: ops that an unrolled loop may have.
+      bounds: loops in it that may end early, with the most trips that each makes.
       why: why it is not known which way it goes, or why its contents are not harmless; None where it is known.
     """
 
@@ -308,6 +365,7 @@ class ControlFacts(FactsByName):
     way: Way = Way.ALL
     says: Placed = Placed.NOT
     most: int = 0
+    bounds: Bounds = ()
     why: Cause | None = None
 
 
@@ -316,7 +374,7 @@ rules = RuleList()
 
 
 def _flat(op: Op) -> FlatCopy:
-    return FlatCopy(op.facts.most, op.node, op.build)
+    return FlatCopy(op.facts.most, dict(op.facts.bounds).get, op.node, op.build)
 
 
 @rules.lowers(CONTROL, named={ControlOp.WHILE}, goes={Outcome.KNOWN}, form="its trips one after the other")
@@ -332,6 +390,26 @@ def while_to_trips(op: Op) -> Sequence[Value]:
     """
     flat = _flat(op)
     return [flat.value(item) for item in flat.loop(op.node)]
+
+
+@rules.lowers(
+    CONTROL,
+    named={ControlOp.WHILE},
+    goes={Outcome.BOUNDED},
+    form="as many trips as it makes at most, and a select of where it ends",
+)
+def while_to_bounded_trips(op: Op) -> Sequence[Value]:
+    """Copy the body once for each trip that may be made, and choose afterwards.
+
+        %r = stablehlo.while(%i = 0, %x = %a) cond { %i < min(%n, 2) } do { return %i + 1, f(%i, %x) }
+        ->   %p0 = 0 < min(%n, 2);  %x1 = f(0, %a);  %p1 = 1 < min(%n, 2);  %x2 = f(1, %x1)
+             %r = select(%p0, select(%p1, %x2, %x1), %a)
+
+    Equal: a counter that stays below a limit of known range bounds how often the loop runs; the first condition that
+    does not hold chooses what was carried there, whatever later trips make of it. What is in it ends, without effects.
+    Costs the ops of all trips that may be made, `--max-unroll` at most, and what each of them carries.
+    """
+    return while_to_trips(op)
 
 
 @rules.lowers(CONTROL, named={ControlOp.CASE, ControlOp.IF}, goes={Outcome.KNOWN}, form="the branch that is taken")
@@ -533,33 +611,43 @@ def _facts(context: Context, node: Node) -> ControlFacts:
     op, most = ControlOp(node.name), context.options.max_unroll
     if node.name not in (WHILE, CASE, IF):
         return ControlFacts(op, says=Placed.NOTE, contents=Contents.HARMLESS)
-    is_known, why = _goes(context, node)
-    if is_known or node.name == WHILE:
-        return ControlFacts(op, Outcome.KNOWN if is_known else Outcome.UNKNOWN, most=most, why=why)
-    why = _harm(context, node)
-    return ControlFacts(op, contents=Contents.NOT if why else Contents.HARMLESS, most=most, why=why)
+    flat = FlatCopy(most, partial(_most_trips, context))
+    goes, why = _goes(context, node, flat)
+    if goes is not Outcome.UNKNOWN or node.name == WHILE:
+        return ControlFacts(op, goes, most=most, bounds=tuple(flat.bounds.items()), why=why)
+    flat = FlatCopy(most, partial(_most_trips, context))
+    why = _harm(context, node, flat)
+    contents = Contents.NOT if why else Contents.HARMLESS
+    return ControlFacts(op, contents=contents, most=most, bounds=tuple(flat.bounds.items()), why=why)
 
 
-def _goes(context: Context, node: Node) -> tuple[bool, Cause | None]:
+def _most_trips(context: Context, node: Node) -> int | None:
+    """The most trips of a loop; None also for a target that takes any loop in calls, which end early."""
+    if not node.results or LOOP.word in context.target.refused_forms:
+        return None
+    return most_trips(context.analysis, Carried.at(Site(node.result(0)), node, 0))
+
+
+def _goes(context: Context, node: Node, flat: FlatCopy) -> tuple[Outcome, Cause | None]:
     """Whether a loop or branch goes a way that is known, and if not, why."""
-    flat = FlatCopy(context.options.max_unroll)
     try:
         if node.name == WHILE:
             flat.loop(node)
         elif (branch := flat.known_branch(node)) is None:
-            return False, None
+            return Outcome.UNKNOWN, None
         else:
             flat.block(branch)
     except NotFlatError as error:
-        return False, error.why
-    return True, None
+        return Outcome.UNKNOWN, error.why
+    if flat.bounds and not Functional(context.graph)(node):
+        return Outcome.UNKNOWN, Code.TRIP_WITH_EFFECT()
+    return (Outcome.BOUNDED if flat.bounds and node.name == WHILE else Outcome.KNOWN), None
 
 
-def _harm(context: Context, node: Node) -> Cause | None:
+def _harm(context: Context, node: Node, flat: FlatCopy) -> Cause | None:
     """Why the branches may not all be computed; None if they may."""
     if not Functional(context.graph)(node):
         return Code.BRANCH_WITH_EFFECT()
-    flat = FlatCopy(context.options.max_unroll)
     try:
         for block in node.blocks:
             flat.block(block)

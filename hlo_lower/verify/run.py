@@ -229,7 +229,7 @@ def _stand_in(signature: Signature) -> jax.export.Exported:
     def zeros(*_: Any) -> list[Any]:
         return [_jax.numpy.zeros(s.shape, s.dtype) for s in signature.results]
 
-    with mlir.enable_x64(True):
+    with mlir.plain_jax():
         return jax.export.export(_jax.jit(zeros, keep_unused=True), platforms=["cpu"])(*signature.arguments)
 
 

@@ -5,6 +5,7 @@ import shlex
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.api.many import survey
 from hlo_lower.api.many.survey import remedy_of
 from hlo_lower.cli import convert, main
 from hlo_lower.cli.parser import make_parser
@@ -82,3 +83,14 @@ def test_an_option_under_which_the_module_cannot_be_lowered_is_left_out():
     found = remedy_of(hl.read(MODULE.replace(WIDE, constant)), hl.Options("coreml"))
     assert found is not None
     assert found.options == ("--widen bf16=f32",)
+
+
+@pytest.mark.parametrize(("text", "most"), [(MODULE.replace("ui64", "ui32"), 4), (MODULE, 7)])
+def test_a_module_is_lowered_few_times(text, most, monkeypatch):
+    """What one option removes costs a try of each that comes before; no options are tried twice."""
+    tried = []
+    trial = survey._trial
+    monkeypatch.setattr(survey, "_trial", lambda graph, *given: (tried.append(given[0]), trial(graph, *given))[1])
+    assert remedy_of(hl.read(text), hl.Options("coreml")) is not None
+    assert len(tried) == len({str(options) for options in tried})
+    assert len(tried) <= most

@@ -122,6 +122,9 @@ def test_from_python(folder):
     assert (built.verdict.ok, built.on.summary()) == (True, "Fake any: right in 3 runs")
     assert repr(built) == f"<Built {folder / 'm.out'}: Fake any: right in 3 runs>"
     assert hl.build(DOUBLED, "n.out", verify=None).verdict is None
+    assert hl.build(DOUBLED, "n.out", runs=2).verdict.module.runs == 2
+    with pytest.raises(hl.InputError, match="there is no option 'level'"):
+        hl.build(DOUBLED, "wrong.out", level="full")
     for flag, error in (("--wrong", hl.DifferenceError), ("--refuse", hl.NotLoweredError)):
         with pytest.raises(error, match=r"wrong\.out was not written"):
             hl.build(DOUBLED, "wrong.out", flags=[flag])

@@ -14,12 +14,34 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.api import jax_plugin
 from hlo_lower.ir import jax_compile
+from hlo_lower.lowering.engine.traced import jaxpr_of
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.testing import refusing
 
 NPU = hl.Target("npu", refused={"stablehlo.scatter": "no kernel", "stablehlo.sort": "no kernel"})
 ROWS = jnp.array([2, 0, 2])
 X, V = jnp.arange(24.0).reshape(4, 6) % 7, jnp.array([3.0, 1.0, 2.0])
+
+
+STRICT = {
+    "ranks": lambda: jax.numpy_rank_promotion("raise"),
+    "mesh": lambda: jax.set_mesh(jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))),
+}
+
+
+@pytest.mark.parametrize("setting", STRICT)
+def test_rules_are_traced_as_they_are_meant(setting):
+    """The user's settings and mesh, under which a program is compiled, are not those of the rules' own functions."""
+    if not hasattr(jax, "set_mesh"):
+        pytest.skip("this release sets a mesh in another way")
+    x = X[:, :4] @ X[:, :4].T + 9 * jnp.eye(4)
+    expected = jnp.linalg.cholesky(x)
+    jaxpr_of.cache_clear()
+    with STRICT[setting](), hl.installed("tt"), warnings.catch_warnings():
+        warnings.simplefilter("error", hl.InstallWarning)
+        found = jax.jit(jnp.linalg.cholesky)(x)
+    assert hl.stats().changed
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 @pytest.fixture

@@ -58,13 +58,80 @@ def test_loops_that_follow_from_constants_are_unrolled(function, dtype):
     assert (taken.notes, taken.text.count("stablehlo.while")) == ((), 2)
 
 
+def up_to(n, x):
+    """A loop over at most six trips, or fewer, as a number says."""
+    return lax.fori_loop(1, jnp.minimum(n, 7), lambda i, y: y * 2 + i, x)
+
+
+def down_to(n, x):
+    """One that counts down from at most 240 by 40, unsigned, and may end early."""
+    going = lambda s: (s[0] >= 40) & (s[1].sum() < 40)  # noqa: E731
+    return lax.while_loop(going, lambda s: (s[0] - np.uint8(40), s[1] * 1.5 + 1), (n.astype(np.uint8), x))
+
+
+def within(n, x):
+    """One of at most as many trips as the bounded one around it has made, in a branch that may not be taken."""
+    inner = lambda i, y: lax.while_loop(  # noqa: E731
+        lambda s: (s[0] < i) & (s[1][0] < 9), lambda s: (s[0] + 1, s[1] * 2 + 1), (jnp.int32(0), y)
+    )
+    return lax.cond(n > 4, lambda: x, lambda: lax.fori_loop(0, jnp.clip(n, 0, 3), lambda i, y: inner(i, y)[1] - i, x))
+
+
+@pytest.mark.parametrize("function", [up_to, down_to, within])
+def test_loops_of_bounded_trips_are_unrolled(function):
+    """They give what they carry where they end: before the first trip, after each one, and after the last."""
+    source = hl.export(function, np.int32(0), X)
+    lowered = assert_same(source, *((np.int32(n), x) for n in (-(2**31), -1, 0, 1, 2, 3, 5, 100, 255) for x in (X, -X)))
+    assert "select" in lowered.text
+
+
+COUNTING = "%z = constant 0 : i32; %o = constant 1 : i32; %ten = constant 10 : i32; %end = minimum %n, %ten"
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "compared"),
+    [
+        ("%z", "multiply %i, %o", "LT, %i, %end"),
+        ("%z", "add %i, %n", "LT, %i, %end"),
+        ("%z", "add %i, %o", "NE, %i, %end"),
+        ("%z", "add %i, %o", "LT, %i, %n"),
+        ("%n", "add %i, %o", "LT, %i, %end"),
+        ("%z", "subtract %i, %o", "LT, %i, %end"),
+    ],
+)
+def test_a_loop_that_nothing_bounds_is_left(start, step, compared):
+    """Its step, its start or its limit may be anything, or it may step over the limit."""
+    loop = f"%r = while(%i = {start}) {{ %p = compare {compared}; return %p }} {{ %j = {step}; return %j }}"
+    lowered = hl.lower(module("%n: i32", f"{COUNTING}; {loop}"), target=TARGET)
+    assert any(note.endswith("and nothing bounds it") for note in lowered.notes), lowered.notes
+
+
+@pytest.mark.parametrize(("step", "compared"), [("subtract", "GT, %i, %z"), ("add", "LT, %i, %top")])
+def test_a_counter_that_may_leave_its_type_bounds_nothing(step, compared):
+    """Of 8 bits it comes back on the other side."""
+    head = "%z = constant 0 : ui8; %d = constant 40 : ui8; %top = constant 230 : ui8"
+    loop = f"%r = while(%i = %n) {{ %p = compare {compared}; return %p }} {{ %j = {step} %i, %d; return %j }}"
+    lowered = hl.lower(module("%n: ui8", f"{head}; {loop}"), target=TARGET)
+    assert any(note.endswith("and nothing bounds it") for note in lowered.notes), lowered.notes
+
+
+def test_a_trip_with_an_effect_is_not_made_in_vain():
+    """A loop that may end early and calls the host stays."""
+    call = "custom_call @print(%i) {has_side_effect = true} -> i32"
+    loop = (
+        f"%r = while(%i = %z) {{ %p = compare LT, %i, %end; return %p }} {{ %a = {call}; %j = add %i, %o; return %j }}"
+    )
+    lowered = hl.lower(module("%n: i32", f"{COUNTING}; {loop}"), target=target("npu", "while"))
+    assert any(note.endswith("may have an effect") for note in lowered.notes), lowered.notes
+
+
 def test_what_is_not_known_is_left_and_told():
     """A loop whose end depends on the values, and what stands in it, stays."""
     source = hl.export(lambda x: lax.while_loop(lambda y: y.sum() < 100, lambda y: lax.fori_loop(0, 2, step, y), x), X)
     lowered = hl.lower(source, target=TARGET)
     assert lowered.text.count("stablehlo.while") == 1
     assert any(note.startswith("left: stablehlo.while") for note in lowered.notes)
-    assert any(note.endswith("how often it runs does not follow from constants") for note in lowered.notes)
+    assert any(note.endswith("from constants, and nothing bounds it") for note in lowered.notes)
 
 
 def test_loops_are_unrolled_up_to_a_size(tmp_path, capsys):

@@ -98,6 +98,18 @@ def to_even(x):
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+def test_products_of_truths_are_those_of_xla(share):
+    """True where any pair is, of any number of them; what multiplies truths with another type is left."""
+    rng = np.random.default_rng(3)
+    x, y = rng.random((2, 5, 300)) < share, rng.random((300, 2, 4)) < share
+    floats = hl.Target("floats", op_dtypes={"stablehlo.dot_general": ["f32"]}, refused={"stablehlo.scatter": "lowered"})
+    source = hl.export(lambda x, y: lax.dot_general(x, y, (((2,), (0,)), ((0,), (1,)))), x, y)
+    lowered = hl.lower(source, target=floats)
+    assert not lowered.refused
+    same(source, lowered, x, y)
+
+
 @pytest.mark.parametrize("dtype", swept(FLOATS, "float32"))
 def test_rounding_is_the_same_bits(dtype):
     """Of halves, of numbers that are whole, of zeros of both signs, infinities and NaN."""

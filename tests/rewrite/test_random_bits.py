@@ -43,6 +43,36 @@ def test_the_bits_and_the_next_state_are_those_of_xla(algorithm, size, element, 
         assert_same(text, lowered, state)
 
 
+def drawn_by_words(algorithm, size, read="ui32"):
+    """The same from a state that is made of words, which is how JAX has it."""
+    s, words = of([size], "ui64"), of([size, 2], "ui32")
+    lines = f"""%s = bitcast_convert %w -> {s}
+      %a, %b = rng_bit_generator %s, algorithm = {algorithm} : ({s}) -> ({s}, {of((3, 5), "ui32")})
+      %after = bitcast_convert %a -> {words if read == "ui32" else of([size, 4], "ui16")}"""
+    return module(f"%w: {words}", lines, "%after, %b")
+
+
+NO_WIDE = target("npu", "rng_bit_generator", refused_dtypes={"i64": "none", "ui64": "none"})
+
+
+@pytest.mark.parametrize(("algorithm", "size"), [("THREE_FRY", 2), ("PHILOX", 3), ("DEFAULT", 2)])
+def test_a_state_of_words_needs_no_numbers_of_64_bits(algorithm, size):
+    """Where they are made of words, and taken as words."""
+    text = drawn_by_words(algorithm, size)
+    lowered = hl.lower(text, target=NO_WIDE)
+    assert not lowered.refused
+    assert "ui64" not in lowered.text
+    for state in states(size):
+        assert_same(text, lowered, np.stack([state & 0xFFFFFFFF, state >> 32], 1).astype(np.uint32))
+
+
+def test_a_state_that_is_taken_otherwise_is_left():
+    """Halves of words are not what it was made of."""
+    lowered = hl.lower(drawn_by_words("PHILOX", 2, "ui16"), target=NO_WIDE, keep_unsupported=True)
+    assert "stablehlo.rng_bit_generator" in lowered.text
+    assert any("ui64" in note for note in lowered.notes)
+
+
 @pytest.mark.parametrize(("size", "is_lowered"), [(2, False), (3, True)])
 def test_a_state_of_three_numbers_is_a_form_of_its_own(size, is_lowered):
     """IREE's Philox is XLA's from a state of two."""

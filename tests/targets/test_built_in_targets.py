@@ -90,6 +90,7 @@ def nodes_of(graph):
 
 LEFT = {
     ("litert", "case_to_pairs"): {"func.call"},
+    ("litert", "while_to_bounded_trips"): {"func.call"},
     ("coreml", "composite_to_call"): {"func.call"},
     ("coreml", "fft_to_dot_general"): {"stablehlo.real", "stablehlo.imag"},
     **{

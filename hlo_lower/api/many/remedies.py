@@ -70,9 +70,13 @@ class Remedies:
     def best(self, refused: Sequence[RefusedOps]) -> Remedy | None:
         """The fewest options under which least is refused; None where that is no less than now.
 
-        All that may help are taken together, but for those under which the module cannot be lowered, and then those
-        that help what they leave. In the end each is left out that is not missed, those that change numbers first.
+        Where one option is enough, it is the first such one. Else all that may help are taken together, but for those
+        under which the module cannot be lowered, and then those that help what they leave. In the end each is left out
+        that is not missed, those that change numbers first.
         """
+        self._known[frozenset()] = refused
+        if enough := next(filter(self._leaves_nothing, self._concerned(refused)), None):
+            return Remedy((enough,), ())
         chosen, left, tried = set[str](), refused, set[str]()
         while more := [option for option in self._relevant_options(left) if option not in tried]:
             for option in more:
@@ -86,6 +90,10 @@ class Remedies:
         if _count(left) >= _count(refused):
             return None
         return Remedy(tuple(option for option in REMEDIES if option in chosen), tuple(left))
+
+    def _leaves_nothing(self, option: str) -> bool:
+        under = self._under({option})
+        return under is not None and not under
 
     def _under(self, names: set[str]) -> Sequence[RefusedOps] | None:
         key = frozenset(names)

@@ -79,28 +79,40 @@ def loop_range(ranges: Ranges, origin: Carried) -> Interval | None:
 def _counted_hull(ranges: Ranges, origin: Carried, before: Hull, *, in_body: bool) -> Hull | None:
     """The hull of a value that grows by a known step, from the most iterations that the loop can make."""
     step = _step(ranges, origin)
-    if step is None:
-        return None
-    most: int | None = None
-    for n, value in enumerate(origin.loop.blocks[0].arguments):
-        if value.shape != () or value.tensor_type is None or type_range(value.element_type) is None:
-            continue
-        counter = origin.beside(n)
-        own = _step(ranges, counter)
-        if own is None or own[0] <= 0:
-            continue
-        first = ranges.of(counter.initial).hull()[0]
-        whole = type_range(value.element_type) or (0, 0)
-        limit = _where_true(ranges, counter, whole)[1]
-        # Up to the limit no sum may leave the type, or the counter would start again from below.
-        if limit == whole[1] or limit + own[1] > whole[1]:
-            continue
-        times = max(0, (limit - first) // own[0] + 1)
-        most = times if most is None else min(most, times)
-    if most is None:
+    most = None if step is None else most_trips(ranges, origin)
+    if step is None or most is None:
         return None
     times = max(most - 1, 0) if in_body else most
     return before[0] + min(0, times * step[0]), before[1] + max(0, times * step[1])
+
+
+def most_trips(ranges: Ranges, origin: Carried) -> int | None:
+    """The most iterations that a loop can make, or None where no counter bounds them.
+
+    Args:
+      ranges: gives the intervals.
+      origin: any of the values that the loop carries.
+    """
+    found = [_trips_of(ranges, origin.beside(n)) for n in range(len(origin.loop.operands))]
+    return min((one for one in found if one is not None), default=None)
+
+
+def _trips_of(ranges: Ranges, counter: Carried) -> int | None:
+    """The most iterations, by one value that goes up to a limit in each of them, or down to one."""
+    value = counter.in_condition.value
+    whole = type_range(value.element_type) if value.shape == () and value.tensor_type is not None else None
+    step = None if whole is None else _step(ranges, counter)
+    if whole is None or step is None or step[0] <= 0 <= step[1]:
+        return None
+    (first, last), limits = ranges.of(counter.initial).hull(), _where_true(ranges, counter, whole)
+    if step[0] < 0:  # downwards is upwards, of the negated numbers
+        (first, last), step, whole = (-last, -first), (-step[1], -step[0]), (-whole[1], -whole[0])
+        limits = -limits[1], -limits[0]
+    limit = limits[1]
+    # Up to the limit no sum may leave the type, or the counter would start again from below.
+    if limit == whole[1] or limit + step[1] > whole[1]:
+        return None
+    return max(0, (limit - first) // step[0] + 1)
 
 
 def _step(ranges: Ranges, origin: Carried) -> Hull | None:

@@ -108,7 +108,7 @@ def jaxpr_of(
     if any(dtype is None for dtype in dtypes):
         raise DoesNotApply("JAX has not its element type")
     types = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-    with mlir.enable_x64(True):
+    with mlir.plain_jax():
         return cast(Any, jax).make_jaxpr(partial(function, **dict(given)))(*types)
 
 

@@ -59,8 +59,8 @@ class PlainOpKind(Kind):
         return self.subject(context, node, _facts(context, node, form))
 
     def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
-        """All but shifts: where the target has none, they are lowered next, and those rules build none."""
-        return [node for node in built if node.name not in SHIFTS]
+        """All but shifts and bitcasts of words: they are lowered next, and those rules build none."""
+        return [node for node in built if node.name not in SHIFTS and not is_bitcast_of_words(node)]
 
     def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
         """The rules for ops of its name."""
@@ -81,6 +81,15 @@ BUILT = SHIFTS | {PlainOp.DYNAMIC_UPDATE_SLICE.value}
 """Ops that rules may build for a target without them: they are lowered next."""
 
 WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
+
+
+def is_bitcast_of_words(node: Node) -> bool:
+    """Whether it makes what `random_bits_to_rounds` gives for a state, which is taken as words alone."""
+    is_bitcast = node.name == PlainOp.BITCAST_CONVERT.value
+    return is_bitcast and (node.operand(0).element_type, node.result().element_type) == (
+        random_bits.WORD,
+        random_bits.STATE,
+    )
 
 
 def _facts(context: Context, node: Node, form: Quirk | None) -> PlainFacts:

@@ -345,6 +345,24 @@ def integer_dot_to_products(op: PlainLowering) -> Sequence[Value]:
     return [build.reshape(found, result.static_shape)]
 
 
+@lowers_dot(elements={Elements.BOOLEAN}, needs={Whole.WHOLE}, form="where the product as f32 is not 0")
+def truths_to_product(op: PlainLowering) -> Sequence[Value]:
+    """Multiply truth values as numbers.
+
+        dot_general %x, %y : i1   ->   (dot_general (convert %x), (convert %y) : f32) != 0
+
+    Equal: an element is true where `and` of any pair is. That pair gives 1, the others 0 or 1; in f32 a sum of these
+    may be rounded, but not to 0.
+    """
+    node, build = op.node, op.build
+    result = node.result()
+    if {result.element_type, *(value.element_type for value in node.operands)} != {"i1"}:
+        raise DoesNotApply("numbers are multiplied, too")
+    numbers = [build.convert(value, "f32") for value in node.operands]
+    product = build.copy_on(node, numbers, [mlir.tensor_type(result.static_shape, "f32")], {}).result()
+    return [build.compare(product, "NE", build.float_splat(0.0, result.static_shape, "f32"))]
+
+
 def matrices(
     build: Builder,
     value: Value,

@@ -16,8 +16,9 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.traced import build_traced
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
+from hlo_lower.ops.names import BITCAST_CONVERT
 
-STATE = "ui64"
+STATE, WORD = "ui64", "ui32"
 DRAWN = ("ui8", "ui16", "ui32", "ui64")
 """What numbers may be drawn as."""
 
@@ -58,7 +59,40 @@ def random_bits_to_rounds(op: PlainLowering) -> Sequence[Value]:
     if state.static_shape not in ([(2,)] if is_threefry else [(2,), (3,)]):
         raise DoesNotApply("the state has another form")
     draw = _by_threefry if is_threefry else _by_philox
-    return build_traced(op.build, draw, state, shape=drawn.static_shape, bits=drawn.element.bits)
+    words = _words_of(state) if is_read_as_words(node.result(0)) else None
+    if words is None:
+        return build_traced(op.build, draw, state, shape=drawn.static_shape, bits=drawn.element.bits)
+    after, numbers = build_traced(op.build, draw, words, shape=drawn.static_shape, bits=drawn.element.bits)
+    return [op.build.op(BITCAST_CONVERT, [after], [node.result(0).raw.type]).result(), numbers]
+
+
+def _words_of(state: Value) -> Value | None:
+    """The words of which a state is made, if it is; of shape [numbers, 2], as `_after` gives them."""
+    made = state.node
+    is_made = made is not None and made.name == BITCAST_CONVERT and made.operand(0).element_type == WORD
+    return made.operand(0) if made is not None and is_made else None
+
+
+def is_read_as_words(value: Value) -> bool:
+    """Whether numbers of 64 bits are taken as pairs of words alone, wherever they are taken."""
+    return all(user.name == BITCAST_CONVERT and user.result().element_type == WORD for user in value.users)
+
+
+@rules.lowers(PLAIN, named={PlainOp.BITCAST_CONVERT}, form="what has these bits already")
+def bitcast_back_to_words(op: PlainLowering) -> Sequence[Value]:
+    """Take numbers apart into the words of which they were made.
+
+        %n = stablehlo.bitcast_convert %w : ui32 -> ui64;  %r = stablehlo.bitcast_convert %n : ui64 -> ui32   ->   %w
+
+    Equal: the bits are the same.
+
+    Raises:
+      DoesNotApply: the numbers were not made so, or of other words.
+    """
+    made = op.node.operand(0).node
+    if made is None or made.name != BITCAST_CONVERT or made.operand(0).raw.type != op.node.result().raw.type:
+        raise DoesNotApply("its operand was not made of words of its type")
+    return [made.operand(0)]
 
 
 def _word(number: int) -> Array:
@@ -66,7 +100,10 @@ def _word(number: int) -> Array:
 
 
 def _halves(state: Array) -> list[Words]:
-    """The two words of each number of a state."""
+    """The two words of each number of a state; a state of words has two in each row."""
+    if state.dtype == jnp.uint32:
+        words = [lax.index_in_dim(state.reshape(-1), place, keepdims=False) for place in range(state.size)]
+        return list(zip(words[::2], words[1::2], strict=True))
     numbers = [lax.index_in_dim(state, place, keepdims=False) for place in range(state.shape[0])]
     return [(n.astype(jnp.uint32), (n >> jnp.uint64(32)).astype(jnp.uint32)) for n in numbers]
 
@@ -88,8 +125,10 @@ def _counters(words: Words, count: int) -> Words:
     return _add_word([jnp.broadcast_to(word, (count,)) for word in words], lax.iota(jnp.uint32, count))
 
 
-def _after(key: Words, counter: Words, count: int) -> Array:
+def _after(state: Array, key: Words, counter: Words, count: int) -> Array:
     words = [*key, *_add_word(counter, _word(count))]
+    if state.dtype == jnp.uint32:
+        return jnp.concatenate([word.reshape(1) for word in words]).reshape(-1, 2)
     return jnp.concatenate([_join_words(*words[i : i + 2]).reshape(1) for i in range(0, len(words), 2)])
 
 
@@ -104,14 +143,16 @@ def _by_threefry(state: Array, *, shape: tuple[int, ...], bits: int) -> tuple[Ar
     key, counter = _halves(state)
     if bits == 64:
         count = prod(shape)
-        return _after(key, counter, count), _join_words(*_threefry(key, _counters(counter, count))).reshape(shape)
+        return _after(state, key, counter, count), _join_words(*_threefry(key, _counters(counter, count))).reshape(
+            shape
+        )
     dims = shape or (1,)
     split = next((d for d, size in enumerate(dims) if size % 2 == 0), dims.index(max(dims)))
     pairs = (*dims[:split], (dims[split] + 1) // 2, 1, *dims[split + 1 :])
     words = [word.reshape(pairs) for word in _threefry(key, _counters(counter, prod(pairs)))]
     even = (*dims[:split], 2 * pairs[split], *dims[split + 1 :])
     drawn = lax.slice_in_dim(jnp.concatenate(words, split + 1).reshape(even), 0, dims[split], axis=split)
-    return _after(key, counter, prod(pairs)), _of_bits(drawn.reshape(shape), bits)
+    return _after(state, key, counter, prod(pairs)), _of_bits(drawn.reshape(shape), bits)
 
 
 def _threefry(key: Words, counters: Words) -> Words:
@@ -138,8 +179,8 @@ def _by_philox(state: Array, *, shape: tuple[int, ...], bits: int) -> tuple[Arra
     drawn = lax.slice_in_dim(jnp.concatenate([w.reshape(blocks, 1) for w in words], 1).reshape(-1), 0, count)
     if bits == 64:
         low, high = (lax.index_in_dim(drawn.reshape(-1, 2), k, 1, keepdims=False) for k in range(2))
-        return _after(key, counter, blocks), _join_words(low, high).reshape(shape)
-    return _after(key, counter, blocks), _of_bits(drawn.reshape(shape), bits)
+        return _after(state, key, counter, blocks), _join_words(low, high).reshape(shape)
+    return _after(state, key, counter, blocks), _of_bits(drawn.reshape(shape), bits)
 
 
 def _philox(key: Words, counters: Words) -> Words:

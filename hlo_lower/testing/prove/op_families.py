@@ -40,6 +40,8 @@ def has_plain_cases(rule: Rule) -> bool:
         return False
     if elements is None:
         return named <= {PlainOp.CLAMP, PlainOp.PAD}
+    if named <= {PlainOp.DOT_GENERAL} and elements <= {Elements.BOOLEAN}:
+        return False  # it is computed in floats
     return named <= {*PROVED} and not elements.isdisjoint(TYPES) and "numbers" not in rule.constraints
 
 
@@ -227,19 +229,30 @@ Module: TypeAlias = tuple[str, str, str, str]
 def _loops(element: str) -> Iterator[Module]:
     kind = tensor_type((2,), element)
     for first, step, last, direction in ((0, 1, 3, "LT"), (3, -2, 0, "GE"), (5, 1, 5, "LT"), (0, 3, 9, "NE")):
-        lines = (
-            f"%first = stablehlo.constant dense<{first}> : {SCALAR}\n"
-            f"%step = stablehlo.constant dense<{step}> : {SCALAR}\n"
-            f"%last = stablehlo.constant dense<{last}> : {SCALAR}\n"
-            f"%n, %r = stablehlo.while(%i = %first, %x = %a) : {SCALAR}, {kind}\n"
-            f"cond {{\n%p = stablehlo.compare {direction}, %i, %last : ({SCALAR}, {SCALAR}) -> tensor<i1>\n"
-            f"stablehlo.return %p : tensor<i1>\n}} do {{\n"
-            f"%c = stablehlo.convert %i : ({SCALAR}) -> tensor<{element}>\n"
-            f"%w = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<{element}>) -> {kind}\n"
-            f"%y = stablehlo.add %x, %w : {kind}\n%j = stablehlo.add %i, %step : {SCALAR}\n"
-            f"stablehlo.return %j, %y : {SCALAR}, {kind}\n}}"
-        )
-        yield f"from {first} by {step} while {direction} {last}", f"%a: {kind}", kind, lines
+        counted = f"from {first} by {step} while {direction} {last}"
+        yield counted, f"%a: {kind}", kind, _loop(element, first, step, last, direction)
+    for first, step, last, direction, nearer in ((0, 1, 2, "LT", "minimum"), (3, -2, 0, "GE", "maximum")):
+        limit = f"%last = stablehlo.{nearer} %end, %bound : {SCALAR}"
+        lines = _loop(element, first, step, last, direction)
+        lines = lines.replace("%last =", "%bound =").replace("\n%n", f"\n{limit}\n%n")
+        yield f"from {first} by {step} while {direction} {last}, or before", f"%a: {kind}, %end: {SCALAR}", kind, lines
+
+
+def _loop(element: str, first: int, step: int, last: int, direction: str) -> str:
+    """The lines of a loop that counts and adds."""
+    kind = tensor_type((2,), element)
+    return (
+        f"%first = stablehlo.constant dense<{first}> : {SCALAR}\n"
+        f"%step = stablehlo.constant dense<{step}> : {SCALAR}\n"
+        f"%last = stablehlo.constant dense<{last}> : {SCALAR}\n"
+        f"%n, %r = stablehlo.while(%i = %first, %x = %a) : {SCALAR}, {kind}\n"
+        f"cond {{\n%p = stablehlo.compare {direction}, %i, %last : ({SCALAR}, {SCALAR}) -> tensor<i1>\n"
+        f"stablehlo.return %p : tensor<i1>\n}} do {{\n"
+        f"%c = stablehlo.convert %i : ({SCALAR}) -> tensor<{element}>\n"
+        f"%w = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<{element}>) -> {kind}\n"
+        f"%y = stablehlo.add %x, %w : {kind}\n%j = stablehlo.add %i, %step : {SCALAR}\n"
+        f"stablehlo.return %j, %y : {SCALAR}, {kind}\n}}"
+    )
 
 
 def _branches(op: str, count: int, element: str) -> Iterator[Module]:

@@ -128,7 +128,7 @@ def decided_function(name: str, matrix: mlir.RawType, factors: mlir.RawType, uni
         for of in (matrix, matrix, factors)
     ]
     noise = units * element_type(mlir.tensor_element_name(matrix)).epsilon
-    with mlir.enable_x64(True):
+    with mlir.plain_jax():
         text = _jax.jit(partial(_mark_undecided, noise=noise)).lower(*given).as_text()
     return text.replace("func.func public @main", f"func.func private @{name}")
 
