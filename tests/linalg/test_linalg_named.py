@@ -194,12 +194,18 @@ def test_functions_and_plain_ops_compute_the_same():
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_sums_in_another_order_have_no_name():
-    """jaxlib's loops over OHWI sum channels outermost, `linalg.conv_2d_nhwc_fhwc` innermost: it stays generic."""
-    function, *shapes = convolved("NHWC OHWI NHWC", (1, 8, 9, 3), (4, 3, 2, 3), window_strides=(1, 1))
-    text = both_forms(hl.export(function, *(np.ones(shape, np.float32) for shape in shapes)))[0].text
-    assert "linalg.generic" in text
-    assert "conv_2d" not in text
+def test_a_kernel_of_another_layout_is_turned():
+    """jaxlib's loops over OHWI sum channels outermost, `linalg.conv_2d_nhwc_fhwc` innermost: the kernel becomes HWIO. A
+    layout in which neither input nor result has its batch first has no name, and stays generic."""
+    texts = []
+    for letters, *shapes in (
+        ("NHWC OHWI NHWC", (1, 8, 9, 3), (4, 3, 2, 3)),
+        ("CHWN IHWO CHWN", (3, 8, 9, 1), (3, 3, 2, 4)),
+    ):
+        function, *given = convolved(letters, *shapes, window_strides=(1, 1))
+        texts.append(both_forms(hl.export(function, *(np.ones(shape, np.float32) for shape in given)))[0].text)
+    assert ["linalg.conv_2d_nhwc_hwcf" in text for text in texts] == [True, False]
+    assert ["linalg.generic" in text for text in texts] == [False, True]
 
 
 def test_generic_is_what_mlir_makes_of_named(cases):

@@ -219,6 +219,15 @@ def test_what_moves_positions_is_tiled_by_hand(op, sizes):
     assert agree(text, made.text, 0)
 
 
+def test_starts_of_another_type_are_read_by_a_tile():
+    """Of all elements along one dim, and along the other of a start that is clamped: both beside the tile's own i32."""
+    text = module("%x: 6x8xi32, %i: i8, %j: i8", "%r = dynamic_slice %x, %i, %j, sizes = [4, 8]")
+    made = hl.tile(text, name="m.mlir", by_hand=hl.ByHand("m.mlir:2", {1: 2}))
+    given = [np.arange(48, dtype=np.int32).reshape(6, 8), np.int8(1), np.int8(-7)]
+    one, other = (Executable(version, "exact").run(given)[0] for version in (text, made.text))
+    assert (one == other).all()
+
+
 POINTS = """gather(%e, %pairs) <dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
   start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 3>> -> 12x3xi32"""
 WINDOWS = """gather(%e, %ids) <dimension_numbers = #stablehlo.gather<offset_dims = [1, 2],

@@ -562,8 +562,17 @@ def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     read, dim = operand.node, cut.axis.results[0]
     if dim is not None and read is not None and _slices_only(read, dim):  # of both one slice is made
         operand, starts[dim] = read.operand(0), read.operand(1 + dim)
+        starts = [build.convert(start, starts[dim].element_type) for start in _within(build, starts, operand, sizes)]
     clamped = replace(cut, operands=(operand, *starts))
     return clamped.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
+
+
+def _within(build: Builder, starts: Sequence[Value], operand: Value, sizes: Sequence[int]) -> list[Value]:
+    """Starts of which none is too great for another type: of a dim of which everything is taken it is 0."""
+    bounds = [extent - size for extent, size in zip(operand.static_shape, sizes, strict=True)]
+    return [
+        start if last else build.constant(0, (), start.element_type) for start, last in zip(starts, bounds, strict=True)
+    ]
 
 
 def _slices_only(node: Node, dim: int) -> bool:
