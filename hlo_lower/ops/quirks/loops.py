@@ -393,7 +393,7 @@ LOOP = Quirk(
     "a loop whose regions are calls of private functions marked `no_inline`; that is taken, though `while` is refused",
     _loop("add %a, %b", "%t, %b", ("%x", "%y")),
     lambda _graph, node: not is_of_calls(node),
-    (Rewrite("call-loops", "writes regions of loops as calls", call_bodies, Place.LAST, in_calls),),
+    (Rewrite("call-loops", "writes loop bodies as calls", call_bodies, Place.LAST, in_calls),),
     is_anywhere=True,
     is_exception=True,
 )
