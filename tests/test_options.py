@@ -116,9 +116,9 @@ def test_the_functions_take_few_arguments():
 
 REPRS = {
     "Options('iree', only='a', trust_flags=True)": "Options(target='iree', trust_flags=True, only=('a',))",
-    "Target('npu')": "<Target npu: takes every op>",
-    "Target('npu', ops={'stablehlo.add'}, dtypes={'f32', 'i32'})": "<Target npu: takes 1 op, on 2 element types>",
-    "Target('npu', refused=dict.fromkeys('abcde', ''))": "<Target npu: refuses a, b, c and 2 more>",
+    "Target('npu')": "<Target npu: accepts every op>",
+    "Target('npu', ops={'stablehlo.add'}, dtypes={'f32', 'i32'})": "<Target npu: accepts 1 op, on 2 element types>",
+    "Target('npu', refused=dict.fromkeys('abcde', ''))": "<Target npu: rejects a, b, c and 2 more>",
     "Target('npu', refused_dtypes={'f64': ''}, dialect='linalg')": "<Target npu: not on f64, in linalg>",
     "read(TEXT, 'a.mlir')": "<Graph a.mlir: 5 ops, 1 scatter, 1 function>",
     "classify(TEXT)[0]": "<ScatterRecord 1 at <module>:2: Tile assign on 8x4xf32 -> guarded_dynamic_update_slice>",
@@ -220,9 +220,9 @@ def test_what_is_no_module(take, source):
 A_LOWERED = "<Lowered <module> for stablehlo: 1 scatter, 0 left; rules gu..."
 A_GRAPH = "<Graph <module>: 5 ops, 1 scatter, 1 function>"
 OF_LOWERED = "its .graph is the module, and its .text is the module as text"
-READ = "it has been read: hl.lower(graph), hl.classify(graph), hl.bind(graph, sizes) take it as it is"
-THIS_TAKES = "hl.classify takes a module, whatever its form; this takes files and folders"
-TO_JIT = "hl.jit takes the Python function: hl.jit(f), or @hl.jit above it"
+READ = "it is read already: hl.lower(graph), hl.classify(graph), hl.bind(graph, sizes) accept it"
+THIS_TAKES = "hl.classify accepts a module in any form; this accepts files and folders"
+TO_JIT = "give hl.jit the Python function: hl.jit(f), or @hl.jit above it"
 TO_EXPORT = "give the function, then example arguments: hl.export(f, *args)"
 MISPLACED = [
     (
@@ -235,7 +235,7 @@ MISPLACED = [
     (
         lambda graph: verify_texts(TEXT, graph),
         *(GRAPH, f"after: {A_GRAPH} is neither text nor bytes"),
-        "hl.verify takes graphs, paths and whatever else hl.read takes",
+        "hl.verify accepts graphs, paths and everything else that hl.read accepts",
     ),
     (hl.classify_modules, 5, "paths: 5 is not a path", THIS_TAKES),
     (lambda path: hl.classify_modules([path]), 5, "paths: 5 is not a path", THIS_TAKES),
@@ -321,7 +321,7 @@ REASONS = 'write refused={"stablehlo.pad": "no kernel"}'
 ELEMENTS = 'write op_dtypes={"stablehlo.add": {"f32"}}'
 KEEP = 'write keep=(NativeScatter(combiners={"add"}),)'
 FORALL = "linalg_loops: stablehlo does not read linalg, in which loops are scf.forall"
-JIT_SAYS = "hl.jit: jax.jit refuses it: TypeError: 'str' object cannot be interpreted as an integer"
+JIT_SAYS = "hl.jit: jax.jit rejects it: TypeError: 'str' object cannot be interpreted as an integer"
 STATICS = "positions are whole numbers, names are texts: static_argnums=(0,), static_argnames=('n',)"
 AN_INT = "it is of type int"
 VERSION = 'write version="1.0.0", or leave it out'
@@ -374,7 +374,7 @@ WRONG = {
         ("refused", ["pad"], "refused maps names to reasons, not ['pad']", REASONS),
         ("op_dtypes", 5, "op_dtypes maps names to collections of element types, not 5", ELEMENTS),
         ("costs", 5, "costs is a table of costs, not 5", 'write costs=COSTS.with_entry("few_windows", 64)'),
-        ("keep", [5], "keep is made of NativeScatters, not [5]", KEEP),
+        ("keep", [5], "keep holds NativeScatters, not [5]", KEEP),
         ("legalize", "no", *FLAG),
     ],
     ("portable",): [("version", "zzz", "version: 'zzz' is no version of StableHLO", VERSION)],

@@ -157,7 +157,7 @@ def test_every_other_rule_is_rejected_with_a_reason():
     toy.rule("fast size=small")
     toy.rule("large size=large")
     without = (("fast", Code.REFUSES_OPS("narrow", ("toy.fast",), None)),)
-    lacks, refused = "size=small, needs large", "emits toy.fast, which narrow refuses"
+    lacks, refused = "size=small, needs large", "emits toy.fast, which narrow rejects"
     assert toy.told("small red") == ("fast", {"loop": "less specific than fast", "large": lacks})
     assert toy.told("small red", without) == ("loop", {"large": lacks, "fast": refused})
     assert toy.told("medium red", without)[1]["fast"] == f"size=medium, needs small; {refused}"

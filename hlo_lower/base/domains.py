@@ -262,7 +262,7 @@ def _domain(what: str, name: str, given: object) -> Domain:
     try:
         domain = Domain.of(values)
     except TypeError:
-        raise RegistryError(f"{what} must be values that can be told apart (hashable), not {given!r}") from None
+        raise RegistryError(f"{what} must be hashable values, not {given!r}") from None
     if not values:
         raise RegistryError(f"{what} has no values")
     texts = texts_of(domain.values)

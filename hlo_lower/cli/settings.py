@@ -73,11 +73,11 @@ class Settings:
             except (ValueError, TypeError, argparse.ArgumentTypeError) as error:
                 raise self.wrong(key, f"{one!r}: {error}") from None
             if action.choices is not None and found[-1] not in action.choices:
-                raise self.wrong(key, f"{one!r} is none of {', '.join(map(str, action.choices))}")
+                raise self.wrong(key, f"{one!r} is not one of {', '.join(map(str, action.choices))}")
         if isinstance(action.default, list):
             return found
         if isinstance(value, list):
-            raise self.wrong(key, "it takes one value, not a list")
+            raise self.wrong(key, "it has one value, not a list")
         return found[0]
 
     def wrong(self, key: str, told: str) -> InputError:

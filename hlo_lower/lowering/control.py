@@ -334,7 +334,7 @@ def while_to_trips(op: Op) -> Sequence[Value]:
     return [flat.value(item) for item in flat.loop(op.node)]
 
 
-@rules.lowers(CONTROL, named={ControlOp.CASE, ControlOp.IF}, goes={Outcome.KNOWN}, form="the branch that is taken")
+@rules.lowers(CONTROL, named={ControlOp.CASE, ControlOp.IF}, goes={Outcome.KNOWN}, form="the selected branch")
 def branches_to_taken(op: Op) -> Sequence[Value]:
     """Copy the branch that a constant names.
 
@@ -346,7 +346,7 @@ def branches_to_taken(op: Op) -> Sequence[Value]:
     return [flat.value(item) for item in flat.block(block)]
 
 
-@rules.lowers(CONTROL, named={ControlOp.IF}, goes={Outcome.UNKNOWN}, way={Way.ONE}, form="a case of two")
+@rules.lowers(CONTROL, named={ControlOp.IF}, goes={Outcome.UNKNOWN}, way={Way.ONE}, form="a case of two branches")
 def if_to_case(op: Op) -> Sequence[Value]:
     """Number the branches.
 
@@ -363,7 +363,11 @@ def if_to_case(op: Op) -> Sequence[Value]:
 
 
 @rules.lowers(
-    CONTROL, named={ControlOp.CASE}, goes={Outcome.UNKNOWN}, way={Way.ONE}, form="one case of two after the other"
+    CONTROL,
+    named={ControlOp.CASE},
+    goes={Outcome.UNKNOWN},
+    way={Way.ONE},
+    form="one case of two branches after the other",
 )
 def case_to_pairs(op: Op) -> Sequence[Value]:
     """Ask for each branch whether it is the one.
@@ -433,7 +437,7 @@ def _select(build: Builder, predicate: Value, on_true: Value, on_false: Value) -
     return on_true if on_true == on_false else build.select(predicate, on_true, on_false)
 
 
-@rules.lowers(CONTROL, named={ControlOp.MAP}, form="its region on whole tensors")
+@rules.lowers(CONTROL, named={ControlOp.MAP}, form="its body on whole tensors")
 def map_to_elementwise(op: Op) -> Sequence[Value]:
     """Compute elementwise what the region computes of scalars.
 

@@ -118,7 +118,7 @@ def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
     return op.build.clone(node, [op.gather.operand, inside], [result.raw.type for result in node.results]).results
 
 
-@rules.lowers(GATHER, taken={TakenGather.ORDERED}, form="gather with its positions where the axis stood; transpose")
+@rules.lowers(GATHER, taken={TakenGather.ORDERED}, form="gather with its positions in the place of the axis; transpose")
 def gather_to_ordered_gather(op: GatherLowering) -> Sequence[Value]:
     """Gather whole rows in the order of `numpy.take`, and move dims afterwards.
 

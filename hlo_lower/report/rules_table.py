@@ -11,7 +11,7 @@ from hlo_lower.report.page import new_grid, new_page, page_text, print_hanging, 
 from hlo_lower.report.row import rule_name
 
 INDENT = 11
-HEADERS = ("rule", "takes", "canonical form", "builds", "place")
+HEADERS = ("rule", "accepts", "canonical form", "builds", "place")
 
 
 class RuleEntry(Protocol):
@@ -46,12 +46,12 @@ def render_rules_text(rules: Sequence[RuleEntry], *, width: int, color: bool = F
     for number, rule in enumerate(rules):
         page.print(Text("\n" if number else "").append(rule_name(rule.name), "bold").append(f"   {rule.place}", "dim"))
         # A line ends behind a sign between values, not within one.
-        print_hanging(page, "  takes:   ", rule.classes.replace("|", " | "), INDENT)
+        print_hanging(page, "  for:     ", rule.classes.replace("|", " | "), INDENT)
         print_hanging(page, "  form:    ", rule.form, INDENT)
         if rule.builds:
             print_hanging(page, "  builds:  ", ", ".join(_op(op) for op in rule.builds), INDENT, "dim")
         if rule.refused:
-            print_hanging(page, "  refused: ", rule.refused, INDENT, "red")
+            print_hanging(page, "  rejects: ", rule.refused, INDENT, "red")
         if proofs:
             _print_proof(page, rule.proof)
     return page_text(page)
@@ -74,7 +74,7 @@ def render_rules_markdown(rules: Sequence[RuleEntry]) -> str:
         [
             code(rule_name(rule.name)),
             escape(rule.classes),
-            code(rule.form) + (escape(f" refused: {rule.refused}") if rule.refused else ""),
+            code(rule.form) + (escape(f" rejected: {rule.refused}") if rule.refused else ""),
             escape(", ".join(_op(op) for op in rule.builds)),
             code(rule.place),
         ]
@@ -107,7 +107,7 @@ def render_costs_text(rows: Sequence[CostEntry], *, width: int, color: bool = Fa
     """Render the entries as a table; costs are in nanoseconds."""
     page = new_page(width, color=color)
     grid = new_grid()
-    for header in ("size", "value", "of (costs in ns)", "set by"):
+    for header in ("entry", "value", "meaning (costs in ns)", "measured"):
         grid.add_column(header, overflow="fold", justify="right" if header == "value" else "left")
     for row in rows:
         grid.add_row(Text(row.name, style="bold"), f"{row.value:,}", Text(row.what), Text(row.measured, style="dim"))
@@ -117,7 +117,7 @@ def render_costs_text(rows: Sequence[CostEntry], *, width: int, color: bool = Fa
 def render_costs_markdown(rows: Sequence[CostEntry]) -> str:
     """Render the entries as a Markdown table."""
     cells = [[code(row.name), f"{row.value:,}", escape(row.what), escape(row.measured)] for row in rows]
-    return table(("size", "value", "of (costs in ns)", "set by"), cells) + "\n"
+    return table(("entry", "value", "meaning (costs in ns)", "measured"), cells) + "\n"
 
 
 class FormEntry(Protocol):

@@ -119,10 +119,10 @@ def _producer(program: Dataflow, loop: Node, hand: IntoLoop) -> tuple[Node, int]
     if found is None:
         places = ", ".join(dict.fromkeys(str(graph.location(node)) for node in read if len(node.operands)))
         what = "what that op gives the loop does not read" if there else "no op is there, in the block of the loop"
-        facts = f"it reads what comes of {places}" if places else "it reads arguments alone"
+        facts = f"it reads what comes from {places}" if places else "it reads arguments alone"
         raise InputError(where, what, facts=facts, next_step="name one of these ops" if places else "name another loop")
     if len(found.results) != 1 or not program.is_function(found) or captured_values(*found.blocks):
-        what = f"{found.name} gives several results, does more than compute, or takes values in its body"
+        what = f"{found.name} has several results, does more than compute, or uses outside values in its body"
         raise InputError(where, what, next_step="name another op")
     return found, read[found]
 

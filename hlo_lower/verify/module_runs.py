@@ -87,7 +87,7 @@ class Drives:
     definite: frozenset[int] = frozenset()
 
 
-STARTS = "each start of a reduction taken in once (XLA may take one that is no identity in several times)"
+STARTS = "each start of a reduction added once (XLA may add one that is no identity several times)"
 """Beside how two versions were compared that have such a reduction (`xla_defects.TREE`)."""
 
 

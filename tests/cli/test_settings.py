@@ -43,10 +43,10 @@ def test_a_file_of_a_target_is_found_from_the_folder_of_the_settings(project, ca
     ("text", "told"),
     [
         ('targt = "iree"', "targt: no command that reads settings has such an option\n  nearest: target"),
-        ('verify = "bogus"', "verify: 'bogus' is none of auto, regions, full, off"),
+        ('verify = "bogus"', "verify: 'bogus' is not one of auto, regions, full, off"),
         ('jobs = "a"', "jobs: 'a': 'a' is not a number from 1"),
         ("legalize = 3", "legalize: 3 is neither true nor false"),
-        ('target = ["a", "b"]', "target: it takes one value, not a list"),
+        ('target = ["a", "b"]', "target: it has one value, not a list"),
         ("target = {}", "target: {} is no value of --target"),
         ("x = ", "it cannot be read: "),
         ('output = "m.mlir"', "output: no command"),

@@ -104,7 +104,7 @@ def test_trap_52_a_composites_decomposition_decides(name):
         assert "call @odml.softmax" in after
         assert "stablehlo.composite" not in after
         assert change.outcome is Outcome.LEGALIZED
-        assert str(change).endswith("its decomposition is not seen to be a softmax along its axis")
+        assert str(change).endswith("its decomposition is not recognised as a softmax along its axis")
     for x in (HOSTILE, ORDINARY):
         assert first_difference(results(text, x), results(after, x)) is None
 

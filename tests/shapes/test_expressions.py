@@ -137,7 +137,7 @@ def test_what_jax_makes_of_an_expression_has_its_value(texts, sizes):
 
 
 def test_the_comparison_with_jax_can_fail():
-    """Another reading of the same text, `^` as weak as `*`, has another value, which JAX refuses."""
+    """Another reading of the same text, `^` as weak as `*`, has another value, which JAX rejects."""
     sizes = dict.fromkeys(NAMES, 3)
     called(exported(["2*s^2"]), sizes, [18])
     with OTHERWISE:

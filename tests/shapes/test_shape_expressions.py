@@ -142,7 +142,7 @@ def test_a_comparison_without_an_answer(fn, shapes, constraint):
     assert hl.export(fn, shapes=[*shapes, constraint])
 
 
-OF, NO_EQUATION = "argument 0, float32[3,4]", "this equation cannot be taken together with the others"
+OF, NO_EQUATION = "argument 0, float32[3,4]", "this equation contradicts the others"
 REFUSED = [
     (["b, 5"], f"{OF}: dim 1 of the argument is 4, not 5", "   ^"),
     (["b"], f"{OF}: 1 dims, fewer than the 2 that the argument has", "^"),

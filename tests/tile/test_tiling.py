@@ -174,7 +174,7 @@ def test_a_start_that_is_no_identity_is_taken_in_once(sizes):
     for version in (text, after):
         assert np.array_equal(Executable(version, "default").run([given])[0], 5 + (given * given).sum(1))
     verdict = hl.verify(text, after)
-    assert (verdict.ok, "taken in once" in verdict.module.how) == (True, True)
+    assert (verdict.ok, "added once" in verdict.module.how) == (True, True)
 
 
 OPEN = module("%x: ?x4xf32", "return %x")

@@ -31,7 +31,7 @@ def element_type(name: str) -> Any | None:
 
 _jax: Any = jax  # its annotations leave tree partly unknown
 
-HOW = f'a shape is made of {ACCEPTED}, "..." and "_"; a constraint compares: "s >= 1", "s % 16 == 0"'
+HOW = f'a shape has {ACCEPTED}, "..." and "_"; a constraint compares: "s >= 1", "s % 16 == 0"'
 
 
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*)+)", re.ASCII)

@@ -141,7 +141,7 @@ def _refuse_open_functions(module: mlir.RawModule) -> None:
             raise SizesError(
                 f"only @main is given sizes, and the public function @{name} has dynamic shapes, too",
                 facts=f"@{name} is {signature}",
-                next_step=f"take @{name} out of the module, or make it private",
+                next_step=f"take @{name} from the module, or make it private",
             )
 
 

@@ -467,7 +467,7 @@ class RunTimeChecks:
             seen.add(value)
             node = value.node
             if node is not None and node.name == CONSTANT:
-                return {}, "it is made of a constant that does not fit"
+                return {}, "it uses a constant that does not fit"
             sources = self._demand.sources_of(value)
             if sources is not None:
                 pending += sources

@@ -408,7 +408,7 @@ def _summary(outcomes: Sequence[RuleOutcome]) -> list[str]:
     told = (
         f"{len(proved)} of {len(outcomes)} rules have proved shapes and none refuted; {counts[0]} of {counts[1]} shapes"
     )
-    return [told, *([f"no shape of the family is taken by: {', '.join(without)}"] if without else [])]
+    return [told, *([f"no shape of the family is accepted by: {', '.join(without)}"] if without else [])]
 
 
 def render_json(outcomes: Sequence[RuleOutcome]) -> str:

@@ -195,7 +195,7 @@ def sizes_of_module(
     if isinstance(inputs, Mapping) or len(inputs) != len(specification.dims):
         raise InputError(
             name,
-            "a module with symbolic sizes takes its inputs by position, one for each argument",
+            "give the inputs of a module with symbolic sizes by position, one for each argument",
             next_step="give the sizes too: --bind b=4,s=16",
         )
     shapes = [_fitting_shape(specification, n, value) for n, value in enumerate(inputs)]

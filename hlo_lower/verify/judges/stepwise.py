@@ -170,5 +170,5 @@ class Stepwise:
             with np.errstate(under="raise"):
                 found = scatter(operands[:n], indices, updates, numbers, combine, known, oob=self._oob)
         except FloatingPointError:
-            raise UnsupportedRegionError("subnormal numbers, which XLA takes for zeros") from None
+            raise UnsupportedRegionError("subnormal numbers, which XLA treats as zeros") from None
         return found, count_hits(operands[0].shape, indices, updates[0].shape, numbers)

@@ -79,10 +79,9 @@ def reduce(at: At) -> Pull:
 
 
 def reduce_window(at: At) -> Pull:
-    """A fold over the positions of a window, in row-major order; what lies outside the operand is the initial value.
+    """A fold over the positions of a window, in row-major order; elements outside the operand are the initial value.
 
-    XLA leaves out what lies outside: where that is not the same by the body and the initial value, the op is a function
-    of its operands and nothing more.
+    XLA skips those elements; if that makes a difference, the op is only a function of its operands.
     """
     count, shape = len(at.op.results), at.operand_type(0)[0]
     if not are_known(shape):
@@ -553,7 +552,7 @@ def _held(term: Term) -> list[str]:
 def scatter(at: At) -> Pull:
     """A fold over the windows in row-major order: each combines its element where its window covers p.
 
-    Under "xla" a window that reaches out is left out as a whole, under "spec" only its elements outside are.
+    Under "xla" a window that overhangs is dropped whole, under "spec" only its elements outside.
     """
     op, count = at.op, len(at.op.results)
     numbers = mlir.ScatterNumbers.of(op.raw)
