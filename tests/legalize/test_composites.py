@@ -111,7 +111,7 @@ def test_trap_52_a_composites_decomposition_decides(name):
 
 @pytest.mark.parametrize(
     ("given", "reason"),
-    [({"version": 2}, "its version is 2"), ({"beta": np.float32(2)}, "attributes that are not known: beta")],
+    [({"version": 2}, "its version is 2"), ({"beta": np.float32(2)}, "unknown attributes: beta")],
 )
 def test_trap_52_a_version_and_attributes_are_claims_too(given, reason):
     """A target is not given a composite of another version, or with attributes that say more; it is a softmax still."""

@@ -81,7 +81,7 @@ def test_constraints_stand_among_the_shapes():
 
 
 RULE = (
-    "a shape is made of names, whole numbers, + - * // % ^, parentheses, min(...), max(...), mod(a, b), "
+    "a shape has names, whole numbers, + - * // % ^, parentheses, min(...), max(...), mod(a, b), "
     'floordiv(a, b), "..." and "_"; a constraint compares: "s >= 1", "s % 16 == 0"'
 )
 PRODUCT, POINTS = "total * block_size, 64", "    total * block_size, 64\n    ^^^^^^^^^^^^^^^^^^\n"
