@@ -232,7 +232,7 @@ UNUSABLE = {
     "op": (RULES.replace("stablehlo.scatter", "stablehlo.fft"), "lowers stablehlo.fft, which has no domains"),
     "no set": (RULES.replace("{Combiner.ASSIGN}", "None"), "combiner must be a value or a set of values, not None"),
     "value": (RULES.replace("{Combiner.ASSIGN}", "{'added'}"), "combiner must be some of add|"),
-    "fact": (RULES.replace("combiner=", "combine="), "constrains combine, which is no fact of stablehlo.scatter"),
+    "fact": (RULES.replace("combiner=", "combine="), "constrains combine, which is not a fact of stablehlo.scatter"),
     "emits": (RULES.replace("form=", 'emits=("stablehlo.add",), form='), NO_EMITS),
     "name": (RULES.replace("NAME", "while"), SAME_NAME),
 }

@@ -305,7 +305,7 @@ class CompositeLoweringRegistry(_Registers):
                 known = ", ".join(self._domains[op])
                 kind = self._declared[op].types.get(fact) if op in self._declared else None
                 how = f"; {fact} is any {kind.__name__}, which a When(...) asks for" if kind else ""
-                raise RegistryError(f"{who} constrains {fact}, which is no fact of {op}; known: {known}{how}")
+                raise RegistryError(f"{who} constrains {fact}, which is not a fact of {op}; known: {known}{how}")
             found[fact] = domain.accepted_values(f"{who}: {fact}", values)
         return found
 

@@ -65,7 +65,7 @@ def _outcomes(reports: "Sequence[ModuleReport]") -> list[str]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse options that are for one module alone, and an output that is no folder."""
+    """Refuse options that are for one module alone, and an output that is not a folder."""
     for name, value in (("--only", args.only), ("--skip", args.skip), ("--inputs", args.inputs)):
         if value:
             raise InputError(name, "is for one module", next_step="convert that module by itself")

@@ -61,7 +61,7 @@ def read(
     """
     _check_source(source)
     if not isinstance(name, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
-        raise InputError("name", f"{short_repr(name)} is no text", next_step='write name="decode.mlir"')
+        raise InputError("name", f"{short_repr(name)} is not text", next_step='write name="decode.mlir"')
     exported: jax.export.Exported | None = None
     is_object = False
     if isinstance(source, jax.export.Exported):
@@ -277,7 +277,7 @@ def file_bytes(path: Path, name: str) -> bytes:
         where = short_repr(name) if len(name) > LONGEST_NAME else name
         raise InputError(where, f"cannot be read: {error.strerror}", next_step=next_step) from None
     except ValueError as error:  # a zero byte
-        raise InputError(short_repr(name), f"is no path: {error}", next_step="check the path") from None
+        raise InputError(short_repr(name), f"is not a path: {error}", next_step="check the path") from None
 
 
 def _as_text(data: str | bytes) -> str | bytes:

@@ -382,7 +382,7 @@ def case_to_pairs(op: Op) -> Sequence[Value]:
     """
     node, build = op.node, op.build
     if not all(value.is_tensor and value.is_static for value in node.results):
-        raise DoesNotApply("a result is no tensor of static shape")
+        raise DoesNotApply("a result is not a tensor of static shape")
     index, types = node.operand(0), [result.raw.type for result in node.results]
     last = len(node.blocks) - 1
     found = [build.broadcast(build.zero(mlir.tensor_element(v.raw.type)), v.static_shape) for v in node.results]
@@ -422,7 +422,7 @@ def branches_to_selects(op: Op) -> Sequence[Value]:
         flat = _flat(op)
         given.append([flat.value(item) for item in flat.block(block)])
     if not all(value.is_tensor for value in given[0]):
-        raise DoesNotApply("a result is no tensor")
+        raise DoesNotApply("a result is not a tensor")
     index = node.operand(0)
     if node.name == IF:
         return [_select(build, index, *pair) for pair in zip(*given, strict=True)]

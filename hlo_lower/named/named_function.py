@@ -64,7 +64,7 @@ def named(name: str, **attributes: Any) -> Callable[[Callable[P, R]], Callable[P
     Raises:
       InputError: no op has this name, or an attribute is unknown, missing, or of a wrong type; when it is called,
         there are too many operands or too few, an axis that the first of them does not have, or the function takes
-        an array that is no argument.
+        an array that is not an argument.
 
     Example:
       >>> @hl.named("silu")

@@ -23,7 +23,7 @@ class AttributeOfOp:
       type: float, int, bool or str; a tuple of int where `several`.
       meaning: in a few words, with the unit where there is one.
       default: what it is where it is left out; None where it must be given.
-      choices: the values of a text; empty where it is no text, or any.
+      choices: the values of a text; empty where it is not text, or any.
       several: it is a list of whole numbers.
     """
 

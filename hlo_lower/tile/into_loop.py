@@ -40,7 +40,7 @@ class IntoLoop:
         (`into_structured`).
 
     Raises:
-      InputError: a place is no text.
+      InputError: a place is not text.
 
     Example:
       >>> hl.IntoLoop("llama.py:88", into="llama.py:95").into

@@ -47,7 +47,7 @@ def test_a_file_of_a_target_is_found_from_the_folder_of_the_settings(project, ca
         ('jobs = "a"', "jobs: 'a': 'a' is not a number from 1"),
         ("legalize = 3", "legalize: 3 is neither true nor false"),
         ('target = ["a", "b"]', "target: it has one value, not a list"),
-        ("target = {}", "target: {} is no value of --target"),
+        ("target = {}", "target: {} is not a value of --target"),
         ("x = ", "it cannot be read: "),
         ('output = "m.mlir"', "output: no command"),
     ],

@@ -88,7 +88,7 @@ def test_it_is_written_where_it_is_right_or_not_run(folder, capfd, line, code, t
     [
         ("m.mlir -o m.vmfb", ".vmfb is what iree runs, and the target is stablehlo\n  facts:   of stablehlo: .out,"),
         ("m.mlir -o m.vmfb --target linalg", "of linalg: a module: .mlir, .mlirbc"),
-        ("m.mlir -o m.out -- fast", "fast: it is no flag of Fake"),
+        ("m.mlir -o m.out -- fast", "fast: it is not a flag of Fake"),
         ("m.mlir -o m.mlir.txt -- --fast", "--fast is for a consumer's compiler, and what is written is"),
         ("m.mlir -o m.out --emit text -- --fast", "--fast is for a consumer's compiler, and what is written is"),
         ("m.mlir -o there.out", "there.out: is a directory"),

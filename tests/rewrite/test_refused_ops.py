@@ -119,7 +119,7 @@ def test_report_names_it_and_can_fail_on_it(place, capsys):
     assert main(command) == 3
     told = capsys.readouterr()
     assert f"  refused:   1 stablehlo.sort: no kernel; at {place}\n" in told.out
-    assert told.err == "1 op that npu refuses (--fail-on refused)\n"
+    assert told.err == "1 op that npu rejects (--fail-on refused)\n"
     said = " ".join(told.out.split())
     assert all(part in said for part in ("left: stablehlo.sort at m.mlir:", "compare_type TOTALORDER"))
     assert main(["report", "m.mlir", "--fail-on", "refused"]) == 0

@@ -29,7 +29,7 @@ MUCH = 8
 
 
 def size_of(value: Value) -> int:
-    """Bytes of a value; 0 of what is no tensor of static shape."""
+    """Bytes of a value; 0 of what is not a tensor of static shape."""
     tensor = value.tensor_type
     if tensor is None or not tensor.is_static:
         return 0

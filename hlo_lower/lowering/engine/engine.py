@@ -325,7 +325,7 @@ def _values_of(given: object) -> tuple[object, ...]:
 
 
 def _types_of(values: Sequence[object]) -> str:
-    """The types of values, in a line; of what is no value, what it is in Python."""
+    """The types of values, in a line; of what is not a value, what it is in Python."""
     told = (str(v.raw.type) if isinstance(v, Value) else f"a Python {type(v).__name__}" for v in values)
     return ", ".join(told) or "nothing"
 

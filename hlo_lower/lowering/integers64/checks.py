@@ -213,7 +213,7 @@ def _why_no_sum(node: Node) -> str:
     returned = body.terminator.operand(0).node
     is_sum = returned is not None and returned.name == names.ADD and set(returned.operands) == {*body.arguments}
     if len(node.results) != 1 or not is_sum:
-        return "it is no sum"
+        return "it is not a sum"
     count = _summand_count(node)
     return "" if count <= DIGITS[-1][1] else f"it sums {count - 1} elements"
 

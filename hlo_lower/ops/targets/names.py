@@ -84,7 +84,7 @@ def _suggestion(op: str) -> str:
 
 
 def _meant_dtype(dtype: str) -> str:
-    """What may have been meant by a name that is no element type."""
+    """What may have been meant by a name that is not an element type."""
     letters = dtype.rstrip("0123456789")
     guess = "i1" if dtype in ("bool", "pred") else NUMPY_NAMES.get(letters, "?") + dtype[len(letters) :]
     return (

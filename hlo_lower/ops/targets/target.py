@@ -99,7 +99,9 @@ class Target:
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
         if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError("name", f"{short_repr(self.name)} is no name of a target", next_step='write Target("npu")')
+            raise InputError(
+                "name", f"{short_repr(self.name)} is not a name of a target", next_step='write Target("npu")'
+            )
         for name in ("refused", "refused_dtypes", "op_dtypes"):
             _check_table(name, getattr(self, name))
         _check_parts(self)

@@ -337,7 +337,7 @@ def _scatters_into_a_scalar(text: str) -> bool:
 
 
 def _by_xla(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
-    """XLA's results; none under "spec", of which it is no judge."""
+    """XLA's results; none under "spec", of which it is not a judge."""
     return None if case.oob == "spec" else _compile(case.text, how).run(inputs)
 
 

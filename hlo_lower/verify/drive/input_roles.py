@@ -427,7 +427,7 @@ def roles_of(region: Region, within: Mapping[Number, Interval] | None = None) ->
       within: between which numbers some of its inputs lie.
 
     Raises:
-      CannotRunError: one of them is no tensor of static shape and a NumPy element type.
+      CannotRunError: one of them is not a tensor of static shape and a NumPy element type.
     """
     tensors: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
     for kind in types_of(region):

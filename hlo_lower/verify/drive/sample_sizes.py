@@ -283,7 +283,7 @@ def _fitting_shape(specification: Specification, number: int, value: Any) -> tup
     try:
         shape = np.shape(value)
     except ValueError as error:
-        raise InputError("", f"input {number} is no array", facts=str(error)) from None
+        raise InputError("", f"input {number} is not an array", facts=str(error)) from None
     known = [int(dim) if dim.isdigit() else None for dim in dims]
     if len(shape) != len(known) or any(size not in (None, own) for size, own in zip(known, shape, strict=True)):
         told = f"expected ({', '.join(dims)}), got ({', '.join(map(str, shape))})"

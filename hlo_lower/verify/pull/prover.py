@@ -162,7 +162,7 @@ class At:
         """The shape and element type of a value.
 
         Raises:
-          Beyond: it is no tensor, too large, or nothing is known of its sizes.
+          Beyond: it is not a tensor, too large, or nothing is known of its sizes.
         """
         return self.prover.type_in(self.frame, value)
 
@@ -370,7 +370,7 @@ class Prover:
         """The shape and element type of a value.
 
         Raises:
-          Beyond: it is no tensor of static shape, or too large.
+          Beyond: it is not a tensor of static shape, or too large.
         """
         found = self._types[side].get(value)
         if found is None:
@@ -419,7 +419,7 @@ class Prover:
         """The shape and element type of a value that a frame sees.
 
         Raises:
-          Beyond: it is no tensor, too large, or nothing is known of its sizes.
+          Beyond: it is not a tensor, too large, or nothing is known of its sizes.
         """
         program = self.programs[frame.side]
         tensor = program.type_of(value)
