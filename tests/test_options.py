@@ -316,7 +316,7 @@ NO_REGISTRY = no(
 )
 TARGET = "targets: stablehlo, xla, iree, litert, coreml, mps, tt, metal, linalg; or the path of a file, or an hl.Target"
 SIZES = 'write {"b": 4, "s": 16}'
-PROGRESS = "give a function of a stage, how much is done and how much there is: print"
+PROGRESS = "give a function of a stage, the amount done and the total: print"
 REASONS = 'write refused={"stablehlo.pad": "no kernel"}'
 ELEMENTS = 'write op_dtypes={"stablehlo.add": {"f32"}}'
 KEEP = 'write keep=(NativeScatter(combiners={"add"}),)'

@@ -222,7 +222,7 @@ def test_examples_that_are_none(install):
 
 
 NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"
-NO_EMITS = "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built"
+NO_EMITS = "scatter_to_NAME: emits is no longer declared: the engine looks at what a rule builds"
 SAME_NAME = "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py"
 UNUSABLE = {
     "syntax": ("rules = (", f"{NOT_IMPORTED} SyntaxError: '(' was never closed"),

@@ -56,8 +56,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `convert`."""
     told = "modules, folders of modules, or - for standard input"
     command.add_argument("input", metavar="IN", nargs="+", help=told)
-    told = "file, or - for standard output; for several modules a folder, in which a run that was interrupted goes on; "
-    told += f"what the target runs by its suffix ({', '.join(ARTIFACTS)}), with flags of its compiler behind --"
+    told = "file, or - for standard output; for several modules a folder, in which an interrupted command goes on; "
+    told += f"with the suffix {', '.join(ARTIFACTS)} a file that the target runs; flags of its compiler follow --"
     command.add_argument("-o", "--output", metavar="OUT", required=True, help=told)
     add_policy(command)
     add_exactness(command)

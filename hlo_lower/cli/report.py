@@ -22,10 +22,10 @@ FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
 EXPLORER = "model-explorer"
 FORMATS = ("text", "json", "markdown", "html", "github", "sarif", EXPLORER)
 NAMED_FORMATS = ("text", "json", "html")
-NOTES = """A folder gives its modules, to the bottom: files that end in .mlir, .mlirbc, .stablehlo, .vhlo, .portable,
-.exported, .jax_exported or .jax, and MLIR bytecode in .bc or .bin; hidden ones are skipped. A module that cannot
-be read or crashes its process is a row with its reason, and the exit code is 2. Up to 8 modules are shown in
-full, of more each is a line and --all shows them in full; HTML and JSON always hold everything."""
+NOTES = """A folder is searched with its subfolders for files that end in .mlir, .mlirbc, .stablehlo, .vhlo, .portable,
+.exported, .jax_exported or .jax, and for MLIR bytecode in .bc or .bin; hidden files are skipped. A module that
+cannot be read, or that crashes its process, becomes a row with the reason, and the exit code is 2. Up to 8 modules
+are shown in full; of more, each is a line unless --all is given. HTML and JSON always hold everything."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -145,7 +145,7 @@ def _check(args: argparse.Namespace) -> None:
 
         args.max_temp = parsed_bytes("--max-temp", args.max_temp)
     if args.into and (args.sizes or args.fuse_operand or args.fuse != "all" or not args.op):
-        told = "--into fuses --op into a loop that is there, and makes none"
+        told = "--into fuses --op into an existing loop, and makes none"
         raise InputError("tile", told, next_step="--op llama.py:88 --into llama.py:95")
     if bool(args.op) != bool(args.sizes or args.into):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")

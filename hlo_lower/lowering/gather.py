@@ -348,7 +348,7 @@ def dynamic_gather_to_gather(op: PlainLowering) -> Sequence[Value]:
     operand, indices, sizes = node.operands
     found = sizes.constant()
     if found is None:
-        raise DoesNotApply("its sizes are no constant")
+        raise DoesNotApply("its sizes are not constant")
     attributes = {**mlir.attributes_of(node.raw), "slice_sizes": mlir.dense_i64([int(n) for n in found])}
     made = build.op(GATHER, [operand, indices], [node.result().raw.type], attributes)
     gather = read_gather(made)

@@ -132,7 +132,7 @@ class SortLowering:
         try:
             return key_columns(self.build, self.sort, in_bits=self.facts.in_bits)
         except CannotCompareError:
-            raise DoesNotApply("a float is in order by its bits only, which the target does not give") from None
+            raise DoesNotApply("ordering floats needs their bits, and the target cannot bitcast them") from None
 
     @property
     def ascending(self) -> list[bool]:

@@ -155,7 +155,7 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
 
 
 def _why(labels: Labels, seed: Value) -> str:
-    return labels.refused.get(seed, "what it is made of gives no such pieces")
+    return labels.refused.get(seed, "its operands cannot be cut like that")
 
 
 def _of_operands(program: Dataflow, node: Node, hand: ByHand, axis: AxisLink) -> Core:

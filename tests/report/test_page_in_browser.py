@@ -114,7 +114,7 @@ def test_five_questions_are_answered(tab, page, zoo, tmp_path):
         ["stablehlo.sort: no kernel", "19", "38", "none known (19)"],
         ["any op on i64: not accepted", "9", "27", "--demote-i64 (9)"],
     ]
-    tab.locator("a.card:has-text('refuses something')").first.click()
+    tab.locator("a.card:has-text('rejects something')").first.click()
     assert status(tab, "modules") == "19 of 30 modules"
     opened(tab, page, "overview")
     assert cells(tab, "#view-overview h3:has-text('Guards') + .wide tbody tr") == [["argument", "10", "10"]]

@@ -21,7 +21,7 @@ FUSED = ELEMENTWISE | CONSTANTS | {BROADCAST_IN_DIM, RESHAPE}
 WITH_BODIES = CONTROL
 """Ops whose regions are blocks of a program of their own."""
 
-ENTERED = "loops are made within its bodies, and what it stacks or gives is whole"
+ENTERED = "loops are made within its bodies; what it stacks or returns stays whole"
 """Why such an op is not cut."""
 
 MUCH = 8

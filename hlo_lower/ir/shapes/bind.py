@@ -167,7 +167,7 @@ def _size(argument: int, dim: int, expression: str, sizes: Mapping[str, int]) ->
     if sizes.get(place, size) != size:
         raise SizesError(
             f"{rewritten(expression)} = {sizes[place]} ({place}) does not hold: it is {size}{given}",
-            facts="a name is one size everywhere, and what is given for dims gives their names, too",
+            facts="a name has one size everywhere, and the size of a dim gives its name one too",
             next_step="choose sizes for which this holds",
         )
     if not 0 <= size < LIMIT:
