@@ -116,7 +116,7 @@ REFUSED = [  # a command line, how the message begins, and what it says besides
     (f"{TILE} --plan -o out.mlir", "", "a plan is shown, not written"),
     ("tile plain.mlir --op softmax.mlir:3 -o out.mlir", "", "--op and --sizes go together"),
     ("tile plain.mlir --op a:1 --sizes 0=4 --sizes 1=4,0=5 -o out.mlir", "", "names dim 0 twice, of 4 and 5"),
-    (f"{TILE} --into a:1 -o out.mlir", "", "--into fuses --op into a loop that is there"),
+    (f"{TILE} --into a:1 -o out.mlir", "", "--into fuses --op into an existing loop"),
     (f"{TILE} --fuse-operand 1 -o out.mlir", "", "--fuse-operand is of --op"),
     (f"{TILE} --sizes 0=4 -o out.mlir", "", "--op and --sizes go together"),
     ("tile plain.mlir --max-temp 12Q --plan", "", "is not an amount of memory", "write it as in 128MiB"),

@@ -208,6 +208,8 @@ def test_a_consumer_that_is_not_there_is_told_with_its_extra(tmp_path, monkeypat
     monkeypatch.setattr(
         consumers, "CONSUMERS", (Consumer("iree", "IREE", "", ("no_iree",), extra="iree", artifact=".vmfb"),)
     )
-    assert main(["convert", "m.mlir", "-o", str(tmp_path / "m.vmfb"), "--target", "iree"]) == 2
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.mlir").write_text("module {}")
+    assert main(["convert", "m.mlir", "-o", "m.vmfb", "--target", "iree"]) == 2
     assert "IREE is not installed" in (told := capfd.readouterr().err)
     assert "pip install 'hlo-lower[iree]'" in told

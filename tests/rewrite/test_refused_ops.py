@@ -106,7 +106,7 @@ def test_convert_says_what_stays(place, capsys):
     """The module is written, since its scatters are lowered; what stays is told, and the exit code is 3."""
     assert main(["convert", "m.mlir", "-o", "out.mlir", "--target", "npu.toml", "--no-verify"]) == 3
     assert capsys.readouterr().err == (
-        "out.mlir holds what npu refuses\n"
+        "out.mlir holds ops that npu rejects\n"
         f"  1 stablehlo.sort: no kernel; at {place}\n"
         "  next:    hlo-lower report m.mlir --target npu.toml\n"
     )

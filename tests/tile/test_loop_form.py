@@ -191,8 +191,8 @@ def test_a_start_is_fused_as_a_whole():
 
 WRONG = [
     ("<module>:3", "<module>:7", "no loop is there", "loops are at <module>:8"),
-    ("<module>:9", "<module>:8", "no op is there", "comes of <module>:3, <module>:5"),
-    ("<module>:4", "<module>:8", "the loop does not read the result of that op", "comes of <module>:3, <module>:5"),
+    ("<module>:9", "<module>:8", "no op is there", "comes from <module>:3, <module>:5"),
+    ("<module>:4", "<module>:8", "the loop does not read the result of that op", "comes from <module>:3, <module>:5"),
 ]
 
 
