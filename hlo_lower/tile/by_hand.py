@@ -176,7 +176,7 @@ def _check_operands(program: Dataflow, node: Node, hand: ByHand) -> None:
         maker = program.maker.get(node.operand(number)) if number < len(node.operands) else None
         if maker is None:
             what, count = "is an argument of the function, which no op makes", len(node.operands)
-            what = what if number < count else f"is not one of {node.name}, which has {count}"
+            what = what if number < count else f"does not exist: {node.name} has {count}"
         elif not program.is_function(maker) or captured_values(*maker.blocks):
             what = f"comes from {maker.name}, which may do more than compute, or uses outside values in its body"
         else:

@@ -182,7 +182,7 @@ WRONG = [
     ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", {0: 4}))),
     ("not cut along dim 3", lambda: by_hand(LOGITS, 3, 3, 4)),
     ("tiles of 99 do not fit dim 0 of 24", lambda: by_hand(LOGITS, 3, 0, 99)),
-    ("operand 2 is none of stablehlo.dot_general, which has 2", lambda: by_hand(LOGITS, 3, 0, 4, operands=[2])),
+    ("operand 2 does not exist: stablehlo.dot_general has 2", lambda: by_hand(LOGITS, 3, 0, 4, operands=[2])),
     ("operand 1 is an argument of the function", lambda: by_hand(LOGITS, 3, 0, 4, operands=[1])),
     ("names no dim", lambda: hl.ByHand("a:1", {})),
     ("either a bound or an op", lambda: hl.tile(LOGITS)),
