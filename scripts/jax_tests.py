@@ -94,7 +94,7 @@ def outcomes(file, target, mode, seconds, every, extra):
 def reason(message):
     """The line of an error that says most: what is refused, without places and numbers."""
     lines = [line.strip() for line in message.splitlines() if line.strip()] or ["?"]
-    line = next((line for line in lines if "refuses" in line), lines[0])
+    line = next((line for line in lines if "rejects" in line), lines[0])
     return re.sub(r"; at .*| at \S+:\d+.*|\b\d+ ", "", line)[:LONGEST_REASON]
 
 

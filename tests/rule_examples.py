@@ -30,7 +30,7 @@ TABLES = ("rules", "ops", "laws")
 
 OP_FORMS = [q.word for q in QUIRKS if any(map(q.is_cured_by, ("op", "stablehlo.gather", "stablehlo.reverse")))]
 OP_FORMS.remove("gather of other than rows")  # others in order are rows then
-SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
+SCATTER = {"stablehlo.scatter": "to be lowered"}
 SIGNED = {f"stablehlo.{op}": ["i1", "i32", "f32"] for op in ("add", "minimum", "and", "xor", "subtract")}
 NO_PAIRS = COSTS.with_entry("rank_pair", 1e9)
 CONTROL = ("while", "case", "if", "map", "optimization_barrier", "custom_call")

@@ -281,7 +281,7 @@ def test_a_function_says_what_it_takes_gives_and_raises(name):
 
 
 def misnamed(source):
-    """What docstrings of functions tell of among their Args that is no parameter, with the function's name."""
+    """What docstrings of functions tell of among their Args that is not a parameter, with the function's name."""
     found = []
     for node in ast.walk(ast.parse(source)):
         docstring = ast.get_docstring(node) if isinstance(node, ast.FunctionDef) else None

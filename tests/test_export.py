@@ -216,7 +216,7 @@ REFUSED = [  # a file of the package and a function; what the message says behin
     ("keys.py:g", ": EXPORTS['g']: not a dict with \"args\""),
     ("keys.py:h", ": EXPORTS['h']: \"args\" is a int, not a tuple"),
     ("keys.py:i", ": EXPORTS['i']: \"x64\" is neither True nor False"),
-    ("keys.py:j", ": EXPORTS['j']: \"shapes\" is no tuple of shapes\n  next:    write one per"),
+    ("keys.py:j", ": EXPORTS['j']: \"shapes\" is not a tuple of shapes\n  next:    write one per"),
 ]
 
 

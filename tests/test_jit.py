@@ -157,9 +157,9 @@ def test_a_scatter_without_a_form_is_an_error():
 
 def test_what_export_does_not_take_is_told():
     """A callback and a captured tracer are errors that say what to do."""
-    with pytest.raises(hl.InputError, match=r"<lambda>: jax\.export does not take the function: .*callback"):
+    with pytest.raises(hl.InputError, match=r"<lambda>: jax\.export rejects the function: .*callback"):
         hl.jit(lambda x: jax.pure_callback(np.asarray, x, x))(ROW)
-    with pytest.raises(hl.InputError, match="takes a traced value from around it") as error:
+    with pytest.raises(hl.InputError, match="uses a traced value from outside") as error:
         jax.jit(lambda y: hl.jit(lambda x: x.at[0].set(y))(ROW))(1.0)
     assert error.value.next_step == "pass the value as an argument"
 

@@ -62,7 +62,7 @@ def written(data):
         "Record": records,
         "Writes": [record["writes"] for record in records if "writes" in record],
         "Claims": claims,
-        "Run": [run for one in claims for run in one.get("runs", ())],
+        "Row range": [run for one in claims for run in one.get("runs", ())],
         "Totals": [data["totals"], *(group["totals"] for group in groups)],
         "Refused": [one for module in modules for one in module["refused"]],
         "Change": [one for module in modules for one in module["changes"]],

@@ -63,16 +63,16 @@ def refused(text, target, **options):
 MULTIPLIED, FIVE = module(body="multiply"), module("bf16", windows=5, body="multiply")
 NO_UPDATE = {"stablehlo.dynamic_update_slice": "no", "stablehlo.pad": "by which it would be lowered next"}
 REFUSED = {
-    "element type": (module("bf16"), npu(refused_dtypes={"bf16": "32 bits"}), "needs bf16, which npu refuses: 32 bits"),
-    "index type": (module(index="i64"), npu(dtypes={"f32", "i32", "i1"}), "needs i64, which npu refuses"),
-    "op on a type": (module(), npu(op_dtypes={"stablehlo.select": {"i32"}}), "select, which npu refuses for f32"),
-    "op": (module(), npu(refused=NO_UPDATE), "emits stablehlo.dynamic_update_slice, which npu refuses: no"),
-    "op of the region": (MULTIPLIED, refusing("multiply"), "emits stablehlo.multiply, which npu refuses: no"),
-    "op of a called function": (module(body=CALL), refusing("add"), "emits stablehlo.add, which npu refuses: no"),
-    "map": (module(body=OPAQUE), refusing("map"), "stablehlo.map, which npu refuses: no"),
-    "op within a map": (module(body=OPAQUE), refusing("transpose"), "emits stablehlo.transpose, which npu refuses: no"),
-    "loop": (module(windows=5, body="multiply"), refusing("while"), "npu refuses: no"),
-    "loop on a type": (FIVE, npu(op_dtypes={"stablehlo.while": {"f32", "i32"}}), "while, which npu refuses for bf16"),
+    "element type": (module("bf16"), npu(refused_dtypes={"bf16": "32 bits"}), "needs bf16, which npu rejects: 32 bits"),
+    "index type": (module(index="i64"), npu(dtypes={"f32", "i32", "i1"}), "needs i64, which npu rejects"),
+    "op on a type": (module(), npu(op_dtypes={"stablehlo.select": {"i32"}}), "select, which npu rejects for f32"),
+    "op": (module(), npu(refused=NO_UPDATE), "emits stablehlo.dynamic_update_slice, which npu rejects: no"),
+    "op of the region": (MULTIPLIED, refusing("multiply"), "emits stablehlo.multiply, which npu rejects: no"),
+    "op of a called function": (module(body=CALL), refusing("add"), "emits stablehlo.add, which npu rejects: no"),
+    "map": (module(body=OPAQUE), refusing("map"), "stablehlo.map, which npu rejects: no"),
+    "op within a map": (module(body=OPAQUE), refusing("transpose"), "emits stablehlo.transpose, which npu rejects: no"),
+    "loop": (module(windows=5, body="multiply"), refusing("while"), "npu rejects: no"),
+    "loop on a type": (FIVE, npu(op_dtypes={"stablehlo.while": {"f32", "i32"}}), "while, which npu rejects for bf16"),
 }
 
 
@@ -180,7 +180,7 @@ def test_what_was_built_in_a_region_is_looked_at():
     lines = refused(graph, npu(refused_dtypes={"i1": "no masks"}), registry=registry_with(scatter_to_loop))
     assert lines[0].startswith("m.mlir:")
     [told] = [line for line in lines if "scatter_to_loop" in line]
-    assert [words in told for words in ("test_legality.py:", "(mine 1.0)): ", "npu refuses: no masks")] == [True] * 3
+    assert [words in told for words in ("test_legality.py:", "(mine 1.0)): ", "npu rejects: no masks")] == [True] * 3
     assert to_text(graph) == before
 
 
@@ -197,7 +197,7 @@ def test_the_next_best_rule_is_taken(lowering, refused_op):
     [record] = lowered.records
     assert record.rule == "guarded_updated_slice"
     told = {other.rule: join_phrases(other.reasons) for other in record.why_not}
-    assert told[lowering.__name__] == f"emits stablehlo.{refused_op}, which npu refuses: no"
+    assert told[lowering.__name__] == f"emits stablehlo.{refused_op}, which npu rejects: no"
     assert f"stablehlo.{refused_op}" not in {node.name for node in lowered.graph.main.body.nodes}
     assert lowered.text == hl.lower(MULTIPLIED).text
 
@@ -246,5 +246,5 @@ def test_a_failure_is_remembered_for_twins():
     )
     assert [record.rule for record in lowered.records] == ["guarded_updated_slice"] * 3
     reasons = [{other.rule: join_phrases(other.reasons) for other in record.why_not} for record in lowered.records]
-    assert {told["scatter_to_counted"] for told in reasons} == {"emits stablehlo.while, which npu refuses: no loops"}
+    assert {told["scatter_to_counted"] for told in reasons} == {"emits stablehlo.while, which npu rejects: no loops"}
     assert len(tried) == 2

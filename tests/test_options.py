@@ -116,9 +116,9 @@ def test_the_functions_take_few_arguments():
 
 REPRS = {
     "Options('iree', only='a', trust_flags=True)": "Options(target='iree', trust_flags=True, only=('a',))",
-    "Target('npu')": "<Target npu: takes every op>",
-    "Target('npu', ops={'stablehlo.add'}, dtypes={'f32', 'i32'})": "<Target npu: takes 1 op, on 2 element types>",
-    "Target('npu', refused=dict.fromkeys('abcde', ''))": "<Target npu: refuses a, b, c and 2 more>",
+    "Target('npu')": "<Target npu: accepts every op>",
+    "Target('npu', ops={'stablehlo.add'}, dtypes={'f32', 'i32'})": "<Target npu: accepts 1 op, on 2 element types>",
+    "Target('npu', refused=dict.fromkeys('abcde', ''))": "<Target npu: rejects a, b, c and 2 more>",
     "Target('npu', refused_dtypes={'f64': ''}, dialect='linalg')": "<Target npu: not on f64, in linalg>",
     "read(TEXT, 'a.mlir')": "<Graph a.mlir: 5 ops, 1 scatter, 1 function>",
     "classify(TEXT)[0]": "<ScatterRecord 1 at <module>:2: Tile assign on 8x4xf32 -> guarded_dynamic_update_slice>",
@@ -220,9 +220,9 @@ def test_what_is_no_module(take, source):
 A_LOWERED = "<Lowered <module> for stablehlo: 1 scatter, 0 left; rules gu..."
 A_GRAPH = "<Graph <module>: 5 ops, 1 scatter, 1 function>"
 OF_LOWERED = "its .graph is the module, and its .text is the module as text"
-READ = "it has been read: hl.lower(graph), hl.classify(graph), hl.bind(graph, sizes) take it as it is"
-THIS_TAKES = "hl.classify takes a module, whatever its form; this takes files and folders"
-TO_JIT = "hl.jit takes the Python function: hl.jit(f), or @hl.jit above it"
+READ = "it is read already: hl.lower(graph), hl.classify(graph), hl.bind(graph, sizes) accept it"
+THIS_TAKES = "hl.classify accepts a module in any form; this accepts files and folders"
+TO_JIT = "give hl.jit the Python function: hl.jit(f), or @hl.jit above it"
 TO_EXPORT = "give the function, then example arguments: hl.export(f, *args)"
 MISPLACED = [
     (
@@ -235,7 +235,7 @@ MISPLACED = [
     (
         lambda graph: verify_texts(TEXT, graph),
         *(GRAPH, f"after: {A_GRAPH} is neither text nor bytes"),
-        "hl.verify takes graphs, paths and whatever else hl.read takes",
+        "hl.verify accepts graphs, paths and everything else that hl.read accepts",
     ),
     (hl.classify_modules, 5, "paths: 5 is not a path", THIS_TAKES),
     (lambda path: hl.classify_modules([path]), 5, "paths: 5 is not a path", THIS_TAKES),
@@ -247,13 +247,13 @@ MISPLACED = [
 
 @pytest.mark.parametrize(("take", "given", "first", "following"), MISPLACED)
 def test_what_is_wanted_elsewhere(take, given, first, following):
-    """What was read or lowered, and what is no path and no function, is told who takes it."""
+    """What was read or lowered, and what is not a path and no function, is told who takes it."""
     facts = f"it is of type {type(given).__name__}" + (f"; {MODULE}" if "not a module" in first else "")
     assert told(take, given) == message(first, following, facts)
 
 
 def test_paths_and_names_of_modules():
-    """A file that is not there is named, and so is a line that is no path, a text in place of one, and a name."""
+    """A file that is not there is named, and so is a line that is not a path, a text in place of one, and a name."""
     for path in ("no_such.mlir", Path("no_such.mlir")):
         for take in (hl.read, hl.lower, hl.classify):
             assert told(take, path) == message("no_such.mlir: no such file", "check the path")
@@ -262,7 +262,7 @@ def test_paths_and_names_of_modules():
     assert "cannot be read: File name too long" in first
     assert rest == ["  next:    is this a module's text? A str without a line break is a path"]
     assert told(hl.read, Path("a\0.mlir")).splitlines()[-1] == "  next:    check the path"
-    assert told(hl.read, TEXT, name=5) == message("name: 5 is no text", 'write name="decode.mlir"')
+    assert told(hl.read, TEXT, name=5) == message("name: 5 is not text", 'write name="decode.mlir"')
     expected = message(f"paths: {repr(TEXT)[:60]}... is not a path", THIS_TAKES, "it is the text of a module")
     assert told(hl.classify_modules, TEXT) == expected
 
@@ -295,12 +295,12 @@ def no(what, following):
 
 
 def no_texts(example):
-    """The value is no list of texts."""
+    """The value is not a list of texts."""
     return no("is neither a text nor a list of texts", f"write NAME=[{example!r}]")
 
 
 def no_number(least):
-    """The value is no whole number from some."""
+    """The value is not a whole number from some."""
     return no(f"is not a whole number from {least}", "write NAME=1, or leave it out")
 
 
@@ -316,12 +316,12 @@ NO_REGISTRY = no(
 )
 TARGET = "targets: stablehlo, xla, iree, litert, coreml, mps, tt, metal, linalg; or the path of a file, or an hl.Target"
 SIZES = 'write {"b": 4, "s": 16}'
-PROGRESS = "give a function of a stage, how much is done and how much there is: print"
+PROGRESS = "give a function of a stage, the amount done and the total: print"
 REASONS = 'write refused={"stablehlo.pad": "no kernel"}'
 ELEMENTS = 'write op_dtypes={"stablehlo.add": {"f32"}}'
 KEEP = 'write keep=(NativeScatter(combiners={"add"}),)'
 FORALL = "linalg_loops: stablehlo does not read linalg, in which loops are scf.forall"
-JIT_SAYS = "hl.jit: jax.jit refuses it: TypeError: 'str' object cannot be interpreted as an integer"
+JIT_SAYS = "hl.jit: jax.jit rejects it: TypeError: 'str' object cannot be interpreted as an integer"
 STATICS = "positions are whole numbers, names are texts: static_argnums=(0,), static_argnames=('n',)"
 AN_INT = "it is of type int"
 VERSION = 'write version="1.0.0", or leave it out'
@@ -335,13 +335,13 @@ WRONG = {
         ("linalg_ops", "zzz", *none_of("'named' or 'generic'", "'named'")),
         *((name, "no", *FLAG) for name in ("trust_flags", "keep_unsupported")),
         *((name, 0, *FLAG_OR_NONE) for name in ("legalize", "demote_i64")),
-        ("target", 5, "target: 5 is no target", 'write target="stablehlo", or leave it out', TARGET),
+        ("target", 5, "target: 5 is not a target", 'write target="stablehlo", or leave it out', TARGET),
         ("target", "no.toml", "no.toml: no such target file", "check the path"),
         *(("only", value, *no_texts("llama.py:88")) for value in (5, [5])),
         ("skip", b"#3", *no_texts("#3")),
         ("prefer", {"while": 1}, *no_texts("last_writer")),
-        *(("bind", value, "bind: VALUE is no mapping of names to sizes", SIZES) for value in ("b=4", [1])),
-        ("bind", {5: 4}, "bind: 5 is no name", SIZES),
+        *(("bind", value, "bind: VALUE is not a mapping of names to sizes", SIZES) for value in ("b=4", [1])),
+        ("bind", {5: 4}, "bind: 5 is not a name", SIZES),
     ],
     ("verify", "verify texts"): [
         ("level", "module", *LEVEL),
@@ -363,21 +363,21 @@ WRONG = {
     ("export",): [
         ("donate", "x", *no_number(0)),
         ("donate", [-1], "donate: -1 is not a whole number from 0", "write donate=1, or leave it out", AN_INT),
-        ("static", 5, "static: 5 is no mapping from names to values", 'write static={"config": config}'),
-        ("name", 5, "name: 5 is no text", 'write name="decode"'),
+        ("static", 5, "static: 5 is not a mapping from names to values", 'write static={"config": config}'),
+        ("name", 5, "name: 5 is not text", 'write name="decode"'),
         ("platforms", 5, *no_texts("cpu")),
         ("shapes", 5, "step: shapes is 5", 'write a list of shapes: shapes=["b, 64", "b"]'),
     ],
     ("Target",): [
-        ("name", 5, "name: 5 is no name of a target", 'write Target("npu")'),
+        ("name", 5, "name: 5 is not a name of a target", 'write Target("npu")'),
         ("dtypes", [5], "dtypes is a collection of names, not [5]", "write dtypes={'stablehlo.add'}"),
         ("refused", ["pad"], "refused maps names to reasons, not ['pad']", REASONS),
         ("op_dtypes", 5, "op_dtypes maps names to collections of element types, not 5", ELEMENTS),
         ("costs", 5, "costs is a table of costs, not 5", 'write costs=COSTS.with_entry("few_windows", 64)'),
-        ("keep", [5], "keep is made of NativeScatters, not [5]", KEEP),
+        ("keep", [5], "keep holds NativeScatters, not [5]", KEEP),
         ("legalize", "no", *FLAG),
     ],
-    ("portable",): [("version", "zzz", "version: 'zzz' is no version of StableHLO", VERSION)],
+    ("portable",): [("version", "zzz", "version: 'zzz' is not a version of StableHLO", VERSION)],
 }
 
 
@@ -425,7 +425,7 @@ def test_an_option_that_does_not_exist(call):
     [
         ({"only": "foo.py:3"}, "<module>: no scatter matches 'foo.py:3'"),
         ({"prefer": "nope"}, "--prefer: no rule named 'nope'"),
-        ({"bind": {"b": "x"}}, "<module>: b = 'x' is no size"),
+        ({"bind": {"b": "x"}}, "<module>: b = 'x' is not a size"),
     ],
 )
 def test_an_option_that_does_not_fit_the_module(given, expected):

@@ -222,7 +222,7 @@ def test_examples_that_are_none(install):
 
 
 NOT_IMPORTED = "npu_rules_rules:rules cannot be imported:"
-NO_EMITS = "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built"
+NO_EMITS = "scatter_to_NAME: emits is no longer declared: the engine looks at what a rule builds"
 SAME_NAME = "scatter_to_while has the name of scatter_to_while at lowering/scatter/many_windows.py"
 UNUSABLE = {
     "syntax": ("rules = (", f"{NOT_IMPORTED} SyntaxError: '(' was never closed"),
@@ -232,7 +232,7 @@ UNUSABLE = {
     "op": (RULES.replace("stablehlo.scatter", "stablehlo.fft"), "lowers stablehlo.fft, which has no domains"),
     "no set": (RULES.replace("{Combiner.ASSIGN}", "None"), "combiner must be a value or a set of values, not None"),
     "value": (RULES.replace("{Combiner.ASSIGN}", "{'added'}"), "combiner must be some of add|"),
-    "fact": (RULES.replace("combiner=", "combine="), "constrains combine, which is no fact of stablehlo.scatter"),
+    "fact": (RULES.replace("combiner=", "combine="), "constrains combine, which is not a fact of stablehlo.scatter"),
     "emits": (RULES.replace("form=", 'emits=("stablehlo.add",), form='), NO_EMITS),
     "name": (RULES.replace("NAME", "while"), SAME_NAME),
 }

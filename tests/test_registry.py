@@ -119,7 +119,7 @@ FEW = When("rows <= 64", lambda facts: facts["rows"] <= 64)
 WRONG = {
     "same name": ("small color=red", {}, "small has the name of small at "),
     "same constraints": ("other size=small", {}, "other has the constraints of small at "),
-    "unknown fact": ("other", {"weight": {Size.SMALL}}, "weight, which is no fact of toy.paint; known: size, color"),
+    "unknown fact": ("other", {"weight": {Size.SMALL}}, "weight, which is not a fact of toy.paint; known: size, color"),
     "another fact's": ("other", {"size": {Color.RED}}, "size must be some of large|medium|small, not 'red'"),
     "no value": ("other", {"size": set()}, "size must be some of large|medium|small, not ''"),
     "no condition": ("other", {"when": lambda facts: True}, "when is a When(text, holds), not <function"),
@@ -157,7 +157,7 @@ def test_every_other_rule_is_rejected_with_a_reason():
     toy.rule("fast size=small")
     toy.rule("large size=large")
     without = (("fast", Code.REFUSES_OPS("narrow", ("toy.fast",), None)),)
-    lacks, refused = "size=small, needs large", "emits toy.fast, which narrow refuses"
+    lacks, refused = "size=small, needs large", "emits toy.fast, which narrow rejects"
     assert toy.told("small red") == ("fast", {"loop": "less specific than fast", "large": lacks})
     assert toy.told("small red", without) == ("loop", {"large": lacks, "fast": refused})
     assert toy.told("medium red", without)[1]["fast"] == f"size=medium, needs small; {refused}"
@@ -249,7 +249,10 @@ def test_a_rule_is_looked_up_without_a_module(values, name):
 
 MISTAKES = {
     "it depends": ({"side": "low"}, "which rule of toy.clip it is with side=LOW, bound=0 depends on more: "),
-    "a parameter": ({"sides": "low"}, "lookup constrains sides, which is no fact of toy.clip; known: side, is_signed"),
+    "a parameter": (
+        {"sides": "low"},
+        "lookup constrains sides, which is not a fact of toy.clip; known: side, is_signed",
+    ),
     "a value": ({"side": "middle"}, "lookup: side must be some of HIGH|LOW, not 'middle'"),
     "a type": ({"side": "HIGH", "bound": "x"}, "lookup bound must be any int, not 'x'"),
     "two values": ({"side": {"low", "high"}}, "lookup: side is one value, not 'HIGH|LOW'"),
@@ -285,7 +288,10 @@ UNDECLARED = {
     "one text twice": ({"mode": {1, "1"}}, "mode has two values of the text '1'"),
     "of an argument's name": ({"when": {"now"}}, "no parameter can be called when"),
     "a default outside": ({"mode": "a", "defaults": {"mode": "b"}}, "the default of mode must be a, not 'b'"),
-    "a default of nothing": ({"mode": "a", "defaults": {"mod": "a"}}, "mod has a default, but is no parameter; param"),
+    "a default of nothing": (
+        {"mode": "a", "defaults": {"mod": "a"}},
+        "mod has a default, but is not a parameter; param",
+    ),
     "no way out": ({"mode": "a", "otherwise": "ignore"}, "otherwise must be 'error' or 'call', not 'ignore'"),
     "of any element type": ({"dtype": str}, "dtype is a fact of every op; leave it out, or give some of its values"),
     "of no element type": ({"dtype": "float32"}, "dtype must be some of bf16|"),
@@ -316,7 +322,7 @@ def test_rules_that_no_kind_reads_are_an_error():
     ambiguous.register("my.clip", lowering("red"), color="red")
     for registry, says in (
         (own, r"registry: no kind of op reads the rules of my\.expand_clone: clone \(.*test_registry\.py:\d+\)"),
-        (op, r"test_registry\.py:\d+: stablehlo\.fft is an op, of which nothing can be declared"),
+        (op, r"test_registry\.py:\d+: stablehlo\.fft is an op; only composites have parameters"),
         (ambiguous, r"red \(.* and small \(.* are both most specific for color=red, size=small"),
     ):
         with pytest.raises(hl.InputError, match=says):

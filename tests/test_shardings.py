@@ -157,7 +157,7 @@ def test_unreduced_in_another_language_is_refused():
         "a lowering gives each the whole",
         '  facts:   "{unreduced}"',
         "  nearest: unreduced results are lowered where Shardy says so: sdy.sharding, sdy.sharding_constraint",
-        "  next:    --keep-unsupported leaves it a scatter, or take `unreduced` out of the sharding",
+        "  next:    --keep-unsupported leaves it a scatter; or remove `unreduced` from the sharding",
     ]
     kept = hl.lower(text, keep_unsupported=True)
     assert kept.text.count('"stablehlo.scatter"(') == 1

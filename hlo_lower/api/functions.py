@@ -170,7 +170,7 @@ def rules(
 def _row(rule: Rule, target: Target) -> RuleRow:
     builds = () if rule.origin else built_ops().get(rule.short_name, ())
     refused = english.join_phrases(target.refusals(builds))
-    proof = inspect.getdoc(rule.lowering) or "nothing is said of it"
+    proof = inspect.getdoc(rule.lowering) or "it says nothing about it"
     return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused, proof, rule.op)
 
 

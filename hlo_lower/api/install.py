@@ -170,7 +170,7 @@ class _Installed:
             text = with_original_signature(text, lowered.demotion)
         as_given = read(text, graph.name, contained=False)
         if _signature(as_given) != _signature(graph):
-            told = "its lowered form takes other arguments or gives other results than JAX expects"
+            told = "its lowered form has other arguments or results than JAX expects"
             raise InputError(graph.name, told, next_step="leave out options that change element types")
         return as_given
 
@@ -223,7 +223,7 @@ def install(
         raise InputError("hl.install", told, next_step="choose a target that reads StableHLO")
     if options.checked:
         told = "checked gives each program one more result, which JAX does not expect"
-        raise InputError("hl.install", told, next_step="leave it out; hl.jit takes it")
+        raise InputError("hl.install", told, next_step="leave it out; hl.jit accepts it")
     if verify is not None:
         checked_level("verify", verify)
     found = _Installed(options, registry_of(registry), texts("platform", platform or (), "mps"), verify, cache)

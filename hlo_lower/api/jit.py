@@ -72,7 +72,7 @@ class LoweredFunction(Generic[P, R]):
         except (TypeError, ValueError) as error:
             told = ", ".join(f"{name}={short_repr(value)}" for name, value in {**placing, **donating}.items())
             next_step = "positions are whole numbers, names are texts: static_argnums=(0,), static_argnames=('n',)"
-            raise InputError("hl.jit", f"jax.jit refuses it: {one_line(error)}", told, next_step=next_step) from error
+            raise InputError("hl.jit", f"jax.jit rejects it: {one_line(error)}", told, next_step=next_step) from error
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the lowered function.
@@ -148,10 +148,10 @@ class LoweredFunction(Generic[P, R]):
         try:
             return jax.export.export(jitted)(*specs, **named)
         except Exception as error:
-            what = f"jax.export does not take the function: {one_line(error)}"
+            what = f"jax.export rejects the function: {one_line(error)}"
             next_step = "keep callbacks and prints out of it, and call the rest under hl.jit"
             if any(isinstance(c, jax.core.Tracer) for c in _jax.make_jaxpr(jitted)(*specs, **named).consts):
-                what = "the function takes a traced value from around it, which its module cannot"
+                what = "the function uses a traced value from outside, which its module cannot do"
                 next_step = "pass the value as an argument"
             raise InputError(self._name, what, next_step=next_step) from error
 
@@ -285,7 +285,7 @@ def jit(
     static, donated = split_keywords(placing, STATIC)
 
     def wrap(fn: Callable[..., Any]) -> LoweredFunction[..., Any]:
-        function("hl.jit", fn, "hl.jit takes the Python function: hl.jit(f), or @hl.jit above it")
+        function("hl.jit", fn, "give hl.jit the Python function: hl.jit(f), or @hl.jit above it")
         return LoweredFunction(fn, chosen, registry, static, donated, verify)
 
     return wrap if fn is None else wrap(fn)

@@ -58,7 +58,7 @@ def tile(
     is_fused = isinstance(by_hand, IntoLoop)
     graph = source if isinstance(source, Graph) else read(source, name, is_structured=is_fused)
     if verify is not None and graph.is_structured:
-        told = "a module in linalg is verified by what a consumer computes, not here"
+        told = "only a consumer can verify a module in linalg"
         raise InputError("verify", told, next_step="hlo-lower verify --on iree ORIGINAL OUT")
     tiled = _tile(graph, max_temp=max_temp, by_hand=by_hand, progress=progress)
     if verify is not None:

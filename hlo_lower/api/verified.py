@@ -108,7 +108,7 @@ def verify(
     registry = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
     sizes = dict(asked.bind)
     if asked.assume_in_bounds and not isinstance(lowered, Lowered):
-        told = "what was assumed of a module is known of a Lowered alone"
+        told = "only a Lowered knows what was assumed of its module"
         raise InputError("assume_in_bounds", told, next_step="give what hl.lower returned, or leave it out")
     before = _text_of(source, sizes)
     after = lowered.as_given if isinstance(lowered, Lowered) else _text_of(lowered)
@@ -157,7 +157,7 @@ def _verify_one_form(lowered: Lowered, effort: Effort) -> Verdict | None:
     found = [replace(region, where=f"{region.where}, one form") for region in named.regions]
     found += rewrites.verdicts
     if to_text(graph) != to_text(written):
-        reason = "what is written is not what was judged"
+        reason = "the written module is not the judged one"
         found.append(RegionVerdict("main", "one form", (), (), status="not judged", reason=reason))
     return replace(named, regions=tuple(found), seconds=perf_counter() - start)
 

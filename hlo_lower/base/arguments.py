@@ -125,7 +125,7 @@ def no_rule(where: str, name: str, names: Iterable[str], more: str = "") -> Inpu
 def progress(value: Callable[[str, int, int], None] | None) -> None:
     """Check what is told of progress."""
     if value is not None:
-        function("progress", value, "give a function of a stage, how much is done and how much there is: print")
+        function("progress", value, "give a function of a stage, the amount done and the total: print")
 
 
 def silent(stage: str, done: int, total: int) -> None:

@@ -23,7 +23,7 @@ class Other(Enum):
 
 
 def text_of(value: object) -> str:
-    """A value as text: an enum's member as its value, or its name where that is no text; True as "true", 2.0 as "2", a
+    """A value as text: an enum's member as its value, or its name where that is not text; True as "true", 2.0 as "2", a
     tuple as "[1, 2]"."""
     if isinstance(value, Enum):
         return value.value if isinstance(value.value, str) else value.name
@@ -197,7 +197,7 @@ class Declared:
             if name == "target" or name not in {*domains, *types}:
                 known = ", ".join(one for one in (*domains, *types) if one != "target")
                 raise RegistryError(
-                    f"{where}: {name} has a default, but is no parameter; parameters: {known or 'none'}"
+                    f"{where}: {name} has a default, but is not a parameter; parameters: {known or 'none'}"
                 )
             found[name] = cls(op, domains, types).checked_value(f"{where}: the default of", name, value)
         return cls(op, domains, types, found, otherwise == "call", place, cast(Any, decomposition), cast(Any, examples))
@@ -262,7 +262,7 @@ def _domain(what: str, name: str, given: object) -> Domain:
     try:
         domain = Domain.of(values)
     except TypeError:
-        raise RegistryError(f"{what} must be values that can be told apart (hashable), not {given!r}") from None
+        raise RegistryError(f"{what} must be hashable values, not {given!r}") from None
     if not values:
         raise RegistryError(f"{what} has no values")
     texts = texts_of(domain.values)

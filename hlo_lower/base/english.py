@@ -35,9 +35,9 @@ def refusal(cause: Cause) -> str:
     """Why a target refuses an op that stands in a module: the note of its file where there is one."""
     match cause.code:
         case Code.REFUSES_OPS | Code.REFUSES_DTYPE:
-            return str(cause["note"] or "not taken")
+            return str(cause["note"] or "not accepted")
         case Code.REFUSES_OP_ON:
-            return f"not taken on {_join_items(cause, 'dtypes')}"
+            return f"not accepted on {_join_items(cause, 'dtypes')}"
         case _:
             return phrase(cause)
 
@@ -73,7 +73,7 @@ def _guard_phrase(cause: Cause) -> str:
 
 
 def _merge_phrase(cause: Cause) -> str:
-    windows = "one window" if cause["windows"] == 1 else f"{cause['windows']} windows that make one"
+    windows = "one window" if cause["windows"] == 1 else f"{cause['windows']} windows merged into one"
     return windows + {"operand": " of the operand's shape at 0", "element": " of one element"}.get(
         str(cause["into"]), ""
     )
@@ -107,7 +107,7 @@ def _loose(cause: Cause) -> str:
 
 def _kept_phrase(cause: Cause) -> str:
     last = ", and no lowering" if cause["last_resort"] else ""
-    return "kept: {target} takes it as it is ({combiner} on {dtype})".format(**_fields(cause)) + last
+    return "kept: {target} accepts it as it is ({combiner} on {dtype})".format(**_fields(cause)) + last
 
 
 def _became(cause: Cause) -> str:
@@ -123,7 +123,7 @@ def _lacks(cause: Cause) -> str:
 
 def _no_form_taken(cause: Cause) -> str:
     nearest = [phrase(inner) for inner in _items(cause["nearest"]) if isinstance(inner, Cause)]
-    return "; ".join([f"{cause['target']} takes no form of it", *nearest])
+    return "; ".join([f"{cause['target']} accepts no form of it", *nearest])
 
 
 ROUTINES = {
@@ -145,7 +145,7 @@ def _routine_left(cause: Cause) -> str:
 
 def _with_note(cause: Cause, text: str) -> str:
     note = cause["note"] if "note" in cause.code.fields else None
-    return f"{text}, which {cause['target']} refuses" + (f": {note}" if note else "")
+    return f"{text}, which {cause['target']} rejects" + (f": {note}" if note else "")
 
 
 def _refuses_dtype(cause: Cause) -> str:
@@ -168,7 +168,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.SORTED: "sorted",
     Code.TOP_K: "top_k",
     Code.TOP_K_INDICES: _last_index,
-    Code.FOLDED: "each one of what it folds, in [{low}, {high}]",
+    Code.FOLDED: "one of the values that it folds, in [{low}, {high}]",
     Code.SUMMED: "a sum of at most {terms}, in [{low}, {high}]",
     Code.SCATTERED: "scattered, in [{low}, {high}]",
     Code.ADDED: "at most {terms} added to each, in [{low}, {high}]",
@@ -218,7 +218,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.ALL_DROPPED: "every window is dropped",
     Code.ONE_WINDOW: "one window",
     Code.MERGED: _merge_phrase,
-    Code.RUN_OF_ROWS: lambda cause: f"a run of {_join_items(cause, 'sizes', ' by ')} rows, base + iota",
+    Code.RUN_OF_ROWS: lambda cause: f"a range of {_join_items(cause, 'sizes', ' by ')} rows, base + iota",
     Code.WINDOW_PER_BATCH: "one window for each batch coordinate",
     Code.SINGLE_ELEMENTS: "{windows} windows of one element",
     Code.WHOLE_ROWS: "{windows} rows: extent 1 in the indexed dims, whole in the others",
@@ -236,7 +236,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.SUBTRACTED: "the update is subtracted from the current value",
     Code.COMPUTED_BY: lambda cause: f"computed by {cause['op'] or 'another operand'}",
     Code.NOTHING_WRITTEN: "nothing is written",
-    Code.ROWS_OF_RUN: "rows of a run",
+    Code.ROWS_OF_RUN: "rows of a range",
     Code.CONSTANTS_DIFFER: "constant indices, all different",
     Code.CONSTANTS_MEET: "constant indices, some equal",
     Code.PLACES: _places,
@@ -248,8 +248,8 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.LOOSE: _loose,
     Code.SAME_PLACE: "every position combines with the same place",
     Code.SEVERAL_DIMS: lambda cause: f"dims {_join_items(cause, 'dims')} move along it",
-    Code.SECOND_RUN: "dim {dim} is a run along another dim",
-    Code.TOO_MANY_WRAPPED: "more than {most} runs may come in two parts",
+    Code.SECOND_RUN: "dim {dim} is a row range along another dim",
+    Code.TOO_MANY_WRAPPED: "more than {most} row ranges may come in two parts",
     Code.ORDER_WOULD_CHANGE: "merging it would change the order of windows that may meet",
     Code.WINDOW_EXTENT: "windows of extent {extent} in dim {dim} overlap or leave gaps",
     Code.STRIDE: "dim {dim} moves by {stride} from one position to the next",
@@ -262,20 +262,20 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.COSTS: lambda cause: f"{cause['strategy']}: about {cause['us']:.3g} us",
     Code.CHOSEN: lambda cause: f"drops {cause['drops']}" + (f", by {cause['place']}" if cause["place"] else ""),
     Code.KEPT: _kept_phrase,
-    Code.TAKEN_WHOLE: "{target} takes it whole",
+    Code.TAKEN_WHOLE: "{target} accepts it",
     Code.KEPT_ON_REQUEST: "kept on request (--only, --skip)",
     Code.KEPT_UNSUPPORTED: "kept, no lowering: stablehlo.scatter: {reason}",
     Code.NO_LOWERING: "no lowering for target {target}",
     Code.DYNAMIC_SHAPE: "dynamic shape {type}",
     Code.QUANTIZED: "quantized element type {type}",
-    Code.INDEX_ELEMENTS: "index element type, which stablehlo.convert does not take",
+    Code.INDEX_ELEMENTS: "index element type, which stablehlo.convert does not accept",
     Code.SIDE_EFFECT: lambda cause: (
         f"a side effect in the update computation: {cause['op']}" + (f" @{cause['callee']}" if cause["callee"] else "")
     ),
     Code.UNREDUCED: "its result is unreduced",
     Code.HOLDS_KEPT: "its update computation holds scatter #{scatter} at {location}, which is kept",
     Code.BECAME: _became,
-    Code.PLACED_ON_ONE_DEVICE: "removed: it says where values live, and the module is for one device",
+    Code.PLACED_ON_ONE_DEVICE: "removed, because it says where values live, and the module is for one device",
     Code.NO_FORM_TAKEN: _no_form_taken,
     Code.LACKS: _lacks,
     Code.ON_TYPES: lambda cause: f"element types {_join_items(cause, 'types')}: {phrase(cause.cause('reason'))}",
@@ -289,26 +289,26 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.KEY_NOT_READ: (
         "a key of its comparator is not computed elementwise from integers and floats of 16, 32 or 64 bits"
     ),
-    Code.MORE_THAN_I32: "more elements than i32 counts",
-    Code.UNROLLED_TOO_LARGE: "unrolled it is more than {most:,} ops (--max-unroll)",
-    Code.TRIPS_NOT_KNOWN: "how often it runs does not follow from constants, and nothing bounds it",
-    Code.TRIP_WITH_EFFECT: "a trip that may not be made may have an effect",
-    Code.BRANCH_WITH_EFFECT: "a branch may have an effect, which would come each time",
-    Code.LOOP_IN_BRANCH: "all branches would be computed, and of a loop in one {reason}",
-    Code.NOT_SEEN_TO_BE: "its decomposition is not seen to be a {meaning} along its axis",
+    Code.MORE_THAN_I32: "more elements than i32 can count",
+    Code.UNROLLED_TOO_LARGE: "unrolled, it has more than {most:,} ops (--max-unroll)",
+    Code.TRIPS_NOT_KNOWN: "constants do not say how often it runs, and nothing bounds it",
+    Code.TRIP_WITH_EFFECT: "a turn that may not be made may have an effect",
+    Code.BRANCH_WITH_EFFECT: "a branch may have an effect, which would happen each time",
+    Code.LOOP_IN_BRANCH: "all branches would be computed, and in one there is a loop: {reason}",
+    Code.NOT_SEEN_TO_BE: "its decomposition is not recognised as a {meaning} along its axis",
     Code.OTHER_VERSION: "its version is {version}",
-    Code.OTHER_ATTRIBUTES: lambda cause: f"it has attributes that are not known: {_join_items(cause, 'names')}",
-    Code.CALLS_UNKNOWN: "no operation of StableHLO or CHLO is known for it",
+    Code.OTHER_ATTRIBUTES: lambda cause: f"it has unknown attributes: {_join_items(cause, 'names')}",
+    Code.CALLS_UNKNOWN: "no op of StableHLO or CHLO is known for it",
     Code.CALLS_PYTHON: "it calls back into the Python process that traced the function (pure_callback, io_callback, "
     "debug.print, a check that raises): export the function without that",
-    Code.CALLS_CHECK_OF_SIZE: "JAX checks a size with it; binding the sizes (--bind) checks and removes it",
-    Code.ENCODED_OTHERWISE: "its encoding is of version {version}, known is 1",
-    Code.NAME_IN_DOUBT: "its {attribute} is not known to leave it what its name says",
-    Code.NOT_UNARY: "it does not take one tensor and give one of the same type",
-    Code.NOT_TOP_K: "it does not take one tensor and k, and give values and indices",
-    Code.TOP_K_OF_SMALLEST: "it looks for the smallest values, which chlo.top_k has no form for",
+    Code.CALLS_CHECK_OF_SIZE: "JAX checks a size with it; --bind gives the sizes, checks them and removes it",
+    Code.ENCODED_OTHERWISE: "its encoding has version {version}; only 1 is known",
+    Code.NAME_IN_DOUBT: "its {attribute} may change what its name says",
+    Code.NOT_UNARY: "it does not map one tensor to one of the same type",
+    Code.NOT_TOP_K: "it does not map one tensor and k to values and indices",
+    Code.TOP_K_OF_SMALLEST: "it looks for the smallest values, for which chlo.top_k has no form",
     Code.ROUTINE_LEFT: _routine_left,
-    Code.OTHER_ROUNDINGS: "other roundings than LAPACK's have to be allowed: --float-mode reassociate",
+    Code.OTHER_ROUNDINGS: "it would round otherwise than LAPACK, which needs --float-mode reassociate",
     Code.MISSES: lambda cause: f"{cause['fact']}={cause['value']}, needs {_join_items(cause, 'accepted', '|')}",
     Code.NEEDS: "needs {condition}",
     Code.SAID: "{text}",
@@ -316,7 +316,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.PREFERRED: "{rule} is preferred",
     Code.REFUSES_OPS: lambda cause: _with_note(cause, f"emits {_join_items(cause, 'ops')}"),
     Code.REFUSES_OP_ON: lambda cause: (
-        f"emits {cause['op']}, which {cause['target']} refuses for {_join_items(cause, 'dtypes')}"
+        f"emits {cause['op']}, which {cause['target']} rejects for {_join_items(cause, 'dtypes')}"
     ),
     Code.REFUSES_DTYPE: _refuses_dtype,
 }
@@ -338,22 +338,22 @@ KINDS: Mapping[Code, str] = {
 """Codes that stand for many, where their words have fields that differ from one to the next."""
 
 MEANINGS: Mapping[tuple[str, str], str] = {
-    ("drops", "nothing"): "no update may have to be left out",
-    ("drops", "windows"): "a window that leaves the operand is left out whole",
-    ("drops", "elements"): "elements outside are left out one by one, the others of their window written",
+    ("drops", "nothing"): "no update is ever dropped",
+    ("drops", "windows"): "a window that leaves the operand is dropped whole",
+    ("drops", "elements"): "elements outside are dropped one by one; the others of their window are written",
     ("parts", "one"): "nothing wraps around",
-    ("parts", "several"): "a run wraps around, and is written in parts",
+    ("parts", "several"): "a row range wraps around, and is written in parts",
     ("order", "free"): "updates of one element may be combined in any order",
     ("order", "kept"): "updates of one element are combined in their order",
     ("arity", "single"): "one operand",
     ("arity", "separable"): "several operands, each computed by itself",
     ("arity", "coupled"): "several operands, whose results need each other",
-    ("oob", "xla"): "asked for: whole windows are dropped",
-    ("oob", "spec"): "asked for: single elements are dropped",
-    ("float_mode", "exact"): "asked for: sums of floats keep their order",
-    ("float_mode", "reassociate"): "asked for: sums of floats may be in another order",
-    ("dialect", "stablehlo"): "what the target takes",
-    ("dialect", "linalg"): "what the target takes",
+    ("oob", "xla"): "by option: whole windows are dropped",
+    ("oob", "spec"): "by option: single elements are dropped",
+    ("float_mode", "exact"): "by option: sums of floats keep their order",
+    ("float_mode", "reassociate"): "by option: sums of floats may be in another order",
+    ("dialect", "stablehlo"): "the target's dialect",
+    ("dialect", "linalg"): "the target's dialect",
 }
 """What the values of facts mean that have no evidence: they follow from other facts, or were asked for."""
 

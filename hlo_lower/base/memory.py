@@ -156,7 +156,7 @@ def memory_lines(curves: Sequence[MemoryCurve]) -> list[str]:
     top = max((curve.most for curve in curves), default=0)
     if not top:
         return []
-    lines = ["memory over program order (bytes that are live, an estimate; arguments and results left out)"]
+    lines = ["memory over program order (live bytes, an estimate without arguments and results)"]
     for name, curve in zip(memory_names(curves), curves, strict=True):
         lines += [f"  {told_curve(name, curve)}", *_text_panel(curve, top)]
     return lines

@@ -273,7 +273,7 @@ class CompositeLoweringRegistry(_Registers):
         if not callable(lowering) or not isinstance(name, str) or not name.isidentifier():
             raise RegistryError(f"{place}: {lowering!r} is not a function with a name")
         if gone := [word for word in ("emits", "spared") if word in constraints]:
-            told = "what a rule builds is looked at once it is built"
+            told = "the engine looks at what a rule builds"
             raise RegistryError(f"{place}: {name}: {gone[0]} is no longer declared: {told}; leave it out")
         if when is not None and type(when) is not When:
             raise RegistryError(f"{place}: {name}: when is a When(text, holds), not {when!r}")
@@ -305,7 +305,7 @@ class CompositeLoweringRegistry(_Registers):
                 known = ", ".join(self._domains[op])
                 kind = self._declared[op].types.get(fact) if op in self._declared else None
                 how = f"; {fact} is any {kind.__name__}, which a When(...) asks for" if kind else ""
-                raise RegistryError(f"{who} constrains {fact}, which is no fact of {op}; known: {known}{how}")
+                raise RegistryError(f"{who} constrains {fact}, which is not a fact of {op}; known: {known}{how}")
             found[fact] = domain.accepted_values(f"{who}: {fact}", values)
         return found
 

@@ -64,7 +64,7 @@ def check_folder(path: str) -> None:
       InputError: what is there is no folder, or does not admit files.
     """
     if not path:
-        raise InputError("", "an empty name is no folder", next_step="name a folder")
+        raise InputError("", "an empty name is not a folder", next_step="name a folder")
     real = Path(os.path.realpath(path))
     nearest = next(one for one in (real, *real.parents) if one.exists())
     if not nearest.is_dir():

@@ -60,7 +60,7 @@ def checked_form(args: argparse.Namespace, how: str) -> str:
 def check_no_flags(output: str, flags: Sequence[str]) -> None:
     """Check that there are no flags of a compiler where none is run."""
     if flags:
-        told = f"{' '.join(flags)} is for a consumer's compiler, and what is written is a module"
+        told = f"{' '.join(flags)} is for a consumer's compiler, but the output is a module"
         raise InputError(output, told, next_step="-o OUT with the suffix of what the target runs, such as OUT.vmfb")
 
 

@@ -20,17 +20,17 @@ VERIFY_LEVELS = ("auto", "regions", "full", "off")
 
 def add_quiet(command: argparse.ArgumentParser) -> None:
     """Add --quiet."""
-    command.add_argument("-q", "--quiet", action="store_true", help="print errors alone")
+    command.add_argument("-q", "--quiet", action="store_true", help="print only errors")
 
 
 def add_in_place(command: argparse.ArgumentParser) -> None:
     """Add --in-place."""
-    command.add_argument("--in-place", action="store_true", help="OUT may be IN, which is replaced")
+    command.add_argument("--in-place", action="store_true", help="allow OUT to be IN, which it replaces")
 
 
 def add_target(command: argparse.ArgumentParser) -> None:
     """Add --target."""
-    told = "consumer, or the file of one (npu.toml); default: stablehlo"
+    told = "a built-in target or a target file (npu.toml); default: stablehlo"
     command.add_argument("--target", metavar="T", default=DEFAULT_TARGET, help=told)
 
 
@@ -43,7 +43,10 @@ def add_policy(command: argparse.ArgumentParser) -> None:
 def add_oob(command: argparse.ArgumentParser) -> None:
     """Add --oob."""
     command.add_argument(
-        "--oob", choices=OOB_POLICIES, default="xla", help="out of bounds: drop whole windows, or single elements"
+        "--oob",
+        choices=OOB_POLICIES,
+        default="xla",
+        help="out of bounds: drop whole windows (xla, the default) or single elements (spec)",
     )
 
 
@@ -56,63 +59,64 @@ def policy_given(args: argparse.Namespace) -> str:
 def add_exactness(command: argparse.ArgumentParser) -> None:
     """Add --float-mode, --trust-flags and --prefer: what a rule may assume, and which of several is taken."""
     command.add_argument(
-        "--float-mode", choices=FLOAT_MODES, help="order of float sums; default: the target's, which mostly is exact"
+        "--float-mode",
+        choices=FLOAT_MODES,
+        help="keep the order of float sums (exact) or not (reassociate); default: the target's choice",
     )
-    command.add_argument("--trust-flags", action="store_true", help="take unique_indices = true as a proof")
-    told = "keep guards and clamps that only a range which a loop keeps shows to be needless"
+    command.add_argument("--trust-flags", action="store_true", help="believe unique_indices = true")
+    told = "keep guards and clamps that only a proof by induction over a loop would remove"
     command.add_argument("--no-loop-ranges", dest="loop_ranges", action="store_false", help=told)
     command.add_argument(
         "--prefer",
         metavar="RULE",
         action="append",
         default=[],
-        help="take this rule wherever it is right; or NAME=NUMBER, an entry of the table of costs; repeatable",
+        help="use this rule wherever it is right; or NAME=NUMBER, an entry of the cost table; repeatable",
     )
 
 
 def add_plain(command: argparse.ArgumentParser) -> None:
     """Add --legalize, --demote-i64, --checked, --demote-f64 and --widen: what is made of a module first."""
-    by_target = "default: as the target says"
-    told = f"chlo, mhlo custom calls and composites become plain StableHLO first; {by_target}"
+    by_target = "default: the target's choice"
+    told = f"first expand chlo, mhlo custom calls and composites; {by_target}"
     command.add_argument("--legalize", action=argparse.BooleanOptionalAction, default=None, help=told)
-    told = f"64-bit integers become 32 bits wide first, arguments included; {by_target}"
+    told = f"first narrow 64-bit integers to 32 bits, arguments included; {by_target}"
     command.add_argument("--demote-i64", action=argparse.BooleanOptionalAction, default=None, help=told)
-    told = "one more result of each public function, i1: whether what --demote-i64 assumes within the module held"
+    told = "add an i1 result to each public function: whether the assumptions of --demote-i64 held"
     command.add_argument("--checked", action="store_true", help=told)
-    told = "floats of 64 bits become those of 32 first, arguments included: numbers change"
+    told = "first turn f64 into f32, arguments included; numbers change"
     command.add_argument("--demote-f64", action="store_true", help=told)
-    told = "floats become wider ones first (bf16=f32, f16=f32), arguments included: numbers change; repeatable"
+    told = "first widen floats (bf16=f32, f16=f32), arguments included; numbers change; repeatable"
     command.add_argument("--widen", metavar="A=B", action="append", default=[], help=told)
-    told = "ops that a loop may become for a target that has none; default: 10,000"
+    told = "most ops that a loop may become for a target without loops; default: 10,000"
     command.add_argument("--max-unroll", metavar="N", type=count, default=10_000, help=told)
 
 
 def add_linalg(command: argparse.ArgumentParser) -> None:
     """Add --linalg-ops, --linalg-loops and --linalg-groups."""
-    told = "for a target that reads linalg: named ops where there are any, or all generic; default: named"
+    told = "named ops if there are any (named, the default), or only linalg.generic"
     command.add_argument("--linalg-ops", choices=("named", "generic"), default="named", help=told)
-    told = "for such a target: counted loops as scf.for, or as scf.forall where iterations do not meet; default: for"
+    told = "counted loops as scf.for (for, the default), or as scf.forall if iterations are independent"
     command.add_argument("--linalg-loops", choices=("for", "forall"), default="for", help=told)
-    told = (
-        "for such a target, in named ops: attention, norms and activations as functions, or inlined; default: outlined"
-    )
+    told = "attention, norms and activations as functions (outlined, the default), or inlined"
     command.add_argument("--linalg-groups", choices=("outlined", "inlined"), default="outlined", help=told)
 
 
 def add_emit(command: argparse.ArgumentParser) -> None:
     """Add --emit."""
     by_suffix = ", ".join(f"{suffix} {form}" for suffix, form in FORM_BY_SUFFIX.items())
-    command.add_argument("--emit", choices=FORMS, help=f"form of OUT; by default by its suffix: {by_suffix}")
+    command.add_argument("--emit", choices=FORMS, help=f"form of OUT; default: by its suffix ({by_suffix})")
 
 
 def add_module_emit(command: argparse.ArgumentParser) -> None:
     """Add --emit of a module that is not called; see `hlo_lower.cli.checks.checked_form`."""
-    command.add_argument("--emit", choices=MODULE_FORMS, help="form of OUT; by default by its suffix")
+    command.add_argument("--emit", choices=MODULE_FORMS, help="form of OUT; default: by its suffix")
 
 
 def add_level(command: argparse.ArgumentParser) -> None:
     """Add --verify, --no-verify, --accept-runs, --jobs, --time-limit, --cache: how what is written is verified."""
-    told = "the regions that changed, the module's runs, or both"
+    told = "auto (the default): the regions that changed, and the module if it is small; regions: only these; "
+    told += "full: the module whatever it takes; off: nothing"
     command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help=told)
     command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
     add_accept_runs(command)
@@ -123,25 +127,25 @@ def add_level(command: argparse.ArgumentParser) -> None:
 
 def add_time_limit(command: argparse.ArgumentParser) -> None:
     """Add --time-limit of a verification."""
-    told = "seconds for what does not end, of the regions and of the module's runs; default: 60"
+    told = "seconds without progress after which verification gives up; default: 60"
     command.add_argument("--time-limit", metavar="S", type=positive, default=60, help=told)
 
 
 def add_cache(command: argparse.ArgumentParser) -> None:
     """Add --cache of a verification."""
-    told = "keep verdicts on regions in this folder, and take from it what was judged before; default: none"
+    told = "keep verdicts on regions in this folder and reuse them; default: none"
     command.add_argument("--cache", metavar="DIR", help=told)
 
 
 def add_accept_runs(command: argparse.ArgumentParser) -> None:
     """Add --accept-runs."""
-    told = "take what was run, and not judged alone, for verified; else exit 4"
+    told = "accept regions that were only run; without it exit 4"
     command.add_argument("--accept-runs", action="store_true", help=told)
 
 
 def add_jobs(command: argparse.ArgumentParser) -> None:
     """Add --jobs of a verification."""
-    told = "processes that judge the regions that changed; default: 1, this one"
+    told = "processes that judge regions; default: 1"
     command.add_argument("--jobs", metavar="N", type=positive, default=1, help=told)
 
 
@@ -160,7 +164,7 @@ def add_bind(command: argparse.ArgumentParser) -> None:
         type=sizes,
         action=_Merged,
         default={},
-        help="bind symbolic sizes first; arg1.0=7 is dim 0 of argument 1, arg0=7 an integer argument",
+        help="first bind symbolic sizes; arg1.0=7 is dim 0 of argument 1, arg0=7 an integer argument",
     )
 
 

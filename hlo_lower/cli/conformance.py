@@ -9,17 +9,17 @@ from hlo_lower.cli.streams import show
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `conformance`."""
-    told = "the consumer: iree, litert, coreml, or one of an installed distribution"
+    told = "the consumer: iree, litert, coreml or one of a plug-in"
     command.add_argument("--on", metavar="NAME", required=True, help=told)
-    told = "what scatters are converted for, or a target's file; default: the consumer's own target, else stablehlo"
+    told = "what to convert for, a name or a target file; default: the consumer's own target, else stablehlo"
     command.add_argument("--target", metavar="T", help=told)
-    told = "only modules whose name FORM/COMBINER/TYPE/INDEX-TYPE fits, such as 'rows/add/*'; repeatable"
+    told = "only modules with this name, FORM/COMBINER/TYPE/INDEX-TYPE, such as 'rows/add/*'; repeatable"
     command.add_argument("--only", dest="patterns", metavar="PATTERN", action="append", default=[], help=told)
     command.add_argument("--list", action="store_true", help="show the names of the modules and run nothing")
     command.add_argument("--jobs", metavar="N", type=positive, default=1, help="modules at a time; default: 1")
-    told = "seconds for a version of a module; default: 180"
+    told = "seconds for each version of a module; default: 180"
     command.add_argument("--limit", metavar="S", type=seconds, default=180.0, help=told)
-    command.add_argument("--json", action="store_true", help="all checks as JSON instead of the table")
+    command.add_argument("--json", action="store_true", help="print all checks as JSON instead of the table")
     add_oob(command)
     add_exactness(command)
     add_plain(command)

@@ -54,10 +54,10 @@ PATTERN = "a place (llama.py:88), scope, function, number (#3) or class (kind=in
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `convert`."""
-    told = "module, or - for standard input; or several, or folders of modules"
+    told = "modules, folders of modules, or - for standard input"
     command.add_argument("input", metavar="IN", nargs="+", help=told)
-    told = "file, or - for standard output; for several modules a folder, in which a run that was interrupted goes on; "
-    told += f"what the target runs by its suffix ({', '.join(ARTIFACTS)}), with flags of its compiler behind --"
+    told = "file, or - for standard output; for several modules a folder, in which an interrupted command goes on; "
+    told += f"with the suffix {', '.join(ARTIFACTS)} a file that the target runs; flags of its compiler follow --"
     command.add_argument("-o", "--output", metavar="OUT", required=True, help=told)
     add_policy(command)
     add_exactness(command)
@@ -65,24 +65,32 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_linalg(command)
     add_bind(command)
     command.add_argument(
-        "--only", metavar="LOCATION", action="append", default=[], help=f"lower only these: {PATTERN}; repeatable"
+        "--only",
+        metavar="LOCATION",
+        action="append",
+        default=[],
+        help=f"lower only these scatters: {PATTERN}; repeatable",
     )
     command.add_argument(
-        "--skip", metavar="LOCATION", action="append", default=[], help=f"lower all but these: {PATTERN}; repeatable"
+        "--skip",
+        metavar="LOCATION",
+        action="append",
+        default=[],
+        help=f"lower all scatters except these: {PATTERN}; repeatable",
     )
     command.add_argument(
         "--keep-unsupported",
         action="store_true",
-        help="write the module even if a scatter, or a variant of a composite, has no rule; exit 3 then",
+        help="write the module even if a scatter or a variant of a composite has no rule, and exit 3",
     )
-    told = "take it that scatters write inside, which is not verified: no guards; the report names each"
+    told = "assume that scatters write inside and omit guards; not verified, and the report names each scatter"
     command.add_argument("--assume-in-bounds", action="store_true", help=told)
     add_level(command)
-    command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")
+    command.add_argument("--inputs", metavar="X.npz", help="verify the module with these arguments")
     add_emit(command)
     add_in_place(command)
     command.add_argument(
-        "--report", metavar="R.json", help="write the records and the verdict as JSON, or R.html, R.md"
+        "--report", metavar="R.json", help="also write the records and the verdict: R.json, R.html or R.md"
     )
 
 
@@ -167,7 +175,7 @@ def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered", source: Pat
         noun = "scatter" if len(lowered.records) == 1 else "scatters"
         complain(f"{lowered.unsupported:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
     if others := [one for one in lowered.refused if one.op != SCATTER]:
-        told = [f"{args.output} holds what {lowered.options.target.name} refuses", *refused_lines(others)]
+        told = [f"{args.output} holds ops that {lowered.options.target.name} rejects", *refused_lines(others)]
         complain("\n  ".join(told) + f"\n  next:    {_next(args, lowered.options, source)}")
 
 
@@ -195,7 +203,7 @@ def _check(args: argparse.Namespace, options: "Options") -> "Consumer | None":
 def _in_words(verdict: "Verdict") -> str:
     if verdict.differs:
         return "the lowered module computes something else"
-    return "not everything could be verified (--accept-runs takes runs for a proof, --no-verify converts without)"
+    return "not everything could be verified (--accept-runs accepts runs as a proof, --no-verify does not verify)"
 
 
 def _write(args: argparse.Namespace, data: bytes | None, report: "ModuleReport") -> None:

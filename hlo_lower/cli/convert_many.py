@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WORST_FIRST = (EXIT_DIFFERS, EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_ONLY_RUN, EXIT_OK)
 MEANINGS = {
     EXIT_OK: "converted",
-    EXIT_NOT_LOWERED: "converted, with something that the target refuses",
+    EXIT_NOT_LOWERED: "converted, with something that the target rejects",
     EXIT_ONLY_RUN: "not written: not everything could be verified",
     EXIT_BAD_INPUT: "could not be read or converted",
     EXIT_DIFFERS: "not written: they compute something else",
@@ -65,16 +65,16 @@ def _outcomes(reports: "Sequence[ModuleReport]") -> list[str]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse options that are for one module alone, and an output that is no folder."""
+    """Refuse options that are for one module alone, and an output that is not a folder."""
     for name, value in (("--only", args.only), ("--skip", args.skip), ("--inputs", args.inputs)):
         if value:
             raise InputError(name, "is for one module", next_step="convert that module by itself")
     check_no_flags(args.output, args.passed)
     if os.path.splitext(args.output)[1] in ARTIFACTS:
         told = "several modules are written into a folder, and this is the name of what one becomes"
-        raise InputError(args.output, told, next_step="convert one by one, or name a folder: -o lowered/")
+        raise InputError(args.output, told, next_step="convert them one by one, or name a folder: -o lowered/")
     if args.output == STANDARD or (os.path.exists(args.output) and not os.path.isdir(args.output)):
-        told = "several modules are written into a folder, and this is none"
+        told = "several modules need a folder, and this is a file"
         raise InputError(args.output, told, next_step="name a folder, which is made where it is missing: -o lowered/")
     if args.report:
         check_writable(args.report)

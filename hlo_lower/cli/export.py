@@ -10,7 +10,9 @@ from hlo_lower.cli.common_options import add_emit, setting
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `export`."""
-    command.add_argument("function", metavar="FILE.py:FN", help="or pkg.mod:FN (models/llama.py:decode)")
+    command.add_argument(
+        "function", metavar="FILE.py:FN", help="a function of a file, or pkg.mod:FN (models/llama.py:decode)"
+    )
     command.add_argument("-o", "--output", metavar="OUT", required=True, help="file, or - for standard output")
     command.add_argument(
         "--shapes",
@@ -25,7 +27,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--plain-stablehlo",
         action="store_true",
-        help="write ops of chlo (erf, top_k, ...) out as plain StableHLO, for a consumer that takes no others",
+        help="expand ops of chlo (erf, top_k, ...), for a consumer that accepts only StableHLO",
     )
     add_emit(command)
 

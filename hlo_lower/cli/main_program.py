@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hlo_lower.base.contained.supervisor import run_supervised
 from hlo_lower.base.errors import EXIT_BAD_INPUT, HloLowerError
+from hlo_lower.base.foreign_files import check_files
 from hlo_lower.cli.parser import make_parser
 from hlo_lower.cli.settings import settings_of
 from hlo_lower.cli.streams import complain, internal_error
@@ -47,8 +48,16 @@ def _names_given(args: argparse.Namespace) -> list[str]:
     return [name for value in named if value for name in ([value] if isinstance(value, str) else value)]
 
 
+def _read_alone(args: argparse.Namespace) -> list[str]:
+    """The modules that a command cannot do without: of several, one that cannot be read is a row of the report."""
+    named: list[str | list[str] | None] = [getattr(args, key, None) for key in NAMING if key != "function"]
+    alone = [value if isinstance(value, list) else [value] for value in named if value]
+    return [names[0] for names in alone if len(names) == 1]
+
+
 def _run(args: argparse.Namespace) -> int:
     try:
+        check_files(_read_alone(args))
         code: int = args.run(args)
         sys.stdout.flush()
     except HloLowerError as error:

@@ -14,7 +14,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `ops`."""
     command.add_argument("name", metavar="NAME", nargs="?", help='one op ("stablehlo.tanh" or "tanh"); default: all')
     command.add_argument(
-        "--forms", action="store_true", help="print the forms of ops that a target's refused_forms may name"
+        "--forms", action="store_true", help="print the forms of ops that refused_forms of a target file may name"
     )
     command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 

@@ -34,6 +34,24 @@ PASSING_ON = ("convert",)
 PARSER = "parser"
 """Where a parsed command line holds the parser of its command."""
 
+SECTIONS = {
+    "input and output": (
+        *("output", "format", "emit", "in_place", "report", "save_inputs", "json", "list", "forms", "shapes", "set"),
+        "plain_stablehlo",
+    ),
+    "what is shown": ("explain", "all", "named", "fail_on", "plan", "print_loops"),
+    "tiling": ("max_temp", "op", "sizes", "fuse", "fuse_operand", "into", "against"),
+    "target": ("on", "target", "oob", "float_mode", "prefer", "max_unroll", "trust_flags", "loop_ranges", "inline"),
+    "changes before lowering": ("bind", "legalize", "demote_i64", "checked", "demote_f64", "widen"),
+    "linalg": ("linalg_ops", "linalg_loops", "linalg_groups"),
+    "what is lowered": ("only", "skip", "patterns", "keep_unsupported", "assume_in_bounds"),
+    "verification": (
+        *("verify", "require", "accept_runs", "prove", "inputs", "seed", "runs", "jobs", "time_limit", "cache"),
+        *("timeout", "limit"),
+    ),
+}
+"""The sections of a command's help, each with what its options set; all others are general ones."""
+
 
 class CommandParser(argparse.ArgumentParser):
     """A parser of a command line, or of one command of it; options are not abbreviated.
@@ -62,6 +80,29 @@ class CommandParser(argparse.ArgumentParser):
         found.passed = passed
         return found
 
+    def format_help(self) -> str:
+        """The help, with the options in sections."""
+        if self.commands:
+            return super().format_help()
+        page, rest = self._get_formatter(), [*self._actions]
+        page.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        page.add_text(self.description)
+        sections = {"arguments": [one for one in rest if not one.option_strings]}
+        sections |= {title: [one for one in rest if one.dest in names] for title, names in SECTIONS.items()}
+        shown = [one for actions in sections.values() for one in actions]
+        sections["general options"] = [one for one in rest if one not in shown]
+        for title, actions in sections.items():
+            page.start_section(title)
+            page.add_arguments([one for one in actions if one.option_strings or title == "arguments"])
+            page.end_section()
+        page.add_text(self.epilog)
+        return page.format_help()
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with what is wrong in a line, and where help stands."""
+        near = "" if "  next:    " in message else f"\n  next:    {self.prog} --help"
+        self.exit(EXIT_BAD_INPUT, f"{self.prog}: error: {message}{near}\n")
+
     def refuse(self, argument: str) -> NoReturn:
         """Exit with an error about an argument that is not known."""
         name = argument.partition("=")[0]
@@ -86,7 +127,7 @@ EXIT_CODES = """exit codes:
   1  the two versions of a module differ
   2  bad usage, or an input that cannot be read
   3  something was not lowered
-  4  no difference was found, and some of it was only run, not verified"""
+  4  no difference was found, but some of it was only run, not verified"""
 
 
 class Command(NamedTuple):
@@ -115,19 +156,25 @@ def _add_command_name(command: argparse.ArgumentParser) -> None:
 
 COMMANDS = (
     Command("export", "export a JAX function as StableHLO", export.add_arguments, export.run, is_quiet=True),
-    Command("report", "classify the scatters of modules and say why", report.add_arguments, report.run, is_quiet=True),
-    Command("convert", "replace scatters by plain ops, verified", convert.add_arguments, convert.run, is_quiet=True),
-    Command("verify", "run two versions of a module and compare", verify.add_arguments, verify.run, is_quiet=True),
-    Command("tile", "compute what is large in loops, to bound memory", tile.add_arguments, tile.run, is_quiet=True),
-    Command("raise", "put composites for named ops", raise_named.add_arguments, raise_named.run, is_quiet=True),
+    Command(
+        "report", "classify the scatters of modules, with reasons", report.add_arguments, report.run, is_quiet=True
+    ),
+    Command(
+        "convert", "lower what a target rejects, verify, and write", convert.add_arguments, convert.run, is_quiet=True
+    ),
+    Command(
+        "verify", "show that two versions of a module compute the same", verify.add_arguments, verify.run, is_quiet=True
+    ),
+    Command("tile", "compute large values in loops, to bound memory", tile.add_arguments, tile.run, is_quiet=True),
+    Command("raise", "replace named ops by composites", raise_named.add_arguments, raise_named.run, is_quiet=True),
     Command("prove", "prove rules for all index values", prove.add_arguments, prove.run),
-    Command("conformance", "judge a consumer by a suite of scatters", conformance.add_arguments, conformance.run),
+    Command("conformance", "run a suite of scatters on a consumer", conformance.add_arguments, conformance.run),
     Command("rules", "print the canonical form of every class, or one rule", rules.add_arguments, rules.run),
     Command("ops", "print what is known of each op, and what targets do with it", ops.add_arguments, ops.run),
     Command("laws", "print the laws that a derived verdict rests on", laws.add_arguments, laws.run),
     Command("pipeline", "print the passes of a conversion, and what each does", pipeline.add_arguments, pipeline.run),
-    Command("settings", "print what pyproject.toml sets for the commands", settings.add_arguments, settings.run),
-    Command("completion", "print what a shell completes commands with", completion.add_arguments, completion.run),
+    Command("settings", "print the settings of pyproject.toml", settings.add_arguments, settings.run),
+    Command("completion", "print the completion script for a shell", completion.add_arguments, completion.run),
     Command("help", "show the help of a command", _add_command_name, _help),
 )
 
@@ -143,7 +190,7 @@ def make_parser(given: settings.Settings | None = None) -> CommandParser:
     """
     parser = CommandParser(
         prog="hlo-lower",
-        description="Classify the scatters of StableHLO modules, lower them, and prove the result.",
+        description="Lower what a compiler rejects in StableHLO modules, and prove the result.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

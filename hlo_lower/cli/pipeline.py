@@ -22,7 +22,7 @@ FORMATS = ("text", "json")
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `pipeline`."""
-    told = "module, or - for standard input: what each pass did to it is told, too; nothing is written"
+    told = "module, or - for standard input: also print what each pass did to it"
     command.add_argument("input", metavar="MODULE", nargs="?", help=told)
     add_policy(command)
     add_exactness(command)

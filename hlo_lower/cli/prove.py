@@ -12,9 +12,11 @@ FORMATS = ("text", "json")
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `prove`."""
     command.add_argument("rules", nargs="*", metavar="RULE", help="rules by name, as `rules` lists them; default: all")
-    told = "modules that each rule is proved on, spread over its family; default: all of them"
+    told = "prove each rule on N modules, spread over its family; default: all"
     command.add_argument("--shapes", type=positive, metavar="N", help=told)
-    command.add_argument("--timeout", type=seconds, default=10.0, metavar="S", help="seconds for a module; default: 10")
+    command.add_argument(
+        "--timeout", type=seconds, default=10.0, metavar="S", help="seconds for each module; default: 10"
+    )
     command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 
 

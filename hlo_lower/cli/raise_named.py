@@ -20,9 +20,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `raise`."""
     command.add_argument("input", metavar="IN", help="module, or - for standard input")
     command.add_argument("-o", "--output", metavar="OUT", required=True, help="file, or - for standard output")
-    command.add_argument("--only", metavar="NAMES", help="named ops, by commas: attention,rms_norm; default: all")
-    command.add_argument("--target", metavar="T", help="write this target's composites; a name or a target file")
-    command.add_argument("--inline", action="store_true", help="write the named ops out again: the inverse")
+    command.add_argument("--only", metavar="NAMES", help="only these named ops: attention,rms_norm; default: all")
+    command.add_argument("--target", metavar="T", help="write the composites of this target; a name or a target file")
+    command.add_argument("--inline", action="store_true", help="expand named ops again: the inverse")
     add_module_emit(command)
     add_in_place(command)
 
@@ -41,11 +41,11 @@ def run(args: argparse.Namespace) -> int:
     start = time.perf_counter()
     source = module_source(args.input)
     if args.inline and args.target:
-        told = "--inline writes named ops out, and --target writes a target's"
+        told = "--inline expands named ops, and --target writes a target's"
         raise InputError("raise", told, next_step="give one of them")
     if args.inline:
         raised = Raised(hl.inline_named(source, only=only, name=args.input), NamedReport(args.input, 0, 0, (), ()))
-        told = "named ops written out"
+        told = "named ops expanded"
     else:
         raised = hl.raise_named(source, target=args.target, only=only, name=args.input)
         told = raised.summary()

@@ -22,10 +22,10 @@ FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
 EXPLORER = "model-explorer"
 FORMATS = ("text", "json", "markdown", "html", "github", "sarif", EXPLORER)
 NAMED_FORMATS = ("text", "json", "html")
-NOTES = """A folder gives its modules, to the bottom: files that end in .mlir, .mlirbc, .stablehlo, .vhlo, .portable,
-.exported, .jax_exported or .jax, and MLIR bytecode in .bc or .bin; hidden ones are skipped. A module that cannot
-be read or crashes its process is a row with its reason, and the exit code is 2. Up to 8 modules are shown in
-full, of more each is a line and --all shows them in full; HTML and JSON always hold everything."""
+NOTES = """A folder is searched with its subfolders for files that end in .mlir, .mlirbc, .stablehlo, .vhlo, .portable,
+.exported, .jax_exported or .jax, and for MLIR bytecode in .bc or .bin; hidden files are skipped. A module that
+cannot be read, or that crashes its process, becomes a row with the reason, and the exit code is 2. Up to 8 modules
+are shown in full; of more, each is a line unless --all is given. HTML and JSON always hold everything."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -36,10 +36,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--format", metavar="FORMAT", choices=FORMATS, help=told)
     command.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help="file; default: standard output")
     command.add_argument(
-        "--explain", metavar="N", action="append", default=[], type=int, help="evidence of scatter N; repeatable"
+        "--explain",
+        metavar="N",
+        action="append",
+        default=[],
+        type=int,
+        help="show the evidence of scatter N; repeatable",
     )
-    command.add_argument("--all", action="store_true", help="every module in full, a line for each of its scatters")
-    told = "the named ops of each module, and what was almost one and what it lacked, as text, JSON or HTML"
+    command.add_argument("--all", action="store_true", help="show every module in full, with a line for each scatter")
+    told = "show the named ops and near misses of each module instead, as text, JSON or HTML"
     command.add_argument("--named", action="store_true", help=told)
     command.add_argument(
         "--fail-on",
@@ -47,13 +52,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=FAIL_ON,
-        help=f"exit 3 where there is such a one; repeatable: {', '.join(FAIL_ON)}",
+        help=f"exit 3 if there is one of these; repeatable: {', '.join(FAIL_ON)}",
     )
     command.add_argument(
         "--jobs",
         metavar="N",
         type=positive,
-        help="processes that share the modules; 1 works in this one; default: one for each CPU, but no idle ones",
+        help="processes that share the modules; default: one per CPU; 1 uses this process",
     )
     command.add_argument(
         "--timeout", metavar="S", type=seconds, help="give up on a module after S seconds; default: never"
@@ -102,7 +107,7 @@ def _show_named(args: argparse.Namespace) -> int:
     form = _form(args)
     if form not in NAMED_FORMATS:
         raise InputError(
-            *("report", f"--named is not told as {form}"),
+            *("report", f"--named has no format {form}"),
             facts=f"formats of --named are {', '.join(NAMED_FORMATS)}",
             next_step="--format json, or -o OUT.html",
         )
@@ -133,7 +138,7 @@ def _failing(what: str, reports: "Sequence[ModuleReport]") -> str:
         **{kind: (total.kinds.get(kind, 0), "scatter", f"of kind {kind}") for kind in KINDS},
         "loop": (total.looped, "scatter", "in a loop"),
         "guard": (total.guards_needed, "scatter", "with a guard"),
-        "refused": (sum(one.count for one in total.refused), "op", f"that {reports[0].target} refuses"),
+        "refused": (sum(one.count for one in total.refused), "op", f"that {reports[0].target} rejects"),
         "unreadable": (total.unreadable, "module", "that could not be read"),
     }
     count, noun, which = counts[what]

@@ -19,7 +19,7 @@ FORMATS = ("text", "markdown")
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `rules`."""
-    told = "one rule, or those of a composite, with proofs; default: a table of all"
+    told = "one rule, or the rules of an op or composite, with proofs; default: a table of all"
     command.add_argument("name", metavar="NAME", nargs="?", help=told)
     add_target(command)
     command.add_argument("--format", choices=FORMATS, default="text", help="default: text")

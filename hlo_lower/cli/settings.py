@@ -67,17 +67,17 @@ class Settings:
         found: list[Any] = []
         for one in values:
             if isinstance(one, (dict, bool)):
-                raise self.wrong(key, f"{one!r} is no value of --{key.replace('_', '-')}")
+                raise self.wrong(key, f"{one!r} is not a value of --{key.replace('_', '-')}")
             try:
                 found.append(cast(Any, action.type)(str(one)) if action.type is not None else str(one))
             except (ValueError, TypeError, argparse.ArgumentTypeError) as error:
                 raise self.wrong(key, f"{one!r}: {error}") from None
             if action.choices is not None and found[-1] not in action.choices:
-                raise self.wrong(key, f"{one!r} is none of {', '.join(map(str, action.choices))}")
+                raise self.wrong(key, f"{one!r} is not one of {', '.join(map(str, action.choices))}")
         if isinstance(action.default, list):
             return found
         if isinstance(value, list):
-            raise self.wrong(key, "it takes one value, not a list")
+            raise self.wrong(key, "it has one value, not a list")
         return found[0]
 
     def wrong(self, key: str, told: str) -> InputError:
@@ -115,7 +115,7 @@ def settings_of(folder: Path) -> Settings:
             ) from None
         table: Any = cast(dict[str, Any], tools).get(TABLE, {}) if isinstance(tools, dict) else {}
         if not isinstance(table, dict):
-            raise InputError(f"{path}: tool.{TABLE}", "it is no table", next_step=f"write [tool.{TABLE}]")
+            raise InputError(f"{path}: tool.{TABLE}", "it is not a table", next_step=f"write [tool.{TABLE}]")
         found = {str(key).replace("-", "_"): value for key, value in cast(dict[str, Any], table).items()}
         return Settings(path if found else None, found)
     return Settings(None, {})

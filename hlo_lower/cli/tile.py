@@ -28,31 +28,31 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("input", metavar="IN", help="module, or - for standard input")
     command.add_argument("-o", "--output", metavar="OUT", help="file, or - for standard output")
     what = command.add_mutually_exclusive_group(required=True)
-    told = "temporaries to come down to, as XLA plans them for its CPU: 128MiB; arguments and results not counted"
+    told = "bound on the temporaries that XLA plans for its CPU (128MiB), without arguments and results"
     what.add_argument("--max-temp", metavar="BYTES", help=told)
-    what.add_argument("--op", metavar="FILE:LINE", help="tile one op, the largest there, in the place of a search")
-    told = "of the tiles of --op, repeated or as 0=4,1=4; dims of its result, then those that it sums or combines"
+    what.add_argument("--op", metavar="FILE:LINE", help="tile one op by hand, the largest at this place")
+    told = "tile sizes of --op: 0=4,1=4; dims of its result first, then those that it sums; repeatable"
     command.add_argument("--sizes", metavar="DIM=SIZE", type=tile_sizes, action="extend", default=[], help=told)
     fused = command.add_mutually_exclusive_group()
     fused.add_argument(
-        "--fuse", choices=FUSES, default="all", help="what goes into the loop of --op with it; default: all"
+        "--fuse", choices=FUSES, default="all", help="what else goes into the loop of --op; default: all"
     )
-    told = "the op that makes operand N of --op goes into its loop, no other one; repeated for more operands"
+    told = "only fuse the op that makes operand N of --op; repeatable"
     fused.add_argument("--fuse-operand", metavar="N", type=operand_number, action="append", default=[], help=told)
-    told = "fuse --op into a loop of the module: each iteration computes the subset that it reads"
+    told = "fuse --op into this loop of the module; each iteration computes the subset that it reads"
     command.add_argument("--into", metavar="FILE:LINE", help=told)
-    told = "what a module in linalg was made of: what --into makes of it runs on IREE, against this under XLA"
+    told = "the StableHLO that a module in linalg came from: run the result on IREE and compare with this"
     command.add_argument("--against", metavar="ORIGINAL", help=told)
-    told = "print the loops of the result: subsets, what is materialized, and what is yielded to which"
+    told = "print the loops of the result in the form of the structured dialects"
     command.add_argument("--print-loops", action="store_true", help=told)
     add_oob(command)
-    command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")
+    command.add_argument("--plan", action="store_true", help="show the loops and write nothing")
     add_level(command)
     add_bind(command)
     add_in_place(command)
     add_module_emit(command)
     command.add_argument(
-        "--report", metavar="R", help="write the loops as JSON, with the verdict, or R.html with drawings"
+        "--report", metavar="R", help="also write the loops and the verdict: R.json, or R.html with drawings"
     )
 
 
@@ -127,7 +127,7 @@ def _on_iree(args: argparse.Namespace, tiled: "Tiled") -> "ConsumerVerdict":
 def _check_structured(args: argparse.Namespace) -> None:
     """Check what only a module in linalg asks for: no judge reads one, so what it was made of is named."""
     if args.verify != "off" and not args.plan and args.against is None:
-        told = "a module in linalg is verified by what a consumer computes, against what it was made of"
+        told = "a module in linalg is verified by running it on a consumer, against the StableHLO that it came from"
         raise InputError(args.input, told, next_step="--against ORIGINAL.mlir, with IREE; or --no-verify")
     if args.output and args.emit != "text":
         raise InputError(args.output, "a module in linalg is written as text", next_step="-o OUT.mlir")
@@ -145,7 +145,7 @@ def _check(args: argparse.Namespace) -> None:
 
         args.max_temp = parsed_bytes("--max-temp", args.max_temp)
     if args.into and (args.sizes or args.fuse_operand or args.fuse != "all" or not args.op):
-        told = "--into fuses --op into a loop that is there, and makes none"
+        told = "--into fuses --op into an existing loop, and makes none"
         raise InputError("tile", told, next_step="--op llama.py:88 --into llama.py:95")
     if bool(args.op) != bool(args.sizes or args.into):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")

@@ -24,13 +24,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `verify`."""
     command.add_argument("before", metavar="BEFORE", help="module, or - for standard input")
     command.add_argument("after", metavar="AFTER", help="its other version")
-    command.add_argument("--inputs", metavar="X.npz", help="arguments of the module; default: seeded random ones")
-    command.add_argument("--seed", metavar="N", type=count, default=0, help="of random arguments; default: 0")
-    command.add_argument("--runs", metavar="N", type=count, default=3, help="of the whole module; default: 3")
-    told = "take more time to derive each region, and name inputs that speak against it: exit code 4"
+    command.add_argument("--inputs", metavar="X.npz", help="arguments of the module; default: random ones")
+    command.add_argument("--seed", metavar="N", type=count, default=0, help="seed of the random arguments; default: 0")
+    command.add_argument("--runs", metavar="N", type=count, default=3, help="runs of the whole module; default: 3")
+    told = "give each derivation more time, and show inputs that speak against it (exit code 4)"
     command.add_argument("--prove", action="store_true", help=told)
     add_accept_runs(command)
-    told = "what counts as verified: what holds for all inputs, or also what driven runs show; default: tested"
+    told = "what counts as verified: proofs for all inputs (derived), or also driven runs (tested, the default)"
     command.add_argument("--require", choices=("derived", "tested"), default="tested", help=told)
     add_jobs(command)
     add_time_limit(command)
@@ -40,7 +40,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--on",
         metavar="NAME",
-        help="run AFTER on this consumer, against BEFORE under XLA: iree, litert, coreml, or an installed one",
+        help="run AFTER on this consumer, and compare with BEFORE under XLA: iree, litert, coreml or one of a plug-in",
     )
     add_policy(command)
     add_exactness(command)

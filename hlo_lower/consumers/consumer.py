@@ -108,7 +108,7 @@ class Consumer:
     def _check_flags(self, flags: Sequence[str]) -> None:
         if self.settings is None:
             if flags and not flags[0].startswith("-"):
-                raise InputError(flags[0], f"it is no flag of {self.title}", next_step="write -- --NAME=VALUE")
+                raise InputError(flags[0], f"it is not a flag of {self.title}", next_step="write -- --NAME=VALUE")
             return
         takes = [f"{name}={'|'.join(values) or '...'}" for name, values in self.settings.items()]
         facts = f"it takes {', '.join(takes)}" if takes else "it takes none"

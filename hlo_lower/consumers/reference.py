@@ -56,12 +56,12 @@ class Reference:
                 if one is None and self.again is not None:
                     narrow = [_clip(a, s) for a, s in zip(run.arguments, signature.arguments, strict=True)]
                     one = _fit_run(self.again(narrow, run.what), signature)
-                    notes.append(f"{told}: arguments beyond the narrower integers are taken as their ends")
+                    notes.append(f"{told}: arguments beyond the narrower integers become their ends")
             except ValueError as error:
                 raise CannotRunError(f"the two versions have different signatures: {error}") from None
             if one is None:
                 notes = [note for note in notes if not note.startswith(told)]
-                notes.append(f"{told}: left out, its values do not fit the narrower integers")
+                notes.append(f"{told}: left out, because its values do not fit the narrower integers")
             else:
                 adapted.append(one)
         if not adapted:

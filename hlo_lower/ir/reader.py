@@ -14,6 +14,7 @@ from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.contained.prober import probe
 from hlo_lower.base.contained.status_board import is_contained, reading
 from hlo_lower.base.errors import InputError
+from hlo_lower.base.foreign_files import FIRST_BYTES, check_is_module
 from hlo_lower.ir import mlir
 from hlo_lower.ir.suspicion import could_kill
 from hlo_lower.ir.view import Graph, Node
@@ -60,7 +61,7 @@ def read(
     """
     _check_source(source)
     if not isinstance(name, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
-        raise InputError("name", f"{short_repr(name)} is no text", next_step='write name="decode.mlir"')
+        raise InputError("name", f"{short_repr(name)} is not text", next_step='write name="decode.mlir"')
     exported: jax.export.Exported | None = None
     is_object = False
     if isinstance(source, jax.export.Exported):
@@ -75,6 +76,8 @@ def read(
     name = name or OBJECT_NAME
     if not data or data.isspace():
         raise InputError(name, "the input is empty", next_step="give a StableHLO module")
+    if not is_object:
+        check_is_module(name, data[:FIRST_BYTES].encode(errors="replace") if isinstance(data, str) else data)
     with reading(name, len(data)):
         data = _as_text(data)
         is_suspicious = not is_object and (isinstance(data, bytes) or could_kill(data))
@@ -113,7 +116,7 @@ def _check_source(source: object) -> None:
         return
     next_step = "give its path or its text"
     if isinstance(source, Graph):
-        next_step = "it has been read: hl.lower(graph), hl.classify(graph), hl.bind(graph, sizes) take it as it is"
+        next_step = "it is read already: hl.lower(graph), hl.classify(graph), hl.bind(graph, sizes) accept it"
     elif isinstance(getattr(source, "graph", None), Graph):
         next_step = "its .graph is the module, and its .text is the module as text"
     elif callable(source):
@@ -270,7 +273,7 @@ def file_bytes(path: Path, name: str) -> bytes:
         where = short_repr(name) if len(name) > LONGEST_NAME else name
         raise InputError(where, f"cannot be read: {error.strerror}", next_step=next_step) from None
     except ValueError as error:  # a zero byte
-        raise InputError(short_repr(name), f"is no path: {error}", next_step="check the path") from None
+        raise InputError(short_repr(name), f"is not a path: {error}", next_step="check the path") from None
 
 
 def _as_text(data: str | bytes) -> str | bytes:

@@ -412,7 +412,7 @@ def while_to_bounded_trips(op: Op) -> Sequence[Value]:
     return while_to_trips(op)
 
 
-@rules.lowers(CONTROL, named={ControlOp.CASE, ControlOp.IF}, goes={Outcome.KNOWN}, form="the branch that is taken")
+@rules.lowers(CONTROL, named={ControlOp.CASE, ControlOp.IF}, goes={Outcome.KNOWN}, form="the selected branch")
 def branches_to_taken(op: Op) -> Sequence[Value]:
     """Copy the branch that a constant names.
 
@@ -424,7 +424,7 @@ def branches_to_taken(op: Op) -> Sequence[Value]:
     return [flat.value(item) for item in flat.block(block)]
 
 
-@rules.lowers(CONTROL, named={ControlOp.IF}, goes={Outcome.UNKNOWN}, way={Way.ONE}, form="a case of two")
+@rules.lowers(CONTROL, named={ControlOp.IF}, goes={Outcome.UNKNOWN}, way={Way.ONE}, form="a case of two branches")
 def if_to_case(op: Op) -> Sequence[Value]:
     """Number the branches.
 
@@ -441,7 +441,11 @@ def if_to_case(op: Op) -> Sequence[Value]:
 
 
 @rules.lowers(
-    CONTROL, named={ControlOp.CASE}, goes={Outcome.UNKNOWN}, way={Way.ONE}, form="one case of two after the other"
+    CONTROL,
+    named={ControlOp.CASE},
+    goes={Outcome.UNKNOWN},
+    way={Way.ONE},
+    form="one case of two branches after the other",
 )
 def case_to_pairs(op: Op) -> Sequence[Value]:
     """Ask for each branch whether it is the one.
@@ -456,7 +460,7 @@ def case_to_pairs(op: Op) -> Sequence[Value]:
     """
     node, build = op.node, op.build
     if not all(value.is_tensor and value.is_static for value in node.results):
-        raise DoesNotApply("a result is no tensor of static shape")
+        raise DoesNotApply("a result is not a tensor of static shape")
     index, types = node.operand(0), [result.raw.type for result in node.results]
     last = len(node.blocks) - 1
     found = [build.broadcast(build.zero(mlir.tensor_element(v.raw.type)), v.static_shape) for v in node.results]
@@ -496,7 +500,7 @@ def branches_to_selects(op: Op) -> Sequence[Value]:
         flat = _flat(op)
         given.append([flat.value(item) for item in flat.block(block)])
     if not all(value.is_tensor for value in given[0]):
-        raise DoesNotApply("a result is no tensor")
+        raise DoesNotApply("a result is not a tensor")
     index = node.operand(0)
     if node.name == IF:
         return [_select(build, index, *pair) for pair in zip(*given, strict=True)]
@@ -511,7 +515,7 @@ def _select(build: Builder, predicate: Value, on_true: Value, on_false: Value) -
     return on_true if on_true == on_false else build.select(predicate, on_true, on_false)
 
 
-@rules.lowers(CONTROL, named={ControlOp.MAP}, form="its region on whole tensors")
+@rules.lowers(CONTROL, named={ControlOp.MAP}, form="its body on whole tensors")
 def map_to_elementwise(op: Op) -> Sequence[Value]:
     """Compute elementwise what the region computes of scalars.
 

@@ -118,7 +118,7 @@ def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
     return op.build.clone(node, [op.gather.operand, inside], [result.raw.type for result in node.results]).results
 
 
-@rules.lowers(GATHER, taken={TakenGather.ORDERED}, form="gather with its positions where the axis stood; transpose")
+@rules.lowers(GATHER, taken={TakenGather.ORDERED}, form="gather with its positions in the place of the axis; transpose")
 def gather_to_ordered_gather(op: GatherLowering) -> Sequence[Value]:
     """Gather whole rows in the order of `numpy.take`, and move dims afterwards.
 
@@ -348,7 +348,7 @@ def dynamic_gather_to_gather(op: PlainLowering) -> Sequence[Value]:
     operand, indices, sizes = node.operands
     found = sizes.constant()
     if found is None:
-        raise DoesNotApply("its sizes are no constant")
+        raise DoesNotApply("its sizes are not constant")
     attributes = {**mlir.attributes_of(node.raw), "slice_sizes": mlir.dense_i64([int(n) for n in found])}
     made = build.op(GATHER, [operand, indices], [node.result().raw.type], attributes)
     gather = read_gather(made)

@@ -152,7 +152,7 @@ def check_read(registry: CompositeLoweringRegistry) -> None:
     known = {kind.name for kind in KINDS}
     if ops := sorted(known.union(OPS) & registry.declarations.keys()):
         place = registry.declarations[ops[0]].place
-        raise RegistryError(f"{place}: {ops[0]} is an op, of which nothing can be declared: composites have parameters")
+        raise RegistryError(f"{place}: {ops[0]} is an op; only composites have parameters to declare")
     for op in registry.ops:
         if op not in known and op not in registry.declarations and (rules := registry.rules(op)):
             told = "; ".join(f"{rule.name} ({rule.place})" for rule in rules)

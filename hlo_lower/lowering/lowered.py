@@ -189,7 +189,7 @@ class Lowered:
         self._refuse_linalg("a portable artifact")
         asked: Any = version
         if not isinstance(asked, str | None) or not re.fullmatch(r"\d+\.\d+\.\d+", asked or "0.0.0"):
-            told = f"{short_repr(version)} is no version of StableHLO"
+            told = f"{short_repr(version)} is not a version of StableHLO"
             raise InputError("version", told, next_step='write version="1.0.0", or leave it out')
         try:
             return to_portable_artifact(self.graph, version)

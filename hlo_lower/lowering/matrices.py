@@ -307,7 +307,7 @@ def _cholesky_column(k: Array, a: Array, info: Array) -> tuple[Array, Array]:
     LINEAR_ALGEBRA,
     routine={Routine.TRIANGULAR_SOLVE},
     numbers={Numbers.BOUNDED},
-    form="row by row: a division, an outer product taken from the rows that are left",
+    form="row by row: a division, an outer product subtracted from the other rows",
 )
 def triangular_solve_to_rows(op: MatrixLowering) -> Sequence[Value]:
     """Solve op(A) X = B for lower triangular op(A) from the first row on, for upper from the last.
@@ -393,7 +393,7 @@ def _first_largest(k: Array, column: Array) -> Array:
     LINEAR_ALGEBRA,
     routine={Routine.QR},
     numbers={Numbers.BOUNDED},
-    form="column by column: a reflection that makes what stands below the diagonal zero",
+    form="column by column: a reflection that zeroes the column below the diagonal",
 )
 def qr_to_reflections(op: MatrixLowering) -> Sequence[Value]:
     """Reflect column by column, each onto its diagonal element.

@@ -227,5 +227,5 @@ def _bound(sizes: object) -> Bound:
     except SizesError as error:
         raise InputError("bind", error.what, next_step=error.next_step) from None
     except (TypeError, ValueError):
-        what = f"{short_repr(sizes)} is no mapping of names to sizes"
+        what = f"{short_repr(sizes)} is not a mapping of names to sizes"
         raise InputError("bind", what, next_step='write {"b": 4, "s": 16}') from None

@@ -74,7 +74,7 @@ KEPT = Where(lambda run: not run.is_trial, "where the module is converted")
 
 def refuses(quirk: Quirk) -> Wanted:
     """Wanted by targets that refuse a form of ops."""
-    told = f"{{target}} does not refuse {quirk.word!r}"
+    told = f"{{target}} does not reject {quirk.word!r}"
     return Wanted(lambda options: quirk.word in options.target.refused_forms, told)
 
 
@@ -155,7 +155,7 @@ def kinds(
       wanted: by default by targets that one of the kinds concerns.
     """
     own = [kind for kind in kinds_of(stage) if only in ("", kind.name)]
-    concerned = Wanted(lambda options: any(kind.concerns(options) for kind in own), "{target} takes all such ops")
+    concerned = Wanted(lambda options: any(kind.concerns(options) for kind in own), "{target} accepts all such ops")
 
     def lower_kinds(run: "Run") -> tuple[Change, ...]:
         context = run.context.afresh(is_carried=True) if carried else run.context

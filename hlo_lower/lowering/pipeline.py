@@ -164,13 +164,13 @@ def _has_no_64_bits(options: Options) -> bool:
 LEGALIZES = Wanted(lambda options: options.legalize, "--legalize is not given")
 CALLS = Wanted(lambda options: not options.legalize and _refuses_composites(options), "{target} reads composites")
 NARROWS = Wanted(lambda options: options.demote_i64, "--demote-i64 is not given")
-FITS = Wanted(_has_no_64_bits, "{target} takes 64-bit integers, or --demote-i64 is given")
+FITS = Wanted(_has_no_64_bits, "{target} accepts 64-bit integers, or you gave --demote-i64")
 CHECKS = Wanted(lambda options: options.checked and not options.demote_i64, "--checked alone is not given")
 FLOATS = Wanted(lambda options: bool(other_floats_of(options)), "neither --widen nor --demote-f64 is given")
 ASSUMES = Wanted(lambda options: options.assume_in_bounds, "--assume-in-bounds is not given")
-SORTS = Wanted(_refuses_sorts, "{target} takes all sorts")
-FORMS = Wanted(_refuses_forms, "{target} takes all forms of single ops, shifts and updates of slices")
-TYPES = Wanted(_refuses_types, "{target} takes all element types")
+SORTS = Wanted(_refuses_sorts, "{target} accepts all sorts")
+FORMS = Wanted(_refuses_forms, "{target} accepts all forms of single ops, shifts and updates of slices")
+TYPES = Wanted(_refuses_types, "{target} accepts all element types")
 MESHES = Wanted(lambda options: options.target.refuses_op(mlir.MESH) is not None, "{target} reads shardings")
 DECLARED = Where(lambda run: bool(run.registry.declarations), "where rules declare any")
 NESTED = Where(_may_nest_slices, "where rules may have built any", ("note-slices", "scatters"))
@@ -179,39 +179,37 @@ ON_OTHER_TYPES = ("complex", "types", "carried", "types-again")
 
 PIPELINE = in_order(
     Pass("note-slices", "notes the module's own slices of slices", _note_slices, where=KEPT, may_change=NOTHING),
-    Pass("variants", "lowers composites whose parameters are declared", _variants, where=DECLARED),
-    kinds("call", Stage.LEGALIZED, "calls what a refused composite stands for", wanted=CALLS, only=COMPOSITE),
-    kinds("legalize", Stage.LEGALIZED, "makes composites, custom calls and chlo plain", wanted=LEGALIZES),
+    Pass("variants", "lowers composites with declared parameters", _variants, where=DECLARED),
+    kinds("call", Stage.LEGALIZED, "calls the decomposition of rejected composites", wanted=CALLS, only=COMPOSITE),
+    kinds("legalize", Stage.LEGALIZED, "expands composites, custom calls and chlo", wanted=LEGALIZES),
     Pass("narrow", "computes 64-bit integers in 32 bits", _narrow, NARROWS, after=("legalize",), may_change=SIGNATURE),
     Pass("say-true", "adds the result of --checked, true", over(assume_nothing), CHECKS, may_change=SIGNATURE),
     Pass("floats", "computes floats in another precision", _floats, FLOATS, after=("narrow",), may_change=SIGNATURE),
     Pass("assume", "clamps indices that are assumed to lie inside", _assume, ASSUMES, after=("floats",)),
-    Pass("narrow-what-fits", "computes in 32 bits what is shown to fit", _narrow_what_fits, FITS, after=("assume",)),
+    Pass("narrow-what-fits", "computes integers that fit in 32 bits", _narrow_what_fits, FITS, after=("assume",)),
     kinds("control", Stage.FLATTENED, "unrolls loops, computes branches, solves matrices", repeat=UNTIL_DONE),
     kinds("ops", Stage.LOWERED, "lowers gathers, reverses and single ops", after=("control",)),
     Pass("scatters", "lowers scatters", _scatters, after=("ops",)),
     Pass("top-k", "writes each top_k as a sort", _top_k, SORTS, after=("scatters",)),
-    Pass("inline-sorts", "inlines functions that sort where few rows are read", _inline, SORTS, after=("top-k",)),
+    Pass("inline-sorts", "inlines functions that sort for few rows", _inline, SORTS, after=("top-k",)),
     kinds("sorts", Stage.SORTED, "lowers sorts", after=("inline-sorts",)),
     kinds("forms", Stage.LOWERED, "lowers forms that rules built", FORMS, only=PLAIN, repeat=MOST_FORMS, again=True),
     *cures(Place.BEFORE_TYPES),
     kinds("complex", Stage.COMPLEX, "computes complex numbers on their parts", after=("forms",)),
     kinds("parts", Stage.LOWERED, "lowers ops on such parts", again=True, where=has_met("complex")),
-    kinds("types", Stage.TYPES, "computes refused element types on others", after=("own-starts", "complex")),
-    kinds(
-        "carried", Stage.LOWERED, "lowers ops that no type computes", again=True, carried=True, where=has_left("types")
-    ),
-    kinds("types-again", Stage.TYPES, "the same of what that built", instead_of="types", where=has_met("carried")),
+    kinds("types", Stage.TYPES, "computes rejected element types in others", after=("own-starts", "complex")),
+    kinds("carried", Stage.LOWERED, "lowers ops that fit no type", again=True, carried=True, where=has_left("types")),
+    kinds("types-again", Stage.TYPES, "does it for the new ops", instead_of="types", where=has_met("carried")),
     Pass("store", "stores values in types that the target has", _store, TYPES, after=("types",), may_change=SIGNATURE),
-    kinds("forms-again", Stage.LOWERED, "lowers forms of these", FORMS, only=PLAIN, again=True, where=has_met("types")),
+    kinds("forms-again", Stage.LOWERED, "lowers new forms", FORMS, only=PLAIN, again=True, where=has_met("types")),
     *cures(Place.AFTER_TYPES),
     Pass("join-pairs", "joins values in two parts, unmarks casts", _join_pairs, where=has_met(*ON_OTHER_TYPES)),
     kinds("ranks", Stage.RANKS, "computes tensors of many dims in fewer", after=("store",)),
-    Pass("join-reshapes", "makes two reshapes one", over(join_reshapes), where=has_met("ranks")),
+    Pass("join-reshapes", "merges pairs of reshapes", over(join_reshapes), where=has_met("ranks")),
     *cures(Place.LAST),
-    Pass("remove-placement", "takes shardings off a module for one device", _placement, MESHES),
+    Pass("remove-placement", "removes shardings for one device", _placement, MESHES),
     Pass("clamp-slices", "clamps slices of slices that rules built", _clamp, where=NESTED),
-    Pass("release", "takes the clamps of assumed indices away", _release, ASSUMES, KEPT, after=("assume",)),
+    Pass("release", "removes the clamps of assumed indices", _release, ASSUMES, KEPT, after=("assume",)),
     Pass("check", "lets MLIR check the module", _check, where=KEPT, may_change=NOTHING),
 )
 """What happens to a module, in order."""

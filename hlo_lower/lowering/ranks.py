@@ -68,7 +68,7 @@ RankLowering = OpLowering[RankFacts]
 rules = RuleList()
 
 
-@rules.lowers(RANK, dims={Dims.ELEMENTWISE}, form="the same on one dim, reshaped")
+@rules.lowers(RANK, dims={Dims.ELEMENTWISE}, form="the op on one dim, reshaped")
 def elementwise_to_row(op: RankLowering) -> Sequence[Value]:
     """Compute on all elements in a row. Equal: each element of the result is made of those in its place."""
     build, shape = op.build, op.node.result().static_shape
@@ -83,7 +83,7 @@ def _like(
     return build.copy_on(node, values, [result], attributes).result()
 
 
-@rules.lowers(RANK, dims={Dims.WRITTEN}, form="the numbers in a row, reshaped")
+@rules.lowers(RANK, dims={Dims.WRITTEN}, form="the numbers in one dim, reshaped")
 def constant_to_row(op: RankLowering) -> Sequence[Value]:
     """Write a constant in a row. Equal: a reshape keeps the row-major order, in which numbers are written."""
     build, result, attribute = op.build, op.node.result(), op.node.raw.attributes["value"]
@@ -139,7 +139,7 @@ def broadcast_to_steps(op: RankLowering) -> Sequence[Value]:
     return [build.reshape(value, shape)]
 
 
-@rules.lowers(RANK, dims={Dims.REDUCED}, form="the dims that are reduced moved last, and reduced as one")
+@rules.lowers(RANK, dims={Dims.REDUCED}, form="reduced dims moved last, and reduced as one")
 def reduce_to_rows(op: RankLowering) -> Sequence[Value]:
     """Reduce rows of which each holds what one element is made of.
 
@@ -172,7 +172,7 @@ def _rounds(node: Node) -> bool:
     return any(elements_of(value.element_type) in (Elements.FLOAT, Elements.OTHER) for value in made)
 
 
-@rules.lowers(RANK, dims={Dims.ALONG}, form="along one dim after the other, on three dims")
+@rules.lowers(RANK, dims={Dims.ALONG}, form="the op along one dim after the other, on three dims")
 def op_to_three_dims(op: RankLowering) -> Sequence[Value]:
     """Slice, pad, reverse, concatenate and count along one dim after the other, those before and behind it as one each.
 

@@ -57,7 +57,9 @@ def infinite_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
     return [build.bitcast(build.constant_array(bits, f"i{width}"), result.element_type)]
 
 
-@rules.lowers(FORM, found={RefusedForm.of(TOTAL_ORDER)}, form="compare the bits, those of negative numbers turned")
+@rules.lowers(
+    FORM, found={RefusedForm.of(TOTAL_ORDER)}, form="compare the bits, with those of negative numbers inverted"
+)
 def total_order_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
     """Compare floats in IEEE 754's total order as integers.
 
@@ -71,7 +73,7 @@ def total_order_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
     return [build.compare(left, comparison_direction(op.node), right)]
 
 
-@rules.lowers(FORM, found={RefusedForm.of(ODD_BELOW_ZERO)}, form="the same of |x|, with x's sign")
+@rules.lowers(FORM, found={RefusedForm.of(ODD_BELOW_ZERO)}, form="the op on |x|, with x's sign")
 def odd_function_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     """Take an odd function of the magnitude, and give it the sign back.
 

@@ -132,7 +132,7 @@ class SortLowering:
         try:
             return key_columns(self.build, self.sort, in_bits=self.facts.in_bits)
         except CannotCompareError:
-            raise DoesNotApply("a float is in order by its bits only, which the target does not give") from None
+            raise DoesNotApply("ordering floats needs their bits, and the target cannot bitcast them") from None
 
     @property
     def ascending(self) -> list[bool]:
@@ -459,7 +459,7 @@ def _parities(build: Builder, rows: int, block: int) -> Value:
 # --- short axes: count for each row those in front of it; its rank is where it goes ---
 
 
-@rules.lowers(SORT, strategy={SortStrategy.RANKS}, form="rank = number of rows in front, by all pairs; rows by rank")
+@rules.lowers(SORT, strategy={SortStrategy.RANKS}, form="rank = number of smaller rows, by all pairs; rows by rank")
 def sort_to_ranks(op: SortLowering) -> Sequence[Value]:
     """Compare all pairs of rows, count those in front of each row, and put it there.
 
@@ -499,7 +499,9 @@ def sort_to_ranks(op: SortLowering) -> Sequence[Value]:
 # --- of which the first rows are read: find the first row, leave it out, and find the next ---
 
 
-@rules.lowers(SORT, strategy={SortStrategy.ROUNDS}, form="k rounds: the least key, its first position, left out then")
+@rules.lowers(
+    SORT, strategy={SortStrategy.ROUNDS}, form="k rounds: the least key and its first position, then without them"
+)
 def sort_to_rounds(op: SortLowering) -> Sequence[Value]:
     """Find the first of the rows that are left, once for each row that is read: top_k, argmax.
 

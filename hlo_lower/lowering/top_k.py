@@ -74,7 +74,7 @@ MOST_NODES = 64
 
 
 def top_k_to_sorts(context: Context) -> tuple[Change, ...]:
-    """Write each `top_k` that the target would have as a sort, which it refuses, as one, in place; what became of each.
+    """Write each `top_k` that the target would have as a sort, which it rejects, as one, in place; what became of each.
 
     Raises:
       NotLoweredError: a rule is broken, or two contradict each other.

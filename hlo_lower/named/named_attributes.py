@@ -56,7 +56,7 @@ def placed_attributes(op: OpInVocabulary, attributes: Mapping[str, Any], ranks: 
             f"hl.named({op.name!r})",
             f"{len(ranks)} operands",
             facts=f"{op.name} takes {op.takes}" + f", or {op.or_takes}" * bool(op.or_takes),
-            next_step="give its operands in this order, each as one array; those in brackets may be left out",
+            next_step="give its operands in this order, each as one array; those in brackets are optional",
         )
     placed = dict(attributes)
     rank = ranks[0] + (op.name == "one_hot")  # the axis that it adds counts

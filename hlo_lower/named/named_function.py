@@ -64,7 +64,7 @@ def named(name: str, **attributes: Any) -> Callable[[Callable[P, R]], Callable[P
     Raises:
       InputError: no op has this name, or an attribute is unknown, missing, or of a wrong type; when it is called,
         there are too many operands or too few, an axis that the first of them does not have, or the function takes
-        an array that is no argument.
+        an array that is not an argument.
 
     Example:
       >>> @hl.named("silu")
@@ -130,7 +130,7 @@ class _NamedFunction:
             told = ", ".join(str(jax.typeof(const)) for const in closed.consts)
             raise InputError(
                 f"hl.named({self._op.name!r})",
-                f"the function takes an array that is none of its arguments: {told}",
+                f"the function uses an array that is not one of its arguments: {told}",
                 facts=f"the operands of {self._op.name} are {self._op.takes}",
                 next_step="pass it as an argument, or make it inside of the function (jnp.arange, jnp.tril)",
             )

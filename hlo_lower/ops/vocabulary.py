@@ -23,7 +23,7 @@ class AttributeOfOp:
       type: float, int, bool or str; a tuple of int where `several`.
       meaning: in a few words, with the unit where there is one.
       default: what it is where it is left out; None where it must be given.
-      choices: the values of a text; empty where it is no text, or any.
+      choices: the values of a text; empty where it is not text, or any.
       several: it is a list of whole numbers.
     """
 
@@ -54,12 +54,12 @@ class OpInVocabulary:
     or_takes: str = ""
 
 
-def _axis(meaning: str = "along which") -> AttributeOfOp:
-    return AttributeOfOp("axis", int, f"{meaning}, from 0")
+def _axis(meaning: str = "the axis") -> AttributeOfOp:
+    return AttributeOfOp("axis", int, meaning)
 
 
 def _axes(meaning: str) -> AttributeOfOp:
-    return AttributeOfOp("axes", int, f"{meaning}, from 0, ascending", several=True)
+    return AttributeOfOp("axes", int, meaning, several=True)
 
 
 def _flag(name: str, meaning: str) -> AttributeOfOp:
@@ -79,35 +79,35 @@ def _choice(name: str, meaning: str, *choices: str) -> AttributeOfOp:
 _WEIGHT = AttributeOfOp(
     "weight",
     str,
-    "what the normalized value is multiplied by: nothing, the operand, or one plus the operand",
+    "the normalized value is multiplied by nothing, by the operand, or by one plus the operand",
     default="plain",
     choices=("none", "plain", "one_plus"),
 )
 
-_EMPTY_ROWS = _choice("empty_rows", "what a row of nothing but -inf gives", "nan", "zero")
+_EMPTY_ROWS = _choice("empty_rows", "the result of a row that holds only -inf", "nan", "zero")
 
-_ACCUMULATE = AttributeOfOp(
-    "accumulate", str, "the element type that it is computed in, where that is another", default=""
+_ACCUMULATE = AttributeOfOp("accumulate", str, "the element type of the computation, if it is another one", default="")
+
+_NEGATIVE = _choice(
+    "negative", "whether a position below 0 is out of bounds or counts from the end", "outside", "from_end"
 )
-
-_NEGATIVE = _choice("negative", "what a position below 0 is: counted from the end, or outside", "outside", "from_end")
 
 
 def _outside(meaning: str, *choices: str) -> AttributeOfOp:
     """What becomes of positions that are out of bounds, after those below 0 are counted from the end."""
-    return _choice("outside", f"positions out of bounds: {meaning}", *choices)
+    return _choice("outside", f"positions out of bounds {meaning}", *choices)
 
 
-_FILLED = "moved to the nearest, or give NaN (integers: the lowest number, unsigned the largest)"
+_FILLED = "move to the nearest, or give NaN (integers: the lowest number, unsigned: the largest)"
 
-_VARIANCE = _epsilon("to the variance, below the root")
+_VARIANCE = _epsilon("to the variance, under the root")
 
 _ACCUMULATED = tuple(
     OpInVocabulary(
         name,
         "x",
         f"result i is {of} of the elements of x up to and including i, along the axis",
-        (_axis(), _flag("reverse", "from the end on")),
+        (_axis(), _flag("reverse", "start at the end")),
     )
     for name, of in (
         ("cumsum", "the sum"),
@@ -132,43 +132,43 @@ NAMED_OPS: Final = (
         "logsumexp",
         "x",
         "log(sum(exp(x - m))) + m",
-        (_axes("that are summed"), _flag("keepdims", "they stay with size 1"), _ACCUMULATE),
+        (_axes("the summed axes"), _flag("keepdims", "keep them with size 1"), _ACCUMULATE),
     ),
     OpInVocabulary(
         "layer_norm",
         "x, [weight], [bias]",
         "(x - mean) / sqrt(mean((x - mean)**2) + epsilon) * weight + bias",
-        (_axes("of mean and variance"), _VARIANCE, _WEIGHT),
+        (_axes("axes of mean and variance"), _VARIANCE, _WEIGHT),
     ),
     OpInVocabulary(
         "rms_norm",
         "x, [weight]",
         "x / sqrt(mean(x**2) + epsilon) * weight",
-        (_axes("of the mean"), _epsilon("to the mean of squares, below the root"), _WEIGHT),
+        (_axes("axes of the mean"), _epsilon("to the mean of squares, under the root"), _WEIGHT),
     ),
     OpInVocabulary(
         "group_norm",
         "x, [weight], [bias]",
-        "layer_norm over groups of channels and all axes but the batch's",
+        "layer_norm over groups of channels and all axes except the batch's",
         (
-            AttributeOfOp("num_groups", int, "into which the channels are parted"),
+            AttributeOfOp("num_groups", int, "number of groups of channels"),
             _VARIANCE,
-            AttributeOfOp("channel_axis", int, "the axis of channels, from 0"),
+            AttributeOfOp("channel_axis", int, "the axis of channels"),
         ),
     ),
     OpInVocabulary(
         "batch_norm",
         "x, [weight], [bias], mean, variance",
         "(x - mean) / sqrt(variance + epsilon) * weight + bias with mean and variance given, as in inference",
-        (_VARIANCE, AttributeOfOp("channel_axis", int, "the axis of channels, from 0")),
+        (_VARIANCE, AttributeOfOp("channel_axis", int, "the axis of channels")),
     ),
     OpInVocabulary(
         "l2_norm",
         "x",
-        "x / sqrt(sum(x**2)), held away from 0 by epsilon",
+        "x / sqrt(sum(x**2)); epsilon keeps the root away from 0",
         (
-            _axes("of the sum"),
-            AttributeOfOp("epsilon", float, "by which the root is held away from 0", default=0.0),
+            _axes("axes of the sum"),
+            AttributeOfOp("epsilon", float, "keeps the root away from 0", default=0.0),
             _choice(
                 "guard",
                 "sqrt(sum), sqrt(sum + epsilon), sqrt(max(sum, epsilon)), max(sqrt(sum), epsilon), sqrt(sum) + epsilon",
@@ -180,7 +180,7 @@ NAMED_OPS: Final = (
         "gelu",
         "x",
         "x * P(X <= x), X standard normal; tanh: 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))",
-        (_choice("approximate", "as PyTorch calls it", "none", "tanh"),),
+        (_choice("approximate", "PyTorch's name of the form", "none", "tanh"),),
     ),
     OpInVocabulary("silu", "x", "x / (1 + exp(-x))"),
     OpInVocabulary("relu", "x", "max(x, 0)"),
@@ -189,17 +189,17 @@ NAMED_OPS: Final = (
     OpInVocabulary(
         "rope",
         "x, cos, sin",
-        "pairs of the last axis turned by an angle each: (a, b) to (a*cos - b*sin, b*cos + a*sin); "
-        "rotation: the complex cos + i*sin in the place of both tables",
+        "turns each pair of the last axis by an angle: (a, b) becomes (a*cos - b*sin, b*cos + a*sin); "
+        "rotation: the complex cos + i*sin instead of both tables",
         (
             AttributeOfOp(
                 "pairs",
                 str,
-                "which elements are a pair: i and i + size/2, or 2i and 2i + 1, or these, written as i and i + size/2",
+                "the pair: i and i + size/2, 2i and 2i + 1, or read at 2i and 2i + 1 and written at i and i + size/2",
                 choices=("halves", "interleaved", "interleaved_to_halves"),
             ),
-            _axes("along which the tables run, their axes of 1 and the last left out"),
-            AttributeOfOp("size", int, "how many elements are turned, from the first on; 0: all", default=0),
+            _axes("axes of the tables, without those of size 1 and the last"),
+            AttributeOfOp("size", int, "how many elements turn, from the first on; 0: all", default=0),
         ),
         or_takes="x, rotation",
     ),
@@ -208,18 +208,20 @@ NAMED_OPS: Final = (
         "query, key, value, [mask], [bias], [causal_mask]",
         "softmax(scale * query @ key^T, masked) @ value, for each batch and head",
         (
-            AttributeOfOp("scale", float, "of the scores", default=1.0),
-            _flag("causal", "no position sees a later one: k of the layout is at most q, both counted from the first"),
+            AttributeOfOp("scale", float, "factor of the scores", default=1.0),
+            _flag("causal", "no position sees a later one: k of the layout is at most q, both counted from 0"),
             _choice(
                 "mask",
-                "what the operand mask is: none, true where it is seen, or added to the scores",
+                "the operand `mask`: absent, true where a position is seen, or added to the scores",
                 *("none", "boolean", "additive"),
             ),
-            _flag("mask_hides", "a boolean mask is true where a position is hidden"),
+            _flag("mask_hides", "the boolean mask is true where a position is hidden"),
             AttributeOfOp("layout", str, "axes of query, key, value, masks and result, as in an einsum", default=""),
-            _choice("empty_rows", "what a row that sees nothing gives", "nan", "zero"),
+            _choice("empty_rows", "the result of a row that sees nothing", "nan", "zero"),
             AttributeOfOp("softcap", float, "c in c * tanh(scores / c); 0: none", default=0.0),
-            AttributeOfOp("window", int, "how many positions back are seen, itself among them; 0: all", default=0),
+            AttributeOfOp(
+                "window", int, "how many positions a query sees, counted back from its own; 0: all", default=0
+            ),
         ),
     ),
     OpInVocabulary(
@@ -227,10 +229,10 @@ NAMED_OPS: Final = (
         "x",
         "the k largest and their positions",
         (
-            AttributeOfOp("k", int, "how many"),
+            AttributeOfOp("k", int, "number of elements"),
             _axis(),
-            AttributeOfOp("largest", bool, "else the smallest", default=True),
-            _choice("gives", "which of the two are results", "both", "values", "positions"),
+            AttributeOfOp("largest", bool, "the largest, or the smallest", default=True),
+            _choice("gives", "which of the two it returns", "both", "values", "positions"),
         ),
     ),
     OpInVocabulary("argmax", "x", "position of the first maximum", (_axis(),)),
@@ -241,46 +243,46 @@ NAMED_OPS: Final = (
         "1 where the new axis' position is the operand's, else 0",
         (
             AttributeOfOp("depth", int, "size of the new axis"),
-            _axis("the new one"),
+            _axis("the new axis"),
             _NEGATIVE,
-            _outside(f"give zeros, are {_FILLED}", "zero", "clamp", "fill"),
+            _outside(f"give zeros, {_FILLED}", "zero", "clamp", "fill"),
         ),
     ),
     OpInVocabulary(
         "embedding_lookup",
         "table, positions",
-        "rows of the table: table[positions], the row's axis last",
-        (_NEGATIVE, _outside(f"are {_FILLED}, or zeros", "clamp", "fill", "zero")),
+        "table[positions]: rows of the table, the row's axis last",
+        (_NEGATIVE, _outside(f"{_FILLED}, or give zeros", "clamp", "fill", "zero")),
     ),
     *_ACCUMULATED,
     OpInVocabulary(
         "take_along_axis",
         "x, positions",
-        "x at the positions, whose other axes are x's; positions without the axis are of one element each",
-        (_axis(), _NEGATIVE, _outside(f"are {_FILLED}", "clamp", "fill")),
+        "x at the positions, whose other axes are those of x; positions without the axis give one element each",
+        (_axis(), _NEGATIVE, _outside(_FILLED, "clamp", "fill")),
     ),
-    OpInVocabulary("dropout", "x", "x itself: dropout of inference, left in the module"),
+    OpInVocabulary("dropout", "x", "x itself: dropout in inference, left in the module"),
     OpInVocabulary(
         "linear",
         "x, weight, bias",
-        "x @ weight + bias; the axes that the weight adds are the bias', behind those of x that stay",
-        (_flag("transposed", "the weight has the axes that are summed behind the others, as PyTorch keeps it"),),
+        "x @ weight + bias; the axes that the weight adds come after those of x that stay, and are the bias's",
+        (_flag("transposed", "the summed axes of the weight come last, as in PyTorch"),),
     ),
     OpInVocabulary("swiglu", "gate, up", "silu(gate) * up"),
     OpInVocabulary(
         "kv_cache_update",
         "cache, new, position",
-        "the cache with the new rows from the position on; new without the axis is one row",
+        "the cache with the new rows from the position on; `new` without the axis is one row",
         (
-            _axis("of positions"),
+            _axis("the axis of positions"),
             _choice(
                 "position_of",
-                "whose the position is: that of the first new row, of each new row, "
-                "or for each entry of axis 0 that of its first",
+                "the operand `position` holds the position of the first new row, of each new row, "
+                "or of the first new row of each entry of axis 0",
                 *("first", "rows", "batch"),
             ),
             _NEGATIVE,
-            _outside("the rows are moved to where they fit, or dropped", "clamp", "drop"),
+            _outside("move the rows to where they fit, or drop them", "clamp", "drop"),
         ),
     ),
 )

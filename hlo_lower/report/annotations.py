@@ -16,7 +16,7 @@ from hlo_lower.report.place import split_place
 
 RULES = {
     "unreadable": "The module could not be read.",
-    "refused": "The target refuses an operation or an element type of the module after lowering.",
+    "refused": "The target rejects an operation or an element type of the module after lowering.",
     "loop": "A scatter is lowered to a loop over its windows.",
 }
 LEVELS = {"unreadable": "error", "refused": "error", "loop": "warning"}

@@ -11,8 +11,8 @@ from hlo_lower.report.markdown import code, escape, table
 from hlo_lower.report.page import grid_text, new_page, page_text, print_entry, print_hanging
 from hlo_lower.report.row import rule_name
 
-RULES = ("rule", "takes", "canonical form", "builds", "place")
-COSTS = ("size", "value", "of (costs in ns)", "set by")
+RULES = ("rule", "accepts", "canonical form", "builds", "place")
+COSTS = ("entry", "value", "meaning (costs in ns)", "measured")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class RuleRow:
       form: its canonical form in a line.
       place: file and line.
       builds: the operations that it builds in its golden modules, those of a region left out; none of a plug-in's rule.
-      refused: what the target does not take of these, or "".
+      refused: what the target rejects of these, or "".
       proof: what it replaces by what, and why both are equal: its own description.
       op: the op, or the composite, that it is for.
 

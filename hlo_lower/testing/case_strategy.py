@@ -26,7 +26,7 @@ def legal_scatters(cell: tuple[str, str] | None = None) -> "strategies.SearchStr
     """Any legal scatter, or one that is meant for a cell: a subset ("Rows") and a combiner family ("add", "min/max")
     of `CELLS`."""
     if cell is not None and cell not in CELLS:
-        raise ValueError(f"{cell} is no cell; the cells are {', '.join('/'.join(c) for c in CELLS)}")
+        raise ValueError(f"{cell} is not a cell; the cells are {', '.join('/'.join(c) for c in CELLS)}")
 
     def build(draw: Any) -> Case:
         return draw_case(Draw(_Hypothesis(draw)), cell=cell)

@@ -56,10 +56,10 @@ def refused_line(graph: Graph, options: Options) -> str:
     for one in refused_ops(graph, target):
         if one.op.partition("@")[2].startswith(FOR_CPUS):
             continue
-        return f"{target.name} refuses {refused_lines([one])[0]}"
+        return f"{target.name} rejects {refused_lines([one])[0]}"
     if graph.scatters and target.refuses_op(SCATTER) is not None:
         context = Context(graph, options, registry_of(None))
         for node in graph.scatters:
             if not has_native_form(context, node):
-                return f"{target.name} refuses a {SCATTER} at {graph.location(node)}"
+                return f"{target.name} rejects a {SCATTER} at {graph.location(node)}"
     return ""

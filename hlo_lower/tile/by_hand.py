@@ -48,7 +48,7 @@ class ByHand:
       is_unrolled: whether each tile is built by itself.
 
     Raises:
-      InputError: there is no dim, a dim or a size is no number, or what is fused is none.
+      InputError: there is no dim, a dim or a size is not a number, or what is fused is none.
 
     Example:
       >>> hl.ByHand("llama.py:88", {0: 128}, fuse="producers").fuse
@@ -70,7 +70,7 @@ class ByHand:
             whole("size", size, 1)
         one_of("fuse", self.fuse, FUSES)
         if not is_listed(cast(object, self.operands)):
-            raise InputError("operands", f"{short_repr(self.operands)} are no numbers", next_step="write operands=[0]")
+            raise InputError("operands", f"{short_repr(self.operands)} are not numbers", next_step="write operands=[0]")
         for number in self.operands:
             whole("operands", number, 0)
         one_of("is_unrolled", self.is_unrolled, (False, True))
@@ -101,7 +101,7 @@ def _emit_nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int
     told, tiles = records(program, choice.plan, choice.sizes), list[Node]()
     emit(program, choice.plan, choice.sizes, tiles)
     if dims[1:] and not tiles:
-        what = f"a tile along dim {dims[0]} is no value of its own, so that no loop over dim {dims[1]} stands within"
+        what = f"a tile along dim {dims[0]} is not a value of its own, so that no loop over dim {dims[1]} stands within"
         raise InputError(_where(program, hand), what, next_step="name one dim, or the op that this one reads")
     pending = [(tile, Block(mlir.block_of(tile.raw))) for tile in tiles if dims[1:]]
     while pending:
@@ -133,7 +133,7 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
         core = replace(core, outside=program.outputs)
     labels = label_combined(program, core, axis) if axis.combine else label(program, core, dim)
     if seed not in labels.dims and node not in labels.axes:
-        why = labels.refused.get(seed, "what it is made of gives no such pieces")
+        why = labels.refused.get(seed, "its operands cannot be cut like that")
         raise InputError(_where(program, hand), f"{node.name}: {why}", next_step="name another dim")
     for number in hand.operands:
         value = node.operand(number)
@@ -174,9 +174,9 @@ def _check_operands(program: Dataflow, node: Node, hand: ByHand) -> None:
         maker = program.maker.get(node.operand(number)) if number < len(node.operands) else None
         if maker is None:
             what, count = "is an argument of the function, which no op makes", len(node.operands)
-            what = what if number < count else f"is none of {node.name}, which has {count}"
+            what = what if number < count else f"does not exist: {node.name} has {count}"
         elif not program.is_function(maker) or captured_values(*maker.blocks):
-            what = f"comes of {maker.name}, which may do more than compute, or takes values in its body"
+            what = f"comes from {maker.name}, which may do more than compute, or uses outside values in its body"
         else:
             continue
         raise InputError(_where(program, hand), f"operand {number} {what}", next_step="name another operand")

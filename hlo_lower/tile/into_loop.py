@@ -40,7 +40,7 @@ class IntoLoop:
         (`into_structured`).
 
     Raises:
-      InputError: a place is no text.
+      InputError: a place is not text.
 
     Example:
       >>> hl.IntoLoop("llama.py:88", into="llama.py:95").into
@@ -118,11 +118,11 @@ def _producer(program: Dataflow, loop: Node, hand: IntoLoop) -> tuple[Node, int]
     found = next((node for node in there if node in read and node != loop), None)
     if found is None:
         places = ", ".join(dict.fromkeys(str(graph.location(node)) for node in read if len(node.operands)))
-        what = "what that op gives the loop does not read" if there else "no op is there, in the block of the loop"
-        facts = f"it reads what comes of {places}" if places else "it reads arguments alone"
+        what = "the loop does not read the result of that op" if there else "no op is there, in the block of the loop"
+        facts = f"it reads what comes from {places}" if places else "it reads arguments alone"
         raise InputError(where, what, facts=facts, next_step="name one of these ops" if places else "name another loop")
     if len(found.results) != 1 or not program.is_function(found) or captured_values(*found.blocks):
-        what = f"{found.name} gives several results, does more than compute, or takes values in its body"
+        what = f"{found.name} has several results, does more than compute, or uses outside values in its body"
         raise InputError(where, what, next_step="name another op")
     return found, read[found]
 

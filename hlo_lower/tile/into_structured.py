@@ -123,8 +123,8 @@ def _producer(graph: Graph, loop: Node, op: str, into: str) -> Node:
     found = next((node for node in around if fnmatchcase(str(graph.location(node)), op)), None)
     if found is None:
         places = ", ".join(dict.fromkeys(str(graph.location(node)) for node in around))
-        facts = f"it reads what comes of {places}" if places else "it reads arguments alone"
-        what = "no op is there that gives what the loop reads"
+        facts = f"it reads what comes from {places}" if places else "it reads arguments alone"
+        what = "no op makes what the loop reads"
         raise InputError(where, what, facts=facts, next_step="name one of these ops" if places else "another loop")
     is_static = all(value.is_static for value in (*found.operands, *found.results) if value.is_tensor)
     is_plain = found.name.startswith("linalg.") and len(found.results) == 1 and is_static

@@ -237,7 +237,7 @@ def _start(number: int, text: str) -> Offset:
 def _match(pattern: re.Pattern[str], number: int, text: str) -> re.Match[str]:
     found = pattern.fullmatch(text)
     if found is None:
-        raise _wrong(number, f"{text!r} is no part of a loop")
+        raise _wrong(number, f"{text!r} is not a part of a loop")
     return found
 
 

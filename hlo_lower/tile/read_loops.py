@@ -330,7 +330,7 @@ def _told_number(node: Node) -> str | None:
 
 
 def _scalar_type(value: Value) -> str:
-    """The element type of a tensor without dims, or the type of what is no tensor; "" of others."""
+    """The element type of a tensor without dims, or the type of what is not a tensor; "" of others."""
     if not value.is_tensor:
         return str(value.raw.type)
     return value.element_type if value.shape == () else ""

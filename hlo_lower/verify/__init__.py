@@ -188,7 +188,7 @@ def _check_sources(before: object, after: object) -> None:
                 name,
                 f"{short_repr(source)} is neither text nor bytes",
                 facts=f"it is of type {type(source).__name__}",
-                next_step="hl.verify takes graphs, paths and whatever else hl.read takes",
+                next_step="hl.verify accepts graphs, paths and everything else that hl.read accepts",
             )
 
 
@@ -344,7 +344,7 @@ def _at_sizes(
         try:
             other = bind_module(second, chosen)
         except SizesError as error:
-            refused = f"at {told[-1]} the second version does not take the sizes: {error.what}"
+            refused = f"at {told[-1]} the second version rejects the sizes: {error.what}"
             if is_open(second):
                 return [refused], [], ModuleVerdict("not run", reason=refused)
             return interface, [*regions, _not_compared(f"{refused}; --bind gives those that it was made with")], None

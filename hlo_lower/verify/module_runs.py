@@ -87,7 +87,7 @@ class Drives:
     definite: frozenset[int] = frozenset()
 
 
-STARTS = "each start of a reduction taken in once (XLA may take one that is no identity in several times)"
+STARTS = "each start of a reduction added once (XLA may add one that is not an identity several times)"
 """Beside how two versions were compared that have such a reduction (`xla_defects.TREE`)."""
 
 
@@ -135,13 +135,13 @@ def verify_module(
         if changed is not None:
             return ModuleVerdict("differs", difference=changed)
         if assumed.oob == "spec" and drives.may_overhang:
-            reason = "XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
+            reason = "XLA drops whole windows, so under oob=spec it is not a judge of windows that may overhang"
             return ModuleVerdict("not run", reason=reason)
         versions = program.raw, mlir.parse_module(after)
         for module in versions:
             reason, other = why_no_judge(module), why_xla_aborts(module) or _why_not_the_same_twice(module)
             if reason or other:
-                return ModuleVerdict("not run", reason=reason or f"XLA is no judge: {other}")
+                return ModuleVerdict("not run", reason=reason or f"XLA is not a judge: {other}")
         count = devices_of(before)
         needed_bytes = signature.bytes * count  # the arguments are given whole to each device
         if memory_budget is not None and needed_bytes > memory_budget:
@@ -422,7 +422,7 @@ def arguments_from_inputs(
         try:
             array: Array = np.asarray(value)
         except ValueError as error:
-            raise InputError("", f"input {k} is no array", facts=str(error)) from None
+            raise InputError("", f"input {k} is not an array", facts=str(error)) from None
         dtype = np.dtype(struct.dtype)
         if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
             array = array.view(dtype)  # np.savez keeps the bytes of bfloat16, not its name

@@ -182,7 +182,7 @@ def _ready(module: mlir.RawModule) -> _Ready:
     """
     signature = read_signature(module)
     if reason := why_xla_aborts(module):
-        raise CannotRunError(f"XLA is no judge: {reason}")
+        raise CannotRunError(f"XLA is not a judge: {reason}")
     more: dict[str, str | bool | int] = {"xla_cpu_use_fusion_emitters": False} if dies_of_fusion(module) else {}
     left_out = TREE if takes_starts_again(module) else ""
     if is_replicated(module):

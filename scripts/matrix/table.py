@@ -110,7 +110,7 @@ def _told_of_runs(judged: Sequence[Entry]) -> list[str]:
     lines: list[str] = []
     for word, told in (
         ("left out", "runs left out, as their values do not fit the converted version's narrower integers"),
-        ("as their ends", "runs on the ends of the converted version's narrower integers, where values do not fit"),
+        ("become their ends", "runs on the ends of the converted version's narrower integers, where values do not fit"),
         ("rounding alone", "notes of results that rounding alone moves by more than half, or makes no numbers"),
     ):
         found = [entry.module for entry in judged for note in entry.notes if word in note]

@@ -156,7 +156,7 @@ def test_a_target_file(folder, command):
     for line in ("report decode.mlir", "verify decode.mlir out.mlir"):
         assert command(f"{line} --target ./my_npu.toml").code == 0
     told = " ".join(command("rules --target my_npu.toml --format markdown").out.split())
-    assert "refused: emits stablehlo.while, which my_npu refuses: no loops" in told
+    assert "rejected: emits stablehlo.while, which my_npu rejects: no loops" in told
     assert "npu.toml" in command("convert --help").out
 
 
@@ -166,13 +166,13 @@ def test_what_a_target_refuses_is_exit_code_3(folder, command, refused):
     lines = refused(f"{CONVERT} --report r.json --target my_npu.toml", code=3).splitlines()
     assert lines[0] == "decode.mlir:4:12: stablehlo.scatter: no lowering for target my_npu"
     assert lines[1].startswith("  facts:   subset=Tile combiner=assign dtype=f32")
-    assert lines[2].endswith("needs f32, which my_npu refuses: integers only")
+    assert lines[2].endswith("needs f32, which my_npu rejects: integers only")
     assert lines[-1] == "  next:    hlo-lower report --explain 1 decode.mlir --target my_npu.toml"
     told = refused(f"{CONVERT} --oob spec --target my_npu.toml", code=3)
     assert told.endswith(" decode.mlir --target my_npu.toml --oob spec\n")
     explained = command("report decode.mlir --target my_npu.toml --explain 1").out
     assert "rule:    none: no lowering for target my_npu" in explained
-    assert "needs f32, which my_npu refuses: integers only" in explained
+    assert "needs f32, which my_npu rejects: integers only" in explained
     quantized = (folder / "decode.mlir").read_text().replace("f32", "!quant.uniform<i8:f32, 2.0>")
     (folder / "quantized.mlir").write_text(quantized)
     refused("convert quantized.mlir -o out.mlir", "", "stablehlo.scatter", code=3)
@@ -196,8 +196,8 @@ VERDICTS = {  # of a conversion: the exit code and what is told
     ),
     "not judged": (
         (of_region("not judged", reason="no judge"), 4),
-        "decode.mlir: not everything could be verified (--accept-runs takes runs for a proof, --no-verify converts "
-        "without); out.mlir was not written\n  line 3 in main: not judged: no judge\n",
+        "decode.mlir: not everything could be verified (--accept-runs accepts runs as a proof, --no-verify "
+        "does not verify); out.mlir was not written\n  line 3 in main: not judged: no judge\n",
     ),
 }
 
@@ -327,7 +327,7 @@ def test_rules(command, form):
     assert [rule.name for rule in hl.rules() if rule.name.removeprefix("scatter_to_") not in result.out] == []
     one = command("rules mask").out
     assert one.startswith("mask   lowering/scatter/numbered_rows.py:")
-    for told in ("takes:   ", "form:    ", "builds:  ", "\nEqual: "):
+    for told in ("for:     ", "form:    ", "builds:  ", "\nEqual: "):
         assert told in one
 
 

@@ -32,10 +32,13 @@ USAGE = [  # a command line, and how the usage error ends
 
 @pytest.mark.parametrize(("line", "end"), USAGE)
 def test_what_is_mistyped(refused, line, end):
-    """The usage is that of the command, and the last line tells what is near or what an option accepts."""
+    """A line names the command and what is wrong; the last one says what is near, or where help stands."""
     command = line.split()[0]
     of = f"hlo-lower {command}" if command in {one.name for one in COMMANDS} else "hlo-lower"
-    assert refused(line, f"usage: {of} [-h]").endswith(f"{end}\n")
+    message, *following = refused(line, f"{of}: error: ").splitlines()
+    assert [message, *following][-1 if "next:" in end else 0].endswith(end)
+    assert following[-1].startswith("  next:    ")
+    assert len(following) == 1
 
 
 WHOLE = "few_windows: a whole number above 0 is wanted"
@@ -55,7 +58,8 @@ REFUSED = [  # a command line, how the message begins, and what it says besides
     ("tile poly.mlir -o out.mlir --max-temp 1MiB", "poly.mlir: the module has symbolic sizes"),
     ("convert poly.mlir -o out.mlir --bind b=6", "poly.mlir: the module has no size called b"),
     ("convert poly.mlir -o out.mlir --bind arg0.1=5", "poly.mlir: arg0.1 is 4 in the module, not 5"),
-    ("convert poly.mlir -o out.mlir --bind arg0.0", "usage: ", "'arg0.0' is no NAME=SIZE; write --bind b=4,s=16"),
+    ("convert poly.mlir -o out.mlir --bind arg0.0",
+     "hlo-lower convert: error: ", "'arg0.0' is not a NAME=SIZE; write --bind b=4,s=16"),
     ("convert poly.mlir -o out.exported --keep-unsupported --no-verify",
      "poly.mlir: the module cannot become a jax.export.Exported: ", "dynamic shape tensor<?x4xf32>"),
     ("convert parts.mlir -o out.exported --no-verify",
@@ -80,14 +84,14 @@ REFUSED = [  # a command line, how the message begins, and what it says besides
     ("convert decode.mlir -o out.mlir --inputs x.npz --no-verify", "", "--verify off does not run it"),
     ("convert decode.mlir -o out.mlir --inputs x.npz --verify regions", "", "--verify regions does not run it"),
     # outputs, which are looked at before the input is read
-    ("convert missing.mlir -o no/such/out.mlir",
+    ("convert rubbish.bin -o no/such/out.mlir",
      "no/such/out.mlir: the folder no/such does not exist\n  next:    make it: mkdir -p no/such\n"),
-    ("convert missing.mlir -o out.mlir --report no/r.json", "no/r.json: the folder no does not exist"),
-    ("convert missing.mlir -o out.mlir --cache decode.mlir", "decode.mlir: decode.mlir is not a folder\n"),
+    ("convert rubbish.bin -o out.mlir --report no/r.json", "no/r.json: the folder no does not exist"),
+    ("convert rubbish.bin -o out.mlir --cache decode.mlir", "decode.mlir: decode.mlir is not a folder\n"),
     ("convert missing.mlir a.mlir -o out --cache decode.mlir/v", "decode.mlir/v: ", "decode.mlir is not a folder\n"),
-    ("verify missing.mlir a.mlir --cache ''", "an empty name is no folder\n"),
-    ("verify missing.mlir a.mlir --cache decode.mlir", "decode.mlir: decode.mlir is not a folder\n"),
-    ("report missing.mlir -o no/r.json --format json", "no/r.json: the folder no does not exist"),
+    ("verify rubbish.bin rubbish.bin --cache ''", "an empty name is not a folder\n"),
+    ("verify rubbish.bin rubbish.bin --cache decode.mlir", "decode.mlir: decode.mlir is not a folder\n"),
+    ("report rubbish.bin -o no/r.json --format json", "no/r.json: the folder no does not exist"),
     ("export missing.py:step -o no/out.mlir", "no/out.mlir: the folder no does not exist"),
     (f"{TILE} -o no/out.mlir", "no/out.mlir: the folder no does not exist"),
     ("convert decode.mlir -o models", "models: is a directory, cannot write"),
@@ -105,14 +109,14 @@ REFUSED = [  # a command line, how the message begins, and what it says besides
     # forms
     ("raise plain.mlir -o raised.exported", "raised.exported: ", "forms are text, bytecode, portable"),
     (f"{TILE} -o out.exported", "out.exported: ", "is not written as an Exported"),
-    ("report --named plain.mlir -o named.sarif", "report: --named is not told as sarif"),
+    ("report --named plain.mlir -o named.sarif", "report: --named has no format sarif"),
     ("report . --format model-explorer --jobs 1", "--format model-explorer: node data are for one module"),
     # options that do not go together, and values that say nothing
     (TILE, "", "no output is named", "  next:    "),
     (f"{TILE} --plan -o out.mlir", "", "a plan is shown, not written"),
     ("tile plain.mlir --op softmax.mlir:3 -o out.mlir", "", "--op and --sizes go together"),
     ("tile plain.mlir --op a:1 --sizes 0=4 --sizes 1=4,0=5 -o out.mlir", "", "names dim 0 twice, of 4 and 5"),
-    (f"{TILE} --into a:1 -o out.mlir", "", "--into fuses --op into a loop that is there"),
+    (f"{TILE} --into a:1 -o out.mlir", "", "--into fuses --op into an existing loop"),
     (f"{TILE} --fuse-operand 1 -o out.mlir", "", "--fuse-operand is of --op"),
     (f"{TILE} --sizes 0=4 -o out.mlir", "", "--op and --sizes go together"),
     ("tile plain.mlir --max-temp 12Q --plan", "", "is not an amount of memory", "write it as in 128MiB"),
@@ -163,7 +167,8 @@ def test_output_without_permission(folder, refused, monkeypatch, denied):
     (folder / "out.mlir").write_text("kept")
     real, access = os.path.realpath(denied), os.access
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != real and access(path, mode))
-    assert "no such file" not in refused("convert missing.mlir -o out.mlir", "out.mlir: ")
+    (folder / "rubbish.bin").write_bytes(bytes(4))
+    assert "neither MLIR" not in refused("convert rubbish.bin -o out.mlir", "out.mlir: ")
     assert (folder / "out.mlir").read_text() == "kept"
 
 

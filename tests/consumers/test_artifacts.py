@@ -88,9 +88,9 @@ def test_it_is_written_where_it_is_right_or_not_run(folder, capfd, line, code, t
     [
         ("m.mlir -o m.vmfb", ".vmfb is what iree runs, and the target is stablehlo\n  facts:   of stablehlo: .out,"),
         ("m.mlir -o m.vmfb --target linalg", "of linalg: a module: .mlir, .mlirbc"),
-        ("m.mlir -o m.out -- fast", "fast: it is no flag of Fake"),
-        ("m.mlir -o m.mlir.txt -- --fast", "--fast is for a consumer's compiler, and what is written is"),
-        ("m.mlir -o m.out --emit text -- --fast", "--fast is for a consumer's compiler, and what is written is"),
+        ("m.mlir -o m.out -- fast", "fast: it is not a flag of Fake"),
+        ("m.mlir -o m.mlir.txt -- --fast", "--fast is for a consumer's compiler, but the output is"),
+        ("m.mlir -o m.out --emit text -- --fast", "--fast is for a consumer's compiler, but the output is"),
         ("m.mlir -o there.out", "there.out: is a directory"),
         ("m.mlir -o none/m.out", "none/m.out: the folder none does not exist"),
         ("m.mlir open.mlir -o lowered -- --fast", "--fast is for a consumer's compiler"),
@@ -211,6 +211,8 @@ def test_a_consumer_that_is_not_there_is_told_with_its_extra(tmp_path, monkeypat
     monkeypatch.setattr(
         consumers, "CONSUMERS", (Consumer("iree", "IREE", "", ("no_iree",), extra="iree", artifact=".vmfb"),)
     )
-    assert main(["convert", "m.mlir", "-o", str(tmp_path / "m.vmfb"), "--target", "iree"]) == 2
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.mlir").write_text("module {}")
+    assert main(["convert", "m.mlir", "-o", "m.vmfb", "--target", "iree"]) == 2
     assert "IREE is not installed" in (told := capfd.readouterr().err)
     assert "pip install 'hlo-lower[iree]'" in told

@@ -48,7 +48,7 @@ def test_runs_for_narrower_integers_are_those_that_fit():
     narrow = module("%a: i32", "%r = constant 1 : i32")
     adapted = replace(large, runs=(*large.runs, *fine.runs)).for_signature_of(narrow)
     assert len(adapted.runs) == 1
-    assert adapted.notes == ("run 1 (in range): left out, its values do not fit the narrower integers",)
+    assert adapted.notes == ("run 1 (in range): left out, because its values do not fit the narrower integers",)
 
 
 def test_positions_out_of_bounds_stay_so_in_narrower_integers():

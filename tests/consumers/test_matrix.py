@@ -46,8 +46,8 @@ ENTRIES = [
 def test_the_table_counts_and_lists():
     """Results side by side, what was gained and lost, refusals by the op that is named, and runs that are others."""
     notes = (
-        "run 1 (in range): arguments beyond the narrower integers are taken as their ends",
-        "run 3 (mixed): left out, its values do not fit the narrower integers",
+        "run 1 (in range): arguments beyond the narrower integers become their ends",
+        "run 3 (mixed): left out, because its values do not fit the narrower integers",
         "result 0: rounding alone moves 40% of it by more than half of itself",
     )
     noted = [replace(ENTRIES[0], notes=notes), replace(ENTRIES[1], notes=notes[:1]), *ENTRIES[2:]]

@@ -78,7 +78,8 @@ def test_a_command_runs(command, files, tmp_path, monkeypatch):
     if {"iree", "--on"} <= set(words) and find_spec("iree") is None:
         pytest.skip("needs the extra iree")
     shutil.copytree(files, tmp_path / "here")
-    (tmp_path / "here" / "models").symlink_to(ROOT / "models")
+    for name in ("models", "examples"):
+        (tmp_path / "here" / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path / "here")
     assert main(words) in CODES.get(command, {0})
 

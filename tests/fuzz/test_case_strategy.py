@@ -59,7 +59,7 @@ def test_a_passing_case_does_not_shrink():
     """Where nothing fails, the case stays as it is; of a cell that is none the message lists the cells."""
     case, choices = recorded_case(3)
     assert shrink(case, choices, lambda cases: [False] * len(cases), most=30) == (case, choices)
-    with pytest.raises(ValueError, match=r"\('Row', 'assign'\) is no cell; the cells are Point/assign, Tile/assign"):
+    with pytest.raises(ValueError, match=r"\('Row', 'assign'\) is not a cell; the cells are Point/assign, Tile/assign"):
         legal_scatters(("Row", "assign"))
 
 

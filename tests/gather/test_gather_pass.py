@@ -105,7 +105,7 @@ def test_what_is_left_is_told(by_index):
     lowered = hl.lower(by_index, target=hl.Target("bare", ops=["stablehlo.constant", "stablehlo.add"]))
     [told] = notes(lowered)
     assert told.startswith("left: stablehlo.gather at test_gather_pass.py:")
-    assert "bare takes no form of it" in told
+    assert "bare accepts no form of it" in told
     assert '"stablehlo.gather"' in lowered.text
     exported = hl.export(read_pages, TABLE, PAGES, shapes=OPEN)
     told = "of dynamic shape, which is only clamped: --bind gives the sizes"

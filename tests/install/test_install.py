@@ -90,7 +90,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_that_a_backend_refuses_runs_and_gives_the_same(name, request):
     expected = jax.tree.map(np.asarray, PROGRAMS[name](X))
-    with refusing(NPU), pytest.raises(jax.errors.JaxRuntimeError, match=r"npu refuses (a|1) stablehlo\.(scatter|sort)"):
+    with refusing(NPU), pytest.raises(jax.errors.JaxRuntimeError, match=r"npu rejects (a|1) stablehlo\.(scatter|sort)"):
         PROGRAMS[name](X)
     request.getfixturevalue("npu")
     jax.tree.map(np.testing.assert_array_equal, PROGRAMS[name](X), expected)
@@ -158,14 +158,14 @@ def test_a_refusing_backend_goes_by_the_form_of_a_scatter_and_the_name_of_a_call
     refused = {"stablehlo.scatter": "no kernel", "stablehlo.custom_call": "none is known"}
     kept = hl.Target("rows", refused=refused, keep=(NativeScatter(form="rows"),))
     with refusing(kept):
-        with refusing("xla"), pytest.raises(jax.errors.JaxRuntimeError, match="xla refuses"):
+        with refusing("xla"), pytest.raises(jax.errors.JaxRuntimeError, match="xla rejects"):
             jax.jit(lambda x: x.at[ROWS].set(1.5))(X)
         jax.jit(lambda x: x.at[ROWS].set(1.5))(X)
         jnp.linalg.cholesky(jnp.eye(3))
-        with pytest.raises(jax.errors.JaxRuntimeError, match=r"rows refuses 1 stablehlo\.custom_call @none"):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"rows rejects 1 stablehlo\.custom_call @none"):
             jax.jit(lambda x: jax.ffi.ffi_call("none", x)(x))(X)
         for scatter in (put, lambda x: x.at[:, ROWS].set(1.5), lambda x: x.at[ROWS].max(3)):
-            with pytest.raises(jax.errors.JaxRuntimeError, match=r"rows refuses a stablehlo\.scatter"):
+            with pytest.raises(jax.errors.JaxRuntimeError, match=r"rows rejects a stablehlo\.scatter"):
                 jax.jit(scatter)(X)
 
 

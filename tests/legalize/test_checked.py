@@ -178,7 +178,7 @@ def test_what_cannot_be_tested_is_told():
     text = text_of(lambda x: (jnp.zeros(4, jnp.int64).at[x % 2].add(x), x + (1 << 40)), (4,))
     _, demotion = with_check(text)
     told = [line.rpartition("(")[2] for line in demotion.assumptions if not line.startswith("argument")]
-    assert told == ["it stands within a scatter)", "it is made of a constant that does not fit)"]
+    assert told == ["it stands within a scatter)", "it uses a constant that does not fit)"]
     assert demotion.tested == ()
 
 

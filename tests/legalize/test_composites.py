@@ -104,14 +104,14 @@ def test_trap_52_a_composites_decomposition_decides(name):
         assert "call @odml.softmax" in after
         assert "stablehlo.composite" not in after
         assert change.outcome is Outcome.LEGALIZED
-        assert str(change).endswith("its decomposition is not seen to be a softmax along its axis")
+        assert str(change).endswith("its decomposition is not recognised as a softmax along its axis")
     for x in (HOSTILE, ORDINARY):
         assert first_difference(results(text, x), results(after, x)) is None
 
 
 @pytest.mark.parametrize(
     ("given", "reason"),
-    [({"version": 2}, "its version is 2"), ({"beta": np.float32(2)}, "attributes that are not known: beta")],
+    [({"version": 2}, "its version is 2"), ({"beta": np.float32(2)}, "unknown attributes: beta")],
 )
 def test_trap_52_a_version_and_attributes_are_claims_too(given, reason):
     """A target is not given a composite of another version, or with attributes that say more; it is a softmax still."""

@@ -66,8 +66,8 @@ def test_custom_calls_compute_the_same():
         (call("mhlo.erf", f"{VERSION}, has_side_effect = true"), "has_side_effect"),
         (call("mhlo.erf", f'{VERSION}, backend_config = "fast"'), "backend_config"),
         (call("mhlo.erf", VERSION.replace("{}", "{inverse = true}")), "inverse"),
-        (call("mhlo.erf", VERSION.replace("1", "2")), "version 2, known is 1"),
-        (call("my.op"), "no operation of StableHLO or CHLO is known for it"),
+        (call("mhlo.erf", VERSION.replace("1", "2")), "version 2; only 1 is known"),
+        (call("my.op"), "no op of StableHLO or CHLO is known for it"),
         (CUSTOM.replace("largest = true", "largest = false"), "it looks for the smallest values"),
     ],
 )

@@ -99,13 +99,13 @@ def test_a_text_is_the_value_of_the_only_parameter():
 
 
 REFUSED = {
-    "an attribute": (composite('sign = "minus", axis = 1'), "it has attributes that are not known: axis"),
+    "an attribute": (composite('sign = "minus", axis = 1'), "it has unknown attributes: axis"),
     "a value": (composite('sign = "times"'), "sign=times, needs minus|plus"),
     "a type": (composite('sign = "minus", factor = "much"'), "factor=much, needs any float"),
     "nothing": (composite("factor = 2.0 : f64"), "needs an attribute sign, for which no default is declared"),
     "a version": (composite('sign = "minus"', ", version = 2 : i32"), "its version is 2"),
     "a variant": (composite('sign = "plus"'), ""),
-    "an effect": (call('"sign=minus"', ", has_side_effect = true"), "its has_side_effect is not known to leave it"),
+    "an effect": (call('"sign=minus"', ", has_side_effect = true"), "its has_side_effect may change"),
     "a text": (call('"minus"'), "needs a backend_config that is a JSON object, or name=value pairs, not 'minus'"),
 }
 

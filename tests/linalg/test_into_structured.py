@@ -196,8 +196,8 @@ def test_a_wrong_part_is_seen(monkeypatch):
     ("op", "into", "what"),
     [
         ("<module>:9", "<module>:2", "no loop is there"),
-        ("<module>:8", "<module>:11", "no op is there that gives what the loop reads"),
-        ("<module>:11", "<module>:15", "no op is there that gives what the loop reads"),
+        ("<module>:8", "<module>:11", "no op makes what the loop reads"),
+        ("<module>:11", "<module>:15", "no op makes what the loop reads"),
     ],
 )
 def test_what_cannot_be_fused_is_told(op, into, what):
@@ -209,9 +209,9 @@ def test_what_cannot_be_fused_is_told(op, into, what):
 
 
 def test_a_module_in_linalg_is_read_for_its_loops_alone():
-    """It is verified by what a consumer computes; nothing else reads it."""
+    """Only a consumer can verify such a module; nothing else reads it."""
     text = left_as_linalg(by_hand(SUMS, 5, (0, 1), (4, 4), "none"), parallel=True)[0]
     with pytest.raises(hl.InputError, match="which hlo_lower writes and does not read"):
         hl.tile(text, max_temp="1MiB")
-    with pytest.raises(hl.InputError, match="verified by what a consumer computes"):
+    with pytest.raises(hl.InputError, match="only a consumer can verify a module in linalg"):
         hl.tile(text, by_hand=hl.IntoLoop("<module>:9", "<module>:11"), verify="regions")

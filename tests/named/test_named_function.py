@@ -125,7 +125,7 @@ def test_a_derivative_goes_through_the_function():
 
 
 SILU = hl.named("silu")
-OUTSIDE = ": the function takes an array that is none of its arguments: float32[8]"
+OUTSIDE = ": the function uses an array that is not one of its arguments: float32[8]"
 INSIDE = "pass it as an argument, or make it inside of the function (jnp.arange, jnp.tril)"
 WRONG = [  # what is behind hl.named in the first line, and another line
     (lambda: hl.named("rmsnorm"), ": there is no named op 'rmsnorm'", "nearest: hl.named('rms_norm')"),

@@ -9,7 +9,7 @@ MARK = "<!-- ops: tests/named/test_named_ops_page.py compares; run, it writes th
 
 
 def attribute_cell(attribute):
-    """`axis` (int): along which; with its default and choices."""
+    """`axis` (int): the axis; with its default and choices."""
     default = "" if attribute.default is None else f"={attribute.default}"
     kind = " or ".join(attribute.choices) or f"{attribute.type.__name__}{'s' if attribute.several else ''}"
     return f"`{attribute.name}{default}` ({kind}): {attribute.meaning}"
@@ -17,7 +17,7 @@ def attribute_cell(attribute):
 
 def table():
     """A row for each op."""
-    rows = ["| op | takes | computes | attributes |", "|---|---|---|---|"]
+    rows = ["| op | operands | computes | attributes |", "|---|---|---|---|"]
     for op in NAMED_OPS:
         attributes = "<br>".join(attribute_cell(attribute) for attribute in op.attributes)
         takes = f"`{op.takes}`" + f"<br>or `{op.or_takes}`" * bool(op.or_takes)

@@ -77,7 +77,7 @@ def test_its_consumers_rules_and_passes_are_there(quirk):
         else:
             [one] = [one for one in PIPELINE if one.name == cure.name]
             assert (one.sentence, one.may_change is SIGNATURE) == (cure.sentence, False)
-            assert one.why_not(hl.Options(target="xla")) == f"xla does not refuse {quirk.word!r}"
+            assert one.why_not(hl.Options(target="xla")) == f"xla does not reject {quirk.word!r}"
             assert one.why_not(hl.Options(target=target_of(quirk))) == ""
     assert all(isinstance(cure, Rules | Rewrite) for cure in quirk.cures)
 

@@ -110,11 +110,11 @@ def cells(tab, what):
 def test_five_questions_are_answered(tab, page, zoo, tmp_path):
     """What is blocked, needs a guard, is written, got slower (by JSON or an earlier page), and is left in loops."""
     opened(tab, page, "overview")
-    assert cells(tab, "#view-overview h3:has-text('refuses') + .wide tbody tr")[:2] == [
+    assert cells(tab, "#view-overview h3:has-text('rejects') + .wide tbody tr")[:2] == [
         ["stablehlo.sort: no kernel", "19", "38", "none known (19)"],
-        ["any op on i64: not taken", "9", "27", "--demote-i64 (9)"],
+        ["any op on i64: not accepted", "9", "27", "--demote-i64 (9)"],
     ]
-    tab.locator("a.card:has-text('refuses something')").first.click()
+    tab.locator("a.card:has-text('rejects something')").first.click()
     assert status(tab, "modules") == "19 of 30 modules"
     opened(tab, page, "overview")
     assert cells(tab, "#view-overview h3:has-text('Guards') + .wide tbody tr") == [["argument", "10", "10"]]

@@ -77,11 +77,11 @@ def test_rules_as_markdown_and_as_text():
     takes, form = "subset=Windows\\|Points", "`while over the windows \\|  x `"
     expected = f"| `loop` | {takes} | {form} | while, select | `lowering/scatter/loop.py:31` |"
     assert expected == render_rules_markdown([Row()]).splitlines()[2]
-    text = render_rules_text([Row(), Row(name="x", refused="t refuses stablehlo.while")], width=120)
+    text = render_rules_text([Row(), Row(name="x", refused="t rejects stablehlo.while")], width=120)
     words = ("loop", Row.place, "subset=Windows | Points", "while over the windows", "while, select")
     assert [word for word in words if word not in text] == []
     assert [word for word in ("scatter_to_loop", "Equal") if word in text] == []
-    assert text.count("refused: t refuses stablehlo.while") == 1
+    assert text.count("rejects: t rejects stablehlo.while") == 1
     assert [line for line in text.splitlines() if len(line) > 120] == []
     assert render_rules_text([Row()], width=80, proofs=True).endswith(Row.proof + "\n")
 

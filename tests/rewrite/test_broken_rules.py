@@ -128,12 +128,12 @@ def test_the_next_best_rule_is_taken_for_every_kind(kind):
         raise DoesNotApply("not today")
 
     expected = lower(kind, refused_op).text
-    for lowering, wanted in ((illegal, f"emits {refused_op}, which npu refuses: no kernel"), (unwilling, "not today")):
+    for lowering, wanted in ((illegal, f"emits {refused_op}, which npu rejects: no kernel"), (unwilling, "not today")):
         lowered = lower(kind, refused_op, registry=registry_with(kind, lowering))
         assert lowered.text == expected
         if lowered.records:
             told = {other.rule: join_phrases(other.reasons) for other in lowered.records[0].why_not}
-            assert told["any_to_mine"].replace("stablehlo refuses", "npu refuses") == wanted
+            assert told["any_to_mine"].replace("stablehlo rejects", "npu rejects") == wanted
     legal = lower(kind, registry=registry_with(kind, illegal))
     assert refused_op.removeprefix("stablehlo.") in legal.text
 

@@ -135,7 +135,7 @@ def test_what_is_overwritten_unread_is_chosen(name):
 
 
 def test_a_condition_with_effects_is_not_repeated():
-    """A loop is left whose condition is no function of what it is given."""
+    """A loop is left whose condition is not a function of what it is given."""
     effect = "%q = stablehlo.custom_call @effect(%a) {has_side_effect = true} : (tensor<f32>) -> tensor<f32>\n%p ="
     text = OVERWRITING["both"][0].replace("%p =", effect, 1)
     assert "stablehlo.select" not in hl.lower(text, target=REFUSING).text

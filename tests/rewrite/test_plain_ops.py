@@ -297,7 +297,7 @@ def test_a_target_that_takes_an_op_on_some_types_gets_those_as_they_are():
     assert ["stablehlo.remainder" in text for text in texts] == [True, False]
     narrow = hl.Target("npu", refused={"stablehlo.remainder": "none"}, op_dtypes={"stablehlo.divide": ["f32"]})
     left = hl.lower(hl.export(lax.rem, np.ones(3, "i4"), np.ones(3, "i4")), target=narrow, keep_unsupported=True)
-    assert any("emits stablehlo.divide, which npu refuses for i32" in note for note in left.notes)
+    assert any("emits stablehlo.divide, which npu rejects for i32" in note for note in left.notes)
 
 
 def test_an_op_of_dynamic_shape_is_left_and_told():

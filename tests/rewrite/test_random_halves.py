@@ -324,7 +324,7 @@ def test_halves_are_rounded_to_a_narrow_float_once(element, narrow, bits):
 def test_an_op_without_a_form_says_so():
     """A power of integers has no carrier; its sizes are known, so that none are asked for."""
     text = module("%x: 3xi64", "%r = power %x, %x")
-    assert hl.lower(text, target=no_64_bits()).notes[0].endswith("element types i64: npu takes no form of it")
+    assert hl.lower(text, target=no_64_bits()).notes[0].endswith("element types i64: npu accepts no form of it")
 
 
 def not_met(c, node, block):

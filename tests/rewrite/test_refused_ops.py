@@ -106,7 +106,7 @@ def test_convert_says_what_stays(place, capsys):
     """The module is written, since its scatters are lowered; what stays is told, and the exit code is 3."""
     assert main(["convert", "m.mlir", "-o", "out.mlir", "--target", "npu.toml", "--no-verify"]) == 3
     assert capsys.readouterr().err == (
-        "out.mlir holds what npu refuses\n"
+        "out.mlir holds ops that npu rejects\n"
         f"  1 stablehlo.sort: no kernel; at {place}\n"
         "  next:    hlo-lower report m.mlir --target npu.toml\n"
     )
@@ -119,7 +119,7 @@ def test_report_names_it_and_can_fail_on_it(place, capsys):
     assert main(command) == 3
     told = capsys.readouterr()
     assert f"  refused:   1 stablehlo.sort: no kernel; at {place}\n" in told.out
-    assert told.err == "1 op that npu refuses (--fail-on refused)\n"
+    assert told.err == "1 op that npu rejects (--fail-on refused)\n"
     said = " ".join(told.out.split())
     assert all(part in said for part in ("left: stablehlo.sort at m.mlir:", "compare_type TOTALORDER"))
     assert main(["report", "m.mlir", "--fail-on", "refused"]) == 0

@@ -85,7 +85,7 @@ def test_without_a_gather_long_axes_are_sliced_as_well():
     left = hl.lower(exported((MOST_SLICES + 1,), (0,)), target=WITHOUT_GATHER)
     assert "stablehlo.reverse" in left.text
     assert left.notes[0].startswith("left: stablehlo.reverse at ")
-    assert left.notes[0].endswith(": emits stablehlo.gather, which bare refuses: none")
+    assert left.notes[0].endswith(": emits stablehlo.gather, which bare rejects: none")
 
 
 def test_a_reverse_of_dynamic_shape_is_left_and_told():

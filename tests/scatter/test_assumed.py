@@ -72,7 +72,7 @@ def test_what_is_assumed_is_said_and_the_rest_verified(tmp_path, capsys):
     assert verdict.ok
     assert verdict.summary().endswith(told)
     assert lowered.notes == ("assumed, not verified: scatter #1 at tile.mlir:2 writes inside",)
-    with pytest.raises(hl.InputError, match="known of a Lowered alone"):
+    with pytest.raises(hl.InputError, match="only a Lowered knows"):
         hl.verify(text, lowered.text, assume_in_bounds=True)
     assert hl.verify(text, lowered.text).differs
     wrong = replace(lowered.assumed, text=lowered.assumed.text.replace("dense<[4, 6]>", "dense<[4, 5]>"))

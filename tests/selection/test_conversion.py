@@ -103,7 +103,7 @@ def test_the_command_converts_folders(zoo, tmp_path, capsys):
     assert main(["convert", "zoo", "-o", "out", "--no-verify", "--report", "r.json"]) == 2
     told = capsys.readouterr()
     assert told.out.endswith(
-        "3 converted\n1 converted, with something that the target refuses\n1 could not be read or converted\n"
+        "3 converted\n1 converted, with something that the target rejects\n1 could not be read or converted\n"
     )
     assert told.err.startswith("zoo/poly/recipe.mlir:1:1:")
     rows_told = json.loads((tmp_path / "r.json").read_text())["modules"]
@@ -117,8 +117,8 @@ def test_what_is_for_one_module_is_refused(zoo, tmp_path, capsys):
     """With the exit code of bad input, and nothing is made."""
     (tmp_path / "top.mlir").write_text("")
     for options, says in (
-        ("-o top.mlir", "several modules are written into a folder, and this is none"),
-        ("-o -", "several modules are written into a folder, and this is none"),
+        ("-o top.mlir", "several modules need a folder, and this is a file"),
+        ("-o -", "several modules need a folder, and this is a file"),
         ("-o out --only #1", "--only: is for one module"),
         ("-o out --inputs x.npz", "--inputs: is for one module"),
     ):

@@ -92,17 +92,19 @@ def test_a_symbol_that_is_called_like_an_argument():
         ({"s": 0, "b": 2}, "s = 0: every name is a size of 1 or more"),
         ({"arg0.0": 8, "b": 2, "arg1.0": 3, "arg2.0": 3}, "2*s + 1 = 8 (arg0.0) holds for no whole number s"),
         ({}, "no size is given for s, b"),
-        ({"s": 1 << 62, "b": 2}, "which is no size"),
+        ({"s": 1 << 62, "b": 2}, "which is not a size"),
         *((sizes, "") for sizes in ("s=3", None, [("s", 3)], {1: 3}, {None: 3}, {"s": 3.0}, {"s": True}, {"s": "3"})),
     ],
 )
 def test_sizes_that_do_not_fit(exported, sizes, told):
     """Sizes that are missing, unknown, contradictory or too large are refused with the equation that fails, and so is
-    what is no mapping of names to numbers."""
+    what is not a mapping of names to numbers."""
     with pytest.raises(hl.InputError) as error:
         hl.bind(exported, sizes)
     assert told in str(error.value)
-    assert re.search(r"2\*s \+ 1|choose sizes" if told else "is no mapping|is no name|is no size", str(error.value))
+    assert re.search(
+        r"2\*s \+ 1|choose sizes" if told else "is not a mapping|is not a name|is not a size", str(error.value)
+    )
     if sizes is not None and not told:
         for call in (lambda b: hl.lower(exported, bind=b), lambda b: hl.verify(exported, exported, bind=b)):
             with pytest.raises(hl.InputError):
@@ -111,7 +113,7 @@ def test_sizes_that_do_not_fit(exported, sizes, told):
 
 MAIN = scalar("i8")
 AUX = MAIN.replace("public @main", "@aux")
-OF_TYPE = "is no value of(.|\n)*{} to {}"
+OF_TYPE = "is not a value of(.|\n)*{} to {}"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ OF_TYPE = "is no value of(.|\n)*{} to {}"
         # only @main is given sizes; a message about another function says which one it is
         (f"module {{ {MAIN} {AUX} }}", {"arg0.0": 3}, "public function @aux has dynamic shapes"),
         # from Python a size is a whole number that fits into 64 bits
-        *((MAIN, {"arg0.0": size}, r"arg0\.0 = .* is no size") for size in (-1, 2.5, True, None, 10**25)),
+        *((MAIN, {"arg0.0": size}, r"arg0\.0 = .* is not a size") for size in (-1, 2.5, True, None, 10**25)),
         # a value outside of the argument's type is refused with the range, not wrapped into it
         *((MAIN, {"arg0.0": 3, "arg1": n}, f"arg1 = .* {OF_TYPE.format(-128, 127)}") for n in (128, -129, 2.5, True)),
         *((scalar("ui8"), {"arg0.0": 3, "arg1": n}, OF_TYPE.format(0, 255)) for n in (256, -1)),
@@ -137,7 +139,7 @@ def test_what_is_refused_is_named(text, sizes, told):
 
 
 def test_what_is_taken():
-    """The least and the greatest value of a type; and a module in the module, which has no name, is no function."""
+    """The least and the greatest value of a type; and a module in the module, which has no name, is not a function."""
     for element, value in (("i8", -128), ("i8", 127), ("ui8", 255), ("ui64", (1 << 64) - 1)):
         text = to_text(hl.bind(scalar(element), {"arg0.0": 3, "arg1": value}))
         assert f"dense<{value}> : tensor<{element}>" in text

@@ -34,9 +34,9 @@ REFUSED = [
     ("t + s", "t has no size", "^"),
     ("s + 4 // (s - 5)", "this divides by zero", "    ^^^^^^^^^^^^"),
     ("mod(s, 0) + 1", "this divides by zero", "^^^^^^^^^"),
-    ("s.real", "'.' is no character of a shape", " ^"),
-    ("s\x00", "U+0000 is no character of a shape", " ^"),
-    ("sin(s)", "sin is no function", "^^^"),
+    ("s.real", "'.' is not a character of a shape", " ^"),
+    ("s\x00", "U+0000 is not a character of a shape", " ^"),
+    ("sin(s)", "sin is not a function", "^^^"),
     ("max + 1", "max is a function and cannot be a name", "^^^"),
     ("s + for", "for is a word of Python and cannot be a name", "    ^^^"),
     ("floordiv(s)", "floordiv takes 2 arguments, not 1", "^^^^^^^^"),
@@ -48,11 +48,11 @@ REFUSED = [
     ("(s + b + c + d + e + f)^8", "multiplied out this has 1,287 terms: 64 are the most", "^" * 25),
     ("s^4*s^5", "this multiplies 9 sizes: 8 are the most", "^^^^^^^"),
     ("((9^8)^8)^8", "this is a number of more than 128 bits", " ^^^^^^^"),
-    ("1 + 9999999999999999999", "9999999999999999999 is no size: the greatest is 2^63 - 1", "    " + "^" * 19),
-    ("s / 2", "/ is no operator of whole numbers: // divides and rounds down", "  ^"),
+    ("1 + 9999999999999999999", "9999999999999999999 is not a size: the greatest is 2^63 - 1", "    " + "^" * 19),
+    ("s / 2", "/ is not an operator of whole numbers: // divides and rounds down", "  ^"),
     ("1.5*s", "1.5 is not a whole number", "^^^"),
     ("s + 007", "007 begins with 0: write 7", "    ^^^"),
-    ("9" * 20, "a number of 20 digits is no size", "^" * 20),
+    ("9" * 20, "a number of 20 digits is not a size", "^" * 20),
     ("s >= 1", ">= compares, which only a constraint of its own does", "  ^^"),
     ("_ + 1", "_ keeps what the argument has and stands alone between commas", "^"),
 ]
@@ -137,7 +137,7 @@ def test_what_jax_makes_of_an_expression_has_its_value(texts, sizes):
 
 
 def test_the_comparison_with_jax_can_fail():
-    """Another reading of the same text, `^` as weak as `*`, has another value, which JAX refuses."""
+    """Another reading of the same text, `^` as weak as `*`, has another value, which JAX rejects."""
     sizes = dict.fromkeys(NAMES, 3)
     called(exported(["2*s^2"]), sizes, [18])
     with OTHERWISE:

@@ -81,7 +81,7 @@ def test_constraints_stand_among_the_shapes():
 
 
 RULE = (
-    "a shape is made of names, whole numbers, + - * // % ^, parentheses, min(...), max(...), mod(a, b), "
+    "a shape has names, whole numbers, + - * // % ^, parentheses, min(...), max(...), mod(a, b), "
     'floordiv(a, b), "..." and "_"; a constraint compares: "s >= 1", "s % 16 == 0"'
 )
 PRODUCT, POINTS = "total * block_size, 64", "    total * block_size, 64\n    ^^^^^^^^^^^^^^^^^^\n"
@@ -142,7 +142,7 @@ def test_a_comparison_without_an_answer(fn, shapes, constraint):
     assert hl.export(fn, shapes=[*shapes, constraint])
 
 
-OF, NO_EQUATION = "argument 0, float32[3,4]", "this equation cannot be taken together with the others"
+OF, NO_EQUATION = "argument 0, float32[3,4]", "this equation contradicts the others"
 REFUSED = [
     (["b, 5"], f"{OF}: dim 1 of the argument is 4, not 5", "   ^"),
     (["b"], f"{OF}: 1 dims, fewer than the 2 that the argument has", "^"),
@@ -150,14 +150,14 @@ REFUSED = [
     (["b, _, _"], f"{OF}: the argument has only 2 dims", "      ^"),
     (["..., 4"], "argument 0: ... stands for all the dims from there on: nothing comes after it", "^^^"),
     (["i32[b, _]"], f"{OF}: the argument is of float32", "^^^"),
-    ([" f33[b, _]"], f"{OF}: f33 is no element type", " ^^^"),
-    (["f32[b, _"], "argument 0: '[' is no character of a shape", "   ^"),
+    ([" f33[b, _]"], f"{OF}: f33 is not an element type", " ^^^"),
+    (["f32[b, _"], "argument 0: '[' is not a character of a shape", "   ^"),
     (["b, -b - 3"], f"{OF}: a size cannot be below 0", "   ^^^^^^"),
     (["b, 4 // (2 - 2)"], "argument 0: this divisor is zero", "         ^^^^^"),
     (["b,, c"], "argument 0: a name or a number is missing here", "  ^"),
     (["b, 4", "b >= 1 >= 0"], "constraint: a constraint compares once: write two of them", "       ^^"),
-    (["b, 4", "b = 2"], "constraint: = is no comparison here: an equation is written ==", "  ^"),
-    (["b, 4", "b != 2"], "constraint: != is no comparison here: a constraint has ==, >=, <=, >, <", "  ^^"),
+    (["b, 4", "b = 2"], "constraint: = is not a comparison here: an equation is written ==", "  ^"),
+    (["b, 4", "b != 2"], "constraint: != is not a comparison here: a constraint has ==, >=, <=, >, <", "  ^^"),
     (["b, 4", "b >= 2, b"], "constraint: a constraint stands alone: no comma", "      ^"),
     (["b, 4", "b >="], "constraint: a name or a number is missing here", "    ^"),
     (["b, 4", "b >= t"], "constraint: t is in no shape", "     ^"),
@@ -176,12 +176,12 @@ def test_a_shape_or_constraint_that_does_not_fit(shapes, told, carets):
 
 def test_other_refusals():
     """`_` and `...` need arguments; a name of which an equation leaves no dim is told as that; a single text, and what
-    is no text, are told apart from a shape that is wrong; a square is a multiple of nothing that is known."""
+    is not text, are told apart from a shape that is wrong; a square is a multiple of nothing that is known."""
     assert "... keeps what an argument has, and no arguments are given" in refusal(shapes=["b, ..."])
     assert "s is in no argument's shape any more" in refusal(shapes=["2*s", "3*t", "2*s == 3*t"])
     assert hl.export(first, shapes=["2*s", "3*t", "s", "2*s == 3*t"])
     assert "shapes=['b, 4']" in refusal(array(3, 4), shapes="b, 4")
-    assert "4 is no text" in refusal(array(3, 4), shapes=[4])
+    assert "4 is not text" in refusal(array(3, 4), shapes=[4])
     assert "or write n" not in refusal(shapes=["b*b"])
 
 
@@ -284,9 +284,9 @@ def test_dims_in_tuples_keep_and_are_constrained():
 
 WRONG_OBJECTS = [
     ([B, (H,)], "b is a dim and no shape"),
-    ([(B, 1.5), (H,)], "1.5 is no dim"),
-    ([(B, True), (H,)], "True is no dim"),
-    ([(B, B >= 1), (H,)], "<Constraint b >= 1> is no dim"),
+    ([(B, 1.5), (H,)], "1.5 is not a dim"),
+    ([(B, True), (H,)], "True is not a dim"),
+    ([(B, B >= 1), (H,)], "<Constraint b >= 1> is not a dim"),
 ]
 
 

@@ -59,7 +59,7 @@ WRONG = {
 
 @pytest.mark.parametrize("what", WRONG, ids=lambda what: what.replace(" ", "_"))
 def test_a_wrong_rule_is_caught(what):
-    """An axis that is none gives other results in some tile, or pieces that do not fit, which MLIR refuses."""
+    """An axis that is none gives other results in some tile, or pieces that do not fit, which MLIR rejects."""
     name, op, axis = WRONG[what]
     case, rules = replace(BY_NAME[name], axes=1), with_axes(f"stablehlo.{op}", axis)
     try:
@@ -96,7 +96,7 @@ def test_a_region_that_takes_a_value_is_a_boundary():
     region = "%a, %b: %p = compare LT, %a, %b; %s = if(%p) { return %1 } { return %a }; return %s"
     op = f"reduce(%0, %1) <dimensions = array<i64: 1>> {{{region}}} -> 4xi32"
     found = axes_of(OpCase("capturing", ("4x6xi32", "i32"), op, 0))
-    assert found == Boundary("a region of stablehlo.reduce takes values from around it")
+    assert found == Boundary("a region of stablehlo.reduce uses values from outside")
 
 
 def test_a_piece_of_a_sum_does_not_begin_with_one():

@@ -57,11 +57,11 @@ def scatter(dtype, index="i32", combiner="assign", windows=200, size=64):
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("litert", scatter("f32", combiner="power"), "emits stablehlo.while, which litert refuses: it is not exported"),
-        ("litert", scatter("f64", combiner="add"), "litert refuses for f64"),
-        ("coreml", scatter("bf16"), "needs bf16, which coreml refuses"),
-        ("coreml", scatter("f32", index="i64"), "needs i64, which coreml refuses"),
-        ("coreml", scatter("i32", combiner="xor"), "coreml refuses for i32"),
+        ("litert", scatter("f32", combiner="power"), "emits stablehlo.while, which litert rejects: it is not exported"),
+        ("litert", scatter("f64", combiner="add"), "litert rejects for f64"),
+        ("coreml", scatter("bf16"), "needs bf16, which coreml rejects"),
+        ("coreml", scatter("f32", index="i64"), "needs i64, which coreml rejects"),
+        ("coreml", scatter("i32", combiner="xor"), "coreml rejects for i32"),
     ],
 )
 def test_what_a_consumer_refuses_is_named(name, text, says):
@@ -115,7 +115,7 @@ def test_a_converted_module_holds_what_the_target_takes(example, name):
     else:
         told = ""
     if told:
-        assert re.search(f"^3 .* emits stablehlo.pad, which {name} refuses for i1$", told)
+        assert re.search(f"^3 .* emits stablehlo.pad, which {name} rejects for i1$", told)
         assert example.rule in ("strided_select", "strided_insert_slice")
         return
     built = {(node.name, dtypes_on(node)) for node in nodes_of(lowered.graph)} - known

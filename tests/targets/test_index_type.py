@@ -90,7 +90,7 @@ def test_a_size_that_does_not_fit_keeps_the_wide_type():
     ("refusing", "size", "says"),
     [
         (NO_I64, 8, "i64"),
-        (NO_I64, 1 << 30, r"(?s)no lowering for target small.*needs i64, which small refuses"),
+        (NO_I64, 1 << 30, r"(?s)no lowering for target small.*needs i64, which small rejects"),
         (hl.Target("small", index_type="i32", refused={"stablehlo.maximum": "no"}), 8, "stablehlo.maximum"),
     ],
 )

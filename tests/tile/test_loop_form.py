@@ -115,7 +115,7 @@ def test_rows_that_an_index_tensor_names_are_a_filter():
         ("of 80x60", "of 80", "2 dims of 80"),
         ("tile(4*i, 4), ", "tile(4*i), ", "is not point(start), tile(start, size) or filter(index, size)"),
         ("arg0[%s0]", "arg0[%s9]", "there is no subset %s9"),
-        ("parallel %i", "perhaps %i", "is no part of a loop"),
+        ("parallel %i", "perhaps %i", "is not a part of a loop"),
         ("} -> %7", "", "a loop has no end"),
     ],
 )
@@ -183,7 +183,7 @@ STARTS = module(
 
 
 def test_a_start_is_fused_as_a_whole():
-    """What a slice reads as its start is no tensor of which it reads a part."""
+    """What a slice reads as its start is not a tensor of which it reads a part."""
     after = fused(STARTS, "<module>:4", "*")
     assert "add" not in after.partition("stablehlo.while")[0]
     assert are_verified(STARTS, after, "exact")
@@ -191,8 +191,8 @@ def test_a_start_is_fused_as_a_whole():
 
 WRONG = [
     ("<module>:3", "<module>:7", "no loop is there", "loops are at <module>:8"),
-    ("<module>:9", "<module>:8", "no op is there", "comes of <module>:3, <module>:5"),
-    ("<module>:4", "<module>:8", "what that op gives the loop does not read", "comes of <module>:3, <module>:5"),
+    ("<module>:9", "<module>:8", "no op is there", "comes from <module>:3, <module>:5"),
+    ("<module>:4", "<module>:8", "the loop does not read the result of that op", "comes from <module>:3, <module>:5"),
 ]
 
 

@@ -175,7 +175,7 @@ def test_a_start_that_is_no_identity_is_taken_in_once(sizes):
     for version in (text, after):
         assert np.array_equal(Executable(version, "default").run([given])[0], 5 + (given * given).sum(1))
     verdict = hl.verify(text, after)
-    assert (verdict.ok, "taken in once" in verdict.module.how) == (True, True)
+    assert (verdict.ok, "added once" in verdict.module.how) == (True, True)
 
 
 OPEN = module("%x: ?x4xf32", "return %x")
@@ -183,7 +183,7 @@ WRONG = [
     ("no op of the entry point is there", lambda: choice_by_hand(prepared(LOGITS)[1], hl.ByHand("other.py:1", {0: 4}))),
     ("not cut along dim 3", lambda: by_hand(LOGITS, 3, 3, 4)),
     ("tiles of 99 do not fit dim 0 of 24", lambda: by_hand(LOGITS, 3, 0, 99)),
-    ("operand 2 is none of stablehlo.dot_general, which has 2", lambda: by_hand(LOGITS, 3, 0, 4, operands=[2])),
+    ("operand 2 does not exist: stablehlo.dot_general has 2", lambda: by_hand(LOGITS, 3, 0, 4, operands=[2])),
     ("operand 1 is an argument of the function", lambda: by_hand(LOGITS, 3, 0, 4, operands=[1])),
     ("names no dim", lambda: hl.ByHand("a:1", {})),
     ("either a bound or an op", lambda: hl.tile(LOGITS)),

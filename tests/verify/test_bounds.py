@@ -91,7 +91,7 @@ def test_the_first_difference_is_told_with_both_values_and_the_count():
 
 
 def test_overflow_epsilons_and_shares_of_nan():
-    """Where one of two results is no number the expected one is taken; what is no float has no NaN."""
+    """Where one of two results is not a number the expected one is taken; what is no float has no NaN."""
     expected = [f32(np.inf, 0.0, 1.0), np.asarray([1])]
     floats, integers = overflow_taken(expected, [f32(np.nan, np.nan, 2.0), np.asarray([2])])
     assert np.array_equal(f32(np.inf, 0.0, 2.0), floats)
@@ -103,7 +103,7 @@ def test_overflow_epsilons_and_shares_of_nan():
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 KEPT = [0.0, -0.0, 1.0, 0.5, -2.0, 6.0, np.inf, -np.inf, np.nan]
-"""Zeros, short numbers, and what is no number."""
+"""Zeros, short numbers, and what is not a number."""
 
 
 def moved(element, values, salt, most, tail=None):
@@ -134,7 +134,7 @@ def test_each_is_moved_by_at_most_so_many_units(element):
 
 
 def test_short_numbers_are_moved_where_it_is_said():
-    """1000.0 as the argument of a cosine is; zeros and what is no number are not."""
+    """1000.0 as the argument of a cosine is; zeros and what is not a number are not."""
     values = np.asarray([*KEPT, *[1000.0] * 3], np.float32)
     results = [moved("f32", values, salt, 5, (1 << 32) - 1) for salt in range(6)]
     assert any((r[-1] != 1000.0) and abs(r[-1] - 1000.0) < 1e-3 for r in results)

@@ -57,7 +57,7 @@ def placed(mesh, count="mhlo.num_partitions = 8 : i32", sharding='{sdy.sharding 
 
 OF_BYTES = "%x: 200xi32, %i: 1xi8, %u: i32"
 BYTES = "%w = scatter(%x, %i, %u) <inserted=[0], to=[0]> {%a, %b: return %b}"
-"""XLA drops it, because 200 is no number of i8."""
+"""XLA drops it, because 200 is not a number of i8."""
 
 
 def without_nan(kind, real="negate %x", zero="0.0"):
@@ -659,7 +659,7 @@ def test_a_constant_of_one_unit_more_is_not_equal(monkeypatch, way):
 
 
 def test_a_whole_module_whose_second_version_xla_gets_wrong_is_not_run():
-    """XLA is no judge of the second version's scatters either."""
+    """XLA is not a judge of the second version's scatters either."""
     assert verify(*UNEQUAL["a write that XLA drops"], level="full").module.status == "not run"
 
 

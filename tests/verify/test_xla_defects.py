@@ -1,4 +1,4 @@
-"""Where XLA is no judge: what its compiler dies of, what it gets wrong, and what it leaves out of an op."""
+"""Where XLA is not a judge: what its compiler dies of, what it gets wrong, and what it leaves out of an op."""
 
 import subprocess
 import sys
@@ -91,8 +91,8 @@ def test_where_xla_aborts_the_interpreter_judges(text):
     assert is_ok == "True"
     assert statuses == "['differs']" or "dense<3>" not in text
     assert any(line.endswith("judged by interpreter") for line in lines), lines
-    assert any("left out: XLA: is no judge: its CPU compiler aborts on control flow" in line for line in lines)
-    assert any(line.startswith("module not run:") and "XLA is no judge: its CPU" in line for line in lines)
+    assert any("left out: XLA: is not a judge: its CPU compiler aborts on control flow" in line for line in lines)
+    assert any(line.startswith("module not run:") and "XLA is not a judge: its CPU" in line for line in lines)
 
 
 SCATTERED = "%r:2 = scatter({}, %i, %u, %v) <inserted=[0], to=[0], ivd=1> {{%c, %e, %d, %f: return %d, %f}}"
@@ -283,7 +283,7 @@ RAGGED = [[[1.0], [2.0, 3.0]], [[0], [1]], [1.0, 2.0]]
         ("?", "2", arrays(operand=(3, 1)), "input 0 does not fit"),
         ("?", "2", arrays(indices=(4, 1)), "input 1 does not fit"),
         ("?", "2", [[1.0, 2.0], [[0], [1]], [1.0, 2.0]], "input 0 does not fit"),
-        *((n, "2", RAGGED, "input 0 is no array") for n in ("5", "?")),
+        *((n, "2", RAGGED, "input 0 is not an array") for n in ("5", "?")),
         ("?", "?", arrays(indices=(4, 1)), "the inputs do not fit the module"),  # each fits alone
         ("5", "2", [1], "1 inputs for 3 arguments"),
         ("?", "2", arrays(operand=(7,)), ""),

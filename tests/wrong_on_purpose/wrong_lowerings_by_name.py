@@ -26,7 +26,7 @@ class Wrong:
 WRONG = {}
 
 NO_NAN = "equal: the whole module runs on ordinary numbers"
-NO_OVERHANG = "not run: XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
+NO_OVERHANG = "not run: XLA drops whole windows, so under oob=spec it is not a judge of windows that may overhang"
 NO_PROMOTION = "not run: it returns the narrow type of a promoting region"
 NO_ROUNDING = "equal: none of its runs adds updates to one element that round otherwise"
 

@@ -10,7 +10,7 @@ XLA = Consumer(
     "XLA (CPU)",
     driver=__name__,  # this file: imported in the child process, too
     imports=("jax",),  # what has to be importable
-    package="jax",  # whose version is told
+    package="jax",  # whose version is shown
     modules_per_process=100,  # it starts slowly, and what it compiles stays in its own memory
     environment={"JAX_PLATFORMS": "cpu"},
 )

@@ -68,7 +68,7 @@ def _check_paths(paths: object) -> None:
                 "paths",
                 f"{short_repr(path)} is not a path",
                 facts="it is the text of a module" if is_text else f"it is of type {type(path).__name__}",
-                next_step="hl.classify takes a module, whatever its form; this takes files and folders",
+                next_step="hl.classify accepts a module in any form; this accepts files and folders",
             )
 
 

@@ -75,7 +75,7 @@ class Remedies:
         that is not missed, those that change numbers first.
         """
         self._known[frozenset()] = refused
-        if enough := next(filter(self._leaves_nothing, self._concerned(refused)), None):
+        if enough := next(filter(self._leaves_nothing, self._relevant_options(refused)), None):
             return Remedy((enough,), ())
         chosen, left, tried = set[str](), refused, set[str]()
         while more := [option for option in self._relevant_options(left) if option not in tried]:

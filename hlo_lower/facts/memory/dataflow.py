@@ -21,7 +21,7 @@ FUSED = ELEMENTWISE | CONSTANTS | {BROADCAST_IN_DIM, RESHAPE}
 WITH_BODIES = CONTROL
 """Ops whose regions are blocks of a program of their own."""
 
-ENTERED = "loops are made within its bodies, and what it stacks or gives is whole"
+ENTERED = "loops are made within its bodies; what it stacks or returns stays whole"
 """Why such an op is not cut."""
 
 MUCH = 8
@@ -29,7 +29,7 @@ MUCH = 8
 
 
 def size_of(value: Value) -> int:
-    """Bytes of a value; 0 of what is no tensor of static shape."""
+    """Bytes of a value; 0 of what is not a tensor of static shape."""
     tensor = value.tensor_type
     if tensor is None or not tensor.is_static:
         return 0

@@ -31,7 +31,7 @@ def element_type(name: str) -> Any | None:
 
 _jax: Any = jax  # its annotations leave tree partly unknown
 
-HOW = f'a shape is made of {ACCEPTED}, "..." and "_"; a constraint compares: "s >= 1", "s % 16 == 0"'
+HOW = f'a shape has {ACCEPTED}, "..." and "_"; a constraint compares: "s >= 1", "s % 16 == 0"'
 
 
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*)+)", re.ASCII)
@@ -46,7 +46,7 @@ def written_with(label: str, texts: Sequence[str], static: Mapping[str, Any]) ->
       static: what the names before the dots stand for.
 
     Raises:
-      InputError: there is no such name, or what it has is no whole number; it points to the place.
+      InputError: there is no such name, or what it has is not a whole number; it points to the place.
     """
 
     def number(found: re.Match[str]) -> str:
@@ -148,7 +148,7 @@ def _spec(dims: SymbolicDims, written: WrittenShape, leaf: Any) -> jax.ShapeDtyp
     """The spec of an argument; a leaf of None stands for no argument."""
     asked = element_type(written.element) if written.element else None
     if written.element and asked is None:
-        raise written.element_error(f"{written.element} is no element type", f"there are {ELEMENT_TYPES}")
+        raise written.element_error(f"{written.element} is not an element type", f"there are {ELEMENT_TYPES}")
     if leaf is None:
         return jax.ShapeDtypeStruct(dims.dims_of(written, None), asked or jax.numpy.float32)
     dtype = _dtype(leaf)

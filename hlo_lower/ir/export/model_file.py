@@ -201,7 +201,7 @@ def _shapes(shapes: Any, where: str) -> tuple[Shape, ...] | None:
     ):
         raise InputError(
             where=where,
-            what='"shapes" is no tuple of shapes',
+            what='"shapes" is not a tuple of shapes',
             next_step='write one per argument, and constraints: "shapes": ("n, 4", "n", "n >= 2")',
         )
     return tuple(cast(Sequence[Shape], shapes))

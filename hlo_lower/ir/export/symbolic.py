@@ -93,9 +93,9 @@ class SymbolicDims:
             except Exception as error:  # JAX has no class for it
                 reason = reason or one_line(error)
         if constraint.comparison == "==":
-            hint = "one side is a name or a product; each is said to be equal to one thing, and that to nothing else"
-            raise constraint.error("this equation cannot be taken together with the others", hint)
-        raise constraint.error("JAX does not take this constraint", reason)
+            hint = "one side is a name or a product, and each occurs in one equation only"
+            raise constraint.error("this equation contradicts the others", hint)
+        raise constraint.error("JAX rejects this constraint", reason)
 
     def _is_settled(self) -> bool:
         """Whether what stands for each symbol, an equation's right side perhaps, is not replaced in its turn."""
@@ -116,7 +116,7 @@ class SymbolicDims:
         except ExpressionError:
             raise
         except Exception as error:  # JAX's own, on what it does not know
-            raise written.error("JAX does not take this expression", one_line(error)) from None
+            raise written.error("JAX rejects this expression", one_line(error)) from None
 
     def _in_scope(self, written: Expression) -> Any:
         """The value as a dim of the scope with the constraints."""
@@ -125,7 +125,7 @@ class SymbolicDims:
         except ExpressionError:
             raise
         except Exception as error:
-            raise written.error("JAX does not take this expression", one_line(error)) from None
+            raise written.error("JAX rejects this expression", one_line(error)) from None
 
     def _least(self, a: Any, b: Any) -> Any:
         return self._dim(f"min({a}, {b})", self._free)

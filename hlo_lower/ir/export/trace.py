@@ -92,10 +92,10 @@ def _check(fn: object, donate: object, static: object, name: object) -> None:
     for position in cast(Sequence[object], donate) if is_listed(donate) else [donate]:
         whole("donate", position, 0)
     if static is not None and not is_named(static):
-        told = f"{short_repr(static)} is no mapping from names to values"
+        told = f"{short_repr(static)} is not a mapping from names to values"
         raise InputError("static", told, next_step='write static={"config": config}')
     if not isinstance(name, str | None):
-        raise InputError("name", f"{short_repr(name)} is no text", next_step='write name="decode"')
+        raise InputError("name", f"{short_repr(name)} is not text", next_step='write name="decode"')
 
 
 def exported_text(exported: jax.export.Exported) -> str:

@@ -60,13 +60,13 @@ def bind_and_complete(
 
 
 def _check_names(specification: Specification, sizes: Mapping[str, int]) -> None:
-    """Refuse what is no size or no value, names that the module does not have, and other sizes for static dims."""
+    """Refuse what is not a size or no value, names that the module does not have, and other sizes for static dims."""
     places = specification.places()
     for name, size in sizes.items():
         if name in specification.scalars:
             _refuse_value(name, size, specification.elements[int(name[3:])])
         elif type(size) is not int or not 0 <= size < LIMIT:
-            raise SizesError(f"{name} = {shorten(repr(size))} is no size", next_step=A_SIZE)
+            raise SizesError(f"{name} = {shorten(repr(size))} is not a size", next_step=A_SIZE)
     names = {*specification.symbols, *places, *specification.scalars}
     unknown = sorted(set(sizes) - names)
     if unknown:
@@ -124,7 +124,7 @@ def _refuse_value(name: str, value: int, element: str) -> None:
     low, high = type_range(element.removeprefix("s")) or (0, 0)
     if type(value) is not int or not low <= value <= high:
         raise SizesError(
-            f"{name} = {shorten(repr(value))} is no value of {element}",
+            f"{name} = {shorten(repr(value))} is not a value of {element}",
             next_step=f"it is a whole number from {low} to {high}",
         )
 
@@ -141,7 +141,7 @@ def _refuse_open_functions(module: mlir.RawModule) -> None:
             raise SizesError(
                 f"only @main is given sizes, and the public function @{name} has dynamic shapes, too",
                 facts=f"@{name} is {signature}",
-                next_step=f"take @{name} out of the module, or make it private",
+                next_step=f"take @{name} from the module, or make it private",
             )
 
 
@@ -167,12 +167,12 @@ def _size(argument: int, dim: int, expression: str, sizes: Mapping[str, int]) ->
     if sizes.get(place, size) != size:
         raise SizesError(
             f"{rewritten(expression)} = {sizes[place]} ({place}) does not hold: it is {size}{given}",
-            facts="a name is one size everywhere, and what is given for dims gives their names, too",
+            facts="a name has one size everywhere, and the size of a dim gives its name one too",
             next_step="choose sizes for which this holds",
         )
     if not 0 <= size < LIMIT:
         told_dim = f"dim {dim} of argument {argument} = {rewritten(expression)}"
-        raise SizesError(f"{told_dim} is {size}{given}, which is no size", next_step=A_SIZE)
+        raise SizesError(f"{told_dim} is {size}{given}, which is not a size", next_step=A_SIZE)
     return str(size)
 
 

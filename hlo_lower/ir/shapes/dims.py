@@ -121,7 +121,7 @@ def dims(text: str) -> tuple[Dim, ...]:
       As many dims as names, always as a tuple.
 
     Raises:
-      InputError: it is no list of names.
+      InputError: it is not a list of names.
 
     Example:
       >>> b, h = hl.dims("b, h")
@@ -135,7 +135,7 @@ def dims(text: str) -> tuple[Dim, ...]:
     found = written.dims if isinstance(written, WrittenShape) and not written.element else ()
     nodes = [dim.node for dim in found if isinstance(dim, Expression) and isinstance(dim.node, ast.Name)]
     if not nodes or len(nodes) < len(found):
-        raise InputError("hl.dims", f"{short_repr(text)} is no list of names", next_step='write hl.dims("b, h")')
+        raise InputError("hl.dims", f"{short_repr(text)} is not a list of names", next_step='write hl.dims("b, h")')
     return tuple(map(Dim, nodes))
 
 
@@ -162,7 +162,7 @@ def as_texts(label: str, shapes: object) -> list[str]:
             scopes |= dict.fromkeys(str(cast(Any, dim).scope) for dim in listed if _is_of_jax(dim))
         else:
             is_dim = isinstance(shape, Dim) or _is_of_jax(shape)
-            what = f"{shape} is a dim and no shape" if is_dim else f"{shape!r} is no text"
+            what = f"{shape} is a dim and no shape" if is_dim else f"{shape!r} is not text"
             raise InputError(label, what, next_step='write a shape as a text, "b, 2*s + 1, 64", or a tuple of dims')
     return [*told, *_constraints(scopes)]
 
@@ -185,7 +185,7 @@ def _dim_text(label: str, dim: object) -> str:
     if (node := _node(dim)) is not None:
         return expression_text(node)
     told = "dims are whole numbers, those of hl.dims or jax.export.symbolic_shape, texts and ..."
-    raise InputError(label, f"{short_repr(dim)} is no dim", facts=told, next_step='b, h = hl.dims("b, h")')
+    raise InputError(label, f"{short_repr(dim)} is not a dim", facts=told, next_step='b, h = hl.dims("b, h")')
 
 
 def _node(value: object) -> ast.expr | None:

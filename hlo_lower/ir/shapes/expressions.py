@@ -135,7 +135,7 @@ class Expression:
                     return reduce(reductions[name], values)
                 return self._apply(node, _OPERATORS[_DIVISIONS[name]], values)
             case _:
-                raise self._error(node, f"{ast.unparse(node)} is no arithmetic")
+                raise self._error(node, f"{ast.unparse(node)} is not arithmetic")
 
     def _apply(self, node: ast.expr, function: Callable[[Any, Any], Any], values: tuple[Any, ...]) -> Any:
         try:
@@ -158,7 +158,7 @@ def symbols_of(text: str) -> tuple[str, ...]:
     """The symbols of an expression, sorted.
 
     Raises:
-      ExpressionError: it is no expression.
+      ExpressionError: it is not an expression.
     """
     return whole(text).symbols
 
@@ -299,7 +299,7 @@ def substitute(text: str, sizes: Mapping[str, int]) -> str:
     """An expression of JAX's with sizes for some of its symbols: "b*s + 1" as "16*s + 1"; a number where none is left.
 
     Raises:
-      ExpressionError: it is no expression, or divides by zero.
+      ExpressionError: it is not an expression, or divides by zero.
     """
     found = whole(text)
     if all(name in sizes for name in found.symbols):
@@ -319,7 +319,7 @@ def rewritten(text: str) -> str:
     """An expression of JAX's in the notation that a person writes: "mod(s, 16)" as "s % 16".
 
     Raises:
-      ExpressionError: it is no expression.
+      ExpressionError: it is not an expression.
     """
     found = whole(text)
     tree = ast.parse(ast.unparse(found.node), mode="eval").body  # a copy: the expression is kept

@@ -59,7 +59,7 @@ _KINDS = re.compile(
 
 
 class ExpressionError(ValueError):
-    """A text that is no expression over symbols, or has no value.
+    """A text that is not an expression over symbols, or has no value.
 
     Attributes:
       what: what is wrong, one line.
@@ -104,11 +104,11 @@ def tokens_of(text: str, start: int = 0, stop: int | None = None) -> list[Token]
         if token.kind == "float":
             raise _at(text, token, f"{token.letters} is not a whole number")
         if token.kind == "number" and len(token.letters) > MAX_DIGITS:
-            raise _at(text, token, f"a number of {len(token.letters):,} digits is no size")
+            raise _at(text, token, f"a number of {len(token.letters):,} digits is not a size")
         if token.kind == "number" and token.letters != str(int(token.letters)):
             raise _at(text, token, f"{token.letters} begins with 0: write {int(token.letters)}")
         if token.kind == "number" and int(token.letters) > MAX_NUMBER:
-            raise _at(text, token, f"{token.letters} is no size: the greatest is 2^63 - 1")
+            raise _at(text, token, f"{token.letters} is not a size: the greatest is 2^63 - 1")
         if token.kind != "space":
             found.append(token)
         column = match.end()
@@ -119,9 +119,9 @@ def tokens_of(text: str, start: int = 0, stop: int | None = None) -> list[Token]
 
 def _no_character(letter: str) -> str:
     if letter == "/":
-        return "/ is no operator of whole numbers: // divides and rounds down"
+        return "/ is not an operator of whole numbers: // divides and rounds down"
     shown = repr(letter) if letter.isprintable() else f"U+{ord(letter):04X}"
-    return f"{shown} is no character of a shape"
+    return f"{shown} is not a character of a shape"
 
 
 def _at(text: str, token: Token, what: str) -> ExpressionError:
@@ -170,7 +170,7 @@ def check_order(text: str, tokens: Sequence[Token], stop: int) -> None:
         elif token.kind == "comparison":
             raise _at(text, token, f"{token.letters} compares, which only a constraint of its own does")
         elif token.kind == "open" and tokens[n - 1].kind == "name":
-            raise _at(text, tokens[n - 1], f"{tokens[n - 1].letters} is no function")
+            raise _at(text, tokens[n - 1], f"{tokens[n - 1].letters} is not a function")
         else:
             raise _at(text, token, f"an operator is missing before {token.letters}")
     if opened:
@@ -195,7 +195,7 @@ def _check_operand(text: str, token: Token, follows: str, called: Token | None, 
             raise _at(text, token, f"{token.letters} is a function and cannot be a name")
         return token
     if follows == "open":
-        raise _at(text, token, f"{token.letters} is no function")
+        raise _at(text, token, f"{token.letters} is not a function")
     if keyword.iskeyword(token.letters):
         raise _at(text, token, f"{token.letters} is a word of Python and cannot be a name")
     return None

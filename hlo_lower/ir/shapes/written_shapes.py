@@ -108,7 +108,9 @@ def _constraint(text: str, tokens: Sequence[Token]) -> WrittenConstraint:
         raise ExpressionError(what, text, tokens[n].column, len(tokens[n].letters))
     if first.letters not in COMPARISONS:
         hint = "an equation is written ==" if first.letters == "=" else f"a constraint has {', '.join(COMPARISONS)}"
-        raise ExpressionError(f"{first.letters} is no comparison here: {hint}", text, first.column, len(first.letters))
+        raise ExpressionError(
+            f"{first.letters} is not a comparison here: {hint}", text, first.column, len(first.letters)
+        )
     before, after = tokens[: places[0]], tokens[places[0] + 1 :]
     for side in (before, after):
         for _, comma in _outer_commas(side):

@@ -304,7 +304,7 @@ class Engine:
         return self._error(subject, f"no one rule for target {self._context.target.name}", str(error), next_step)
 
     def _broken(self, subject: Subject, rule: Rule, what: str) -> NotLoweredError:
-        whom = "to whoever wrote the rule" if rule.origin else "as a mistake in hlo-lower, if the rule is none of yours"
+        whom = "to whoever wrote the rule" if rule.origin else "as a mistake in hlo-lower, unless the rule is yours"
         next_step = f"report it {whom}{subject.otherwise and f'; {subject.otherwise}'}"
         return self._error(subject, f"the rule {rule.name} {what}", f"the rule is at {rule.place}", next_step)
 
@@ -325,7 +325,7 @@ def _values_of(given: object) -> tuple[object, ...]:
 
 
 def _types_of(values: Sequence[object]) -> str:
-    """The types of values, in a line; of what is no value, what it is in Python."""
+    """The types of values, in a line; of what is not a value, what it is in Python."""
     told = (str(v.raw.type) if isinstance(v, Value) else f"a Python {type(v).__name__}" for v in values)
     return ", ".join(told) or "nothing"
 

@@ -168,7 +168,7 @@ class Preference:
         """Read names of rules and entries of the table.
 
         Raises:
-          InputError: there is no such rule or entry, or its value is no number above 0.
+          InputError: there is no such rule or entry, or its value is not a number above 0.
         """
         known = {rule.short_name: rule for rule in rules}
         wanted: list[Rule] = []

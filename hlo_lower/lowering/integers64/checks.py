@@ -213,7 +213,7 @@ def _why_no_sum(node: Node) -> str:
     returned = body.terminator.operand(0).node
     is_sum = returned is not None and returned.name == names.ADD and set(returned.operands) == {*body.arguments}
     if len(node.results) != 1 or not is_sum:
-        return "it is no sum"
+        return "it is not a sum"
     count = _summand_count(node)
     return "" if count <= DIGITS[-1][1] else f"it sums {count - 1} elements"
 
@@ -467,7 +467,7 @@ class RunTimeChecks:
             seen.add(value)
             node = value.node
             if node is not None and node.name == CONSTANT:
-                return {}, "it is made of a constant that does not fit"
+                return {}, "it uses a constant that does not fit"
             sources = self._demand.sources_of(value)
             if sources is not None:
                 pending += sources

@@ -256,7 +256,7 @@ class Demand:
         if name == names.CUSTOM_CALL:
             called = mlir.call_target(node.raw)
             known = called in NOTES or called == SHAPE_ASSERTION
-            return "" if known else f"@{called} takes or gives 64-bit integers, and what it does is not known"
+            return "" if known else f"@{called} has 64-bit integers as operands or results, and nothing is known of it"
         if name in SHIFTS:
             return self._cannot_shift(node)
         if name == names.POPCNT and self._least(node.operand(0)) < 0:

@@ -95,7 +95,7 @@ def _demote(graph: Graph, wide: _Wide, demotion: Demotion, demand: Demand, *, ch
             str(graph.location(node)),
             f"{node.name}: 64-bit integers cannot be made 32 bits wide: {reason}",
             facts=f"{others} more such operations" if others else "",
-            next_step="convert without --demote-i64, for a target that takes i64",
+            next_step="convert without --demote-i64, for a target that accepts i64",
         )
     if checks is not None:
         demotion = _with_tests(graph, demotion, demand, checks)

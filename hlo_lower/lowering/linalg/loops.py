@@ -120,7 +120,7 @@ def _is_positive(numbers: Numbers | None) -> bool:
 
 
 def _is_scalar(value: Value) -> bool:
-    """Whether a value is no tensor, or one without dims."""
+    """Whether a value is not a tensor, or one without dims."""
     return not value.is_tensor or value.shape == ()
 
 

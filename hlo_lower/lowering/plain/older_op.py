@@ -41,7 +41,7 @@ OlderLowering = OpLowering[OlderFacts]
 rules = RuleList()
 
 
-@rules.lowers(OLDER, named={OlderOp.BROADCAST, OlderOp.DOT}, form="jaxlib's form of the op that took its place")
+@rules.lowers(OLDER, named={OlderOp.BROADCAST, OlderOp.DOT}, form="jaxlib's form of its successor")
 def deprecated_to_present(op: OlderLowering) -> Sequence[Value]:
     """Write it as the op that took its place, which jaxlib's pass does.
 

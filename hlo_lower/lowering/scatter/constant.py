@@ -29,9 +29,7 @@ rules = RuleList()
 lowers = partial(rules.lowers, SCATTER, subset=MANY_WINDOWS, offsets={Offsets.CONSTANT})
 
 
-@lowers(
-    strategy={Strategy.FEW_WINDOWS}, form="for each run of neighbouring rows a dynamic_update_slice at a constant place"
-)
+@lowers(strategy={Strategy.FEW_WINDOWS}, form="a dynamic_update_slice at a constant place for each range of rows")
 def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
     """Lower constant windows whose rows are few runs of neighbours.
 
@@ -241,7 +239,7 @@ INSERT_SLICE = "hlo_lower.insert_slice"
     offsets={Offsets.CONSTANT},
     strategy={Strategy.STRIDED},
     dialect={Dialect.LINALG},
-    form="tensor.insert_slice with a stride; with a region, of it and the strided extract_slice",
+    form="tensor.insert_slice with a stride; of the body and the strided extract_slice if it combines",
 )
 def scatter_to_strided_insert_slice(op: ScatterLowering) -> Sequence[Value]:
     """Lower constant windows whose rows are an even distance apart where the module leaves in linalg.

@@ -207,7 +207,7 @@ def scatter_to_dynamic_shape_operand(op: DynamicScatterLowering) -> Sequence[Val
 @lowers(
     positions={Positions.ONE},
     window_sizes={WindowSizes.STATIC},
-    form="dynamic_slice, the region, select, dynamic_update_slice; bounds from get_dimension_size",
+    form="dynamic_slice, the body, select, dynamic_update_slice; bounds from get_dimension_size",
 )
 def scatter_to_dynamic_shape_window(op: DynamicScatterLowering) -> Sequence[Value]:
     """Lower one window of static extents in an operand whose sizes are known at run time.
@@ -227,7 +227,7 @@ def scatter_to_dynamic_shape_window(op: DynamicScatterLowering) -> Sequence[Valu
 @lowers(
     positions={Positions.ONE},
     window_sizes={WindowSizes.RUNTIME},
-    form="real_dynamic_slice, the region, select, dynamic_update_slice; bounds and sizes from get_dimension_size",
+    form="real_dynamic_slice, the body, select, dynamic_update_slice; bounds and sizes from get_dimension_size",
 )
 def scatter_to_dynamic_shape_runtime_window(op: DynamicScatterLowering) -> Sequence[Value]:
     """Lower one window whose extents are known at run time: as a static one, read by `real_dynamic_slice`.

@@ -263,7 +263,7 @@ def refused_as_unreduced(kind: Kind, context: Context, node: Node) -> ScatterSub
         f"{SCATTER}: its result is unreduced, a part of the sum on each device; a lowering gives each the whole",
         facts=said,
         nearest=("unreduced results are lowered where Shardy says so: sdy.sharding, sdy.sharding_constraint",),
-        next_step="--keep-unsupported leaves it a scatter, or take `unreduced` out of the sharding",
+        next_step="--keep-unsupported leaves it a scatter; or remove `unreduced` from the sharding",
     )
     return _without_forms(kind, context, node, Code.UNREDUCED(), error)
 

@@ -52,9 +52,7 @@ WRITTEN = frozenset(Subset) - {Subset.EMPTY}
 """Every subset of which something may be written: what is never written needs no guard and has no layout."""
 
 
-@rules.lowers(
-    SCATTER, subset=WRITTEN, form="while over the windows: dynamic_slice, region, guard, dynamic_update_slice"
-)
+@rules.lowers(SCATTER, subset=WRITTEN, form="while over the windows: dynamic_slice, body, guard, dynamic_update_slice")
 def scatter_to_while(op: ScatterLowering) -> Sequence[Value]:
     """Lower any scatter of static shape, window by window.
 
@@ -125,7 +123,7 @@ def _coordinate(build: Builder, counter: Value, shape: tuple[int, ...], position
     subset=MANY_WINDOWS,
     offsets={Offsets.RUNTIME, Offsets.UNSOLVED},
     strategy={Strategy.FEW_WINDOWS},
-    form="for each window one of the one-window forms, one after the other",
+    form="a one-window form for each window, one after the other",
 )
 def scatter_to_unrolled(op: ScatterLowering) -> Sequence[Value]:
     """Lower few windows, one after the other.

@@ -190,7 +190,7 @@ lowers = over_rows(rules)
 @lowers(
     combiner=ASSIGNING | IDEMPOTENT,
     strategy={Strategy.MASK},
-    form="select(any(iota == row), region(operand, the one update), operand)",
+    form="select(any(iota == row), body(operand, the one update), operand)",
 )
 def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
     """Lower a scatter all of whose updates are the same.
@@ -242,7 +242,7 @@ def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
     combiner=READING,
     unique={Unique.PROVED},
     strategy={Strategy.INVERSION},
-    form="the same where each row is written at most once: select(last != -1, region(operand, gather), operand)",
+    form="last_writer where each row is written at most once: select(last != -1, body(operand, gather), operand)",
 )
 def scatter_to_only_writer(op: ScatterLowering) -> Sequence[Value]:
     """Lower rows that are combined, each at most once.
@@ -277,7 +277,7 @@ def scatter_to_sorted_last_writer(op: ScatterLowering) -> Sequence[Value]:
     combiner=READING,
     unique={Unique.PROVED},
     strategy={Strategy.SORTED_INVERSION},
-    form="the same where each row is written at most once, with the region",
+    form="sorted_last_writer where each row is written at most once, with the body",
 )
 def scatter_to_sorted_only_writer(op: ScatterLowering) -> Sequence[Value]:
     """Lower rows that are combined, each at most once, through a sort.
@@ -290,7 +290,7 @@ def scatter_to_sorted_only_writer(op: ScatterLowering) -> Sequence[Value]:
 @lowers(
     unique={Unique.PROVED},
     strategy={Strategy.PERMUTATION},
-    form="sort (row, n): update n of each row; region(operand, gather(updates, n))",
+    form="sort (row, n): update n of each row; body(operand, gather(updates, n))",
 )
 def scatter_to_permuted(op: ScatterLowering) -> Sequence[Value]:
     """Lower rows that are written in the order of a permutation.
@@ -366,7 +366,7 @@ COMBINING = frozenset(OPS)
     combiner=COMBINING,
     order={Order.FREE},
     strategy={Strategy.REDUCTION},
-    form="reduce over n of select(iota == row, updates, identity); region(operand, that)",
+    form="reduce over n of select(iota == row, updates, identity); body(operand, that)",
 )
 def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
     """Lower rows that are combined, each with all updates that are for it.
@@ -430,7 +430,7 @@ def _total(build: Builder, combiner: Combiner, mask: Value, updates: Value) -> V
     combiner=SUMS,
     order={Order.FREE},
     strategy={Strategy.DOT},
-    form="dot_general of convert(iota == row) and the updates; region(operand, that) where any is for the row",
+    form="dot_general of convert(iota == row) and the updates; body(operand, that) where any is for the row",
 )
 def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     """Lower sums of rows to a matrix product.
@@ -463,7 +463,7 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     combiner=COMBINING,
     order={Order.FREE},
     strategy={Strategy.SORTED_REDUCTION},
-    form="sort (row, n); combine runs of equal rows by doubling; region(operand, the end of each row's run)",
+    form="sort (row, n); combine equal rows by doubling; body(operand, the last of each row)",
 )
 def scatter_to_sorted_segments(op: ScatterLowering) -> Sequence[Value]:
     """Lower rows that are combined through the runs of their sorted updates.
@@ -540,7 +540,7 @@ def _put_together(finite: Array, above: Array, below: Array) -> Array:
 @lowers(
     combiner=READING,
     strategy={Strategy.ROUNDS},
-    form="sort (row, n); while any row has updates left: region(operand, its next update) where it has one",
+    form="sort (row, n); while any row has updates left: body(operand, its next update) where it has one",
 )
 def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
     """Lower rows that are combined, one update of each row at a time.

@@ -265,7 +265,7 @@ def scatter_to_shifted_dynamic_update_slice(op: ScatterLowering) -> Sequence[Val
     return one_window(op)
 
 
-@on_tile(combiner=READING, in_bounds={InBounds.ALWAYS}, form="dynamic_slice, the region, dynamic_update_slice")
+@on_tile(combiner=READING, in_bounds={InBounds.ALWAYS}, form="dynamic_slice, the body, dynamic_update_slice")
 def scatter_to_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     """Lower one combined window that lies inside.
 
@@ -284,7 +284,7 @@ def scatter_to_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     combiner=READING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.WINDOWS},
-    form="dynamic_slice, the region, select(in_bounds), dynamic_update_slice",
+    form="dynamic_slice, the body, select(in_bounds), dynamic_update_slice",
 )
 def scatter_to_guarded_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     """Lower one combined window that is dropped as a whole where it is out of bounds.
@@ -303,7 +303,7 @@ def scatter_to_guarded_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     combiner=READING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.ELEMENTS},
-    form="the same on the window shifted into bounds, its outside elements masked",
+    form="updated_slice of the window shifted into bounds, its outside elements masked",
 )
 def scatter_to_shifted_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     """Lower one combined window whose elements are dropped one by one where they are out of bounds (oob=spec).
@@ -346,7 +346,7 @@ def scatter_to_shifted_rows(op: ScatterLowering) -> Sequence[Value]:
 @on_rows(
     combiner=READING,
     parts={Parts.ONE},
-    form="dynamic_slice, the region, select, dynamic_update_slice on the rows shifted into bounds",
+    form="dynamic_slice, the body, select, dynamic_update_slice on the rows shifted into bounds",
 )
 def scatter_to_shifted_updated_rows(op: ScatterLowering) -> Sequence[Value]:
     """Lower a run of rows that are combined with what is there.
@@ -386,7 +386,7 @@ def scatter_to_wrapped_rows(op: ScatterLowering) -> Sequence[Value]:
 @on_rows(
     combiner=READING,
     parts={Parts.SEVERAL},
-    form="the same with the region, the second window only if it is another one",
+    form="wrapped_rows with the body; the second window only if it is another one",
 )
 def scatter_to_wrapped_updated_rows(op: ScatterLowering) -> Sequence[Value]:
     """Lower a run of combined rows whose negative indices have been normalised.
@@ -481,7 +481,7 @@ def _by_select(op: ScatterLowering) -> Sequence[Value]:
 over_all = partial(rules.lowers, SCATTER, subset=Full, in_bounds={InBounds.ALWAYS})
 
 
-@rules.lowers(SCATTER, subset=Empty, form="the operand, converted if the region promotes")
+@rules.lowers(SCATTER, subset=Empty, form="the operand, converted if the body promotes")
 def scatter_to_operand(op: ScatterLowering) -> Sequence[Value]:
     """Replace a scatter that writes nothing by its operand.
 
@@ -508,7 +508,7 @@ def scatter_to_updates(op: ScatterLowering) -> Sequence[Value]:
     return _whole(op)
 
 
-@over_all(combiner=READING, form="the region, elementwise on operand and updates")
+@over_all(combiner=READING, form="the body, elementwise on operand and updates")
 def scatter_to_elementwise(op: ScatterLowering) -> Sequence[Value]:
     """Replace a combination over everything by the region on whole tensors.
 

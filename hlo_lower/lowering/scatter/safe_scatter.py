@@ -32,7 +32,7 @@ ROWS = (
 
 @lowers(
     strategy={Strategy.OWN_SCATTER},
-    form="a scatter of rows that are all in bounds; what is dropped goes where it is written over, or changes nothing",
+    form="a scatter of rows in bounds; dropped updates go where they are overwritten or change nothing",
 )
 def scatter_to_safe_scatter(op: ScatterLowering) -> Sequence[Value]:
     """Lower a scatter to one of numbered rows, each in bounds, for a target whose own kernel is right for those.
@@ -66,7 +66,7 @@ def scatter_to_safe_scatter(op: ScatterLowering) -> Sequence[Value]:
     combiner=ASSIGNING,
     parts={Parts.SEVERAL},
     strategy={Strategy.OWN_SCATTER},
-    form="the same of a run whose negative indices have been normalised one by one",
+    form="safe_scatter for wrapped rows",
 )
 def scatter_to_safe_scatter_of_run(op: ScatterLowering) -> Sequence[Value]:
     """Lower a run of assigned rows that may come in two parts.

@@ -51,7 +51,9 @@ def round_afz_to_floor(x: Array) -> Array:
     return _with_sign(x, size, jnp.where(rest >= 0.5, above, low))
 
 
-@rules.lowers(PLAIN, named={PlainOp.ROUND_EVEN}, elements=FLOAT, form="the same, a half to the even neighbour")
+@rules.lowers(
+    PLAIN, named={PlainOp.ROUND_EVEN}, elements=FLOAT, form="floor(|x|), a half to the even neighbour, x's sign"
+)
 @of_elements
 def round_even_to_floor(x: Array) -> Array:
     """Round halves to even.
@@ -270,7 +272,7 @@ def _right(x: Array, bits: int) -> Array:
 # --- shifts ---
 
 
-@rules.lowers(PLAIN, named={PlainOp.SHIFT_LEFT}, elements=INTEGERS, form="x * 2^s, 0 where s is no bit's number")
+@rules.lowers(PLAIN, named={PlainOp.SHIFT_LEFT}, elements=INTEGERS, form="x * 2^s, 0 where s is not below the width")
 def shift_left_to_multiply(op: PlainLowering) -> Sequence[Value]:
     """Multiply by the power of two.
 

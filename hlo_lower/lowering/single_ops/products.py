@@ -38,7 +38,7 @@ from hlo_lower.ops.refused_forms import RefusedForm
 rules = RuleList()
 
 
-@rules.lowers(PLAIN, named={PlainOp.PAD}, form="concatenate with the padding value, and slice what is cut")
+@rules.lowers(PLAIN, named={PlainOp.PAD}, form="concatenate with the padding value; slice where it is negative")
 def pad_to_concatenate(op: PlainLowering) -> Sequence[Value]:
     """Put the padding value beside elements, rows and planes, dim by dim.
 
@@ -134,7 +134,7 @@ class Convolution:
         return build.copy_on(self.node, values, [result], other).result()
 
 
-@lowers_convolution(needs={RefusedForm.of(REVERSED_KERNEL)}, form="the kernel reversed before")
+@lowers_convolution(needs={RefusedForm.of(REVERSED_KERNEL)}, form="the kernel reversed first")
 def reversed_kernel_to_reverse(op: PlainLowering) -> Sequence[Value]:
     """Reverse the kernel in the dims in which the window is reversed. Equal: that is what `window_reversal` means."""
     must_not_round_otherwise(op)
@@ -146,7 +146,7 @@ def reversed_kernel_to_reverse(op: PlainLowering) -> Sequence[Value]:
     return [found.on(op.build, [value, kernel], op.node.result().static_shape, {"window_reversal": None})]
 
 
-@lowers_convolution(needs={RefusedForm.of(DILATED_OPERAND)}, form="zeros put between the elements before")
+@lowers_convolution(needs={RefusedForm.of(DILATED_OPERAND)}, form="zeros inserted between the elements first")
 def dilated_operand_to_spread(op: PlainLowering) -> Sequence[Value]:
     """Put the zeros of `lhs_dilation` between the elements of the operand: what a transposed convolution is.
 
@@ -168,7 +168,7 @@ def _spread(build: Builder, found: Convolution, value: Value) -> Value:
     return value
 
 
-@lowers_convolution(needs={RefusedForm.of(BATCH_GROUPS)}, form="the groups of the batch as groups of features")
+@lowers_convolution(needs={RefusedForm.of(BATCH_GROUPS)}, form="groups of the batch become groups of features")
 def batch_groups_to_feature_groups(op: PlainLowering) -> Sequence[Value]:
     """Make a group of features of each group of the batch: what the gradient of a depthwise kernel is.
 
@@ -413,7 +413,7 @@ def dot_to_ordered_dot(op: PlainLowering) -> Sequence[Value]:
     PLAIN,
     named={PlainOp.DOT_GENERAL, PlainOp.CONVOLUTION},
     needs={RefusedForm.of(WIDER_PRODUCT)},
-    form="the same of operands converted before",
+    form="the op on converted operands",
 )
 def product_to_converted_product(op: PlainLowering) -> Sequence[Value]:
     """Convert what is multiplied to the type of the result.

@@ -188,7 +188,11 @@ def reduce_window_to_doublings(op: PlainLowering) -> Sequence[Value]:
     return _by_doubling(op)
 
 
-@lowers_window(elements={Elements.FLOAT}, numbers={Numbers.BOUNDED}, form="the same of floats, sums in another order")
+@lowers_window(
+    elements={Elements.FLOAT},
+    numbers={Numbers.BOUNDED},
+    form="the form for integers on floats, with sums in another order",
+)
 def reduce_window_to_float_doublings(op: PlainLowering) -> Sequence[Value]:
     """The same of floats, where sums may be in another order (float mode reassociate).
 
@@ -270,7 +274,7 @@ def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
 @lowers_reduce(
     needs=ANY,
     elements={Elements.SIGNED, Elements.UNSIGNED, Elements.BOOLEAN},
-    form="one half with the other half, until one is left, dim by dim",
+    form="one half combined with the other until one is left, dim by dim",
 )
 def reduce_to_halves(op: PlainLowering) -> Sequence[Value]:
     """Combine the first half with the second one, by the region itself, until one element is left.
@@ -284,7 +288,10 @@ def reduce_to_halves(op: PlainLowering) -> Sequence[Value]:
 
 
 @lowers_reduce(
-    needs=ANY, elements={Elements.FLOAT}, numbers={Numbers.BOUNDED}, form="the same of floats, sums in another order"
+    needs=ANY,
+    elements={Elements.FLOAT},
+    numbers={Numbers.BOUNDED},
+    form="the form for integers on floats, with sums in another order",
 )
 def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
     """The same of floats, where sums may be in another order (float mode reassociate).
@@ -306,7 +313,7 @@ def _count(node: Node) -> int:
     PLAIN,
     named={PlainOp.REDUCE, PlainOp.REDUCE_WINDOW},
     needs={RefusedForm.of(FOLD_START), RefusedForm.of(ANY_START)},
-    form="the same from what changes nothing, and the start then",
+    form="the op from its identity, then the start",
 )
 def reduce_to_reduce_and_start(op: PlainLowering) -> Sequence[Value]:
     """Reduce from what changes nothing, and combine that with the start.

@@ -17,7 +17,7 @@ rules = RuleList()
 @rules.lowers(
     PLAIN,
     named={PlainOp.DYNAMIC_UPDATE_SLICE},
-    form="a dynamic_slice of the padded update, where the place is within it; the operand elsewhere",
+    form="a dynamic_slice of the padded update inside the window; the operand elsewhere",
 )
 def update_to_padded_slice(op: PlainLowering) -> Sequence[Value]:
     """Read the update from a padded one, so that it stands in its place, and choose it there.

@@ -67,7 +67,7 @@ def unsigned_to_signed(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
 
 
 @integer_rules.lowers(
-    ON_INTEGERS, carried={Form.WIDER}, form="the op on a wider integer, settled into the range of the type"
+    ON_INTEGERS, carried={Form.WIDER}, form="the op on a wider integer, wrapped into the range of the type"
 )
 def integer_to_wider(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     """Compute narrow integers, or unsigned ones, in a wider signed type.
@@ -253,12 +253,12 @@ def _is_lowered_later(target: Target, node: Node) -> bool:
 
 
 TITLES: Mapping[Enum, str] = {
-    Form.SIGNED: "unsigned integers that are refused for it",
-    Form.WIDER: "integers that are refused for it",
-    Form.FLOAT: "bf16 or f16 that is refused for it",
-    Form.PARTS: "complex numbers that are refused for it",
-    Form.HALVES: "64-bit integers that are refused for it",
-    Form.ITSELF: "integers that are refused for it (and, or)",
+    Form.SIGNED: "unsigned integers that are rejected on it",
+    Form.WIDER: "integers that are rejected on it",
+    Form.FLOAT: "bf16 or f16 that is rejected on it",
+    Form.PARTS: "complex numbers that are rejected on it",
+    Form.HALVES: "64-bit integers that are rejected on it",
+    Form.ITSELF: "integers that are rejected on it (and, or)",
 }
 
 

@@ -61,7 +61,7 @@ def _refuse(graph: Graph, node: Node) -> None:
     """
     unknown = node.name == CUSTOM_CALL and mlir.call_target(node.raw) not in NOTES
     if node.name == BITCAST_CONVERT or unknown:
-        what = "calls what is not known" if unknown else "looks at the bits of floats"
+        what = "calls something unknown" if unknown else "looks at the bits of floats"
         raise NotLoweredError(
             str(graph.location(node)),
             f"{node.name}: its floats cannot be of another precision: it {what}",

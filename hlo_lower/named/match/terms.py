@@ -56,7 +56,7 @@ class Term:
 
     @cached_property
     def node(self) -> Node:
-        """The op that makes it; only of what is no argument."""
+        """The op that makes it; only of what is not an argument."""
         return Node(self.raw.owner.operation)
 
     @cached_property

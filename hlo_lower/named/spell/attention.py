@@ -151,7 +151,7 @@ def _adapt(found: Found, moves: list[Move], mask: AddedMask | None) -> Adapted |
     roles = [role for role in found.operands if role != "causal_mask"]
     constant = _made_of_constants(found) if "causal_mask" in found.operands else []
     if constant is None:
-        return Code.NAMED_OP_LACKS("a causal mask that is made of constants alone")
+        return Code.NAMED_OP_LACKS("a causal mask of constants alone")
     last: list[Value] = []
 
     def mask_of(build: Builder) -> Value:

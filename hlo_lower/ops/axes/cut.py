@@ -193,7 +193,7 @@ class SubsetRules:
         if not all(value.is_static for value in values):
             return Boundary(f"{node.name} has a dynamic shape")
         if captured_values(*node.blocks):
-            return Boundary(f"a region of {node.name} takes values from around it")
+            return Boundary(f"a region of {node.name} uses values from outside")
         found = rule(node)
         return found if isinstance(found, Boundary) else OpAxes(tuple(found))
 

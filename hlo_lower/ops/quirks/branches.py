@@ -105,7 +105,7 @@ INNER = Quirk(
 MANY = Quirk(
     "case of three branches",
     (CASE,),
-    {"litert": "the interpreter does not prepare it: its branches take other values than it is given"},
+    {"litert": "the interpreter does not prepare it: its branches expect other values than it gets"},
     "one `case` of two after the other",
     module(
         f"%i: tensor<i32>, %x: {F}",

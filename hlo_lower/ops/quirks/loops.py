@@ -357,7 +357,7 @@ def _loop(step: str, returned: str, starts: tuple[str, str], most: str = "%n") -
 STARTS = Quirk(
     "while from constants",
     (WHILE,),
-    {"coreml": "its converter takes for known too long what the loop carries, and ends in an error"},
+    {"coreml": "its converter treats the loop's values as constants for too long, and ends in an error"},
     "the same numbers through a `gather`",
     _loop("add %a, %x", "%t, %a", ("%zero", "%zero"), "%three"),
     lambda graph, node: any(known_too_long(graph, node)),
@@ -368,7 +368,7 @@ STARTS = Quirk(
 OVERWRITTEN = Quirk(
     "while overwriting a value unread",
     (WHILE,),
-    {"iree": "its compiler refuses what it makes of most of them"},
+    {"iree": "its compiler rejects what it makes of most of them"},
     "a `select` by the condition between the new value and the old one",
     module(
         f"%x: {F}, %y: {F}, %n: {F}",
@@ -392,10 +392,10 @@ LOOP = Quirk(
     "while not of calls",
     (WHILE,),
     {"litert": "it inlines functions into a loop, and then writes no loop that holds more than a call"},
-    "a loop whose regions are calls of private functions marked `no_inline`; that is taken, though `while` is refused",
+    "a loop whose bodies call private functions marked `no_inline`; it is accepted although `while` is rejected",
     _loop("add %a, %b", "%t, %b", ("%x", "%y")),
     lambda _graph, node: not is_of_calls(node),
-    (Rewrite("call-loops", "writes regions of loops as calls", call_bodies, Place.LAST, in_calls),),
+    (Rewrite("call-loops", "writes loop bodies as calls", call_bodies, Place.LAST, in_calls),),
     is_anywhere=True,
     is_exception=True,
 )

@@ -123,7 +123,7 @@ COMPUTED_PADDING = Quirk(
 ORDERED_WINDOWS = Quirk(
     "gather with windows elsewhere",
     (names.GATHER,),
-    {"coreml": "it does not look where the shape fits, and refuses others"},
+    {"coreml": "it ignores the place if the shape fits, and rejects others"},
     "`gather` as `numpy.take`, transposed",
     module(
         "%x: tensor<4x4xf32>, %i: tensor<4x1xi32>",

@@ -141,7 +141,7 @@ FEATURE_GROUPS = Quirk(
 DILATED_OPERAND = Quirk(
     "convolution of a dilated operand",  # a transposed one
     (names.CONVOLUTION,),
-    {"litert": "some it computes wrongly, others it refuses", "coreml": "it is not converted"},
+    {"litert": "it computes some wrongly, and rejects others", "coreml": "it is not converted"},
     "zeros between the elements",
     _convolution("1x5x2xf32", "2x2x3xf32", "1x8x3xf32", "lhs_dilate = [2]"),
     _has("lhs_dilation", 1),

@@ -63,7 +63,7 @@ CURED = (Rules("op", ("reduce_window_to_slices", "reduce_window_to_doublings", "
 WHOLE_DIM = Quirk(
     "reduce_window of a whole dim",
     (REDUCE_WINDOW,),
-    {"mps": "it takes it for a running sum, and then refuses its padding"},
+    {"mps": "it mistakes it for a running sum, and then rejects its padding"},
     "slices, or doublings",
     _windows(Y, "1, 6"),
     _is_no_running_sum,
@@ -73,7 +73,7 @@ WHOLE_DIM = Quirk(
 CUT = Quirk(
     "reduce_window with negative padding",
     (REDUCE_WINDOW,),
-    {"mps": "its pad is refused"},
+    {"mps": "its pad is rejected"},
     "slices, or doublings",
     _windows("tensor<4x4xf32>", "1, 2", ", padding = dense<[[0, 0], [-1, 0]]> : tensor<2x2xi64>"),
     _is_cut,
@@ -113,7 +113,7 @@ NO_IMAGE = Quirk(
 SEVERAL = Quirk(
     "reduce_window of several operands",
     (REDUCE_WINDOW,),
-    {"mps": "it is refused"},
+    {"mps": "it is rejected"},
     "slices",
     module(
         "%x: tensor<4xf32>, %y: tensor<4xf32>",
@@ -149,7 +149,7 @@ V = "tensor<f32>"
 LAST_CHOSEN = Quirk(
     "select_and_scatter of other regions",
     (SELECT_AND_SCATTER,),
-    {"mps": "it chooses the first of the greatest or least whatever the region says of equal ones, and only adds"},
+    {"mps": "it chooses the first of the greatest or least whatever the body says of equal ones, and only adds"},
     "slices",
     module(
         "%x: tensor<4xf32>, %y: tensor<2xf32>",

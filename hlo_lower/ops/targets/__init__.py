@@ -76,7 +76,7 @@ def target_of(target: TargetLike) -> Target:
     if not isinstance(target, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
         raise InputError(
             "target",
-            f"{short_repr(target)} is no target",
+            f"{short_repr(target)} is not a target",
             facts=f"targets: {', '.join(NAMES)}; or the path of a file, or an hl.Target",
             next_step=f'write target="{NAMES[0]}", or leave it out',
         )

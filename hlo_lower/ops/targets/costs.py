@@ -42,27 +42,29 @@ class CostTable:
         300, "starting a form other than a loop", "a dispatch of IREE 10,000; XLA CPU 11,000 beside a loop's start"
     )
     fill_element: float = _entry(
-        0.2, "an element of the operand where it is one value everywhere, which is written anyway", "not measured"
+        0.2, "an element of an operand that is one value everywhere, which is written anyway", "not measured"
     )
     pass_element: float = _entry(
         0.12, "an element in a pass over the operand", "XLA CPU 0.13; 1 of 16 Mi elements into a new buffer"
     )
-    compare: float = _entry(0.3, "comparing one row's number with one write's", "XLA CPU 0.16, IREE 0.13 to 0.5")
+    compare: float = _entry(
+        0.3, "comparing the number of one row with that of one write", "XLA CPU 0.16, IREE 0.13 to 0.5"
+    )
     reduce: float = _entry(
-        0.5, "combining one element with one write's, or nothing", "XLA CPU 0.1 to 0.6, IREE 0.35 to 0.5"
+        0.5, "combining one element with that of one write, or with nothing", "XLA CPU 0.1 to 0.6, IREE 0.35 to 0.5"
     )
     multiply: float = _entry(0.1, "a step of a matrix product", "XLA CPU 0.03 (f32) to 0.36 (i32), IREE 0.06 (i32)")
-    sort: float = _entry(10, "sorting an element, per doubling of their number", "XLA CPU, two operands")
+    sort: float = _entry(10, "sorting one element, for each doubling of their number", "XLA CPU, two operands")
     sort_pair: float = _entry(
         3, "sorting, per pair of elements", "IREE 3.13 compares each pair; XLA CPU 0", may_be_zero=True
     )
     find: float = _entry(10, "a step of a binary search", "XLA CPU")
     own_row: float = _entry(
-        2, "a row that the consumer's own scatter writes, where it has one that is right", "IREE 2 to 5, of one element"
+        2, "a row written by the consumer's own scatter, if that is right", "IREE 2 to 5, of one element"
     )
     rank_pair: float = _entry(
         1,
-        "a pair of rows of a sort that is compared and counted",
+        "comparing and counting a pair of rows of a sort",
         "XLA CPU 0.6 to 5, IREE 0.1 to 0.2, LiteRT 30 to 130",
     )
     exchange: float = _entry(
@@ -73,27 +75,29 @@ class CostTable:
     )
     few_stages: int = _entry(
         36,
-        "most stages of a sorting network that get ops of their own, where there are loops",
+        "most stages of a sorting network that get ops of their own, if the target has loops",
         "28 of them, 128 rows, compile in 7 s (XLA CPU) and 9 s (IREE) on two busy cores; 55 in 17 s and 24 s",
     )
     mask_elements: int = _entry(
         1 << 16,
-        "most elements of a mask that is made at once; beyond it the writes are taken in parts, by a loop",
+        "most elements of a mask that is made at once; a loop makes larger ones in parts",
         "16 Mi compares: XLA CPU 84 ms at once, 2.6 ms in parts; 1 Gi: IREE 2.8 s at once, 0.5 s in parts of 1 Mi",
     )
     short_operand: int = _entry(
         0,
-        "most elements of an operand into which one window is written by a select; 0: none",
+        "most elements of an operand into which a select writes one window; 0: none",
         "the slice's times over the select's, in a loop: IREE 2.0 (17 elements), 2.7 (4,096), 1.4 (65,536), 0.7 (1 Mi)",
         may_be_zero=True,
     )
     dense_per_window: int = _entry(
         4096,
-        "most elements of the operand, for each constant row, for which a pass over it pays",
+        "most elements of the operand, per constant row, for which a pass over it pays",
         "XLA CPU 0.7 (320 elements each) to 1.06 times native (4,096 each); in place, of a donated operand, 1.3 to 2.1",
     )
-    constant_rows: int = _entry(4096, "most rows of a constant table in the place of constant indices", "not measured")
-    growth: int = _entry(4, "the same, as a multiple of the size of the indices; whichever is more", "not measured")
+    constant_rows: int = _entry(4096, "most rows of a constant table that replaces constant indices", "not measured")
+    growth: int = _entry(
+        4, "most such rows as a multiple of the indices' size; the larger limit counts", "not measured"
+    )
 
     @classmethod
     def entries(cls) -> tuple[Field[Any], ...]:

@@ -53,12 +53,14 @@ def _check_consistent(target: Target, where: str) -> None:
     for op, dtypes in sorted(target.op_dtypes.items()):
         if target.refuses_op(op) is not None:
             raise InputError(
-                where, f"op_dtypes: {op} is not taken at all", next_step="add it to ops, or leave it out of op_dtypes"
+                where,
+                f"op_dtypes: {op} is not accepted at all",
+                next_step="add it to ops, or leave it out of op_dtypes",
             )
         if refused := _first(dtype for dtype in sorted(dtypes) if target.refuses_dtype(dtype) is not None):
             raise InputError(
                 where,
-                f"op_dtypes: {op}: {refused} is not taken on any operation",
+                f"op_dtypes: {op}: {refused} is not accepted on any op",
                 next_step="op_dtypes narrows: add it to dtypes, and narrow the other operations",
             )
 
@@ -82,7 +84,7 @@ def _suggestion(op: str) -> str:
 
 
 def _meant_dtype(dtype: str) -> str:
-    """What may have been meant by a name that is no element type."""
+    """What may have been meant by a name that is not an element type."""
     letters = dtype.rstrip("0123456789")
     guess = "i1" if dtype in ("bool", "pred") else NUMPY_NAMES.get(letters, "?") + dtype[len(letters) :]
     return (

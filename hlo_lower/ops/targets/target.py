@@ -71,7 +71,7 @@ class Target:
     Example:
       >>> npu = hl.Target("npu", refused={"stablehlo.scatter": "no kernel"}, index_type="i32")
       >>> npu
-      <Target npu: refuses stablehlo.scatter>
+      <Target npu: rejects stablehlo.scatter>
       >>> hl.lower("decode.mlir", target=npu).scatters_left
       0
     """
@@ -99,7 +99,9 @@ class Target:
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
         if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError("name", f"{short_repr(self.name)} is no name of a target", next_step='write Target("npu")')
+            raise InputError(
+                "name", f"{short_repr(self.name)} is not a name of a target", next_step='write Target("npu")'
+            )
         for name in ("refused", "refused_dtypes", "op_dtypes"):
             _check_table(name, getattr(self, name))
         _check_parts(self)
@@ -140,12 +142,12 @@ class Target:
     def __repr__(self) -> str:
         refused = sorted(self.refused)
         more = f" and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
-        parts = [f"takes {len(self.ops)} op{'s' * (len(self.ops) != 1)}"] if self.ops is not None else []
-        parts += [f"refuses {', '.join(refused[:SHOWN])}{more}"] if refused else []
+        parts = [f"accepts {len(self.ops)} op{'s' * (len(self.ops) != 1)}"] if self.ops is not None else []
+        parts += [f"rejects {', '.join(refused[:SHOWN])}{more}"] if refused else []
         parts += [f"on {len(self.dtypes)} element types"] if self.dtypes is not None else []
         parts += [f"not on {', '.join(sorted(self.refused_dtypes))}"] if self.refused_dtypes else []
         parts += [f"in {self.dialect}"] if self.dialect != DIALECTS[0] else []
-        return f"<Target {self.name}: {', '.join(parts) or 'takes every op'}>"
+        return f"<Target {self.name}: {', '.join(parts) or 'accepts every op'}>"
 
     def refuses_op(self, op: str) -> str | None:
         """Why an operation is not taken on any element type ("" where there is no more to say), or None if it is."""
@@ -154,7 +156,7 @@ class Target:
         return None if self.ops is None or op in self.ops or op in ALWAYS_TAKEN else ""
 
     def refuses_dtype(self, dtype: str) -> str | None:
-        """Why an element type is not taken on any operation, or None if it is."""
+        """Why an element type is not accepted on any op, or None if it is."""
         if dtype in self.refused_dtypes:
             return self.refused_dtypes[dtype]
         return None if self.dtypes is None or dtype in self.dtypes else ""
@@ -238,11 +240,11 @@ def _check_parts(target: Target) -> None:
         raise InputError("", told, next_step='write costs=COSTS.with_entry("few_windows", 64)')
     kept: Any = target.keep
     if not is_listed(kept) or not all(isinstance(native, NativeScatter) for native in kept):
-        told = f"keep is made of NativeScatters, not {short_repr(kept)}"
+        told = f"keep holds NativeScatters, not {short_repr(kept)}"
         raise InputError("", told, next_step='write keep=(NativeScatter(combiners={"add"}),)')
     named: Any = target.named
     if not is_listed(named) or not all(isinstance(op, NamedOp) for op in named):
-        told = f"named is made of NamedOps, not {short_repr(named)}"
+        told = f"named holds NamedOps, not {short_repr(named)}"
         raise InputError("", told, next_step='write named=(NamedOp("gelu", "my.gelu", ("x",)),)')
     ranks: Any = target.max_rank
     if not is_named(ranks) or not all(

@@ -104,7 +104,7 @@ function moduleDetails(own) {
       pair("converted in", seconds(module.convert_seconds)), pair("verified in", seconds(module.verify_seconds)),
       pair("verification", verdict), pair("exit code of convert", String(module.exit_code)),
       own.ops.length ? pair("ops", link(`#ops?${new URLSearchParams({ q: own.name })}`, `${plural(own.ops.length, "row")} of ${own.name}`)) : []),
-    own.refused.length ? [el("h3", { class: "small" }, `${module.target} refuses`), listOf(own.refused.map((one) =>
+    own.refused.length ? [el("h3", { class: "small" }, `${module.target} rejects`), listOf(own.refused.map((one) =>
       [`${count(one.count)} × ${one.label}${one.places.length ? `; at ${one.places.join(", ")}` : ""}. Remedy: `, el("b", {}, one.remedy || "none known")]))] : "",
     own.peaks.length ? [el("h3", { class: "small" }, "Memory over program order"),
       own.words.memory ? picture(text(own.words.memory)) : el("p", {}, "Nothing is live but arguments and results."),
@@ -209,7 +209,7 @@ function overview() {
   body.append(el("div", { class: "cards" },
     card("#modules", count(total.modules), "modules"),
     card(asked("modules", { state: "taken whole" }), count(readable.length - refusing.length), `that ${targets} takes whole`),
-    card(asked("modules", { state: "refused in part" }), count(refusing.length), `of which ${targets} refuses something`),
+    card(asked("modules", { state: "refused in part" }), count(refusing.length), `of which ${targets} rejects something`),
     total.unreadable ? card(asked("modules", { state: "unreadable" }), count(total.unreadable), "could not be read or converted") : "",
     card(asked("ops", { op: "stablehlo.scatter" }), count(total.scatters), total.scatters_left === null ? "scatters" : `scatters, ${count(total.scatters_left)} left`),
     card(asked("ops", { guard: "needed" }), count(total.guards_needed), `need a guard; ${count(total.guards_proved_away)} are proved`),
@@ -236,7 +236,7 @@ function overview() {
 }
 
 function refusals(body, targets, readable, refusing) {
-  body.append(el("h3", {}, `What ${targets} refuses, and the remedy`));
+  body.append(el("h3", {}, `What ${targets} rejects, and the remedy`));
   if (!refusing.length) { body.append(el("p", {}, "Nothing.")); return; }
   const all = refusing.flatMap((own) => own.refused.map((one) => ({ own, ...one })));
   const causes = grouped(all, (one) => one.label);

@@ -44,7 +44,7 @@ def is_packed(case: Case) -> bool:
 
 
 def why_not_native(case: Case) -> str:
-    """Why XLA is no judge of a case, "" if it is one (jaxlib 0.10.2)."""
+    """Why XLA is not a judge of a case, "" if it is one (jaxlib 0.10.2)."""
     floats = {e for e in case.region.elements if TYPES[e].kind in ("float", "scale")}
     if len(floats) > 1:
         return "refuses floating point types of different precisions in one scatter"
@@ -164,7 +164,7 @@ class _Batch:
         return tuple(sorted(found))
 
     def _known_errors(self) -> dict[int, str]:
-        """For each case why XLA is no judge of it, "" where nothing speaks against it."""
+        """For each case why XLA is not a judge of it, "" where nothing speaks against it."""
         known = why_xla_errs(mlir.parse_module(module_text(self._cases)))
         return {n: reason or why_not_native(self._cases[n]) for n, reason in enumerate(known)}
 

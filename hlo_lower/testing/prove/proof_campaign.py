@@ -337,7 +337,7 @@ def _scatters_into_a_scalar(text: str) -> bool:
 
 
 def _by_xla(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
-    """XLA's results; none under "spec", of which it is no judge."""
+    """XLA's results; none under "spec", of which it is not a judge."""
     return None if case.oob == "spec" else _compile(case.text, how).run(inputs)
 
 
@@ -405,7 +405,7 @@ def _summary(outcomes: Sequence[RuleOutcome]) -> list[str]:
     told = (
         f"{len(proved)} of {len(outcomes)} rules have proved shapes and none refuted; {counts[0]} of {counts[1]} shapes"
     )
-    return [told, *([f"no shape of the family is taken by: {', '.join(without)}"] if without else [])]
+    return [told, *([f"no shape of the family is accepted by: {', '.join(without)}"] if without else [])]
 
 
 def render_json(outcomes: Sequence[RuleOutcome]) -> str:

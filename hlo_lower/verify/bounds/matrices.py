@@ -4,7 +4,7 @@ What bounds another way to compute them is how far LAPACK's own results move whe
 (`perturbed_matrices`): by 2 n units in the last place, at least 16.
 
 Where the second piece computes otherwise what the first one asks LAPACK for, NaN and infinities in a matrix are not
-compared: LAPACK does not say what it makes of them. Nor is what is not finite compared where its own results hold an
+compared: LAPACK does not define the results. Nor is what is not finite compared where its own results hold an
 infinity: then a pivot was zero, or numbers were too large. The same holds of a Fourier transform: which results a NaN
 or an infinity reaches, and as what, is up to the algorithm. What both pieces leave to the same operations is compared.
 """
@@ -69,7 +69,7 @@ def not_said_of(first: Sequence[Op], second: Sequence[Op]) -> str:
     )
     left = {name for name, count in own.items() if count != other[name] or not _ends(name)}
     if left - {TRANSFORM}:
-        return "NaN and infinities in matrices: LAPACK does not say what it makes of them"
+        return "NaN and infinities in matrices: LAPACK does not define the results"
     return "NaN and infinities in what is transformed: the algorithm decides where they go" if left else ""
 
 

@@ -445,7 +445,7 @@ def summed_operands(op: mlir.RawOperation) -> list[int]:
 
 
 def terms_of(op: mlir.RawOperation) -> int:
-    """How many terms an element of the result may be the sum of; 1 where it is no sum."""
+    """How many terms an element of the result may be the sum of; 1 where it is not a sum."""
     shapes = [mlir.static_shape(v.type) for v in op.operands if mlir.is_ranked_tensor(v.type)]
     if op.name == names.DOT_GENERAL:
         found = _CONTRACTED.search(str(op.attributes["dot_dimension_numbers"]))

@@ -635,7 +635,7 @@ class Aims:
 
 
 def _middle(a: Array, b: Array) -> Array:
-    """The middle of two arrays; of what is no number, the first one."""
+    """The middle of two arrays; of what is not a number, the first one."""
     if a.dtype == np.bool_ or a.dtype.kind == "c":
         return a
     if a.dtype.kind in "iu":
@@ -696,7 +696,7 @@ class Watch:
         if self._runs is None:
             try:
                 self._runs = [self._compiled(o.text) if o.text else None for o in self.outcomes]
-            except CannotRunError:  # XLA is no judge of the pieces either
+            except CannotRunError:  # XLA is not a judge of the pieces either
                 self.outcomes = []
                 return
         for outcomes, runnable in zip(self.outcomes, self._runs, strict=True):

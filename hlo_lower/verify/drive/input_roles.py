@@ -420,7 +420,7 @@ def roles_of(region: Region) -> Roles:
     """What the inputs of a region are for.
 
     Raises:
-      CannotRunError: one of them is no tensor of static shape and a NumPy element type.
+      CannotRunError: one of them is not a tensor of static shape and a NumPy element type.
     """
     tensors: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
     for kind in types_of(region):

@@ -387,7 +387,7 @@ def _bodies(side: Side, ops: list[Op]) -> Iterator[tuple[Number | ValueId, tuple
 
 
 def _is_computed(side: Side, value: ValueId) -> bool:
-    """Whether a value is no argument of a body, no constant, and no choice among these."""
+    """Whether a value is not an argument of a body, no constant, and no choice among these."""
     maker, dtypes = side.program.makers[value], side.program.dtype_of
     if maker is None or maker.name == names.CONSTANT:
         return False

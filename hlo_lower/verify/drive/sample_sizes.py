@@ -195,7 +195,7 @@ def sizes_of_module(
     if isinstance(inputs, Mapping) or len(inputs) != len(specification.dims):
         raise InputError(
             name,
-            "a module with symbolic sizes takes its inputs by position, one for each argument",
+            "give the inputs of a module with symbolic sizes by position, one for each argument",
             next_step="give the sizes too: --bind b=4,s=16",
         )
     shapes = [_fitting_shape(specification, n, value) for n, value in enumerate(inputs)]
@@ -284,7 +284,7 @@ def _fitting_shape(specification: Specification, number: int, value: Any) -> tup
     try:
         shape = np.shape(value)
     except ValueError as error:
-        raise InputError("", f"input {number} is no array", facts=str(error)) from None
+        raise InputError("", f"input {number} is not an array", facts=str(error)) from None
     known = [int(dim) if dim.isdigit() else None for dim in dims]
     if len(shape) != len(known) or any(size not in (None, own) for size, own in zip(known, shape, strict=True)):
         told = f"expected ({', '.join(dims)}), got ({', '.join(map(str, shape))})"

@@ -157,7 +157,7 @@ def _is_by_place(op: mlir.RawOperation) -> bool:
 
 
 def _is_misread(module: mlir.RawModule) -> bool:
-    """Whether the interpreter is no judge of a piece."""
+    """Whether the interpreter is not a judge of a piece."""
     program = Program(module)
     body = program.entries["main"]
     return bool(why_interpreter_errs(program, body.ops, body.returned, "xla"))

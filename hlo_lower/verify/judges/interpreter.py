@@ -69,7 +69,7 @@ if __name__ == "__main__":
 
 
 def why_interpreter_errs(program: Program, ops: Sequence[Op], outputs: Sequence[ValueId], policy: str) -> str:
-    """Why the interpreter is no judge of some operations, "" if nothing is known.
+    """Why the interpreter is not a judge of some operations, "" if nothing is known.
 
     Args:
       program: that they are of.

@@ -211,7 +211,7 @@ class _Case:
         aborts = [why_xla_aborts(module) for module in modules]
         self._native = None if aborts[0] else self._compiled_native(modules[0])
         if aborts[0]:
-            self.excluded["xla"] = f"XLA: is no judge: {aborts[0]}"
+            self.excluded["xla"] = f"XLA: is not a judge: {aborts[0]}"
         self._unfused: tuple[Runnable, Runnable] | None = None
         self._misread = tuple(
             why_interpreter_errs(side.program, ops, outputs, terms.oob)

@@ -93,7 +93,7 @@ class Stepwise:
             result = self._program.type_of(op.results[0])
             operand = self._program.type_of(op.inputs[-1])
             if result is None or operand is None:
-                raise NoReferenceError("a type that is no tensor")
+                raise NoReferenceError("a type that is not a tensor")
             if op.name == names.GATHER:
                 count = prod(int(n or 0) for n in result.shape)
             else:
@@ -170,5 +170,5 @@ class Stepwise:
             with np.errstate(under="raise"):
                 found = scatter(operands[:n], indices, updates, numbers, combine, known, oob=self._oob)
         except FloatingPointError:
-            raise UnsupportedRegionError("subnormal numbers, which XLA takes for zeros") from None
+            raise UnsupportedRegionError("subnormal numbers, which XLA treats as zeros") from None
         return found, count_hits(operands[0].shape, indices, updates[0].shape, numbers)

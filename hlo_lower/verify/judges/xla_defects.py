@@ -137,7 +137,7 @@ def _is_control_flow(op: mlir.RawOperation) -> bool:
 
 # --- scatters that XLA computes wrongly ---
 #
-# Known errors of XLA's CPU scatter (trap 46): where it is no judge, and where it must not even be run.
+# Known errors of XLA's CPU scatter (trap 46): where it is not a judge, and where it must not even be run.
 #
 # jaxlib 0.10.2. Some are worse than a wrong result. A scatter by indices of a type that is too narrow for its dim may
 # corrupt the heap of the process that runs it, and so does a variadic one with the same value as two operands (`free():
@@ -153,7 +153,7 @@ _MAX_DEPTH = 12
 
 
 def why_xla_errs(module: mlir.RawModule) -> list[str]:
-    """For each scatter of a module why XLA is no judge of it, "" if no error of it is known."""
+    """For each scatter of a module why XLA is not a judge of it, "" if no error of it is known."""
     scatters = scatters_of(module)
     shared = (
         _with_shared_operands(module)
@@ -173,14 +173,16 @@ def why_xla_errs_in(module: mlir.RawModule) -> str:
 
 
 def why_no_judge(module: mlir.RawModule) -> str:
-    """Why XLA is no judge of a module, with the scatter, "" where no error is known."""
+    """Why XLA is not a judge of a module, with the scatter, "" where no error is known."""
     known = zip(scatters_of(module), why_xla_errs(module), strict=True)
-    told = (f"XLA is no judge of {position_of(op, n)}: it {why}" for n, (op, why) in enumerate(known, start=1) if why)
+    told = (
+        f"XLA is not a judge of {position_of(op, n)}: it {why}" for n, (op, why) in enumerate(known, start=1) if why
+    )
     return next(told, "")
 
 
 def _why_it_errs(scatter: mlir.RawOperation) -> str:
-    """Why XLA is no judge of a scatter, wherever it stands."""
+    """Why XLA is not a judge of a scatter, wherever it stands."""
     numbers = mlir.scatter_dimension_numbers(scatter)
     arity = len(scatter.results)
     values = list(scatter.operands)

@@ -86,7 +86,7 @@ def same_function(at: At) -> Pull:
 
 
 def custom_call(at: At) -> Pull:
-    """`@Sharding` gives its operand; any other one is a function of its operands."""
+    """`@Sharding` returns its operand; any other call is a function of its operands."""
     if mlir.call_target(at.op.raw) == "Sharding":
         return (yield at.operand(0))
     return (yield from same_function(at))

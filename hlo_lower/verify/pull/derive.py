@@ -264,7 +264,7 @@ def _open(prover: Prover) -> str:
             prover.is_pulled = True
             found = prover.same_results(terms[0], terms[1], types[0][1], place, types[0][0])
             if found is None:
-                return "the solver takes too long"
+                return "the solver needs too long"
             if not found:
                 return prover.told_apart(terms)
         if not loops.all_end(prover):

@@ -41,7 +41,7 @@ def _word(at: At, attribute: str) -> str:
 
 
 def elementwise(at: At) -> Pull:
-    """result[p] = f(operand[p], ...); an operand of rank 0 stands for itself everywhere."""
+    """result[p] = f(operand[p], ...); an operand of rank 0 is the same everywhere."""
     name, element, attributes = at.op.short_name, at.element, at.op.raw.attributes
     args: list[Term] = []
     for k in range(len(at.op.inputs)):
@@ -96,7 +96,7 @@ def _quotient(name: str, args: Sequence[Term], element: ElementType) -> Term:
 
 
 def select(at: At) -> Pull:
-    """result[p] = predicate[p] ? on_true[p] : on_false[p]; only what may be taken is asked for."""
+    """result[p] = predicate[p] ? on_true[p] : on_false[p]; only what may be selected is asked for."""
     test = yield at.operand(0, None if at.operand_type(0)[0] else ())
     return (yield from chosen_of(at, test, at.operand(1), at.operand(2)))
 
@@ -116,7 +116,7 @@ def iota(at: At) -> Pull:
 
 
 def constant(at: At) -> Pull:
-    """result[p] = value[p]: looked at one by one where they are few or an arithmetic row, else by their bytes."""
+    """result[p] = value[p]: compared value by value if they are few or an arithmetic row, else by their bytes."""
     yield from ()
     value = mlir.constant_value(at.op.raw, is_complex=True)
     if value is None:

@@ -79,10 +79,9 @@ def reduce(at: At) -> Pull:
 
 
 def reduce_window(at: At) -> Pull:
-    """A fold over the positions of a window, in row-major order; what lies outside the operand is the initial value.
+    """A fold over the positions of a window, in row-major order; elements outside the operand are the initial value.
 
-    XLA leaves out what lies outside: where that is not the same by the body and the initial value, the op is a function
-    of its operands and nothing more.
+    XLA skips those elements; if that makes a difference, the op is only a function of its operands.
     """
     count, shape = len(at.op.results), at.operand_type(0)[0]
     if not are_known(shape):
@@ -572,7 +571,7 @@ def _input_symbols(term: Term) -> list[str]:
 def scatter(at: At) -> Pull:
     """A fold over the windows in row-major order: each combines its element where its window covers p.
 
-    Under "xla" a window that reaches out is left out as a whole, under "spec" only its elements outside are.
+    Under "xla" a window that overhangs is dropped whole, under "spec" only its elements outside.
     """
     op, count = at.op, len(at.op.results)
     numbers = mlir.ScatterNumbers.of(op.raw)
@@ -616,7 +615,7 @@ def scatter(at: At) -> Pull:
                 extend = z3.SignExt if its.is_signed else z3.ZeroExt
                 index = yield ask
                 if index.size() == POSITION:
-                    index = here.positions.ranges.settled(index)
+                    index = here.positions.ranges.simplify(index)
                 start, offset = extend(bits - its.bits, index), z3.ZeroExt(bits - POSITION, offset)
                 if is_one(reach):  # a position is less than the size; one that is taken under a test may be any number
                     tests.append(start == offset)
@@ -637,7 +636,7 @@ def scatter(at: At) -> Pull:
         test = z3.simplify(z3.And(*tests)) if tests else z3.BoolVal(True)
         return [test, *(yield from operands(here, updates, place))]
 
-    while len(free) > 1 and (found := (yield from _told(at, free, [sizes[outer[i]] for i in free], window))):
+    while len(free) > 1 and (found := (yield from _single_numbers(at, free, [sizes[outer[i]] for i in free], window))):
         at.use("one number of a dim")
         given |= found
         free = [i for i in free if i not in found]
@@ -681,12 +680,12 @@ def scatter(at: At) -> Pull:
 _ONE: Extent = 1
 
 
-def _told(
+def _single_numbers(
     at: At, free: Sequence[int], sizes: Sequence[Extent], window: Callable[[At, Sequence[Term]], Terms]
 ) -> Generator[Ask, Term, dict[int, Term]]:
     """The scatter dims at one number of which alone a window covers p, as where a batch's number is an index; it."""
     deep = at.deeper()
-    parts, _ = deep.bound_place("k", sizes)
+    parts, _ = deep.bound_place(sizes)
     test, *_ = yield from window(deep, parts)
     found: dict[int, Term] = {}
     for equal in filter(z3.is_eq, test.children() if z3.is_and(test) else [test]):

@@ -28,14 +28,14 @@ _LAWS = (
     Law("commutes", "floats", "a + b = b + a; so do multiply, maximum, minimum, and the factors of a dot_general"),
     Law("constants", "floats", "add, subtract, multiply and divide of two constants give the nearest number"),
     Law("neutral", "floats", "x * 1 = x / 1 = x + -0 = x - 0 = max(x, -inf) = min(x, inf) = x; x + 0 = x, 0 of -0"),
-    Law("infinity", "floats", "x + inf = inf, and NaN where x is NaN or -inf; so of -inf"),
+    Law("infinity", "floats", "x + inf = inf, and NaN if x is NaN or -inf; likewise -inf"),
     Law("difference", "floats", "x - y = x + (-y)"),
-    Law("power of two", "floats", "x / 2^k = x * 2^-k where both are normal numbers"),
+    Law("power of two", "floats", "x / 2^k = x * 2^-k if both are normal numbers"),
     Law("signs", "floats", "(-x) * y = -(x * y); (-x) / y = x / (-y) = -(x / y); --x = x; |-x| = |x|"),
-    Law("odd", "floats", "f(-x) = -f(x), f(0) = 0, f(NaN) = NaN where f is odd, as sine is", "by definition"),
-    Law("even", "floats", "f(-x) = f(x) where f is even: cosine, x^c for an even c", "by definition"),
+    Law("odd", "floats", "f(-x) = -f(x), f(0) = 0, f(NaN) = NaN if f is odd, as sine is", "by definition"),
+    Law("even", "floats", "f(-x) = f(x) if f is even: cosine, x^c for an even c", "by definition"),
     Law("logistic", "floats", "logistic(x) = 1 / (exp(-x) + 1)", "by definition"),
-    Law("round trip", "floats", "a number that a wider type holds comes back from it as it was"),
+    Law("round trip", "floats", "a number that is converted to a wider type and back stays the same"),
     Law(
         "half floats",
         "floats",
@@ -46,7 +46,7 @@ _LAWS = (
     Law("one NaN", "floats", "a result that is NaN is equal to any NaN"),
     Law("complex parts", "floats", "sums, differences, negation and equality of complex numbers are those of parts"),
     Law("choice inside", "floats", "x + (c ? y : k) = c ? x + y : x + k; so for multiply, maximum, minimum"),
-    Law("fold", "folds", "two folds are equal that begin alike and whose steps are equal at every position"),
+    Law("fold", "folds", "two folds are equal if they start alike and their steps are equal at every position"),
     Law(
         "order of a fold",
         "folds",
@@ -68,7 +68,7 @@ _LAWS = (
     Law(
         "reassociated",
         "folds",
-        "where sums of floats may be in any order, nested ones are one sum, and x + 0 is x",
+        "if sums of floats may be in any order, nested ones are one sum, and x + 0 is x",
         "by definition",
     ),
     Law(
@@ -80,23 +80,23 @@ _LAWS = (
     Law(
         "product of 0 and 1",
         "folds",
-        "a dot_general of numbers that are 0 or 1 with finite ones is the sum of those that meet 1, in any order, "
-        "but for the sign of a zero",
+        "a dot_general of 0s and 1s with finite numbers is the sum of those that meet a 1, in any order, except "
+        "for the sign of a zero",
         "by definition",
     ),
     Law(
         "NaN of an extreme",
         "folds",
-        "a maximum or minimum of many floats is NaN where one of them is, else that of the others",
+        "a maximum or minimum of many floats is NaN if one of them is, else that of the others",
     ),
     Law("counted loop", "folds", "a loop from a to b by 1 whose body writes each position from itself is a fold"),
-    Law("last writer", "folds", "a fold that assigns gives what its last step that writes there writes"),
+    Law("last writer", "folds", "a fold that assigns gives what the last step that writes to a position wrote"),
     Law(
         "one step",
         "folds",
-        "a fold of which one step at most does something gives what that makes of its beginning",
+        "a fold in which at most one step does something is that step applied to the start",
     ),
-    Law("ranks", "folds", "a stable sort by an order puts at k the element before which k others come"),
+    Law("ranks", "folds", "a stable sort puts at k the element that k others precede"),
     Law(
         "numbers in order",
         "folds",
@@ -108,21 +108,21 @@ _LAWS = (
         "folds",
         "a scatter whose windows cover an element at one number of a dim only is one over its other dims",
     ),
-    Law("promise", "folds", "where flags are trusted, an element is written once at most if `unique_indices` says so"),
-    Law("written out", "folds", "a loop of few rounds is its rounds, each where the condition held so far"),
+    Law("promise", "folds", "if flags are trusted, `unique_indices` means that an element is written at most once"),
+    Law("written out", "folds", "a loop of few turns is its turns, each if the condition has held so far"),
     Law("same function", "congruence", "an op gives the same result for the same operands, attributes and bodies"),
     Law(
         "sizes",
         "sizes",
         "a dim of unknown size has any size below 2^31 for which the first version is valid, its shape assertions "
-        "hold, and its scatters have fewer than 2^31 windows and updates; the second version is valid there, too",
+        "hold, and its scatters have fewer than 2^31 windows and updates; there the second version is valid too",
         "by definition",
     ),
     Law(
         "every input",
         "evaluation",
-        "what computes each element from those at its place, of inputs of 16 bits at most there, is equal if XLA and "
-        "StableHLO's interpreter gave the same for all that these bits may be",
+        "two pieces that compute each element from at most 16 bits of inputs at its place are equal if XLA and "
+        "StableHLO's interpreter find them equal for all values of these bits",
         "by definition",
     ),
 )

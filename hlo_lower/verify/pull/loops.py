@@ -20,7 +20,7 @@ MOST_OPEN_ROUNDS = 16
 
 
 def branches(at: At) -> Pull:
-    """The result of the branch that is taken: of `case` the last one for an index that is no branch's."""
+    """The result of the selected branch; of `case`, the last one for an index out of range."""
     test, bodies = z3.simplify((yield at.operand(0, ()))), at.op.bodies
     is_if = at.op.short_name == "if"
     tests = [test] if is_if else [z3.simplify(test == number(k, test.size())) for k in range(len(bodies) - 1)]
@@ -86,8 +86,8 @@ def _rounds(at: At, begin: Term, end: Term, *, is_signed: bool) -> Extent:
 
 
 def while_(at: At) -> Pull:
-    """A loop of few rounds is written out; a counted one is a fold where a position is written from itself alone; any
-    other is a function."""
+    """A loop of few turns is unrolled; a counted one is a fold if each position is written from itself alone; any other
+    is a function."""
     for law in (_written_out, _as_fold) if at.prover.chain > 1 else (_as_fold,):
         try:
             return (yield from law(at))

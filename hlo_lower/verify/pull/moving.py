@@ -28,7 +28,7 @@ def integers(at: At, attribute: str) -> tuple[int, ...]:
 
 
 def chosen_of(at: At, test: Term, yes: Ask, no: Ask, where: Sequence[tuple[Term, Term]] = ()) -> Pull:
-    """`yes` where the test holds, else `no`; only what may be taken is asked for.
+    """`yes` where the test holds, else `no`; only what may be selected is asked for.
 
     Args:
       at: where.
@@ -88,7 +88,7 @@ def reverse(at: At) -> Pull:
 
 
 def concatenate(at: At) -> Pull:
-    """The operand in whose part p lies, counted from its begin."""
+    """The operand in whose part p lies, counted from its start."""
     dim = mlir.integer_of(at.op.raw.attributes["dimension"])
     end, parts = number(0), list[tuple[int, Term, Extent]]()
     for k in range(len(at.op.inputs)):
@@ -159,7 +159,7 @@ def dynamic_slice(at: At) -> Pull:
 def dynamic_update_slice(at: At) -> Pull:
     """update[p - start] where that lies inside the update, else operand[p]; starts are clamped.
 
-    What the update was made of by slices of the same window is x[p] there, for a slice of x.
+    In an update made of slices of the same window, a slice of x is x[p].
     """
     shape, sizes = at.operand_type(0)[0], at.operand_type(1)[0]
     if is_empty(sizes):
@@ -224,7 +224,7 @@ def index_at(at: At, operand: int, batch: Sequence[Term], vector: int, component
 
 
 def torch_index_select(at: At) -> Pull:
-    """operand[..., index[batch, ...], ...]: the dims of the index stand in the place of one; it is clamped."""
+    """operand[..., index[batch, ...], ...]: the dims of the index replace one dim; it is clamped."""
     attributes = at.op.raw.attributes
     dim, batch = (mlir.integer_of(attributes[name]) for name in ("dim", "batch_dims"))
     (shape, _), (indices, element) = at.operand_type(0), at.operand_type(1)

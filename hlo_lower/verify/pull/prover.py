@@ -171,7 +171,7 @@ class At:
         """The shape and element type of a value.
 
         Raises:
-          Beyond: it is no tensor, too large, or nothing is known of its sizes.
+          Beyond: it is not a tensor, too large, or nothing is known of its sizes.
         """
         return self.prover.type_in(self.frame, value)
 
@@ -381,7 +381,7 @@ class Prover:
         """The shape and element type of a value.
 
         Raises:
-          Beyond: it is no tensor of static shape, or too large.
+          Beyond: it is not a tensor of static shape, or too large.
         """
         found = self._types[side].get(value)
         if found is None:
@@ -419,7 +419,7 @@ class Prover:
             where = z3.BitVec("place in an order", POSITION)
             back = [where if k == dim else term for k, term in enumerate(dims)]
             term, inverse = (
-                applied(name, places, sort_of(element))
+                apply_symbol(name, places, sort_of(element))
                 for name, places in ((f"argument {place}", dims), (f"place in argument {place}", back))
             )
             self.know_one_to_one(term, dims[dim], inverse, where, shape[dim])
@@ -444,7 +444,7 @@ class Prover:
         """The shape and element type of a value that a frame sees.
 
         Raises:
-          Beyond: it is no tensor, too large, or nothing is known of its sizes.
+          Beyond: it is not a tensor, too large, or nothing is known of its sizes.
         """
         program = self.programs[frame.side]
         tensor = program.type_of(value)

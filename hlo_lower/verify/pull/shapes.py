@@ -91,7 +91,7 @@ def _without(shape: Sequence[Extent], dims: Sequence[int]) -> list[Extent]:
 
 
 def _alike(at: At) -> Sized:
-    """All operands and results have one shape; an operand of rank 0 stands for itself everywhere."""
+    """All operands and results have one shape; an operand of rank 0 is the same everywhere."""
     shapes = [at.operand_type(k)[0] for k in range(len(at.op.inputs))]
     full = [shape for shape in shapes if shape]
     first = full[0] if full else ()

@@ -45,7 +45,7 @@ class Rows:
 
 
 def sort(at: At) -> Pull:
-    """result[p] is of the row before which p[dimension] rows come; where that is not known, a function of all rows."""
+    """result[p] is of the row that p[dimension] rows precede; if that is not known, a function of all rows."""
     shape = at.operand_type(0)[0]
     dim = mlir.integer_of(at.op.raw.attributes["dimension"]) % len(shape)
     size = shape[dim]

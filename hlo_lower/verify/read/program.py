@@ -187,7 +187,7 @@ class Program:
         return None if tensor is None else mlir.dtype_of(tensor.element_name)
 
     def shape_of(self, value: ValueId) -> tuple[int, ...]:
-        """A value's sizes, 0 where one is not known; none of what is no tensor."""
+        """A value's sizes, 0 where one is not known; none of what is not a tensor."""
         tensor = self.type_of(value)
         return () if tensor is None else tuple(int(size or 0) for size in tensor.shape)
 
