@@ -67,13 +67,13 @@ class CostRow:
 
 
 def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = False, proofs: bool = False) -> str:
-    """Render rules one after the other: name and place, what it takes, the form, the ops that it builds, and its own
+    """Render rules one after the other: name and place, what it is for, the form, the ops that it builds, and its own
     description where proofs are asked for."""
     page = new_page(width, color=color)
     for number, rule in enumerate(rules):
         # A line ends behind a sign between values, not within one.
-        lines = [("takes", rule.classes.replace("|", " | ")), ("form", rule.form)]
-        lines += [("builds", _built(rule), "dim"), ("refused", rule.refused, "red")]
+        lines = [("for", rule.classes.replace("|", " | ")), ("form", rule.form)]
+        lines += [("builds", _built(rule), "dim"), ("rejects", rule.refused, "red")]
         print_entry(page, rule_name(rule.name), rule.place, lines, is_first=not number)
         if proofs:
             _print_proof(page, rule.proof)
@@ -101,7 +101,7 @@ def render_rules_markdown(rules: Sequence[RuleRow]) -> str:
         [
             code(rule_name(rule.name)),
             escape(rule.classes),
-            code(rule.form) + (escape(f" refused: {rule.refused}") if rule.refused else ""),
+            code(rule.form) + (escape(f" rejected: {rule.refused}") if rule.refused else ""),
             escape(_built(rule)),
             code(rule.place),
         ]

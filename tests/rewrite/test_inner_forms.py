@@ -36,7 +36,9 @@ def test_loops_become_calls():
     assert {note.partition(" at ")[0] for note in lowered.notes} == {"lowered: stablehlo.while, 2 times, first"}
     for n in (0, 4):
         assert_same(LOOPS, lowered, np.int32(n), X)
-    refusing = hl.lower(LOOPS, target=hl.Target("none", refused={"stablehlo.while": "none"}))
+    endless = LOOPS.replace("minimum %n, %", "maximum %n, %")
+    assert endless != LOOPS
+    refusing = hl.lower(endless, target=hl.Target("none", refused={"stablehlo.while": "none"}))
     assert [one.op for one in refusing.refused] == ["stablehlo.while"]
     assert "no_inline" not in refusing.text
 

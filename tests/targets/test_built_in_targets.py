@@ -91,7 +91,7 @@ def nodes_of(graph):
 LEFT = {
     ("litert", "case_to_pairs"): {"func.call"},
     ("litert", "while_to_bounded_trips"): {"func.call"},
-    ("coreml", "composite_to_call"): {"func.call"},
+    **{(target, "composite_to_call"): {"func.call"} for target in ("litert", "coreml")},
     ("coreml", "fft_to_dot_general"): {"stablehlo.real", "stablehlo.imag"},
     **{
         ("coreml", f"{op}_to_{form}"): {"stablehlo.bitcast_convert"}

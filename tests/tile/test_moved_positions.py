@@ -283,8 +283,8 @@ def one_further(right):
 BROKEN = {
     "dynamic_slice": (moved_links.StartNumbers, "_from", one_further),
     "dynamic_update_slice": (moved_links.StartNumbers, "_from", one_further),
-    "points": (moved_links.WindowNumbers, "clamped", one_further),
-    "windows": (moved_links.WindowNumbers, "counted", one_further),
+    "points": (moved_links.WindowNumbers, "clamp_indices", one_further),
+    "windows": (moved_links.WindowNumbers, "renumber", one_further),
     "scatter into two": (filtered_updates.SortedUpdates, "below", one_further),
     "slice of two dims": (loop_body._Tile, "_elsewhere", lambda right: lambda self, node, dim, read: read),
     "reverse of two dims": (loop_body._Tile, "_elsewhere", lambda right: lambda self, node, dim, read: read),

@@ -13,7 +13,7 @@ from hlo_lower.facts.memory.liveness import liveness
 from hlo_lower.ir.writer import to_text
 from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.find import scan_stacks
-from hlo_lower.tile.prepare import rematerialization
+from hlo_lower.tile.prepare import loop_carries, rematerialization
 from hlo_lower.tile.prepare.rematerialization import levels, recompute
 from hlo_lower.verify.run import Executable
 
@@ -43,8 +43,8 @@ def gradient_step():
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Small stacks are worth the trouble."""
-    for least in ("LEAST", "REPEATED"):
-        monkeypatch.setattr(rematerialization, least, 1 << 10)
+    for module, least in ((rematerialization, "LEAST"), (loop_carries, "REPEATED")):
+        monkeypatch.setattr(module, least, 1 << 10)
 
 
 def carries_a_mask(graph):
