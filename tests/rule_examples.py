@@ -150,7 +150,7 @@ def write_tables():
         done = subprocess.run(command, env={**os.environ, WITHOUT: "1"}, capture_output=True, text=True, check=True)
         page = DOCS / f"{name}.md"
         head, mark, rest = page.read_text().partition(f"\n<!-- {name}")
-        page.write_text(f"{head}{mark}{rest.partition(chr(10))[0]}\n\n{done.stdout}")
+        page.write_text(f"{head}{mark}{rest.partition(chr(10))[0]}\n\n{done.stdout.rstrip()}\n")
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ class FlatCopy:
             carried = self.block(body)
         for answer, early in reversed(ends):
             self._count(len(carried))
-            carried = [self._chosen(answer, *each) for each in zip(node.results, carried, early, strict=True)]
+            carried = [self._choose(answer, *each) for each in zip(node.results, carried, early, strict=True)]
         return carried
 
     def block(self, block: Block) -> list[Item]:
@@ -271,7 +271,7 @@ class FlatCopy:
             self.bounds[node] = found
         return self.bounds[node]
 
-    def _chosen(self, predicate: Item, result: Value, on_true: Item, on_false: Item) -> Item:
+    def _choose(self, predicate: Item, result: Value, on_true: Item, on_false: Item) -> Item:
         """One of two items for a result of a loop, of whose type both are."""
         is_known = isinstance(on_true, np.generic) and isinstance(on_false, np.generic)
         if (is_known and on_true == on_false) or on_true is on_false:

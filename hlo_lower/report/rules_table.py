@@ -73,7 +73,7 @@ def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = Fal
     for number, rule in enumerate(rules):
         # A line ends behind a sign between values, not within one.
         lines = [("for", rule.classes.replace("|", " | ")), ("form", rule.form)]
-        lines += [("builds", _built(rule), "dim"), ("rejects", rule.refused, "red")]
+        lines += [("builds", _built_ops(rule), "dim"), ("rejects", rule.refused, "red")]
         print_entry(page, rule_name(rule.name), rule.place, lines, is_first=not number)
         if proofs:
             _print_proof(page, rule.proof)
@@ -91,7 +91,7 @@ def _print_proof(page: Console, proof: str) -> None:
             page.print(Text(block), soft_wrap=True)
 
 
-def _built(rule: RuleRow) -> str:
+def _built_ops(rule: RuleRow) -> str:
     return ", ".join(op.removeprefix("stablehlo.") for op in rule.builds)
 
 
@@ -102,7 +102,7 @@ def render_rules_markdown(rules: Sequence[RuleRow]) -> str:
             code(rule_name(rule.name)),
             escape(rule.classes),
             code(rule.form) + (escape(f" rejected: {rule.refused}") if rule.refused else ""),
-            escape(_built(rule)),
+            escape(_built_ops(rule)),
             code(rule.place),
         ]
         for rule in rules

@@ -68,7 +68,7 @@ def test_each_rewrite_is_derived(name):
 
 def _wrong_transpose(build, node):
     """The inner permutation after the outer one."""
-    inner = moved_forms.made_by(node.operand(0), "stablehlo.transpose")
+    inner = moved_forms.static_maker(node.operand(0), "stablehlo.transpose")
     if inner is None:
         return None
     last, first = node.integers("permutation"), inner.integers("permutation")
@@ -78,7 +78,7 @@ def _wrong_transpose(build, node):
 
 def _wrong_broadcast(build, node):
     """One dim of two of the same extent for the other."""
-    inner = moved_forms.made_by(node.operand(0), "stablehlo.broadcast_in_dim")
+    inner = moved_forms.static_maker(node.operand(0), "stablehlo.broadcast_in_dim")
     return None if inner is None else build.broadcast(inner.operand(0), node.result().static_shape, [1])
 
 
@@ -96,7 +96,7 @@ def _wrong_relu(build, node):
 
 def _wrong_sum(build, node):
     """Along the dim of this number of what was not turned."""
-    turn = moved_forms.made_by(node.operand(0), "stablehlo.transpose")
+    turn = moved_forms.static_maker(node.operand(0), "stablehlo.transpose")
     if turn is None:
         return None
     return build.copy_on(node, [turn.operand(0), node.operand(1)], [node.result().raw.type], {}).result()
@@ -104,7 +104,7 @@ def _wrong_sum(build, node):
 
 def _wrong_convolution(build, node):
     """Of the input with its rows as columns, which is as large."""
-    if moved_forms.made_by(node.operand(0), "stablehlo.transpose") is None:
+    if moved_forms.static_maker(node.operand(0), "stablehlo.transpose") is None:
         return None
     turned = build.transpose(node.operand(0).node.operand(0), [0, 3, 2, 1])
     return build.copy_on(node, [turned, node.operand(1)], [node.result().raw.type], {}).result()
@@ -112,7 +112,7 @@ def _wrong_convolution(build, node):
 
 def _wrong_clip(build, node):
     """Between the bounds in each other's place."""
-    inner = moved_forms.made(node.operand(0), "stablehlo.maximum")
+    inner = moved_forms.maker_named(node.operand(0), "stablehlo.maximum")
     bounds = [moved_forms.scalar_at(build, one) for one in (node.operand(1), inner.operand(1))]
     return build.clamp(bounds[0], inner.operand(0), bounds[1])
 

@@ -22,7 +22,7 @@ import numpy as np
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.linalg.moved_forms import is_read_once, made_by, number_at
+from hlo_lower.lowering.linalg.moved_forms import is_read_once, number_at, static_maker
 from hlo_lower.ops.names import CONVOLUTION, PAD, RESHAPE, TRANSPOSE
 
 Letters: TypeAlias = tuple[str, ...]
@@ -52,7 +52,7 @@ def convolution_turned(build: Builder, node: Node, wanted: Sequence[str]) -> Val
 
 def reshape_of_convolution(build: Builder, node: Node) -> Value | None:
     """A convolution in the layout of its input, where a reshape moves dims of extent 1 of its result to that."""
-    value, source = node.operand(0), made_by(node.operand(0), CONVOLUTION)
+    value, source = node.operand(0), static_maker(node.operand(0), CONVOLUTION)
     if source is None or not is_read_once(value) or len(value.shape) != len(node.result().shape):
         return None
     given, _, result = letters_of(source)
@@ -84,7 +84,7 @@ def _in_layout(build: Builder, node: Node, wanted: Sequence[str]) -> Value | Non
 
 def _source(value: Value, letters: Letters) -> tuple[Value, Letters]:
     """What an operand is before it is turned, and the dims of that."""
-    turn, reshape = made_by(value, TRANSPOSE), made_by(value, RESHAPE)
+    turn, reshape = static_maker(value, TRANSPOSE), static_maker(value, RESHAPE)
     if turn is not None:
         permutation = turn.integers("permutation")
         return turn.operand(0), tuple(letters[permutation.index(dim)] for dim in range(len(letters)))
@@ -120,7 +120,7 @@ def _layout(given: Letters, kernel: Letters, result: Letters) -> tuple[Letters, 
 
 def _of_padded(build: Builder, node: Node) -> Value | None:
     """With the zeros that a pad puts around the input as padding."""
-    pad = made_by(node.operand(0), PAD)
+    pad = static_maker(node.operand(0), PAD)
     if pad is None or not is_read_once(node.operand(0)) or not _is_zero(pad.operand(1)):
         return None
     given, *_ = letters_of(node)

@@ -16,17 +16,25 @@ import numpy as np
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.linalg.moved_forms import filled_with, is_scalar, made, made_by, number_at, scalar_at, stays
+from hlo_lower.lowering.linalg.moved_forms import (
+    filled_with,
+    is_scalar,
+    maker_named,
+    number_at,
+    scalar_at,
+    static_maker,
+    stays,
+)
 from hlo_lower.ops.names import BROADCAST_IN_DIM, CLAMP, CONSTANT, DYNAMIC_BROADCAST_IN_DIM
 from hlo_lower.ops.spec import COMBINING, MIRRORED, identity_of
 
 
-def converted(build: Builder, node: Node) -> Value | None:
+def simplify_convert(build: Builder, node: Node) -> Value | None:
     """Of the same type: nothing. Of a number that the other type has: that number."""
     value, result = node.operand(0), node.result()
     if value.raw.type == result.raw.type:
         return value
-    constant = made_by(value, CONSTANT)
+    constant = static_maker(value, CONSTANT)
     is_number = constant is not None and value.shape == () and not value.element.is_complex
     number = constant.constant() if constant is not None and is_number and not result.element.is_complex else None
     dtype = mlir.dtype_of(result.element_type)
@@ -44,7 +52,7 @@ def of_broadcasts(build: Builder, node: Node) -> Value | None:
     """Elementwise ops of values that are broadcast alike, and of scalars, before they are."""
     if not node.result().shape:
         return None
-    spread = [made_by(operand, BROADCAST_IN_DIM) for operand in node.operands if not stays(operand, node)]
+    spread = [static_maker(operand, BROADCAST_IN_DIM) for operand in node.operands if not stays(operand, node)]
     wide = [one for one in spread if one is not None and one.operand(0).shape]
     others = [operand for operand in node.operands if not stays(operand, node) and not is_scalar(operand)]
     if len(wide) != len(others) or len({one.integers("broadcast_dimensions") for one in wide}) > 1:
@@ -55,7 +63,7 @@ def of_broadcasts(build: Builder, node: Node) -> Value | None:
     dims = wide[0].integers("broadcast_dimensions") if wide else ()
     given: list[Value] = []
     for operand in node.operands:
-        source = made_by(operand, BROADCAST_IN_DIM)
+        source = static_maker(operand, BROADCAST_IN_DIM)
         scalar = None if stays(operand, node) else scalar_at(build, operand)
         if scalar is not None:
             given.append(filled_with(build, scalar, shape) if shape else scalar)
@@ -91,9 +99,9 @@ IEEE = ("f16", "bf16", "f32", "f64")
 
 def _rank(value: Value) -> int:
     """Where a value stands as an operand: values first, then what is broadcast, then constants and scalars."""
-    if is_scalar(value) or made_by(value, CONSTANT) is not None or number_at(value) is not None:
+    if is_scalar(value) or static_maker(value, CONSTANT) is not None or number_at(value) is not None:
         return 2
-    return 1 if made_by(value, BROADCAST_IN_DIM) or made(value, DYNAMIC_BROADCAST_IN_DIM) else 0
+    return 1 if static_maker(value, BROADCAST_IN_DIM) or maker_named(value, DYNAMIC_BROADCAST_IN_DIM) else 0
 
 
 def second_last(build: Builder, node: Node) -> Value | None:
@@ -116,7 +124,7 @@ def _is_before(value: Value, other: Value) -> bool:
     return nodes[0].raw.is_before_in_block(nodes[1].raw) if nodes[0].parent == nodes[1].parent else False
 
 
-def compared(build: Builder, node: Node) -> Value | None:
+def order_comparison(build: Builder, node: Node) -> Value | None:
     """With constants and what is broadcast as the second operand."""
     first, second = node.operands
     if _rank(second) >= _rank(first):
@@ -130,8 +138,8 @@ def compared(build: Builder, node: Node) -> Value | None:
 def of_negated(build: Builder, node: Node) -> Value | None:
     """Of a predicate that is negated: of what it was, with exchanged choices."""
     predicate, on_true, on_false = node.operands
-    spread = made_by(predicate, BROADCAST_IN_DIM)
-    inner = made(predicate if spread is None else spread.operand(0), "stablehlo.not")
+    spread = static_maker(predicate, BROADCAST_IN_DIM)
+    inner = maker_named(predicate if spread is None else spread.operand(0), "stablehlo.not")
     if inner is None:
         return None
     plain = inner.operand(0)
@@ -142,11 +150,11 @@ def of_negated(build: Builder, node: Node) -> Value | None:
 
 def as_logistic(build: Builder, node: Node) -> Value | None:
     """1 / (exp(-x) + 1), which is what jaxlib's pass writes for a logistic of x, op by op."""
-    plus = made(node.operand(1), "stablehlo.add")
+    plus = maker_named(node.operand(1), "stablehlo.add")
     if plus is None or number_at(node.operand(0)) != 1 or number_at(plus.operand(1)) != 1:
         return None
-    exponential = made(plus.operand(0), "stablehlo.exponential")
-    negated = None if exponential is None else made(exponential.operand(0), "stablehlo.negate")
+    exponential = maker_named(plus.operand(0), "stablehlo.exponential")
+    negated = None if exponential is None else maker_named(exponential.operand(0), "stablehlo.negate")
     if negated is None or node.result().element.name not in ("f32", "f64"):  # narrower ones are rounded in between
         return None
     return build.elementwise("logistic", negated.operand(0))
@@ -159,7 +167,7 @@ BOUNDS = {"stablehlo.minimum": "stablehlo.maximum", "stablehlo.maximum": "stable
 def as_clamp(build: Builder, node: Node) -> Value | None:
     """clamp(low, x, high) between two numbers: min(max(x, low), high), or, where low is less than high, max(min(x,
     high), low)."""
-    inner, element = made(node.operand(0), BOUNDS[node.name]), node.result().element
+    inner, element = maker_named(node.operand(0), BOUNDS[node.name]), node.result().element
     if inner is None or element.name == "i1" or not (element.is_integer or element.name in IEEE):
         return None
     outer, other = node.operand(1), inner.operand(1)
@@ -198,7 +206,7 @@ def as_relu(build: Builder, node: Node) -> Value | None:
     """max(x, 0) of what chooses between x and 0 by comparing them: of floats `x <= 0 ? 0 : x` alone, which gives NaN of
     NaN and 0.0 of -0.0 as the maximum does; of integers all of them."""
     predicate, on_true, on_false = node.operands
-    test = made(predicate, "stablehlo.compare")
+    test = maker_named(predicate, "stablehlo.compare")
     if test is None or number_at(test.operand(1)) != 0 or predicate.shape != node.result().shape:
         return None
     value, zero = test.operands

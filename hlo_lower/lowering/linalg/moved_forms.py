@@ -35,13 +35,13 @@ def groups_of(before: Sequence[int], after: Sequence[int]) -> Groups:
     return groups
 
 
-def made_by(value: Value, name: str) -> Node | None:
+def static_maker(value: Value, name: str) -> Node | None:
     """The op that makes a value, where it is one of a name, of static shapes."""
     node = value.node
     return node if node is not None and node.name == name and node.is_static else None
 
 
-def made(value: Value, name: str) -> Node | None:
+def maker_named(value: Value, name: str) -> Node | None:
     """The op that makes a value, where it is one of a name, of any shapes."""
     node = value.node
     return node if node is not None and node.name == name else None
@@ -49,8 +49,8 @@ def made(value: Value, name: str) -> Node | None:
 
 def scalar_at(build: Builder, value: Value) -> Value | None:
     """The scalar that stands at every place of a value, which has dims; None where that is not seen."""
-    spread = made_by(value, BROADCAST_IN_DIM) or made(value, DYNAMIC_BROADCAST_IN_DIM)
-    constant = made_by(value, CONSTANT)
+    spread = static_maker(value, BROADCAST_IN_DIM) or maker_named(value, DYNAMIC_BROADCAST_IN_DIM)
+    constant = static_maker(value, CONSTANT)
     if spread is not None and spread.operand(0).shape == ():
         return spread.operand(0)
     if constant is None or not mlir.is_splat(constant.raw) or not value.shape:
@@ -63,7 +63,7 @@ def scalar_at(build: Builder, value: Value) -> Value | None:
 
 def filled_with(build: Builder, scalar: Value, shape: Sequence[int]) -> Value:
     """A scalar at every place of a shape: of a constant a constant, which jaxlib's pass reads as a scalar."""
-    constant = made_by(scalar, CONSTANT)
+    constant = static_maker(scalar, CONSTANT)
     if constant is None or not shape or scalar.element.is_complex:
         return build.broadcast(scalar, shape)
     raw_type = mlir.tensor_type(shape, scalar.element_type)
@@ -74,16 +74,16 @@ def filled_with(build: Builder, scalar: Value, shape: Sequence[int]) -> Value:
 
 def is_scalar(value: Value) -> bool:
     """Whether one scalar stands at every place of a value, which has dims."""
-    spread = made_by(value, BROADCAST_IN_DIM) or made(value, DYNAMIC_BROADCAST_IN_DIM)
-    constant = made_by(value, CONSTANT)
+    spread = static_maker(value, BROADCAST_IN_DIM) or maker_named(value, DYNAMIC_BROADCAST_IN_DIM)
+    constant = static_maker(value, CONSTANT)
     of_scalar = spread is not None and spread.operand(0).shape == ()
     return of_scalar or (constant is not None and bool(value.shape) and mlir.is_splat(constant.raw))
 
 
 def number_at(value: Value) -> float | int | None:
     """The number that stands at every place of a value, where it is a constant one."""
-    spread = made_by(value, BROADCAST_IN_DIM) or made(value, DYNAMIC_BROADCAST_IN_DIM)
-    constant = made_by(spread.operand(0) if spread is not None else value, CONSTANT)
+    spread = static_maker(value, BROADCAST_IN_DIM) or maker_named(value, DYNAMIC_BROADCAST_IN_DIM)
+    constant = static_maker(spread.operand(0) if spread is not None else value, CONSTANT)
     if constant is None or not mlir.is_splat(constant.raw) or constant.result().element.is_complex:
         return None
     array = constant.constant()
@@ -99,10 +99,10 @@ def is_read_once(value: Value) -> bool:
 def reshaped_once(build: Builder, node: Node) -> Value | None:
     """Of a reshape or broadcast: one op. Of elementwise ops: see `_absorbs`."""
     value, shape = node.operand(0), node.result().static_shape
-    return value if value.shape == shape else _reshaped(build, value, shape)
+    return value if value.shape == shape else _value_in_shape(build, value, shape)
 
 
-def _reshaped(build: Builder, value: Value, shape: Sequence[int]) -> Value | None:
+def _value_in_shape(build: Builder, value: Value, shape: Sequence[int]) -> Value | None:
     """A value in another shape, where no reshape is needed for that, or not this one."""
     source = value.node
     if source is None or not source.is_static or 0 in shape:
@@ -121,7 +121,7 @@ def _reshaped(build: Builder, value: Value, shape: Sequence[int]) -> Value | Non
 
 
 def _in_shape(build: Builder, value: Value, shape: Sequence[int]) -> Value:
-    return _reshaped(build, value, shape) or build.reshape(value, shape)
+    return _value_in_shape(build, value, shape) or build.reshape(value, shape)
 
 
 def stays(operand: Value, of: Node) -> bool:
@@ -143,7 +143,7 @@ def _absorbs(value: Value, shape: Sequence[int]) -> bool:
     if source.name == RESHAPE or is_scalar(value):
         return True
     if source.name == BROADCAST_IN_DIM:
-        return _regrouped(source, shape) is not None
+        return _dims_after_reshape(source, shape) is not None
     if source.name not in ELEMENTWISE or not _is_read_in(value, shape):
         return False
     left = [
@@ -161,7 +161,7 @@ def _absorbs_within(value: Value, shape: Sequence[int]) -> bool:
     return source.is_static and is_read_once and all(_absorbs_within(operand, shape) for operand in operands)
 
 
-def _regrouped(spread: Node, shape: Sequence[int]) -> list[int] | None:
+def _dims_after_reshape(spread: Node, shape: Sequence[int]) -> list[int] | None:
     """The dims of a shape along which the operand of a broadcast lies, once its result is reshaped to that; None
     where a dim would be made of its elements and of copies."""
     operand, dims = spread.operand(0), spread.integers("broadcast_dimensions")
@@ -180,7 +180,7 @@ def _regrouped(spread: Node, shape: Sequence[int]) -> list[int] | None:
 
 
 def _spread(build: Builder, spread: Node, shape: Sequence[int]) -> Value | None:
-    dims = _regrouped(spread, shape)
+    dims = _dims_after_reshape(spread, shape)
     if dims is None:
         return None
     return build.broadcast(build.reshape(spread.operand(0), [shape[dim] for dim in dims]), shape, dims)
@@ -192,7 +192,7 @@ def broadcast_once(build: Builder, node: Node) -> Value | None:
     if 0 in shape:
         return None
     if not value.shape:
-        is_kept = made_by(value, CONSTANT) is None or not shape or value.element.is_complex
+        is_kept = static_maker(value, CONSTANT) is None or not shape or value.element.is_complex
         return None if is_kept else filled_with(build, value, shape)
     if (scalar := scalar_at(build, value)) is not None:
         return filled_with(build, scalar, shape)
@@ -202,12 +202,12 @@ def broadcast_once(build: Builder, node: Node) -> Value | None:
         return build.reshape(build.transpose(value, order), shape)
     if order != sorted(order):
         return build.broadcast(value, shape, dims)
-    inner = made_by(value, BROADCAST_IN_DIM)
+    inner = static_maker(value, BROADCAST_IN_DIM)
     if inner is not None:
         within = inner.integers("broadcast_dimensions")
         return build.broadcast(inner.operand(0), shape, [dims[dim] for dim in within])
     long = [dim for dim, size in zip(dims, sizes, strict=True) if size != 1]
-    reshape = made_by(value, RESHAPE)
+    reshape = static_maker(value, RESHAPE)
     source = value if reshape is None or _long(reshape.operand(0)) != _long(value) else reshape.operand(0)
     placed = _units_placed(source.static_shape, long, shape)
     if placed is not None:

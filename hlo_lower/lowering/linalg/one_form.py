@@ -28,11 +28,11 @@ from hlo_lower.lowering.linalg.elementwise_forms import (
     as_logistic,
     as_relu,
     clamp_of_numbers,
-    compared,
-    converted,
     of_broadcasts,
     of_negated,
+    order_comparison,
     second_last,
+    simplify_convert,
     without_neutral,
 )
 from hlo_lower.lowering.linalg.groups import NAMED
@@ -142,7 +142,8 @@ def _is_small(function: Node) -> bool:
 
 
 OF_ANY_SHAPE: frozenset[Rule] = frozenset({
-    *(converted, without_neutral, second_last, compared, of_negated, as_relu, as_logistic, as_clamp, clamp_of_numbers),
+    *(simplify_convert, without_neutral, second_last, order_comparison, of_negated),
+    *(as_relu, as_logistic, as_clamp, clamp_of_numbers),
 })  # fmt: skip
 """Rules that look at no sizes."""
 
@@ -158,8 +159,8 @@ def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
     yield PAD, (dim_by_dim_of_sources,)
     for name in ELEMENTWISE:
         own: Mapping[str, tuple[Rule, ...]] = {
-            "stablehlo.convert": (converted,),
-            "stablehlo.compare": (compared,),
+            "stablehlo.convert": (simplify_convert,),
+            "stablehlo.compare": (order_comparison,),
             "stablehlo.divide": (as_logistic,),
             "stablehlo.minimum": (as_clamp,),
             "stablehlo.maximum": (as_clamp,),

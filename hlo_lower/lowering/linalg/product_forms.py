@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.linalg.moved_forms import groups_of, made_by
+from hlo_lower.lowering.linalg.moved_forms import groups_of, static_maker
 from hlo_lower.ops.names import DOT_GENERAL, RESHAPE
 
 
@@ -38,13 +38,13 @@ def _without_batches_of_one(build: Builder, node: Node, batching: Sides, summed:
     long = [pair for pair in pairs if left.static_shape[pair[0]] != 1]
     gone = {pair[1] for pair in pairs if pair not in long}
     kept = [dim for dim in range(len(right.static_shape)) if dim not in gone]
-    reshape = made_by(right, RESHAPE)
+    reshape = static_maker(right, RESHAPE)
     if reshape is None or not gone or reshape.operand(0).static_shape != tuple(right.static_shape[d] for d in kept):
         return None
     first_batching, second_batching = [a for a, _ in long], [kept.index(b) for _, b in long]
     second_summed = [kept.index(dim) for dim in summed[1]]
     factors = left, reshape.operand(0)
-    return _multiplied(build, node, factors, (first_batching, second_batching), (summed[0], second_summed))
+    return _product_in_shape(build, node, factors, (first_batching, second_batching), (summed[0], second_summed))
 
 
 def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, sides: Sequence[int]) -> Value | None:
@@ -56,7 +56,7 @@ def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, side
         of_dim.append({dim: [dim] for dim in range(len(shape))})
         if side not in sides:
             continue
-        reshape = made_by(factor, RESHAPE)
+        reshape = static_maker(factor, RESHAPE)
         if reshape is None:
             return None
         factors[side] = reshape.operand(0)
@@ -81,10 +81,10 @@ def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, side
             dims[0].extend(before[0])
             dims[1].extend(before[1])
         numbers.append(dims)
-    return _multiplied(build, node, (factors[0], factors[1]), numbers[0], numbers[1])
+    return _product_in_shape(build, node, (factors[0], factors[1]), numbers[0], numbers[1])
 
 
-def _multiplied(
+def _product_in_shape(
     build: Builder, node: Node, factors: tuple[Value, Value], batching: Sides, summed: Sides
 ) -> Value | None:
     """The product over these dims in the shape of another one."""

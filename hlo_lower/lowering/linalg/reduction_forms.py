@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.linalg.moved_forms import groups_of, made_by
+from hlo_lower.lowering.linalg.moved_forms import groups_of, static_maker
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import REDUCE, RESHAPE, TRANSPOSE
 
@@ -45,10 +45,10 @@ def reduce_of_sources(build: Builder, node: Node) -> Value | None:
     long = [dim for dim in dims if shape[dim] != 1]
     if made is not None or len(long) == len(dims):
         return made
-    return build.reshape(_reduced(build, node, node.operand(0), long), node.result().static_shape)
+    return build.reshape(_reduce_value(build, node, node.operand(0), long), node.result().static_shape)
 
 
-def _reduced(build: Builder, node: Node, value: Value, dims: Sequence[int]) -> Value:
+def _reduce_value(build: Builder, node: Node, value: Value, dims: Sequence[int]) -> Value:
     """What a reduce makes of another value, over other dims."""
     shape = [size for dim, size in enumerate(value.static_shape) if dim not in dims]
     raw_type = mlir.tensor_type(shape, value.element_type)
@@ -58,7 +58,7 @@ def _reduced(build: Builder, node: Node, value: Value, dims: Sequence[int]) -> V
 
 
 def _of_turned(build: Builder, node: Node, dims: Sequence[int]) -> Value | None:
-    turn = made_by(node.operand(0), TRANSPOSE)
+    turn = static_maker(node.operand(0), TRANSPOSE)
     if turn is None:
         return None
     source, permutation = turn.operand(0), turn.integers("permutation")
@@ -66,12 +66,12 @@ def _of_turned(build: Builder, node: Node, dims: Sequence[int]) -> Value | None:
     if not is_in_order(node, order):
         return None
     kept = [permutation[dim] for dim in range(len(permutation)) if dim not in dims]
-    made = _reduced(build, node, source, [permutation[dim] for dim in dims])
+    made = _reduce_value(build, node, source, [permutation[dim] for dim in dims])
     return build.transpose(made, [sorted(kept).index(dim) for dim in kept])
 
 
 def _of_reshaped(build: Builder, node: Node, dims: Sequence[int]) -> Value | None:
-    reshape = made_by(node.operand(0), RESHAPE)
+    reshape = static_maker(node.operand(0), RESHAPE)
     if reshape is None:
         return None
     source, shape = reshape.operand(0), node.operand(0).static_shape
@@ -82,11 +82,11 @@ def _of_reshaped(build: Builder, node: Node, dims: Sequence[int]) -> Value | Non
         if within and within != long:
             return None  # a part of what was one dim, or of what is
         gone += [dim for dim in before if within and source.static_shape[dim] != 1]
-    return build.reshape(_reduced(build, node, source, gone), node.result().static_shape)
+    return build.reshape(_reduce_value(build, node, source, gone), node.result().static_shape)
 
 
 def _of_reduced(build: Builder, node: Node, dims: Sequence[int]) -> Value | None:
-    inner = made_by(node.operand(0), REDUCE)
+    inner = static_maker(node.operand(0), REDUCE)
     if inner is None or len(inner.results) != 1 or not is_of_any_order(node) or not is_of_any_order(inner):
         return None
     name, within = (next(iter(one.blocks[0].nodes)).name for one in (node, inner))
@@ -94,7 +94,7 @@ def _of_reduced(build: Builder, node: Node, dims: Sequence[int]) -> Value | None
         return None
     first = inner.integers("dimensions")
     left = [dim for dim in range(len(inner.operand(0).shape)) if dim not in first]
-    return _reduced(build, node, inner.operand(0), [*first, *(left[dim] for dim in dims)])
+    return _reduce_value(build, node, inner.operand(0), [*first, *(left[dim] for dim in dims)])
 
 
 def reduce_of_window(build: Builder, node: Node) -> Value | None:

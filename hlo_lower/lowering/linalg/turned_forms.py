@@ -15,7 +15,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.linalg.convolution_forms import convolution_turned, letters_of
-from hlo_lower.lowering.linalg.moved_forms import filled_with, is_read_once, is_scalar, made_by, scalar_at, stays
+from hlo_lower.lowering.linalg.moved_forms import filled_with, is_read_once, is_scalar, scalar_at, static_maker, stays
 from hlo_lower.lowering.linalg.reduction_forms import is_in_order
 from hlo_lower.ops.names import BROADCAST_IN_DIM, CONVOLUTION, DOT_GENERAL, PAD, REDUCE_WINDOW, TRANSPOSE
 from hlo_lower.ops.spec import ELEMENTWISE
@@ -35,7 +35,7 @@ def transposed_once(build: Builder, node: Node) -> Value | None:
     long = [dim for dim in permutation if value.static_shape[dim] != 1]
     if long == sorted(long):
         return build.reshape(value, shape)
-    return _turned(build, value, permutation) if 0 in shape or _turns(value, permutation, node) else None
+    return _turn_value(build, value, permutation) if 0 in shape or _turns(value, permutation, node) else None
 
 
 def _turns(value: Value, permutation: Sequence[int], reader: Node) -> bool:
@@ -71,7 +71,7 @@ def _is_in_order(node: Node, permutation: Sequence[int]) -> bool:
     return is_in_order(node, [dim for dim in permutation if window[dim] != 1])
 
 
-def _turned(build: Builder, value: Value, permutation: Sequence[int]) -> Value | None:
+def _turn_value(build: Builder, value: Value, permutation: Sequence[int]) -> Value | None:
     """A value that turns, turned."""
     source, shape = value.node, [value.static_shape[dim] for dim in permutation]
     assert source is not None
@@ -94,7 +94,7 @@ def _turned(build: Builder, value: Value, permutation: Sequence[int]) -> Value |
 
 
 def _turned_or_not(build: Builder, value: Value, permutation: Sequence[int]) -> Value:
-    return _turned(build, value, permutation) or build.transpose(value, permutation)
+    return _turn_value(build, value, permutation) or build.transpose(value, permutation)
 
 
 def _along(build: Builder, node: Node, value: Value, permutation: Sequence[int]) -> Value:
@@ -114,7 +114,7 @@ def _along(build: Builder, node: Node, value: Value, permutation: Sequence[int])
 
 def dim_by_dim_of_sources(build: Builder, node: Node) -> Value | None:
     """A pad or reduce_window of what is turned for it alone, turned."""
-    turn = made_by(node.operand(0), TRANSPOSE)
+    turn = static_maker(node.operand(0), TRANSPOSE)
     if len(node.operands) != 2 or turn is None or not is_read_once(node.operand(0)):
         return None
     permutation = turn.integers("permutation")

@@ -37,7 +37,7 @@ def dim_in_order(program: Program, value: ValueId, ends: Ends) -> int | None:
     while len(moved) < MOST_STEPS and (maker := program.makers[value]) is not None:
         source = SOURCES.get(maker.name) if TOLD not in maker.raw.attributes else TOLD
         if source is not None:
-            return _moved(program, moved, mlir.integer_of(maker.raw.attributes[source]))
+            return _follow_dim(program, moved, mlir.integer_of(maker.raw.attributes[source]))
         behind = _behind(program, maker, value, ends)
         if behind is None:
             break
@@ -94,7 +94,7 @@ def _behind(program: Program, op: Op, value: ValueId, ends: Ends) -> ValueId | N
     if op.name in (names.REVERSE, names.TRANSPOSE, names.RESHAPE, names.BROADCAST_IN_DIM):
         return op.inputs[0]
     if op.name == names.SLICE:
-        return _sliced(program, op)
+        return _operand_of_slice(program, op)
     if op.name == names.SELECT:
         least, most = ends(op.inputs[0])
         return op.inputs[1] if least == 1 else op.inputs[2] if most == 0 else None
@@ -103,7 +103,7 @@ def _behind(program: Program, op: Op, value: ValueId, ends: Ends) -> ValueId | N
     return None
 
 
-def _sliced(program: Program, op: Op) -> ValueId | None:
+def _operand_of_slice(program: Program, op: Op) -> ValueId | None:
     """What a slice takes a part of: of operands one behind the other that which holds all of it."""
     maker = program.makers[op.inputs[0]]
     if maker is None or maker.name != names.CONCATENATE:
@@ -130,7 +130,7 @@ def _holds_positions(program: Program, op: Op) -> bool:
     )
 
 
-def _moved(program: Program, ops: list[tuple[Op, ValueId]], dim: int | None) -> int | None:
+def _follow_dim(program: Program, ops: list[tuple[Op, ValueId]], dim: int | None) -> int | None:
     """What becomes of a dim along which numbers are in order, from the last op, with what it moves, to the first."""
     for op, value in reversed(ops):
         if dim is None:
@@ -146,11 +146,11 @@ def _moved(program: Program, ops: list[tuple[Op, ValueId]], dim: int | None) -> 
         elif op.name == names.SLICE:
             dim = dim if after[dim] == before[dim] else None
         elif op.name == names.RESHAPE:
-            dim = _reshaped(before, after, dim)
+            dim = _dim_after_reshape(before, after, dim)
     return dim
 
 
-def _reshaped(before: tuple[int, ...], after: tuple[int, ...], dim: int) -> int | None:
+def _dim_after_reshape(before: tuple[int, ...], after: tuple[int, ...], dim: int) -> int | None:
     """The dim of a reshape's result that is a dim of its operand, where dims of size 1 alone come and go."""
     kept = [[d for d, size in enumerate(shape) if size != 1] for shape in (before, after)]
     if before[dim] == 1 or [before[d] for d in kept[0]] != [after[d] for d in kept[1]]:

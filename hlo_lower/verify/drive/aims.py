@@ -461,7 +461,7 @@ class Aims:
         """The runs."""
         body = self.outcomes.program.entries["main"]
         yield from self._short()
-        yield from self._wrapped()
+        yield from self._at_wrapping_counts()
         points = [point for point in self.outcomes.possible_missed_points() if point.op.parent is body]
         if self._look_behind({value for point in points for value in point.op.inputs}):
             for point in points:
@@ -477,7 +477,7 @@ class Aims:
                 if not any(point.outcome in ties.TIES for point in self.outcomes.missed_points()):
                     return
 
-    def _wrapped(self) -> Iterator[Run]:
+    def _at_wrapping_counts(self) -> Iterator[Run]:
         """Runs with every count that a narrow integer type writes as a constant of the piece: 16 and 272 in 8 bits."""
         counting = self.outcomes.wrapping_counts()
         if not counting or not self._look_behind({op.results[0] for op in counting}):

@@ -306,7 +306,7 @@ class _Case:
                 return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
         found.judges, found.excluded = tuple(self.judges), self._left_out()
         if found.status == "equal":
-            found.not_exercised = self._missed()
+            found.not_exercised = self._describe_missed()
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
         if found.status == "equal" and any(self._is_nan):
@@ -316,7 +316,7 @@ class _Case:
             found.status, found.reason = "not judged", f"in every run rounding alone moves {share} by half of itself"
         return found
 
-    def _missed(self) -> tuple[str, ...]:
+    def _describe_missed(self) -> tuple[str, ...]:
         """What no run had, though it may be."""
         return (
             *self._watch.describe_missed(),

@@ -44,11 +44,11 @@ def convolution(at: At) -> Pull:
     deep = at.deeper()
     along, bound = deep.bound_place(sizes)
 
-    def moved(k: int) -> Term:
+    def position(k: int) -> Term:
         return at.place[spatial[k][2]] * number(strides[k]) + along[k] * number(steps[k]) - number(edges[2 * k])
 
     extents = [given[dim] for dim, _, _ in spatial]
-    test, places = undilate([moved(k) for k in range(len(spatial))], extents, holes)
+    test, places = undilate([position(k) for k in range(len(spatial))], extents, holes)
     group = z3.UDiv(at.place[numbers.output_feature], number(kernel[numbers.kernel_output_feature] // groups))
     feature = group * number(sizes[-1]) + along[-1] if groups > 1 else along[-1]
     first, second = [number(0)] * len(given), [number(0)] * len(kernel)
