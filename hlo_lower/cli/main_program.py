@@ -37,6 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except SystemExit as stop:  # argparse has printed its message
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
+    except OSError as error:  # --version and --help print
+        if (code := _exit_without_output(error)) is None:
+            raise
+        return code
     args.typed = sys.argv[1:] if argv is None else list(argv)
     if argv is not None:
         return _run(args)
@@ -68,15 +72,9 @@ def _run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         complain("interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        _drop_standard_output()
-        return EXIT_BROKEN_PIPE
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            return _report_unexpected(args, error)
-        _drop_standard_output()
-        complain(f"standard output: cannot be written: {error.strerror}\n  next:    write where there is room")
-        return EXIT_BAD_INPUT
+        without = _exit_without_output(error)
+        return _report_unexpected(args, error) if without is None else without
     except MemoryError as error:
         complain(f"hlo-lower: the memory is used up: {error or 'no more is given'}\n{LESS_MEMORY}")
         return EXIT_BAD_INPUT
@@ -89,6 +87,17 @@ def _report_unexpected(args: argparse.Namespace, error: Exception) -> int:
     if args.debug:
         traceback.print_exception(error)
     complain(internal_error(error))
+    return EXIT_BAD_INPUT
+
+
+def _exit_without_output(error: OSError) -> int | None:
+    """The exit code where nobody reads standard output, or its disk is full, which is told; None of another error."""
+    if not isinstance(error, BrokenPipeError) and error.errno != errno.ENOSPC:
+        return None
+    _drop_standard_output()
+    if isinstance(error, BrokenPipeError):
+        return EXIT_BROKEN_PIPE
+    complain(f"standard output: cannot be written: {error.strerror}\n  next:    write where there is room")
     return EXIT_BAD_INPUT
 
 

@@ -407,9 +407,10 @@ def test_streams_of_a_process(folder):
     assert (b"1 scatter -> 0" in done.stderr, b"\x1b" in done.stderr) == (True, False)
     done = subprocess.run(["sh", "-c", " ".join([*program, "report decode.mlir --format html | head -c 1"])], **how)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"<", b"")
-    done = subprocess.run(["sh", "-c", " ".join([*program, "settings > /dev/full"])], **how)
     told = b"standard output: cannot be written: No space left on device"
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, told)
+    for command in ("settings", "--version"):
+        done = subprocess.run(["sh", "-c", " ".join([*program, command, "> /dev/full"])], **how)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (2, told)
 
 
 def test_signs_that_an_encoding_lacks_are_replaced(capfd):
