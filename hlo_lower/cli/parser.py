@@ -190,7 +190,7 @@ def make_parser(given: settings.Settings | None = None) -> CommandParser:
     """
     parser = CommandParser(
         prog="hlo-lower",
-        description="Lower what a compiler rejects in StableHLO modules, and prove the result.",
+        description="Lower what a compiler rejects in StableHLO modules, and verify the result.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
