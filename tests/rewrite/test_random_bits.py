@@ -15,7 +15,7 @@ NO_SHIFTS = target("npu", "rng_bit_generator", "shift_left", "shift_right_logica
 SHAPES = [(3, 4), (), (1,), (5,), (3, 5, 7), (2, 1), (17,), (1, 1, 1)]
 FORMS = [("THREE_FRY", 2), ("PHILOX", 2), ("PHILOX", 3), ("DEFAULT", 3)]
 CASES = [(*form, element, shape) for form in FORMS for shape in SHAPES for element in random_bits.DRAWN]
-NOW = [case for case in CASES if case[2:] in (("ui64", (3, 4)), ("ui8", (3, 4)), ("ui32", (3, 5, 7)))]
+NOW = [case for case in CASES if case[2:] in (("ui64", (3, 4)), ("ui8", ()), ("ui32", (3, 5, 7)))]
 
 
 def drawn(algorithm, size, element, shape):

@@ -76,7 +76,8 @@ def of_elements(function: Function) -> Callable[[OpLowering[Any]], list[Value]]:
 
 def on_each(build: Builder, function: Function, *values: Value, **given: Any) -> list[Value]:
     """What a JAX function of scalars gives for each element of tensors of one shape, built; as `build_traced`."""
-    return _Run(build, values).of(jaxpr_of(function, ((),) * len(values), _types(values), tuple(given.items())))
+    jaxpr = jaxpr_of(function, ((),) * len(values), _types(values), tuple(given.items()))
+    return _Run(build, values).build(jaxpr, [values[0].static_shape] * len(jaxpr.out_avals))
 
 
 def build_traced(build: Builder, function: Function, *values: Value, **given: Any) -> list[Value]:
@@ -92,7 +93,8 @@ def build_traced(build: Builder, function: Function, *values: Value, **given: An
       DoesNotApply: NumPy has no such element type.
     """
     shapes = tuple(value.static_shape for value in values)
-    return _Run(build, values).of(jaxpr_of(function, shapes, _types(values), tuple(given.items())))
+    jaxpr = jaxpr_of(function, shapes, _types(values), tuple(given.items()))
+    return _Run(build, values).build(jaxpr, [result.shape for result in jaxpr.out_avals])
 
 
 def _types(values: Sequence[Value]) -> tuple[str, ...]:
@@ -117,10 +119,9 @@ class _Run:
         self._build, self._values = build, values
         self._broadcast: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
 
-    def of(self, jaxpr: Any) -> list[Value]:
-        """The results; a number that one is everywhere is spread over the first value's shape."""
-        shape = self._values[0].static_shape
-        return [self._in_shape(item, _shape_of(item) or shape) for item in self._items(jaxpr, self._values)]
+    def build(self, jaxpr: Any, shapes: Sequence[Sequence[int]]) -> list[Value]:
+        """The results in these shapes, over which a number that one is everywhere is spread."""
+        return [self._in_shape(*one) for one in zip(self._items(jaxpr, self._values), shapes, strict=True)]
 
     def _items(self, closed: Any, given: Sequence[Value | _Spread]) -> list[Value | _Spread]:
         known = dict(zip(closed.jaxpr.invars, given, strict=True))
