@@ -225,7 +225,6 @@ BROKEN = {
         (folding, "if one.eq(part) and not _holds(other, *parts) and _is_below(at, other, size):",
          "if one.eq(part) and not _holds(other, *parts):"),
         (folding, "found.setdefault(dim, other)", "found.setdefault(dim, number(0))"),
-        (folding, "if not _is_below(here, at.place[dim], size):", "if False:"),
     ],
     "one_hot, finite first": [
         (folding, "z3.simplify(z3.And(test, other == one))", "test"),
