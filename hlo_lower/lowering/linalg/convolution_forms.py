@@ -77,6 +77,9 @@ def _in_layout(build: Builder, node: Node, wanted: Sequence[str]) -> Value | Non
     attributes["dimension_numbers"] = mlir.parse_attribute(
         "#stablehlo.conv<[{}]x[{}]->[{}]>".format(*(", ".join(one) for one in layout))
     )
+    ones = (1,) * (len(wanted) - 2)  # jaxlib 0.9 names no convolution whose steps are not written out
+    for name in ("window_strides", "rhs_dilation"):
+        attributes.setdefault(name, mlir.dense_i64(ones))
     raw_type = mlir.tensor_type([size[letter] for letter in layout[2]], node.result().element_type)
     made = build.op(CONVOLUTION, operands, [raw_type], attributes).result()
     return build.transpose(made, [layout[2].index(letter) for letter in wanted])
