@@ -65,16 +65,16 @@ def check_is_module(name: str, start: bytes) -> None:
 
 
 def check_files(names: Sequence[str]) -> None:
-    """Check that files are there and of no other form; folders and "-" are not looked at.
+    """Check that files are there and of no other form; folders, pipes and "-" are not looked at.
 
     Raises:
       InputError: for the first that is not.
     """
     for name in names:
         path = Path(name)
-        if name == STANDARD or path.is_dir():
-            continue
         try:
+            if name == STANDARD or (path.exists() and not path.is_file()):  # what is read of a pipe is gone
+                continue
             with path.open("rb") as file:
                 start = file.read(FIRST_BYTES)
         except FileNotFoundError:

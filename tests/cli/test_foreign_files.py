@@ -1,7 +1,9 @@
 """Files that are no StableHLO module are told by name, with what to do, before JAX is imported."""
 
+import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -51,3 +53,14 @@ def test_a_missing_file_does_not_cost_the_import_of_jax(line, tmp_path):
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("2 False\n", "none.mlir: no such file\n  next:    check the path\n")
+
+
+def test_a_pipe_is_read_whole(tmp_path, capsys):
+    """Its beginning is not taken away by the look at it, as in `hlo-lower report <(cat module.mlir)`."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = "module { func.func @main() { return } }"
+    writer = threading.Thread(target=pipe.write_text, args=(text,), daemon=True)
+    writer.start()
+    assert main(["report", str(pipe)]) == 0, capsys.readouterr().err
+    writer.join(5)
