@@ -64,7 +64,8 @@ def test_open_sizes_compute_what_they_did(name):
         graph = read(module(arguments, one))
         before = to_text(graph)
         one_form(graph)
-        rows = [hl.bind(text, {"arg0.0": 3}) for text in (before, to_text(graph))]
+        sizes = {f"arg{k}.0": 3 for k, value in enumerate(graph.main.body.arguments) if not value.is_static}
+        rows = [hl.bind(text, sizes) for text in (before, to_text(graph))]
         rng = np.random.default_rng(0)
         more = [] if "linear" in name else [np.nan, np.inf]
         given = [some(rng, value, more=more) for value in rows[0].main.body.arguments]
