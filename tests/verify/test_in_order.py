@@ -20,6 +20,7 @@ SORTED = """%n = iota dim = 1 : 3x4xi32; %back = reverse %n, dims = [1]
 %s:2 = sort(%x, %back) <dimension = 1, is_stable = true> {%a, %b, %c, %d: %p = compare COMPARED, %a, %b; return %p}
 """
 
+ONE = "%o = iota dim = 1 : 3x1xi32; %q = sort(%o) <dimension = 1> {LT};"
 MOVED = {
     "sorted": ("%r = reverse %s#1, dims = [1]", 1),
     "whatever is compared": ("%r = reverse %s#1, dims = [0]", 1),
@@ -37,6 +38,8 @@ MOVED = {
     "a part": ("%r = slice %s#1 [0:3, 0:3]", None),
     "others": ("%r = add %s#1, 1", None),
     "chosen by chance": ("%p = compare LT, %s#1, 2; %q = reverse %s#1, dims = [1]; %r = select %p, %q, %s#1", None),
+    "the one number, everywhere": (f"{ONE} %r = broadcast_in_dim %q, dims = [0, 1] -> 3x4xi32", None),
+    "a dim of one number, taken away": (f"{ONE} %r = reshape %q -> 3xi32", None),
     "an argument": ("%y = convert %x -> 3x4xi32; %r = sort(%y) <dimension = 1> {LT}", None),
 }
 
