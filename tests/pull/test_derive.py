@@ -95,6 +95,15 @@ def convolved(numbers="[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", *, before="", p
     )
 
 
+def in_batches(groups, given="%x", before=""):
+    """A convolution of which each half of the features reads a half of the batch, or of which all read the first."""
+    window = f"{{batch_group_count = {groups} : i64, feature_group_count = 1 : i64}}"
+    line = (
+        f"%r = convolution({given}, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {{}} {window}"
+    )
+    return module("%x: 4x3x9x9xf32, %k: 4x3x3x3xf32", f"{before}; {line} -> 2x4x7x7xf32")
+
+
 LAST = "%t = transpose %x, dims = [0, 2, 3, 1] -> 2x9x9x3xf32"
 PADDED = "%t = pad %x, %z, low = [0, 0, 1, 0], high = [0, 0, 1, 0], interior = [0, 0, 0, 0] -> 2x3x11x9xf32"
 
@@ -405,6 +414,13 @@ def test_a_logistic_is_what_it_is_defined_as(argument, spread, over, is_derived)
     """1 / (exp(-x) + 1), and nothing near it."""
     told = f"%o = constant 1.0 : {MANY}xf32; %n = negate %x; %e = exponential {argument}; %s = {spread}; "
     assert bool(derive(unary("%r = logistic %x"), unary(f"{told}%r = divide {over}, %s"))) == is_derived
+
+
+def test_a_convolution_in_groups_of_its_batch_is_a_function():
+    """Each half of its features reads a half of the batch: no fold over the first half is equal to it."""
+    first_half = in_batches(1, "%h", "%h = slice %x [0:2, 0:3, 0:9, 0:9]")
+    assert not derive(in_batches(2), first_half, seconds=0.5)
+    assert derive(first_half, first_half)
 
 
 def test_terms_that_are_too_large_are_not_derived(monkeypatch):

@@ -69,6 +69,12 @@ def down_to(n, x):
     return lax.while_loop(going, lambda s: (s[0] - np.uint8(40), s[1] * 1.5 + 1), (n.astype(np.uint8), x))
 
 
+def uneven(n, x):
+    """One whose counter goes on by 1 or by 3, as a number says: the least step makes the most trips."""
+    by = jnp.where(n % 2 == 1, 1, 3)
+    return lax.while_loop(lambda s: s[0] < 6, lambda s: (s[0] + by, s[1] * 2 + 1), (jnp.int32(0), x))
+
+
 def within(n, x):
     """One of at most as many trips as the bounded one around it has made, in a branch that may not be taken."""
     inner = lambda i, y: lax.while_loop(  # noqa: E731
@@ -77,7 +83,7 @@ def within(n, x):
     return lax.cond(n > 4, lambda: x, lambda: lax.fori_loop(0, jnp.clip(n, 0, 3), lambda i, y: inner(i, y)[1] - i, x))
 
 
-@pytest.mark.parametrize("function", [up_to, down_to, within])
+@pytest.mark.parametrize("function", [up_to, down_to, uneven, within])
 def test_loops_of_bounded_trips_are_unrolled(function):
     """They give what they carry where they end: before the first trip, after each one, and after the last."""
     source = hl.export(function, np.int32(0), X)
@@ -85,7 +91,10 @@ def test_loops_of_bounded_trips_are_unrolled(function):
     assert "select" in lowered.text
 
 
-COUNTING = "%z = constant 0 : i32; %o = constant 1 : i32; %ten = constant 10 : i32; %end = minimum %n, %ten"
+COUNTING = (
+    "%z = constant 0 : i32; %o = constant 1 : i32; %ten = constant 10 : i32; %end = minimum %n, %ten; "
+    "%few = compare LT, %n, %ten; %may = convert %few -> i32"
+)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +106,7 @@ COUNTING = "%z = constant 0 : i32; %o = constant 1 : i32; %ten = constant 10 : i
         ("%z", "add %i, %o", "LT, %i, %n"),
         ("%n", "add %i, %o", "LT, %i, %end"),
         ("%z", "subtract %i, %o", "LT, %i, %end"),
+        ("%z", "add %i, %may", "LT, %i, %end"),
     ],
 )
 def test_a_loop_that_nothing_bounds_is_left(start, step, compared):
