@@ -143,9 +143,8 @@ def _by_threefry(state: Array, *, shape: tuple[int, ...], bits: int) -> tuple[Ar
     key, counter = _halves(state)
     if bits == 64:
         count = prod(shape)
-        return _after(state, key, counter, count), _join_words(*_threefry(key, _counters(counter, count))).reshape(
-            shape
-        )
+        numbers = _join_words(*_threefry(key, _counters(counter, count)))
+        return _after(state, key, counter, count), numbers.reshape(shape)
     dims = shape or (1,)
     split = next((d for d, size in enumerate(dims) if size % 2 == 0), dims.index(max(dims)))
     pairs = (*dims[:split], (dims[split] + 1) // 2, 1, *dims[split + 1 :])

@@ -17,7 +17,7 @@ from hlo_lower.verify.align.piece import Pieces, module_of
 from hlo_lower.verify.drive import ties
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.drive.input_roles import small_constants
-from hlo_lower.verify.drive.outcomes import BRANCHING, Outcomes, Point
+from hlo_lower.verify.drive.outcomes import BRANCHING, Outcomes, Point, counts_truths
 from hlo_lower.verify.judges.devices import Runnable
 from hlo_lower.verify.read.meanings import MOVES
 from hlo_lower.verify.read.program import Op, Program, ValueId, location_of, ops_within
@@ -228,7 +228,7 @@ class Inverse:
                 yield from self.solve(
                     op.inputs[0], (least(target, np.where(is_first, target, source)), every & where), deep - 1
                 )
-            case names.ADD if self._is_of_truths(op.inputs[0]):
+            case names.ADD if counts_truths(self._program, op.inputs[0]):
                 for count in _counts(target, prod(source.shape[d] for d in dims)):
                     order = self._rng.permuted(np.arange(source.size).reshape(source.shape))
                     yield from self.solve(op.inputs[0], (_ranks(order, dims) < count, every & where), deep - 1)
@@ -239,14 +239,6 @@ class Inverse:
                     yield from self.solve(op.inputs[0], (_cast(target - rest, source.dtype), one & where), deep - 1)
             case _:
                 return
-
-    def _is_of_truths(self, value: ValueId) -> bool:
-        """Whether a value is truth values as integers, so that their sum counts them."""
-        maker = self._program.makers[value]
-        if maker is None or maker.name != names.CONVERT or self._values[value].dtype.kind not in "iu":
-            return False
-        source = self._values.get(maker.inputs[0])
-        return source is not None and source.dtype == np.bool_
 
     def _product(self, op: Op, wanted: Wanted, deep: int) -> Iterator[Solution]:
         """Of a product of matrices: one operand picks elements of the other one, which are what is wanted.

@@ -144,14 +144,19 @@ class Outcomes:
         return [op for op in self.program.entries["main"].ops if _may_wrap(self.program, op)]
 
 
+def counts_truths(program: Program, value: ValueId) -> bool:
+    """Whether a sum of a value's elements counts truth values: they are converted to integers."""
+    maker, dtype = program.makers[value], program.dtype_of(value)
+    if maker is None or maker.name != names.CONVERT or dtype is None:
+        return False
+    return program.dtype_of(maker.inputs[0]) == np.bool_ and dtype.kind in "iu"
+
+
 def _may_wrap(program: Program, op: Op) -> bool:
     if op.name != names.REDUCE or len(op.results) != 1 or [o.name for o in op.bodies[0].ops] != [names.ADD]:
         return False
-    maker = program.makers[op.inputs[0]]
-    if maker is None or maker.name != names.CONVERT or program.dtype_of(maker.inputs[0]) != np.bool_:
-        return False
     tensor, dtype = program.type_of(op.inputs[0]), program.dtype_of(op.results[0])
-    if tensor is None or not tensor.is_static or dtype is None or dtype.kind not in "iu":
+    if not counts_truths(program, op.inputs[0]) or tensor is None or not tensor.is_static or dtype is None:
         return False
     dims = mlir.integers_of(op.raw.attributes["dimensions"])
     return prod(program.shape_of(op.inputs[0])[d] for d in dims) >= 1 << 8 * dtype.itemsize
