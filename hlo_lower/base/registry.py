@@ -355,6 +355,9 @@ class CompositeLoweringRegistry(_Registers):
     def _check_rules(self, op: str, rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> None:
         representatives = _representatives(rules, domains)
         for one, other in combinations(rules, 2):
+            common = one.constraints.keys() & other.constraints.keys()
+            if any(one.constraints[fact].isdisjoint(other.constraints[fact]) for fact in common):
+                continue  # no facts fit both
             if one.beats(other, domains) or other.beats(one, domains):
                 continue
             if one.when is not None and other.when is not None:
