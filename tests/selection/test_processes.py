@@ -65,6 +65,20 @@ def test_processes_that_cannot_start_are_an_error():
     assert multiprocessing.active_children() == []
 
 
+def variable(name):
+    """A variable of the environment of a process."""
+    return os.environ.get(name, "")
+
+
+def test_a_process_has_the_environment_of_its_start(monkeypatch):
+    """Also where the server that it is forked from was started in another one."""
+    for value in ("one", "two"):
+        monkeypatch.setenv("A_VARIABLE", value)
+        assert list(in_processes(variable, ["A_VARIABLE"], jobs=1)) == [(0, value)]
+    monkeypatch.delenv("A_VARIABLE")
+    assert list(in_processes(variable, ["A_VARIABLE"], jobs=1)) == [(0, "")]
+
+
 def test_interrupts_reach_this_process_only():
     """Control-C is handled as before once a process has started; nothing is started for nothing."""
     assert answers([], jobs=4) == []
