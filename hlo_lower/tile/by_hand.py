@@ -96,24 +96,32 @@ def choice_by_hand(program: Dataflow, hand: ByHand) -> CostedPlan:
 
 
 def _emit_nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int]) -> tuple[TiledLoopRecord, ...]:
-    """Emit a loop over the first dim, and within its body the loops over the others."""
-    choice = _choice(program, node, hand, dims[0])
-    told, tiles = records(program, choice.plan, choice.sizes), list[Node]()
-    emit(program, choice.plan, choice.sizes, tiles)
-    if dims[1:] and not tiles:
-        what = f"a tile along dim {dims[0]} is not a value of its own, so that no loop over dim {dims[1]} stands within"
-        raise InputError(_where(program, hand), what, next_step="name one dim, or the op that this one reads")
-    pending = [(tile, Block(mlir.block_of(tile.raw))) for tile in tiles if dims[1:]]
-    while pending:
-        tile, block = pending.pop(0)
-        if tile not in set(block.nodes):  # it was no longer read, once another one was in a loop
-            continue
-        _check_tile(program, tile, hand)
-        inner = Dataflow(program.graph, program.rules, block)
-        taken = {n for loop in _choice(inner, tile, hand, dims[1]).plan.loops for n in loop.nodes}
-        pending = [(other, its) for other, its in pending if other not in taken]
-        told += tuple(replace(record, depth=record.depth + 1) for record in _emit_nested(inner, tile, hand, dims[1:]))
-    return told
+    """Emit a loop over the first dim, and within its body the loops over the others.
+
+    What waits is held by the objects of the program that is changed next: so one that is erased is known to be gone. To
+    read one that is erased through another object ends the process.
+    """
+    told, waiting = list[TiledLoopRecord](), [(node, program.block, 0)]
+    while waiting:
+        (node, block, depth), *others = waiting
+        if depth:
+            _check_tile(program, node, hand)
+        now = Dataflow(program.graph, program.rules, block)
+        own = {n: n for n in now.nodes}
+        choice, tiles = _choice(now, own[node], hand, dims[depth]), list[Node]()
+        taken = {n for loop in choice.plan.loops for n in loop.nodes}
+        others = [(own.get(other, other), its, at) for other, its, at in others if other not in taken]
+        told += [replace(record, depth=depth) for record in records(now, choice.plan, choice.sizes)]
+        emit(now, choice.plan, choice.sizes, tiles)
+        if depth + 1 < len(dims) and not tiles:
+            what = f"a tile along dim {dims[depth]} is not a value of its own"
+            what += f", so that no loop over dim {dims[depth + 1]} stands within"
+            raise InputError(_where(program, hand), what, next_step="name one dim, or the op that this one reads")
+        left = {id(n) for n in now.nodes}
+        others = [(other, its, at) for other, its, at in others if its != block or id(other) in left]
+        within = tiles if depth + 1 < len(dims) else []
+        waiting = [*((tile, Block(mlir.block_of(tile.raw)), depth + 1) for tile in within), *others]
+    return tuple(told)
 
 
 def _check_tile(program: Dataflow, tile: Node, hand: ByHand) -> None:

@@ -181,10 +181,14 @@ def _initial(build: Builder, plan: LoopPlan, node: Node, whole: dict[Value, Valu
 
 
 def _replace(program: Dataflow, inside: set[Node], whole: dict[Value, Value]) -> None:
-    """Have what stays read the loops' results, and erase what nothing reads any more."""
+    """Have what stays read the loops' results, and erase what nothing reads any more: `program.nodes` are the rest."""
     for old, new in whole.items():
         old.raw.replace_all_uses_with(new.raw)
+    left = list[Node]()
     for node in reversed(program.nodes):
         is_pure = node.name in program.rules.by_axes and program.is_function(node)
         if node in inside or (is_pure and not any(value.is_used for value in node.results)):
             node.raw.erase()
+        else:
+            left.append(node)
+    program.nodes = left[::-1]

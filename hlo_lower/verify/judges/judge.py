@@ -27,6 +27,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import Rounds, ops_with
 from hlo_lower.verify.align.align import Region, Side
+from hlo_lower.verify.align.loops import may_not_end
 from hlo_lower.verify.align.piece import Pieces, pieces_of
 from hlo_lower.verify.bounds.compare import (
     Difference,
@@ -558,9 +559,15 @@ class _ByDefinition:
 
 def _beyond_reach(region: Region, reach: int | None) -> Iterator[str]:
     """Integers that one piece computes with in another type than the other one, where no run of an open loop counts to
-    the type's end."""
+    the type's end; and such a loop of one piece for which the other one has none."""
     if reach is None:
         return
+    loops = [
+        [op for op in ops_within(ops) if op.name == names.WHILE and may_not_end(side, [op])]
+        for side, ops in region.sides
+    ]
+    if not all(loops):
+        yield from (f"the loop at {location_of(op.raw)}: no run counts beyond {reach}" for op in chain(*loops))
     made = [{side.program.dtype_of(op.results[0]) for op in _sums(ops)} for side, ops in region.sides]
     used = [{dtype for dtype in dtypes if dtype is not None and dtype.kind in "iu"} for dtypes in made]
     for (side, ops), others in zip(region.sides, used[::-1] if all(used) else (), strict=False):
