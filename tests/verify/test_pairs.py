@@ -517,6 +517,13 @@ EQUAL = {
     "a sum that cannot wrap around": limited(27),
     "a loop that stays within": in_a_loop(4),
 }
+TO_TEN = """%ten = constant 10 : i32; %three = constant 3 : i32; %y = while(%k = %x) cond {
+  %p = compare LT, %k, %ten, SIGNED; return %p } do { %n = add %k, %three; return %n }"""
+TO_TEN_AT_ONCE = """%ten = constant 10 : i32; %three = constant 3 : i32; %two = constant 2 : i32
+  %p = compare LT, %x, %ten, SIGNED; %d = subtract %ten, %x; %u = add %d, %two; %t = divide %u, %three
+  %m = multiply %t, %three; %e = add %x, %m; %y = select %p, %e, %x"""
+"""The difference of 10 and the least integers wraps around; the loop takes 700 million trips there."""
+
 ONLY_RUN = {
     "no run had equal": negated("8xi32", NEVER, "8xi32", 5),
     "'arg0.0': 32768} on, which was not": sized(LARGER.format(1 << 30)),
@@ -526,6 +533,7 @@ ONLY_RUN = {
     "not exercised: the if at ": always("NE", "negate", "abs"),
     "no run had a tie above an even neighbour and 3 more": rounded("%y = subtract %x, %x", *NEAREST),
     "no run showed that the other piece has another one": written("%x: 4xf32", HIDDEN, "1.0e-9", "2.0e-9"),
+    "no run counts beyond 300": tuple(module("%x: i32", text, "%y") for text in (TO_TEN, TO_TEN_AT_ONCE)),
     "no run counts to the end of int16": written("%k: i32", COUNTS, "i32", "i16"),
 }
 """What the verdict says of two modules that may or may not differ where no run was."""
