@@ -14,6 +14,7 @@ from hlo_lower.cli import (
     completion,
     conformance,
     convert,
+    diff,
     export,
     laws,
     ops,
@@ -165,6 +166,7 @@ COMMANDS = (
     Command(
         "verify", "show that two versions of a module compute the same", verify.add_arguments, verify.run, is_quiet=True
     ),
+    Command("diff", "print what changed between two modules, by meaning", diff.add_arguments, diff.run),
     Command("tile", "compute large values in loops, to bound memory", tile.add_arguments, tile.run, is_quiet=True),
     Command("raise", "replace named ops by composites", raise_named.add_arguments, raise_named.run, is_quiet=True),
     Command("prove", "prove rules for all index values", prove.add_arguments, prove.run),
