@@ -40,7 +40,7 @@ SECTIONS = {
         *("output", "format", "emit", "in_place", "report", "save_inputs", "json", "list", "forms", "shapes", "set"),
         "plain_stablehlo",
     ),
-    "what is shown": ("explain", "all", "named", "fail_on", "plan", "print_loops"),
+    "what is shown": ("explain", "all", "verbose", "named", "fail_on", "plan", "print_loops"),
     "tiling": ("max_temp", "op", "sizes", "fuse", "fuse_operand", "into", "against"),
     "target": ("on", "target", "oob", "float_mode", "prefer", "max_unroll", "trust_flags", "loop_ranges", "inline"),
     "changes before lowering": ("bind", "legalize", "demote_i64", "checked", "demote_f64", "widen"),

@@ -148,3 +148,13 @@ def test_what_differs_is_not_written(softmax, command, monkeypatch):
 def test_the_choices_are_those_of_the_package():
     """The command line knows what can be fused without importing what tiles."""
     assert FUSES == tile_command.FUSES
+
+
+def test_export_of_a_function_that_returns_nothing_says_so(command, folder):
+    """The module is written, and a line says that it has no result."""
+    code = 'import jax\nEXPORTS = {"f": {"args": (jax.ShapeDtypeStruct((4,), "float32"),)}}\n\n\ndef f(x):\n    x + 1\n'
+    (folder / "none.py").write_text(code)
+    done = command("export none.py:f -o none.mlir")
+    assert (done.code, "none.py:f returns nothing" in done.err) == (0, True)
+    (folder / "none.py").write_text(code.replace("    x + 1", "    return x + 1"))
+    assert command("export none.py:f -o none.mlir").err == ""
