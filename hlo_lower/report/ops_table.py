@@ -33,8 +33,8 @@ def render_ops_text(ops: Sequence[OpRow], *, width: int, color: bool = False) ->
 
 
 def render_ops_markdown(ops: Sequence[OpRow]) -> str:
-    """Render ops as a Markdown table with a column for each target, empty where it accepts them; ops of which the same is
-    known share a row."""
+    """Render ops as a Markdown table with a column for each target, empty where it accepts them; ops of which the same
+    is known share a row."""
     targets = list(ops[0].targets) if ops else []
     rows: dict[tuple[str, ...], list[str]] = {}
     for op in ops:
