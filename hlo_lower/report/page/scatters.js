@@ -167,7 +167,7 @@ function opDetails(op) {
         pair("unique", told.unique), pair("rule", told.rule), pair("why", told.why), pair("form", REPORT.rules[record.rule] || "")),
       told.picture ? picture(told.picture) : ""),
     steps.length ? folded(`Evidence of ${plural(steps.length, "fact")}`, el("ul", {}, steps)) : "",
-    others.length ? folded(`${plural(others.length, "rule")} not chosen, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
+    others.length ? folded(`${plural(others.length, "other rule")} for scatters, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
     told.around ? folded("What computes its indices, and what reads it", picture(told.around), told.became ? [el("h3", { class: "small" }, "After lowering"), picture(told.became)] : "") : "",
     mlir("Before", before), mlir("After", after),
     record.rule && !after ? el("p", { class: "soft" }, "The ops that it becomes are not shown: it shares its line and scope with another op, or the report was made without texts.") : "");
