@@ -33,21 +33,20 @@ def render_ops_text(ops: Sequence[OpRow], *, width: int, color: bool = False) ->
 
 
 def render_ops_markdown(ops: Sequence[OpRow]) -> str:
-    """Render ops as a Markdown table with a column for each target, empty where it accepts them; ops of which the same
-    is known share a row."""
-    targets = list(ops[0].targets) if ops else []
+    """Render ops as a Markdown table that names the targets which do not accept them as they are; ops of which the
+    same is known share a row."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for op in ops:
         more = len(op.rules) - MOST_RULES
         known = (
             escape(op.spec.role.name.lower()),
             escape(", ".join(facts_of(op.spec)).removeprefix("of ")),
-            *("" if op.targets[target] == "accepts" else op.targets[target] for target in targets),
+            *(", ".join(name for name, done in op.targets.items() if done == what) for what in ("lowered", "rejects")),
             ", ".join(map(code, op.rules[:MOST_RULES])) + (f" and {more} more" if more > 0 else ""),
         )
         rows.setdefault(known, []).append(code(op.spec.name.removeprefix("stablehlo.")))
     cells = [[", ".join(names), *known] for known, names in rows.items()]
-    return table(["ops", "role", "by definition", *targets, "rules"], cells)
+    return table(["ops", "role", "by definition", "lowered for", "rejected by", "rules"], cells)
 
 
 def render_forms_text(quirks: Sequence[Quirk], *, width: int, color: bool = False) -> str:
