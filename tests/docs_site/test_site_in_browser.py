@@ -18,7 +18,7 @@ PAGE = """<!DOCTYPE html><html lang="en"><head><title>a page</title></head><body
 
 
 def test_a_page_can_be_read_without_eyes_and_used_without_a_mouse():
-    """Captions have a level, sidebars names, blocks that scroll the focus; empty heads and false definitions are none."""
+    """Captions have a level, sidebars names, blocks that scroll the focus; empty heads and false lists are none."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     with playwright.sync_playwright() as started:
         try:
