@@ -42,6 +42,7 @@ html_copy_source = False
 html_show_sphinx = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["access.js"]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4

@@ -45,9 +45,9 @@ def reports():
 def documented(title):
     """The fields that a table of the document has: those that are always there, and the others."""
     section = DOCUMENT.split(f"\n## {title}\n")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (always|or not) \|", section, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)`(\??) \|", section, re.MULTILINE)
     assert len(rows) == section.count("\n| `") > 0
-    return [{name for name, there in rows if there == word} for word in ("always", "or not")]
+    return [{name for name, mark in rows if mark == word} for word in ("", "?")]
 
 
 def written(data):

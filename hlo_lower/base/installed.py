@@ -4,8 +4,10 @@ What cannot be used is an error, never left out: what a module is lowered to, or
 happened to import. `HLO_LOWER_NO_PLUGINS=1` leaves all of them out.
 """
 
+import re
+import shlex
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, requires
 from typing import Generic, TypeVar
 
 from hlo_lower.base.errors import HloLowerError
@@ -13,6 +15,17 @@ from hlo_lower.base.errors import HloLowerError
 WITHOUT = "HLO_LOWER_NO_PLUGINS"
 
 Kind = TypeVar("Kind")
+
+
+def install_line(extra: str) -> str:
+    """The command that installs what an extra of hlo-lower needs: its packages by name, whatever hlo-lower itself came
+    from; of an extra that it does not have, the extra."""
+    try:
+        told = [one.partition(";") for one in requires("hlo-lower") or ()]
+    except PackageNotFoundError:  # run from a checkout
+        return f"pip install '.[{extra}]' in the checkout of hlo_lower"
+    found = [name.strip() for name, _, marker in told if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
+    return f"pip install {shlex.join(found)}" if found else f"pip install 'hlo-lower[{extra}]'"
 
 
 class PluginError(HloLowerError):

@@ -23,6 +23,12 @@ def add_quiet(command: argparse.ArgumentParser) -> None:
     command.add_argument("-q", "--quiet", action="store_true", help="print only errors")
 
 
+def add_verbose(command: argparse.ArgumentParser) -> None:
+    """Add --verbose."""
+    told = "list every op that is lowered besides scatters; default: long lists are summed up by rule"
+    command.add_argument("-v", "--verbose", action="store_true", help=told)
+
+
 def add_in_place(command: argparse.ArgumentParser) -> None:
     """Add --in-place."""
     command.add_argument("--in-place", action="store_true", help="allow OUT to be IN, which it replaces")

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from hlo_lower.base.errors import EXIT_OK, InputError
+from hlo_lower.base.installed import install_line
 from hlo_lower.cli.streams import show
 
 SHELLS = ("bash", "zsh", "tcsh")
@@ -23,8 +24,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         shtab: Any = import_module("shtab")
     except ImportError:
-        told = "pip install 'hlo-lower[completion]'"
-        raise InputError("completion", "shtab is not installed", next_step=told) from None
+        raise InputError("completion", "shtab is not installed", next_step=install_line("completion")) from None
     from hlo_lower.cli.parser import make_parser
 
     show(shtab.complete(make_parser(), shell=args.shell) + "\n")

@@ -34,6 +34,7 @@ from hlo_lower.cli.common_options import (
     add_linalg,
     add_plain,
     add_policy,
+    add_verbose,
     policy_given,
 )
 from hlo_lower.cli.convert_many import is_many, run_many
@@ -89,6 +90,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--inputs", metavar="X.npz", help="verify the module with these arguments")
     add_emit(command)
     add_in_place(command)
+    add_verbose(command)
     command.add_argument(
         "--report", metavar="R.json", help="also write the records and the verdict: R.json, R.html or R.md"
     )
@@ -218,5 +220,5 @@ def _write(args: argparse.Namespace, data: bytes | None, report: "ModuleReport")
     if args.quiet:
         return
     page = sys.stderr if STANDARD in (args.output, args.report) else sys.stdout
-    print(fit(render_text([report], **page_of(page)), page), end="", file=page)
+    print(fit(render_text([report], verbose=args.verbose, **page_of(page)), page), end="", file=page)
     tell_written(args, args.output, args.report)

@@ -6,6 +6,7 @@ from hlo_lower.api.module_forms import exported_bytes, form_for
 from hlo_lower.base.errors import EXIT_OK
 from hlo_lower.base.whole_files import STANDARD, check_writable, write_whole
 from hlo_lower.cli.common_options import add_emit, setting
+from hlo_lower.cli.streams import complain
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -42,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     form = args.emit or form_for(args.output)
     data = exported_bytes(exported, form)
     write_whole(args.output, data)
+    if not exported.out_avals:
+        complain(f"{args.function} returns nothing: the module has no result\n  next:    return what it computes")
     if args.output != STANDARD and not args.quiet:
         print(f"{args.output}   {form} of {args.function}, {len(data):,} bytes")
     return EXIT_OK

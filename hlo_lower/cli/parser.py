@@ -14,6 +14,7 @@ from hlo_lower.cli import (
     completion,
     conformance,
     convert,
+    diff,
     export,
     laws,
     ops,
@@ -39,7 +40,7 @@ SECTIONS = {
         *("output", "format", "emit", "in_place", "report", "save_inputs", "json", "list", "forms", "shapes", "set"),
         "plain_stablehlo",
     ),
-    "what is shown": ("explain", "all", "named", "fail_on", "plan", "print_loops"),
+    "what is shown": ("explain", "all", "verbose", "named", "fail_on", "plan", "print_loops"),
     "tiling": ("max_temp", "op", "sizes", "fuse", "fuse_operand", "into", "against"),
     "target": ("on", "target", "oob", "float_mode", "prefer", "max_unroll", "trust_flags", "loop_ranges", "inline"),
     "changes before lowering": ("bind", "legalize", "demote_i64", "checked", "demote_f64", "widen"),
@@ -165,6 +166,7 @@ COMMANDS = (
     Command(
         "verify", "show that two versions of a module compute the same", verify.add_arguments, verify.run, is_quiet=True
     ),
+    Command("diff", "print what changed between two modules, by meaning", diff.add_arguments, diff.run),
     Command("tile", "compute large values in loops, to bound memory", tile.add_arguments, tile.run, is_quiet=True),
     Command("raise", "replace named ops by composites", raise_named.add_arguments, raise_named.run, is_quiet=True),
     Command("prove", "prove rules for all index values", prove.add_arguments, prove.run),

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.base.whole_files import STANDARD, check_writable
 from hlo_lower.cli.checks import check_explained, check_one_standard, options_from
-from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive, seconds
+from hlo_lower.cli.common_options import (
+    add_bind,
+    add_exactness,
+    add_plain,
+    add_policy,
+    add_verbose,
+    positive,
+    seconds,
+)
 from hlo_lower.cli.inputs import module_source, selected_modules
 from hlo_lower.cli.streams import complain, page_of, show, tell_written
 
@@ -67,6 +75,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_exactness(command)
     add_plain(command)
     add_bind(command)
+    add_verbose(command)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -171,6 +180,7 @@ def _render(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
     from hlo_lower.report.render import render
 
     how: dict[str, Any] = page_of(sys.stdout) if args.output == STANDARD else {}
+    how["verbose"] = args.verbose
     return render(reports, _form(args), show_all=args.all, explain=args.explain, **how)
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, TypeAlias
 
 from hlo_lower.base.errors import InputError
+from hlo_lower.base.installed import install_line
 from hlo_lower.base.whole_files import check_package
 from hlo_lower.consumers.consumer_outcome import Array
 
@@ -95,7 +96,7 @@ class Consumer:
             "",
             f"{self.title} is not installed",
             facts=f"it needs {', '.join(self.imports)}",
-            next_step=f"pip install 'hlo-lower[{self.extra}]'" if self.extra else f"pip install {self.package}",
+            next_step=install_line(self.extra) if self.extra else f"pip install {self.package}",
         )
 
     def check_build(self, path: str, flags: Sequence[str]) -> None:

@@ -28,22 +28,46 @@ def render_html(reports: Sequence[ModuleReport], *, explain: Collection[int] = (
     name = base_name(reports[0]) if len(reports) == 1 else plural(len(reports), "module")
     lines = [*(f"{title}: {line}" for title, line in summary(total)), "The tables need JavaScript."]
     headline = f"{total_headline(total)} · {policies(reports)}"
-    return page_of(f"Scatter report: {name}", headline, lines, ("listing.js", "scatters.js", "views.js"), data, words)
+    scripts = ("listing.js", "scatters.js", "views.js")
+    return page_of(f"Scatter report: {name}", headline, lines, scripts, data, words, views=(*VIEWS, "Sources"))
 
 
-def page_of(title: str, headline: str, lines: Sequence[str], scripts: Sequence[str], data: Any, words: Any) -> str:
-    """A page of its title, what stands there without a script, the scripts by their files, and what these show."""
+VIEWS = ("Overview", "Modules", "Ops")
+"""The views of a page, by their headings; their names in addresses are in small letters."""
+
+
+def page_of(
+    title: str,
+    headline: str,
+    lines: Sequence[str],
+    scripts: Sequence[str],
+    data: Any,
+    words: Any,
+    *,
+    views: Sequence[str] = VIEWS,
+) -> str:
+    """A page of its title, what stands there without a script, the scripts by their files, what these show, and the
+    views."""
+    names = [(view.lower(), view) for view in views]
     parts = {
         "title": escape(title),
         "heading": escape(title),
         "headline": escape(headline),
         "plain": "\n".join(f"<p>{escape(line)}</p>" for line in lines),
+        "links": " ".join(f'<a href="#{name}">{view}</a>' for name, view in names),
+        "sections": "\n".join(_section(name, view) for name, view in names),
+        "keys": ", l source lines" if "Sources" in views else "",
         "style": _part("page.css"),
         "script": "\n\n".join(map(_part, scripts)),
         "report": _script_json(data),
         "words": _script_json(words),
     }
     return re.sub(r"{{(\w+)}}", lambda match: parts[match[1]], _part("page.html") + "\n")
+
+
+def _section(name: str, view: str) -> str:
+    head = f'<h2 id="h-{name}">{view}</h2>'
+    return f'<section id="view-{name}" aria-labelledby="h-{name}">{head}<div class="body"></div></section>'
 
 
 def plain_page(title: str, headline: str, parts: Sequence[str]) -> str:

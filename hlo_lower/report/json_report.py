@@ -100,6 +100,7 @@ def _module(report: ModuleReport, rejections: "Numbered[tuple[Rejection, ...]]")
         "notes": list(report.notes),
         "changes": [_change(change) for change in report.changes],
         "refused": _refused_json(report.refused),
+        "best_options": list(report.best_options),
         "exit_code": report.exit_code,
         "is_resumed": report.is_resumed,
         "artifact": None if report.artifact is None else dict(report.artifact),

@@ -36,7 +36,8 @@ class ModuleReport:
       verdict: the verdict as plain data for the JSON report; None where it was not verified.
       group: the folder that it is counted under, among several modules.
       refused: what the target refuses of the module after lowering.
-      exit_code: that of `hlo-lower convert` for it alone.
+      exit_code: that of `hlo-lower convert` for it alone; where it was only classified, that of a conversion whose
+        result is verified.
       is_resumed: whether it was converted before, by a run that this one goes on with; nothing else is told of it then.
       notes: what was done beside scatters, and what the result rests on, a line each.
       changes: what became of other ops, as data; the notes tell it in words.
@@ -45,6 +46,8 @@ class ModuleReport:
         one is left out. Empty where the module was only classified.
       memory: what is live over the program order, as given, and after lowering where it was lowered; empty where it is
         not known, or was not asked for.
+      around: a drawing of what stands around each scatter, by its number; empty where it was not asked for.
+      best_options: the fewest options, as on the command line, under which the target takes most of the module.
 
     Example:
       >>> [report] = hl.classify_modules("decode.mlir")
@@ -72,6 +75,8 @@ class ModuleReport:
     artifact: Mapping[str, Any] | None = None
     built: Mapping[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     memory: tuple[MemoryCurve, ...] = ()
+    around: Mapping[int, str] = field(default_factory=dict[int, str])
+    best_options: tuple[str, ...] = ()
 
     def totals(self) -> "Totals":
         """The totals of this module alone."""

@@ -33,20 +33,20 @@ def render_ops_text(ops: Sequence[OpRow], *, width: int, color: bool = False) ->
 
 
 def render_ops_markdown(ops: Sequence[OpRow]) -> str:
-    """Render ops as a Markdown table, a column for each target."""
-    targets = list(ops[0].targets) if ops else []
-    rows = [
-        [
-            code(op.spec.name),
+    """Render ops as a Markdown table that names the targets which do not accept them as they are; ops of which the
+    same is known share a row."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for op in ops:
+        more = len(op.rules) - MOST_RULES
+        known = (
             escape(op.spec.role.name.lower()),
-            escape(", ".join(facts_of(op.spec))),
-            *(op.targets[target] for target in targets),
+            escape(", ".join(facts_of(op.spec)).removeprefix("of ")),
+            *(", ".join(name for name, done in op.targets.items() if done == what) for what in ("lowered", "rejects")),
             ", ".join(map(code, op.rules[:MOST_RULES])) + (f" and {more} more" if more > 0 else ""),
-        ]
-        for op in ops
-        for more in (len(op.rules) - MOST_RULES,)
-    ]
-    return table(["op", "role", "by definition", *targets, "rules"], rows)
+        )
+        rows.setdefault(known, []).append(code(op.spec.name.removeprefix("stablehlo.")))
+    cells = [[", ".join(names), *known] for known, names in rows.items()]
+    return table(["ops", "role", "by definition", "lowered for", "rejected by", "rules"], cells)
 
 
 def render_forms_text(quirks: Sequence[Quirk], *, width: int, color: bool = False) -> str:
@@ -61,7 +61,7 @@ def render_forms_text(quirks: Sequence[Quirk], *, width: int, color: bool = Fals
 def render_forms_markdown(quirks: Sequence[Quirk]) -> str:
     """Render forms as a Markdown table."""
     return table(
-        ["form", "becomes", "refused by"],
+        ["form", "becomes", "rejected by"],
         (
             [code(quirk.word), quirk.becomes, "; ".join(f"{name}: {why}" for name, why in quirk.consumers.items())]
             for quirk in quirks

@@ -19,6 +19,7 @@ from hlo_lower.report.explain import why
 from hlo_lower.report.headline import reason_text
 from hlo_lower.report.json_report import Numbered
 from hlo_lower.report.module import NO_RULE, ModuleReport, guard_cause, refusal_cause, rule_of
+from hlo_lower.report.neighbourhood import of_built
 from hlo_lower.report.picture import svg_of
 from hlo_lower.report.place import Group, alike, where
 from hlo_lower.report.row import bounds, rule_name, unique, writes
@@ -35,6 +36,8 @@ RECORD = (
     "cause",
     "picture",
     "source",
+    "around",
+    "became",
 )
 """What is told of a record, in this order; the number of "" where there is nothing."""
 
@@ -82,9 +85,11 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
             evidence.update(dict.fromkeys(fact.evidence, 0))
     before, first = scatter_texts(report), dict[object, int]()
     code: list[tuple[int, int]] = []
+    words: list[list[int]] = []
     for place, record in enumerate(report.records):
         shown = first.setdefault(alike(record), place)
         after = report.built.get(report.records[shown].number, ())
+        words.append([texts(part) for part in (*_record(report, record), of_built(after))])
         code.append((texts.block(before[shown].split("\n") if before else ()), texts.block(after)))
     return {
         "evidence": [texts(phrase(replace(cause, at=""))) for cause in evidence],
@@ -94,7 +99,7 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
         ],
         "changes": [[texts(part) for part in _change(one)] for one in report.changes],
         "memory": texts(memory_svg(report.memory)),
-        "records": [[texts(part) for part in _record(report, record)] for record in report.records],
+        "records": words,
         "code": code,
     }
 
@@ -112,6 +117,7 @@ def _record(report: ModuleReport, record: ScatterRecord) -> tuple[str, ...]:
         kind_phrase(refusal_cause(record)) if rule_of(record) == NO_RULE and record.why else "",
         svg_of(record),
         source_line(report, record),
+        report.around.get(record.number, ""),
     )
 
 

@@ -26,6 +26,7 @@ def render(
     *,
     show_all: bool = False,
     explain: Collection[int] = (),
+    verbose: bool = False,
     width: int = PLAIN_WIDTH,
     color: bool = False,
 ) -> str:
@@ -38,4 +39,4 @@ def render(
         return ANNOTATED[form](reports)
     if form == "html":
         return render_html(reports, explain=explain)
-    return render_text(reports, show_all=show_all, explain=explain, width=width, color=color)
+    return render_text(reports, show_all=show_all, explain=explain, verbose=verbose, width=width, color=color)

@@ -1,16 +1,20 @@
 """The report as text: what a person reads on a terminal, and the same without color in a file or a pipe."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hlo_lower.base.causes import Code
+from hlo_lower.base.change import Change, Outcome
+from hlo_lower.base.english import phrase
 from hlo_lower.base.memory import memory_lines
-from hlo_lower.base.short_forms import plural, printable
+from hlo_lower.base.short_forms import by_count, plural, printable
 from hlo_lower.report.explain import explain as explain_lines
-from hlo_lower.report.headline import headline, policies, total_headline
+from hlo_lower.report.headline import headline, list_counts, policies, total_headline
 from hlo_lower.report.module import ModuleReport, folders, totals
 from hlo_lower.report.overview import FOLDER_HEADERS, MODULE_HEADERS, base_name, folder_rows, is_brief, module_row
 from hlo_lower.report.page import (
@@ -99,6 +103,7 @@ def _shorten_name(name: str, width: int) -> str:
 
 
 PLAIN_WIDTH = 160
+FEW_LINES = 6  # lines of what is lowered that are shown as they are
 FACTS = 6  # columns behind the numbers
 MOST_WRAPPED = 1.25  # lines per row
 STYLES = {
@@ -117,13 +122,15 @@ def render_text(
     *,
     show_all: bool = False,
     explain: Collection[int] = (),
+    verbose: bool = False,
     width: int = PLAIN_WIDTH,
     color: bool = False,
 ) -> str:
     """Render modules as tables, a summary below each, and totals by folder and over all where there are several.
 
     More than `FEW` modules are a line each, unless all of them are asked for. The scatters whose numbers are in
-    `explain` are explained below the table of their module, or of all modules.
+    `explain` are explained below the table of their module, or of all modules. What is lowered besides scatters is
+    summed up by rule where it is more than `FEW_LINES`, unless verbose.
     """
     page = new_page(width, color=color)
     if is_brief(reports, show_all=show_all):
@@ -135,7 +142,7 @@ def render_text(
         for number, report in enumerate(reports):
             if number:
                 page.print()
-            _module(page, report, show_all=show_all, explain=explain)
+            _module(page, report, show_all=show_all, explain=explain, verbose=verbose)
     if len(reports) > 1:
         total = totals(reports)
         page.print()
@@ -145,7 +152,7 @@ def render_text(
     return page_text(page)
 
 
-def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Collection[int]) -> None:
+def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Collection[int], verbose: bool) -> None:
     _headline(page, headline(report), is_error=report.error is not None)
     if report.records:
         groups = fold(report.records, show_all=show_all)
@@ -154,8 +161,31 @@ def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Col
             page.print(Text(f"  {hidden}", style="dim"))
     _print_explanations(page, report, explain)
     print_summary(page, report.totals())
-    for note in report.notes:
+    for note in report.notes if verbose else _summed_up(report):
         print_wrapped(page, f"  {note}")
+
+
+def _summed_up(report: ModuleReport) -> list[str]:
+    """The notes; many lines of what is lowered as one for each rule: how many ops, and their names."""
+    lowered = {str(change): change for change in report.changes if change.outcome is Outcome.LOWERED}
+    if len(lowered) <= FEW_LINES:
+        return list(report.notes)
+    by_rule: dict[str, dict[str, int]] = {}
+    for change in lowered.values():
+        ops = by_rule.setdefault(_rule_of(change), {})
+        ops[change.op] = ops.get(change.op, 0) + change.count
+    sums = [
+        f"lowered: {plural(sum(ops.values()), 'op')} by {rule}: {list_counts(by_count(ops))}"
+        for rule, ops in by_rule.items()
+    ]
+    first = next((place for place, note in enumerate(report.notes) if note in lowered), 0)
+    rest = [note for note in report.notes if note not in lowered]
+    return [*rest[:first], *sums, f"({plural(len(lowered), 'line')} with --verbose)", *rest[first:]]
+
+
+def _rule_of(change: Change) -> str:
+    """The rule that lowered an op; where none is named, what it became."""
+    return str(change.why["rule"]) if change.why.code is Code.BECAME else phrase(replace(change.why, at=""))
 
 
 def _print_explanations(page: Console, report: ModuleReport, numbers: Collection[int]) -> None:

@@ -5,7 +5,7 @@ from typing import Any, cast
 try:
     from hypothesis import strategies
 except ImportError:
-    raise ImportError("hlo_lower.testing.case_strategy needs hypothesis: pip install 'hlo-lower[testing]'") from None
+    raise ImportError("hlo_lower.testing.case_strategy needs hypothesis: pip install hypothesis") from None
 
 from hlo_lower.testing.fuzz.case import CELLS, Case, draw_case
 from hlo_lower.testing.fuzz.draw import Draw

@@ -13,7 +13,7 @@ from hlo_lower.verify.bounds.compare import Difference
 from hlo_lower.verify.claim_checks import ClaimsVerdict
 from hlo_lower.verify.effort import Require
 from hlo_lower.verify.read.program import ScatterPosition
-from hlo_lower.verify.region_verdict import RegionVerdict
+from hlo_lower.verify.region_verdict import SAME_TEXT, RegionVerdict
 
 SHORT = 16
 """Elements up to which an argument of a counterexample is shown."""
@@ -252,8 +252,10 @@ def _lines_of(region: RegionVerdict) -> list[str]:
             sizes = {"all": " for all sizes", "chosen": " at these sizes"}.get(region.sizes, "")
             lines = [f"{head}: equal, derived{sizes}{widened and ' ' + widened}{laws}{cached}"]
         else:
-            how = widened or "as it stands"
-            lines = [f"{head}: equal {how}, {_count_with_noun(region.runs, 'run')}{judged}{cached}"]
+            how = f" {widened or 'as it stands'}, {_count_with_noun(region.runs, 'run')}{judged}"
+            if region.judges == SAME_TEXT:
+                how = f": the same ops on the same inputs{widened and ' ' + widened}"
+            lines = [f"{head}: equal{how}{cached}"]
         if region.scatters and any(region.windows):
             lines.append(f"  windows: {_windows(region.windows)}")
     else:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import hlo_lower as hl
 
@@ -30,4 +30,34 @@ def api_page() -> str:
         shown = "\n\n".join(f".. {directive}:: hlo_lower.{name}{members}" for name in names)
         aliases = "\n".join(f"- `hl.{name}`: `{getattr(hl, name)}`" for name in names)
         parts += [f"## {title}", f"```{{eval-rst}}\n{shown}\n```" if directive else aliases]
+    parts += ["## Keywords", *_keywords(), "## What rules build with", BUILDER]
     return "\n\n".join(parts) + "\n"
+
+
+BUILDER = """`op.build` of [a rule](adding-a-rule.md) is one of these (`hlo_lower.plugin.Builder`).
+
+```{eval-rst}
+.. autoclass:: hlo_lower.plugin.Builder
+   :members:
+```"""
+
+
+def _keywords() -> list[str]:
+    """For each function that takes keywords of a type, these with their types; functions of the same ones together."""
+    takers: dict[type, list[str]] = {}
+    for name in hl.__all__:
+        found = getattr(hl, name)
+        parameters = inspect.signature(found).parameters.values() if inspect.isfunction(found) else ()
+        for one in parameters:
+            held = get_args(one.annotation) if one.kind is inspect.Parameter.VAR_KEYWORD else ()
+            if held:
+                takers.setdefault(held[0], []).append(f"`hl.{name}`")
+    lists = {
+        names[0]: (names, [f"- `{key}`: `{_type(told)}`" for key, told in get_type_hints(kind).items()])
+        for kind, names in takers.items()
+    }
+    return [f"### Keywords of {', '.join(names)}\n\n" + "\n".join(lines) for names, lines in lists.values()]
+
+
+def _type(told: Any) -> str:
+    return inspect.formatannotation(told).replace("hlo_lower.", "").replace("collections.abc.", "")

@@ -1,5 +1,6 @@
 """The shortest command line under which a target takes a module: tried together, printed, and right."""
 
+import json
 import shlex
 
 import pytest
@@ -53,7 +54,21 @@ def test_flags_of_a_compiler_stay_behind_the_options(folder, capsys):
 
 def test_the_report_says_what_to_try(folder, capsys):
     main(["report", "both.mlir", "--target", "coreml"])
-    assert "try: with --demote-i64 --widen bf16=f32 all of it is taken" in capsys.readouterr().out
+    assert "try: with --demote-i64 --widen bf16=f32 all of it is accepted" in capsys.readouterr().out
+
+
+def test_the_report_has_the_exit_code_of_convert_and_the_options_as_data(folder, capsys):
+    """3 where the target rejects something, with the options that help together; 0 with them, and none left."""
+    for options, expected in (
+        ([], (3, ["--demote-i64", "--widen bf16=f32"])),
+        (["--demote-i64", "--widen", "bf16=f32"], (0, [])),
+    ):
+        line = ["both.mlir", "--target", "coreml", *options]
+        assert main(["report", *line, "--format", "json"]) == 0
+        [told] = json.loads(capsys.readouterr().out)["modules"]
+        assert (told["exit_code"], told["best_options"]) == expected
+        assert main(["convert", *line, "-o", "out.mlir", "--verify", "regions"]) == told["exit_code"]
+        capsys.readouterr()
 
 
 @pytest.mark.parametrize(

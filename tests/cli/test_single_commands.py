@@ -1,4 +1,4 @@
-"""`hlo-lower ops`, `pipeline` and `tile`."""
+"""`hlo-lower ops`, `pipeline`, `diff` and `tile`."""
 
 import json
 
@@ -57,6 +57,23 @@ def test_every_pass_has_a_line(command):
     [narrow] = [one for one in passes if one["name"] == "narrow"]
     assert (narrow["wanted"], narrow["why_not"], narrow["may_change"]) == (True, "", "arguments and results")
     assert "ran" not in narrow
+
+
+def test_diff_shows_what_changed_and_says_so_in_its_exit_code(command, folder):
+    """By meaning: 1 and both pieces where the scatter was lowered, 0 and a line of the same module; as JSON, too."""
+    assert command("convert decode.mlir -o lowered.mlir --no-verify").code == 0
+    done = command("diff decode.mlir lowered.mlir")
+    assert (done.code, done.err) == (1, "")
+    first, _, *rest = done.out.splitlines()
+    assert first.startswith("decode.mlir, lowered.mlir: 1 change; ")
+    assert rest[0].startswith("1. main: result 0")
+    signs = {line.split()[0] for line in rest if line.startswith(("  -", "  +"))}
+    assert signs == {"-", "+"}
+    assert any("stablehlo.scatter" in line for line in rest)
+    same = command("diff decode.mlir decode.mlir")
+    assert (same.code, len(same.out.splitlines())) == (0, 1)
+    told = json.loads(command("diff decode.mlir lowered.mlir --format json").out)
+    assert [one["count"] for one in told["changes"]] == [1]
 
 
 def test_with_a_module_each_pass_tells_what_it_did(command):
@@ -131,3 +148,13 @@ def test_what_differs_is_not_written(softmax, command, monkeypatch):
 def test_the_choices_are_those_of_the_package():
     """The command line knows what can be fused without importing what tiles."""
     assert FUSES == tile_command.FUSES
+
+
+def test_export_of_a_function_that_returns_nothing_says_so(command, folder):
+    """The module is written, and a line says that it has no result."""
+    code = 'import jax\nEXPORTS = {"f": {"args": (jax.ShapeDtypeStruct((4,), "float32"),)}}\n\n\ndef f(x):\n    x + 1\n'
+    (folder / "none.py").write_text(code)
+    done = command("export none.py:f -o none.mlir")
+    assert (done.code, "none.py:f returns nothing" in done.err) == (0, True)
+    (folder / "none.py").write_text(code.replace("    x + 1", "    return x + 1"))
+    assert command("export none.py:f -o none.mlir").err == ""

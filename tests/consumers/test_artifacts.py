@@ -206,7 +206,7 @@ def test_iree(tmp_path, monkeypatch, capfd):
     assert "Unknown command line argument '--of-my-own'" in capfd.readouterr().err
 
 
-def test_a_consumer_that_is_not_there_is_told_with_its_extra(tmp_path, monkeypatch, capfd):
+def test_a_consumer_that_is_not_there_is_told_with_its_packages(tmp_path, monkeypatch, capfd):
     """Before the work."""
     monkeypatch.setattr(
         consumers, "CONSUMERS", (Consumer("iree", "IREE", "", ("no_iree",), extra="iree", artifact=".vmfb"),)
@@ -215,4 +215,4 @@ def test_a_consumer_that_is_not_there_is_told_with_its_extra(tmp_path, monkeypat
     (tmp_path / "m.mlir").write_text("module {}")
     assert main(["convert", "m.mlir", "-o", "m.vmfb", "--target", "iree"]) == 2
     assert "IREE is not installed" in (told := capfd.readouterr().err)
-    assert "pip install 'hlo-lower[iree]'" in told
+    assert "pip install iree-base-compiler==" in told

@@ -192,7 +192,7 @@ def test_a_run_goes_on_where_it_was_stopped(matrix, tmp_path):
         ("--option float_mode zoo", "--option float_mode: not KEY=VALUE"),
         *(pytest.param(*case, marks=pytest.mark.sweep) for case in (
             ("", "name a folder of modules"),
-            ("--on coreml zoo", "pip install 'hlo-lower[coreml]'"),
+            ("--on coreml zoo", "pip install stablehlo-coreml=="),
             ("--only nothing zoo", "no module fits --only and --skip"),
             ("--target no_such zoo", "no target named 'no_such'"),
         )),

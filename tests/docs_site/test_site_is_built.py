@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+from docs_site.api_pages import api_page  # noqa: E402
 from docs_site.assemble import CONTENTS, ROOT_PAGES, SOURCES, assemble  # noqa: E402  # the folder of scripts comes first
 from docs_site.flowchart import BLOCK, ranks_of, read  # noqa: E402
 from docs_site.gallery import OTHERS, group_of  # noqa: E402
@@ -57,6 +58,13 @@ def test_every_page_is_in_the_contents():
     others = {Path(name).stem for name in ROOT_PAGES.values()} - {"index"}
     assert len(pages) == len(set(pages))
     assert set(pages) == own | others | {"tutorials/notebook", "gallery/index", "api"}
+
+
+def test_the_reference_has_keywords_and_what_rules_build_with():
+    """Keywords that a function takes by a type stand there with their types, and the builder of rules."""
+    page = api_page()
+    assert "- `demote_i64`: `bool | None`" in page.partition("### Keywords of `hl.classify`, `hl.lower`")[2]
+    assert ".. autoclass:: hlo_lower.plugin.Builder" in page
 
 
 def test_every_group_of_the_gallery_has_its_rules():

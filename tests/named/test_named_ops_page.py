@@ -1,5 +1,6 @@
 """docs/named-ops.md has every named op with its operands, its attributes and what it computes."""
 
+from collections import Counter
 from pathlib import Path
 
 from hlo_lower.ops.vocabulary import NAMED_OPS
@@ -15,11 +16,20 @@ def attribute_cell(attribute):
     return f"`{attribute.name}{default}` ({kind}): {attribute.meaning}"
 
 
+def shared():
+    """The attributes that several ops have in the same words, each with how many have it."""
+    found = Counter(attribute_cell(attribute) for op in NAMED_OPS for attribute in op.attributes)
+    return [cell for cell, count in found.items() if count > 1]
+
+
 def table():
-    """A row for each op."""
-    rows = ["| op | operands | computes | attributes |", "|---|---|---|---|"]
+    """What several ops have in common, and a row for each op, which gives the meaning of its own attributes."""
+    common = shared()
+    rows = ["Attributes that several ops have, in the table by their names:", "", *(f"- {cell}" for cell in common), ""]
+    rows += ["| op | operands | computes | attributes |", "|---|---|---|---|"]
     for op in NAMED_OPS:
-        attributes = "<br>".join(attribute_cell(attribute) for attribute in op.attributes)
+        cells = [attribute_cell(attribute) for attribute in op.attributes]
+        attributes = "<br>".join(cell.partition(" (")[0] if cell in common else cell for cell in cells)
         takes = f"`{op.takes}`" + f"<br>or `{op.or_takes}`" * bool(op.or_takes)
         rows.append(f"| `{op.name}` | {takes} | {op.definition.replace('*', chr(92) + '*')} | {attributes} |")
     return "\n".join(rows) + "\n"

@@ -127,8 +127,8 @@ def test_the_page_needs_nothing_else_and_is_told_without_a_script(reports):
     tags = Tags(page)
     assert [tag for tag, _ in tags.seen if tag in ("main", "h1")] == ["h1", "main"]
     assert tags.all("h2", "id") == tags.all("section", "aria-labelledby")
-    assert tags.all("a", "href") == ["#main", "#overview", "#modules", "#ops"]
-    assert tags.all("section", "id") == ["view-overview", "view-modules", "view-ops"]
+    assert tags.all("a", "href") == ["#main", "#overview", "#modules", "#ops", "#sources"]
+    assert tags.all("section", "id") == ["view-overview", "view-modules", "view-ops", "view-sources"]
     assert tags.all("html", "lang") == ["en"]
     total = "total: 3 modules (1 failed), 10,898 ops, 8 scatters -> 2 · target stablehlo, oob xla"
     for line in (total, "kinds: 6 insert_slice, 2 general", "guards: 2 needed", "refused: 2 stablehlo.sort"):

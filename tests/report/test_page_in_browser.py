@@ -57,7 +57,15 @@ def zoo(decode, record):
     return [
         *(replace(decode, file=f"zoo/a/{n}.mlir", group="a") for n in range(10)),
         *(ModuleReport(f"zoo/b/{n}.mlir", 7, (record(1), loop), "npu", group="b", refused=(sort,)) for n in range(10)),
-        *(ModuleReport(f"zoo/c/{n}.mlir", 7, (), "npu", group="c", refused=(sort, i64)) for n in range(9)),
+        *(
+            ModuleReport(
+                *(f"zoo/c/{n}.mlir", 7, (), "npu"),
+                group="c",
+                refused=(sort, i64),
+                best_options=("--demote-i64", "--legalize"),
+            )
+            for n in range(9)
+        ),
         ModuleReport("zoo/bad.mlir", error="zoo/bad.mlir:1:1: no module\n  next:    fix it"),
     ]
 
@@ -214,18 +222,64 @@ def test_keys_do_what_the_page_says(tab, page):
     assert tab.locator("#view-modules tr.detail").count() == 1
 
 
-def test_paper_has_every_row_unfolded_and_nothing_is_cut(tab, page):
-    """Before printing all rows and details are there, none wider than the page; after it they are as before."""
-    opened(tab, page, "overview")
+def test_paper_has_the_view_and_everything_only_if_asked(tab, page):
+    """A filtered table prints its rows as they are, open ones open, with a line that names the filters; the button
+    prints all views, unfolded. Nothing is wider than the page, and after it all is as before."""
+    opened(tab, page, "ops?rule=while")
     tab.set_viewport_size({"width": 760, "height": 1000})
+    tab.locator("#view-ops tr.row .open").first.click()
     tab.emulate_media(media="print")
     tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert tab.locator("tr.detail").count() == 118
-    assert tab.evaluate("[...document.querySelectorAll('details')].every(one => one.open)")
-    assert tab.evaluate("[...document.querySelectorAll('section')].every(one => one.offsetHeight > 0)")
+    assert tab.locator("#printed").inner_text() == "10 of 88 rows; Rule: while"
+    assert tab.locator("tr.row").count() == 10
+    assert tab.locator("tr.detail").count() == 1
+    shown = "[...document.querySelectorAll('section')].filter(one => one.offsetHeight > 0).map(one => one.id)"
+    assert tab.evaluate(shown) == ["view-ops"]
     assert tab.evaluate("document.documentElement.scrollWidth") <= 760
     tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert tab.locator("tr.detail").count() == 0
+    tab.emulate_media(media="screen")
+    tab.evaluate("window.print = () => window.dispatchEvent(new Event('beforeprint'))")
+    tab.locator("#print-all").click()
+    tab.emulate_media(media="print")
+    rows = tab.evaluate("modules.length + ops.length + sources.length")
+    assert tab.locator("tr.detail").count() == rows > 118
+    assert tab.evaluate("[...document.querySelectorAll('details')].every(one => one.open)")
+    assert len(tab.evaluate(shown)) == 4
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 760
+    tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    tab.emulate_media(media="screen")
+    assert status(tab, "ops") == "10 of 88 rows"
+    assert tab.locator("#view-ops tr.detail").count() == 1
+
+
+def test_a_line_of_a_source_leads_to_its_ops(tab, page):
+    """ "llama.py:89" finds its scatters; the view of sources has one row for it, which links to each."""
+    opened(tab, page, "ops?q=llama.py:89")
+    found = int(status(tab, "ops").split()[0])
+    assert found > 0
+    opened(tab, page, "sources?q=llama.py:89")
+    assert status(tab, "sources").startswith("1 of ")
+    tab.locator("#view-sources tr.row .open").first.click()
+    links = tab.locator("#view-sources tr.detail a")
+    assert links.count() == found
+    links.first.click()
+    assert tab.locator("#view-ops tr.here").count() == 1
+
+
+def test_classes_and_options_that_help_together_stand_in_the_overview(tab, page):
+    """A table of subset by combiner leads to the scatters of a class; options that help together are one command."""
+    opened(tab, page, "overview")
+    rows = cells(tab, "#view-overview h3:has-text('Classes') + .wide tbody tr")
+    heads = tab.locator("#view-overview h3:has-text('Classes') + .wide thead th").all_inner_texts()
+    assert heads[0] == "subset"
+    [loops] = [row for row in rows if row[0] == "Filter"]
+    assert loops[heads.index("mul")] == "10"
+    tab.locator("#view-overview h3:has-text('Classes') + .wide tr:has-text('Filter') td a").nth(1).click()
+    assert status(tab, "ops") == "10 of 88 rows"
+    opened(tab, page, "overview")
+    [row] = cells(tab, "#view-overview h3:has-text('together') + .wide tbody tr")
+    assert row[:3] == ["--demote-i64 --legalize", "9", "9"]
+    assert "zoo/c/2.mlir ... -o lowered/ --target npu --demote-i64 --legalize" in row[3]
 
 
 def test_names_stay_text(tab, tmp_path, record):
@@ -246,7 +300,7 @@ def test_names_stay_text(tab, tmp_path, record):
 def test_nothing_is_wider_than_the_screen_and_axe_finds_nothing(browser, page, width, scheme):
     """In each view, on a large and a small screen, light and dark."""
     tab = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    for view in ("overview", "modules", "ops", "m1", "m11-s2"):
+    for view in ("overview", "modules", "ops", "sources", "m1", "m11-s2", "l1"):
         opened(tab, page, view)
         assert tab.evaluate("document.documentElement.scrollWidth") <= width, view
         if AXE:

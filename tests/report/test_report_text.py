@@ -7,6 +7,7 @@ import pytest
 from every_cause import CASES, told_of
 
 from hlo_lower.base.causes import Code
+from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.english import kind_phrase
 from hlo_lower.facts.scatter.record import Fact, Written
 from hlo_lower.report.explain import explain
@@ -160,3 +161,29 @@ def test_causes_are_counted_without_names_and_numbers(record, cause, is_guard, e
     """A guard is counted by what the index comes from, a missing rule by its reason, without what differs by module."""
     found = guard_cause(record(bounds=Code.GUARDED(cause))) if is_guard else refusal_cause(record(rule="", why=cause))
     assert kind_phrase(found) == expected
+
+
+def lowering(op, rule, place, count=1):
+    """An op besides scatters that was lowered by a rule."""
+    return Change(Outcome.LOWERED, f"stablehlo.{op}", Code.BECAME("other ops", rule, None), f"a.py:{place}", count)
+
+
+def test_long_lists_of_what_is_lowered_are_summed_up_by_rule():
+    """Of few lines each is shown; of many the sum of each rule, with how to see all; verbose shows all."""
+    few = tuple(lowering("sort", "sort_to_network", n) for n in range(3))
+    sorts = [lowering("sort", "sort_to_network", n, 2) for n in range(5)]
+    many = (*sorts, *(lowering("abs", "abs_to_max", n) for n in range(4)))
+
+    def told(changes, **how):
+        report = ModuleReport("a.mlir", 7, changes=changes, notes=("before", *map(str, changes), "after"))
+        return [line.strip() for line in render_text([report], **how).splitlines()[1:]]
+
+    assert told(few) == ["before", *map(str, few), "after"]
+    assert told(many) == [
+        "before",
+        "lowered: 10 ops by sort_to_network: 10 stablehlo.sort",
+        "lowered: 4 ops by abs_to_max: 4 stablehlo.abs",
+        "(9 lines with --verbose)",
+        "after",
+    ]
+    assert told(many, verbose=True) == ["before", *map(str, many), "after"]

@@ -8,6 +8,7 @@ import pytest
 from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
 from hlo_lower.verify.bounds.compare import Difference
 from hlo_lower.verify.read.program import ScatterPosition
+from hlo_lower.verify.region_verdict import SAME_TEXT
 
 
 def region(**what) -> RegionVerdict:
@@ -25,6 +26,7 @@ WRONG = region(
 )
 ONLY_RUN = region(status="only run", reason="narrow failure not reached, 9 runs")
 UNJUDGED = region(status="not judged", reason="an input of type !stablehlo.token")
+SAME = region(judges=SAME_TEXT)
 DERIVED = region(how="derived", laws=("fold", "commutes"))
 DIFFERENCE = Difference(0, (1, 2), "1.0", "2.0", 4, "bit for bit")
 MODULE_EQUAL = ModuleVerdict("equal", 3)
@@ -113,3 +115,8 @@ def test_json_is_plain_data():
 
 def test_time_does_not_make_verdicts_differ():
     assert Verdict((EQUAL,), seconds=1.0) == Verdict((EQUAL,), seconds=2.0)
+
+
+def test_pieces_of_the_same_ops_are_said_to_be_that():
+    """They were not run, so no count of runs stands there."""
+    assert Verdict((SAME,)).lines() == ["llama.py:88 in main: equal: the same ops on the same inputs"]

@@ -15,6 +15,7 @@ from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.pipeline import lower
 from hlo_lower.report.built_text import LONGEST, built_texts
 from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.neighbourhood import neighbourhoods
 from hlo_lower.verify import Verdict
 
 Judge = Callable[[Lowered], Verdict]
@@ -72,5 +73,5 @@ def _for_a_page(source: Source, name: str, lowered: Lowered) -> dict[str, Any]:
     from hlo_lower.facts.memory.liveness import curves_of
 
     text = print_module(lowered.graph.module, locations=True, longest=LONGEST)
-    built = built_texts(text, lowered.records)
-    return {"built": built, "memory": curves_of(read(source, name), lowered.graph)}
+    built, given = built_texts(text, lowered.records), read(source, name)
+    return {"built": built, "memory": curves_of(given, lowered.graph), "around": neighbourhoods(given)}

@@ -40,7 +40,7 @@ class Remedy:
 
     def __str__(self) -> str:
         """ "with --widen bf16=f32 --float-mode reassociate all of it is taken"."""
-        return f"with {' '.join(self.options)} {self.left_told or 'all of it is taken'}"
+        return f"with {' '.join(self.options)} {self.left_told or 'all of it is accepted'}"
 
     @property
     def left_told(self) -> str:

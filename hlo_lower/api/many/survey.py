@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hlo_lower.api.many.remedies import Remedies, Remedy
 from hlo_lower.base.change import Change, Outcome, RefusedOps, with_remedies
 from hlo_lower.base.contained.status_board import lowering
-from hlo_lower.base.errors import NotLoweredError
+from hlo_lower.base.errors import EXIT_NOT_LOWERED, EXIT_OK, NotLoweredError
 from hlo_lower.base.memory import MemoryCurve
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.record import ScatterRecord
@@ -27,7 +27,8 @@ from hlo_lower.lowering.scatter.scatters import classify_scatters, lower_scatter
 from hlo_lower.lowering.types.storage import stored_lines
 from hlo_lower.lowering.types.widen import float_lines
 from hlo_lower.report.built_text import LONGEST, built_texts
-from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.module import NO_RULE, ModuleReport, rule_of
+from hlo_lower.report.neighbourhood import neighbourhoods
 
 
 class Survey(NamedTuple):
@@ -42,6 +43,10 @@ class Survey(NamedTuple):
     memory: tuple[MemoryCurve, ...]  # what is live over the program order, as given, and then, where that is built
     # the lines that would be built for each scatter, by its number, where they are asked for
     built: Mapping[int, tuple[str, ...]]
+    # what stands around each scatter, as a drawing, likewise
+    around: Mapping[int, str]
+    best_options: tuple[str, ...]  # the fewest options under which the target takes most of the module
+    exit_code: int  # that of a conversion whose result is verified
 
 
 def surveyed_report(graph: Graph, file: str, options: Options, *, with_texts: bool = False) -> ModuleReport:
@@ -91,9 +96,11 @@ def survey(
         left = remedies.each(refused)
         if (bound := _bound(graph)) is not None:
             left.append(("--bind", _trial(bound, options, known).refused))
+        found = found._replace(refused=tuple(with_remedies(refused, left)))
         best = remedies.best(refused)
-        notes = found.notes if best is None else (*found.notes, f"try: {best}")
-        return found._replace(refused=tuple(with_remedies(refused, left)), notes=notes)
+        if best is None:
+            return found
+        return found._replace(notes=(*found.notes, f"try: {best}"), best_options=best.options)
 
 
 def remedy_of(graph: Graph, options: Options) -> Remedy | None:
@@ -130,6 +137,7 @@ def _trial(
     """The same without remedies: of scatters what they would be, of the rest what is left once it is lowered."""
     options = replace(options, only=(), skip=(), keep_unsupported=True)
     changes, memory = tuple[Change, ...](), measure(graph)
+    around: Mapping[int, str] = neighbourhoods(graph) if with_texts else {}
     is_built = not options.target.restricts_only_scatter
     is_changed = options.legalize or options.demote_i64 or options.checked or known.declarations
     if is_built or is_changed or other_floats_of(options):
@@ -150,7 +158,10 @@ def _trial(
         notes += () if run.storage is None else tuple(f"stored: {line}" for line in stored_lines(run.storage))
         if with_texts:
             built = _texts_of(graph, records)
-    return Survey(records, refused_ops(graph, options.target, records), notes, changes, memory, built)
+    refused = refused_ops(graph, options.target, records)
+    is_left = refused or run.variants_left or any(rule_of(record) == NO_RULE for record in records)
+    code = EXIT_NOT_LOWERED if is_left else EXIT_OK
+    return Survey(records, refused, notes, changes, memory, built, around, (), code)
 
 
 def _classify(run: Run, with_texts: bool) -> tuple[tuple[ScatterRecord, ...], Mapping[int, tuple[str, ...]]]:

@@ -64,7 +64,7 @@ function opDetails(op) {
   const module = pair("module", link(`#${own.id}`, own.name), record ? ` @${record.function}` : "");
   if (!record) return el("dl", {}, module, pair("where", op.where), pair("what it lacked", op.why));
   return el("dl", {}, module, pair("where", op.where), pair("times", count(op.times)),
-    pair("takes", listOf(Object.entries(record.inputs).map(([role, type]) => [el("b", {}, role), ` ${type}`]))),
+    pair("inputs", listOf(Object.entries(record.inputs).map(([role, type]) => [el("b", {}, role), ` ${type}`]))),
     pair("attributes", listed(record.attributes, " = ")),
     pair("covers", `${plural(record.ops, "op")}, ${count(record.flops)} FLOPs each time${own.module.flops ? `: ${share(record.flops * op.times, own.module.flops)} of the module's` : ""}`),
     pair("holds", record.inner.join(", ")),
@@ -92,7 +92,7 @@ const opTable = new Listing({
   columns: [
     { name: "name", title: "named op", key: (op) => `${op.own.name} ${op.label}` },
     { name: "where", title: "where", key: (op) => op.where, show: (op) => op.where },
-    { name: "takes", title: "takes, or what it lacked", short: "takes", long: true, key: (op) => op.why || op.takes, show: (op) => op.why || op.takes, tone: (op) => op.why ? "warn" : "" },
+    { name: "takes", title: "inputs, or what it lacked", short: "inputs", long: true, key: (op) => op.why || op.takes, show: (op) => op.why || op.takes, tone: (op) => op.why ? "warn" : "" },
     { name: "attributes", title: "attributes", long: true, key: (op) => op.facets.attributes || "", show: (op) => op.facets.attributes || "" },
     { name: "times", title: "times", number: true, key: (op) => op.times, show: (op) => numbered(op.times) },
     { name: "ops", title: "ops", number: true, key: (op) => op.record ? op.record.ops : null, show: (op) => op.record ? count(op.record.ops) : "" },

@@ -1,4 +1,4 @@
-/* The scatters of modules, and other ops that were changed or are refused: rows, details and overview. */
+/* The scatters of modules, and other ops that were changed or are rejected: rows, source lines, details and overview. */
 
 /* --- rows, made of the report --- */
 
@@ -17,6 +17,19 @@ function costOf(record, evidence) {
     if (evidence[number].code === "costs" && evidence[number].strategy === chosen) return evidence[number].us;
   }
   return null;
+}
+
+/* The lines where an op stands, "a.py:3"; a line of the module itself with the module's name. */
+function placesOf(op) {
+  const places = op.record ? [op.record.location] : op.one ? op.one.places : [op.where];
+  const base = op.own.module.file.split("/").pop();
+  return places.filter(Boolean).map((place) => place.replace(/^line /, `${base}:`));
+}
+
+/* What to type for modules under further options. */
+function commandFor(files, target, options) {
+  const quoted = files.map((file) => /^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`);
+  return ["hlo-lower convert", ...quoted, "-o", files.length > 1 ? "lowered/" : "lowered.mlir", "--target", target, ...options].join(" ");
 }
 
 const GUARDS = { always: "proved away", never: "nothing inside", unknown: "needed" };
@@ -57,22 +70,24 @@ REPORT.modules.forEach((module, at) => {
     const isTold = op === "stablehlo.scatter" && own.ops.some((other) => other.kind === "scatter" && other.told.rule === "none");
     if (!isTold) own.ops.push({
       id: `${own.id}-r${n + 1}`, kind: "refused", own, op, label: op, cost: null, guard: "", why, one,
-      facets: { op, outcome: "refused", cause: why, folder: module.group, target: module.target },
-      cells: [one.places.map((place) => placeOf(place, module.file)).join(", "), `${plural(one.count, "op")}: ${op}`, "refused", why, ""],
+      facets: { op, outcome: "rejected", cause: why, folder: module.group, target: module.target },
+      cells: [one.places.map((place) => placeOf(place, module.file)).join(", "), `${plural(one.count, "op")}: ${op}`, "rejected", why, ""],
     });
     return { op, why, label: `${op}: ${why}`, count: one.count, remedy: one.remedy, places: one.places };
   });
   own.scatters = own.ops.filter((op) => op.kind === "scatter");
   own.guards = own.scatters.filter((op) => op.guard === "needed").length;
   own.loops = own.scatters.filter((op) => op.facets.rule === "while").length;
-  own.state = module.error ? "unreadable" : own.refused.length ? "refused in part" : "taken whole";
+  own.state = module.error ? "unreadable" : own.refused.length ? "rejected in part" : "accepted whole";
   own.facets = {
     state: own.state, cause: own.refused.map((one) => one.label),
-    remedy: own.refused.map((one) => one.remedy || "none known"), folder: module.group, target: module.target,
+    remedy: own.refused.map((one) => one.remedy || "none known"), together: module.best_options.join(" "), folder: module.group, target: module.target,
     guard: own.guards ? "has guards" : "no guard", loop: own.loops ? "has loops" : "no loop",
     op: [...new Set(own.ops.map((op) => op.op))],
     kind: [...new Set(own.scatters.map((op) => op.record.kind))], rule: [...new Set(own.scatters.map((op) => op.facets.rule))],
   };
+  own.best = module.best_options.join(" ");
+  own.all = !module.notes.some((note) => note.startsWith("try: ") && note.includes("these are left"));
   own.peaks = module.memory.map((curve) => curve.peak);
   own.why = module.error ? module.error.split("\n")[0] : own.refused.map((one) => one.label).join("; ");
   own.hay = `${module.file} ${own.why} ${own.state} ${module.target}`.toLowerCase();
@@ -81,7 +96,8 @@ REPORT.modules.forEach((module, at) => {
 });
 for (const op of ops) {
   const scope = op.record ? `${op.record.scope || ""} ${op.record.dtype || ""} ${op.record.kind} @${op.record.function}` : "";
-  op.hay = `${op.own.name} ${op.op} ${op.cells.join(" ")} ${scope}`.toLowerCase();
+  op.places = placesOf(op);
+  op.hay = `${op.own.name} ${op.op} ${op.cells.join(" ")} ${op.places.join(" ")} ${scope}`.toLowerCase();
 }
 
 /* --- what stands below a row --- */
@@ -102,10 +118,11 @@ function moduleDetails(own) {
     el("dl", {},
       pair("file", module.file), pair("target", `${module.target}, oob ${module.oob}`),
       pair("converted in", seconds(module.convert_seconds)), pair("verified in", seconds(module.verify_seconds)),
-      pair("verification", verdict), pair("exit code of convert", String(module.exit_code)),
+      pair("verification", verdict), pair("exit code of convert", `${module.exit_code}${module.exit_code || module.convert_seconds !== null ? "" : ", if the result verifies"}`),
       own.ops.length ? pair("ops", link(`#ops?${new URLSearchParams({ q: own.name })}`, `${plural(own.ops.length, "row")} of ${own.name}`)) : []),
     own.refused.length ? [el("h3", { class: "small" }, `${module.target} rejects`), listOf(own.refused.map((one) =>
-      [`${count(one.count)} × ${one.label}${one.places.length ? `; at ${one.places.join(", ")}` : ""}. Remedy: `, el("b", {}, one.remedy || "none known")]))] : "",
+      [`${count(one.count)} × ${one.label}${one.places.length ? `; at ${one.places.join(", ")}` : ""}. Remedy: `, el("b", {}, one.remedy || "none known")])),
+      module.best_options.length ? [el("p", {}, own.all ? "All of it is accepted with:" : "Most of it is accepted with:"), el("pre", {}, commandFor([module.file], module.target, module.best_options))] : ""] : "",
     own.peaks.length ? [el("h3", { class: "small" }, "Memory over program order"),
       own.words.memory ? picture(text(own.words.memory)) : el("p", {}, "Nothing is live but arguments and results."),
       el("p", { class: "soft" }, WORDS.estimate), listOf(module.memory.map(loopsOf).filter(Boolean))] : "",
@@ -150,9 +167,10 @@ function opDetails(op) {
         pair("unique", told.unique), pair("rule", told.rule), pair("why", told.why), pair("form", REPORT.rules[record.rule] || "")),
       told.picture ? picture(told.picture) : ""),
     steps.length ? folded(`Evidence of ${plural(steps.length, "fact")}`, el("ul", {}, steps)) : "",
-    others.length ? folded(`${plural(others.length, "rule")} not chosen, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
+    others.length ? folded(`${plural(others.length, "other rule")} for scatters, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
+    told.around ? folded("What computes its indices, and what reads it", picture(told.around), told.became ? [el("h3", { class: "small" }, "After lowering"), picture(told.became)] : "") : "",
     mlir("Before", before), mlir("After", after),
-    record.rule && !after ? el("p", { class: "soft" }, "What it becomes is not told here: it shares its line and scope with another op, or the report was made without texts.") : "");
+    record.rule && !after ? el("p", { class: "soft" }, "The ops that it becomes are not shown: it shares its line and scope with another op, or the report was made without texts.") : "");
 }
 
 function factValue(record, name) {
@@ -165,12 +183,12 @@ function factValue(record, name) {
 const time = (value) => value === null ? "" : seconds(value);
 const moduleTable = new Listing({
   view: "modules", noun: "module", rows: modules, title: (own) => own.name, details: moduleDetails,
-  labels: { state: "Target takes it", cause: "Refused", remedy: "Remedy", guard: "Guards", loop: "Loops", kind: "Kind", rule: "Rule", op: "Op", folder: "Folder", target: "Target" },
+  labels: { state: "Accepted", cause: "Rejected", remedy: "Remedy", together: "Options together", guard: "Guards", loop: "Loops", kind: "Kind", rule: "Rule", op: "Op", folder: "Folder", target: "Target" },
   columns: [
     { name: "name", title: "module", key: (own) => own.name },
-    { name: "state", title: "target takes it", short: "taken", key: (own) => own.state, show: (own) => own.state === "taken whole" ? "whole" : own.state === "unreadable" ? "not read" : "not all",
-      tone: (own) => own.state === "taken whole" ? "good" : "bad" },
-    { name: "why", title: "refused, or error", short: "refused", long: true, key: (own) => own.why, show: (own) => own.why.length > 160 ? `${own.why.slice(0, 160)} ...` : own.why },
+    { name: "state", title: "accepted", key: (own) => own.state, show: (own) => own.state === "accepted whole" ? "whole" : own.state === "unreadable" ? "not read" : "in part",
+      tone: (own) => own.state === "accepted whole" ? "good" : "bad" },
+    { name: "why", title: "rejected, or error", short: "rejected", long: true, key: (own) => own.why, show: (own) => own.why.length > 160 ? `${own.why.slice(0, 160)} ...` : own.why },
     { name: "ops", title: "ops", number: true, key: (own) => own.module.op_count, show: (own) => numbered(own.module.op_count) },
     { name: "scatters", title: "scatters", number: true, key: (own) => own.scatters.length, show: (own) => numbered(own.scatters.length) },
     { name: "guards", title: "guards", number: true, key: (own) => own.guards, show: (own) => numbered(own.guards) },
@@ -188,13 +206,44 @@ const opTable = new Listing({
     { name: "name", title: "op", key: () => null },
     { name: "where", title: "where", key: (op) => op.cells[0], show: (op) => op.cells[0] },
     { name: "writes", title: "writes", key: (op) => op.cells[1], show: (op) => op.cells[1] },
-    { name: "rule", title: "rule", key: (op) => op.cells[2], show: (op) => op.cells[2], tone: (op) => ["none", "refused", "left"].includes(op.cells[2]) ? "bad" : "" },
+    { name: "rule", title: "rule", key: (op) => op.cells[2], show: (op) => op.cells[2], tone: (op) => ["none", "rejected", "left"].includes(op.cells[2]) ? "bad" : "" },
     { name: "bounds", title: "bounds, or why", short: "bounds", long: true, key: (op) => op.cells[3], show: (op) => op.cells[3], tone: (op) => op.guard === "needed" ? "warn" : op.guard === "proved away" ? "good" : "" },
     { name: "unique", title: "unique", key: (op) => op.cells[4], show: (op) => op.cells[4] },
     { name: "cost", title: "about µs", number: true, key: (op) => op.cost, show: (op) => op.cost === null ? "" : count(Number(op.cost.toPrecision(3))) },
   ],
 });
 opTable.columns[0].key = (op) => opTable.title(op);
+
+/* One row for each line of a source that a row of the ops names. */
+const lines = new Map();
+for (const op of ops) {
+  for (const place of op.places) {
+    const [, file, number] = place.match(/^(.*?):?(\d*)$/);
+    if (!lines.has(place)) lines.set(place, { place, file, number: Number(number), ops: [], hay: "" });
+    lines.get(place).ops.push(op);
+  }
+}
+const sources = [...lines.values()].sort((a, b) => (a.file === b.file ? a.number - b.number : a.file < b.file ? -1 : 1));
+sources.forEach((line, at) => {
+  line.id = `l${at + 1}`;
+  line.source = line.ops.map((op) => op.told ? op.told.source : "").find(Boolean) || "";
+  line.modules = new Set(line.ops.map((op) => op.own)).size;
+  line.what = grouped(line.ops, (op) => `${op.op.replace("stablehlo.", "")}: ${op.facets.rule || op.facets.outcome}`).map((group) => group.key + (group.found.length > 1 ? ` (${count(group.found.length)})` : "")).join(", ");
+  line.facets = { file: line.file, op: [...new Set(line.ops.map((op) => op.op))], outcome: [...new Set(line.ops.map((op) => op.facets.outcome))] };
+  line.hay = `${line.place} ${line.source} ${line.what}`.toLowerCase();
+});
+const sourceTable = new Listing({
+  view: "sources", noun: "line", rows: sources, title: (line) => line.place,
+  details: (line) => listOf(line.ops.map((op) => [link(`#${op.id}`, opTable.title(op)), ` ${op.cells.slice(1, 4).filter(Boolean).join("; ")}`])),
+  labels: { file: "File", op: "Op", outcome: "Outcome" },
+  columns: [
+    { name: "name", title: "line", key: (line) => line.file },
+    { name: "source", title: "source", long: true, key: (line) => line.source, show: (line) => line.source ? el("code", {}, line.source) : "" },
+    { name: "what", title: "ops, and what becomes of them", short: "ops", long: true, key: (line) => line.what, show: (line) => line.what },
+    { name: "modules", title: "modules", number: true, key: (line) => line.modules, show: (line) => count(line.modules) },
+    { name: "rows", title: "rows", number: true, key: (line) => line.ops.length, show: (line) => count(line.ops.length) },
+  ],
+});
 
 /* --- the overview --- */
 
@@ -208,13 +257,14 @@ function overview() {
   const card = (href, value, told) => el("a", { class: "card", href }, el("b", {}, value), el("span", {}, told));
   body.append(el("div", { class: "cards" },
     card("#modules", count(total.modules), "modules"),
-    card(asked("modules", { state: "taken whole" }), count(readable.length - refusing.length), `that ${targets} takes whole`),
-    card(asked("modules", { state: "refused in part" }), count(refusing.length), `of which ${targets} rejects something`),
+    card(asked("modules", { state: "accepted whole" }), count(readable.length - refusing.length), `that ${targets} accepts whole`),
+    card(asked("modules", { state: "rejected in part" }), count(refusing.length), `of which ${targets} rejects something`),
     total.unreadable ? card(asked("modules", { state: "unreadable" }), count(total.unreadable), "could not be read or converted") : "",
     card(asked("ops", { op: "stablehlo.scatter" }), count(total.scatters), total.scatters_left === null ? "scatters" : `scatters, ${count(total.scatters_left)} left`),
     card(asked("ops", { guard: "needed" }), count(total.guards_needed), `need a guard; ${count(total.guards_proved_away)} are proved`),
     card(asked("ops", { rule: "while" }), count(total.looped), "scatters in a loop")));
   refusals(body, targets, readable, refusing);
+  classes(body);
   const guards = grouped(ops.filter((op) => op.guard === "needed"), (op) => op.told.guard);
   body.append(el("h3", {}, "Guards"));
   body.append(guards.length ? tableOf(["an index that comes from", "modules", "scatters"], guards.map((group) => [
@@ -235,6 +285,20 @@ function overview() {
   folders(body);
 }
 
+/* Scatters by subset and combiner: how many of each class, and how many of them have no rule. */
+function classes(body) {
+  const scatters = ops.filter((op) => op.record);
+  if (!scatters.length) return;
+  const names = (key) => [...new Set(scatters.map((op) => op.record[key]))].sort();
+  const combiners = names("combiner");
+  const cell = (found, query) => !found.length ? "" : [link(asked("ops", query), count(found.length)),
+    found.some((op) => op.facets.outcome === "no rule") ? ` (${count(found.filter((op) => op.facets.outcome === "no rule").length)} without a rule)` : ""];
+  body.append(el("h3", {}, "Classes of scatters"), tableOf(["subset", ...combiners, "all"], names("subset").map((subset) => [
+    link(asked("ops", { subset }), subset),
+    ...combiners.map((combiner) => cell(scatters.filter((op) => op.record.subset === subset && op.record.combiner === combiner), { subset, combiner })),
+    count(scatters.filter((op) => op.record.subset === subset).length)]), [...combiners.map((_, at) => at + 1), combiners.length + 1]));
+}
+
 function refusals(body, targets, readable, refusing) {
   body.append(el("h3", {}, `What ${targets} rejects, and the remedy`));
   if (!refusing.length) { body.append(el("p", {}, "Nothing.")); return; }
@@ -249,6 +313,21 @@ function refusals(body, targets, readable, refusing) {
     body.append(el("h3", {}, "Remedies"), tableOf(["option", "helps in modules", "frees wholly"], remedies.map((group) => [
       link(asked("modules", { remedy: group.key }), group.key), count(group.modules), count(cured(group.key))]), [1, 2]));
   }
+  const helped = grouped(refusing.filter((own) => own.best).map((own) => ({ own })), (one) => `${one.own.module.target} ${one.own.best}`);
+  if (helped.length) {
+    body.append(el("h3", {}, "Options that help together, found by trying them"), tableOf(["options", "modules", "accepted whole", "command"], helped.map((group) => {
+      const files = group.found.map((one) => one.own.module.file), [{ own }] = group.found;
+      const some = files.length > SHOWN ? [...files.slice(0, SHOWN), "..."] : files;
+      return [link(asked("modules", { together: own.best }), own.best), count(files.length), count(group.found.filter((one) => one.own.all).length),
+        [el("code", {}, commandFor(some, own.module.target, own.module.best_options).replace("'...'", "...")), files.length > SHOWN ? copyOf(commandFor(files, own.module.target, own.module.best_options)) : ""]];
+    }), [1, 2]));
+  }
+}
+
+const SHOWN = 3;  // modules that a command names on the page
+
+function copyOf(command) {
+  return el("button", { type: "button", onclick: (event) => { navigator.clipboard.writeText(command); event.target.textContent = "Copied"; } }, "Copy the whole command");
 }
 
 function slowest(body, measured) {
@@ -281,8 +360,8 @@ function largest(body, readable) {
 function folders(body) {
   if (REPORT.groups.length < 2) return;
   const most = Math.max(...REPORT.groups.map((group) => group.totals.scatters), 1);
-  const many = (group) => modules.filter((own) => own.module.group === group.group && own.state === "refused in part").length;
-  body.append(el("h3", {}, "Folders"), tableOf(["folder", "modules", "refused in part", "scatters", "guards", "in the loop"], REPORT.groups.map((group) => [
+  const many = (group) => modules.filter((own) => own.module.group === group.group && own.state === "rejected in part").length;
+  body.append(el("h3", {}, "Folders"), tableOf(["folder", "modules", "rejected in part", "scatters", "guards", "in the loop"], REPORT.groups.map((group) => [
     link(asked("modules", { folder: group.group }), group.group), count(group.totals.modules), count(many(group)),
     [el("span", { class: "bar", style: `width:${(6 * group.totals.scatters / most).toFixed(2)}rem` }), count(group.totals.scatters)],
     count(group.totals.guards_needed), count(group.totals.looped)]), [1, 2, 3, 4, 5]));
@@ -310,7 +389,7 @@ function compare(content, name) {
     const refused = own.refused.reduce((sum, one) => sum + one.count, 0);
     own.facets.change = !was ? ["new"] : [
       pace(was.convert_seconds, own.module.convert_seconds, LEAST).replace(/r$/, "r to convert"),
-      refused > own.was.refused ? "more refused" : refused < own.was.refused ? "less refused" : "",
+      refused > own.was.refused ? "more rejected" : refused < own.was.refused ? "less rejected" : "",
     ].filter(Boolean);
     const byNumber = new Map(was ? was.records.map((record) => [record.number, record]) : []);
     for (const op of own.scatters) {
@@ -332,7 +411,7 @@ function compare(content, name) {
     table.update();
   }
   const many = (rows, change) => rows.filter((row) => [row.facets.change].flat().includes(change)).length;
-  const lines = [["modules", modules, "slower to convert"], ["modules", modules, "more refused"], ["modules", modules, "less refused"], ["modules", modules, "new"],
+  const lines = [["modules", modules, "slower to convert"], ["modules", modules, "more rejected"], ["modules", modules, "less rejected"], ["modules", modules, "new"],
     ["ops", ops, "slower"], ["ops", ops, "faster"], ["ops", ops, "other rule"]];
   byId("compared").replaceChildren(el("p", {}, `Compared with ${name}; of ops by the estimate of the table of costs:`),
     listOf(lines.map(([view, rows, change]) => link(asked(view, { change }), `${plural(many(rows, change), view === "ops" ? "scatter" : "module")}: ${change}`))));

@@ -1,7 +1,7 @@
 /* --- views, links, keys, print --- */
 
-const views = ["overview", "modules", "ops"];
-const tables = { modules: moduleTable, ops: opTable };
+const tables = { modules: moduleTable, ops: opTable, ...(typeof sourceTable === "undefined" ? {} : { sources: sourceTable }) };
+const views = ["overview", ...Object.keys(tables)];
 
 function show(view) {
   for (const other of views) byId(`view-${other}`).hidden = other !== view;
@@ -13,9 +13,9 @@ function show(view) {
 
 function route() {
   const [view, query] = location.hash.slice(1).split("?");
-  const row = /^m\d+$/.test(view) ? modules.find((own) => own.id === view) : /^m\d+-/.test(view) ? ops.find((op) => op.id === view) : null;
+  const table = /^m\d+$/.test(view) ? "modules" : /^m\d+-/.test(view) ? "ops" : /^l\d+$/.test(view) ? "sources" : "";
+  const row = table in tables ? tables[table].rows.find((one) => one.id === view) : null;
   if (row) {
-    const table = row.own ? "ops" : "modules";
     show(table);
     if (!tables[table].found) tables[table].update();
     tables[table].goTo(row);
@@ -36,24 +36,46 @@ document.addEventListener("keydown", (event) => {
   const keys = {
     "/": () => { if (!current()) location.hash = "#ops"; (current() || opTable).search.focus(); },
     o: () => { location.hash = "#overview"; }, m: () => { location.hash = "#modules"; }, s: () => { location.hash = "#ops"; },
+    l: () => { if (tables.sources) location.hash = "#sources"; },
     e: () => { if (current()) current().toggleAll(); },
   };
   if (event.key in keys) { event.preventDefault(); keys[event.key](); }
 });
 
-/* On paper: every row that the filters leave, unfolded. */
+/* On paper: the view that is shown, with all rows that its filters leave, open ones open; of everything all, unfolded. */
+const printed = byId("printed");
+let isAll = false;
+
+function inWords() {
+  const table = current();
+  if (isAll || !table) return isAll ? "Everything, unfolded." : "Overview.";
+  const { q, facets, sort, down } = table.state;
+  const chosen = Object.entries(facets).filter(([, value]) => value).map(([name, value]) => `${table.labels[name]}: ${value}`);
+  const column = table.columns.find((one) => one.name === sort);
+  return [table.status.textContent, q ? `search: ${q}` : "", ...chosen, column ? `by ${column.title}${down ? ", descending" : ""}` : ""].filter(Boolean).join("; ");
+}
+
 window.addEventListener("beforeprint", () => {
-  for (const table of Object.values(tables)) {
-    table.kept = new Set(table.open);
-    if (!table.found) table.update();
-    for (const row of table.found) table.open.add(row.id);
+  printed.textContent = inWords();
+  for (const table of isAll ? Object.values(tables) : [current()].filter(Boolean)) {
+    table.kept = [new Set(table.open), table.state];
+    if (isAll) table.reset();
+    if (isAll || !table.found) table.update();
+    if (isAll) for (const row of table.found) table.open.add(row.id);
     table.redraw(0, table.found.length);
   }
-  for (const details of document.querySelectorAll("details")) details.open = true;
+  document.body.classList.toggle("all", isAll);
+  if (isAll) for (const details of document.querySelectorAll("details")) details.open = true;
 });
 window.addEventListener("afterprint", () => {
-  for (const table of Object.values(tables)) { table.open = table.kept; table.update(); }
+  for (const table of Object.values(tables)) if (table.kept) { [table.open, table.state] = table.kept; table.kept = null; table.update(); }
+  document.body.classList.remove("all");
+  isAll = false;
 });
+byId("print-all").addEventListener("click", () => { isAll = true; window.print(); });
+
+/* The running head of a printed page: what it is a report of. */
+document.head.append(el("style", {}, `@page { @top-left { content: ${JSON.stringify(document.title).replace(/</g, "\\3c ")}; } }`));
 
 overview();
 if (modules.length === 1) moduleTable.open.add(modules[0].id);
