@@ -53,6 +53,7 @@ TARGETS = {
     "no_truths": target("no_truths", op_dtypes={"stablehlo.dot_general": ["f32"]}),
     "real_only": target("real_only", refused_dtypes={"complex<f32>": "none"}),
     "only_xor": target("only_xor", op_dtypes={"stablehlo.and": ["i1"]}),
+    "no_bits": target("no_bits", op_dtypes={f"stablehlo.{op}": ["i1"] for op in ("and", "or", "xor", "not")}),
     "no_matrices": target("no_matrices", "custom_call", "cholesky", "triangular_solve"),
     "finite": target("finite", refused_forms=["constant Inf", "compare TOTALORDER"]),
     "positive": target("positive", refused_forms=["sine or tangent below 0", "power below 0"]),

@@ -43,7 +43,7 @@ def run_many(args: argparse.Namespace) -> int:
     how: dict[str, Any] = {"emit": args.emit or "text", "verify": args.verify, "accept_runs": args.accept_runs}
     how |= {"time_limit": args.time_limit, "cache": args.cache}
     how["with_texts"] = args.report is not None
-    with progress() as tell:
+    with progress(quiet=args.quiet) as tell:
         options = options_from(args)
         reports = hl.convert_modules(modules, args.output, options=options, jobs=args.jobs, progress=tell, **how)
     if args.report:

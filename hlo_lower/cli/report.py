@@ -164,7 +164,7 @@ def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleRe
     modules = selected_modules(args.files)
     jobs = args.jobs or default_jobs(len(modules))
     how: dict[str, Any] = {"jobs": jobs, "timeout": args.timeout, "with_texts": _form(args) == "html"}
-    with progress() as tell:
+    with progress(quiet=args.quiet) as tell:
         return classify_modules(modules, options=options, progress=tell, **how)
 
 

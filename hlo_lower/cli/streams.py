@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
@@ -87,11 +88,44 @@ def _columns(default: int) -> int:
 Tell = Callable[[str, int, int], None]
 
 
+EACH = 30.0
+"""Seconds between two lines of progress, where there is no terminal."""
+
+
+class ProgressLines:
+    """Lines of progress for a file or a log: none of what is done soon, and then one now and then."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._told = clock, clock()
+        self._begun: dict[str, tuple[float, int]] = {}
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Tell how far a stage is, and how long the rest takes if it goes on so."""
+        now = self._clock()
+        start, before = self._begun.setdefault(stage, (now, done))
+        if now - self._told < EACH:
+            return
+        self._told = now
+        left = (now - start) * (total - done) / (done - before) if done > before else None
+        rest = "" if left is None else f", about {_duration(left)} left"
+        complain(f"{stage}: {done:,} of {total:,} after {_duration(now - start)}{rest}")
+
+
+def _duration(seconds: float) -> str:
+    """ "45 s", "12 min" or "3.5 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 @contextmanager
-def progress() -> Generator[Tell]:
-    """Give a function that takes a stage, how much of it is done and how much there is; nothing stays on screen."""
-    if not sys.stderr.isatty():
-        yield silent
+def progress(*, quiet: bool = False) -> Generator[Tell]:
+    """Give a function that takes a stage, how much of it is done and how much there is.
+
+    On a terminal nothing of it stays on screen; elsewhere it is a line on standard error now and then.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield silent if quiet else ProgressLines().tell
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn

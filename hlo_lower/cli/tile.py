@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         _check_structured(args)
     graph = hl.bind(graph, args.bind) if args.bind else graph
     start = time.perf_counter()
-    with progress() as tell:
+    with progress(quiet=args.quiet) as tell:
         tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
     if args.plan:
         lines = [*tiled.lines()[1:], *_loops(args, tiled), *tiled.drawing_lines(), *memory_lines(tiled.memory)]
@@ -120,7 +120,7 @@ def _on_iree(args: argparse.Namespace, tiled: "Tiled") -> "ConsumerVerdict":
     from hlo_lower.consumers.verification import verify_on
     from hlo_lower.ir.writer import to_text
 
-    with progress() as tell:
+    with progress(quiet=args.quiet) as tell:
         return verify_on(IREE, to_text(hl.read(module_source(args.against))), tiled.text, progress=tell)
 
 

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     check_one_standard("input", [args.before, args.after])
     inputs = arrays_of(args.inputs) if args.inputs else None
     before, after = module_source(args.before), module_source(args.after)
-    with progress() as tell:
+    with progress(quiet=args.quiet) as tell:
         verdict = hl.verify(
             before,
             after,
@@ -108,7 +108,7 @@ def _run_on(args: argparse.Namespace) -> int:
     after = text_of(module_source(args.after), args.after)
     if args.bind and "stablehlo." in after and is_symbolic(after):
         after = to_text(hl.bind(after, open_sizes(after, args.bind)))
-    with progress() as tell:
+    with progress(quiet=args.quiet) as tell:
         verdict = verify_on(
             consumer,
             to_text(before),

@@ -130,6 +130,17 @@ class Value(_View):
         return None if found is None or found.dtype.kind not in "iu" else int(found)
 
     @property
+    def repeated_integer(self) -> int | None:
+        """The integer that all its elements are, where they come from a splat constant, perhaps spread; else None."""
+        node = self.node
+        while node is not None and node.name == "stablehlo.broadcast_in_dim":
+            node = node.operand(0).node
+        values = None if node is None else node.constant()
+        if node is None or values is None or values.dtype.kind not in "iu" or not values.size:
+            return None
+        return int(values.reshape(-1)[0]) if mlir.is_splat(node.raw) else None
+
+    @property
     def block(self) -> "Block | None":
         """The block whose argument this is; None for the result of a node."""
         return Block(self.raw.owner, self.module) if mlir.is_block_argument(self.raw) else None

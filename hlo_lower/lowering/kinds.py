@@ -13,7 +13,7 @@ from hlo_lower.base.registry import CompositeLoweringRegistry, Rule, RuleList
 from hlo_lower.lowering.control import ControlKind
 from hlo_lower.lowering.engine.kind import Kind, Stage, constraints_of
 from hlo_lower.lowering.gather import DynamicGatherKind, GatherKind
-from hlo_lower.lowering.matrices import LinearAlgebraKind
+from hlo_lower.lowering.matrix_kind import LinearAlgebraKind
 from hlo_lower.lowering.plain.chlo import ChloKind
 from hlo_lower.lowering.plain.composite import CompositeKind
 from hlo_lower.lowering.plain.custom_call import CustomCallKind

@@ -1,7 +1,8 @@
-"""LAPACK's routines, as JAX calls them, `stablehlo.cholesky` and `stablehlo.triangular_solve`, for targets without."""
+"""LAPACK's routines, as JAX calls them, XLA's own (`Qr`), `stablehlo.cholesky` and `stablehlo.triangular_solve`, for
+targets without."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 from typing import Any
@@ -13,15 +14,13 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Refused, Stage, Subject
-from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
+from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering.engine.kind import OpLowering
 from hlo_lower.lowering.engine.traced import build_traced
 from hlo_lower.lowering.loops import StructuredLoop
-from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import Numbers
-from hlo_lower.ops.names import CHOLESKY, CUSTOM_CALL, TRIANGULAR_SOLVE, WHILE
-from hlo_lower.ops.targets.target import Target
+from hlo_lower.ops.names import CHOLESKY, CUSTOM_CALL
+from hlo_lower.ops.purity import FUNCTIONS
 
 # --- which routine an op is: LAPACK's, as JAX calls them on a CPU, and StableHLO's own two ---
 #
@@ -29,6 +28,7 @@ from hlo_lower.ops.targets.target import Target
 #
 # LAPACK reads columns one after the other, so the layouts of such a call say that it means the matrices as they are;
 # with any other layout it would read the transposed ones, and is not known, nor one with an attribute that is not read.
+# XLA's own calls, which it expands for every device, give what LAPACK gives. They read rows one after the other.
 
 
 LINEAR_ALGEBRA = "linear algebra"
@@ -46,6 +46,8 @@ class Routine(Enum):
     TRIANGULAR_SOLVE = "triangular solve"
     QR = "qr"
     ORTHOGONAL = "q of qr"
+    EIGENVALUES = "eigenvalues"
+    SINGULAR_VALUES = "singular values"
     UNKNOWN = "unknown"
 
 
@@ -78,6 +80,7 @@ class _Signature:
       routine: what it is.
       operands, results: "m" for a matrix, "v" for a vector, "s" for a number, of each matrix of a batch.
       flags: for each key of its configuration the name of the flag, and for each letter whether that holds.
+      free: the results that are defined up to their signs: where one is read, nothing is known.
     """
 
     routine: Routine
@@ -86,6 +89,7 @@ class _Signature:
     flags: Mapping[str, tuple[str, Mapping[str, bool]]] = field(
         default_factory=dict[str, tuple[str, Mapping[str, bool]]]
     )
+    free: tuple[int, ...] = ()
 
 
 UPLO = ("lower", {"L": True, "U": False})
@@ -95,6 +99,12 @@ SIGNATURES: Mapping[str, _Signature] = {
     "getrf": _Signature(Routine.LU, "m", "mvs"),
     "geqrf": _Signature(Routine.QR, "m", "mv"),
     "orgqr": _Signature(Routine.ORTHOGONAL, "mv", "m"),
+    "syevd": _Signature(
+        Routine.EIGENVALUES, "m", "mvs", {"uplo": UPLO, "mode": ("vectors", {"V": True, "N": False})}, free=(0,)
+    ),
+    "gesdd": _Signature(
+        Routine.SINGULAR_VALUES, "m", "mvmms", {"mode": ("vectors", {"A": True, "S": True, "N": False})}, free=(0, 2, 3)
+    ),
     "trsm": _Signature(
         Routine.TRIANGULAR_SOLVE,
         "mm",
@@ -109,6 +119,12 @@ SIGNATURES: Mapping[str, _Signature] = {
 }
 """The routines that are known, by their names without the letter of the element type."""
 
+OF_XLA: Mapping[str, _Signature] = {
+    "Qr": SIGNATURES["geqrf"],
+    "ProductOfElementaryHouseholderReflectors": SIGNATURES["orgqr"],
+}
+"""XLA's own calls, by their whole names."""
+
 LETTERS = {"s": "f32", "d": "f64"}
 
 SAID = frozenset(
@@ -120,8 +136,8 @@ SAID = frozenset(
 
 
 def is_lapack(name: str) -> bool:
-    """Whether a custom call is JAX's to LAPACK, by its name."""
-    return name.startswith(BEGINS) and name.endswith(ENDS)
+    """Whether a custom call is JAX's to LAPACK, or XLA's own of that kind, by its name."""
+    return name in OF_XLA or (name.startswith(BEGINS) and name.endswith(ENDS))
 
 
 def matrix_facts(node: Node, numbers: Numbers) -> MatrixFacts:
@@ -141,24 +157,33 @@ def matrix_facts(node: Node, numbers: Numbers) -> MatrixFacts:
 
 def _of_call(node: Node, numbers: Numbers) -> MatrixFacts:
     name = mlir.call_target(node.raw)
-    letter, called = name[len(BEGINS)], name[len(BEGINS) + 1 : -len(ENDS)]
-    signature = SIGNATURES.get(called)
-    if signature is None:
+    called = name[len(BEGINS) + 1 : -len(ENDS)]
+    signature = OF_XLA.get(name) or SIGNATURES.get(called)
+    if signature is None or any(_is_read(node.result(k)) for k in signature.free):
         return MatrixFacts(Routine.UNKNOWN, numbers, name, why=Code.ROUTINE_LEFT(called))
     flags: dict[str, bool] = {}
-    why = _why_unknown(node, letter, signature) or _read_flags(node, signature, flags)
+    why = _why_unknown(node, name, signature) or _read_flags(node, signature, flags)
     if why:
         return MatrixFacts(Routine.UNKNOWN, numbers, name, why=why)
     return MatrixFacts(signature.routine, numbers, name, flags)
 
 
-def _why_unknown(node: Node, letter: str, signature: _Signature) -> Cause | None:
+def _is_read(value: Value) -> bool:
+    """Whether anything reads a value, other than functions of which nothing reads the results; a return does."""
+    return any(
+        user.name not in FUNCTIONS or not user.results or any(_is_read(result) for result in user.results)
+        for user in value.users
+    )
+
+
+def _why_unknown(node: Node, name: str, signature: _Signature) -> Cause | None:
     """Why a call may be something else than its name says; None where it is what it says."""
-    attributes = mlir.attributes_of(node.raw)
+    attributes, is_of_xla = mlir.attributes_of(node.raw), name in OF_XLA
     more = sorted(set(attributes) - SAID)
     if more:
         return Code.NAME_IN_DOUBT(more[0])
-    if letter not in LETTERS:
+    element = node.operand(0).element_type if is_of_xla else LETTERS.get(name[len(BEGINS)])
+    if element not in LETTERS.values():
         return Code.ROUTINE_LEFT("complex")
     if mlir.is_true(node.raw, "has_side_effect") or str(attributes.get("called_computations", "[]")) != "[]":
         return Code.NAME_IN_DOUBT("effect")
@@ -172,10 +197,11 @@ def _why_unknown(node: Node, letter: str, signature: _Signature) -> Cause | None
         if [len(value.static_shape) for value in values] != ranks:
             return Code.NAME_IN_DOUBT("signature")
         known = [mlir.dense_integers(one) for one in attributes[key]] if key in attributes else None
-        if known != [_layout(kind, rank) for kind, rank in zip(kinds, ranks, strict=True)]:
+        meant = [_layout("s" if is_of_xla else kind, rank) for kind, rank in zip(kinds, ranks, strict=True)]
+        if known != meant and not (is_of_xla and known is None):
             return Code.NAME_IN_DOUBT(key)
     floats = [v.element_type for v in (*node.operands, *node.results) if not v.element.is_integer]
-    return None if set(floats) == {LETTERS[letter]} else Code.NAME_IN_DOUBT("element type")
+    return None if set(floats) == {element} else Code.NAME_IN_DOUBT("element type")
 
 
 def _layout(kind: str, rank: int) -> tuple[int, ...]:
@@ -482,53 +508,3 @@ def _apply_next_reflector(number: Array, a: Array, taus: Array, q: Array) -> tup
     column = part(a, k)
     vector = jnp.where(places(column.shape[-1]) > k, column, _one_at(k, column))
     return a, taus, _apply_reflector(vector, part(taus, k), q)
-
-
-# --- the kind ---
-
-
-class LinearAlgebraKind(Kind):
-    """Factorizations of matrices, and solves."""
-
-    name = op = LINEAR_ALGEBRA
-    ops = frozenset({CUSTOM_CALL, CHOLESKY, TRIANGULAR_SOLVE})
-    stage = Stage.FLATTENED
-    domains = MatrixFacts.domains
-    families = (rules,)
-    owned = None
-
-    def concerns(self, options: Options) -> bool:
-        """Where an op is refused, or a legal form is asked for."""
-        return options.legalize or super().concerns(options)
-
-    def read(self, context: Context, node: Node) -> Subject | None:
-        """What is known of it; None where the target takes it and a legal form was not asked for either."""
-        if node.name == CUSTOM_CALL and not is_lapack(mlir.call_target(node.raw)):
-            return None
-        is_refused = context.target.refusal(node.name, dtypes_on(node)) is not None
-        if not is_refused and not (node.name == CUSTOM_CALL and context.options.legalize):
-            return None
-        label = f"{node.name} @{mlir.call_target(node.raw)}" if node.name == CUSTOM_CALL else node.name
-        if not node.is_static:
-            return self.subject(context, node, label=label)
-        is_bounded = context.options.float_mode == "reassociate"
-        facts = matrix_facts(node, Numbers.BOUNDED if is_bounded else Numbers.EXACT)
-        return self.subject(context, node, facts, label=label)
-
-    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
-        """By names: element types come later, and so do loops, which are unrolled in this stage."""
-        return refused_by_name(target, graph, [node for node in built if node.name != WHILE])
-
-    def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
-        if not subject.candidates:
-            return super().why_left(context, subject, refused)
-        facts = subject.candidates[0].facts
-        assert isinstance(facts, MatrixFacts)
-        if facts.routine is Routine.UNKNOWN:
-            return facts.why or super().why_left(context, subject, refused)
-        allowed = replace(facts, numbers=Numbers.BOUNDED)
-        if facts.numbers is Numbers.EXACT and any(
-            not rule.misses(context.op_facts(subject.node, allowed)) for rule in context.registry.rules(LINEAR_ALGEBRA)
-        ):
-            return Code.OTHER_ROUNDINGS()
-        return super().why_left(context, subject, refused)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.facts.sort.key_columns import ordered_integers
@@ -43,18 +44,20 @@ def infinite_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
     """Write a constant as the integers of its bits.
 
         %c = stablehlo.constant dense<0xFF800000> : tensor<f32>   ->   bitcast_convert of constant dense<-8388608> : i32
+        %c = stablehlo.constant dense<0xFF80> : tensor<bf16>      ->   the same, converted to bf16
 
-    Equal: a bitcast keeps every bit. A constant of one number stays one.
+    Equal: a bitcast keeps every bit, and f32 holds each number of bf16 and f16. A constant of one number stays one.
     """
     build, result = op.build, op.node.result()
     values = op.node.constant()
     assert values is not None
-    width = result.element.bits
-    bits = np.ascontiguousarray(values).view(f"i{width // 8}")
+    wide = result.element_type if result.element.bits >= 32 else "f32"
+    width = element_type(wide).bits
+    bits = np.ascontiguousarray(values.astype(np.dtype(f"f{width // 8}"))).view(f"i{width // 8}")
     if bits.size and (bits == bits.reshape(-1)[0]).all():
-        scalar = build.constant(int(bits.reshape(-1)[0]), (), f"i{width}")
-        return [build.broadcast(build.bitcast(scalar, result.element_type), result.static_shape)]
-    return [build.bitcast(build.constant_array(bits, f"i{width}"), result.element_type)]
+        scalar = build.bitcast(build.constant(int(bits.reshape(-1)[0]), (), f"i{width}"), wide)
+        return [build.convert(build.broadcast(scalar, result.static_shape), result.element_type)]
+    return [build.convert(build.bitcast(build.constant_array(bits, f"i{width}"), wide), result.element_type)]
 
 
 @rules.lowers(

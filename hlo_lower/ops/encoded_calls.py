@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
+from hlo_lower.ops import top_k_calls
 
 ENCODED = "mhlo.attributes"
 VERSION = "mhlo.version"
@@ -29,7 +30,7 @@ UNARY: Mapping[str, str] = {
 TOP_K = "mhlo.topk"
 KNOWN_OF_TOP_K = frozenset({"k", "largest"})
 
-KNOWN: Mapping[str, str] = {**UNARY, TOP_K: "chlo.top_k"}
+KNOWN: Mapping[str, str] = {**UNARY, **dict.fromkeys((TOP_K, *top_k_calls.NAMES), "chlo.top_k")}
 """The `chlo` operation of every custom call that is known."""
 
 UNSAID = {"backend_config": ('""', "{}"), "has_side_effect": ("false",), "called_computations": ("[]",)}
@@ -53,6 +54,8 @@ def why_unknown(node: Node) -> Cause | None:
         return Code.CALLS_CHECK_OF_SIZE()
     if mlir.calls_python(node.raw):
         return Code.CALLS_PYTHON()
+    if name in top_k_calls.NAMES:
+        return top_k_calls.why_no_top_k(node)
     if name not in KNOWN:
         return Code.CALLS_UNKNOWN()
     version = mlir.integer_of(attributes[VERSION]) if VERSION in attributes else 1

@@ -15,9 +15,10 @@ from untyped_mlir import module
 import hlo_lower as hl
 from hlo_lower.api.many import survey
 from hlo_lower.base import whole_files as output
+from hlo_lower.base.arguments import silent
 from hlo_lower.base.errors import DifferenceError
 from hlo_lower.cli.parser import COMMANDS
-from hlo_lower.cli.streams import fit, progress
+from hlo_lower.cli.streams import ProgressLines, fit, progress
 from hlo_lower.ir import mlir
 from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
 
@@ -414,11 +415,31 @@ def test_streams_of_a_process(folder):
 
 
 def test_signs_that_an_encoding_lacks_are_replaced(capfd):
-    """A terminal without Unicode gets plain signs; progress is told on a terminal alone."""
+    """A terminal without Unicode gets plain signs; of what is done soon nothing is told in a log."""
     assert fit("── 1 ×2 ü", SimpleNamespace(encoding="ascii")) == "-- 1 x2 \\xfc"
     with progress() as tell:
         tell("regions", 1, 2)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_gets_a_line_of_progress_now_and_then(capfd):
+    """At most one in half a minute, with what is left at this rate; none with --quiet."""
+    now = [0.0]
+    lines = ProgressLines(lambda: now[0])
+    for seconds, done in ((1, 10), (20, 15), (41, 20), (50, 21), (2401, 60), (2431, 61)):
+        now[0] = float(seconds)
+        lines.tell("modules", done, 210)
+    assert capfd.readouterr().err.splitlines() == [
+        "modules: 20 of 210 after 40 s, about 13 min left",
+        "modules: 60 of 210 after 40 min, about 2.0 h left",
+        "modules: 61 of 210 after 40 min, about 2.0 h left",
+    ]
+    lines.tell("regions", 1, 5)
+    now[0] = 3000.0
+    lines.tell("regions", 1, 5)
+    assert capfd.readouterr().err == "regions: 1 of 5 after 10 min\n".replace("10 min", "9 min")
+    with progress(quiet=True) as tell:
+        assert tell is silent
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])

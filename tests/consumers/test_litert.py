@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from untyped_mlir import module
+from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.consumers import COREML, LITERT
@@ -71,6 +71,35 @@ def test_gathers_and_scatters_with_positions_out_of_bounds(judge):
         reference, lowered = reference_of(text), hl.lower(text, target="litert")
         found = judge.judge(lowered.text, reference.runs, reference.rounding)
         assert found.result == "right", lowered.notes
+
+
+MASKED = "%f = constant 0xFF80 : bf16; %b = call @spread(%f) -> 4x8xbf16; %r = select %p, %x, %b"
+NARROW = {
+    "an infinity that a call is given": module(
+        "%p: 4x8xi1, %x: 4x8xbf16",
+        MASKED,
+        more=function("private @spread", "%f: bf16", "%r = broadcast_in_dim %f, dims = [] -> 4x8xbf16"),
+    ),
+    "infinities beside others": module(
+        "%x: 4xbf16", "%f = constant [0x7F80, 0xFF80, 1.5, 0x7FC0] : 4xbf16; %r = add %x, %f"
+    ),
+    "an infinity of f16": module("%x: f16", "%r = constant 0x7C00 : 2x3xf16", "%r, %x"),
+    "repeated": module("%x: 8xbf16", "%r = broadcast_in_dim %x, dims = [1] -> 4x8xbf16"),
+    "repeated and computed": module(
+        "%x: 8xf32", "%b = broadcast_in_dim %x, dims = [1] -> 4x8xf32; %s = add %b, %b; %r = convert %s -> 4x8xbf16"
+    ),
+}
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_floats_that_are_infinite_or_repeated(judge, name):
+    """It converts before it repeats, where nothing holds it back, and has no kernel then."""
+    reference, lowered = reference_of(NARROW[name]), hl.lower(NARROW[name], target="litert")
+    assert lowered.refused == ()
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", lowered.text
 
 
 @pytest.mark.litert

@@ -31,6 +31,12 @@ def only_xor():
     return target_taking("i1", "i32", without=("shift_right_logical",), also={"and": ["i1"], "or": ["i1"]})
 
 
+def no_bits():
+    """A target without bit operations but those of truth values."""
+    logic = ("and", "or", "xor", "not")
+    return target_taking("i1", "i32", "f32", without=SHIFTS, also={op: ["i1"] for op in logic})
+
+
 def edges(dtype, count=4000):
     """Pairs of numbers of a type: those where something changes, and random ones."""
     rng, info = np.random.default_rng(3), np.iinfo(dtype)
@@ -101,8 +107,8 @@ def folded(op):
 
 
 BY_INDICES = {
-    "dynamic_slice": lambda x, y: lax.dynamic_slice(rows(x)[:64], (y[5], y[1]), (1, 3)),
-    "gather": lambda x, y: rows(x)[:64].at[jnp.stack([y[1], y[2], y[5]])].get(mode="clip"),
+    "dynamic_slice": lambda x, y: lax.dynamic_slice(rows(y)[:64], (y[5], y[1]), (1, 3)),
+    "gather": lambda x, y: rows(y)[:64].at[jnp.stack([y[1], y[2], y[5]])].get(mode="clip"),
 }
 MOVED = {
     "reverse": lambda x, y: lax.rev(x, (0,)),

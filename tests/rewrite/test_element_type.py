@@ -11,6 +11,7 @@ from element_type_programs import (
     conversions,
     edges,
     exported,
+    no_bits,
     on_32_bits,
     only_xor,
     operands,
@@ -19,7 +20,7 @@ from element_type_programs import (
     to,
     wrong,
 )
-from rewrites import assert_same
+from rewrites import assert_same, results
 from rule_examples import target
 from untyped_mlir import function, module
 
@@ -27,7 +28,7 @@ import hlo_lower as hl
 from hlo_lower.api.many.survey import survey
 from hlo_lower.base.errors import EXIT_OK
 from hlo_lower.ir.reader import read
-from hlo_lower.lowering.types.carried import carrier, halves, on_carriers, written_ops
+from hlo_lower.lowering.types.carried import bits, carrier, halves, on_carriers, written_ops
 from hlo_lower.lowering.types.carried.carrier import Form
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
 from hlo_lower.lowering.types.storage import as_given
@@ -118,6 +119,45 @@ def test_bit_operations_by_sums(dtype):
     assert_right({name: BIT_OPS[name] for name in ("and", "or", "xor")}, operands(dtype), only_xor())
 
 
+MASKS = {f"and {n}": lambda x, y, n=n: x & x.dtype.type(n) for n in (0, 1, 2, 6, 7, 127)}
+MASKS |= {"and all": lambda x, y: x & ~x.dtype.type(0), "not": lambda x, y: ~x, "of a mask": lambda x, y: 15 & y}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int8", "uint8", "int16"])
+def test_bit_operations_bit_by_bit(dtype):
+    """Where the target has none on integers: of each pair of 8 bits, of edges and random ones."""
+    x, y = (numbers[::5] for numbers in operands(dtype))
+    assert_right(MASKS | {name: BIT_OPS[name] for name in ("and", "or", "xor")}, (x, y), no_bits())
+
+
+def told_of_truths(one, other):
+    """Bit operations of two integers that are made of truth values, and then of their results."""
+    first, second = (part.astype(np.uint8) for part in (one, other))
+    return first & second, first | second, (first ^ second) & np.uint8(1), (first | second) ^ (first & second)
+
+
+def test_bit_operations_of_truth_values_as_integers():
+    """Numbers that are shown to be 0 or 1 are not taken apart; the masks of PyTorch are such."""
+    given = np.array([0, 0, 1, 1], bool), np.array([0, 1, 0, 1], bool)
+    source = exported(told_of_truths, *given)
+    lowered = hl.lower(
+        source,
+        target=target(
+            "npu",
+            dtypes=["i1", "i32"],
+            op_dtypes={"stablehlo.xor": ["i1"], "stablehlo.and": ["i1"], "stablehlo.or": ["i1"]},
+        ),
+    )
+    assert lowered.refused == ()
+    assert not {"stablehlo.reduce", "stablehlo.divide"} & {
+        line.split()[2] for line in lowered.text.splitlines() if "=" in line
+    }
+    for expected, found in zip(told_of_truths(*given), results(lowered.as_given, *given), strict=True):
+        np.testing.assert_array_equal(expected, found)
+    wide = exported(lambda x: x & np.uint8(1) | np.uint8(2), np.zeros(4, np.uint8))
+    assert "reduce" in hl.lower(wide, target=no_bits()).text
+
+
 def test_divisors_that_differ_in_their_upper_halves_are_no_small_constant():
     """Their lower halves are one small number, which alone is not the divisor."""
     x = np.array([10**12 + 7, 10**15 + 3, 77, (1 << 40) + 9], np.uint64)
@@ -166,6 +206,12 @@ def test_a_shift_by_what_is_not_known_goes_by_powers_of_two():
 WORD = target_taking("i1", "i32", "f32")
 NO_SHIFT = target_taking("i1", "i32", "f32", without=("shift_right_logical",))
 CARRYING = carrier.Carrying
+
+
+def _powers_of_signed(c, count, element):
+    return c.build.constant_array(np.array([*(1 << k for k in range(count - 1)), 0]), element)
+
+
 BROKEN = {
     "the sign bit is not flipped": ("uint32", CARRYING, "flip", lambda self, value: value, "min, compare lt", WORD),
     "nothing is put back into the range": ("int8", CARRYING, "settle", lambda self, x, of: x, "a sum compared", WORD),
@@ -187,6 +233,9 @@ BROKEN = {
         on_32_bits((), ("f32",)),
     ),
     "no sign bit where both have one": ("int32", CARRYING, "choose", lambda self, p, x, y: y, "and, or", only_xor()),
+    "a rest with a sign": ("int32", bits, "_rest", lambda c, x, size: c.do("remainder", x, size), "and 7", no_bits()),
+    "a sign bit that is no bit": ("int32", CARRYING, "choose", lambda self, p, x, y: y, "xor", no_bits()),
+    "a power of two too few": ("uint8", bits, "_powers", _powers_of_signed, "or", no_bits()),
     "sums that are not rounded": ("bfloat16", CARRYING, "round_to_type", lambda self, x, of: x, "reduce add", WORD),
 }
 """What makes a form exact, something else in its place, the programs that have to show it, and the target."""
@@ -200,7 +249,11 @@ def test_what_is_wrong_differs(how, monkeypatch):
     monkeypatch.setattr(owner, name, instead)
     if name == "unsigned_divide":
         monkeypatch.setitem(written_ops.ON_SIGNED, "stablehlo.divide", instead)
-    every = {**programs(jnp.dtype(dtype)), "to float32": to("float32"), "a sum compared": lambda x, y: x + y < x}
+    every = {
+        **programs(jnp.dtype(dtype)),
+        "to float32": to("float32"),
+        "a sum compared": lambda x, y: x + y < x,
+    } | MASKS
     told, _ = wrong({name: every[name] for name in wanted.split(", ")}, operands(dtype), npu)
     assert set(told) == {*wanted.split(", ")}
 

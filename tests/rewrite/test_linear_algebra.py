@@ -118,6 +118,23 @@ def test_reflections_have_lapacks_signs(n, batch, element):
     assert is_near(q, results(text, expected, of_lapack)[0], element, n, 8)
 
 
+@pytest.mark.parametrize("batch", BATCHES)
+def test_xlas_own_reflections_are_those_of_lapack(batch):
+    """`Qr` and the product of its reflections, which read rows, not columns; with another layout they are left."""
+    a, q = of((*batch, 5, 3), "f32"), "ProductOfElementaryHouseholderReflectors"
+    taus = of((*batch, 3), "f32")
+    lines = f"%r:2 = custom_call @Qr(%x) -> ({a}, {taus}); %q = custom_call @{q}(%r#0, %r#1) -> {a}"
+    text = module(f"%x: {a}", lines, "%r#0, %r#1, %q")
+    x = drawn((*batch, 5, 3)) + 3 * np.eye(5, 3, dtype=np.float32)
+    for found, expected in zip(lowered_results(text, x), results(text, x), strict=True):
+        assert is_near(found, expected, "f32", 5, 8)
+    shapes = [(*batch, 5, 3)], [(*batch, 5, 3), (*batch, 3)]
+    layouts = (", ".join(map(layout, *each)) for each in zip(("m", "mv"), shapes, strict=True))
+    columns = "{{operand_layouts = [{}], result_layouts = [{}]}}".format(*layouts)
+    kept = hl.lower(text.replace("@Qr(%x)", f"@Qr(%x) {columns}"), target=NO_MATRICES, float_mode="reassociate")
+    assert any("its operand_layouts" in note for note in kept.notes)
+
+
 @pytest.mark.parametrize(
     ("side", "uplo", "trans", "diag"), swept(product("LR", "LU", "NT", "NU"), tuple("LLNN"), tuple("RLTU"))
 )

@@ -1,8 +1,9 @@
 """`rng_bit_generator` in plain ops: the bits that XLA draws on a CPU, and the state that it leaves."""
 
+import jax
 import numpy as np
 import pytest
-from rewrites import assert_same, swept
+from rewrites import assert_same, results, swept
 from rule_examples import target
 from untyped_mlir import module, of
 
@@ -64,6 +65,66 @@ def test_a_state_of_words_needs_no_numbers_of_64_bits(algorithm, size):
     assert "ui64" not in lowered.text
     for state in states(size):
         assert_same(text, lowered, np.stack([state & 0xFFFFFFFF, state >> 32], 1).astype(np.uint32))
+
+
+NUMBERS = {
+    "uniform": lambda key: jax.random.uniform(key, (64,)),
+    "between": lambda key: jax.random.uniform(key, (64,), minval=-3.0, maxval=5.0),
+    "bernoulli": lambda key: jax.random.bernoulli(key, 0.3, (64,)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_random_numbers_without_bit_operations(name):
+    """Core ML has neither these nor a bitcast: the numbers are those of JAX, bit for bit."""
+    source = hl.export(NUMBERS[name], jax.random.PRNGKey(0))
+    lowered = hl.lower(source, target="coreml")
+    assert lowered.refused == ()
+    for key in ([0, 7], [2**32 - 1, 2**31]):
+        key = np.array(key, np.uint32)
+        [found] = results(lowered.as_given, key)
+        np.testing.assert_array_equal(found, NUMBERS[name](key))
+
+
+def bitcast(low, high, made="f32", of="ui32"):
+    """A module that bitcasts integers between two."""
+    return module(f"%x: 64x{of}", f"%b = clamp {low}, %x, {high}; %r = bitcast_convert %b -> 64x{made}")
+
+
+NO_BITCAST = target("npu", "bitcast_convert")
+OF_ONE = {
+    "1 to 2": (0x3F800000, 0x3FFFFFFF),
+    "a part of 2 to 4, with a sign": (0x40000005, 0x40000010, "f32", "i32"),
+    "the least exponent": (24 << 23, (25 << 23) - 1),
+    "the greatest": (254 << 23, (255 << 23) - 1),
+    "f16": (0x3C00, 0x3FFF, "f16", "ui16"),
+    "bf16": (0x3F80, 0x3FFF, "bf16", "ui16"),
+}
+OF_MORE = {
+    "two exponents": bitcast(0x3F7FFFFF, 0x3FFFFFFF),
+    "negative": bitcast(0xBF800000, 0xBFFFFFFF),
+    "products that are subnormal": bitcast(23 << 23, (24 << 23) - 1),
+    "NaN": bitcast(255 << 23, (255 << 23) + 5),
+    "other widths": module("%x: 4x2xui16", "%r = bitcast_convert %x -> 4xf32"),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_floats_of_one_exponent_are_computed(name):
+    """All bits at random, and both ends."""
+    low, high, *types = OF_ONE[name]
+    text = bitcast(low, high, *types)
+    lowered = hl.lower(text, target=NO_BITCAST)
+    assert lowered.refused == ()
+    dtype = {"i32": np.int32, "ui16": np.uint16}.get(types[-1] if types else "", np.uint32)
+    given = np.random.default_rng(0).integers(low, high, 64, np.uint64, endpoint=True)
+    given[:4] = low, high, 0, 1 << 15
+    assert_same(text, lowered, given.astype(dtype))
+
+
+@pytest.mark.parametrize("name", OF_MORE)
+def test_other_floats_are_not(name):
+    assert [one.op for one in hl.lower(OF_MORE[name], target=NO_BITCAST).refused] == ["stablehlo.bitcast_convert"]
 
 
 def test_a_state_that_is_taken_otherwise_is_left():

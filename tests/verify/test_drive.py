@@ -187,6 +187,8 @@ MASK = """%b = bitcast_convert %x -> 64xui32; %m = constant 4294901760 : 64xui32
 %d = bitcast_convert %c -> 64xf32; %n = compare NE, %x, %x; %s = select %n, %x, %d"""
 WIDENED = """%a = convert %x -> 64xf32; %k = constant 0.3 : 64xf32; %b = convert %k -> 64xbf16
 %c = convert %b -> 64xf32; %q = maximum %a, %c; %s = negate %q"""
+BITS = """%c = constant {} : 64xi32; %d = bitcast_convert %c -> 64xf32; %a = convert %x -> 64xf32
+%s = maximum %a, %d; %r = convert %s -> 64xbf16"""
 TIMES = "%k = constant {} : 64xf32; %s = multiply %a, %k"
 NO_TIES = {
     "whole numbers": ("i8", f"%a = convert %x -> 64xf32; {TIMES.format(3.0)}; %r = round_nearest_even %s"),
@@ -197,6 +199,7 @@ NO_TIES = {
     "a multiple": ("i32", "%k = constant 65536 : 64xi32; %s = multiply %x, %k; %r = convert %s -> 64xf32"),
     "the greater of two that were narrow": ("bf16", f"{WIDENED}; %r = convert %s -> 64xbf16"),
     "what a mask cuts off": ("f32", f"{MASK}; %r = convert %s -> 64xbf16"),
+    "the greater of it and an infinity by its bits": ("bf16", BITS.format(-8388608)),
     "no float": ("f32", "%r = convert %x -> 64xcomplex<f32>"),
 }  # fmt: skip
 
@@ -219,6 +222,7 @@ MAY_BE = {
     NARROW.format(3.0, "divide %u, %k"): [],
     NARROW.format(3.0, "add %u, %k"): BOTH,
     f"{SQUARE}; %q = multiply %p, %a; %r = convert %q -> 64xbf16": BOTH,
+    BITS.format(1067030938): BOTH,  # 1.2
     "%a = logistic %x; %r = round_nearest_even %a": [ties.EVEN],
     f"%n = compare NE, %x, %x; {SQUARE}; %k = sine %a; %s = select %n, %k, %a; %r = convert %s -> 64xbf16": BOTH,
 }

@@ -88,7 +88,7 @@ def written_out(
     Raises:
       DoesNotApply: the pass fails, or has no form for it.
     """
-    operands = node.operands
+    operands = node.operands[: len(node.operands) if name == node.name else 1]
     top = Builder(mlir.insert_at_end(graph.module.body), node.raw.location)
     types = [", ".join(str(value.raw.type) for value in values) for values in (operands, node.results)]
     signature = {

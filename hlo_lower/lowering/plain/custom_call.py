@@ -19,6 +19,7 @@ from hlo_lower.lowering.matrices import is_lapack
 from hlo_lower.lowering.plain.chlo import TakenChlo, written_out
 from hlo_lower.lowering.plain.composite import LegalizedKind
 from hlo_lower.lowering.sort import becomes_sort
+from hlo_lower.ops import top_k_calls
 from hlo_lower.ops.encoded_calls import (
     ENCODED,
     KNOWN,
@@ -80,6 +81,10 @@ def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
     why = why_unknown(node)
     if why:
         return CustomCallFacts(Meaning.UNKNOWN, taken, name, {}, why)
+    if name in top_k_calls.NAMES:
+        with mlir.active(node.raw.context):
+            count = mlir.parse_attribute(f"{top_k_calls.count_of(node)} : i64")
+        return CustomCallFacts(Meaning.KNOWN, taken, name, {"k": count})
     known = {*KNOWN_OF_TOP_K, *NUMERICS}
     own = {"k": encoded["k"]} if name == TOP_K else {}
     extra = {key: value for key, value in {**encoded, **raw}.items() if key not in OWN | known}
@@ -96,7 +101,7 @@ def custom_call_to_chlo(op: OpLowering[CustomCallFacts]) -> Sequence[Value]:
     Equal: the encoding is XLA's own, read attribute by attribute; what says more than the operation is not known.
     """
     types = [result.raw.type for result in op.node.results]
-    return op.build.op(KNOWN[op.facts.calls], op.node.operands, types, dict(op.facts.attributes)).results
+    return op.build.op(KNOWN[op.facts.calls], op.node.operands[:1], types, dict(op.facts.attributes)).results
 
 
 @rules.lowers(
@@ -123,7 +128,8 @@ class CustomCallKind(LegalizedKind):
         if name in NOTES or is_lapack(name):
             return None
         facts = custom_call_facts(node, whole=context.target.composites)
-        if name == TOP_K and facts.meaning is Meaning.KNOWN and becomes_sort(context.target, node):
+        is_top_k = KNOWN.get(name) == KNOWN[TOP_K]
+        if is_top_k and facts.meaning is Meaning.KNOWN and becomes_sort(context.target, node):
             facts = replace(facts, taken=TakenChlo.WHOLE)  # as chlo.top_k, it is a sort after the scatters
         return self.subject(context, node, facts, label=f"{CUSTOM_CALL} @{name}")
 

@@ -11,13 +11,11 @@ from jax import Array, lax
 
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.base.registry import DoesNotApply, RuleList, When
-from hlo_lower.ir.mlir import is_splat
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.traced import of_elements, on_each
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
 from hlo_lower.lowering.types.carried.carrier import MARK, Carrying, Form, carriers_of
 from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT
 
 # --- elementwise ops of floats out of plainer ones ---
 #
@@ -279,7 +277,7 @@ def shift_left_to_multiply(op: PlainLowering) -> Sequence[Value]:
     Equal: products wrap. Shifting by as many bits as there are, or by more, gives 0, as StableHLO has it; a negative
     number is a large one.
     """
-    return on_each(op.build, _times, *op.node.operands, known=_splat_number(op.node.operand(1)))
+    return on_each(op.build, _times, *op.node.operands, known=op.node.operand(1).repeated_integer)
 
 
 def _times(x: Array, s: Array, *, known: int | None) -> Array:
@@ -289,7 +287,7 @@ def _times(x: Array, s: Array, *, known: int | None) -> Array:
 @rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT_LOGICAL}, elements={Elements.UNSIGNED}, form="x / 2^s")
 def shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
     """Divide by the power of two. Equal: unsigned division rounds down; where s is no bit's number, 0 is chosen."""
-    return on_each(op.build, _divide_by_power, *op.node.operands, known=_splat_number(op.node.operand(1)))
+    return on_each(op.build, _divide_by_power, *op.node.operands, known=op.node.operand(1).repeated_integer)
 
 
 def _divide_by_power(x: Array, s: Array, *, known: int | None) -> Array:
@@ -305,7 +303,7 @@ def shift_right_to_divide(op: PlainLowering) -> Sequence[Value]:
     Equal: -1 - x is not negative, so both divisions round down, and nothing overflows. From the highest bit on, which
     has no positive power, all bits are the sign's.
     """
-    return on_each(op.build, _down, *op.node.operands, known=_splat_number(op.node.operand(1)))
+    return on_each(op.build, _down, *op.node.operands, known=op.node.operand(1).repeated_integer)
 
 
 def _down(x: Array, s: Array, *, known: int | None) -> Array:
@@ -324,7 +322,7 @@ def signed_shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
 
     Equal: of a negative number the s high bits are 1, and adding 2^(width - s) makes them 0 and wraps.
     """
-    return on_each(op.build, _without_sign, *op.node.operands, known=_splat_number(op.node.operand(1)))
+    return on_each(op.build, _without_sign, *op.node.operands, known=op.node.operand(1).repeated_integer)
 
 
 def _without_sign(x: Array, s: Array, *, known: int | None) -> Array:
@@ -391,17 +389,6 @@ def _power(s: Array, otherwise: int, known: int | None) -> Any:
     for bit in range(_width(s)):
         found = lax.select(lax.eq(s, _number(s, bit)), _number(s, 1 << bit), found)
     return found
-
-
-def _splat_number(s: Value) -> int | None:
-    """The number that all elements equal, where they come from a splat constant; else None."""
-    node = s.node
-    while node is not None and node.name == BROADCAST_IN_DIM:
-        node = node.operand(0).node
-    if node is None or node.name != CONSTANT or not is_splat(node.raw):
-        return None
-    values = node.constant()
-    return None if values is None or not values.size else int(values.reshape(-1)[0])
 
 
 # --- the bits of floats ---

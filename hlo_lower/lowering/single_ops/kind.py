@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from hlo_lower.base.causes import Cause
+from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node
@@ -103,7 +104,19 @@ def _facts(context: Context, node: Node, form: Quirk | None) -> PlainFacts:
         is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
         window=prod(node.integers("window_dimensions")) if named in WINDOWED else 0,
         summed=summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
+        exponent=_common_exponent(context, node) if named is PlainOp.BITCAST_CONVERT else 0,
     )
+
+
+def _common_exponent(context: Context, node: Node) -> int:
+    """The exponent's bits of the floats of which integers are the bits, where all are alike, as rules want it."""
+    made, (given, result) = node.result().element, (node.operand(0), node.result())
+    if made.name not in WIDE_FLOATS or elements_of(given.element_type) not in (Elements.SIGNED, Elements.UNSIGNED):
+        return 0
+    if given.element.bits != made.bits or not prod(result.static_shape):
+        return 0
+    low, high = (number >> made.mantissa for number in context.analysis.of(Site(given)).hull())
+    return low if low == high and made.mantissa < low < (1 << made.exponent) - 1 else 0
 
 
 def _is_safe_divisor(context: Context, node: Node) -> bool:

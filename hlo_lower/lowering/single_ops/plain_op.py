@@ -87,6 +87,8 @@ class PlainFacts(FactsByName):
       is_safe_divisor: of an integer division: whether no divisor is 0 or -1.
       window: elements of a window; 0 where there is none.
       summed: numbers that each element of a product is the sum of.
+      exponent: of integers that are bitcast to floats: the exponent's bits where all have the same, no sign, and no
+        result is small or infinite; else 0.
     """
 
     named: PlainOp
@@ -97,6 +99,7 @@ class PlainFacts(FactsByName):
     is_safe_divisor: bool = False
     window: int = 0
     summed: int = 0
+    exponent: int = 0
 
 
 PlainLowering = OpLowering[PlainFacts]

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import jax.numpy as jnp
 from jax import Array, lax
 
-from hlo_lower.base.registry import DoesNotApply, RuleList
+from hlo_lower.base.registry import DoesNotApply, RuleList, When
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.traced import build_traced
@@ -93,6 +93,31 @@ def bitcast_back_to_words(op: PlainLowering) -> Sequence[Value]:
     if made is None or made.name != BITCAST_CONVERT or made.operand(0).raw.type != op.node.result().raw.type:
         raise DoesNotApply("its operand was not made of words of its type")
     return [made.operand(0)]
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.BITCAST_CONVERT},
+    when=When("floats of one exponent", lambda facts: facts.exponent > 0),
+    form="2^e (1 + m / 2^23), e known",
+)
+def bitcast_of_one_exponent_to_sum(op: PlainLowering) -> Sequence[Value]:
+    """Compute floats from their bits, where all have one exponent: so uniform numbers are made.
+
+        %b = or %m, 0x3F800000 : ui32;  %r = bitcast_convert %b : f32   ->   1 + convert(%b - 0x3F800000) * 2^-23
+
+    Equal: the bits below the exponent are a whole number m of M bits, and the float is 2^e (1 + m / 2^M), as IEEE 754
+    has it. Nothing is rounded: m, its product with a power of two and the sum are floats, and none is subnormal.
+    """
+    build, [bits], made = op.build, op.node.operands, op.node.result().element
+    first = build.constant(op.facts.exponent << made.mantissa, bits.static_shape, bits.element_type)
+    whole = build.convert(build.convert(build.subtract(bits, first), bits.element.signed_type), made.name)
+    one = 2.0 ** (op.facts.exponent - (1 << made.exponent - 1) + 1)
+    return build_traced(build, _scaled, whole, unit=one * 2.0**-made.mantissa, one=one)
+
+
+def _scaled(m: Array, *, unit: float, one: float) -> Array:
+    return m * m.dtype.type(unit) + m.dtype.type(one)
 
 
 def _word(number: int) -> Array:

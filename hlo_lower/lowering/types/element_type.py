@@ -9,16 +9,17 @@ from typing import ClassVar
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import COMPLEX
 from hlo_lower.base.registry import FactsByName, Rule, RuleList
+from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import PART_OPS, dtypes_on
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import PlainOp
 from hlo_lower.lowering.types import element_type
+from hlo_lower.lowering.types.carried.bits import BY_BITS
 from hlo_lower.lowering.types.carried.carrier import PAIRED, Carrier, Carrying, Form, carriers_of
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
 from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
-from hlo_lower.lowering.types.carried.written_ops import BY_SUMS
 from hlo_lower.ops.names import BITCAST_CONVERT, CASE, CONVERT, CONVOLUTION, IF, WHILE
 from hlo_lower.ops.spec import WITH_BODY
 from hlo_lower.ops.targets.target import Target
@@ -39,6 +40,7 @@ class ElementTypeFacts(FactsByName):
       scheme: what each type that is refused is carried in.
       takes: whether the target takes an op ("and") on an element type.
       reassociated: whether floats may be added in another order.
+      are_truths: whether a bit operation is one of numbers that are 0 or 1.
     """
 
     carried: Form
@@ -46,6 +48,7 @@ class ElementTypeFacts(FactsByName):
     scheme: Mapping[str, Carrier]
     takes: Callable[[str, str], bool]
     reassociated: bool = False
+    are_truths: bool = False
 
 
 integer_rules, float_rules, complex_rules = RuleList(), RuleList(), RuleList()
@@ -96,13 +99,17 @@ def wide_to_halves(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     return _on_carriers(op)
 
 
-@integer_rules.lowers(ON_INTEGERS, carried={Form.ITSELF}, form="and, or: by xor, sums and the signs")
+@integer_rules.lowers(ON_INTEGERS, carried={Form.ITSELF}, form="and, or, xor, not: by sums, or bit by bit")
 def bits_to_sums(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
-    """Compute `and` and `or` of signed integers where the target has no bit operation but `xor`.
+    """Compute bit operations of signed integers where the target has none but `xor`, or none at all.
 
         %r = stablehlo.and %x, %y : i32    ->   half of x + y - (x xor y), and the sign bit where both are negative
+        %r = stablehlo.xor %x, %y : i32    ->   each bit as a truth value, along a last dim; the sum of those set
+        %r = stablehlo.and %x, %y : i32    ->   minimum, where both are 0 or 1; or: maximum; xor: whether they differ
+        %r = stablehlo.not %x : i32        ->   -1 - x
 
-    Equal: x + y = (x xor y) + 2 (x and y) modulo 2^32, which leaves the uppermost bit open.
+    Equal: x + y = (x xor y) + 2 (x and y) modulo 2^32, which leaves the uppermost bit open. A number is the sum of its
+    bits, the uppermost counted as -2^31. What is 0 or 1 shows the analysis of ranges.
     """
     return _on_carriers(op)
 
@@ -142,7 +149,9 @@ def complex_to_parts(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
 
 def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     facts = op.facts
-    return lower_on_carriers(op.node, Carrying(op.build, facts.scheme, facts.takes, facts.reassociated))
+    return lower_on_carriers(
+        op.node, Carrying(op.build, facts.scheme, facts.takes, facts.reassociated, facts.are_truths)
+    )
 
 
 # --- ops of any name on element types that the target refuses for them, where it takes the op on other ones ---
@@ -189,7 +198,8 @@ class ElementTypeKind(Kind):
             return None
         reassociated = context.options.float_mode == "reassociate"
         facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
-        known = [replace(known, reassociated=reassociated) for known in facts]
+        are_truths = node.name in BY_BITS and all(_is_truth(context, value) for value in node.operands)
+        known = [replace(known, reassociated=reassociated, are_truths=are_truths) for known in facts]
         if (known[0].carried if known else Form.WIDER) not in self.forms:
             return None
         return self.subject(context, node, *known, told=f"element types {', '.join(refused)}")
@@ -262,6 +272,12 @@ TITLES: Mapping[Enum, str] = {
 }
 
 
+def _is_truth(context: Context, value: Value) -> bool:
+    """Whether a value is 0 or 1 everywhere."""
+    low, high = context.analysis.of(Site(value)).hull()
+    return low >= 0 and high <= 1
+
+
 def refused_types(target: Target, op: str, dtypes: frozenset[str]) -> list[str]:
     """The element types on an op that the target takes on no op, or not on this one."""
     return [d for d in sorted(dtypes) if target.refuses_dtype(d) is not None or target.refuses_op_on(op, d)]
@@ -329,8 +345,8 @@ def _usable_carriers(target: Target, node: Node, carriers: Iterable[Carrier]) ->
     """The carriers on which an op has a form that the target accepts."""
     found = [c for c in carriers if TABLE[node.name].on(c.form) is not How.NONE]
     taken = [c for c in found if c.form is Form.PARTS or not refused_types(target, node.name, frozenset({c.after}))]
-    by_sums = sorted(found, key=lambda carrier: carrier.form is not Form.ITSELF) if node.name in BY_SUMS else []
-    return taken or by_sums
+    by_bits = sorted(found, key=lambda carrier: carrier.form is not Form.ITSELF) if node.name in BY_BITS else []
+    return taken or by_bits
 
 
 def facts_of(target: Target, node: Node, scheme: Mapping[str, Carrier]) -> ElementTypeFacts:

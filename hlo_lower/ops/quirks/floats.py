@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from hlo_lower.base.element_types import WIDE_FLOATS
+from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
-from hlo_lower.ops.spec import LAYOUT
+from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 
 FORM = "op in a form"
 """The kind of op under which rules for these forms are registered."""
@@ -98,6 +98,41 @@ def _is_total_order(_graph: Graph, node: Node) -> bool:
     return is_total and (node.parent is None or node.parent.name != names.SORT)
 
 
+MOST_BEHIND = 50
+"""Ops behind a conversion that are looked at."""
+
+
+def _is_spread(value: Value) -> bool:
+    """Whether a value is computed, element by element, of what a broadcast repeats, and of constants."""
+    pending, seen, repeats = [value], {value}, False
+    while pending:
+        made = pending.pop().node
+        if made is None or len(seen) > MOST_BEHIND or made.has_regions:
+            return False
+        is_larger = made.name == names.BROADCAST_IN_DIM and made.result().shape != made.operand(0).shape
+        if is_larger and source_of(made.operand(0)).constant() is None:
+            repeats = True
+        elif made.name in ELEMENTWISE | LAYOUT | {names.CONSTANT}:
+            more = [operand for operand in made.operands if operand not in seen]
+            seen.update(more)
+            pending += more
+        else:
+            return False
+    return repeats
+
+
+def _narrows_spread(_graph: Graph, node: Node) -> bool:
+    return node.result().element_type in HALF_FLOATS and _is_spread(node.operand(0))
+
+
+@over_each(names.CONVERT)
+def hold_spread(graph: Graph, node: Node) -> None:
+    """Put a barrier between what a broadcast repeats and its conversion to a narrow float."""
+    if _narrows_spread(graph, node):
+        [held] = Builder.before(node).op(names.OPTIMIZATION_BARRIER, node.operands, [node.operand(0).raw.type]).results
+        node.raw.operands[0] = held.raw
+
+
 V = "tensor<4xf32>"
 
 INFINITE = Quirk(
@@ -112,6 +147,22 @@ INFINITE = Quirk(
         Rules(FORM, ("infinite_to_bits",)),
     ),
     is_anywhere=True,
+)
+
+NARROWED = Quirk(
+    "convert of a repeated float",
+    (names.CONVERT,),
+    {"litert": "to bf16 or f16: it converts first, and has no kernel that repeats these"},
+    "the same conversion behind an `optimization_barrier`",
+    module(
+        "%x: tensor<4xf32>",
+        "tensor<2x4xbf16>",
+        "%b = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>",
+        "%r = stablehlo.convert %b : (tensor<2x4xf32>) -> tensor<2x4xbf16>",
+    ),
+    _narrows_spread,
+    (Rewrite("hold-repeated", "holds back conversions to narrow floats", hold_spread, Place.LAST),),
+    is_reported=False,
 )
 
 TOTAL_ORDER = Quirk(

@@ -38,16 +38,26 @@ TRANSFORM = names.FFT
 DEFINITE = ("potrf", "cholesky")
 """What has results only of matrices that are positive definite."""
 
-DIRECT = ("potrf", "getrf", "geqrf", "orgqr", "trsm")
-"""Routines of LAPACK whose steps are counted."""
+REFLECTING = ("geqrf", "Qr")
+"""What makes what stands below a diagonal zero, by reflections."""
+
+OF_XLA = frozenset({"Qr", "ProductOfElementaryHouseholderReflectors"})
+"""Custom calls that XLA expands by itself, for every device."""
+
+DIRECT = ("potrf", "getrf", "geqrf", "orgqr", "trsm", *OF_XLA)
+"""Routines whose steps are counted."""
+
+ITERATED = ("syevd", "gesdd")
+"""Routines whose results are near those of a matrix that differs from the given one by a part of its norm."""
 
 LINEAR = RESHAPING | {names.SLICE, names.SELECT, names.CONVERT, names.ADD, names.MULTIPLY, names.DIVIDE, "func.call"}
 """Ops behind which a matrix may still be positive definite."""
 
 
 def is_matrix_op(op: mlir.RawOperation) -> bool:
-    """Whether an op is a factorization or a solve: StableHLO's own, or a call to LAPACK."""
-    return op.name in OWN or (op.name == names.CUSTOM_CALL and callee_or_name(op).startswith("lapack_"))
+    """Whether an op is a factorization or a solve: StableHLO's own, a call to LAPACK, or XLA's own."""
+    name = callee_or_name(op)
+    return op.name in OWN or (op.name == names.CUSTOM_CALL and (name.startswith("lapack_") or name in OF_XLA))
 
 
 def callee_or_name(op: mlir.RawOperation) -> str:
@@ -115,7 +125,7 @@ def definite(rng: np.random.Generator, shape: Sequence[int], dtype: "np.dtype[np
 
 def reflects(op: mlir.RawOperation) -> bool:
     """Whether an op makes what stands below a diagonal zero, by reflections."""
-    return "geqrf" in callee_or_name(op)
+    return any(name in callee_or_name(op) for name in REFLECTING)
 
 
 def decided_function(name: str, matrix: mlir.RawType, factors: mlir.RawType, units: int) -> str:
@@ -163,10 +173,12 @@ def _mark_undecided(a: Array, reflections: Array, factors: Array, *, noise: floa
 #
 # - of a triangular system, a Cholesky factor and reflections: element by element, relative to the element;
 # - of LU and QR: column by column, relative to the largest element of the column (what |L| |U| and the norm of a column
-#   are, up to the growth of partial pivoting and to sqrt(m)).
+#   are, up to the growth of partial pivoting and to sqrt(m));
+# - of eigenvalues and singular values: relative to the largest element of the matrix (to its norm, up to n).
 #
 # So each element is moved by a hash of its place, by up to `units_of` units in the last place, of itself or
-# of the largest one in its column. Zeros stay: what is zero by structure (a triangle) is so in every computation. Of LU
+# of the largest one in its column or matrix. Zeros stay, but where the matrix counts as a whole: what is zero by
+# structure (a triangle) is so in every computation, but rotations fill it. Of LU
 # the first column is moved by magnitude instead, because nothing has been rounded when its pivot is looked for:
 # candidates that are equal stay so, and the first of them it has to be.
 
@@ -180,13 +192,16 @@ class Movement(Enum):
 
     ITSELF = "itself"
     COLUMN = "column"
+    MATRIX = "matrix"
     FIRST_ALIKE = "first_alike"
 
 
 def movement_of(op: mlir.RawOperation) -> Movement:
     """How a factorization's operands are moved."""
     name = callee_or_name(op)
-    return Movement.FIRST_ALIKE if "getrf" in name else Movement.COLUMN if "geqrf" in name else Movement.ITSELF
+    if any(routine in name for routine in ITERATED):
+        return Movement.MATRIX
+    return Movement.FIRST_ALIKE if "getrf" in name else Movement.COLUMN if reflects(op) else Movement.ITSELF
 
 
 def type_suffix(raw_type: mlir.RawType) -> str:
@@ -207,6 +222,7 @@ def matrix_functions(name: str, raw_type: mlir.RawType) -> str:
     if kind == "sizes":
         return _function(name, of, 1, [f"  %r = stablehlo.abs %v0 : {of}"])
     flags = f"tensor<{'x'.join(map(str, [*shape, 'i1']))}>"
+    still = "%beside" if kind == Movement.MATRIX.value else "%v0"  # what is 0 stays so
     lines = [
         f"  %zero = stablehlo.constant dense<0.0> : {of}",
         f"  %one = stablehlo.constant dense<1.0> : {of}",
@@ -215,7 +231,7 @@ def matrix_functions(name: str, raw_type: mlir.RawType) -> str:
         *_beside(kind, of, shape, element),
         f"  %more = stablehlo.multiply %beside, %by : {of}",
         f"  %moved = stablehlo.add %v0, %more : {of}",
-        f"  %none = stablehlo.compare EQ, %v0, %zero : ({of}, {of}) -> {flags}",
+        f"  %none = stablehlo.compare EQ, {still}, %zero : ({of}, {of}) -> {flags}",
         f"  %kept = stablehlo.select %none, %v0, %moved : {flags}, {of}",
     ]
     if kind != Movement.FIRST_ALIKE.value:
@@ -250,16 +266,17 @@ def _places(name: str, of: str, shape: list[int]) -> str:
 
 
 def _beside(kind: str, of: str, shape: list[int], element: str) -> list[str]:
-    """What an element is moved in units of: itself, or the largest one of its column."""
+    """What an element is moved in units of: itself, or the largest one of its column or matrix."""
     if kind == Movement.ITSELF.value:
         return [f"  %beside = stablehlo.add %v0, %zero : {of}"]
     rank = len(shape)
-    dims = [d for d in range(rank) if d != rank - 2]
+    across = [rank - 2, rank - 1] if kind == Movement.MATRIX.value else [rank - 2]
+    dims = [d for d in range(rank) if d not in across]
     columns = f"tensor<{'x'.join([*(str(shape[d]) for d in dims), element])}>"
     return [
         f"  %sizes = stablehlo.abs %v0 : {of}",
         f"  %least = stablehlo.constant dense<0.0> : tensor<{element}>",
-        f"  %largest = stablehlo.reduce(%sizes init: %least) applies stablehlo.maximum across dimensions = [{rank - 2}]"
+        f"  %largest = stablehlo.reduce(%sizes init: %least) applies stablehlo.maximum across dimensions = {across}"
         f" : ({of}, tensor<{element}>) -> {columns}",
         f"  %beside = stablehlo.broadcast_in_dim %largest, dims = {dims} : ({columns}) -> {of}",
     ]

@@ -239,8 +239,11 @@ def _operands_without_nan(program: Program, maker: Op) -> Sequence[ValueId]:
 
 
 def _low_zeros(program: Program, value: ValueId) -> int:
-    """How many low bits of an integer are zero, at least: of what a mask cuts off, a shift or a factor moves up."""
-    maker = program.makers[value]
+    """How many low bits of an integer are zero, at least: of a known one, of what a mask cuts off, a shift or a factor
+    moves up."""
+    maker, numbers = program.makers[value], program.constant_behind(value)
+    if numbers is not None:
+        return min(map(_zeros_of, np.unique(numbers)), default=0)
     if maker is None or maker.name not in (names.AND, names.SHIFT_LEFT, names.MULTIPLY):
         return 0
     found = 0
@@ -248,12 +251,18 @@ def _low_zeros(program: Program, value: ValueId) -> int:
         known = program.constant_behind(operand)
         if known is None or not known.size:
             continue
-        least = [int(n) for n in np.unique(known)]
         if maker.name == names.SHIFT_LEFT:
-            found = max(found, min(least) if place == 1 and min(least) > 0 else 0)
+            least = int(known.min())
+            found = max(found, least if place == 1 and least > 0 else 0)
         else:
-            found = max(found, min((n & -n).bit_length() - 1 if n else 64 for n in least))
+            found = max(found, min(map(_zeros_of, np.unique(known))))
     return found
+
+
+def _zeros_of(number: np.integer[Any]) -> int:
+    """How many low bits of a number are zero."""
+    whole = int(number)
+    return (whole & -whole).bit_length() - 1 if whole else 64
 
 
 def _is_integer(program: Program, value: ValueId) -> bool:

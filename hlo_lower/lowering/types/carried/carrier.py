@@ -115,6 +115,7 @@ class Carrying:
       scheme: what each element type that is carried is carried in.
       takes: what the target takes, where there is a choice.
       reassociated: whether floats may be added in another order, and so be rounded once.
+      are_truths: whether the operands are 0 or 1 everywhere.
       is_nested: whether that is a region, of which a target may take a few ops alone.
     """
 
@@ -122,11 +123,12 @@ class Carrying:
     scheme: Mapping[str, Carrier]
     takes: Takes
     reassociated: bool = False
+    are_truths: bool = False
     is_nested: bool = False
 
     def inside(self, build: Builder) -> "Carrying":
         """The same in a region."""
-        return replace(self, build=build, is_nested=True)
+        return replace(self, build=build, are_truths=False, is_nested=True)
 
     def carrier(self, value: Value) -> Carrier | None:
         """What values of this one's element type are carried in; None of what is not carried."""

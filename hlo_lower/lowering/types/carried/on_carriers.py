@@ -8,23 +8,27 @@ from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Node, Value
+from hlo_lower.lowering.types.carried.bits import BY_BITS
 from hlo_lower.lowering.types.carried.carrier import Carrier, Carrying, Form
 from hlo_lower.lowering.types.carried.complex_ops import on_parts
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
 from hlo_lower.lowering.types.carried.halves import fold_of
 from hlo_lower.lowering.types.carried.on_halves import EACH, is_by_known_amount, on_halves
 from hlo_lower.lowering.types.carried.pairs import erase_unread
-from hlo_lower.lowering.types.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, convert_carried
+from hlo_lower.lowering.types.carried.written_ops import ON_SIGNED, ON_WIDER, clamped_index, convert_carried
 from hlo_lower.ops.names import (
+    AND,
     COMPARE,
     CONSTANT,
     CONVERT,
     DOT_GENERAL,
     EXPONENTIAL_MINUS_ONE,
     IS_FINITE,
+    OR,
     REDUCE,
     SELECT,
     SORT,
+    XOR,
 )
 
 SUMS = ("add", "multiply")
@@ -35,6 +39,9 @@ NOT_AS_F32 = {(EXPONENTIAL_MINUS_ONE, "f16")}
 
 PREDICATES = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
 """On predicates as 0 and 1."""
+
+BY_ORDER = {AND: "minimum", OR: "maximum", XOR: ""}
+"""Bit operations on numbers that are 0 or 1; of `xor` whether they differ."""
 
 Carried = tuple[list[Value], bool]
 """Results on their carriers, and whether each is a number of its own type (a float may be still to be rounded)."""
@@ -83,10 +90,12 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         return _with_region(node, operands, c, carrier)
     if carrier.before == "i1" and (found := _predicate(node, operands, c)) is not None:
         return [found], True
-    if name in BY_SUMS and not c.takes(name.removeprefix("stablehlo."), carrier.after):
+    if name in BY_BITS and not c.takes(name.removeprefix("stablehlo."), carrier.after):
         if not element_type(carrier.after).is_signed:
             raise DoesNotApply("unsigned, which is carried in a signed type")
-        return [BY_SUMS[name](c, *operands)], True
+        if c.are_truths and name in BY_ORDER:
+            return [_on_truths(name, operands, c)], True
+        return [BY_BITS[name](c, carrier, operands)], True
     if how is How.WRITTEN:
         return [(ON_SIGNED if carrier.form is Form.SIGNED else ON_WIDER)[name](c, carrier, operands)], True
     operands = _with_indices(node, operands, entry.moved, c)
@@ -171,9 +180,14 @@ def _predicate(node: Node, operands: Sequence[Value], c: Carrying) -> Value | No
         return c.build.elementwise(PREDICATES[name], *operands)
     if name == "not":
         return c.subtract(c.number(1, operands[0]), operands[0])
-    if name == "xor":
+    return _on_truths(node.name, operands, c) if node.name == XOR else None
+
+
+def _on_truths(name: str, operands: Sequence[Value], c: Carrying) -> Value:
+    """A bit operation on numbers that are 0 or 1."""
+    if name == XOR:
         return c.choose(c.holds(operands[0], "NE", operands[1]), 1, c.number(0, operands[0]))
-    return None
+    return c.build.elementwise(BY_ORDER[name], *operands)
 
 
 # --- regions ---

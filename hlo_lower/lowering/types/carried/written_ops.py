@@ -7,10 +7,8 @@ from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.types.carried.carrier import Carrier, Carrying, Form
 from hlo_lower.ops.names import (
-    AND,
     COUNT_LEADING_ZEROS,
     DIVIDE,
-    OR,
     POPCNT,
     REMAINDER,
     SHIFT_RIGHT_ARITHMETIC,
@@ -74,29 +72,6 @@ def unsigned_remainder(c: Carrying, carrier: Carrier, operands: Sequence[Value])
 def is_other_than_zero(c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The sign of an unsigned number: 1, or 0 of 0."""
     return c.choose(c.holds(operands[0], "NE", 0), 1, c.number(0, operands[0]))
-
-
-# --- bits by sums ---
-
-
-def both(c: Carrying, x: Value, y: Value) -> Value:
-    """x and y of signed integers, by what adds.
-
-    Exact: x + y = (x xor y) + 2 (x and y) modulo 2^w, so half of x + y - (x xor y), without sign, has all bits of the
-    result but the uppermost, which is set where both are negative.
-    """
-    twice = c.do("subtract", c.do("add", x, y), c.do("xor", x, y))
-    lower, least = half_of(c, twice), int(x.element.least)
-    return c.choose(c.holds(c.do("maximum", x, y), "LT", 0), c.do("add", lower, least), lower)
-
-
-def either(c: Carrying, x: Value, y: Value) -> Value:
-    """x or y of signed integers: what only one has, and what both have, which have no bit in common."""
-    return c.add(c.xor(x, y), both(c, x, y))
-
-
-BY_SUMS: Mapping[str, Callable[[Carrying, Value, Value], Value]] = {AND: both, OR: either}
-"""Bit operations for targets that have only `xor`."""
 
 
 # --- narrow integers in wider ones ---
@@ -178,7 +153,7 @@ def convert_carried(c: Carrying, node: Node, x: Value) -> tuple[Value, bool]:
         return _plain(c, x, given, wanted.after), False
     if element_type(before).is_float:
         return _of_float(c, x, wanted), True
-    if wanted.form is Form.SIGNED:
+    if wanted.form is Form.SIGNED or before == "i1":
         return _plain(c, x, given, wanted.after), True
     return c.settle(_plain(c, x, given, wanted.after), after), True
 
