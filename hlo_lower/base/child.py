@@ -30,8 +30,8 @@ GRACE = 1.0
 BUSY = 8.0
 """How many times as long as its limit a child may take that gets less than a processor."""
 
-ASLEEP = 0.05
-"""The part of its limit that a child has worked at least that does not sleep."""
+ASLEEP, HARDLY = 3.0, 0.01
+"""The same of a child that sleeps: it has worked for no more than this part of its limit."""
 
 
 class AnsweringChild:
@@ -226,11 +226,12 @@ class _Wait:
         Raises:
           TimeoutError: it has worked so many seconds, sleeps, or is given too little of a processor.
         """
-        end, left = self._since + BUSY * limit, limit
+        left = limit
         while not select.select([file], [], [], None if left == inf else left)[0]:
             self._worked = self._seconds()
-            left = min(limit - self._worked, end - monotonic())
-            if self._worked < ASLEEP * limit or left <= 0:
+            times = BUSY if self._worked > HARDLY * limit else ASLEEP
+            left = min(limit - self._worked, self._since + times * limit - monotonic())
+            if left <= 0:
                 raise TimeoutError
         self._worked = self._seconds()
 
