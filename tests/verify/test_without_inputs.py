@@ -114,7 +114,7 @@ def test_what_is_written_is_what_is_computed():
     ],
 )
 def test_what_is_not_computed(body):
-    """Without counting, from an input, from floats that are rounded, by a loop, and from what is not the same everywhere."""
+    """Without counting, from an input, from rounded floats, by a loop, and from what is not the same everywhere."""
     assert computed(module("%x: 16xi32", body)) is None
 
 
