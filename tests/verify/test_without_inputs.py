@@ -132,5 +132,7 @@ def test_both_judges_are_asked(monkeypatch):
             raise InterpreterError("no answer")
 
     assert [with_computed_positions(text, one) for one in (Other(), Silent())] == [None, None]
-    monkeypatch.setattr(without_inputs, "MOST_ELEMENTS", 15)
-    assert computed(text) is None
+    for name, most in (("MOST_ELEMENTS", 15), ("MOST_WORK", 255)):
+        with monkeypatch.context() as patch:
+            patch.setattr(without_inputs, name, most)
+            assert computed(text) is None

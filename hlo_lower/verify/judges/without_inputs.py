@@ -44,7 +44,7 @@ MOST_ELEMENTS = 1 << 12
 """Elements of one value up to which it is written as a constant."""
 
 MOST_WORK = 1 << 20
-"""Elements that all these operations give, up to which they are evaluated: the interpreter takes a microsecond each."""
+"""Elements that all of them combine, up to which they are evaluated: the interpreter takes a microsecond for each."""
 
 
 def with_computed_positions(text: str, interpreter: Interpreter) -> str | None:
@@ -69,7 +69,7 @@ def with_computed_positions(text: str, interpreter: Interpreter) -> str | None:
     if not wanted or any(_elements(program, value) > MOST_ELEMENTS for value in wanted):
         return None
     needed = _needed(makers, wanted)
-    if sum(_elements(program, value) for op in needed for value in op.results) > MOST_WORK:
+    if sum(_work(program, op) for op in needed) > MOST_WORK:
         return None
     values = _evaluated(program, needed, wanted, interpreter)
     if values is None:
@@ -130,8 +130,16 @@ def _needed(makers: Sequence[Op], wanted: Sequence[ValueId]) -> list[Op]:
 
 
 def _is_integer(program: Program, value: ValueId) -> bool:
+    """Whether a value holds truths, or integers of whole bytes."""
     tensor = program.type_of(value)
-    return tensor is not None and element_type(tensor.element_name).is_integer
+    kind = element_type(tensor.element_name) if tensor is not None else None
+    return kind is not None and kind.is_integer and (kind.bits == 1 or kind.bits % 8 == 0)
+
+
+def _work(program: Program, op: Op) -> int:
+    """About as many elements as an operation combines."""
+    given, read = (sum(_elements(program, value) for value in values) for values in (op.results, op.inputs))
+    return given * read if op.name in (names.REDUCE_WINDOW, names.DOT_GENERAL) else given + read
 
 
 def _elements(program: Program, value: ValueId) -> int:
