@@ -17,8 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from math import inf
-from threading import Lock, Thread
-from time import monotonic, sleep
+from threading import Lock, Thread, local
+from time import clock_gettime, monotonic, process_time, sleep
 from typing import Any, Self, cast
 
 LENGTH_BYTES = 8
@@ -26,6 +26,12 @@ LENGTH_BYTES = 8
 
 GRACE = 1.0
 """Seconds behind a limit in which a parent that lives has ended its child."""
+
+BUSY = 8.0
+"""How many times as long as its limit a child may take that gets less than a processor."""
+
+ASLEEP, HARDLY = 3.0, 0.01
+"""The same of a child that sleeps: it has worked for no more than this part of its limit."""
 
 
 class AnsweringChild:
@@ -57,7 +63,7 @@ class AnsweringChild:
             self._start()
 
     def ask(self, request: Any, limit: float = inf) -> Any:
-        """The child's answer to what is asked, in so many seconds.
+        """The child's answer to what is asked, in so many seconds; of a processor where it shares one with others.
 
         Raises:
           TimeoutError: it did not answer in time, and was ended.
@@ -67,10 +73,12 @@ class AnsweringChild:
             child = self._start()
             assert child.stdin is not None
             assert child.stdout is not None
-            data, until = pickle.dumps((limit, request)), monotonic() + limit
+            data, wait = pickle.dumps((limit, request)), _Wait(child.pid)
             try:
                 child.stdin.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
                 child.stdin.flush()
+                wait.until_heard(child.stdout.fileno(), limit)
+                until = monotonic() + limit
                 size = receive(child.stdout.fileno(), LENGTH_BYTES, until)
                 return pickle.loads(receive(child.stdout.fileno(), int.from_bytes(size, "little"), until))
             except TimeoutError:
@@ -79,6 +87,8 @@ class AnsweringChild:
             except (OSError, EOFError, pickle.UnpicklingError) as error:
                 self.close()
                 raise BrokenPipeError(str(error)) from None
+            finally:
+                wait.count()
 
     def close(self) -> None:
         """End the child."""
@@ -139,7 +149,7 @@ def answer_all(answer: Callable[[Any], Any]) -> None:
     while len(size := requests.read(LENGTH_BYTES)) == LENGTH_BYTES:
         limit, request = pickle.loads(requests.read(int.from_bytes(size, "little")))
         if limit < inf:
-            faulthandler.dump_traceback_later(limit + GRACE, exit=True)
+            faulthandler.dump_traceback_later(BUSY * limit + GRACE, exit=True)
         data = pickle.dumps(answer(request))
         faulthandler.cancel_dump_traceback_later()
         answers.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
@@ -160,3 +170,87 @@ def ending(code: int | None) -> str:
             return f"signal {signal.Signals(-code).name}"
         return f"signal {-code}"
     return f"exit code {code}"
+
+
+# --- what work takes ---
+#
+# Limits of work decide what is said of it, so that they are not of the clock alone: on a busy machine it runs on.
+
+
+class _Waits(local):
+    """Of a thread: the seconds of others' work that it waited for."""
+
+    seconds: float = 0.0
+
+
+_waits = _Waits()
+
+
+class Stopwatch:
+    """Counts from when it is made: seconds of the clock, or of the processors that this process used, and children
+    that this thread waited for, where these are fewer."""
+
+    def __init__(self) -> None:
+        self._start = _now()
+
+    @property
+    def seconds(self) -> float:
+        """What it took so far."""
+        return min(now - start for now, start in zip(_now(), self._start, strict=True))
+
+
+def _now() -> tuple[float, float]:
+    return monotonic(), process_time() + _waits.seconds
+
+
+def count_wait(seconds: float) -> None:
+    """Count what another process worked while this thread waited for it."""
+    _waits.seconds += seconds
+
+
+class _Wait:
+    """A wait for a child's answer.
+
+    Args:
+      process: the child's number.
+    """
+
+    def __init__(self, process: int) -> None:
+        self._process = process
+        self._since, self._before = monotonic(), _seconds_of(process)
+        self._worked = 0.0
+
+    def until_heard(self, file: int, limit: float) -> None:
+        """Wait until the child has something to read, and not longer than it may work.
+
+        Raises:
+          TimeoutError: it has worked so many seconds, sleeps, or is given too little of a processor.
+        """
+        left = limit
+        while not select.select([file], [], [], None if left == inf else left)[0]:
+            self._worked = self._seconds()
+            times = BUSY if self._worked > HARDLY * limit else ASLEEP
+            left = min(limit - self._worked, self._since + times * limit - monotonic())
+            if left <= 0:
+                raise TimeoutError
+        self._worked = self._seconds()
+
+    def _seconds(self) -> float:
+        """What the child worked so far; where that is not known, how long it took."""
+        now = _seconds_of(self._process)
+        return monotonic() - self._since if now is None or self._before is None else now - self._before
+
+    def count(self) -> None:
+        """Count what the child worked as work of this thread; of one that did not answer how long it was waited for."""
+        count_wait(self._worked or monotonic() - self._since)
+
+
+_SCHEDULED = 2
+"""Of the clocks of a process on Linux the one that counts what it ran."""
+
+
+def _seconds_of(process: int) -> float | None:
+    """The seconds of a processor that a living process has used; None where this system does not tell."""
+    with suppress(OSError, OverflowError):
+        return clock_gettime(~process << 3 | _SCHEDULED)
+    return None

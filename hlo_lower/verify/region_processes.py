@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
+from time import monotonic
 
+from hlo_lower.base.child import count_wait
 from hlo_lower.base.processes import Lost, in_processes
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Aligner, Plan, Region, regions_of
@@ -66,8 +68,10 @@ class RegionProcesses:
     def judge_regions(self, plan: Plan, pieces: Mapping[int, Pieces]) -> Mapping[int, Settled]:
         """Verdicts on regions by number, without those whose process died or found nothing."""
         works = [Wanted(plan, k, digest(own)) for k, own in pieces.items()]
+        start = monotonic()
         answers = in_processes(self, works, jobs=self.jobs)
         given = {works[k].number: answer for k, answer in answers if not isinstance(answer, Lost)}
+        count_wait(monotonic() - start)
         return {number: answer for number, answer in given.items() if answer is not None}
 
     def __call__(self, wanted: Wanted) -> Settled | None:

@@ -2,7 +2,7 @@
 their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
@@ -23,6 +23,7 @@ from hlo_lower.verify.effort import PROVE_SECONDS
 from hlo_lower.verify.judges.every_input import Evaluation, evaluate_every_input
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
+from hlo_lower.verify.judges.without_inputs import with_computed_positions
 from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
@@ -54,6 +55,9 @@ NO_TIME = "no time"
 
 EVERY_INPUT = "every input"
 """The law of a derivation by evaluation, and the aim of a run that an evaluation found."""
+
+NO_INPUT = "no input"
+"""The law of integers that depend on no input."""
 
 LOOSE = frozenset({"any order", "finite first", "product of 0 and 1", "reassociated"})
 """Laws by which sums of floats are equal that may differ in a run: what has to lie inside does not rest on one."""
@@ -268,20 +272,27 @@ class RegionProofs:
     ) -> Derivation:
         """Whether two modules are equal, as these terms take it, where integers lie within some numbers, or are in some
         order."""
-        key, terms = (first, second, within, ordered), self.terms
+        key = first, second, within, ordered
         if key not in self._known:
-            found = self._in_cache(key) or derive(
-                first,
-                second,
-                seconds=seconds,
-                oob=terms.oob,
-                within=dict(within),
-                ordered=dict(ordered),
-                trust_flags=terms.trust_flags,
-                reassociated=terms.reassociated,
-            )
+            found = self._in_cache(key) or self._derive_texts(key, seconds)
             self._keep(key, found)
         return self._known[key]
+
+    def _derive_texts(self, key: _Key, seconds: float) -> Derivation:
+        """Derive two modules, with what depends on none of their inputs as constants where that has to be counted."""
+        (first, second, within, ordered), terms = key, self.terms
+        computed = [with_computed_positions(text, self.interpreter) for text in (first, second)]
+        found = derive(
+            computed[0] or first,
+            computed[1] or second,
+            seconds=seconds,
+            oob=terms.oob,
+            within=dict(within),
+            ordered=dict(ordered),
+            trust_flags=terms.trust_flags,
+            reassociated=terms.reassociated,
+        )
+        return replace(found, laws=tuple(sorted({*found.laws, NO_INPUT}))) if any(computed) else found
 
     def within(self, region: Region) -> Within:
         """The least and the greatest value of those of its inputs of which they are known."""

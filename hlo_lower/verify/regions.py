@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import prod
-from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.child import Stopwatch
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Aligner, BodyPair, Plan, Region, Side, regions_of
@@ -44,7 +44,7 @@ MAX_ALIGNMENTS = 24
 """How often the modules are aligned anew without the assumptions that turned out wrong."""
 
 ALIGNMENT_SECONDS = 100.0
-"""After so long they are not aligned anew."""
+"""After so much work they are not aligned anew."""
 
 WRITTEN_OUT = 20_000
 """Operations of a module up to which loops are read as their trips."""
@@ -145,8 +145,8 @@ class RegionJudge:
         dropped: set[tuple[ValueId, ValueId]] = set()
         forced: dict[ValueId, ValueId] = {}
         last: RegionVerdict | None = None
-        until, number = monotonic() + ALIGNMENT_SECONDS, 0
-        while number < MAX_ALIGNMENTS and (last is None or monotonic() < until):
+        watch, number = Stopwatch(), 0
+        while number < MAX_ALIGNMENTS and (last is None or watch.seconds < ALIGNMENT_SECONDS):
             pairs = Aligner(self._first, self._second, frozenset(dropped), forced).align(name)
             regions = regions_of(pairs)
             self.pairs, self.promised = pairs, []
@@ -280,17 +280,17 @@ class RegionJudge:
         derived = self._derived_verdict(name, region)
         if derived is not None:
             return derived
-        start = monotonic()
+        watch, limit = Stopwatch(), patience().of_region
         narrow = judged = self._judge(region)
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
             return _unless_missed(verdict)
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
-        is_aimed, until = True, start + patience().of_region
+        is_aimed = True
         while True:
-            if monotonic() > until:
-                patience().charge(monotonic() - start)
+            if watch.seconds > limit:
+                patience().charge(watch.seconds)
                 reason = patience().describe_limit("it and what was tried in vain before it took")
                 return replace(verdict, status="not judged", reason=reason, difference="")
             if step >= PATIENCE:

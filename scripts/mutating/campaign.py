@@ -50,6 +50,7 @@ _modules: dict[str, str] = {}
 _before: dict[str, str] = {}
 _limits: list[float] = []
 _how: dict[str, bool] = {}
+_known: set[tuple[str, str]] = set()
 
 
 def begin(modules: Mapping[str, str], before: Mapping[str, str], seconds: float, *, derives: bool = False) -> None:
@@ -61,15 +62,14 @@ def begin(modules: Mapping[str, str], before: Mapping[str, str], seconds: float,
 
 
 def tried(operator: str, seed: int, names: list[str]) -> Tried:
-    """Make, examine and judge one mutant."""
-    found = made(_modules, operator, seed, names)
+    """Make, examine and judge one mutant that this process has not made before."""
+    found = made(_modules, operator, seed, names, _known)
     if found is None:
         return Record(seed, operator), ("", "")
+    _known.add((found.module, found.text))
     before, unchanged = _before[found.module], _modules[found.module]
     record = Record(seed, operator, found.module, f"{found.op}: {found.what}", **judged(before, found.text, **_how))
-    truth = _truth(found, unchanged, QUICK)
-    if truth.truth == "unknown" and record.code == 0:
-        truth = _truth(found, unchanged, _limits[0])
+    truth = _truth(found, unchanged, _limits[0] if record.code == 0 else QUICK)
     return _with_truth(record, truth), (before, found.text)
 
 

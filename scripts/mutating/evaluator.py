@@ -7,7 +7,7 @@ all that they hold is elementwise. Out of bounds, a scatter drops whole windows,
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cmp_to_key
+from functools import cache, cmp_to_key
 from math import prod
 from typing import Any
 
@@ -60,10 +60,13 @@ class Block:
 
 def dtype_of(tensor: mlir.TensorType | None) -> np.dtype[Any]:
     """The NumPy type of the elements."""
-    dtype = tensor and mlir.dtype_of(tensor.element_name)
+    dtype = tensor and _dtype_named(tensor.element_name)
     if dtype is None:
         raise Unsupported(f"type {tensor}")
     return dtype
+
+
+_dtype_named = cache(mlir.dtype_of)
 
 
 class Module:
@@ -302,6 +305,8 @@ CONTROL = {
 def _broadcast(x: Array, shape: Sequence[int], dims: Sequence[int]) -> Array:
     if prod(shape) > ELEMENTS:
         raise BadInput("too many elements")
+    if not x.shape:
+        return np.broadcast_to(x, tuple(shape))
     middle = [1] * len(shape)
     for size, dim in zip(x.shape, dims, strict=True):
         middle[dim] = size

@@ -1,6 +1,6 @@
 """Mutants of a module: every op that an operator is for, and one of them changed."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -83,6 +83,10 @@ def planned(modules: Mapping[str, str], runs: int, seed: int) -> list[tuple[str,
 MODULES_TRIED = 12
 
 
-def made(modules: Mapping[str, str], operator: str, seed: int, names: list[str]) -> Mutant | None:
-    """The mutant of the first of these modules in which the operator changes something."""
-    return next((found for name in names if (found := mutant(name, modules[name], operator, seed))), None)
+def made(
+    modules: Mapping[str, str], operator: str, seed: int, names: list[str], known: Container[tuple[str, str]] = ()
+) -> Mutant | None:
+    """The mutant of the first of these modules in which the operator changes something, none of those that are known
+    by the module's name and their text."""
+    found = (mutant(name, modules[name], operator, seed) for name in names)
+    return next((one for one in found if one and (one.module, one.text) not in known), None)

@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from time import monotonic, sleep
+from threading import Timer
+from time import monotonic, process_time, sleep
 
 import numpy as np
 import pytest
 from untyped_mlir import module
 
 import hlo_lower
+from hlo_lower.base.child import AnsweringChild, Stopwatch
 from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError
 
 ADD = module("%a: 2xi32", "%r = add %a, %a")
@@ -69,7 +71,7 @@ answering.answer_all(lambda what: (True, endless[what]()))
 PARENT = """
 from math import inf
 from threading import Thread
-for what, limit in (("sleeps", inf), ("holds", 1.0)):
+for what, limit in (("sleeps", inf), ("holds", 0.6)):
     child = answering.AnsweringChild("endless_child")
     print(child._start().pid, flush=True)
     Thread(target=child.ask, args=(what, limit)).start()
@@ -90,6 +92,51 @@ def test_a_child_ends_with_a_parent_that_is_killed(tmp_path):
     while any(map(is_alive, children)) and monotonic() < end:
         sleep(0.1)
     assert not any(map(is_alive, children))
+
+
+WORKER = """
+from time import process_time, sleep
+def work(seconds):
+    until = process_time() + seconds
+    while process_time() < until:
+        pass
+answering.answer_all(lambda request: {"works": work, "sleeps": sleep}[request[0]](request[1]))
+"""
+
+
+@pytest.fixture
+def worker(tmp_path, monkeypatch):
+    """A child that works or sleeps for so many seconds."""
+    (tmp_path / "worker_child.py").write_text(LOADED + WORKER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with AnsweringChild("worker_child") as child:
+        child.ask(("works", 0.0))
+        yield child
+
+
+def test_a_limit_is_of_a_processor_where_others_use_it(worker):
+    """A child that is kept from working may take longer; one that works too long, or sleeps, is ended."""
+    pid, start = worker._child.pid, monotonic()
+    for seconds, told in ((0.2, signal.SIGSTOP), (1.2, signal.SIGCONT)):
+        Timer(seconds, os.kill, (pid, told)).start()
+    assert worker.ask(("works", 0.5), 0.8) is None
+    assert monotonic() - start > 1.2
+    for what in ("works", "sleeps"):
+        start = monotonic()
+        with pytest.raises(TimeoutError):
+            worker.ask((what, 60), 0.3)
+        assert monotonic() - start < 0.3 * 8 + 4
+        worker.ask(("works", 0.0))
+
+
+def test_what_is_counted_is_work(worker):
+    """That of this process and of children that it waits for; not that nobody works."""
+    watch, before = Stopwatch(), process_time()
+    sleep(0.3)
+    worker.ask(("sleeps", 0.3))
+    assert watch.seconds < 0.2
+    worker.ask(("works", 0.3))
+    assert 0.3 <= watch.seconds < 0.6 + process_time() - before
 
 
 def is_alive(pid):

@@ -16,12 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
-from time import monotonic
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.base.child import Stopwatch
 from hlo_lower.base.element_types import element_type, element_type_of
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
@@ -271,8 +271,7 @@ class _Case:
     def judge(self, told: Sequence[Run], more: "AimedRuns | None", *, stop_at_first: bool) -> Judgement:
         """Run both pieces on all inputs and compare them."""
         found = Judgement(seen=[set() for _ in self._pieces.seen])
-        late, start = 0, monotonic()
-        until = start + patience().of_region
+        late, watch, limit = 0, Stopwatch(), patience().of_region
         for given in chain(told, self._runs(more)):
             run = kept_within(given, self.roles)
             try:
@@ -299,10 +298,10 @@ class _Case:
             if self._spent >= VALUES and found.runs >= LEAST_OF_LARGE:
                 self.excluded["many"] = f"further runs, because each gives {self._work:,} values"
                 break
-            if monotonic() > until:
+            if watch.seconds > limit:
                 if found.failures:
                     break
-                patience().charge(monotonic() - start)
+                patience().charge(watch.seconds)
                 reason = patience().describe_limit(f"its {found.runs} runs took")
                 return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
         found.judges, found.excluded = tuple(self.judges), self._left_out()

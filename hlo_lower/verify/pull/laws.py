@@ -125,6 +125,12 @@ _LAWS = (
         "StableHLO's interpreter find them equal for all values of these bits",
         "by definition",
     ),
+    Law(
+        "no input",
+        "evaluation",
+        "integers that depend on no input are those that both XLA and StableHLO's interpreter compute",
+        "by definition",
+    ),
 )
 
 LAWS = {law.name: law for law in _LAWS}
