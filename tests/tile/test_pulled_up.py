@@ -177,7 +177,7 @@ WRONG = {  # what stands for what, and a program in which it gives other results
         *(contracted, slice_hoisting, "in_place", 29),
     ),
     "of the index vectors those that come first are taken": (first_columns, slice_hoisting, "_columns", 0),
-    "a slice of a broadcast begins at 0": (unmoved, slice_hoisting, "_sliced", 0),
+    "a slice of a broadcast begins at 0": (unmoved, slice_hoisting, "_slice_dims", 0),
 }
 ROUND, *OTHERS = WRONG
 
