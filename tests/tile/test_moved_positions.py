@@ -186,7 +186,11 @@ def is_moving(axis):
     return isinstance(axis, MovedLink | FilteredLink)
 
 
-FORMS = [("slices that begin where the data says", (4, 9)), ("windows and points", (1, 6))]
+FORMS = [
+    ("slices that begin where the data says", (4, 9)),
+    ("windows and points", (1, 6)),
+    ("lists of a batch", (2, 4)),
+]
 MORE = [pytest.param(form, range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for form in NEW for k in range(6)]
 
 
