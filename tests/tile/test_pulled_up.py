@@ -90,9 +90,25 @@ def grown(rng, a):
     return a + 1
 
 
+def picked_of_batches(rng, a, data):
+    """Rows of each batch, or one row of each, with its dim or without."""
+    dims = [int(q) for q in rng.permutation(a.ndim)]
+    k, batch = dims[0], sorted(dims[1 : 1 + int(rng.integers(0, a.ndim))])
+    mine, how = sorted((k, *batch)), int(rng.integers(3))
+    extents = [int(rng.integers(1, 4)) if q == k and how == 0 else a.shape[q] for q in mine if how == 0 or q != k]
+    sizes = [1 if q in mine else n for q, n in enumerate(a.shape)]
+    kept = [q for q in range(a.ndim) if q not in batch and (how == 2 or q != k)]
+    offset = kept if how == 0 else [q - (how == 1 and q > k) for q in kept]
+    counted = (k,) if how < 2 else tuple(sorted({k, *(q for q in kept if rng.integers(2))}))
+    named = jnp.resize(data, (*extents, len(counted)))
+    lists = tuple((mine if how == 0 else batch).index(q) for q in batch)
+    numbers = jax.lax.GatherDimensionNumbers(tuple(offset), () if how == 2 else (k,), counted, tuple(batch), lists)
+    return jax.lax.gather(a, named, numbers, tuple(sizes), mode=jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
 def picked(rng, a, data):
     """A slice, a slice at a place that the data says, or a gather, out of bounds now and then."""
-    kind = int(rng.integers(4))
+    kind = int(rng.integers(6))
     sizes = [int(rng.integers(1, n + 1)) for n in a.shape]
     if kind == 0:
         starts = [int(rng.integers(n - size + 1)) for n, size in zip(a.shape, sizes, strict=True)]
@@ -100,6 +116,8 @@ def picked(rng, a, data):
         return jax.lax.slice(a, starts, limits, [int(rng.integers(1, 3)) for _ in a.shape])
     if kind == 1:
         return jax.lax.dynamic_slice_p.bind(a, *(data[k] for k in range(a.ndim)), slice_sizes=tuple(sizes))
+    if kind > 3 and a.ndim > 1:
+        return picked_of_batches(rng, a, data)
     if kind == 2:  # rows
         k = int(rng.integers(a.ndim))
         counted, gone, offset = (k,), (k,), tuple(d for d in range(a.ndim) if d != k)

@@ -28,6 +28,7 @@ from hlo_lower.ops.names import (
     SCATTER,
     SLICE,
 )
+from hlo_lower.tile.prepare.row_picks import row_pick
 from hlo_lower.tile.subsets import Move, Moved, Picked, Run, tile
 
 MOST_RUNS = 8
@@ -301,22 +302,12 @@ def moved_link(node: Node, dim: int) -> MovedLink | WrittenLink | None:
 
 
 def _rows(node: Node, dim: int) -> MovedLink | None:
-    """The link of a gather that takes whole rows along a dim, each row number at that dim of the result; of batches, if
-    it has batching dims, which are at the same dims of the operand."""
-    numbers, operand = mlir.gather_dimension_numbers(node.raw), node.operand(0)
-    rank, mine = len(node.result().shape), sorted((dim, *numbers.operand_batching_dims))
-    others = tuple(d for d in range(rank) if d not in mine)
-    is_row = numbers.start_index_map == (dim,) == numbers.collapsed_slice_dims and numbers.offset_dims == others
-    sizes = node.integers("slice_sizes")
-    if not is_row or rank != len(operand.shape) or any(sizes[d] != operand.shape[d] for d in others):
+    """The link of a gather that takes whole rows along a dim."""
+    rows = row_pick(node)
+    if rows is None or rows.dim != dim:
         return None
-    counted = [d for d in range(len(node.operand(1).shape)) if d != numbers.index_vector_dim]
-    pairs = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims, strict=True))
-    if any(pairs.get(index) != d for index, d in zip(counted, mine, strict=True) if d != dim):
-        return None
-    batch = tuple(d for d in mine if d != dim and operand.shape[d] != 1)
-    rows = RowNumbers(node, counted[mine.index(dim)])
-    return MovedLink((dim, None), (dim,), move=Picked(rows, batch=batch))
+    batch = tuple(d for d in rows.batch if node.operand(0).shape[d] != 1)
+    return MovedLink((dim, None), (dim,), move=Picked(RowNumbers(node, rows.along), batch=batch))
 
 
 def _windows(node: Node, dim: int) -> MovedLink | None:
@@ -324,7 +315,7 @@ def _windows(node: Node, dim: int) -> MovedLink | None:
     indices count and that is the longest."""
     numbers, operand, indices = mlir.gather_dimension_numbers(node.raw), node.operand(0), node.operand(1)
     batch = [d for d in range(len(node.result().shape)) if d not in numbers.offset_dims]
-    if _rows(node, dim) is not None or numbers.operand_batching_dims or dim not in batch or not numbers.start_index_map:
+    if row_pick(node) is not None or numbers.operand_batching_dims or dim not in batch or not numbers.start_index_map:
         return None
     places = [d for d in range(len(indices.shape)) if d != numbers.index_vector_dim]
     extents, sizes = operand.static_shape, node.integers("slice_sizes")
