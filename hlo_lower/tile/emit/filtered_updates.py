@@ -21,8 +21,8 @@ Along batching dims each batch has a list of its own: `%rows` and `%order` are [
 a chunk has so many updates of each batch, until the longest list is at its end. Batches do not meet, so that the order
 within each is all there is to keep.
 
-Where an index vector has other components, or a window covers a part of other dims, the row is the component of the dim
-that is cut, the others are read by number, and an update that is out of bounds along any of them has no row.
+Where an index vector has other components, the row is the component of the dim that is cut, and the others are read by
+number: the scatter of the tile drops what is out of bounds along them.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ from hlo_lower.ir.axes import reduce_along, sort_rows, take_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops import StructuredLoop
-from hlo_lower.ops.axes.parts import INDEX, greatest_start
+from hlo_lower.ops.axes.parts import INDEX
 from hlo_lower.tile.find.moved_links import FilteredLink, index_lists
 
 
@@ -92,27 +92,16 @@ class UpdateLists:
         found = build.transpose(whole, [order.index(d) for d in range(len(order))])
         return found if self.numbers.index_vector_dim < len(shape) else build.reshape(found, found.static_shape[:-1])
 
-    def last_starts(self) -> list[int]:
-        """For each component the last one at which a window is inside."""
-        numbers, operand = self.numbers, self.node.operand(0).static_shape
-        gone = (*numbers.inserted_window_dims, *numbers.input_batching_dims)
-        updates = self.node.operand(len(self.node.results) + 1).static_shape
-        windows = [d for d in range(len(operand)) if d not in gone]
-        sizes = dict.fromkeys(gone, 1) | dict(
-            zip(windows, (updates[d] for d in numbers.update_window_dims), strict=True)
-        )
-        return [operand[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims]
-
 
 @dataclass(frozen=True)
 class SortedUpdates:
     """The updates of a scatter in the order of the rows that they go to; before the loops that take tiles of the rows.
 
     Attributes:
-      rows: the row of each, [*batch, n] of `INDEX`; the number of rows for what is out of bounds.
+      rows: the row of each, [*batch, n] of `INDEX`; the number of rows for what is out of bounds along them.
       order: which updates they are, [*batch, n] of `INDEX`.
-      vectors: the index vectors by number, [*batch, n, components] of `INDEX`, each inside; None where they have one
-        component, which is the row.
+      vectors: the index vectors by number, [*batch, n, components] of `INDEX`, at most one position outside; None where
+        they have one component, which is the row.
     """
 
     rows: Value
@@ -124,20 +113,18 @@ class SortedUpdates:
         """Those of a scatter."""
         lists = UpdateLists(node, link)
         vectors, extent = lists.read(build, indices), node.result().static_shape[lists.dim]
-        shape, last = vectors.static_shape, [greatest_start(indices, n) for n in lists.last_starts()]
-        high = build.constant_array(np.broadcast_to(np.array(last), shape), vectors.element_type)
-        clamped = build.clamp(build.constant(0, shape, vectors.element_type), vectors, high)
-        inside, clamped = build.compare(clamped, "EQ", vectors), build.convert(clamped, INDEX)
-        is_one = shape[-1] == 1
-        if is_one:
-            inside, row = (build.reshape(value, shape[:-1]) for value in (inside, clamped))
-        else:
-            inside = reduce_along(build, inside, build.constant(1, (), "i1"), len(shape) - 1, "and")
-            row = column(build, clamped, lists.component)
-        found = build.select(inside, row, build.constant(extent, row.static_shape, INDEX))
+        shape, dtype = vectors.static_shape, mlir.dtype_of(vectors.element_type)
+        assert dtype is not None
+        behind = [node.result().static_shape[d] for d in lists.numbers.scatter_dims_to_operand_dims]
+        told = [np.clip(ends, np.iinfo(dtype).min, np.iinfo(dtype).max) for ends in ([-1] * len(behind), behind)]
+        low, high = (build.constant_array(np.broadcast_to(ends, shape), vectors.element_type) for ends in told)
+        known = build.convert(build.clamp(low, vectors, high), INDEX)
+        row = column(build, known, lists.component)
+        zero, beyond = (build.constant(n, row.static_shape, INDEX) for n in (0, extent))
+        found = build.select(build.compare(row, "GE", zero), row, beyond)
         numbers = build.iota(row.static_shape, len(row.shape) - 1, INDEX)
         rows, order = sort_rows(build, found, [numbers], by_both=True)
-        return SortedUpdates(rows, order, None if is_one else clamped)
+        return SortedUpdates(rows, order, known if shape[-1] > 1 else None)
 
     def below(self, build: Builder, row: Value) -> Value:
         """How many rows of each list are below one, [*batch] of `INDEX`."""

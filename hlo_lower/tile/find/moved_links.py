@@ -263,8 +263,8 @@ FEWER_ROWS = 16
 
 
 def filtered_link(program: Dataflow, node: Node, dim: int) -> FilteredLink | None:
-    """The link of a scatter along a dim that its indices count and of which each update writes one position, where the
-    updates are computed here and are those of one dim, or of one for each batch."""
+    """The link of a scatter of rows or points along a dim that its indices count, where the updates are computed here
+    and are those of one dim, or of one for each batch."""
     made = len(node.results)
     numbers, operand, updates = mlir.ScatterNumbers.of(node.raw), node.operand(0), node.operand(made + 1)
     places = [d for d in range(len(updates.shape)) if d not in numbers.update_window_dims]
@@ -273,7 +273,12 @@ def filtered_link(program: Dataflow, node: Node, dim: int) -> FilteredLink | Non
     batch = tuple(d for d, is_batch in long if is_batch and updates.shape[d] != 1)
     rest = [d for d, is_batch in long if not is_batch and updates.shape[d] != 1] or places[-1:]
     is_made = any(value in program.maker and value not in program.cheap for value in node.operands[made + 1 :])
-    if len(rest) != 1 or not (is_made and size_of(updates) * FEWER_ROWS >= size_of(operand)) or 0 in updates.shape:
+    gone = (*numbers.inserted_window_dims, *numbers.input_batching_dims)
+    windows = [n for d, n in enumerate(operand.shape) if d not in gone]
+    is_whole = windows == [updates.shape[d] for d in numbers.update_window_dims]
+    is_point = set(numbers.scatter_dims_to_operand_dims) <= set(numbers.inserted_window_dims)
+    is_much = 0 not in updates.shape and size_of(updates) * FEWER_ROWS >= size_of(operand)
+    if not (is_whole and is_point and len(rest) == 1 and is_made and is_much):
         return None
     return FilteredLink((dim,) * made + (None,) + (rest[0],) * made, (dim,) * made, batch=batch)
 
