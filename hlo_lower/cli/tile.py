@@ -195,6 +195,15 @@ def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | Consum
     write_whole(args.report, text.encode())
 
 
+def told_of_starts(verdict: "Verdict | ConsumerVerdict | None") -> list[str]:
+    """How the starts of reductions were compared, where one is not an identity."""
+    from hlo_lower.verify import Verdict
+    from hlo_lower.verify.module_runs import STARTS
+
+    module = verdict.module if isinstance(verdict, Verdict) else None
+    return [f"  module: {module.how}"] if module is not None and STARTS in module.how else []
+
+
 def _write(
     args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | ConsumerVerdict | None", seconds: float
 ) -> None:
@@ -205,7 +214,7 @@ def _write(
         f"verified: {verdict.summary()}" if verdict else "not verified" if tiled.is_changed else "nothing to verify"
     )
     lines = [f"{args.input}: {tiled.summary()}   {checked}   {seconds:.1f} s", *tiled.lines()[1:]]
-    lines += _loops(args, tiled)
+    lines += [*told_of_starts(verdict), *_loops(args, tiled)]
     if args.quiet:
         return
     if STANDARD in (args.output, args.report):

@@ -27,7 +27,7 @@ from hlo_lower.ops.names import CONSTANT, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, G
 from hlo_lower.tile.find.scan_stacks import trips_of
 from hlo_lower.tile.loop_form import Carried, Computed, Item, LoopForm, Materialized, Yielded
 from hlo_lower.tile.prepare.loop_carries import is_kept
-from hlo_lower.tile.prepare.slice_hoisting import taken_dim
+from hlo_lower.tile.prepare.row_picks import row_pick
 from hlo_lower.tile.subsets import affine
 
 PARALLEL_WRITE = "tensor.parallel_insert_slice"
@@ -196,9 +196,10 @@ class _Reader:
             sizes, bounds = node.result().static_shape, zip(*(node.integers(name) for name in names), strict=True)
             runs = [StridedRange(Offset(s), n, k if n > 1 else 1) for n, (s, _, k) in zip(sizes, bounds, strict=True)]
             return TensorSubset(shape, tuple(runs))
-        if node.name == GATHER and node.is_static and (dim := taken_dim(node)) is not None:
-            rows = Filter(self.name(node.operand(1)), whole(node.result().static_shape[dim]))
-            return TensorSubset(shape, tuple(rows if d == dim else whole(n) for d, n in enumerate(shape)))
+        taken = row_pick(node) if node.name == GATHER and node.is_static else None
+        if taken is not None and not taken.batch:
+            rows = Filter(self.name(node.operand(1)), whole(node.result().static_shape[taken.dim]))
+            return TensorSubset(shape, tuple(rows if d == taken.dim else whole(n) for d, n in enumerate(shape)))
         return None
 
     def _tile(self, shape: Sequence[int], starts: Sequence[Value], sizes: Sequence[int]) -> TensorSubset:

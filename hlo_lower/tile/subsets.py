@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hlo_lower.ops.axes.parts import DimSubset, Filter, Offset, StridedRange, is_run
+from hlo_lower.ops.axes.parts import DimSubset, Filter, Offset, StridedRange, batch_of, is_run
 from hlo_lower.ops.subset import Subset
 
 
@@ -55,10 +55,10 @@ def compose(outer: DimSubset, inner: DimSubset) -> DimSubset:
       ('12:+3:2', '9 + -1*ids[0:+4]')
     """
     if isinstance(outer, Filter):
-        return replace(outer, part=compose(outer.part, inner))
+        return replace(outer, part=compose(outer.part, inner), batch=outer.batch or batch_of(inner))
     if isinstance(inner, Filter):
         first = _sum(outer.start, affine(inner.first, outer.stride, 0))
-        return Filter(inner.index, inner.part, first, outer.stride * inner.stride)
+        return replace(inner, first=first, stride=outer.stride * inner.stride)
     start = _sum(outer.start, affine(inner.start, outer.stride, 0))
     return tile(start, inner.size, outer.stride * inner.stride)
 
@@ -78,7 +78,7 @@ Indices: TypeAlias = Mapping[Hashable, np.ndarray]
 def positions(subset: DimSubset, iterators: Mapping[str, int], indices: Indices) -> np.ndarray:
     """The positions, where iterators and index tensors are known: what a subset means."""
     if isinstance(subset, Filter):
-        elements = indices[subset.index][positions(subset.part, iterators, indices)]
+        elements = indices[subset.index][..., positions(subset.part, iterators, indices)]
         return at(subset.first, iterators) + subset.stride * elements
     return at(subset.start, iterators) + subset.stride * np.arange(subset.size)
 
@@ -214,10 +214,12 @@ class Picked:
     Attributes:
       index: the index tensor, whose elements lie within the operand.
       unit: how many positions it reads.
+      batch: the other dims of the result along which each position has a list of its own.
     """
 
     index: Hashable
     unit: int = 1
+    batch: tuple[int, ...] = ()
 
     def cut(self, part: DimSubset) -> int | None:
         """None: every part has an image."""
@@ -227,10 +229,14 @@ class Picked:
         """The filter by the part's indices.
 
         Raises:
-          ValueError: positions of the result that do not follow each other read several each.
+          ValueError: positions of the result that do not follow each other read several each, or those of a batch have
+            lists of their own along other dims than the index tensor.
         """
         if self.unit == 1:
-            return Image(0, Filter(self.index, part))
+            mine = batch_of(part)
+            if self.batch and mine not in ((), self.batch):
+                raise ValueError("lists along other dims")
+            return Image(0, Filter(self.index, part, batch=mine or self.batch))
         if not is_run(part):
             raise ValueError("windows that do not follow each other")
         return Image(0, Filter(self.index, tile(affine(part.start, self.unit, 0), part.size * self.unit)))

@@ -207,6 +207,15 @@ def through(op: str, rows: int, width: int, inner: int):
             case "gather_points":
                 places = rows_of[: rows // 2]
                 return y[0].at[places // 2, places % 2].get(mode="clip")
+            case "reshaped_points":
+                places = rows_of[: rows // 2]
+                return y[0].reshape(rows // 2, 2, width).at[places // 2, places % 2].get(mode="clip")
+            case "scattered_points":
+                into = jnp.zeros((2, rows, width))
+                return into.at[rows_of % 2, rows_of // 2].add(y[0], mode="drop").reshape(2 * rows, width)
+            case "batched_gather":
+                parts, picked = y[0].reshape(8, rows // 8, width), rows_of.reshape(8, -1) // 8
+                return jax.vmap(lambda z, i: z.at[i].get(mode="clip"))(parts, picked).reshape(rows, width)
             case "batched_scatter":
                 into, parts = jnp.zeros((8, rows // 4, width)), y[0].reshape(8, rows // 8, width)
                 added = jax.vmap(lambda z, i, u: z.at[i].add(u, mode="drop"))(into, rows_of.reshape(8, -1) // 4, parts)
@@ -223,12 +232,13 @@ def through(op: str, rows: int, width: int, inner: int):
     return forward, (x, of((inner, width)), of((width, width)), of((rows,), I32))
 
 
-HALVED = ("concatenate", "scatter", "batched_scatter")
+HALVED = ("concatenate", "scatter", "batched_scatter", "scattered_points")
 """Ops whose result has twice as many rows as what goes in."""
 
 OPS = (
     *("concatenate", "reverse", "pad", "slice", "gather", "scatter"),
     *("dynamic_slice", "dynamic_update_slice", "gather_windows", "gather_points", "batched_scatter"),
+    *("reshaped_points", "scattered_points", "batched_gather"),
 )
 
 THROUGH = tuple(

@@ -14,6 +14,7 @@ from small_tiles import by_hand, live, prepared, with_loops
 from untyped_mlir import module
 
 import hlo_lower as hl
+from hlo_lower.ops.axes import parts
 from hlo_lower.ops.axes.op_axes import default_subset_rules
 from hlo_lower.tile.emit import filtered_updates, loop_body
 from hlo_lower.tile.find import moved_links
@@ -89,7 +90,57 @@ def windowed(d, a):
     return jax.lax.gather(a, index, numbers, tuple(sizes), mode="clip")
 
 
-NEW = {"slices that begin where the data says": sliced, "windows and points": windowed}
+def scattered_lists(d, a):
+    """Computed windows of which each batch has a list of its own, by one component or two, several to one place."""
+    dims = [int(q) for q in d.rng.permutation(a.ndim)]
+    counted = dims[: int(d.rng.integers(1, min(a.ndim, 2) + 1))]
+    rest = dims[len(counted) :]
+    batch = sorted(rest[: int(d.rng.integers(0, len(rest) + 1))])
+    many, windows = len(batch) + 1, [q for q in range(a.ndim) if q not in (*counted, *batch)]
+    updates = jax.lax.transpose(a, (*batch, *counted, *windows))
+    updates = updates[(*(slice(None),) * many, *(0,) * (len(counted) - 1))]
+    updates = jnp.concatenate([updates] * int(d.rng.integers(1, 4)), len(batch)) * 2 + 1
+    if d.rng.random() < 0.3 and updates.shape[-1] > 1 and windows:
+        updates = updates[..., : updates.shape[-1] - 1]
+    named = jnp.resize(d.one(1), (*updates.shape[:many], len(counted))) * int(d.rng.integers(1, 3)) - 1
+    turned = [int(q) for q in d.rng.permutation(many)]
+    order = [*turned, *range(many, updates.ndim)]
+    order = order[many:] + order[:many] if d.rng.random() < 0.3 else order
+    numbers = jax.lax.ScatterDimensionNumbers(
+        tuple(q for q, old in enumerate(order) if old >= many),
+        *(tuple(sorted(counted)), tuple(counted), tuple(batch), tuple(turned.index(q) for q in range(len(batch)))),
+    )
+    put = cast(d, (jax.lax.scatter_add, jax.lax.scatter_max, jax.lax.scatter_mul, jax.lax.scatter))
+    return put(a, named.transpose(*turned, many), updates.transpose(*order), numbers, mode="drop")
+
+
+def gathered_lists(d, a):
+    """Rows that the data picks, of each position of a batch other ones, mostly in the places of the operand's dims."""
+    dims = [int(q) for q in d.rng.permutation(a.ndim)]
+    k, batch = dims[0], sorted(dims[1 : 1 + int(d.rng.integers(0, a.ndim))])
+    mine = sorted((k, *batch))
+    extents = [int(d.rng.integers(1, 9)) if q == k else a.shape[q] for q in mine]
+    if d.rng.random() < 0.2:
+        mine.reverse()
+        extents.reverse()
+    named = jnp.resize(d.one(1), (*extents, 1)) * int(d.rng.integers(1, 3)) - 1
+    offset = [q for q in range(a.ndim) if q not in mine]
+    numbers = jax.lax.GatherDimensionNumbers(
+        tuple(offset), (k,), (k,), tuple(batch), tuple(mine.index(q) for q in batch)
+    )
+    return jax.lax.gather(a, named, numbers, [1 if q in mine else n for q, n in enumerate(a.shape)], mode="clip")
+
+
+def listed(d, a):
+    """A scatter or a gather of lists."""
+    return (scattered_lists if d.rng.random() < 0.6 else gathered_lists)(d, a)
+
+
+NEW = {
+    "slices that begin where the data says": sliced,
+    "windows and points": windowed,
+    "lists of a batch": listed,
+}
 
 
 OPS = (
@@ -135,7 +186,11 @@ def is_moving(axis):
     return isinstance(axis, MovedLink | FilteredLink)
 
 
-FORMS = [("slices that begin where the data says", (4, 9)), ("windows and points", (1, 6))]
+FORMS = [
+    ("slices that begin where the data says", (4, 9)),
+    ("windows and points", (1, 6)),
+    ("lists of a batch", (2, 4)),
+]
 MORE = [pytest.param(form, range(50 * k, 50 * k + 50), marks=pytest.mark.sweep) for form in NEW for k in range(6)]
 
 
@@ -246,6 +301,45 @@ FOLLOWED = {
 }
 
 
+ADDED = "{%a, %b: %p = add %a, %b; return %p}"
+INTO = f"<window=[2], inserted=[1], batching=[0], indices_batching=[0], to=[1], ivd=2> {ADDED}"
+TAKEN = """gather(%e, %lists) <dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [1],
+  operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2>,
+  slice_sizes = array<i64: 1, 1, 6>> -> 2x12x6xi32"""
+OF_LISTS = {
+    "scatter of batches": f"%k = iota dim = 1 : 2x12x6xi32; %f = add %y, %k; %r = scatter(%e, %lists, %f) {INTO}",
+    "scatter of points": f"""%f = add %g, %g
+      %r = scatter(%e, %pairs, %f) <window=[1], inserted=[0, 1], to=[1, 0], ivd=1> {ADDED}""",
+    "gather of batches": f"%r = {TAKEN}",
+    "gather of batches, scattered": f"%h = {TAKEN}; %r = scatter(%x, %lists, %h) {INTO}",
+}
+
+
+def followed_lists(name):
+    """The same where each batch has its own positions, along the dim that they name."""
+    text = module(
+        "%x: 2x20x6xi32, %y: 2x12x6xi32, %g: 12x6xi32, %lists: 2x12x1xi32, %pairs: 12x2xi32",
+        f"%e = add %x, %x; {OF_LISTS[name]}; %s = negate %r",
+        "%s",
+    )
+    line = max(k for k, told in enumerate(text.splitlines(), 1) if "stablehlo.negate" in told)
+    after, rng = by_hand(text, line, 1, 4), np.random.default_rng(2)
+    given = [rng.integers(-9, 9, s) for s in ((2, 20, 6), (2, 12, 6), (12, 6))]
+    given += [rng.integers(-3, 24, (2, 12, 1)), rng.integers(-1, 4, (12, 2)) * [5, 1]]
+    one, other = (Executable(v, "quick").run([a.astype(np.int32) for a in given]) for v in (text, after))
+    sizes = re.findall(r"stablehlo.add .*tensor<(?:2x)?(\d+)x6xi32>", after)
+    assert sizes
+    assert max(map(int, sizes)) < 12
+    return np.array_equal(*one, *other)
+
+
+@pytest.mark.parametrize("name", OF_LISTS)
+def test_each_batch_has_its_own_positions(name, monkeypatch):
+    """What such an op reads is computed a part at a time, for each tile of the dim that it works on."""
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    assert followed_lists(name)
+
+
 def followed(name):
     """A module in which a loop over what is made of an op computes a part of what it reads, with that loop, and both
     on the same arguments: whether they give the same."""
@@ -301,6 +395,30 @@ def test_a_broken_map_is_seen(name, monkeypatch):
         assert not followed(name)
     except (ValueError, CannotRunError, hl.InputError):
         assert "two dims" in name
+
+
+def of_the_other_batch(right):
+    """The lists of a batch, the last one first."""
+    return lambda build, value, places, axis, batch=(): right(
+        build, value, build.reverse(places, [0]) if batch else places, axis, batch
+    )
+
+
+BROKEN_LISTS = {
+    "scatter of batches": (filtered_updates.SortedUpdates, "below", one_further),
+    "scatter of points": (filtered_updates.UpdateLists, "component", lambda right: property(lambda self: 1)),
+    "gather of batches": (moved_links.RowNumbers, "build", one_further),
+    "gather of batches, scattered": (parts, "take_along", of_the_other_batch),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_LISTS)
+def test_a_broken_list_is_seen(name, monkeypatch):
+    """One that is read one position off, by another component, or for another batch, gives other numbers."""
+    owner, attribute, broken = BROKEN_LISTS[name]
+    monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
+    monkeypatch.setattr(owner, attribute, broken(getattr(owner, attribute)))
+    assert not followed_lists(name)
 
 
 AS_A_WHOLE = {

@@ -90,9 +90,25 @@ def grown(rng, a):
     return a + 1
 
 
+def picked_of_batches(rng, a, data):
+    """Rows of each batch, or one row of each, with its dim or without."""
+    dims = [int(q) for q in rng.permutation(a.ndim)]
+    k, batch = dims[0], sorted(dims[1 : 1 + int(rng.integers(0, a.ndim))])
+    mine, how = sorted((k, *batch)), int(rng.integers(3))
+    extents = [int(rng.integers(1, 4)) if q == k and how == 0 else a.shape[q] for q in mine if how == 0 or q != k]
+    sizes = [1 if q in mine else n for q, n in enumerate(a.shape)]
+    kept = [q for q in range(a.ndim) if q not in batch and (how == 2 or q != k)]
+    offset = kept if how == 0 else [q - (how == 1 and q > k) for q in kept]
+    counted = (k,) if how < 2 else tuple(sorted({k, *(q for q in kept if rng.integers(2))}))
+    named = jnp.resize(data, (*extents, len(counted)))
+    lists = tuple((mine if how == 0 else batch).index(q) for q in batch)
+    numbers = jax.lax.GatherDimensionNumbers(tuple(offset), () if how == 2 else (k,), counted, tuple(batch), lists)
+    return jax.lax.gather(a, named, numbers, tuple(sizes), mode=jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
 def picked(rng, a, data):
     """A slice, a slice at a place that the data says, or a gather, out of bounds now and then."""
-    kind = int(rng.integers(4))
+    kind = int(rng.integers(6))
     sizes = [int(rng.integers(1, n + 1)) for n in a.shape]
     if kind == 0:
         starts = [int(rng.integers(n - size + 1)) for n, size in zip(a.shape, sizes, strict=True)]
@@ -100,6 +116,8 @@ def picked(rng, a, data):
         return jax.lax.slice(a, starts, limits, [int(rng.integers(1, 3)) for _ in a.shape])
     if kind == 1:
         return jax.lax.dynamic_slice_p.bind(a, *(data[k] for k in range(a.ndim)), slice_sizes=tuple(sizes))
+    if kind > 3 and a.ndim > 1:
+        return picked_of_batches(rng, a, data)
     if kind == 2:  # rows
         k = int(rng.integers(a.ndim))
         counted, gone, offset = (k,), (k,), tuple(d for d in range(a.ndim) if d != k)
@@ -172,12 +190,12 @@ def unmoved(right, build, pick, value, dims):
 
 
 WRONG = {  # what stands for what, and a program in which it gives other results
-    "a start out of bounds wraps around": (wrapped, Builder, "clamp", 4),
+    "a start out of bounds wraps around": (wrapped, Builder, "clamp", 3),
     "what is picked of a dot's operands is picked along their contracting dims": (
-        *(contracted, slice_hoisting, "in_place", 29),
+        *(contracted, slice_hoisting, "in_place", 52),
     ),
-    "of the index vectors those that come first are taken": (first_columns, slice_hoisting, "_columns", 0),
-    "a slice of a broadcast begins at 0": (unmoved, slice_hoisting, "_sliced", 0),
+    "of the index vectors those that come first are taken": (first_columns, slice_hoisting, "_columns", 21),
+    "a slice of a broadcast begins at 0": (unmoved, slice_hoisting, "_slice_dims", 4),
 }
 ROUND, *OTHERS = WRONG
 
@@ -190,3 +208,60 @@ def test_a_wrong_pull_is_seen(what, monkeypatch):
     right = getattr(owner, name)
     monkeypatch.setattr(owner, name, lambda *args: wrong(right, *args))
     assert mismatch(seed)[1] is True
+
+
+def product_mismatch(seed):
+    """Through how many ops rows of batches of a random product are pulled, and whether anything differs by it."""
+    rng = np.random.default_rng([seed, 1])
+    rank, summed = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+    left = [int(n) for n in rng.choice((2, 3, 8, 12), rank - 1)]
+    at = int(rng.integers(1, rank))
+    left.insert(at, summed)
+    batch = [0] if rank > 2 and at != 0 and rng.integers(2) else []
+    right = [*(left[d] for d in batch), summed, *(int(n) for n in rng.choice((3, 8), int(rng.integers(0, 2))))]
+
+    def f(a, b, data):
+        made = jax.lax.dot_general(a, b, (((at,), (len(batch),)), (batch, batch)))
+        made = made * 3 if rng.integers(2) else made
+        return picked_of_batches(rng, made, data)
+
+    shapes = (jax.ShapeDtypeStruct(tuple(s), jnp.int32) for s in (left, right, [9]))
+    text = jax.jit(f).lower(*shapes).as_text()
+    told, after = pulled(text)
+    return sum(pull.ops for pull in told), not are_equal(text, after, "quick", seed)
+
+
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 300), marks=pytest.mark.sweep)], ids=str)
+def test_rows_of_batches_are_pulled_through_products(seeds):
+    """In any form in which a gather may name them: the same, bit for bit."""
+    found = [product_mismatch(seed) for seed in seeds]
+    assert [seed for seed, (_, is_wrong) in zip(seeds, found, strict=True) if is_wrong] == []
+    assert sum(count > 0 for count, _ in found) > len(seeds) * 0.2
+
+
+def without_row(right):
+    """The first column of index vectors, whichever the row is."""
+    return lambda build, indices, starts, limits: right(
+        build, indices, [0] * len(starts), [n - s for s, n in zip(starts, limits, strict=True)]
+    )
+
+
+def other_lists(right):
+    """Of each batch the rows of the last one first."""
+    return lambda build, value, indices, rows, vector: right(
+        build, value, build.reverse(indices, [0]) if rows.batch else indices, rows, vector
+    )
+
+
+WRONG_ROWS = {
+    "the first column": (Builder, "slice", without_row, 4),
+    "other lists": (slice_hoisting, "take_rows_of", other_lists, 18),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_ROWS)
+def test_wrong_rows_of_batches_are_seen(what, monkeypatch):
+    """Rows that are named wrongly give other results."""
+    owner, name, wrong, seed = WRONG_ROWS[what]
+    monkeypatch.setattr(owner, name, wrong(getattr(owner, name)))
+    assert product_mismatch(seed)[1]

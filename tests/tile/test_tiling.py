@@ -11,6 +11,7 @@ from small_tiles import LOGITS, are_verified, by_hand, live, module_of, prepared
 from untyped_mlir import module
 
 import hlo_lower as hl
+from hlo_lower.cli.tile import told_of_starts
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.loops import tile_size_near
 from hlo_lower.ops.axes.cut import Boundary
@@ -39,6 +40,8 @@ LONG = (
     "unet_block",
     "through_scatter",
     "through_batched_scatter",
+    "through_batched_gather",
+    "through_scattered_points",
 )
 """Workloads that are verified long."""
 
@@ -176,6 +179,8 @@ def test_a_start_that_is_no_identity_is_taken_in_once(sizes):
         assert np.array_equal(Executable(version, "default").run([given])[0], 5 + (given * given).sum(1))
     verdict = hl.verify(text, after)
     assert (verdict.ok, "added once" in verdict.module.how) == (True, True)
+    assert told_of_starts(verdict) == [f"  module: {verdict.module.how}"]
+    assert told_of_starts(None) == []
 
 
 OPEN = module("%x: ?x4xf32", "return %x")
@@ -246,7 +251,7 @@ def test_a_step_that_is_too_large_is_cut_again(estimated):
     large, small = (tile(HEADS, max_temp=bound) for bound in ("96KiB", "16KiB"))
     assert (large.reached, small.reached) == (True, True)
     assert [loop.subset for loop in large.loops] == ["[i, :, :] of 4x64x64"]
-    assert [loop.subset for loop in small.loops] == ["[i, :, :] of 4x64x64", "[:, i:+16, :] of 1x64x64"]
+    assert [loop.subset for loop in small.loops] == ["[i, :, :] of 4x64x64", "[:, i:+16, :] of 1x64x8"]
     assert not re.search(r"while.*xi1>", small.text)
     assert set(re.findall(r"(\d+)x64xi1>", small.text)) == {"16"}
     assert all(are_verified(HEADS, tiled.text) for tiled in (large, small))

@@ -11,7 +11,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.ops.axes.cut import THREADED, AxisLink, Boundary, Cut, SubsetRules, subset_rules
-from hlo_lower.ops.axes.parts import INDEX, DynamicTile, clamped_position, clamped_start, is_run, materialize
+from hlo_lower.ops.axes.parts import INDEX, DynamicTile, batch_of, clamped_position, clamped_start, is_run, materialize
 from hlo_lower.ops.names import (
     AND,
     BROADCAST_IN_DIM,
@@ -282,9 +282,10 @@ def iota_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     if cut.axis.results[0] != cut.node.integer("iota_dimension"):
         return [piece]
     element, shape = cut.node.result().element_type, piece.static_shape
-    if not is_run(cut.along()):
-        places = build.convert(cut.bound.positions(build, cut.along()), element)
-        return [build.broadcast(places, shape, [cut.node.integer("iota_dimension")])]
+    taken = cut.along()
+    if not is_run(taken):
+        places = build.convert(cut.bound.positions(build, taken), element)
+        return [build.broadcast(places, shape, [*batch_of(taken), cut.node.integer("iota_dimension")])]
     return [build.add(piece, build.broadcast(cut.start(build, element), shape))]
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from hlo_lower.ir import mlir
+from hlo_lower.ir.axes import take_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
 from hlo_lower.ops.subset import Subset
@@ -59,12 +60,14 @@ class Filter:
       index: the index tensor; its name, or whatever stands for it.
       part: which of its elements.
       first, stride: what becomes of an element.
+      batch: the other dims of the tensor, in order, along which each position has a list of its own.
     """
 
     index: Hashable
     part: "DimSubset"
     first: Offset = Offset()
     stride: int = 1
+    batch: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -80,6 +83,11 @@ class Filter:
 DimSubset: TypeAlias = StridedRange | Filter
 """A subset of one axis: a tile, of which a point and the full axis are cases, or a filter. `tile/subsets.py` composes
 them."""
+
+
+def batch_of(axis: DimSubset) -> tuple[int, ...]:
+    """The other dims along which each position has a list of its own."""
+    return axis.batch if isinstance(axis, Filter) else ()
 
 
 def is_run(axis: DimSubset) -> TypeGuard[StridedRange]:
@@ -329,7 +337,8 @@ class Bindings:
 
     Attributes:
       iterators: the name of an iterator to its value, known now or at run time (a scalar of `INDEX`).
-      indices: the index tensor of a filter to its positions, each in bounds ([n] of `INDEX`).
+      indices: the index tensor of a filter to its positions, each in bounds ([n] of `INDEX`; with dims of a batch in
+        front [*batch, n]).
     """
 
     iterators: Mapping[str, int | Value] = field(default_factory=dict[str, "int | Value"])
@@ -348,18 +357,29 @@ class Bindings:
         return self._built[offset]
 
     def positions(self, build: Builder, axis: DimSubset) -> Value:
-        """The positions of a subset of an axis, [size] of `INDEX`."""
+        """The positions of a subset of an axis, [size] of `INDEX`; of a filter with dims of a batch [*batch, size]."""
         if isinstance(axis, StridedRange):
             begin, found = axis.start, build.iota((axis.size,), 0, INDEX)
         else:
-            index = self.indices[axis.index]
-            found = materialize(build, index, TensorSubset(index.static_shape, (axis.part,)), self)
-            begin = axis.first
+            begin, found = axis.first, self._named(build, axis)
         if axis.stride != 1:
-            found = build.multiply(found, build.constant(axis.stride, (axis.size,), INDEX))
+            found = build.multiply(found, build.constant(axis.stride, found.static_shape, INDEX))
         if begin == Offset():
             return found
-        return build.add(found, build.broadcast(self.start(build, begin), (axis.size,)))
+        return build.add(found, build.broadcast(self.start(build, begin), found.static_shape))
+
+    def _named(self, build: Builder, axis: Filter) -> Value:
+        """The elements that a filter is by; where the part has a list for each of a batch, those of the same batch, or
+        of the one list that all have."""
+        index = self.indices[axis.index]
+        last = len(index.shape) - 1
+        if not batch_of(axis.part):
+            return materialize(build, index, TensorSubset.full(index.static_shape).along(last, axis.part), self)
+        places = self.positions(build, axis.part)
+        if last:
+            return take_along(build, index, places, last, range(last))
+        line = build.reshape(places, (prod(places.static_shape),))
+        return build.reshape(take_along(build, index, line, 0), places.static_shape)
 
     def _start(self, build: Builder, offset: Offset) -> Value:
         known = self.known_start(offset)
@@ -396,7 +416,7 @@ def materialize(build: Builder, tensor: Value, part: TensorSubset, bound: Bindin
     read = build.reverse(read, down) if down else read
     for dim, axis in enumerate(part.axes):
         if isinstance(axis, Filter):
-            read = build.gather_rows(read, build.reshape(bound.positions(build, axis), (axis.size, 1)), dim)
+            read = take_along(build, read, bound.positions(build, axis), dim, axis.batch)
     return read
 
 

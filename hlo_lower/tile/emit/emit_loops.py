@@ -106,8 +106,8 @@ def _filters(build: Builder, plan: LoopPlan, loop: Loop, whole: dict[Value, Valu
             found[rows] = rows.build(build, whole.get(rows.indices, rows.indices))
         elif isinstance(link, FilteredLink):
             indices = node.operand(len(node.results))
-            updates = SortedUpdates.of(build, node, whole.get(indices, indices))
-            found |= {(node, "rows"): updates.rows, (node, "order"): updates.order}
+            updates = SortedUpdates.of(build, node, link, whole.get(indices, indices))
+            found |= {(node, name): value for name, value in vars(updates).items() if value is not None}
     return found
 
 

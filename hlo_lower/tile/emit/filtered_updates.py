@@ -16,19 +16,81 @@ Right: an update goes to one row, so that it is in one tile. The order by rows, 
 keeps the order of those that go to one row, so that the last writer and the order of sums stay. A chunk that reaches
 over an end of the tile has positions that are not the tile's. Their index is one behind it, which a scatter drops, as
 it drops what is out of bounds.
+
+Along batching dims each batch has a list of its own: `%rows` and `%order` are [batch, n], `low` and `high` [batch], and
+a chunk has so many updates of each batch, until the longest list is at its end. Batches do not meet, so that the order
+within each is all there is to keep.
+
+Where an index vector has other components, the row is the component of the dim that is cut, and the others are read by
+number: the scatter of the tile drops what is out of bounds along them.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TypeAlias
 
+import numpy as np
+
 from hlo_lower.ir import mlir
-from hlo_lower.ir.axes import reduce_along, sort_rows
+from hlo_lower.ir.axes import reduce_along, sort_rows, take_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops import StructuredLoop
-from hlo_lower.ops.axes.parts import INDEX, greatest_start
+from hlo_lower.ops.axes.parts import INDEX
+from hlo_lower.tile.find.moved_links import FilteredLink, index_lists
+
+
+@dataclass(frozen=True)
+class UpdateLists:
+    """The index tensor of a scatter as lists of index vectors, [*batch, n, components].
+
+    Attributes:
+      node: the scatter.
+      link: along which it is cut.
+    """
+
+    node: Node
+    link: FilteredLink
+
+    @property
+    def numbers(self) -> mlir.ScatterNumbers:
+        """The dimension numbers."""
+        return mlir.ScatterNumbers.of(self.node.raw)
+
+    @property
+    def dim(self) -> int:
+        """The dim that is cut."""
+        dim = self.link.results[0]
+        assert dim is not None
+        return dim
+
+    @property
+    def component(self) -> int:
+        """Its place in an index vector."""
+        return self.numbers.scatter_dims_to_operand_dims.index(self.dim)
+
+    @property
+    def order(self) -> list[int]:
+        """The dims of the index tensor, with that of the vectors, in the order of the lists."""
+        numbers, made = self.numbers, len(self.node.results)
+        rank, updates = len(self.node.operand(made).shape), self.node.operand(made + 1)
+        counted = [d for d in range(rank) if d != numbers.index_vector_dim]
+        places = [d for d in range(len(updates.shape)) if d not in numbers.update_window_dims]
+        along = counted[places.index(self.link.operands[made + 1] or 0)]
+        return [*(d for d in counted if d != along), along, numbers.index_vector_dim]
+
+    def read(self, build: Builder, indices: Value) -> Value:
+        """The lists of an index tensor."""
+        *_, along, vector = self.order
+        return index_lists(build, indices, along, vector)
+
+    def write(self, build: Builder, lists: Value) -> Value:
+        """The index tensor of lists."""
+        shape, order = self.node.operand(len(self.node.results)).static_shape, self.order
+        *_, count, components = lists.static_shape
+        whole = build.reshape(lists, (*(shape[d] for d in order[:-2]), count, components))
+        found = build.transpose(whole, [order.index(d) for d in range(len(order))])
+        return found if self.numbers.index_vector_dim < len(shape) else build.reshape(found, found.static_shape[:-1])
 
 
 @dataclass(frozen=True)
@@ -36,40 +98,57 @@ class SortedUpdates:
     """The updates of a scatter in the order of the rows that they go to; before the loops that take tiles of the rows.
 
     Attributes:
-      rows: the row of each, [n] of `INDEX`; the number of rows for what is out of bounds.
-      order: which updates they are, [n] of `INDEX`.
+      rows: the row of each, [*batch, n] of `INDEX`; the number of rows for what is out of bounds along them.
+      order: which updates they are, [*batch, n] of `INDEX`.
+      vectors: the index vectors by number, [*batch, n, components] of `INDEX`, at most one position outside; None where
+        they have one component, which is the row.
     """
 
     rows: Value
     order: Value
+    vectors: Value | None = None
 
     @staticmethod
-    def of(build: Builder, node: Node, indices: Value) -> "SortedUpdates":
-        """Those of a scatter with indices of one component."""
-        [dim] = mlir.ScatterNumbers.of(node.raw).scatter_dims_to_operand_dims
-        extent, shape = node.result().static_shape[dim], indices.static_shape
-        low, high = (build.constant(n, shape, indices.element_type) for n in (0, greatest_start(indices, extent - 1)))
-        clamped = build.clamp(low, indices, high)
-        inside = build.compare(clamped, "EQ", indices)
-        found = build.select(inside, build.convert(clamped, INDEX), build.constant(extent, shape, INDEX))
-        line = (prod(shape),)
-        rows, order = sort_rows(build, build.reshape(found, line), [build.iota(line, 0, INDEX)], by_both=True)
-        return SortedUpdates(rows, order)
+    def of(build: Builder, node: Node, link: FilteredLink, indices: Value) -> "SortedUpdates":
+        """Those of a scatter."""
+        lists = UpdateLists(node, link)
+        vectors, extent = lists.read(build, indices), node.result().static_shape[lists.dim]
+        shape, dtype = vectors.static_shape, mlir.dtype_of(vectors.element_type)
+        assert dtype is not None
+        behind = [node.result().static_shape[d] for d in lists.numbers.scatter_dims_to_operand_dims]
+        told = [np.clip(ends, np.iinfo(dtype).min, np.iinfo(dtype).max) for ends in ([-1] * len(behind), behind)]
+        low, high = (build.constant_array(np.broadcast_to(ends, shape), vectors.element_type) for ends in told)
+        known = build.convert(build.clamp(low, vectors, high), INDEX)
+        row = column(build, known, lists.component)
+        zero, beyond = (build.constant(n, row.static_shape, INDEX) for n in (0, extent))
+        found = build.select(build.compare(row, "GE", zero), row, beyond)
+        numbers = build.iota(row.static_shape, len(row.shape) - 1, INDEX)
+        rows, order = sort_rows(build, found, [numbers], by_both=True)
+        return SortedUpdates(rows, order, known if shape[-1] > 1 else None)
 
     def below(self, build: Builder, row: Value) -> Value:
-        """How many rows are below one, a scalar of `INDEX`."""
+        """How many rows of each list are below one, [*batch] of `INDEX`."""
         here = build.compare(self.rows, "LT", build.broadcast(row, self.rows.static_shape))
-        return reduce_along(build, build.convert(here, INDEX), build.constant(0, (), INDEX), 0, "add")
+        last = len(self.rows.shape) - 1
+        return reduce_along(build, build.convert(here, INDEX), build.constant(0, (), INDEX), last, "add")
+
+
+def column(build: Builder, vectors: Value, component: int) -> Value:
+    """A component of vectors, which are along the last dim."""
+    shape = vectors.static_shape
+    starts, limits = [0] * len(shape), list(shape)
+    starts[-1], limits[-1] = component, component + 1
+    return build.reshape(build.slice(vectors, starts, limits), shape[:-1])
 
 
 ChunkBuilder: TypeAlias = Callable[[Builder, Value, tuple[Value, ...]], Sequence[Value]]
-"""Gives the updates of a chunk, from a builder in the loop over chunks, the number of each update, [chunk] of `INDEX`,
-and the values that the loop was given."""
+"""Gives the updates of a chunk, from a builder in the loop over chunks, the number of each update, [*batch, chunk] of
+`INDEX`, and the values that the loop was given."""
 
 
 def scatter_tiles(
     build: Builder,
-    node: Node,
+    lists: UpdateLists,
     sorted_: SortedUpdates,
     tiles: Sequence[Value],
     first: Value,
@@ -81,40 +160,51 @@ def scatter_tiles(
 
     Args:
       build: where.
-      node: the scatter.
+      lists: of the scatter's index tensor.
       sorted_: its updates in order.
       tiles: those of what it writes into.
       first: the first row of the tile, a scalar of `INDEX`.
-      chunk: updates of a chunk.
+      chunk: updates of a chunk, of each batch.
       given: what the updates are computed from.
       updates: computes those of a chunk.
     """
-    numbers = mlir.ScatterNumbers.of(node.raw)
-    [dim] = numbers.scatter_dims_to_operand_dims
-    size, count = tiles[0].static_shape[dim], sorted_.order.static_shape[0]
-    shape = [chunk if n == count else n for n in node.operand(len(tiles)).static_shape]
+    *batch, count = sorted_.order.static_shape
+    size, every = tiles[0].static_shape[lists.dim], list(range(len(batch)))
 
     def number(build: Builder, value: int) -> Value:
-        return build.constant(value, (), INDEX)
+        return build.constant(value, batch, INDEX)
 
     low = sorted_.below(build, first)
-    high = sorted_.below(build, build.add(first, number(build, size)))
+    high = sorted_.below(build, build.add(first, build.constant(size, (), INDEX)))
     reach = build.add(build.subtract(high, low), number(build, chunk - 1))
     trips = build.divide(reach, number(build, chunk))
+    if batch:
+        trips = reduce_along(build, trips, build.constant(0, (), INDEX), every, "maximum")
 
     def body(inner: Builder, trip: Value, carried: tuple[Value, ...], around: tuple[Value, ...]) -> Sequence[Value]:
         rows, order, low, high, first, *rest = around
-        begin = inner.add(low, inner.multiply(trip, number(inner, chunk)))
+        shape = (*batch, chunk)
+        begin = inner.add(low, inner.multiply(inner.broadcast(trip, batch), number(inner, chunk)))
         start = inner.minimum(begin, number(inner, count - chunk)) if chunk < count else number(inner, 0)
-        place = inner.add(inner.broadcast(start, (chunk,)), inner.iota((chunk,), 0, INDEX))
-        after = inner.compare(place, "GE", inner.broadcast(begin, (chunk,)))
-        mine = inner.and_(after, inner.compare(place, "LT", inner.broadcast(high, (chunk,))))
-        ids, row = (inner.dynamic_slice(value, [start], [chunk]) for value in (order, rows))
-        here = inner.subtract(row, inner.broadcast(first, (chunk,)))
-        index = inner.reshape(inner.select(mine, here, inner.constant(size, (chunk,), INDEX)), shape)
-        operands = [*carried, index, *updates(inner, ids, tuple(rest))]
+        place = inner.add(inner.broadcast(start, shape, every), inner.iota(shape, len(batch), INDEX))
+        after = inner.compare(place, "GE", inner.broadcast(begin, shape, every))
+        mine = inner.and_(after, inner.compare(place, "LT", inner.broadcast(high, shape, every)))
+        if batch:
+            ids, row = (take_along(inner, value, place, len(batch), every) for value in (order, rows))
+        else:
+            ids, row = (inner.dynamic_slice(value, [start], [chunk]) for value in (order, rows))
+        here = inner.subtract(row, inner.broadcast(first, shape))
+        index = inner.reshape(inner.select(mine, here, inner.constant(size, shape, INDEX)), (*shape, 1))
+        if sorted_.vectors is not None:
+            vectors, *rest = rest
+            found = take_along(inner, vectors, ids, len(batch), every)
+            vector, component = found.static_shape, lists.component
+            mine = inner.compare(inner.iota(vector, len(shape), INDEX), "EQ", inner.constant(component, vector, INDEX))
+            index = inner.select(mine, inner.broadcast(index, vector, range(len(vector))), found)
+        operands = [*carried, lists.write(inner, index), *updates(inner, ids, tuple(rest))]
         flags = {name: mlir.parse_attribute("false") for name in ("indices_are_sorted", "unique_indices")}
-        return inner.copy_on(node, operands, [value.raw.type for value in carried], flags).results
+        return inner.copy_on(lists.node, operands, [value.raw.type for value in carried], flags).results
 
-    around = [sorted_.rows, sorted_.order, low, high, first, *given]
+    vectors = [] if sorted_.vectors is None else [sorted_.vectors]
+    around = [sorted_.rows, sorted_.order, low, high, first, *vectors, *given]
     return StructuredLoop(trips, INDEX).emit_while(build, list(tiles), around, body)[: len(tiles)]

@@ -12,7 +12,7 @@ from hlo_lower.ops.axes.cut import THREADED, AxisLink, Cut, OpAxes, Steps
 from hlo_lower.ops.axes.op_axes import clamped_starts
 from hlo_lower.ops.axes.parts import Bindings, DimSubset, TensorSubset, accumulate, is_run, materialize, yield_to
 from hlo_lower.ops.names import DYNAMIC_SLICE, PAD, REVERSE, SLICE
-from hlo_lower.tile.emit.filtered_updates import SortedUpdates, scatter_tiles
+from hlo_lower.tile.emit.filtered_updates import SortedUpdates, UpdateLists, scatter_tiles
 from hlo_lower.tile.emit.phases import Loop
 from hlo_lower.tile.find.demands import ITERATOR, Demands, demands, filtered_by, needed_subset, parts_of
 from hlo_lower.tile.find.labels import Labels, reads_tile
@@ -198,10 +198,12 @@ class _Tile:
                     tile.compute(other)
             return [tile.read(node, made + 1 + k, chunk) for k in range(made)]
 
-        mine = SortedUpdates(self._filters[node, "rows"], self._filters[node, "order"])
+        rows, order = self._filters[node, "rows"], self._filters[node, "order"]
+        mine = SortedUpdates(rows, order, self._filters.get((node, "vectors")))
         first = self._bound.start(self._build, part.start)
         tiles = [self._operand(node, k, part) for k in range(made)]
-        return scatter_tiles(self._build, node, mine, tiles, first, chunk.size, [*around.values()], updates)
+        lists, given = UpdateLists(node, axis), [*around.values()]
+        return scatter_tiles(self._build, lists, mine, tiles, first, chunk.size, given, updates)
 
     def accumulate(self, node: Node, carried: Sequence[Value]) -> Sequence[Value]:
         """What was accumulated, with what this tile gives."""

@@ -6,10 +6,11 @@ within, the steps are cut into segments, each with a loop of its own.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import prod
 
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.axes.cut import AxisLink, Steps
+from hlo_lower.ops.axes.cut import AxisLink, OpAxes, Steps, subset_rules
 from hlo_lower.ops.axes.op_axes import takes_runs
 from hlo_lower.ops.axes.parts import DimSubset, Filter, TensorSubset, is_run
 from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink, UpdateNumbers
@@ -59,17 +60,38 @@ def needed_subset(node: Node, axis: AxisLink, number: int, part: DimSubset | Non
             image = axis.move.image(part)
         except ValueError:
             raise UnmetError(node) from None
-        return image.part if image.operand == number else None
+        return _of_operand(node, number, image.part) if image.operand == number else None
     if isinstance(axis, FilteredLink):
         if not is_run(part):
             raise UnmetError(node)
         return axis.needed_subset(node, number, part)
     mine = result_length(node, axis)
     if mine == length:
-        return part
+        return _of_operand(node, number, part)
     if mine % steps.count or part != steps.run(mine):
         raise UnmetError(node)
     return steps.run(length)
+
+
+def _of_operand(node: Node, number: int, part: DimSubset) -> DimSubset:
+    """A part of a result's dim as that of an operand's: where each position of a batch has a list of its own, the
+    operand has the dims of the batch, too, and as many positions along them.
+
+    Raises:
+      UnmetError: it does not, or has them in another order.
+    """
+    if not isinstance(part, Filter) or not part.batch:
+        return part
+    axes = subset_rules.of(node)
+    assert isinstance(axes, OpAxes)
+    links = [axes.of_result(dim) for dim in part.batch]
+    dims = [None if link is None else link.operands[number] for link in links]
+    batch = tuple(dim for dim in dims if dim is not None)
+    operand, result = node.operand(number).shape, node.result().shape
+    is_alike = [operand[dim] for dim in batch] == [result[dim] for dim in part.batch]
+    if not is_alike or list(batch) != sorted(batch):
+        raise UnmetError(node)
+    return replace(part, batch=batch)
 
 
 def filtered_by(part: DimSubset | None) -> UpdateNumbers | None:

@@ -28,7 +28,7 @@ from hlo_lower.ops.names import (
     SCATTER,
     SLICE,
 )
-from hlo_lower.tile.prepare.slice_hoisting import taken_dim
+from hlo_lower.tile.prepare.row_picks import row_pick
 from hlo_lower.tile.subsets import Move, Moved, Picked, Run, tile
 
 MOST_RUNS = 8
@@ -45,11 +45,23 @@ class MovedLink(AxisLink):
     move: Move = field(kw_only=True)
 
 
+def index_lists(build: Builder, indices: Value, along: int, vector: int) -> Value:
+    """An index tensor as lists along one of its dims, [*others, n, components]; dims of one position are left out."""
+    if vector == len(indices.shape):
+        indices = build.reshape(indices, (*indices.static_shape, 1))
+    others = [d for d in range(len(indices.shape)) if d not in (along, vector)]
+    lists = build.transpose(indices, [*others, along, vector])
+    *batch, count, components = lists.static_shape
+    return build.reshape(lists, (*(n for n in batch if n > 1), count, components))
+
+
 @dataclass(frozen=True)
 class RowNumbers:
-    """What a filter is by: the rows that a gather takes, clamped as it clamps them."""
+    """What a filter is by: the rows that a gather takes, clamped as it clamps them, along a dim of its index tensor;
+    those of each batch, where it has batching dims."""
 
     node: Node
+    along: int
 
     @property
     def indices(self) -> Value:
@@ -57,13 +69,15 @@ class RowNumbers:
         return self.node.operand(1)
 
     def build(self, build: Builder, indices: Value) -> Value:
-        """The rows, [n] of `INDEX`."""
-        [dim] = mlir.gather_dimension_numbers(self.node.raw).start_index_map
+        """The rows, [*batch, n] of `INDEX`."""
+        numbers = mlir.gather_dimension_numbers(self.node.raw)
+        [dim] = numbers.start_index_map
         shape, element = indices.static_shape, indices.element_type
         last = greatest_start(indices, self.node.operand(0).static_shape[dim] - 1)
         low, high = (build.constant(bound, shape, element) for bound in (0, last))
         found = build.convert(build.clamp(low, indices, high), INDEX)
-        return build.reshape(found, (prod(shape),))
+        lists = index_lists(build, found, self.along, numbers.index_vector_dim)
+        return build.reshape(lists, lists.static_shape[:-1])
 
     def __str__(self) -> str:
         node = self.indices.node
@@ -211,8 +225,14 @@ LEAST_CHUNK = 64
 
 @dataclass(frozen=True)
 class FilteredLink(AxisLink):
-    """The dims of a scatter of rows along the dim that its indices count: those of its operand and its result are cut
-    at equal positions, and of the updates those that go there are read (`emit/filtered_updates.py`)."""
+    """The dims of a scatter along a dim that its indices count: those of its operand and its result are cut at equal
+    positions, and of the updates those that go there are read (`emit/filtered_updates.py`).
+
+    Attributes:
+      batch: the dims of the updates along which each position has a list of its own.
+    """
+
+    batch: tuple[int, ...] = ()
 
     def needed_subset(self, node: Node, number: int, part: StridedRange) -> DimSubset:
         """The subset of an operand that rows of the result need.
@@ -225,7 +245,7 @@ class FilteredLink(AxisLink):
             return part
         count, rows = node.operand(made + 1).static_shape[self.operands[made + 1] or 0], node.result().static_shape
         chunk = max(1, min(count, max(LEAST_CHUNK, 5 * count * part.size // (4 * rows[self.results[0] or 0]))))
-        return Filter(UpdateNumbers(node), tile(0, chunk))
+        return Filter(UpdateNumbers(node), tile(0, chunk), batch=self.batch)
 
 
 @dataclass(frozen=True)
@@ -243,19 +263,24 @@ FEWER_ROWS = 16
 
 
 def filtered_link(program: Dataflow, node: Node, dim: int) -> FilteredLink | None:
-    """The link of a scatter along a dim that its indices count, where each writes one row, which is computed here."""
+    """The link of a scatter of rows or points along a dim that its indices count, where the updates are computed here
+    and are those of one dim, or of one for each batch."""
     made = len(node.results)
     numbers, operand, updates = mlir.ScatterNumbers.of(node.raw), node.operand(0), node.operand(made + 1)
-    is_row = numbers.scatter_dims_to_operand_dims == (dim,) == numbers.inserted_window_dims
     places = [d for d in range(len(updates.shape)) if d not in numbers.update_window_dims]
-    if not is_row or numbers.input_batching_dims or len(places) != 1:
-        return None
-    rest = [n for d, n in enumerate(operand.shape) if d != dim]
-    is_whole = rest == [updates.shape[d] for d in numbers.update_window_dims]
+    counted = [d for d in range(len(places) + 1) if d != numbers.index_vector_dim]
+    long = [(d, k in numbers.scatter_indices_batching_dims) for d, k in zip(places, counted, strict=False)]
+    batch = tuple(d for d, is_batch in long if is_batch and updates.shape[d] != 1)
+    rest = [d for d, is_batch in long if not is_batch and updates.shape[d] != 1] or places[-1:]
     is_made = any(value in program.maker and value not in program.cheap for value in node.operands[made + 1 :])
-    if not (is_whole and is_made and size_of(updates) * FEWER_ROWS >= size_of(operand)) or 0 in updates.shape:
+    gone = (*numbers.inserted_window_dims, *numbers.input_batching_dims)
+    windows = [n for d, n in enumerate(operand.shape) if d not in gone]
+    is_whole = windows == [updates.shape[d] for d in numbers.update_window_dims]
+    is_point = set(numbers.scatter_dims_to_operand_dims) <= set(numbers.inserted_window_dims)
+    is_much = 0 not in updates.shape and size_of(updates) * FEWER_ROWS >= size_of(operand)
+    if not (is_whole and is_point and len(rest) == 1 and is_made and is_much):
         return None
-    return FilteredLink((dim,) * made + (None,) + (places[0],) * made, (dim,) * made)
+    return FilteredLink((dim,) * made + (None,) + (rest[0],) * made, (dim,) * made, batch=batch)
 
 
 def moved_link(node: Node, dim: int) -> MovedLink | WrittenLink | None:
@@ -264,8 +289,8 @@ def moved_link(node: Node, dim: int) -> MovedLink | WrittenLink | None:
         return None
     shape = node.result().static_shape
     if node.name == GATHER:
-        is_picked = taken_dim(node) == dim and size_of(node.result()) <= MORE_ROWS * size_of(node.operand(0))
-        return MovedLink((dim, None), (dim,), move=Picked(RowNumbers(node))) if is_picked else _windows(node, dim)
+        is_few = size_of(node.result()) <= MORE_ROWS * size_of(node.operand(0))
+        return (_rows(node, dim) if is_few else None) or _windows(node, dim)
     if node.name == DYNAMIC_SLICE:
         starts = (None,) * (len(node.operands) - 1)
         return MovedLink((dim, *starts), (dim,), move=Picked(StartNumbers(node, dim))) if 0 not in shape else None
@@ -281,12 +306,21 @@ def moved_link(node: Node, dim: int) -> MovedLink | WrittenLink | None:
     return MovedLink(cut, (dim,), move=Moved(length, tuple(runs)))
 
 
+def _rows(node: Node, dim: int) -> MovedLink | None:
+    """The link of a gather that takes whole rows along a dim."""
+    rows = row_pick(node)
+    if rows is None or rows.dim != dim:
+        return None
+    batch = tuple(d for d in rows.batch if node.operand(0).shape[d] != 1)
+    return MovedLink((dim, None), (dim,), move=Picked(RowNumbers(node, rows.along), batch=batch))
+
+
 def _windows(node: Node, dim: int) -> MovedLink | None:
     """The link of a gather of windows or of points along a dim of its index tensor: what is read of the dim that its
     indices count and that is the longest."""
     numbers, operand, indices = mlir.gather_dimension_numbers(node.raw), node.operand(0), node.operand(1)
     batch = [d for d in range(len(node.result().shape)) if d not in numbers.offset_dims]
-    if taken_dim(node) is not None or numbers.operand_batching_dims or dim not in batch or not numbers.start_index_map:
+    if row_pick(node) is not None or numbers.operand_batching_dims or dim not in batch or not numbers.start_index_map:
         return None
     places = [d for d in range(len(indices.shape)) if d != numbers.index_vector_dim]
     extents, sizes = operand.static_shape, node.integers("slice_sizes")

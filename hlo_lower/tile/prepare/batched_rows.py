@@ -11,6 +11,7 @@ positions along the dim as the operand has rows; positions are gone through in t
 cut, where each tile of a dim that is indexed would go through all updates.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def _batch(graph: Graph, node: Node) -> None:
     columns = joined.operands
     if any(column.static_shape[vector] != 1 for column in columns) or len(columns) < 2:
         return
-    gone, batching, mapped = _dims(numbers)
+    gone, batching, mapped = dims_of(numbers)
     for number, (column, dim) in enumerate(zip(columns, mapped, strict=True)):
         along = counted_along(column)
         taken = [its for _, its in batching]
@@ -61,7 +62,7 @@ def _batch(graph: Graph, node: Node) -> None:
         operands = [*node.operands]
         operands[place] = build.concatenate(kept, vector)
         types = [value.raw.type for value in node.results]
-        new = build.copy_on(node, operands, types, _attributes(node, numbers, *left))
+        new = build.copy_on(node, operands, types, dimension_attributes(node, numbers, *left))
         mlir.replace_results(node.raw, new.raw.results)
         erase(graph, node)
         _batch(graph, new)
@@ -71,7 +72,7 @@ def _batch(graph: Graph, node: Node) -> None:
 Numbers = mlir.ScatterNumbers | mlir.GatherNumbers
 
 
-def _dims(numbers: Numbers) -> tuple[tuple[int, ...], list[tuple[int, int]], tuple[int, ...]]:
+def dims_of(numbers: Numbers) -> tuple[tuple[int, ...], list[tuple[int, int]], tuple[int, ...]]:
     """Dims of the operand that windows lack, its batching dims with those of the index tensor, and the indexed ones."""
     if isinstance(numbers, mlir.ScatterNumbers):
         pairs = zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
@@ -80,26 +81,27 @@ def _dims(numbers: Numbers) -> tuple[tuple[int, ...], list[tuple[int, int]], tup
     return numbers.collapsed_slice_dims, list(pairs), numbers.start_index_map
 
 
-def _attributes(
-    node: Node, numbers: Numbers, gone: list[int], batching: list[tuple[int, int]], mapped: list[int]
+def dimension_attributes(
+    node: Node, numbers: Numbers, gone: Sequence[int], batching: Sequence[tuple[int, int]], mapped: Sequence[int]
 ) -> dict[str, mlir.RawAttribute]:
+    """The attributes of a scatter or gather with other dims of these three kinds, in the form of `dims_of`."""
     mine, its = [pair[0] for pair in batching], [pair[1] for pair in batching]
     is_scatter = isinstance(numbers, mlir.ScatterNumbers)
     if is_scatter:
         told = {
             "update_window_dims": list(numbers.update_window_dims),
-            "inserted_window_dims": gone,
+            "inserted_window_dims": list(gone),
             "input_batching_dims": mine,
             "scatter_indices_batching_dims": its,
-            "scatter_dims_to_operand_dims": mapped,
+            "scatter_dims_to_operand_dims": list(mapped),
         }
     else:
         told = {
             "offset_dims": list(numbers.offset_dims),
-            "collapsed_slice_dims": gone,
+            "collapsed_slice_dims": list(gone),
             "operand_batching_dims": mine,
             "start_indices_batching_dims": its,
-            "start_index_map": mapped,
+            "start_index_map": list(mapped),
         }
     fields = ", ".join(f"{name} = {dims}" for name, dims in told.items() if dims)
     kind, name = ("scatter", "scatter_dimension_numbers") if is_scatter else ("gather", "dimension_numbers")

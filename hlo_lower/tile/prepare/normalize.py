@@ -1,5 +1,5 @@
 """Make a module ready to be tiled: calls inlined, what nothing uses erased, cheap large values made anew for each use,
-products in the form of which least is copied, rows that are counted batching dims.
+products in the form of which least is copied, rows that are counted batching dims, points that are reshaped rows.
 
 Nothing of it changes what is computed, and by itself none of it is worth writing: it is done to a copy, which is kept
 only where a loop is made of it.
@@ -11,6 +11,7 @@ from hlo_lower.ir.view import Graph, Node
 from hlo_lower.ops.cleanup import erase_uncalled
 from hlo_lower.ops.purity import Functional
 from hlo_lower.tile.prepare.batched_rows import batch_rows
+from hlo_lower.tile.prepare.merged_points import merge_points
 from hlo_lower.tile.prepare.product_forms import settle_products
 
 REPEATED = 1 << 12
@@ -86,4 +87,5 @@ def prepare(graph: Graph, *, is_by_hand: bool = False) -> None:
     if not is_by_hand:
         settle_products(graph)
     batch_rows(graph)
+    merge_points(graph, keeps_results=is_by_hand)
     repeat_cheap(graph)

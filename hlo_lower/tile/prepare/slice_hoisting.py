@@ -12,6 +12,7 @@ from hlo_lower.ops.axes.parts import clamped_start
 from hlo_lower.ops.cleanup import erase_built
 from hlo_lower.ops.names import BROADCAST_IN_DIM, DOT_GENERAL, DYNAMIC_SLICE, GATHER, SLICE
 from hlo_lower.ops.spec import PICKS
+from hlo_lower.tile.prepare.row_picks import RowPick, row_pick, take_rows_of, write_rows
 
 MAKERS = ELEMENTWISE | {BROADCAST_IN_DIM, DOT_GENERAL}
 """Ops through which picks are pulled."""
@@ -48,7 +49,7 @@ def pull_up(graph: Graph, least: int = PULLED) -> tuple[PulledRecord, ...]:
                 _clamp(node)
             pending = [node]
             while pending:
-                pick = pending.pop()
+                pick = _row_form(pending.pop())
                 if _is_worth(pick, least):
                     pending += _pull_through(pick, pull)
             if pull.ops:
@@ -65,6 +66,13 @@ def _clamp(gather: Node) -> None:
     gather.raw.operands[1] = moved.raw
 
 
+def _row_form(pick: Node) -> Node:
+    """A gather of a product, in the form in which it is pulled through one."""
+    maker = pick.operand(0).node
+    is_of_product = maker is not None and maker.name == DOT_GENERAL and pick.is_static
+    return write_rows(pick) if is_of_product and pick.name == GATHER else pick
+
+
 def _is_worth(pick: Node, least: int) -> bool:
     """Whether a pick is of a large value that is made by what it may be pulled through."""
     source = pick.operand(0)
@@ -78,7 +86,7 @@ def _is_worth(pick: Node, least: int) -> bool:
         return False
     if maker.name == DOT_GENERAL and len({use.owner.operation for use in source.raw.uses}) != 1:
         return False
-    return not (maker.name == DOT_GENERAL and pick.name == GATHER and taken_dim(pick) is None)
+    return not (maker.name == DOT_GENERAL and pick.name == GATHER and row_pick(pick) is None)
 
 
 def _pull_through(pick: Node, pull: PulledRecord) -> list[Node]:
@@ -173,35 +181,21 @@ Dims = tuple[int | None, ...]
 """For each dim of a tensor the dim of a pick's operand that it is alike."""
 
 
-def taken_dim(pick: Node) -> int | None:
-    """The dim along which a gather takes whole rows, each row number at that dim of the result; None of another."""
-    numbers = mlir.gather_dimension_numbers(pick.raw)
-    shape, rank = pick.operand(0).static_shape, len(pick.result().shape)
-    [*dims] = numbers.collapsed_slice_dims
-    if len(dims) != 1 or numbers.start_index_map != tuple(dims) or numbers.operand_batching_dims:
-        return None
-    others = tuple(d for d in range(rank) if d != dims[0])
-    sizes = pick.integers("slice_sizes")
-    is_whole = all(sizes[d] == n for d, n in enumerate(shape) if d != dims[0])
-    return dims[0] if rank == len(shape) and numbers.offset_dims == others and is_whole else None
-
-
 def in_place(build: Builder, pick: Node, value: Value, dims: Dims) -> Value | None:
     """A pick of a tensor, whose dims stay in their places; None of a gather that does more than take rows."""
     if pick.name == SLICE:
         return _slice_dims(build, pick, value, dims)
     if pick.name == DYNAMIC_SLICE:
         return _sliced_at(build, pick, value, dims)
-    row = taken_dim(pick)
-    if row is None or row not in dims:
-        return None if row is None else value
-    count, place = pick.result().static_shape[row], dims.index(row)
-    numbers = mlir.gather_dimension_numbers(pick.raw)
-    others = [d for d in range(len(dims)) if d != place]
-    told = _numbers(others, [place], [place], numbers.index_vector_dim)
-    sizes = [1 if d == place else n for d, n in enumerate(value.static_shape)]
-    shape = [count if d == place else n for d, n in enumerate(value.static_shape)]
-    return build.gather(value, pick.operand(1), told, sizes, shape)
+    rows = row_pick(pick)
+    if rows is None or rows.dim not in dims:
+        return None if rows is None else value
+    if not set(rows.batch) <= set(dims):
+        return None
+    places = [dims.index(d) for d in rows.named]
+    mine = RowPick(dims.index(rows.dim), rows.along, tuple(dims.index(d) for d in rows.batch))
+    vector = mlir.gather_dimension_numbers(pick.raw).index_vector_dim
+    return take_rows_of(build, value, pick.operand(1), mine, vector) if places == sorted(places) else None
 
 
 def _slice_dims(build: Builder, pick: Node, value: Value, dims: Dims) -> Value:
