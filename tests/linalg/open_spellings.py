@@ -199,6 +199,17 @@ OPEN_GROUPS = {  # of open sizes: arguments, and by how it is written the body o
               %r = convolution(%x, %u) {OHWI} -> ?x8x9x4xf32""",
         },
     ),
+    "pointwise, channels first": (
+        "%x: ?x3x8x9xf32, %w: 4x3xf32",
+        {
+            "jnp": lambda x, w: jnp.einsum("bihw,oi->bohw", x, w),
+            "flax": lambda x, w: (x.transpose(0, 2, 3, 1) @ w.T).transpose(0, 3, 1, 2),
+            "torch_xla": lambda x, w: convolved(x, w[:, :, None, None], "NCHW OIHW NCHW"),
+            "litert_torch": lambda x, w: convolved(
+                x.transpose(0, 2, 3, 1), w[:, None, None], "NHWC OHWI NHWC"
+            ).transpose(0, 3, 1, 2),
+        },
+    ),
     "pooling, channels first": (
         "%x: ?x4x8x8xf32",
         {

@@ -75,6 +75,7 @@ FIRST = (
     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
 )
 OHWI = FIRST.replace("[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", "[b, 0, 1, f]x[o, 0, 1, i]->[b, 0, 1, f]")
+POINTWISE = FIRST.replace("[1, 1]", "[0, 0]")
 PADDED = "low = [0, 0, 1, 1], high = [0, 0, 1, 1], interior = [0, 0, 0, 0] -> 2x3x10x11xf32"
 WINDOW = "<window_dimensions = array<i64: {0}>, window_strides = array<i64: {0}>>"
 
@@ -359,6 +360,36 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
             "litert_torch": f"""%t = reshape %x -> 1x8x9x1xf32; %u = reshape %k -> 4x3x3x1xf32
               %y = convolution(%t, %u) {OHWI} -> 1x8x9x4xf32
               %r = transpose %y, dims = [0, 3, 1, 2] -> 1x4x8x9xf32""",
+        },
+    ),
+    "pointwise, channels last": (
+        "%x: 2x8x9x3xf32, %w: 3x4xf32, %b: 4xf32",
+        {
+            "jnp": lambda x, w, b: x @ w + b,
+            "flax": lambda x, w, b: convolved(x, w[None, None], "NHWC HWIO NHWC") + b,
+            "einsum": lambda x, w, b: jnp.einsum("io,bhwi->bhwo", w, x) + b,
+            "torch_xla": """%k0 = transpose %w, dims = [1, 0] -> 4x3xf32; %k = reshape %k0 -> 4x3x1x1xf32
+              %t = transpose %x, dims = [0, 3, 1, 2] -> 2x3x8x9xf32
+              %y = convolution(%t, %k) """
+            + POINTWISE
+            + """ -> 2x4x8x9xf32; %b1 = broadcast_in_dim %b, dims = [1] -> 2x4x8x9xf32; %a = add %y, %b1
+              %r = transpose %a, dims = [0, 2, 3, 1] -> 2x8x9x4xf32""",
+            "litert_torch": """%f = reshape %x -> 144x3xf32
+              %y = dot_general %f, %w, contracting_dims = [1] x [0] -> 144x4xf32; %z = reshape %y -> 2x8x9x4xf32
+              %b1 = reshape %b -> 1x1x1x4xf32; %b2 = broadcast_in_dim %b1, dims = [0, 1, 2, 3] -> 2x8x9x4xf32
+              %r = add %z, %b2""",
+        },
+    ),
+    "pointwise, channels first": (
+        "%x: 2x3x8x9xf32, %k: 4x3x1x1xf32",
+        {
+            "jnp": lambda x, k: jnp.einsum("bihw,oi->bohw", x, k.reshape(4, 3)),
+            "flax": lambda x, k: convolved(
+                x.transpose(0, 2, 3, 1), k.transpose(2, 3, 1, 0), "NHWC HWIO NHWC"
+            ).transpose(0, 3, 1, 2),
+            "dense": lambda x, k: (x.transpose(0, 2, 3, 1) @ k[:, :, 0, 0].T).transpose(0, 3, 1, 2),
+            "torch_xla": f"%r = convolution(%x, %k) {POINTWISE} -> 2x4x8x9xf32",
+            "torchax": lambda x, k: convolved(x, k, "NCHW OIHW NCHW", "VALID"),
         },
     ),
     "pooling, channels first": (

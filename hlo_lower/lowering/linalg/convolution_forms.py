@@ -56,7 +56,7 @@ def reshape_of_convolution(build: Builder, node: Node) -> Value | None:
     if source is None or not is_read_once(value) or len(value.shape) != len(node.result().shape):
         return None
     given, _, result = letters_of(source)
-    wanted = _source(source.operand(0), given)[1]
+    wanted = source_of(source.operand(0), given)[1]
     is_it = wanted != result and wanted in _layouts(given) and _long(value, result) == _long(node.result(), wanted)
     return _in_layout(build, source, wanted) if is_it else None
 
@@ -64,7 +64,7 @@ def reshape_of_convolution(build: Builder, node: Node) -> Value | None:
 def _in_layout(build: Builder, node: Node, wanted: Sequence[str]) -> Value | None:
     """A convolution in its one layout, its result turned as it is wanted; None where it is in that layout."""
     now = letters_of(node)
-    sources = [_source(operand, own) for operand, own in zip(node.operands, now[:2], strict=True)]
+    sources = [source_of(operand, own) for operand, own in zip(node.operands, now[:2], strict=True)]
     layout = _layout(sources[0][1], sources[1][1], tuple(wanted))
     if layout == now:
         return None
@@ -85,7 +85,7 @@ def _in_layout(build: Builder, node: Node, wanted: Sequence[str]) -> Value | Non
     return build.transpose(made, [layout[2].index(letter) for letter in wanted])
 
 
-def _source(value: Value, letters: Letters) -> tuple[Value, Letters]:
+def source_of(value: Value, letters: Letters) -> tuple[Value, Letters]:
     """What an operand is before it is turned, and the dims of that."""
     turn, reshape = maker_named(value, TRANSPOSE), static_maker(value, RESHAPE)
     if turn is not None:

@@ -452,6 +452,7 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     """
     for pipeline in passes_before(graph, named=named):
         _run(graph, pipeline)
+    mlir.load_linalg(graph.context)
     prepare(graph)
     mark_assumed(graph)
     mark_counted(graph)

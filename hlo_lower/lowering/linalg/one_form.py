@@ -38,7 +38,7 @@ from hlo_lower.lowering.linalg.elementwise_forms import (
 from hlo_lower.lowering.linalg.groups import NAMED
 from hlo_lower.lowering.linalg.moved_forms import broadcast_once, reshaped_once
 from hlo_lower.lowering.linalg.open_sizes import RESHAPES, SPREADS, given_sizes, sink_sizes
-from hlo_lower.lowering.linalg.product_forms import product_of_sources
+from hlo_lower.lowering.linalg.product_forms import product_of_convolution, product_of_sources
 from hlo_lower.lowering.linalg.reduction_forms import reduce_of_sources, reduce_of_window
 from hlo_lower.lowering.linalg.turned_forms import dim_by_dim_of_sources, transposed_once
 from hlo_lower.ops.names import (
@@ -169,7 +169,7 @@ def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
     yield DYNAMIC_BROADCAST_IN_DIM, (broadcast_once, given_sizes)
     yield TRANSPOSE, (transposed_once,)
     yield DOT_GENERAL, (product_of_sources,)
-    yield CONVOLUTION, (convolution_of_sources,)
+    yield CONVOLUTION, (product_of_convolution, convolution_of_sources)
     yield REDUCE, (reduce_of_sources,)
     yield REDUCE_WINDOW, (reduce_of_window, dim_by_dim_of_sources)
     yield PAD, (dim_by_dim_of_sources,)

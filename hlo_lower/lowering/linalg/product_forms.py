@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering.linalg.convolution_forms import letters_of, source_of
 from hlo_lower.lowering.linalg.moved_forms import groups_of, maker_named
 from hlo_lower.lowering.linalg.open_sizes import RESHAPES, reshape, sizes_of
 from hlo_lower.ops.names import DOT_GENERAL
@@ -24,9 +25,37 @@ def product_of_sources(build: Builder, node: Node) -> Value | None:
     if any(0 in value.shape for value in node.operands):
         return None
     made = _without_batches_of_one(build, node, batching, summed)
+    for sides in ((1,), (0,), (0, 1)):
+        made = made or _without_own_ones(build, node, batching, summed, sides)
     for sides in ((0, 1), (0,), (1,)):
         made = made or _on_sources(build, node, batching, summed, sides)
     return made
+
+
+def product_of_convolution(build: Builder, node: Node) -> Value | None:
+    """The product that a convolution is whose kernel has one element for each pair of channels."""
+    value, (given, own, made) = node.operand(0), letters_of(node)
+    kernel, weights = source_of(node.operand(1), own)
+    spatial = [letter for letter in weights if letter not in "io"]
+    if any(kernel.shape[weights.index(letter)] != 1 for letter in spatial) or 0 in (*value.shape, *kernel.shape):
+        return None
+    ones = (1,) * len(spatial)
+    is_plain = all(node.integers(name, ones) == ones for name in ("window_strides", "lhs_dilation"))
+    is_plain &= not any(node.padding(len(spatial)))
+    is_grouped = any(mlir.integer_of(node.raw.attributes[f"{kind}_group_count"]) != 1 for kind in ("batch", "feature"))
+    if not is_plain or is_grouped:
+        return None
+    channels = [letter for letter in weights if letter in "io"]
+    matrix = reshape(build, kernel, [sizes_of(kernel)[weights.index(letter)] for letter in channels])
+    summed = f"lhs_contracting_dimensions = [{given.index('f')}], rhs_contracting_dimensions = [{channels.index('i')}]"
+    attributes = {"dot_dimension_numbers": mlir.parse_attribute(f"#stablehlo.dot<{summed}>")}
+    if (precision := node.attribute("precision_config")) is not None:
+        attributes["precision_config"] = precision
+    order = [*(letter for letter in given if letter != "f"), "f"]
+    size = dict(zip(made, node.result().shape, strict=True))
+    raw_type = mlir.tensor_type([size[letter] for letter in order], node.result().element_type)
+    found = build.op(DOT_GENERAL, [value, matrix], [raw_type], attributes).result()
+    return build.transpose(found, [order.index(letter) for letter in made])
 
 
 Sides = tuple[Sequence[int], Sequence[int]]
@@ -46,6 +75,28 @@ def _without_batches_of_one(build: Builder, node: Node, batching: Sides, summed:
     second_summed = [kept.index(dim) for dim in summed[1]]
     factors = left, maker.operand(0)
     return _product_in_shape(build, node, factors, (first_batching, second_batching), (summed[0], second_summed))
+
+
+def _without_own_ones(build: Builder, node: Node, batching: Sides, summed: Sides, sides: Sequence[int]) -> Value | None:
+    """Of factors without their own dims of extent 1, on these sides, where the product is read without them."""
+    wanted = {sizes_of(user.result()) if user.name in RESHAPES else None for user in node.result().users}
+    factors, numbers, kept = list(node.operands), [list(batching), list(summed)], list[list[int]]()
+    for side, factor in enumerate(factors):
+        paired = (*batching[side], *summed[side])
+        is_kept = [dim in paired or size != 1 or side not in sides for dim, size in enumerate(factor.shape)]
+        kept.append([dim for dim, one in enumerate(is_kept) if one])
+    if all(len(own) == len(factor.shape) for own, factor in zip(kept, factors, strict=True)):
+        return None
+    own = [sizes_of(factor) for factor in factors]
+    free = [own[side][dim] for side in (0, 1) for dim in kept[side] if dim not in (*batching[side], *summed[side])]
+    if wanted != {(*(own[0][dim] for dim in batching[0]), *free)}:
+        return None
+    for side in (0, 1):
+        factors[side] = reshape(build, factors[side], [own[side][dim] for dim in kept[side]])
+        for pairs in numbers:
+            pairs[side] = [kept[side].index(dim) for dim in pairs[side]]
+    first, second = ((pairs[0], pairs[1]) for pairs in numbers)
+    return _product_in_shape(build, node, (factors[0], factors[1]), first, second)
 
 
 def _on_sources(build: Builder, node: Node, batching: Sides, summed: Sides, sides: Sequence[int]) -> Value | None:
@@ -99,5 +150,9 @@ def _product_in_shape(
         for side, factor in enumerate(factors)
     ]
     shape = [*(factors[0].shape[dim] for dim in batching[0]), *free[0], *free[1]]
+    result, is_read_reshaped = node.result().shape, all(user.name in RESHAPES for user in node.result().users)
+    of_units = [size for size in shape if size != 1] == [size for size in result if size != 1]
+    if of_units and len(shape) > len(result) and not is_read_reshaped:
+        return None  # it would have dims of extent 1 that nothing reads
     made = build.op(DOT_GENERAL, factors, [mlir.tensor_type(shape, node.result().element_type)], attributes).result()
     return reshape(build, made, sizes_of(node.result()))
