@@ -137,7 +137,7 @@ class Builder:
         """Dim i of the result is dim permutation[i] of the operand."""
         if list(permutation) == list(range(len(permutation))):
             return value
-        shape = [value.static_shape[d] for d in permutation]
+        shape = [value.shape[d] for d in permutation]
         attributes = {"permutation": mlir.dense_i64(permutation)}
         return self._value("stablehlo.transpose", [value], _of_shape(value, shape), attributes)
 
@@ -196,8 +196,8 @@ class Builder:
         if not any(low) and not any(high) and not any(between):
             return value
         shape = [
-            lo + size + hi + max(size - 1, 0) * gap
-            for lo, size, hi, gap in zip(low, value.static_shape, high, between, strict=True)
+            None if size is None else lo + size + hi + max(size - 1, 0) * gap
+            for lo, size, hi, gap in zip(low, value.shape, high, between, strict=True)
         ]
         amounts = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": between}
         attributes = {name: mlir.dense_i64(values) for name, values in amounts.items()}
@@ -424,6 +424,6 @@ class Builder:
         inner.op("stablehlo.return", [copies.get(returning, returning)], [])
 
 
-def _of_shape(value: Value, shape: Sequence[int]) -> mlir.RawType:
+def _of_shape(value: Value, shape: Sequence[int | None]) -> mlir.RawType:
     """The type of a tensor of this shape, with the elements of a value."""
     return mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))

@@ -145,8 +145,13 @@ def structured_context() -> RawContext:
     """A context that knows linalg, scf and tensor, too: jaxlib registers none of them, and its pass to linalg loads
     them."""
     context = make_context()
-    run_pass(parse_module("module {}", context).operation, "builtin.module(stablehlo-legalize-to-linalg)")
+    load_linalg(context)
     return context
+
+
+def load_linalg(context: RawContext) -> None:
+    """Make a context know linalg, scf and tensor."""
+    run_pass(parse_module("module {}", context).operation, "builtin.module(stablehlo-legalize-to-linalg)")
 
 
 @contextmanager

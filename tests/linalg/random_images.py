@@ -49,7 +49,9 @@ class Images(Layouts):
         return made if made.size < 400 else x
 
     def pooled(self, x, values):
-        """Windows, some of all that there is along a dim."""
+        """Windows, some of all that there is along a dim; XLA ends the process where there is none."""
+        if not x.ndim:
+            return x
         window = [n if self.numbers.random() < 0.3 else min(n, int(self.one_of((1, 1, 2)))) for n in x.shape]
         steps = [int(self.one_of((1, 1, 2))) for _ in x.shape]
         around = [(int(self.one_of((0, 0, 1))),) * 2 if self.numbers.random() < 0.5 else (0, 0) for _ in x.shape]

@@ -75,6 +75,7 @@ FIRST = (
     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
 )
 OHWI = FIRST.replace("[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", "[b, 0, 1, f]x[o, 0, 1, i]->[b, 0, 1, f]")
+POINTWISE = FIRST.replace("[1, 1]", "[0, 0]")
 PADDED = "low = [0, 0, 1, 1], high = [0, 0, 1, 1], interior = [0, 0, 0, 0] -> 2x3x10x11xf32"
 WINDOW = "<window_dimensions = array<i64: {0}>, window_strides = array<i64: {0}>>"
 
@@ -361,6 +362,36 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
               %r = transpose %y, dims = [0, 3, 1, 2] -> 1x4x8x9xf32""",
         },
     ),
+    "pointwise, channels last": (
+        "%x: 2x8x9x3xf32, %w: 3x4xf32, %b: 4xf32",
+        {
+            "jnp": lambda x, w, b: x @ w + b,
+            "flax": lambda x, w, b: convolved(x, w[None, None], "NHWC HWIO NHWC") + b,
+            "einsum": lambda x, w, b: jnp.einsum("io,bhwi->bhwo", w, x) + b,
+            "torch_xla": """%k0 = transpose %w, dims = [1, 0] -> 4x3xf32; %k = reshape %k0 -> 4x3x1x1xf32
+              %t = transpose %x, dims = [0, 3, 1, 2] -> 2x3x8x9xf32
+              %y = convolution(%t, %k) """
+            + POINTWISE
+            + """ -> 2x4x8x9xf32; %b1 = broadcast_in_dim %b, dims = [1] -> 2x4x8x9xf32; %a = add %y, %b1
+              %r = transpose %a, dims = [0, 2, 3, 1] -> 2x8x9x4xf32""",
+            "litert_torch": """%f = reshape %x -> 144x3xf32
+              %y = dot_general %f, %w, contracting_dims = [1] x [0] -> 144x4xf32; %z = reshape %y -> 2x8x9x4xf32
+              %b1 = reshape %b -> 1x1x1x4xf32; %b2 = broadcast_in_dim %b1, dims = [0, 1, 2, 3] -> 2x8x9x4xf32
+              %r = add %z, %b2""",
+        },
+    ),
+    "pointwise, channels first": (
+        "%x: 2x3x8x9xf32, %k: 4x3x1x1xf32",
+        {
+            "jnp": lambda x, k: jnp.einsum("bihw,oi->bohw", x, k.reshape(4, 3)),
+            "flax": lambda x, k: convolved(
+                x.transpose(0, 2, 3, 1), k.transpose(2, 3, 1, 0), "NHWC HWIO NHWC"
+            ).transpose(0, 3, 1, 2),
+            "dense": lambda x, k: (x.transpose(0, 2, 3, 1) @ k[:, :, 0, 0].T).transpose(0, 3, 1, 2),
+            "torch_xla": f"%r = convolution(%x, %k) {POINTWISE} -> 2x4x8x9xf32",
+            "torchax": lambda x, k: convolved(x, k, "NCHW OIHW NCHW", "VALID"),
+        },
+    ),
     "pooling, channels first": (
         "%x: 2x4x8x8xf32",
         {
@@ -401,70 +432,6 @@ GROUPS = {  # arguments, and by writer a function or the body of @main, or that 
               %b = reduce(%a init: %z) {MAX} = [1]; %r = broadcast_in_dim %b, dims = [1] -> 1x8x1xf32""",
             "torchax": f"""%z = constant 0xFF800000 : f32; %t = transpose %x, dims = [1, 0, 2] -> 8x4x5xf32
               %y = reshape %t -> 8x20xf32; %b = reduce(%y init: %z) {MAX} = [1]; %r = reshape %b -> 1x8x1xf32""",
-        },
-    ),
-}
-
-SIZE = """%d = get_dimension_size %x, dim = 0; %d1 = reshape %d -> 1xi32; %e = constant 8 : 1xi32
-  %s = concatenate %d1, %e, dim = 0
-"""
-ZEROS = SIZE + "%z = constant 0.0 : f32; %b = dynamic_broadcast_in_dim %z, %s, dims = [] -> ?x8xf32;"
-ONES = ZEROS.replace("0.0", "1.0").replace("%z", "%o")
-DENOMINATOR = "%n = negate %x; %p = exponential %n;"
-
-CLIP = ZEROS + "%y = constant 6.0 : f32; %c = dynamic_broadcast_in_dim %y, %s, dims = [] -> ?x8xf32;"
-
-OPEN_GROUPS = {  # of open sizes: arguments, and by how it is written the body of @main
-    "linear, transposed weight": (
-        "%x: ?x8xf32, %w: 16x8xf32",
-        {
-            "einsum": "%r = dot_general %x, %w, contracting_dims = [1] x [1] -> ?x16xf32",
-            "torchax": "%t = transpose %w, dims = [1, 0] -> 8x16xf32\n"
-            "%r = dot_general %x, %t, contracting_dims = [1] x [0] -> ?x16xf32",
-            "weight first": "%y = dot_general %w, %x, contracting_dims = [1] x [1] -> 16x?xf32\n"
-            "%r = transpose %y, dims = [1, 0] -> ?x16xf32",
-            "litert_torch": "%c = convert %x -> ?x8xf32\n"
-            "%r = dot_general %c, %w, contracting_dims = [1] x [1] -> ?x16xf32",
-        },
-    ),
-    "masked select": (
-        "%x: ?x8xf32, %y: ?x8xf32, %p: ?x8xi1",
-        {
-            "jnp": "%r = select %p, %x, %y",
-            "not": "%n = not %p; %r = select %n, %y, %x",
-            "not, twice": "%n = not %p; %m = not %n; %c = convert %x -> ?x8xf32; %r = select %m, %c, %y",
-            "litert_torch": "%c = convert %y -> ?x8xf32; %r = select %p, %x, %c",
-        },
-    ),
-    "relu": (
-        "%x: ?x8xf32",
-        {
-            "jnp": ZEROS + "%r = maximum %x, %b",
-            "zero first": ZEROS + "%r = maximum %b, %x",
-            "where": ZEROS + "%p = compare LE, %x, %b; %r = select %p, %b, %x",
-            "where, turned": ZEROS + "%p = compare GE, %b, %x; %r = select %p, %b, %x",
-            "torchax": SIZE + "%i = constant 0 : i32; %z = convert %i -> f32;"
-            "%b = dynamic_broadcast_in_dim %z, %s, dims = [] -> ?x8xf32; %r = maximum %x, %b",
-        },
-    ),
-    "logistic": (
-        "%x: ?x8xf32",
-        {
-            "jnp": "%r = logistic %x",
-            "by hand": ONES + DENOMINATOR + "%q = add %p, %b; %r = divide %b, %q",
-            "by hand, one first": ONES + DENOMINATOR + "%q = add %b, %p; %r = divide %b, %q",
-            "torchax": ONES + "%m = multiply %x, %b; %r = logistic %m",
-        },
-    ),
-    "clip": (
-        "%x: ?x8xf32",
-        {
-            "jnp": CLIP + "%m = maximum %x, %b; %r = minimum %m, %c",
-            "bounds first": CLIP + "%m = maximum %b, %x; %r = minimum %c, %m",
-            "most first": CLIP + "%m = minimum %x, %c; %r = maximum %m, %b",
-            "flax": CLIP + "%r = clamp %b, %x, %c",
-            "torch_xla": "%z = constant 0.0 : f32; %y = constant 6.0 : f32; %r = clamp %z, %x, %y",
-            "torchax": "%i = constant 0 : i32; %z = convert %i -> f32; %y = constant 6.0 : f32; %r = clamp %z, %x, %y",
         },
     ),
 }

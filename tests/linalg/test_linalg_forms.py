@@ -67,6 +67,13 @@ EXAMPLES = {  # a function, and the shapes of its arguments: of floats, or an ar
     "outer product": (outer, V, V),
     "convolution, channels last": CONVOLUTIONS["linalg.conv_2d_nhwc_hwcf"],
     "convolution of another kernel": convolved("NHWC OHWI NHWC", (1, 8, 9, 3), (4, 3, 2, 3), window_strides=(1, 1)),
+    "convolution of a kernel 1 x 1": (
+        lambda x, w: jax.lax.conv_general_dilated(
+            x, w[None, None], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        ),
+        (2, 8, 9, 3),
+        (3, 4),
+    ),
     "convolution of another layout": convolved("CHWN IHWO CHWN", (3, 8, 9, 1), (3, 3, 2, 4), window_strides=(1, 1)),
     "pooling": (
         lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 2, 1), (1, 1, 1, 1), "VALID"),

@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 from iree_runs import compiled, generalized, run_on_iree
 from leaving import left_as_linalg
+from open_spellings import OPEN_GROUPS
+from test_one_form import source_of
 from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.consumers.iree import LOOPS
 from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
 from hlo_lower.verify.run import Executable
 
 OPERAND = np.arange(36, dtype=np.float32).reshape(9, 4)
@@ -148,6 +152,53 @@ def test_reductions_and_products_agree_within_rounding():
         assert ("linalg.reduce" in text) is named
         for one, other in zip(expected, run_on_iree(text, [a]), strict=True):
             assert np.abs(np.asarray(one) - other).max() <= bound
+
+
+CONVOLVED = (
+    "%r = convolution(%x, %k) dim_numbers = [{0}]x[o, i, 0, 1]->[{0}], window = {{stride = [2, 1], pad = [[1, 0], "
+    "[0, 2]], rhs_dilate = [1, 2]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} -> {1}"
+)
+POOLED = (
+    "%z = constant {0} : f32; %r = reduce_window(%x, %z) <window_dimensions = array<i64: 1, 2, 1, 3>, window_strides = "
+    "array<i64: 1, 2, 1, 1>, padding = dense<[[0, 0], [1, 0], [0, 0], [0, 1]]> : tensor<4x2xi64>> {{{1}}} -> {2}"
+)
+OPEN_WINDOWS = {  # of open sizes, some of them along windows: arguments and the body of @main
+    "convolution": ("%x: ?x2x?x5xf32, %k: 3x2x2x2xf32", CONVOLVED.format("b, f, 0, 1", "?x3x?x5xf32")),
+    "convolution, other layout": ("%x: 5x?x2x?xf32, %k: 3x2x2x2xf32", CONVOLVED.format("1, 0, f, b", "5x?x3x?xf32")),
+    "maximum": ("%x: ?x?x2x4xf32", POOLED.format("0xFF800000", "maximum", "?x?x2x3xf32")),
+    "sum": ("%x: 2x?x?x4xf32", POOLED.format("0.0", "add", "2x?x?x3xf32")),
+}
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("name", [*OPEN_WINDOWS, *OPEN_GROUPS])
+def test_open_sizes_agree(name):
+    """In linalg throughout, and equal at two sizes: of whole numbers, so but for a softmax to the bit."""
+    arguments, spelled = OPEN_WINDOWS.get(name) or OPEN_GROUPS[name]
+    source = source_of(arguments, next(iter(spelled.values())) if isinstance(spelled, dict) else spelled)
+    lowered, graph = hl.lower(source, target="linalg"), read(source)
+    assert lowered.linalg.is_complete
+    run, rng = compiled(lowered.text), np.random.default_rng(0)
+    for size in (3, 4):
+        given = [
+            some(rng, value.element_type, [size if n is None else n for n in value.shape]) for value in inputs(graph)
+        ]
+        bound = {
+            f"arg{k}.{n}": size for k, value in enumerate(inputs(graph)) for n, one in enumerate(value.shape) if not one
+        }
+        expected = Executable(to_text(hl.bind(source, bound)), "exact").run(given)
+        for one, other in zip(expected, run(given), strict=True):
+            assert np.allclose(one, other, rtol=1e-6 * (name in ("softmax", "logistic")), atol=0), size
+
+
+def inputs(graph):
+    """The arguments of @main."""
+    return graph.main.body.arguments
+
+
+def some(rng, element, shape):
+    """Whole numbers, or truth values."""
+    return rng.integers(0, 2, shape).astype(bool) if element == "i1" else rng.integers(-3, 4, shape).astype(np.float32)
 
 
 NESTED = """func.func @main() -> (tensor<5x5xi32>, tensor<2x5xi32>) {

@@ -6,28 +6,42 @@ import re
 import jax
 import numpy as np
 import pytest
+from open_spellings import OPEN_GROUPS
 from random_images import Images
 from random_layouts import Layouts
-from spellings import GROUPS, OPEN_GROUPS
+from random_open import OpenProgram
+from spellings import GROUPS
 from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
-from hlo_lower.lowering.linalg.one_form import one_form
+from hlo_lower.lowering.linalg.one_form import inline_small, one_form
 from hlo_lower.verify import run
 from hlo_lower.verify.run import Executable
 
 
 def source_of(arguments, spelled):
-    """A spelling as a module of StableHLO."""
-    if callable(spelled):
-        kinds = [kind.rsplit("x", 1) for kind in re.findall(r": (\S+?)(?:,|$)", arguments)]
-        given = [jax.ShapeDtypeStruct([*map(int, s.split("x"))], mlir.dtype_of(element)) for s, element in kinds]
-        return jax.jit(spelled, keep_unused=True).lower(*given).as_text()
-    body, more = spelled if isinstance(spelled, tuple) else (spelled, "")
-    return module(arguments, body, more=more)
+    """A spelling as a module of StableHLO; of open sizes without what JAX asserts of them."""
+    if not callable(spelled):
+        body, more = spelled if isinstance(spelled, tuple) else (spelled, "")
+        return module(arguments, body, more=more)
+    names = iter("abcdef")
+    kinds = re.findall(r": (\S+)x([a-z]+\d+)(?:,|$)", re.sub(r"\?", lambda _: next(names), arguments))
+    given = [(sizes.replace("x", ", "), mlir.dtype_of(element)) for sizes, element in kinds]
+    if "?" in arguments:
+        return exported(spelled, given)
+    shapes = [jax.ShapeDtypeStruct(jax.export.symbolic_shape(sizes), element) for sizes, element in given]
+    return jax.jit(spelled, keep_unused=True).lower(*shapes).as_text()
+
+
+def exported(function, given):
+    """A function for arguments of these sizes, some of them letters, and types."""
+    scope = jax.export.SymbolicScope()
+    shapes = [jax.ShapeDtypeStruct(jax.export.symbolic_shape(one, scope=scope), element) for one, element in given]
+    graph = read(jax.export.export(jax.jit(function))(*shapes).mlir_module())
+    return re.sub(r".*@shape_assertion.*\n", "", str(graph.module))
 
 
 def in_linalg(source, **options):
@@ -50,7 +64,7 @@ def test_a_meaning_has_one_form(name):
 def test_a_meaning_has_one_form_in_open_sizes(name):
     """Letter by letter, as for known ones."""
     arguments, spelled = OPEN_GROUPS[name]
-    sources = {writer: module(arguments, one) for writer, one in spelled.items()}
+    sources = {writer: source_of(arguments, one) for writer, one in spelled.items()}
     texts = {writer: in_linalg(source) for writer, source in sources.items()}
     first = next(iter(texts.values()))
     assert {writer: text for writer, text in texts.items() if text != first} == {}, first
@@ -62,8 +76,9 @@ def test_open_sizes_compute_what_they_did(name):
     """On XLA at some size, NaN and zeros of both signs among the numbers; of products whole ones."""
     arguments, spelled = OPEN_GROUPS[name]
     for one in spelled.values():
-        graph = read(module(arguments, one))
+        graph = read(source_of(arguments, one))
         before = to_text(graph)
+        inline_small(graph)
         one_form(graph)
         sizes = {f"arg{k}.0": 3 for k, value in enumerate(graph.main.body.arguments) if not value.is_static}
         rows = [hl.bind(text, sizes) for text in (before, to_text(graph))]
@@ -163,6 +178,34 @@ def test_random_images_compute_what_they_did(seed):
         (expected, actual), _ = both(program)
         for one, other in zip(expected, actual, strict=True):
             assert np.array_equal(one, other), program.seed
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs_of_open_sizes_compute_what_they_did(seed):
+    """Of whole numbers, in the one form and bound to sizes after it, which may be 1 or equal."""
+    run._made_once.cache_clear()
+    rng = random.Random(seed)
+    for _ in range(4):
+        assert_same_when_bound(OpenProgram(rng), {"a": rng.choice((1, 2, 3, 4)), "b": rng.choice((1, 2, 5))})
+
+
+def assert_same_when_bound(program, sizes):
+    """What a program of open sizes gives for some, as it was written and in its one form."""
+    graph = read(exported(program, [(spec, np.float32) for spec in program.specs]))
+    before = to_text(graph)
+    inline_small(graph)
+    one_form(graph)
+    bound = {f"arg{k}.{n}": sizes[one] for k, n, one in opened(program.specs) if one in sizes}
+    given = program.given(sizes)
+    rows = [Executable(to_text(hl.bind(text, bound)), "exact").run(given) for text in (before, to_text(graph))]
+    for one, other in zip(*rows, strict=True):
+        assert np.array_equal(one, other), program.seed
+
+
+def opened(specs):
+    """Each size of arguments: its argument, its dim, and what it is."""
+    return [(k, n, one) for k, spec in enumerate(specs) for n, one in enumerate(spec.split(", "))]
 
 
 BOUNDED = "tensor<?x8xf32, #stablehlo.bounds<4, ?>>"

@@ -22,7 +22,7 @@ import numpy as np
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.linalg.moved_forms import is_read_once, number_at, static_maker
+from hlo_lower.lowering.linalg.moved_forms import is_read_once, maker_named, number_at, static_maker
 from hlo_lower.ops.names import CONVOLUTION, PAD, RESHAPE, TRANSPOSE
 
 Letters: TypeAlias = tuple[str, ...]
@@ -56,7 +56,7 @@ def reshape_of_convolution(build: Builder, node: Node) -> Value | None:
     if source is None or not is_read_once(value) or len(value.shape) != len(node.result().shape):
         return None
     given, _, result = letters_of(source)
-    wanted = _source(source.operand(0), given)[1]
+    wanted = source_of(source.operand(0), given)[1]
     is_it = wanted != result and wanted in _layouts(given) and _long(value, result) == _long(node.result(), wanted)
     return _in_layout(build, source, wanted) if is_it else None
 
@@ -64,7 +64,7 @@ def reshape_of_convolution(build: Builder, node: Node) -> Value | None:
 def _in_layout(build: Builder, node: Node, wanted: Sequence[str]) -> Value | None:
     """A convolution in its one layout, its result turned as it is wanted; None where it is in that layout."""
     now = letters_of(node)
-    sources = [_source(operand, own) for operand, own in zip(node.operands, now[:2], strict=True)]
+    sources = [source_of(operand, own) for operand, own in zip(node.operands, now[:2], strict=True)]
     layout = _layout(sources[0][1], sources[1][1], tuple(wanted))
     if layout == now:
         return None
@@ -72,7 +72,7 @@ def _in_layout(build: Builder, node: Node, wanted: Sequence[str]) -> Value | Non
         build.transpose(source, [own.index(letter) for letter in to])
         for (source, own), to in zip(sources, layout[:2], strict=True)
     ]
-    size = dict(zip(now[2], node.result().static_shape, strict=True))
+    size = dict(zip(now[2], node.result().shape, strict=True))
     attributes = mlir.attributes_of(node.raw)
     attributes["dimension_numbers"] = mlir.parse_attribute(
         "#stablehlo.conv<[{}]x[{}]->[{}]>".format(*(", ".join(one) for one in layout))
@@ -85,9 +85,9 @@ def _in_layout(build: Builder, node: Node, wanted: Sequence[str]) -> Value | Non
     return build.transpose(made, [layout[2].index(letter) for letter in wanted])
 
 
-def _source(value: Value, letters: Letters) -> tuple[Value, Letters]:
+def source_of(value: Value, letters: Letters) -> tuple[Value, Letters]:
     """What an operand is before it is turned, and the dims of that."""
-    turn, reshape = static_maker(value, TRANSPOSE), static_maker(value, RESHAPE)
+    turn, reshape = maker_named(value, TRANSPOSE), static_maker(value, RESHAPE)
     if turn is not None:
         permutation = turn.integers("permutation")
         return turn.operand(0), tuple(letters[permutation.index(dim)] for dim in range(len(letters)))
@@ -123,7 +123,7 @@ def _layout(given: Letters, kernel: Letters, result: Letters) -> tuple[Letters, 
 
 def _of_padded(build: Builder, node: Node) -> Value | None:
     """With the zeros that a pad puts around the input as padding."""
-    pad = static_maker(node.operand(0), PAD)
+    pad = maker_named(node.operand(0), PAD)
     if pad is None or not is_read_once(node.operand(0)) or not _is_zero(pad.operand(1)):
         return None
     given, *_ = letters_of(node)

@@ -25,7 +25,8 @@ from hlo_lower.lowering.linalg.moved_forms import (
     static_maker,
     stays,
 )
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CLAMP, CONSTANT, DYNAMIC_BROADCAST_IN_DIM
+from hlo_lower.lowering.linalg.open_sizes import SPREADS, broadcast, sizes_of, type_of
+from hlo_lower.ops.names import CLAMP, CONSTANT
 from hlo_lower.ops.spec import COMBINING, MIRRORED, identity_of
 
 
@@ -52,25 +53,25 @@ def of_broadcasts(build: Builder, node: Node) -> Value | None:
     """Elementwise ops of values that are broadcast alike, and of scalars, before they are."""
     if not node.result().shape:
         return None
-    spread = [static_maker(operand, BROADCAST_IN_DIM) for operand in node.operands if not stays(operand, node)]
+    spread = [maker_named(operand, *SPREADS) for operand in node.operands if not stays(operand, node)]
     wide = [one for one in spread if one is not None and one.operand(0).shape]
     others = [operand for operand in node.operands if not stays(operand, node) and not is_scalar(operand)]
     if len(wide) != len(others) or len({one.integers("broadcast_dimensions") for one in wide}) > 1:
         return None
-    if len({one.operand(0).shape for one in wide}) > 1:
+    if len({sizes_of(one.operand(0)) for one in wide}) > 1:
         return None
-    shape = wide[0].operand(0).static_shape if wide else ()
+    shape = sizes_of(wide[0].operand(0)) if wide else ()
     dims = wide[0].integers("broadcast_dimensions") if wide else ()
     given: list[Value] = []
     for operand in node.operands:
-        source = static_maker(operand, BROADCAST_IN_DIM)
+        source = maker_named(operand, *SPREADS)
         scalar = None if stays(operand, node) else scalar_at(build, operand)
         if scalar is not None:
             given.append(filled_with(build, scalar, shape) if shape else scalar)
         else:
             given.append(operand if stays(operand, node) or source is None else source.operand(0))
-    made = build.clone(node, given, [mlir.tensor_type(shape, node.result().element_type)]).result()
-    return build.broadcast(made, node.result().static_shape, dims)
+    made = build.clone(node, given, [type_of(shape, node.result())]).result()
+    return broadcast(build, made, sizes_of(node.result()), dims)
 
 
 NEUTRAL = {"stablehlo.divide": 1.0, "stablehlo.subtract": 0.0}
@@ -101,7 +102,7 @@ def _rank(value: Value) -> int:
     """Where a value stands as an operand: values first, then what is broadcast, then constants and scalars."""
     if is_scalar(value) or static_maker(value, CONSTANT) is not None or number_at(value) is not None:
         return 2
-    return 1 if static_maker(value, BROADCAST_IN_DIM) or maker_named(value, DYNAMIC_BROADCAST_IN_DIM) else 0
+    return 1 if maker_named(value, *SPREADS) else 0
 
 
 def second_last(build: Builder, node: Node) -> Value | None:
@@ -138,13 +139,13 @@ def order_comparison(build: Builder, node: Node) -> Value | None:
 def of_negated(build: Builder, node: Node) -> Value | None:
     """Of a predicate that is negated: of what it was, with exchanged choices."""
     predicate, on_true, on_false = node.operands
-    spread = static_maker(predicate, BROADCAST_IN_DIM)
+    spread = maker_named(predicate, *SPREADS)
     inner = maker_named(predicate if spread is None else spread.operand(0), "stablehlo.not")
     if inner is None:
         return None
     plain = inner.operand(0)
     if spread is not None:
-        plain = build.broadcast(plain, predicate.static_shape, spread.integers("broadcast_dimensions"))
+        plain = broadcast(build, plain, sizes_of(predicate), spread.integers("broadcast_dimensions"))
     return build.clone(node, [plain, on_false, on_true], [node.result().raw.type]).result()
 
 

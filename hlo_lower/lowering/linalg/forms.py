@@ -60,6 +60,7 @@ FORMS = (
         ("linalg.transpose", "linalg.conv_2d_nhwc_hwcf"),
         "OHWI, OIHW beside channels last; in and out of the other layout by a transpose",
     ),
+    LinalgForm("convolution of a kernel 1 x 1", ("linalg.contract",), "a product of channels, unless it has steps"),
     LinalgForm("convolution of another layout", ("linalg.generic",), "as CHWN"),
     LinalgForm("pooling", ("linalg.pooling_nhwc_max",), "also channels first, minimum, sum"),
     LinalgForm("softmax of f32, f64", ("linalg.softmax",)),

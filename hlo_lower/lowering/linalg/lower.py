@@ -36,6 +36,7 @@ from hlo_lower.lowering.linalg.loops import (
     replace_all,
     step_by_size,
 )
+from hlo_lower.lowering.linalg.open_windows import convolution, windows
 from hlo_lower.lowering.linalg.products import fold_into_products
 from hlo_lower.lowering.linalg.scalars import drop_clamps, mark_assumed, read_scalars, unmark_assumed
 from hlo_lower.lowering.linalg.structured_ops import generalize, specialize
@@ -206,6 +207,7 @@ _LOWERINGS: Mapping[str, Callable[[Builder, Node], Node]] = {INSERT_SLICE: _inse
 # slices, pads, windows without elements    an empty constant: tensor.extract_slice has no start behind the last element
 # broadcast of an unsigned scalar           broadcast of one element: the named form does not verify
 # reduce over no dims, or of no elements    the operand; the initial value: the pass leaves both
+# windows of open sizes                     linalg.generic (`open_windows.py`)
 # transpose of dims of extent 1 alone       reshape
 # optimization_barrier                      nothing: it orders a compiler's work, which linalg does not know
 
@@ -278,8 +280,8 @@ _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     REDUCE: _reduce,
     SLICE: _empty_results,
     PAD: _empty_results,
-    REDUCE_WINDOW: _empty_results,
-    CONVOLUTION: _empty_results,
+    REDUCE_WINDOW: lambda build, node: _empty_results(build, node) or windows(build, node),
+    CONVOLUTION: lambda build, node: _empty_results(build, node) or convolution(build, node),
     OPTIMIZATION_BARRIER: lambda _, node: node.operands,
     TRANSPOSE: _transpose,
 }
@@ -450,6 +452,7 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     """
     for pipeline in passes_before(graph, named=named):
         _run(graph, pipeline)
+    mlir.load_linalg(graph.context)
     prepare(graph)
     mark_assumed(graph)
     mark_counted(graph)

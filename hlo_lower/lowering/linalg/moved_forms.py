@@ -12,24 +12,40 @@ from math import prod
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CONSTANT, DYNAMIC_BROADCAST_IN_DIM, RESHAPE
+from hlo_lower.lowering.linalg.open_sizes import (
+    RESHAPES,
+    SPREADS,
+    Size,
+    broadcast,
+    quotient,
+    reshape,
+    sizes_of,
+    type_of,
+)
+from hlo_lower.ops.names import CONSTANT
 from hlo_lower.ops.spec import ELEMENTWISE
 
 Groups = list[tuple[list[int], list[int]]]
 """Dims of a shape, and those of another one that hold the same elements in the same order."""
 
 
-def groups_of(before: Sequence[int], after: Sequence[int]) -> Groups:
-    """The dims of two shapes of equally many elements, more than none, in the least groups that a reshape keeps."""
+def groups_of(before: Sequence[Size], after: Sequence[Size]) -> Groups | None:
+    """The dims of two shapes in the least groups that a reshape keeps; None where it is not seen that both have equally
+    many elements, or where they have none."""
+    if prod(before) != prod(after) or 0 in before:
+        return None
     groups: Groups = []
     first = second = 0
     while first < len(before) or second < len(after):
         left, right = [first] * (first < len(before)), [second] * (second < len(after))
         while (of_left := prod(before[d] for d in left)) != (of_right := prod(after[d] for d in right)):
-            if of_left < of_right:
+            is_left, is_right = first + len(left) < len(before), second + len(right) < len(after)
+            if is_left and (not is_right or quotient(of_left, of_right) is None):
                 left.append(first + len(left))
-            else:
+            elif is_right:
                 right.append(second + len(right))
+            else:
+                return None
         first, second = first + len(left), second + len(right)
         groups.append((left, right))
     return groups
@@ -41,15 +57,15 @@ def static_maker(value: Value, name: str) -> Node | None:
     return node if node is not None and node.name == name and node.is_static else None
 
 
-def maker_named(value: Value, name: str) -> Node | None:
-    """The op that makes a value, where it is one of a name, of any shapes."""
+def maker_named(value: Value, *names: str) -> Node | None:
+    """The op that makes a value, where it is one of these names, of any shapes."""
     node = value.node
-    return node if node is not None and node.name == name else None
+    return node if node is not None and node.name in names else None
 
 
 def scalar_at(build: Builder, value: Value) -> Value | None:
     """The scalar that stands at every place of a value, which has dims; None where that is not seen."""
-    spread = static_maker(value, BROADCAST_IN_DIM) or maker_named(value, DYNAMIC_BROADCAST_IN_DIM)
+    spread = maker_named(value, *SPREADS)
     constant = static_maker(value, CONSTANT)
     if spread is not None and spread.operand(0).shape == ():
         return spread.operand(0)
@@ -61,12 +77,12 @@ def scalar_at(build: Builder, value: Value) -> Value | None:
     ).result()
 
 
-def filled_with(build: Builder, scalar: Value, shape: Sequence[int]) -> Value:
+def filled_with(build: Builder, scalar: Value, shape: Sequence[Size]) -> Value:
     """A scalar at every place of a shape: of a constant a constant, which jaxlib's pass reads as a scalar."""
-    constant = static_maker(scalar, CONSTANT)
-    if constant is None or not shape or scalar.element.is_complex:
-        return build.broadcast(scalar, shape)
-    raw_type = mlir.tensor_type(shape, scalar.element_type)
+    constant, known = static_maker(scalar, CONSTANT), [size for size in shape if isinstance(size, int)]
+    if constant is None or not shape or scalar.element.is_complex or len(known) < len(shape):
+        return broadcast(build, scalar, shape)
+    raw_type = mlir.tensor_type(known, scalar.element_type)
     return build.op(
         CONSTANT, [], [raw_type], {"value": mlir.resplat(constant.raw.attributes["value"], raw_type)}
     ).result()
@@ -74,7 +90,7 @@ def filled_with(build: Builder, scalar: Value, shape: Sequence[int]) -> Value:
 
 def is_scalar(value: Value) -> bool:
     """Whether one scalar stands at every place of a value, which has dims."""
-    spread = static_maker(value, BROADCAST_IN_DIM) or maker_named(value, DYNAMIC_BROADCAST_IN_DIM)
+    spread = maker_named(value, *SPREADS)
     constant = static_maker(value, CONSTANT)
     of_scalar = spread is not None and spread.operand(0).shape == ()
     return of_scalar or (constant is not None and bool(value.shape) and mlir.is_splat(constant.raw))
@@ -82,7 +98,7 @@ def is_scalar(value: Value) -> bool:
 
 def number_at(value: Value) -> float | int | None:
     """The number that stands at every place of a value, where it is a constant one."""
-    spread = static_maker(value, BROADCAST_IN_DIM) or maker_named(value, DYNAMIC_BROADCAST_IN_DIM)
+    spread = maker_named(value, *SPREADS)
     constant = static_maker(spread.operand(0) if spread is not None else value, CONSTANT)
     if constant is None or not mlir.is_splat(constant.raw) or constant.result().element.is_complex:
         return None
@@ -98,30 +114,30 @@ def is_read_once(value: Value) -> bool:
 
 def reshaped_once(build: Builder, node: Node) -> Value | None:
     """Of a reshape or broadcast: one op. Of elementwise ops: see `_absorbs`."""
-    value, shape = node.operand(0), node.result().static_shape
-    return value if value.shape == shape else _value_in_shape(build, value, shape)
+    value, shape = node.operand(0), sizes_of(node.result())
+    return value if sizes_of(value) == shape else _value_in_shape(build, value, shape)
 
 
-def _value_in_shape(build: Builder, value: Value, shape: Sequence[int]) -> Value | None:
+def _value_in_shape(build: Builder, value: Value, shape: Sequence[Size]) -> Value | None:
     """A value in another shape, where no reshape is needed for that, or not this one."""
     source = value.node
-    if source is None or not source.is_static or 0 in shape:
+    if source is None or 0 in shape:
         return None
-    if source.name == RESHAPE:
-        return build.reshape(source.operand(0), shape)
+    if source.name in RESHAPES:
+        return reshape(build, source.operand(0), shape)
     if is_scalar(value):
         scalar = scalar_at(build, value)
         return None if scalar is None else filled_with(build, scalar, shape)
-    if source.name == BROADCAST_IN_DIM:
+    if source.name in SPREADS:
         return _spread(build, source, shape)
     if source.name in ELEMENTWISE and _absorbs(value, shape) and _is_read_in(value, shape):
         given = [operand if stays(operand, source) else _in_shape(build, operand, shape) for operand in source.operands]
-        return build.clone(source, given, [mlir.tensor_type(shape, value.element_type)]).result()
+        return build.clone(source, given, [type_of(shape, value)]).result()
     return None
 
 
-def _in_shape(build: Builder, value: Value, shape: Sequence[int]) -> Value:
-    return _value_in_shape(build, value, shape) or build.reshape(value, shape)
+def _in_shape(build: Builder, value: Value, shape: Sequence[Size]) -> Value:
+    return _value_in_shape(build, value, shape) or reshape(build, value, shape)
 
 
 def stays(operand: Value, of: Node) -> bool:
@@ -129,20 +145,20 @@ def stays(operand: Value, of: Node) -> bool:
     return operand.shape == () and of.result().shape != ()
 
 
-def _is_read_in(value: Value, shape: Sequence[int]) -> bool:
+def _is_read_in(value: Value, shape: Sequence[Size]) -> bool:
     """Whether a value is read by reshapes to one shape alone."""
-    return all(user.name == RESHAPE and user.result().shape == tuple(shape) for user in value.users)
+    return all(user.name in RESHAPES and sizes_of(user.result()) == tuple(shape) for user in value.users)
 
 
-def _absorbs(value: Value, shape: Sequence[int]) -> bool:
+def _absorbs(value: Value, shape: Sequence[Size]) -> bool:
     """Whether reshapes of what an op takes are no more ops than one of its result: all but one of its operands come
     of a reshape or of a scalar, or are themselves ops of which that is true."""
     source = value.node
-    if source is None or not source.is_static:
+    if source is None:
         return False
-    if source.name == RESHAPE or is_scalar(value):
+    if source.name in RESHAPES or is_scalar(value):
         return True
-    if source.name == BROADCAST_IN_DIM:
+    if source.name in SPREADS:
         return _dims_after_reshape(source, shape) is not None
     if source.name not in ELEMENTWISE or not _is_read_in(value, shape):
         return False
@@ -152,26 +168,26 @@ def _absorbs(value: Value, shape: Sequence[int]) -> bool:
     return len(set(left)) <= 1
 
 
-def _absorbs_within(value: Value, shape: Sequence[int]) -> bool:
+def _absorbs_within(value: Value, shape: Sequence[Size]) -> bool:
     source = value.node
     if source is None or source.name not in ELEMENTWISE:
         return _absorbs(value, shape)
     operands = [operand for operand in source.operands if not stays(operand, source)]
     is_read_once = len(list(value.users)) == 1
-    return source.is_static and is_read_once and all(_absorbs_within(operand, shape) for operand in operands)
+    return is_read_once and all(_absorbs_within(operand, shape) for operand in operands)
 
 
-def _dims_after_reshape(spread: Node, shape: Sequence[int]) -> list[int] | None:
+def _dims_after_reshape(spread: Node, shape: Sequence[Size]) -> list[int] | None:
     """The dims of a shape along which the operand of a broadcast lies, once its result is reshaped to that; None
     where a dim would be made of its elements and of copies."""
     operand, dims = spread.operand(0), spread.integers("broadcast_dimensions")
-    before = spread.result().static_shape
-    if any(size != before[dim] for size, dim in zip(operand.static_shape, dims, strict=True)) or list(dims) != sorted(
-        dims
-    ):
+    before = sizes_of(spread.result())
+    groups = groups_of(before, shape)
+    is_whole = all(size == before[dim] for size, dim in zip(sizes_of(operand), dims, strict=True))
+    if groups is None or not is_whole or list(dims) != sorted(dims):
         return None
     kept: list[int] = []
-    for left, right in groups_of(before, shape):
+    for left, right in groups:
         own = prod(before[dim] for dim in left if dim in dims)
         if own not in (1, prod(before[dim] for dim in left)):
             return None
@@ -179,49 +195,53 @@ def _dims_after_reshape(spread: Node, shape: Sequence[int]) -> list[int] | None:
     return kept
 
 
-def _spread(build: Builder, spread: Node, shape: Sequence[int]) -> Value | None:
+def _spread(build: Builder, spread: Node, shape: Sequence[Size]) -> Value | None:
     dims = _dims_after_reshape(spread, shape)
     if dims is None:
         return None
-    return build.broadcast(build.reshape(spread.operand(0), [shape[dim] for dim in dims]), shape, dims)
+    return broadcast(build, reshape(build, spread.operand(0), [shape[dim] for dim in dims]), shape, dims)
 
 
 def broadcast_once(build: Builder, node: Node) -> Value | None:
     """In one step, with dims in order, dims of extent 1 as `_units_placed` says; what spreads nothing is a reshape."""
-    value, shape, dims = node.operand(0), node.result().static_shape, node.integers("broadcast_dimensions")
+    value, shape, dims = node.operand(0), sizes_of(node.result()), node.integers("broadcast_dimensions")
     if 0 in shape:
         return None
+    if not shape:
+        return value
+    if not value.shape and not node.is_static:
+        return None
     if not value.shape:
-        is_kept = static_maker(value, CONSTANT) is None or not shape or value.element.is_complex
+        is_kept = static_maker(value, CONSTANT) is None or value.element.is_complex
         return None if is_kept else filled_with(build, value, shape)
     if (scalar := scalar_at(build, value)) is not None:
         return filled_with(build, scalar, shape)
-    sizes = value.static_shape
+    sizes = sizes_of(value)
     order = sorted(range(len(dims)), key=lambda number: dims[number])
     if prod(sizes) == prod(shape):
-        return build.reshape(build.transpose(value, order), shape)
+        return reshape(build, build.transpose(value, order), shape)
     if order != sorted(order):
-        return build.broadcast(value, shape, dims)
-    inner = static_maker(value, BROADCAST_IN_DIM)
+        return broadcast(build, value, shape, dims)
+    inner = maker_named(value, *SPREADS)
     if inner is not None:
         within = inner.integers("broadcast_dimensions")
-        return build.broadcast(inner.operand(0), shape, [dims[dim] for dim in within])
+        return broadcast(build, inner.operand(0), shape, [dims[dim] for dim in within])
     long = [dim for dim, size in zip(dims, sizes, strict=True) if size != 1]
-    reshape = static_maker(value, RESHAPE)
-    source = value if reshape is None or _long(reshape.operand(0)) != _long(value) else reshape.operand(0)
-    placed = _units_placed(source.static_shape, long, shape)
+    maker = maker_named(value, *RESHAPES)
+    source = value if maker is None or _long(maker.operand(0)) != _long(value) else maker.operand(0)
+    placed = _units_placed(sizes_of(source), long, shape)
     if placed is not None:
-        return None if source == value and placed == list(dims) else build.broadcast(source, shape, placed)
+        return None if source == value and placed == list(dims) else broadcast(build, source, shape, placed)
     if len(long) == len(sizes):
         return None
-    return build.broadcast(build.reshape(value, _long(value)), shape, long)
+    return broadcast(build, reshape(build, value, _long(value)), shape, long)
 
 
-def _long(value: Value) -> list[int]:
-    return [size for size in value.static_shape if size != 1]
+def _long(value: Value) -> list[Size]:
+    return [size for size in sizes_of(value) if size != 1]
 
 
-def _units_placed(sizes: Sequence[int], long: Sequence[int], shape: Sequence[int]) -> list[int] | None:
+def _units_placed(sizes: Sequence[Size], long: Sequence[int], shape: Sequence[Size]) -> list[int] | None:
     """The dims of a shape for those of a value that is broadcast, whose long ones have theirs: each of extent 1 takes
     the next one of extent 1 that is free; None where there is none."""
     placed: list[int] = []

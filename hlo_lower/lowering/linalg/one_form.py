@@ -16,11 +16,11 @@ Equal, to the bit: elements are moved, and the same numbers are computed of the 
 Products are summed in the order of the dims that are summed, as before.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.lowering.linalg.convolution_forms import convolution_of_sources, reshape_of_convolution
 from hlo_lower.lowering.linalg.elementwise_forms import (
     NEUTRAL,
@@ -37,15 +37,20 @@ from hlo_lower.lowering.linalg.elementwise_forms import (
 )
 from hlo_lower.lowering.linalg.groups import NAMED
 from hlo_lower.lowering.linalg.moved_forms import broadcast_once, reshaped_once
-from hlo_lower.lowering.linalg.product_forms import product_of_sources
+from hlo_lower.lowering.linalg.open_sizes import RESHAPES, SPREADS, given_sizes, sink_sizes
+from hlo_lower.lowering.linalg.product_forms import product_of_convolution, product_of_sources
 from hlo_lower.lowering.linalg.reduction_forms import reduce_of_sources, reduce_of_window
 from hlo_lower.lowering.linalg.turned_forms import dim_by_dim_of_sources, transposed_once
 from hlo_lower.ops.names import (
     BROADCAST_IN_DIM,
     CLAMP,
+    CONCATENATE,
     CONSTANT,
     CONVOLUTION,
     DOT_GENERAL,
+    DYNAMIC_BROADCAST_IN_DIM,
+    DYNAMIC_RESHAPE,
+    GET_DIMENSION_SIZE,
     PAD,
     REDUCE,
     REDUCE_WINDOW,
@@ -77,6 +82,7 @@ def one_form(graph: Graph, told: Told | None = None) -> None:
             mlir.run_pass(graph.module.operation, "builtin.module(cse)")  # which erases what nothing reads, too
             if not is_changed:
                 break
+        sink_sizes(graph)
     graph.forget()
 
 
@@ -87,11 +93,9 @@ def _rewritten(graph: Graph, told: Told | None) -> bool:
     changed = False
     for node in found:
         for rule in _RULES[node.name]:
-            if not (rule in OF_ANY_SHAPE or node.is_static):
-                continue
             build = Builder.before(node)
             value = rule(build, node)
-            if value is not None and value.raw.type == node.result().raw.type:
+            if value is not None and value.raw.type == node.result().raw.type and not _is_read(node, build.built):
                 if told is not None:
                     built = {one.raw for one in build.built}
                     told(node.result().raw, value.raw, built, graph.function_of(node).name)
@@ -101,6 +105,11 @@ def _rewritten(graph: Graph, told: Told | None) -> bool:
                 changed = True
                 break
     return changed
+
+
+def _is_read(node: Node, built: Iterable[Node]) -> bool:
+    """Whether what was built reads the node that it is to replace: a size that is seen of it alone."""
+    return any(value == node.result() for one in built for value in one.operands)
 
 
 # --- functions ---
@@ -114,7 +123,8 @@ def inline_small(graph: Graph) -> None:
 
 
 def _inline_small(graph: Graph) -> None:
-    small = {name: f for name, f in graph.functions.items() if f.has_body and not f.is_public and _is_small(f.node)}
+    private = {name: f for name, f in graph.functions.items() if f.has_body and not f.is_public}
+    small = {name: f for name, f in private.items() if _is_small(f.node) or _takes_sizes(graph, f)}
     for _ in range(SMALL):
         calls = [node for node in graph.nodes() if _is_call_of(small, node)]
         for call in calls:
@@ -134,26 +144,32 @@ def _is_call_of(functions: Collection[str], node: Node) -> bool:
 def _is_small(function: Node) -> bool:
     """Whether a function is of few ops, all of them elementwise, calls, or such as move elements."""
     nodes = [Node(raw) for raw in mlir.operations_within(function.raw)][1:]
-    known = {*ELEMENTWISE, BROADCAST_IN_DIM, CONSTANT, PAD, RESHAPE, TRANSPOSE, "func.call", "func.return"}
+    known = {*ELEMENTWISE, *RESHAPES, *SPREADS, CONSTANT, PAD, TRANSPOSE, "func.call", "func.return"}
+    known |= {GET_DIMENSION_SIZE, CONCATENATE}
     return len(nodes) <= SMALL and all(node.name in known for node in nodes)
+
+
+SIZE = "jax.global_constant"
+"""The attribute of an argument that is a size of other arguments: what a caller gives for it says which."""
+
+
+def _takes_sizes(graph: Graph, function: Function) -> bool:
+    """Whether a function that is called once takes sizes, as the one does that JAX writes for @main of open sizes."""
+    is_called_once = len(graph.calls_of(function.name)) == 1 and not graph.has_other_reference(function.name)
+    return is_called_once and SIZE in str(function.node.attribute("arg_attrs"))
 
 
 # --- the rules ---
 
 
-OF_ANY_SHAPE: frozenset[Rule] = frozenset({
-    *(simplify_convert, without_neutral, second_last, order_comparison, of_negated),
-    *(as_relu, as_logistic, as_clamp, clamp_of_numbers),
-})  # fmt: skip
-"""Rules that look at no sizes."""
-
-
 def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
     yield RESHAPE, (reshaped_once, reshape_of_convolution)
+    yield DYNAMIC_RESHAPE, (reshaped_once, given_sizes)
     yield BROADCAST_IN_DIM, (broadcast_once,)
+    yield DYNAMIC_BROADCAST_IN_DIM, (broadcast_once, given_sizes)
     yield TRANSPOSE, (transposed_once,)
     yield DOT_GENERAL, (product_of_sources,)
-    yield CONVOLUTION, (convolution_of_sources,)
+    yield CONVOLUTION, (product_of_convolution, convolution_of_sources)
     yield REDUCE, (reduce_of_sources,)
     yield REDUCE_WINDOW, (reduce_of_window, dim_by_dim_of_sources)
     yield PAD, (dim_by_dim_of_sources,)

@@ -17,9 +17,10 @@ from collections.abc import Sequence
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.lowering.linalg.moved_forms import groups_of, static_maker
+from hlo_lower.lowering.linalg.moved_forms import groups_of, maker_named
+from hlo_lower.lowering.linalg.open_sizes import RESHAPES, reshape, sizes_of
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
-from hlo_lower.ops.names import REDUCE, RESHAPE, TRANSPOSE
+from hlo_lower.ops.names import REDUCE, TRANSPOSE
 
 ROUNDED = ("stablehlo.add", "stablehlo.multiply")
 """What gives other floats in another order."""
@@ -38,19 +39,19 @@ def is_in_order(node: Node, dims: Sequence[int]) -> bool:
 
 def reduce_of_sources(build: Builder, node: Node) -> Value | None:
     """A reduce of one value in its one form; see the head of this file."""
-    shape, dims = node.operand(0).static_shape, node.integers("dimensions")
+    shape, dims = sizes_of(node.operand(0)), node.integers("dimensions")
     if len(node.results) != 1 or 0 in shape or all(shape[dim] == 1 for dim in dims):
         return None
     made = _of_turned(build, node, dims) or _of_reshaped(build, node, dims) or _of_reduced(build, node, dims)
     long = [dim for dim in dims if shape[dim] != 1]
     if made is not None or len(long) == len(dims):
         return made
-    return build.reshape(_reduce_value(build, node, node.operand(0), long), node.result().static_shape)
+    return reshape(build, _reduce_value(build, node, node.operand(0), long), sizes_of(node.result()))
 
 
 def _reduce_value(build: Builder, node: Node, value: Value, dims: Sequence[int]) -> Value:
     """What a reduce makes of another value, over other dims."""
-    shape = [size for dim, size in enumerate(value.static_shape) if dim not in dims]
+    shape = [size for dim, size in enumerate(value.shape) if dim not in dims]
     raw_type = mlir.tensor_type(shape, value.element_type)
     return build.copy_on(
         node, [value, node.operand(1)], [raw_type], {"dimensions": mlir.dense_i64(sorted(dims))}
@@ -58,11 +59,11 @@ def _reduce_value(build: Builder, node: Node, value: Value, dims: Sequence[int])
 
 
 def _of_turned(build: Builder, node: Node, dims: Sequence[int]) -> Value | None:
-    turn = static_maker(node.operand(0), TRANSPOSE)
+    turn = maker_named(node.operand(0), TRANSPOSE)
     if turn is None:
         return None
     source, permutation = turn.operand(0), turn.integers("permutation")
-    order = [permutation[dim] for dim in sorted(dims) if source.static_shape[permutation[dim]] != 1]
+    order = [permutation[dim] for dim in sorted(dims) if source.shape[permutation[dim]] != 1]
     if not is_in_order(node, order):
         return None
     kept = [permutation[dim] for dim in range(len(permutation)) if dim not in dims]
@@ -71,22 +72,25 @@ def _of_turned(build: Builder, node: Node, dims: Sequence[int]) -> Value | None:
 
 
 def _of_reshaped(build: Builder, node: Node, dims: Sequence[int]) -> Value | None:
-    reshape = static_maker(node.operand(0), RESHAPE)
-    if reshape is None:
+    maker = maker_named(node.operand(0), *RESHAPES)
+    if maker is None:
         return None
-    source, shape = reshape.operand(0), node.operand(0).static_shape
+    source, shape = maker.operand(0), sizes_of(node.operand(0))
+    groups = groups_of(sizes_of(source), shape)
+    if groups is None:
+        return None
     gone: list[int] = []
-    for before, after in groups_of(source.static_shape, shape):
+    for before, after in groups:
         long = [dim for dim in after if shape[dim] != 1]
         within = [dim for dim in long if dim in dims]
         if within and within != long:
             return None  # a part of what was one dim, or of what is
-        gone += [dim for dim in before if within and source.static_shape[dim] != 1]
-    return build.reshape(_reduce_value(build, node, source, gone), node.result().static_shape)
+        gone += [dim for dim in before if within and source.shape[dim] != 1]
+    return reshape(build, _reduce_value(build, node, source, gone), sizes_of(node.result()))
 
 
 def _of_reduced(build: Builder, node: Node, dims: Sequence[int]) -> Value | None:
-    inner = static_maker(node.operand(0), REDUCE)
+    inner = maker_named(node.operand(0), REDUCE)
     if inner is None or len(inner.results) != 1 or not is_of_any_order(node) or not is_of_any_order(inner):
         return None
     name, within = (next(iter(one.blocks[0].nodes)).name for one in (node, inner))
@@ -101,7 +105,7 @@ def reduce_of_window(build: Builder, node: Node) -> Value | None:
     """Of a window over all elements along some dims, and of one along the others: a reduce."""
     if len(node.results) != 1 or not is_one_op(node.blocks[0]):
         return None
-    shape, window = node.operand(0).static_shape, node.integers("window_dimensions")
+    shape, window = node.operand(0).shape, node.integers("window_dimensions")
     ones = (1,) * len(shape)
     is_plain = all(node.integers(name, ones) == ones for name in ("base_dilations", "window_dilations"))
     whole = [dim for dim, size in enumerate(window) if size == shape[dim] and size != 1]
@@ -119,4 +123,4 @@ def reduce_of_window(build: Builder, node: Node) -> Value | None:
     made = build.op(REDUCE, node.operands, [raw_type], {"dimensions": mlir.dense_i64(whole)}, regions=1)
     [combiner, _], types = node.blocks[0].nodes, [value.raw.type for value in node.blocks[0].arguments]
     build.region(made, 0, types, lambda inner, given: [inner.elementwise(combiner.name, *given)])
-    return build.reshape(made.result(), node.result().static_shape)
+    return reshape(build, made.result(), sizes_of(node.result()))

@@ -15,9 +15,10 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.linalg.convolution_forms import convolution_turned, letters_of
-from hlo_lower.lowering.linalg.moved_forms import filled_with, is_read_once, is_scalar, scalar_at, static_maker, stays
+from hlo_lower.lowering.linalg.moved_forms import filled_with, is_read_once, is_scalar, maker_named, scalar_at, stays
+from hlo_lower.lowering.linalg.open_sizes import SPREADS, broadcast, reshape, sizes_of, type_of
 from hlo_lower.lowering.linalg.reduction_forms import is_in_order
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CONVOLUTION, DOT_GENERAL, PAD, REDUCE_WINDOW, TRANSPOSE
+from hlo_lower.ops.names import CONVOLUTION, DOT_GENERAL, PAD, REDUCE_WINDOW, TRANSPOSE
 from hlo_lower.ops.spec import ELEMENTWISE
 
 BY_DIM: Mapping[str, tuple[str, ...]] = {
@@ -31,19 +32,19 @@ for each; a `padding` has two."""
 def transposed_once(build: Builder, node: Node) -> Value | None:
     """What is turned, without a transpose, or with one only."""
     value, permutation = node.operand(0), node.integers("permutation")
-    shape = node.result().static_shape
-    long = [dim for dim in permutation if value.static_shape[dim] != 1]
+    shape = sizes_of(node.result())
+    long = [dim for dim in permutation if value.shape[dim] != 1]
     if long == sorted(long):
-        return build.reshape(value, shape)
+        return reshape(build, value, shape)
     return _turn_value(build, value, permutation) if 0 in shape or _turns(value, permutation, node) else None
 
 
 def _turns(value: Value, permutation: Sequence[int], reader: Node) -> bool:
     """Whether a value can be had turned without a transpose, or with one only where it is one."""
     source = value.node
-    if source is None or not source.is_static:
+    if source is None:
         return False
-    if source.name in (TRANSPOSE, BROADCAST_IN_DIM) or is_scalar(value):
+    if source.name in (TRANSPOSE, *SPREADS) or is_scalar(value):
         return True
     if not (is_read_once(value) or (reader.name == TRANSPOSE and _is_read_turned(value, permutation))):
         return False
@@ -73,21 +74,22 @@ def _is_in_order(node: Node, permutation: Sequence[int]) -> bool:
 
 def _turn_value(build: Builder, value: Value, permutation: Sequence[int]) -> Value | None:
     """A value that turns, turned."""
-    source, shape = value.node, [value.static_shape[dim] for dim in permutation]
+    source, sizes = value.node, sizes_of(value)
+    shape = [sizes[dim] for dim in permutation]
     assert source is not None
     if source.name == TRANSPOSE:
         before = source.integers("permutation")
         return build.transpose(source.operand(0), [before[dim] for dim in permutation])
     if (scalar := scalar_at(build, value)) is not None:
         return filled_with(build, scalar, shape)
-    if source.name == BROADCAST_IN_DIM:
+    if source.name in SPREADS:
         dims = source.integers("broadcast_dimensions")
-        return build.broadcast(source.operand(0), shape, [permutation.index(dim) for dim in dims])
+        return broadcast(build, source.operand(0), shape, [permutation.index(dim) for dim in dims])
     if source.name == CONVOLUTION:
         return convolution_turned(build, source, [letters_of(source)[2][dim] for dim in permutation])
     if source.name in ELEMENTWISE:
         given = [one if stays(one, source) else _turned_or_not(build, one, permutation) for one in source.operands]
-        return build.clone(source, given, [mlir.tensor_type(shape, value.element_type)]).result()
+        return build.clone(source, given, [type_of(shape, value)]).result()
     if source.name not in BY_DIM:
         return None
     return _along(build, source, _turned_or_not(build, source.operand(0), permutation), permutation)
@@ -107,14 +109,14 @@ def _along(build: Builder, node: Node, value: Value, permutation: Sequence[int])
     if node.attribute("padding") is not None:
         around = np.array(node.padding(len(permutation))).reshape(-1, 2)[list(permutation)]
         attributes["padding"] = mlir.parse_attribute(f"dense<{around.tolist()}> : tensor<{len(permutation)}x2xi64>")
-    shape = [node.result().static_shape[dim] for dim in permutation]
+    shape = [node.result().shape[dim] for dim in permutation]
     raw_type = mlir.tensor_type(shape, node.result().element_type)
     return build.copy_on(node, [value, node.operand(1)], [raw_type], attributes).result()
 
 
 def dim_by_dim_of_sources(build: Builder, node: Node) -> Value | None:
     """A pad or reduce_window of what is turned for it alone, turned."""
-    turn = static_maker(node.operand(0), TRANSPOSE)
+    turn = maker_named(node.operand(0), TRANSPOSE)
     if len(node.operands) != 2 or turn is None or not is_read_once(node.operand(0)):
         return None
     permutation = turn.integers("permutation")
