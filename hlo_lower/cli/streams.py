@@ -96,7 +96,8 @@ class ProgressLines:
     """Lines of progress for a file or a log: none of what is done soon, and then one now and then."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._told = clock, clock()
+        self._clock, self._start = clock, clock()
+        self._told = self._start
         self._begun: dict[str, tuple[float, int]] = {}
 
     def tell(self, stage: str, done: int, total: int) -> None:
@@ -108,7 +109,7 @@ class ProgressLines:
         self._told = now
         left = (now - start) * (total - done) / (done - before) if done > before else None
         rest = "" if left is None else f", about {_duration(left)} left"
-        complain(f"{stage}: {done:,} of {total:,} after {_duration(now - start)}{rest}")
+        complain(f"{stage}: {done:,} of {total:,} after {_duration(now - self._start)}{rest}")
 
 
 def _duration(seconds: float) -> str:
