@@ -1383,16 +1383,6 @@ def operations_within(operation: RawOperation) -> list[RawOperation]:
     return found
 
 
-def hash_of_place(operation: RawOperation) -> int:
-    """A hash that stays when an operation is changed: that of the bindings is of its operands and attributes, too, so
-    that a dictionary loses a changed operation. Of one that gives nothing it is its body's, or its block's."""
-    if len(results := operation.results):
-        return hash(results[0])
-    if len(regions := operation.regions) and len(blocks := regions[0].blocks):
-        return hash(blocks[0])
-    return hash(operation.name if operation.parent is None else operation.block)
-
-
 def taken_by(operation: RawOperation) -> list[RawValue]:
     """What an operation takes: its operands, and what its regions take from around it; a value may come twice."""
     if not len(operation.regions):

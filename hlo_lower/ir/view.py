@@ -200,12 +200,6 @@ class Node(_View):
 
     raw: mlir.RawOperation
     module: mlir.RawModule | None = None
-    _hash: int = field(default=0, init=False, repr=False)
-
-    def __hash__(self) -> int:
-        if not self._hash:
-            self._hash = mlir.hash_of_place(self.raw)
-        return self._hash
 
     @property
     def name(self) -> str:

@@ -294,7 +294,7 @@ def give_result(graph: Graph, tested: Collection[Node]) -> None:
 class _Threading:
     def __init__(self, graph: Graph, tested: Collection[Node]) -> None:
         self._graph = graph
-        self._tests: dict[Block, list[Value]] = {}
+        self._tests: dict[Block, list[Value]] = {}  # by block, as what a node is hashed by changes with its operands
         for node in tested:
             self._tests.setdefault(Block(mlir.block_of(node.raw)), []).append(fits(node))
         self._functions = graph.functions
