@@ -31,7 +31,7 @@ rules = RuleList()
     numbers={Numbers.BOUNDED},
     form="Jacobi's rotations of all pairs, side by side, and the diagonal in order",
 )
-def eigenvalues_by_rotations(op: MatrixLowering) -> Sequence[Value]:
+def eigenvalues_to_rotations(op: MatrixLowering) -> Sequence[Value]:
     """Rotate pairs of rows and columns until a symmetric matrix is diagonal, and give its diagonal, the least first.
 
         for each round:  rows and columns k and k + n/2 are a pair, for all k at once
@@ -61,7 +61,7 @@ def eigenvalues_by_rotations(op: MatrixLowering) -> Sequence[Value]:
     numbers={Numbers.BOUNDED},
     form="Jacobi's rotations of all pairs of columns, side by side, and their norms in order",
 )
-def singular_values_by_rotations(op: MatrixLowering) -> Sequence[Value]:
+def singular_values_to_rotations(op: MatrixLowering) -> Sequence[Value]:
     """Rotate pairs of columns until they are orthogonal, and give their norms, the greatest first.
 
         t as for the eigenvalues of ((x x, x y), (x y, y y)), of columns x and y;   x, y = c x - s y, s x + c y

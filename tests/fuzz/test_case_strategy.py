@@ -68,7 +68,5 @@ def test_without_hypothesis_the_strategy_says_so(monkeypatch):
     for name in [n for n in sys.modules if n.split(".")[0] == "hypothesis" or n == "hlo_lower.testing.case_strategy"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(
-        ImportError, match=r"hlo_lower\.testing\.case_strategy needs hypothesis: pip install 'hlo-lower\[testing\]'"
-    ):
+    with pytest.raises(ImportError, match=r"case_strategy needs hypothesis: pip install hypothesis"):
         __import__("hlo_lower.testing.case_strategy")
