@@ -74,6 +74,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_random_numbers_without_bit_operations(name):
     """Core ML has neither these nor a bitcast: the numbers are those of JAX, bit for bit."""
