@@ -87,7 +87,7 @@ class _Lane(Generic[Work, Answer]):
 
     def __init__(self, call: Callable[[Work], Answer], prepare: Callable[[], None] | None, most_memory: int) -> None:
         context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-        context.set_forkserver_preload([call.__module__])  # for the first process; the server stays
+        context.set_forkserver_preload(["jax", call.__module__])  # by the first process; the server stays
         self.pipe, other = context.Pipe()
         work = (dict(os.environ), call, prepare, most_memory, other)
         self.process = context.Process(target=_serve, args=work, daemon=True)
