@@ -1,5 +1,6 @@
 """What leaves in linalg, in golden files; what a module still holds, and what was taken off, by name and number."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,22 @@ def test_a_pass_that_fails_is_a_clear_error(monkeypatch):
         "here.mlir: stablehlo-legalize-to-linalg{enable-primitive-ops=true}: it fails",
         "  next:    --target stablehlo writes the module without linalg",
     ]
+
+
+def test_no_operation_of_linalg_is_looked_for_as_a_module(monkeypatch):
+    """The bindings look for a dialect's Python module at each operation, which takes longer than the rest."""
+
+    asked = []
+
+    class Finder:
+        """Keeps the names that are looked for, and finds nothing."""
+
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            asked.append(name)
+
+    text = module("%x: 4x8xf32, %i: i32", "%y = dynamic_slice %x, %i, %i, sizes = [2, 8]; %r = exponential %y")
+    hl.lower(text, target="linalg")
+    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
+    assert "linalg.map" in hl.lower(text, target="linalg").text
+    assert [name for name in asked if ".dialects." in name] == []
