@@ -79,21 +79,10 @@ def take_rows(build: Builder, value: Value, places: Value) -> Value:
 def take_along(build: Builder, value: Value, places: Value, axis: int, batch: Sequence[int] = ()) -> Value:
     """The rows along an axis that a list names, [n] of integers in bounds; with dims of a batch, which the value has in
     order, each of their positions has its own, [*batch, n]."""
-    count = places.static_shape[-1]
-    if not batch:
-        return build.gather_rows(value, build.reshape(places, (count, 1)), axis)
-    shape, mine = value.static_shape, sorted([*batch, axis])
     order = [*range(len(batch))]
-    order.insert(mine.index(axis), len(batch))
+    order.insert(sorted([*batch, axis]).index(axis), len(batch))
     named = build.transpose(places, order)
-    lists = [place for place, dim in enumerate(mine) if dim != axis]
-    numbers = f"offset_dims = {[d for d in range(len(shape)) if d not in mine]}, collapsed_slice_dims = [{axis}], "
-    numbers += f"operand_batching_dims = {list(batch)}, start_indices_batching_dims = {lists}, "
-    numbers += f"start_index_map = [{axis}], index_vector_dim = {len(mine)}"
-    sizes, found = (
-        [one if d in taken else n for d, n in enumerate(shape)] for one, taken in ((1, mine), (count, [axis]))
-    )
-    return build.gather(value, build.reshape(named, (*named.static_shape, 1)), numbers, sizes, found)
+    return build.gather_rows(value, build.reshape(named, (*named.static_shape, 1)), axis, batch)
 
 
 def slice_along(build: Builder, value: Value, axis: int, start: int, length: int) -> Value:

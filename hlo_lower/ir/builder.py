@@ -213,14 +213,29 @@ class Builder:
         joined = _of_shape(first, shape)
         return self._value("stablehlo.concatenate", values, joined, {"dimension": mlir.i64_attribute(dim)})
 
-    def gather_rows(self, value: Value, rows: Value, axis: int) -> Value:
-        """The rows along an axis that a column of row numbers [n, 1] names."""
-        shape, count = value.static_shape, rows.static_shape[0]
-        others = [d for d in range(len(shape)) if d != axis]
-        numbers = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], start_index_map = [{axis}]"
-        numbers += ", index_vector_dim = 1"
-        found = [count if d == axis else n for d, n in enumerate(shape)]
-        return self.gather(value, rows, numbers, [1 if d == axis else n for d, n in enumerate(shape)], found)
+    def gather_rows(
+        self, value: Value, rows: Value, axis: int, batch: Sequence[int] = (), vector: int | None = None
+    ) -> Value:
+        """The rows along an axis that a column of row numbers [n, 1] names.
+
+        Args:
+          value: what is read.
+          rows: the row numbers; with a batch a list for each of its positions, their dims in the order of the value's.
+          axis: the dim of the value that they count.
+          batch: dims of the value along which each position has a list of its own.
+          vector: the dim of `rows` that has one element; by default the last one.
+        """
+        shape, named = value.static_shape, sorted((axis, *batch))
+        vector = len(named) if vector is None else vector
+        places = dict(zip(named, (d for d in range(len(named) + 1) if d != vector), strict=True))
+        others = [d for d in range(len(shape)) if d not in places]
+        numbers = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], "
+        if batch:
+            numbers += f"operand_batching_dims = {list(batch)}, "
+            numbers += f"start_indices_batching_dims = {[places[d] for d in batch]}, "
+        numbers += f"start_index_map = [{axis}], index_vector_dim = {vector}"
+        found = [rows.static_shape[places[axis]] if d == axis else n for d, n in enumerate(shape)]
+        return self.gather(value, rows, numbers, [1 if d in places else n for d, n in enumerate(shape)], found)
 
     def gather_window(self, value: Value, start: Value, dims: Sequence[int]) -> Value:
         """The window at a start [len(dims)] in these dims, of extent 1 there, which are left out; all of the others."""

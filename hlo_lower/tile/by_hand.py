@@ -106,7 +106,7 @@ def _emit_nested(program: Dataflow, node: Node, hand: ByHand, dims: Sequence[int
         (node, block, depth), *others = waiting
         if depth:
             _check_tile(program, node, hand)
-        now = Dataflow(program.graph, program.rules, block)
+        now = Dataflow(program.graph, program.rules, block) if depth else program
         own = {n: n for n in now.nodes}
         choice, tiles = _choice(now, own[node], hand, dims[depth]), list[Node]()
         taken = {n for loop in choice.plan.loops for n in loop.nodes}

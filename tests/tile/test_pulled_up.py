@@ -247,15 +247,15 @@ def without_row(right):
 
 
 def other_lists(right):
-    """Of each batch the rows of the last one first."""
-    return lambda build, value, indices, rows, vector: right(
-        build, value, build.reverse(indices, [0]) if rows.batch else indices, rows, vector
+    """Of each batch the rows of the last one first, once the gather is pulled up."""
+    return lambda build, value, rows, axis, batch=(), vector=None: right(
+        build, value, build.reverse(rows, [0]) if batch and vector is not None else rows, axis, batch, vector
     )
 
 
 WRONG_ROWS = {
     "the first column": (Builder, "slice", without_row, 4),
-    "other lists": (slice_hoisting, "take_rows_of", other_lists, 18),
+    "other lists": (Builder, "gather_rows", other_lists, 18),
 }
 
 

@@ -14,7 +14,7 @@ from math import prod
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Node, Value
+from hlo_lower.ir.view import Node
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,6 @@ def row_pick(pick: Node) -> RowPick | None:
     return RowPick(dim, counted[found.named.index(dim)], found.batch)
 
 
-def take_rows_of(build: Builder, value: Value, indices: Value, rows: RowPick, vector: int) -> Value:
-    """The rows of a value that an index tensor names."""
-    shape, named = value.static_shape, rows.named
-    counted = [d for d in range(len(named) + 1) if d != vector]
-    lists = [counted[named.index(d)] for d in rows.batch]
-    told = f"offset_dims = {[d for d in range(len(shape)) if d not in named]}, collapsed_slice_dims = [{rows.dim}], "
-    if rows.batch:
-        told += f"operand_batching_dims = {list(rows.batch)}, start_indices_batching_dims = {lists}, "
-    told += f"start_index_map = [{rows.dim}], index_vector_dim = {vector}"
-    count = indices.static_shape[rows.along]
-    sizes = [1 if d in named else n for d, n in enumerate(shape)]
-    return build.gather(value, indices, told, sizes, [count if d == rows.dim else n for d, n in enumerate(shape)])
-
-
 def write_rows(pick: Node) -> Node:
     """A gather of one row of each batch in the form of `row_pick`, in its place; another one, as it is."""
     numbers, operand, indices = mlir.gather_dimension_numbers(pick.raw), pick.operand(0), pick.operand(1)
@@ -96,7 +82,7 @@ def write_rows(pick: Node) -> Node:
     starts, limits = [0] * len(counted), list(counted)
     starts[vector], limits[vector] = moved[0], moved[0] + 1
     column = build.reshape(build.slice(indices, starts, limits), [*(new[d] for d in rows.named), 1])
-    found = take_rows_of(build, operand, column, rows, len(rows.named))
+    found = build.gather_rows(operand, column, rows.dim, rows.batch)
     maker = found.node
     assert maker is not None
     pick.result().raw.replace_all_uses_with(build.reshape(found, pick.result().static_shape).raw)

@@ -12,7 +12,7 @@ from hlo_lower.ops.axes.parts import clamped_start
 from hlo_lower.ops.cleanup import erase_built
 from hlo_lower.ops.names import BROADCAST_IN_DIM, DOT_GENERAL, DYNAMIC_SLICE, GATHER, SLICE
 from hlo_lower.ops.spec import PICKS
-from hlo_lower.tile.prepare.row_picks import RowPick, row_pick, take_rows_of, write_rows
+from hlo_lower.tile.prepare.row_picks import row_pick, write_rows
 
 MAKERS = ELEMENTWISE | {BROADCAST_IN_DIM, DOT_GENERAL}
 """Ops through which picks are pulled."""
@@ -193,9 +193,11 @@ def in_place(build: Builder, pick: Node, value: Value, dims: Dims) -> Value | No
     if not set(rows.batch) <= set(dims):
         return None
     places = [dims.index(d) for d in rows.named]
-    mine = RowPick(dims.index(rows.dim), rows.along, tuple(dims.index(d) for d in rows.batch))
+    batch = tuple(dims.index(d) for d in rows.batch)
     vector = mlir.gather_dimension_numbers(pick.raw).index_vector_dim
-    return take_rows_of(build, value, pick.operand(1), mine, vector) if places == sorted(places) else None
+    if places != sorted(places):
+        return None
+    return build.gather_rows(value, pick.operand(1), dims.index(rows.dim), batch, vector)
 
 
 def _slice_dims(build: Builder, pick: Node, value: Value, dims: Dims) -> Value:
