@@ -43,9 +43,10 @@ def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes, seeds: list[Node] | No
     whole: dict[Value, Value] = {}
     made: list[Node] = [] if seeds is None else seeds
     inside = {node for loop in plan.loops for node in loop.nodes}
+    leaves = [node in inside for node in program.nodes]  # asked now: a node whose operands change is another key
     with mlir.active(program.graph.context):
         built = {node for loop in plan.loops for node in _emit(program, plan, loop, sizes, whole, made)}
-        _replace(program, inside, whole)
+        _replace(program, leaves, whole)
         put_in_order(program.block, program.is_function)
     program.graph.forget()
     return [node for node in program.block.nodes if node in built and node.name == WHILE]
@@ -180,14 +181,15 @@ def _initial(build: Builder, plan: LoopPlan, node: Node, whole: dict[Value, Valu
     return [_empty(build, node.result())]
 
 
-def _replace(program: Dataflow, inside: set[Node], whole: dict[Value, Value]) -> None:
-    """Have what stays read the loops' results, and erase what nothing reads any more: `program.nodes` are the rest."""
+def _replace(program: Dataflow, leaves: list[bool], whole: dict[Value, Value]) -> None:
+    """Have what stays read the loops' results, and erase what leaves (a flag for each of `program.nodes`) and what
+    nothing reads any more: `program.nodes` are the rest."""
     for old, new in whole.items():
         old.raw.replace_all_uses_with(new.raw)
     left = list[Node]()
-    for node in reversed(program.nodes):
+    for node, is_inside in zip(reversed(program.nodes), reversed(leaves), strict=True):
         is_pure = node.name in program.rules.by_axes and program.is_function(node)
-        if node in inside or (is_pure and not any(value.is_used for value in node.results)):
+        if is_inside or (is_pure and not any(value.is_used for value in node.results)):
             node.raw.erase()
         else:
             left.append(node)
