@@ -11,7 +11,7 @@ from hlo_lower.report.markdown import code, escape, table
 from hlo_lower.report.page import grid_text, new_page, page_text, print_entry, print_hanging
 from hlo_lower.report.row import rule_name
 
-RULES = ("rule", "accepts", "canonical form", "place")
+RULES = ("rule", "accepts", "canonical form")
 COSTS = ("entry", "value", "meaning (costs in ns)", "measured")
 
 
@@ -102,7 +102,6 @@ def render_rules_markdown(rules: Sequence[RuleRow]) -> str:
             code(rule_name(rule.name)),
             escape(rule.classes),
             code(rule.form) + (escape(f" rejected: {rule.refused}") if rule.refused else ""),
-            code(rule.place),
         ]
         for rule in rules
     ]

@@ -75,7 +75,7 @@ class Row:
 def test_rules_as_markdown_and_as_text():
     """Pipes stay in their cell; the text has name, place, what is accepted, form, ops and a refusal."""
     takes, form = "subset=Windows\\|Points", "`while over the windows \\|  x `"
-    expected = f"| `loop` | {takes} | {form} | `lowering/scatter/loop.py:31` |"
+    expected = f"| `loop` | {takes} | {form} |"
     assert expected == render_rules_markdown([Row()]).splitlines()[2]
     text = render_rules_text([Row(), Row(name="x", refused="t rejects stablehlo.while")], width=120)
     words = ("loop", Row.place, "subset=Windows | Points", "while over the windows", "while, select")
