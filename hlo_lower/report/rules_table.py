@@ -132,17 +132,14 @@ class FormEntry(Protocol):
     @property
     def how(self) -> str: ...
 
-    @property
-    def category(self) -> str: ...
-
 
 def render_linalg_text(forms: Sequence[FormEntry], *, width: int, color: bool = False) -> str:
     """Render the forms of linalg, a line for each."""
-    rows = [[f.meaning, Text(", ".join(f.ops), "bold"), f.category, Text(f.how.replace("`", ""), "dim")] for f in forms]
-    return grid_text(("what", "form in linalg", "category", "how"), rows, new_page(width, color=color))
+    rows = [[f.meaning, Text(", ".join(f.ops), "bold"), Text(f.how.replace("`", ""), "dim")] for f in forms]
+    return grid_text(("what", "form in linalg", "how"), rows, new_page(width, color=color))
 
 
 def render_linalg_markdown(forms: Sequence[FormEntry]) -> str:
     """Render the forms of linalg as a Markdown table."""
-    rows = [[escape(f.meaning), ", ".join(map(code, f.ops)), f.category, f.how] for f in forms]
-    return table(("op", "form", "category", "how"), rows) + "\n"
+    rows = [[escape(f.meaning), ", ".join(map(code, f.ops)), f.how] for f in forms]
+    return table(("op", "form", "how"), rows) + "\n"
