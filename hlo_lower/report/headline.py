@@ -6,7 +6,7 @@ from hlo_lower.base import english
 from hlo_lower.base.causes import Cause
 from hlo_lower.base.change import SCATTER, RefusedOps
 from hlo_lower.base.english import kind_phrase
-from hlo_lower.base.short_forms import NOT_MEASURED, plural, printable, seconds
+from hlo_lower.base.short_forms import plural, printable, seconds
 from hlo_lower.report.module import ModuleReport, Totals
 from hlo_lower.report.place import EXPORT_LOCATIONS
 from hlo_lower.report.row import rule_name
@@ -44,8 +44,8 @@ def headline(report: ModuleReport) -> tuple[str, ...]:
     if report.error is not None:
         return (*parts, printable(f"error: {report.error}", keep="\n"))
     if report.scatters_left is None:
-        return (*parts, f"conversion and verification {NOT_MEASURED}")
-    parts.append(f"verified: {report.verification}" if report.verification else f"verification {NOT_MEASURED}")
+        return tuple(parts)
+    parts.append(f"verified: {report.verification}" if report.verification else "not verified")
     if report.verify_seconds is None:
         return (*parts, f"convert {seconds(report.convert_seconds)}")
     return (*parts, f"{seconds(report.convert_seconds)} + {seconds(report.verify_seconds)}")
