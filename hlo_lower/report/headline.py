@@ -91,9 +91,10 @@ def guards_text(total: Totals) -> str:
 
 
 def unlocated_text(total: Totals) -> str:
-    """How to give source locations to modules without any; "none in 2 of 3 modules" where there are several."""
-    where = f"in {total.unlocated:,} of {total.modules:,} modules" if total.modules > 1 else "in the module"
-    return f"none {where}, lines are those of its text; {EXPORT_LOCATIONS}" if total.unlocated else ""
+    """How to give source locations to modules whose scatters have none; "none in 2 of 3 modules" where there are
+    several."""
+    where = f"in {total.unlocated:,} of {total.modules:,} modules" if total.modules > 1 else "of any scatter"
+    return f"none {where}, lines are those of the text; {EXPORT_LOCATIONS}" if total.unlocated else ""
 
 
 def list_rules(total: Totals) -> str:
