@@ -163,7 +163,11 @@ def _add_command_name(command: argparse.ArgumentParser) -> None:
 COMMANDS = (
     Command("export", "export a JAX function as StableHLO", export.add_arguments, export.run, is_quiet=True),
     Command(
-        "report", "show what a target rejects, and how each scatter is lowered", report.add_arguments, report.run, is_quiet=True
+        "report",
+        "show what a target rejects, and how each scatter is lowered",
+        report.add_arguments,
+        report.run,
+        is_quiet=True,
     ),
     Command(
         "convert", "lower what a target rejects, verify, and write", convert.add_arguments, convert.run, is_quiet=True
@@ -173,7 +177,13 @@ COMMANDS = (
     ),
     Command("diff", "print what changed between two modules, by meaning", diff.add_arguments, diff.run),
     Command("tile", "compute large values in loops, to bound memory", tile.add_arguments, tile.run, is_quiet=True),
-    Command("raise", "replace the ops of a softmax, norm, attention, ... by one composite", raise_named.add_arguments, raise_named.run, is_quiet=True),
+    Command(
+        "raise",
+        "replace the ops of a softmax, an attention, ... by one composite",
+        raise_named.add_arguments,
+        raise_named.run,
+        is_quiet=True,
+    ),
     Command("prove", "prove rules for all index values", prove.add_arguments, prove.run),
     Command("conformance", "run a suite of scatters on a consumer", conformance.add_arguments, conformance.run),
     Command("rules", "print what each rule lowers and builds, and the costs", rules.add_arguments, rules.run),
