@@ -25,8 +25,8 @@ from hlo_lower.ops.targets.costs import COSTS
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).parents[1] / "docs"
-TABLES = ("rules", "ops", "laws")
-"""The pages that end with what the command of their name prints."""
+TABLES = {"rules": ("rules", "stablehlo.scatter"), "ops": ("ops",), "laws": ("laws",)}
+"""The pages that end with what a command prints as Markdown."""
 
 OP_FORMS = [q.word for q in QUIRKS if any(map(q.is_cured_by, ("op", "stablehlo.gather", "stablehlo.reverse")))]
 OP_FORMS.remove("gather of other than rows")  # others in order are rows then
@@ -146,8 +146,8 @@ def write_tables():
     """Write the ops that rules build, and the tables of the pages, of which those of rules have them."""
     told = {rule: " ".join(op.removeprefix("stablehlo.") for op in sorted(ops)) for rule, ops in built_ops().items()}
     BUILT_OPS_FILE.write_text("".join(f"{rule}: {ops}".strip() + "\n" for rule, ops in told.items()))
-    for name in TABLES:
-        command = [sys.executable, "-m", "hlo_lower", name, "--format", "markdown"]
+    for name, words in TABLES.items():
+        command = [sys.executable, "-m", "hlo_lower", *words, "--format", "markdown"]
         done = subprocess.run(command, env={**os.environ, WITHOUT: "1"}, capture_output=True, text=True, check=True)
         page = DOCS / f"{name}.md"
         head, mark, rest = page.read_text().partition(f"\n<!-- {name}")

@@ -113,16 +113,17 @@ def test_like_records_are_what_they_are_in_full():
 
 
 def causes_table():
-    """The table of codes: their fields, and the shortest words for a cause of each; a program reaches it."""
+    """A line for each code: its fields, and the shortest words for a cause of it; a program reaches it."""
     words = defaultdict(set)
     for name in CASES:
         for cause in causes_of(name):
             words[cause.code].add(phrase(Cause(cause.code, cause.values)))
-    lines = ["| code | fields | in words, for instance |", "|---|---|---|"]
+    lines = []
     assert set(Code) == set(words) == set(english.WORDS) >= set(english.KINDS)
     for code in Code:
         shortest = min(words[code], key=lambda text: (len(text), text)).replace("|", "\\|").replace("<", "&lt;")
-        lines.append(f"| `{code.code}` | {', '.join(f'`{field}`' for field in code.fields)} | {shortest} |")
+        fields = f" ({', '.join(f'`{field}`' for field in code.fields)})" if code.fields else ""
+        lines.append(f"- `{code.code}`{fields}: {shortest}")
     return "\n".join(lines)
 
 
@@ -147,7 +148,7 @@ def renewed(text):
 
 
 def test_every_code_is_documented_and_the_example_is_what_is_written():
-    """The table has each code with its fields and its words; the example is the report of the module in this file."""
+    """The list has each code with its fields and its words; the example is the report of the module in this file."""
     assert renewed(DOCUMENT) == DOCUMENT
 
 

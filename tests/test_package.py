@@ -39,9 +39,10 @@ def test_a_project_that_uses_the_package_is_checked_by_its_types(checker):
     assert checked(checker, SAMPLE / "misuses.py") == WRONG
 
 
-@pytest.mark.parametrize(
-    "file", [".github/workflows/test.yml", "action.yml", ".pre-commit-hooks.yaml", "Containerfile"]
-)
+WITH_COMMANDS = (".github/workflows/test.yml", "action.yml", ".pre-commit-hooks.yaml", "Containerfile")
+
+
+@pytest.mark.parametrize("file", WITH_COMMANDS)
 def test_commands_of_hooks_and_workflows_exist(file):
     """Each command line of hlo-lower in them parses, variables aside."""
     found = re.findall(r"hlo-lower (?:report|export|convert) [^\n]*", (ROOT / file).read_text())
@@ -56,8 +57,9 @@ def test_versions_agree_and_files_of_a_release_are_there():
     """The version is the same in the project and the citation; the sdist holds the tests and what these read."""
     assert f"version: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"the version is {PROJECT['version']}" in (ROOT / "CHANGELOG.md").read_text()
-    grafted = re.findall(r"^graft (\w+)", (ROOT / "MANIFEST.in").read_text(), re.M)
-    assert {"tests", "docs", "examples", "models", "scripts"} <= set(grafted)
+    held = set(re.sub(r"^(graft|include) ", "", (ROOT / "MANIFEST.in").read_text(), flags=re.M).split())
+    assert {"tests", "docs", "examples", "models", "scripts"} <= held
+    assert [file for file in WITH_COMMANDS if Path(file).parts[0] not in held] == []
     tested = re.search(r"python: \[(.*)\]", (ROOT / ".github/workflows/test.yml").read_text())[1]
     listed = [one.removeprefix("Programming Language :: Python :: ") for one in PROJECT["classifiers"]]
     assert set(re.findall(r"[\d.]+", tested)) >= {one for one in listed if re.fullmatch(r"3\.\d+", one)}

@@ -5,6 +5,7 @@ import shlex
 from typing import Any
 
 from hlo_lower.api.module_forms import FORM_BY_SUFFIX, FORMS, MODULE_FORMS
+from hlo_lower.ops.targets.target_file import NAMES
 
 DEFAULT_TARGET = "stablehlo"
 OOB_POLICIES = ("xla", "spec")
@@ -36,7 +37,7 @@ def add_in_place(command: argparse.ArgumentParser) -> None:
 
 def add_target(command: argparse.ArgumentParser) -> None:
     """Add --target."""
-    told = "a built-in target or a target file (npu.toml); default: stablehlo"
+    told = f"{', '.join(NAMES)}, or a target file (npu.toml); default: {DEFAULT_TARGET}"
     command.add_argument("--target", metavar="T", default=DEFAULT_TARGET, help=told)
 
 

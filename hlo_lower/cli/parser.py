@@ -123,7 +123,12 @@ def _near(name: str, choices: Iterable[str]) -> str:
     return f"\n  next:    did you mean {found[0]}?" if found else ""
 
 
-EXIT_CODES = """exit codes:
+EXAMPLES_AND_CODES = """examples:
+  hlo-lower report model.mlir --target iree               which ops stop, and what helps
+  hlo-lower convert model.mlir -o out.mlir --target iree  lower, verify, write
+  hlo-lower help convert                                  the options of a command
+
+exit codes:
   0  fine
   1  the two versions of a module differ
   2  bad usage, or an input that cannot be read
@@ -158,7 +163,11 @@ def _add_command_name(command: argparse.ArgumentParser) -> None:
 COMMANDS = (
     Command("export", "export a JAX function as StableHLO", export.add_arguments, export.run, is_quiet=True),
     Command(
-        "report", "classify the scatters of modules, with reasons", report.add_arguments, report.run, is_quiet=True
+        "report",
+        "show what a target rejects, and how each scatter is lowered",
+        report.add_arguments,
+        report.run,
+        is_quiet=True,
     ),
     Command(
         "convert", "lower what a target rejects, verify, and write", convert.add_arguments, convert.run, is_quiet=True
@@ -168,10 +177,16 @@ COMMANDS = (
     ),
     Command("diff", "print what changed between two modules, by meaning", diff.add_arguments, diff.run),
     Command("tile", "compute large values in loops, to bound memory", tile.add_arguments, tile.run, is_quiet=True),
-    Command("raise", "replace named ops by composites", raise_named.add_arguments, raise_named.run, is_quiet=True),
+    Command(
+        "raise",
+        "replace the ops of a softmax, an attention, ... by one composite",
+        raise_named.add_arguments,
+        raise_named.run,
+        is_quiet=True,
+    ),
     Command("prove", "prove rules for all index values", prove.add_arguments, prove.run),
     Command("conformance", "run a suite of scatters on a consumer", conformance.add_arguments, conformance.run),
-    Command("rules", "print the canonical form of every class, or one rule", rules.add_arguments, rules.run),
+    Command("rules", "print what each rule lowers and builds, and the costs", rules.add_arguments, rules.run),
     Command("ops", "print what is known of each op, and what targets do with it", ops.add_arguments, ops.run),
     Command("laws", "print the laws that a derived verdict rests on", laws.add_arguments, laws.run),
     Command("pipeline", "print the passes of a conversion, and what each does", pipeline.add_arguments, pipeline.run),
@@ -193,7 +208,7 @@ def make_parser(given: settings.Settings | None = None) -> CommandParser:
     parser = CommandParser(
         prog="hlo-lower",
         description="Lower what a compiler rejects in StableHLO modules, and verify the result.",
-        epilog=EXIT_CODES,
+        epilog=EXAMPLES_AND_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action=_Version, nargs=0, help="show the version and exit")

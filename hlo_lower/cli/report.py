@@ -52,7 +52,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="show the evidence of scatter N; repeatable",
     )
     command.add_argument("--all", action="store_true", help="show every module in full, with a line for each scatter")
-    told = "show the named ops and near misses of each module instead, as text, JSON or HTML"
+    told = "show the named ops (softmax, attention, ...) and near misses of each module instead, as text, JSON or HTML"
     command.add_argument("--named", action="store_true", help=told)
     command.add_argument(
         "--fail-on",

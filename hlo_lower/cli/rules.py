@@ -39,10 +39,12 @@ def run(args: argparse.Namespace) -> int:
         render_rules_text,
     )
 
-    rules, costs = hl.rules(args.target), hl.costs(args.target)
+    rules, costs = list(hl.rules(args.target)), hl.costs(args.target)
     if args.name is not None:
-        show(render_rules_text(_find_rules(args.name, rules), **page_of(sys.stdout), proofs=True))
-        return EXIT_OK
+        rules = _find_rules(args.name, rules)
+        if args.format == "text":
+            show(render_rules_text(rules, **page_of(sys.stdout), proofs=True))
+            return EXIT_OK
     forms = FORMS if args.target is not None and target_of(args.target).dialect == "linalg" else ()
     if args.format == "markdown":
         told = [render_rules_markdown(rules), render_costs_markdown(costs)]
@@ -56,8 +58,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _find_rules(name: str, rules: "Sequence[RuleRow]") -> "list[RuleRow]":
-    """The rule of this name, else the rules of a composite or an op of this name; InputError if there is none."""
-    found = [rule for rule in rules if rule.name == name] or [rule for rule in rules if rule.op == name]
+    """The rule of this name, else the rules of a composite or an op of this name, of open sizes, too; InputError if
+    there is none."""
+    found = [rule for rule in rules if rule.name == name]
+    found = found or [rule for rule in rules if rule.op == name or rule.op.startswith(f"{name} of ")]
     if not found:
         raise no_rule("rules", name, (rule.name for rule in rules))
     return found

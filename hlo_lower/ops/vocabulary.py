@@ -106,7 +106,7 @@ _ACCUMULATED = tuple(
     OpInVocabulary(
         name,
         "x",
-        f"result i is {of} of the elements of x up to and including i, along the axis",
+        f"result i is {of} of x up to and including i",
         (_axis(), _flag("reverse", "start at the end")),
     )
     for name, of in (

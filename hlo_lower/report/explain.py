@@ -17,7 +17,7 @@ def explain(record: ScatterRecord) -> list[str]:
     drawn = text_of(r)
     lines = [
         f"scatter {r.number} of {r.file}   stablehlo.scatter at {r.location} in @{r.function}",
-        *([f"  source:  the module names none, the line is its own; {EXPORT_LOCATIONS}"] if is_unlocated(r) else []),
+        *([f"  source:  the scatter has none, the line is of the text; {EXPORT_LOCATIONS}"] if is_unlocated(r) else []),
         *([f"  scope:   {r.scope}"] if r.scope else []),
         f"  writes:  {writes(r)}",
         *(f"           {line}" for line in drawn),

@@ -6,7 +6,7 @@ from hlo_lower.base import english
 from hlo_lower.base.causes import Cause
 from hlo_lower.base.change import SCATTER, RefusedOps
 from hlo_lower.base.english import kind_phrase
-from hlo_lower.base.short_forms import NOT_MEASURED, plural, printable, seconds
+from hlo_lower.base.short_forms import plural, printable, seconds
 from hlo_lower.report.module import ModuleReport, Totals
 from hlo_lower.report.place import EXPORT_LOCATIONS
 from hlo_lower.report.row import rule_name
@@ -44,8 +44,8 @@ def headline(report: ModuleReport) -> tuple[str, ...]:
     if report.error is not None:
         return (*parts, printable(f"error: {report.error}", keep="\n"))
     if report.scatters_left is None:
-        return (*parts, f"conversion and verification {NOT_MEASURED}")
-    parts.append(f"verified: {report.verification}" if report.verification else f"verification {NOT_MEASURED}")
+        return tuple(parts)
+    parts.append(f"verified: {report.verification}" if report.verification else "not verified")
     if report.verify_seconds is None:
         return (*parts, f"convert {seconds(report.convert_seconds)}")
     return (*parts, f"{seconds(report.convert_seconds)} + {seconds(report.verify_seconds)}")
@@ -91,9 +91,10 @@ def guards_text(total: Totals) -> str:
 
 
 def unlocated_text(total: Totals) -> str:
-    """How to give source locations to modules without any; "none in 2 of 3 modules" where there are several."""
-    where = f"in {total.unlocated:,} of {total.modules:,} modules" if total.modules > 1 else "in the module"
-    return f"none {where}, lines are those of its text; {EXPORT_LOCATIONS}" if total.unlocated else ""
+    """How to give source locations to modules whose scatters have none; "none in 2 of 3 modules" where there are
+    several."""
+    where = f"in {total.unlocated:,} of {total.modules:,} modules" if total.modules > 1 else "of any scatter"
+    return f"none {where}, lines are those of the text; {EXPORT_LOCATIONS}" if total.unlocated else ""
 
 
 def list_rules(total: Totals) -> str:

@@ -75,10 +75,12 @@ def _type(value: Value) -> str:
 
 
 def of_built(lines: Sequence[str]) -> str:
-    """A drawing of lines that were built for a scatter: their ops, and the values from outside that these read."""
+    """A drawing of lines that were built for a scatter: their ops, the values from outside that these read, and that
+    the scatter's readers read what nothing else does."""
     drawn, made, given = Drawn(), dict[str, int](), dict[str, int]()
     found = [(match, line) for line in lines if (match := RESULT.match(line))]
-    ops = [(match, line) for match, line in found if match[2] != "constant"][:MOST]
+    every = [(match, line) for match, line in found if match[2] != "constant"]
+    ops = every[:MOST]
     constants = {match[1] for match, _ in found if match[2] == "constant"}
     names = {match[1] for match, _ in ops}
     read = {name for match, line in ops for name in VALUE.findall(line[match.end() :]) if name in names}
@@ -93,4 +95,10 @@ def of_built(lines: Sequence[str]) -> str:
                 given[name] = drawn.add(Box(name, 0, is_op=False))
             drawn.reads.append((made[name] if name in made else given[name], own))
         made[match[1]] = own
+    left = len(every) - len(ops)
+    ends = [] if left else [own for name, own in made.items() if name not in read]
+    if made:
+        column = 1 + max(box.column for box in drawn.boxes)
+        last = drawn.add(Box(f"and {left:,} more ops" if left else "the same readers", column, is_op=False))
+        drawn.reads += [(own, last) for own in ends]
     return graph_svg(drawn, "after")

@@ -34,13 +34,13 @@ def render_ops_text(ops: Sequence[OpRow], *, width: int, color: bool = False) ->
 
 def render_ops_markdown(ops: Sequence[OpRow]) -> str:
     """Render ops as a Markdown table that names the targets which do not accept them as they are; ops of which the
-    same is known share a row."""
+    same is known share a row. The number of operands, which the specification has, is left out."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for op in ops:
         more = len(op.rules) - MOST_RULES
         known = (
             escape(op.spec.role.name.lower()),
-            escape(", ".join(facts_of(op.spec)).removeprefix("of ")),
+            escape(", ".join(fact for fact in facts_of(op.spec) if not fact.startswith("of "))),
             *(", ".join(name for name, done in op.targets.items() if done == what) for what in ("lowered", "rejects")),
             ", ".join(map(code, op.rules[:MOST_RULES])) + (f" and {more} more" if more > 0 else ""),
         )

@@ -11,7 +11,7 @@ from hlo_lower.report.markdown import code, escape, table
 from hlo_lower.report.page import grid_text, new_page, page_text, print_entry, print_hanging
 from hlo_lower.report.row import rule_name
 
-RULES = ("rule", "accepts", "canonical form", "builds", "place")
+RULES = ("rule", "accepts", "canonical form")
 COSTS = ("entry", "value", "meaning (costs in ns)", "measured")
 
 
@@ -102,8 +102,6 @@ def render_rules_markdown(rules: Sequence[RuleRow]) -> str:
             code(rule_name(rule.name)),
             escape(rule.classes),
             code(rule.form) + (escape(f" rejected: {rule.refused}") if rule.refused else ""),
-            escape(_built_ops(rule)),
-            code(rule.place),
         ]
         for rule in rules
     ]
@@ -134,17 +132,14 @@ class FormEntry(Protocol):
     @property
     def how(self) -> str: ...
 
-    @property
-    def category(self) -> str: ...
-
 
 def render_linalg_text(forms: Sequence[FormEntry], *, width: int, color: bool = False) -> str:
     """Render the forms of linalg, a line for each."""
-    rows = [[f.meaning, Text(", ".join(f.ops), "bold"), f.category, Text(f.how.replace("`", ""), "dim")] for f in forms]
-    return grid_text(("what", "form in linalg", "category", "how"), rows, new_page(width, color=color))
+    rows = [[f.meaning, Text(", ".join(f.ops), "bold"), Text(f.how.replace("`", ""), "dim")] for f in forms]
+    return grid_text(("what", "form in linalg", "how"), rows, new_page(width, color=color))
 
 
 def render_linalg_markdown(forms: Sequence[FormEntry]) -> str:
     """Render the forms of linalg as a Markdown table."""
-    rows = [[escape(f.meaning), ", ".join(map(code, f.ops)), f.category, f.how] for f in forms]
-    return table(("op", "form", "category", "how"), rows) + "\n"
+    rows = [[escape(f.meaning), ", ".join(map(code, f.ops)), f.how] for f in forms]
+    return table(("op", "form", "how"), rows) + "\n"

@@ -62,8 +62,12 @@ def test_what_was_built_is_drawn_from_its_lines():
         "reduce reads clamp i32",
         "add 4xf32 reads reduce",
         "add 4xf32 reads clamp i32",
+        "the same readers reads add 4xf32",
     }
     assert of_built(()) == ""
+    many = of_built([f"%{n + 1} = stablehlo.abs %{n} : tensor<4xf32>" for n in range(MOST + 2)])
+    assert "and 2 more ops" in many
+    assert "the same readers" not in many
 
 
 def test_the_page_has_both_drawings_and_names_stay_text(tmp_path):

@@ -31,11 +31,11 @@ def test_a_report_of_a_module(decode):
 
 def test_what_was_not_measured_says_so(of_one, record):
     """Of a module that was only classified, one without scatters, and verification; places that are not known."""
-    only = "a.mlir   7 ops, 1 scatter   target stablehlo, oob xla   conversion and verification not measured"
+    only = "a.mlir   7 ops, 1 scatter   target stablehlo, oob xla"
     assert render_text([of_one()]).splitlines()[0] == only
     assert render_text([ModuleReport("a.mlir", 7)]) == only.replace("1 scatter", "0 scatters") + "\n"
     report = ModuleReport("a.mlir", 7, (record(),), scatters_left=0, convert_seconds=12.4)
-    assert "verification not measured   convert 12 s" in render_text([report]).splitlines()[0]
+    assert "not verified   convert 12 s" in render_text([report]).splitlines()[0]
     for counts, told in (((), "windows of 1x8x64x16"), ((1,), "one window of 1x8x64x16")):
         assert told in render_text([of_one(writes=Written(counts, ()))], width=200)
 

@@ -21,16 +21,6 @@ class LinalgForm:
     ops: tuple[str, ...]
     how: str = ""
 
-    @property
-    def category(self) -> str:
-        """Whether it is named, generic, a named function, or of which other dialect."""
-        if "linalg.generic" in self.ops:
-            return "generic"
-        if self.ops == ("call",):
-            return "named function"
-        dialect = self.ops[0].partition(".")[0]
-        return "named" if any(op.startswith("linalg.") for op in self.ops) else dialect
-
 
 GROUP = "attribute `hl.named` has name, operands and attributes; plain ops with `--linalg-groups inlined`"
 

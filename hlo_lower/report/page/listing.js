@@ -126,7 +126,7 @@ class Listing {
     for (const [name, value] of query) {
       if (name === "q") this.state.q = value;
       else if (name === "sort") [this.state.sort, this.state.down] = [value.replace(/^-/, ""), value.startsWith("-")];
-      else if (name in this.labels) this.state.facets[name] = value;
+      else if (Object.hasOwn(this.labels, name)) this.state.facets[name] = value;
     }
     this.update();
   }

@@ -112,12 +112,12 @@ const shape = (sizes) => sizes ? sizes.map((size) => size === null ? "?" : size)
 
 function moduleDetails(own) {
   const { module } = own;
-  const verdict = module.verdict ? (module.verdict.ok ? "no difference found" : "differs, or not decided") : "not measured";
+  const verdict = module.verdict ? (module.verdict.ok ? "no difference found" : "differs, or not decided") : module.convert_seconds === null ? "" : "not verified";
   return el("div", {},
     module.error ? el("pre", { class: "bad" }, module.error) : "",
     el("dl", {},
       pair("file", module.file), pair("target", `${module.target}, oob ${module.oob}`),
-      pair("converted in", seconds(module.convert_seconds)), pair("verified in", seconds(module.verify_seconds)),
+      pair("converted in", time(module.convert_seconds)), pair("verified in", time(module.verify_seconds)),
       pair("verification", verdict), pair("exit code of convert", `${module.exit_code}${module.exit_code || module.convert_seconds !== null ? "" : ", if the result verifies"}`),
       own.ops.length ? pair("ops", link(`#ops?${new URLSearchParams({ q: own.name })}`, `${plural(own.ops.length, "row")} of ${own.name}`)) : []),
     own.refused.length ? [el("h3", { class: "small" }, `${module.target} rejects`), listOf(own.refused.map((one) =>
@@ -326,8 +326,14 @@ function refusals(body, targets, readable, refusing) {
 
 const SHOWN = 3;  // modules that a command names on the page
 
+/* A button that copies; where the browser does not let it, as of a page that came by http, it shows what to copy. */
 function copyOf(command) {
-  return el("button", { type: "button", onclick: (event) => { navigator.clipboard.writeText(command); event.target.textContent = "Copied"; } }, "Copy the whole command");
+  return el("button", { type: "button", onclick: async ({ target }) => {
+    try {
+      await navigator.clipboard.writeText(command);
+      target.textContent = "Copied";
+    } catch { target.replaceWith(el("pre", {}, command)); }
+  } }, "Copy the whole command");
 }
 
 function slowest(body, measured) {
@@ -337,7 +343,7 @@ function slowest(body, measured) {
     const most = [...measured].sort((a, b) => b.module.convert_seconds - a.module.convert_seconds).slice(0, 5);
     body.append(el("p", {}, `Converting took ${seconds(sum("convert_seconds"))}, verifying ${measured.some((own) => own.module.verify_seconds !== null) ? seconds(sum("verify_seconds")) : "was not measured"}. The slowest:`),
       tableOf(["module", "convert", "verify"], most.map((own) => [link(`#${own.id}`, own.name), time(own.module.convert_seconds), time(own.module.verify_seconds)]), [1, 2]));
-  } else body.append(el("p", {}, "Of converting and verifying: not measured, the modules were only classified."));
+  } else body.append(el("p", {}, "The modules were only classified, so no time was measured."));
   const dear = ops.filter((op) => op.cost !== null).sort((a, b) => b.cost - a.cost).slice(0, 5);
   if (dear.length) {
     body.append(el("p", {}, "The most expensive forms, by the target's table of costs (an estimate, not a measurement):"),

@@ -45,6 +45,7 @@ document.addEventListener("keydown", (event) => {
 /* On paper: the view that is shown, with all rows that its filters leave, open ones open; of everything all, unfolded. */
 const printed = byId("printed");
 let isAll = false;
+let unfolded = [];  // what only the print of everything shows
 
 function inWords() {
   const table = current();
@@ -65,10 +66,12 @@ window.addEventListener("beforeprint", () => {
     table.redraw(0, table.found.length);
   }
   document.body.classList.toggle("all", isAll);
-  if (isAll) for (const details of document.querySelectorAll("details")) details.open = true;
+  unfolded = isAll ? [...document.querySelectorAll("details:not([open])")] : [];
+  for (const details of unfolded) details.open = true;
 });
 window.addEventListener("afterprint", () => {
   for (const table of Object.values(tables)) if (table.kept) { [table.open, table.state] = table.kept; table.kept = null; table.update(); }
+  for (const details of unfolded) details.open = false;
   document.body.classList.remove("all");
   isAll = false;
 });
