@@ -34,7 +34,7 @@ from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, u
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
-from hlo_lower.verify.region_proofs import TOTAL_SECONDS, RegionProofs
+from hlo_lower.verify.region_proofs import SECONDS, TOTAL_SECONDS, RegionProofs
 from hlo_lower.verify.region_verdict import SAME_TEXT, RegionVerdict
 from hlo_lower.verify.run import CannotRunError
 
@@ -415,11 +415,17 @@ class RegionJudge:
         return may_be and RUNS_OF_SMALL * max(work_of(*side) for side in region.sides) > VALUES
 
     def _derived_whole(self, name: str, regions: Sequence[Region], left: Sequence[Region]) -> RegionVerdict | None:
-        """The verdict on all regions of @main together, if few runs could be made of one and the whole function is
-        derived: what is assumed between regions need not hold then."""
-        if name != "main" or not left or not any(map(self._is_large, regions)):
+        """The verdict on all regions of @main together, if the whole function is derived: what is assumed between
+        regions need not hold then.
+
+        It is tried if few runs could be made of a region, or if most of the function is in regions that were not
+        derived, with loops that one version alone has, as a tiled function is.
+        """
+        is_most = 2 * _size(left) >= self._first.op_count + self._second.op_count and any(only_on_one_side(left))
+        is_large = any(map(self._is_large, regions))
+        if name != "main" or not left or not (is_large or is_most):
             return None
-        return self._whole(name, regions)
+        return self._whole(name, regions, PROVE_SECONDS if is_large else SECONDS)
 
     def derived_for_all_sizes(self, name: str) -> list[RegionVerdict] | None:
         """The verdict on @main of modules of symbolic sizes that is derived for all of them; none where all operations

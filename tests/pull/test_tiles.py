@@ -1,11 +1,14 @@
 """Loops over tiles are derived equal to what they compute where they are, and nothing is where it is not."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from mutants import mutant
 from op_cases import CASES
 from op_pieces import are_same, attacks
 from random_graphs import are_equal, program, tiled
+from small_tiles import by_hand
 from untyped_mlir import module
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
@@ -161,6 +164,46 @@ def test_sums_of_tiles_are_one_sum(part):
     """Of products and of elements: the same loops as above, with an addition."""
     one = "%r = " + PRODUCT.format("x", "y") if "dot" in part else reduced("r", "x")
     assert derived(whole(one), folded("add", "0.0", part), 30)
+
+
+def convolved(squared="%y, %y"):
+    """The sum over rows and columns of the squares of a padded convolution."""
+    body = f"""%y = convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], \
+window = {{stride = [1, 1], pad = [[1, 1], [1, 1]]}} \
+{{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} -> 1x6x6x2xf32
+    %s = multiply {squared}; %z = constant 0.0 : f32
+    %r = reduce(%s init: %z) applies stablehlo.add across dimensions = [1, 2]"""
+    return module("%x: 1x6x6x2xf32, %w: 3x3x2x2xf32", body.replace("\\\n", ""))
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_what_tiles_compute_inside_of_a_sum_is_compared_at_their_places(rows):
+    """A convolution of tiles with their halo, within a sum over rows, is that of all rows at the same places."""
+    after = by_hand(convolved(), 5, 2, rows)
+    assert all(word in after for word in ("while", "dense<-1>"))
+    assert derived(convolved(), after, 30)
+    assert not derived(convolved("%y, %x"), after)
+    assert not derived(convolved(), after.replace("dense<-1>", "dense<-2>"))
+
+
+ONE, TWO = "%k = {} %a, %b", "%m = multiply %a, %b; %k = add %m, %b"
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize(("inner", "outer"), [*product((ONE.format("add"), ONE.format("maximum"), TWO), repeat=2)])
+def test_sums_of_rows_are_not_those_of_columns(inner, outer):
+    """Within the sum of their exponentials both are bound, and on the diagonal they are of the same elements."""
+
+    def sums(dim):
+        return module(
+            "%x: 6x6xf32",
+            f"""%z = constant 0.0 : f32
+    %s = reduce(%x, %z) <dimensions = array<i64: {dim}>> {{%a, %b: {inner}; return %k}} -> 6xf32; %e = exponential %s
+    %r = reduce(%e, %z) <dimensions = array<i64: 0>> {{%a, %b: {outer}; return %k}} -> f32""",
+        )
+
+    assert derived(sums(0), sums(0))
+    assert not derived(sums(0), sums(1))
 
 
 def test_a_split_sum_is_judged_without_a_run():

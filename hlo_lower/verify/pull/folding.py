@@ -810,16 +810,27 @@ def lowest() -> Term:
     return number(-(1 << 31))
 
 
+MOST_MOVES = 2
+"""Numbers added in a test up to which positions are moved by them."""
+
+
 def _candidates(at: At, test: Term, which: Term, total: Extent) -> list[Term]:
-    """Steps that may write: a position divided by what the step's number is multiplied by, the last one at most."""
-    factors = {1}
+    """Steps that may write: a position divided by what the step's number is multiplied by, the last one at most; then
+    the same of a position moved by what is added in the test, as by the padding of a convolution."""
+    factors, moved = {1}, set[int]()
     for part in parts_of([test]):
         children = [inner.term for inner in part.operands]
+        known = [c.as_signed_long() for c in children if z3.is_bv_value(c) and c.size() == POSITION]
         if part.kind == z3.Z3_OP_BMUL and any(c.eq(which) for c in children):
-            known = [abs(c.as_signed_long()) for c in children if z3.is_bv_value(c)]
-            factors |= {factor for factor in known if 0 < factor < 1 << 30}
-    found = _mapped_back(at, test, which)
-    for factor, place in product(sorted(factors, reverse=True), _places(test, which)):
+            factors |= {abs(factor) for factor in known if 0 < abs(factor) < 1 << 30}
+        elif part.kind == z3.Z3_OP_BADD:
+            moved |= {by for by in known if 0 < abs(by) < 1 << 30}
+    found, places = _mapped_back(at, test, which), _places(test, which)
+    if len(moved) <= MOST_MOVES:
+        places += [
+            z3.simplify(place + number(by)) for by in sorted({*moved, *(-by for by in moved)}) for place in places
+        ]
+    for factor, place in product(sorted(factors, reverse=True), places):
         step = z3.simplify(z3.UDiv(place, number(factor)))
         ends = at.positions.ranges.ends(step)
         is_below = ends is not None and isinstance(total, int) and ends[0] >= 0 and ends[1] < total

@@ -75,6 +75,9 @@ PATIENCE = 8
 WITHOUT_CHOICES = ("simplify", "propagate-values", "cofactor-term-ite", "simplify", "smt")
 """z3's steps to answer what it does not answer soon: sums in another order are easy once no choice stands in them."""
 
+MOST_VAIN = 24
+"""So often occurrences within others may be compared in vain."""
+
 FEW_PLACES = 64
 """Places of a result that are asked about one by one, where no answer is found at any place."""
 
@@ -369,7 +372,10 @@ class Prover:
         ]
         self._types: list[dict[ValueId, tuple[tuple[int, ...], ElementType]]] = [{}, {}]
         self.invariant: set[Op] = set()
-        self._met: dict[tuple[Any, ...], list[tuple[Made, int, Term]]] = {}
+        self._met: dict[tuple[Any, ...], list[tuple[Made, frozenset[str], int, Term]]] = {}
+        self._looks: dict[str, tuple[Any, ...]] = {}
+        self._one: dict[tuple[int, int], bool] = {}
+        self._vain = 0
         self._names: dict[tuple[Any, ...], str] = {}
         self._same: dict[tuple[int, int], tuple[bool | None, float]] = {}
         self._tests: dict[frozenset[int], list[tuple[Term, int]]] = {}
@@ -836,7 +842,11 @@ class Prover:
             return self.same([(pairs[0], pairs[1]), (pairs[2], pairs[3])], seconds)
         if element.name in IEEE and not first.eq(second):
             first, second = (self.numbers.one_nan(term, element) for term in (first, second))
-        return self.same([(first, second)], seconds)
+        found, model = self.same([(first, second)], seconds), self.model
+        if found is False:
+            found = self._are_one_within([(first, second)])
+            self.model = None if found else model
+        return found
 
     def told_apart(self, terms: Sequence[Term]) -> str:
         """What two terms that a model tells apart are made of: the ops that only one of them has."""
@@ -931,17 +941,33 @@ class Prover:
             return apply_symbol(self._names[alike], parts, sort)
         # What is equal most often holds the same arguments and occurrences: others are not asked about.
         held = frozenset(n for n in functions | constants.keys() if n.startswith(("argument ", "#")))
-        met = self._met.setdefault((given.kind, str(sort), held), [])
-        for is_asked in (False, True):
-            for one, side, result in reversed(met):
-                if (not is_asked or side != at.frame.side) and self._are_one(one, given, is_asked=is_asked):
+        looks = given.kind, str(sort), frozenset(self._looks.get(n, n) for n in held if self._looks.get(n, n))
+        met, mine = self._met.setdefault(looks, []), self._variables(given)
+        for one, its, _, result in reversed(met):
+            if its == held and self._are_one(one, given, is_asked=False):
+                return result
+        theirs = [
+            (one, its == held, self._variables(one) == mine, result)
+            for one, its, side, result in reversed(met)
+            if side != at.frame.side
+        ]
+        for is_likely in (True, False):
+            for one, is_plain, is_of_mine, result in theirs:
+                is_asked = is_of_mine is is_likely and (is_plain or is_likely)
+                if is_asked and self._are_one(one, given, is_asked=True, is_within=not is_plain):
                     return result
         name = f"#{len(self.origin)}"
         self.origin[name], self._names[alike] = str(given.kind[0]), name
+        self._looks[name] = looks if looks[-1] else ()
         self.made[name] = Made(given.kind, tuple(shape), given.bound, given.sizes, tuple(parameters))
         result = apply_symbol(name, parts, sort)
-        met.append((given, at.frame.side, result))
+        met.append((given, held, at.frame.side, result))
         return result
+
+    def _variables(self, made: Made) -> set[str]:
+        """The variables of what is made that are not bound."""
+        bound = {term.decl().name() for term in made.bound}
+        return {name for name in symbols_of(made.terms)[0] if name in self.positions.sizes} - bound
 
     def _canonical_variables(self, bound: Sequence[Term], name: str = "b") -> list[Term]:
         """Bound variables under names that depend only on their order and their size or sort."""
@@ -967,16 +993,19 @@ class Prover:
         inner = found.at(term.children())
         return Made(found.kind, inner.terms, (*given.bound, *inner.bound), (*given.sizes, *found.sizes))
 
-    def _are_one(self, first: Made, second: Made, *, is_asked: bool) -> bool:
+    def _are_one(self, first: Made, second: Made, *, is_asked: bool, is_within: bool = False) -> bool:
         """Whether the terms of two occurrences of a kind are equal; of folds with sizes in whatever parts, and in any
         order but where their kind is `IN_ORDER`.
 
-        They are compared as they stand, or z3 is asked.
+        They are compared as they stand, or z3 is asked, or z3 is asked where occurrences within them that are one are
+        one symbol.
         """
 
         def are_equal(one: Sequence[Term], other: Sequence[Term]) -> bool:
             """Each pair by itself: where a size is 0 nothing is asked of the terms over its positions."""
             pairs = list(zip(one, other, strict=True))
+            if is_within:
+                return self._are_one_within(pairs)
             if not is_asked:
                 return all(a.eq(b) for a, b in pairs)
             return all(self.same([pair]) for pair in pairs) if self._sizes is not None else bool(self.same(pairs))
@@ -997,6 +1026,51 @@ class Prover:
             if are_equal(one, other):
                 return True
         return False
+
+    def _are_one_within(self, pairs: Sequence[tuple[Term, Term]]) -> bool:
+        """Whether terms are equal because of occurrences within them: each of a second term that is in no first one is
+        held against one of these that looks alike, in their order.
+
+        What an occurrence is made of may be known to be equal only here, where both stand over the same variables: a
+        sum over rows and columns has its convolution at rows k0, and a loop over tiles at a start that it clamps.
+        """
+        sides = [
+            [p for p in parts_of(terms) if self._looks.get(p.name.split(":")[0])] for terms in zip(*pairs, strict=True)
+        ]
+        common = {part.number for part in sides[0]} & {part.number for part in sides[1]}
+        mine, theirs = ([part.term for part in side if part.number not in common] for side in sides)
+        by_look = [self._by_look(terms) for terms in (mine, theirs)]
+        is_alike = mine and by_look[0].keys() == by_look[1].keys()
+        if not is_alike or self._vain >= MOST_VAIN or self.is_open:  # of an open size 0 nothing is asked
+            return False
+        equal = [both for look, terms in by_look[0].items() for both in zip(by_look[1][look], terms, strict=False)]
+        found = self.same([(one, z3.substitute(other, *equal)) for one, other in pairs], SOON_SECONDS)
+        found = bool(found) and all(self._are_one_application(one, other) for other, one in equal)
+        self._vain += not found
+        return found
+
+    def _are_one_application(self, first: Term, second: Term) -> bool:
+        """Whether two occurrences of a kind, as they are applied, are equal for all values of the variables there.
+
+        These are renamed: the same is asked once, and none is taken for a variable that an occurrence binds.
+        """
+        constants = {part.name: part.term for part in parts_of([first, second]) if part.name and not part.operands}
+        old = [term for name, term in constants.items() if name in self.positions.sizes or name.startswith("b")]
+        new = self._canonical_variables(old, "a")
+        first, second = rename_variables([first, second], old, new)
+        key = first.get_id(), second.get_id()
+        if key not in self._one:
+            its = [self.made[term.decl().name().split(":")[0]].at(term.children()) for term in (first, second)]
+            is_alike = symbols_of(its[0].terms)[1] == symbols_of(its[1].terms)[1]
+            self._kept += (first, second)
+            self._one[key] = self._are_one(*its, is_asked=True, is_within=not is_alike)
+        return self._one[key]
+
+    def _by_look(self, terms: Sequence[Term]) -> dict[tuple[Any, ...], list[Term]]:
+        found = dict[tuple[Any, ...], list[Term]]()
+        for term in terms:
+            found.setdefault(self._looks[term.decl().name().split(":")[0]], []).append(term)
+        return found
 
     def choose(self, at: At, test: Term, yes: Term, no: Term) -> Term:
         """`yes` where the test holds, else `no`. A test that equals one of the other module is replaced by that one."""
