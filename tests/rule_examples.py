@@ -56,6 +56,7 @@ TARGETS = {
     "no_bits": target("no_bits", op_dtypes={f"stablehlo.{op}": ["i1"] for op in ("and", "or", "xor", "not")}),
     "no_matrices": target("no_matrices", "custom_call", "cholesky", "triangular_solve"),
     "finite": target("finite", refused_forms=["constant Inf", "compare TOTALORDER"]),
+    "as_numbers": target("as_numbers", "bitcast_convert", refused_forms=["compare TOTALORDER"]),
     "positive": target("positive", refused_forms=["sine or tangent below 0", "power below 0"]),
     "no_forms": target("no_forms", refused_forms=OP_FORMS),
     "any_start": target("any_start", refused_forms=["reduce from a number"]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,12 +11,15 @@ from jax import Array
 from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.facts.ranges.transfer import comparison_direction
-from hlo_lower.facts.sort.key_columns import ordered_integers
+from hlo_lower.facts.sort.key_columns import has_sign, inverse, ordered_integers
+from hlo_lower.facts.sort.total_order import may_be_negative_zero, may_have_one_nan
+from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.lowering.options import Options
-from hlo_lower.ops.names import CASE, COMPARE, CONSTANT, IF, NEGATE, WHILE
+from hlo_lower.ops.names import CASE, COMPARE, CONSTANT, IF, NEGATE, NOT, WHILE
 from hlo_lower.ops.quirks import QUIRKS
 from hlo_lower.ops.quirks.floats import (
     FORM,
@@ -29,11 +33,19 @@ from hlo_lower.ops.quirks.floats import (
 from hlo_lower.ops.refused_forms import RefusedForm, refused_form, refuses_forms
 
 
+class Nan(Enum):
+    """Which NaN stand among the floats that are compared."""
+
+    ANY = "any"
+    ONE = "one"
+
+
 @dataclass(frozen=True)
 class FormFacts(FactsByName):
-    """The facts of one such op: its form."""
+    """The facts of one such op: its form, and whether its NaN may be taken for the positive one."""
 
     found: RefusedForm
+    nan: Nan = Nan.ANY
 
 
 rules = RuleList()
@@ -74,6 +86,46 @@ def total_order_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
     build = op.build
     left, right = (ordered_integers(build, value) for value in op.node.operands)
     return [build.compare(left, comparison_direction(op.node), right)]
+
+
+@rules.lowers(
+    FORM, found={RefusedForm.of(TOTAL_ORDER)}, nan={Nan.ONE}, form="compare x != x, x, and of zeros the sign of 1 / x"
+)
+def total_order_to_numbers(op: OpLowering[FormFacts]) -> Sequence[Value]:
+    """Compare floats in IEEE 754's total order without their bits.
+
+        %r = stablehlo.compare LT, %x, %y, TOTALORDER   ->   x < y, or y != y and x == x, or x == y and 1 / x < 1 / y
+        %r = stablehlo.compare EQ, %x, %y, TOTALORDER   ->   x == y and (1 / x < 0) == (1 / y < 0), or x != x and y != y
+
+    Equal, where NaN was computed: IEEE 754 leaves the sign of such a NaN open, and here it is the positive one, behind
+    all numbers. Of numbers that are equal only zeros differ, of which 1 / x is an infinity of their sign; that is left
+    out where there is no zero with a sign. Of subnormals it holds where comparisons tell them from 0, as the
+    specification has it; XLA's on a CPU do not.
+    """
+    build, direction, (x, y) = op.build, comparison_direction(op.node), op.node.operands
+    if direction in ("EQ", "NE"):
+        found = _is_same(build, x, y)
+    else:
+        found = _is_before(build, *((x, y) if direction in ("LT", "GE") else (y, x)))
+    return [found if direction in ("EQ", "LT", "GT") else build.elementwise(NOT, found)]
+
+
+def _is_before(build: Builder, x: Value, y: Value) -> Value:
+    """Whether floats come before others in the total order of numbers and one NaN."""
+    is_last = build.and_(build.compare(x, "EQ", x), build.compare(y, "NE", y))
+    found = build.or_(build.compare(x, "LT", y), is_last)
+    if not may_be_negative_zero(x):
+        return found
+    turned = build.compare(inverse(build, x), "LT", inverse(build, y))
+    return build.or_(found, build.and_(build.compare(x, "EQ", y), turned))
+
+
+def _is_same(build: Builder, x: Value, y: Value) -> Value:
+    """Whether floats are the same number, zeros by their signs, or NaN."""
+    found = build.compare(x, "EQ", y)
+    if may_be_negative_zero(x) or may_be_negative_zero(y):
+        found = build.and_(found, build.compare(has_sign(build, x), "EQ", has_sign(build, y)))
+    return build.or_(found, build.and_(build.compare(x, "NE", x), build.compare(y, "NE", y)))
 
 
 @rules.lowers(FORM, found={RefusedForm.of(ODD_BELOW_ZERO)}, form="the op on |x|, with x's sign")
@@ -162,4 +214,8 @@ class RefusedFormKind(Kind):
             return None
         if not node.is_static and found is not ODD_BELOW_ZERO:
             return self.subject(context, node)
-        return self.subject(context, node, FormFacts(RefusedForm.of(found)))
+        facts = [FormFacts(RefusedForm.of(found))]
+        sites = (Site(operand) for operand in node.operands)
+        if found is TOTAL_ORDER and all(may_have_one_nan(context.analysis.sources, site) for site in sites):
+            facts.append(FormFacts(RefusedForm.of(found), Nan.ONE))
+        return self.subject(context, node, *facts)

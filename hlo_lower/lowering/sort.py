@@ -18,6 +18,8 @@ from hlo_lower.facts.sort.key_columns import (
     key_columns,
 )
 from hlo_lower.facts.sort.sort_facts import ExchangeStage, SortFacts, SortStrategy, sort_strategies, stages_of
+from hlo_lower.facts.sort.total_order import floats_in_total_order, may_have_one_nan
+from hlo_lower.facts.values.site import Site
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along, sort_rows
 from hlo_lower.ir.builder import Builder
@@ -52,9 +54,17 @@ class SortKind(Kind):
         found = read_sort(node)
         if isinstance(found, Cause):
             return self.subject(context, node)
-        in_bits = takes_bits(target, (key.value.element_type for key in found.keys))
+        floats = {number: floats_in_total_order(key.value) for number, key in enumerate(found.keys)}
+        in_bits = takes_bits(target, (value.element_type for value in floats.values() if value is not None))
+        sources = context.analysis.sources
+        one_nan = {k for k, value in floats.items() if value is not None and may_have_one_nan(sources, Site(value))}
         facts = sort_strategies(
-            found, target.costs, _gathered_operands(target, node), in_bits=in_bits, has_sort=has_sort
+            found,
+            target.costs,
+            _gathered_operands(target, node),
+            in_bits=in_bits,
+            one_nan=frozenset(one_nan),
+            has_sort=has_sort,
         )
         readers = () if found.readers == (node,) else found.readers
 
@@ -127,12 +137,14 @@ class SortLowering:
         """The columns that decide, [A, n, C] each.
 
         Raises:
-          DoesNotApply: floats are to be compared as they are, and some are not canonical.
+          DoesNotApply: floats are to be compared as they are, and the sign of a NaN among them decides.
         """
         try:
-            return key_columns(self.build, self.sort, in_bits=self.facts.in_bits)
+            return key_columns(self.build, self.sort, in_bits=self.facts.in_bits, one_nan=self.facts.one_nan)
         except CannotCompareError:
-            raise DoesNotApply("ordering floats needs their bits, and the target cannot bitcast them") from None
+            raise DoesNotApply(
+                "ordering floats that may be NaN of any sign needs their bits, and the target cannot bitcast them"
+            ) from None
 
     @property
     def ascending(self) -> list[bool]:

@@ -257,6 +257,19 @@ KEEPS_NUMBERS = KEEPS_ELEMENTS | ops_with(numbers=Numbers.OPERANDS)
 TO_WHOLE = ops_with(numbers=Numbers.WHOLE)
 """Ops that give whole numbers: what rounds to them in whatever direction, and sign."""
 
+ANY_NAN = (
+    ops_with(role=Role.ELEMENTWISE, rounds=Rounds.ONCE)
+    | ops_with(role=Role.ELEMENTWISE, rounds=Rounds.FREELY)
+    | ops_with(role=Role.PRODUCT)
+    | TO_WHOLE
+    | {"stablehlo.maximum", "stablehlo.minimum", "stablehlo.clamp"}
+) - {"stablehlo.convert", "stablehlo.reduce_precision"}
+"""Ops that compute, so that IEEE 754 leaves open which bits a NaN among their results has, its sign included.
+
+It does not of those that move or choose elements, negate, or take the magnitude. A conversion is left out, so that what
+it makes of a NaN is asked of its operand.
+"""
+
 CONSTANTS = ops_with(role=Role.CONSTANT)
 PRODUCTS = ops_with(role=Role.PRODUCT)
 CONTROL = ops_with(role=Role.CONTROL)

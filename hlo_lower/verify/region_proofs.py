@@ -15,6 +15,7 @@ from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.corrections import enclosing, widen_region
 from hlo_lower.verify.align.in_order import dim_in_order, is_order
 from hlo_lower.verify.align.loops import values_of
+from hlo_lower.verify.align.one_nan import inputs_with_one_nan
 from hlo_lower.verify.align.piece import Pieces, types_of
 from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
@@ -70,7 +71,10 @@ Within: TypeAlias = tuple[tuple[int, tuple[int, int]], ...]
 Ordered: TypeAlias = tuple[tuple[int, int], ...]
 """Inputs of integers that hold each number below the size of a dim once along it, by place, and the dim."""
 
-_Key: TypeAlias = tuple[str, str, Within, Ordered]
+OneNan: TypeAlias = tuple[int, ...]
+"""Inputs of floats whose NaN may be taken for the positive one, by place."""
+
+_Key: TypeAlias = tuple[str, str, Within, Ordered, OneNan]
 
 Found: TypeAlias = tuple[Region, Derivation] | None
 """A region, or it with producers of its inputs, and its derivation; None where none was found."""
@@ -246,7 +250,7 @@ class RegionProofs:
     def _evaluation(self, region: Region) -> Evaluation | None:
         key = self._key(region) if self.may_derive else None
         if key is not None and key not in self._evaluated:
-            first, second, within, _ = key
+            first, second, within, *_ = key
             self._evaluated[key] = evaluate_every_input(first, second, dict(within), self.interpreter)
         return None if key is None else self._evaluated[key]
 
@@ -267,12 +271,13 @@ class RegionProofs:
         second: str,
         within: Within = (),
         ordered: Ordered = (),
+        one_nan: OneNan = (),
         *,
         seconds: float = PROVE_SECONDS,
     ) -> Derivation:
         """Whether two modules are equal, as these terms take it, where integers lie within some numbers, or are in some
         order."""
-        key = first, second, within, ordered
+        key = first, second, within, ordered, one_nan
         if key not in self._known:
             found = self._in_cache(key) or self._derive_texts(key, seconds)
             self._keep(key, found)
@@ -280,7 +285,7 @@ class RegionProofs:
 
     def _derive_texts(self, key: _Key, seconds: float) -> Derivation:
         """Derive two modules, with what depends on none of their inputs as constants where that has to be counted."""
-        (first, second, within, ordered), terms = key, self.terms
+        (first, second, within, ordered, one_nan), terms = key, self.terms
         computed = [with_computed_positions(text, self.interpreter) for text in (first, second)]
         found = derive(
             computed[0] or first,
@@ -289,6 +294,7 @@ class RegionProofs:
             oob=terms.oob,
             within=dict(within),
             ordered=dict(ordered),
+            one_nan=one_nan,
             trust_flags=terms.trust_flags,
             reassociated=terms.reassociated,
         )
@@ -313,6 +319,7 @@ class RegionProofs:
             pieces.second,
             tuple((k, told) for k, told in ends.items() if told is not None),
             tuple((k, dim) for k, dim in orders if dim is not None),
+            tuple(inputs_with_one_nan(region)),
         )
 
     def _ends(self, region: Region, number: Number) -> tuple[int, int] | None:

@@ -33,6 +33,11 @@ def _wide(x):
     return [(x, x.astype(np.float64).astype(x.dtype)), (x, x.astype(np.float32).astype(x.dtype))]
 
 
+def _zeros(number):
+    """Infinity, a zero, and a number of the zero's sign."""
+    return [(number(np.inf), number(0.0), number(1)), (number(np.inf), number(-0.0), number(-1))]
+
+
 SIDES = {
     "commutes": lambda x, y: [(x + y, y + x), (x * y, y * x), (maximum(x, y), maximum(y, x))],
     "constants": lambda x, y: [(x + y, (x.astype(np.float64) + y.astype(np.float64)).astype(x.dtype))],
@@ -44,6 +49,8 @@ SIDES = {
     "difference": lambda x, y: [(x - y, x + (-y))],
     "power of two": lambda x, y: [(x / x.dtype.type(c), x * x.dtype.type(1 / c)) for c in (2, 0.25, -8, 0.5)],
     "signs": lambda x, y: [((-x) * y, -(x * y)), (x / (-y), -(x / y)), (np.negative(-x), x), (np.abs(-x), np.abs(x))],
+    "division by zero": lambda x, y: [(x / zero, np.where((x == 0) | np.isnan(x), x / zero, np.copysign(inf, x * one)))
+                                      for inf, zero, one in _zeros(x.dtype.type)],
     "round trip": lambda x, y: _wide(x),
     "choice inside": _choice,
 }  # fmt: skip

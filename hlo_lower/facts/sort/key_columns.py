@@ -1,14 +1,16 @@
 """The keys of a sort as tensors [A, n, C] of signed integers, or of floats without NaN, in which `<` and `=` decide."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort
 from hlo_lower.facts.sort.comparator import SortKey, canonical_source
+from hlo_lower.facts.sort.total_order import floats_in_total_order, may_be_negative_zero
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
+from hlo_lower.ops.names import DIVIDE, NOT
 
 
 @dataclass(frozen=True)
@@ -26,23 +28,36 @@ class KeyColumn:
     operand: int | None = None
 
 
-def key_columns(build: Builder, sort: CanonicalSort, *, in_bits: bool) -> list[KeyColumn]:
+def key_columns(
+    build: Builder, sort: CanonicalSort, *, in_bits: bool, one_nan: Collection[int] = ()
+) -> list[KeyColumn]:
     """The columns that order rows as the comparator does, the first one first.
 
     Args:
       build: where to build.
       sort: the sort.
-      in_bits: whether floats are compared as the integers of their bits; else a float that the comparator makes
-        canonical is two columns: whether it is NaN, and itself.
+      in_bits: whether floats are compared as the integers of their bits; else a float is several columns: whether it
+        is NaN, itself, and of one that the comparator does not make canonical whether it is a zero without a sign.
+      one_nan: the numbers of keys all of whose NaN may be taken for the positive one.
 
     Raises:
-      CannotCompareError: a float is not canonical, and its bits are not to be taken.
+      CannotCompareError: a float may have any NaN, and its bits are not to be taken.
     """
-    return [column for key in sort.keys for column in _columns(build, sort, key, in_bits=in_bits)]
+    found: list[KeyColumn] = []
+    for number, key in enumerate(sort.keys):
+        source = None if in_bits else floats_in_total_order(key.value)
+        if source is None or canonical_source(key.value) is not None:
+            found += _columns(build, sort, key, in_bits=in_bits)
+        elif number in one_nan:
+            columns = total_order_columns(build, _comparator_column(build, sort, source))
+            found += [KeyColumn(column, key.is_ascending) for column in columns]
+        else:
+            raise CannotCompareError
+    return found
 
 
 class CannotCompareError(Exception):
-    """A float that only its bits order, where these are not to be taken."""
+    """A float whose NaN only its bits order, where these are not to be taken."""
 
 
 def comes_first(build: Builder, left: Sequence[Value], right: Sequence[Value], ascending: Sequence[bool]) -> Value:
@@ -84,6 +99,34 @@ def ordered_integers(build: Builder, value: Value) -> Value:
     return value if element in ("i32", "i64") else build.convert(value, "i32")
 
 
+def total_order_columns(build: Builder, value: Value) -> list[Value]:
+    """Floats as columns that order them totally, but for NaN, which are one, behind all numbers.
+
+        x != x;   select(x != x, 0, x);   x == 0 and not 1 / x < 0
+
+    Numbers are ordered by themselves; of those that are equal only zeros differ, of which 1 / x is an infinity of
+    their sign; that column is left out where no zero has a sign.
+    """
+    is_nan, zero = build.compare(value, "NE", value), _zero(build, value)
+    columns = [build.convert(is_nan, "i32"), build.select(is_nan, zero, value)]
+    if may_be_negative_zero(value):
+        is_zero = build.and_(build.compare(value, "EQ", zero), build.elementwise(NOT, has_sign(build, value)))
+        columns.append(build.convert(is_zero, "i32"))
+    return columns
+
+
+def has_sign(build: Builder, value: Value) -> Value:
+    """Whether numbers are below zero, or a zero with a sign."""
+    turned = inverse(build, value)
+    return build.compare(turned, "LT", _zero(build, turned))
+
+
+def inverse(build: Builder, value: Value) -> Value:
+    """1 / x of floats, in f32 of half floats; of zeros it is infinities of their signs."""
+    wide = value if value.element.bits >= 32 else build.convert(value, "f32")
+    return build.elementwise(DIVIDE, build.float_splat(1.0, wide.static_shape, wide.element_type), wide)
+
+
 def _flip_negative(build: Builder, bits: Value) -> Value:
     """Flip all bits but the sign of negative integers; it is its own inverse."""
     most = build.constant(int(bits.element.most), bits.static_shape, bits.element_type)
@@ -112,8 +155,6 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
         most = int(element_type(value.element.signed_type).most)
         highest = build.constant(most, column.static_shape, column.element_type)
         return [KeyColumn(build.select(is_nan, highest, column), key.is_ascending)]
-    if not in_bits:
-        raise CannotCompareError
     return [KeyColumn(ordered_integers(build, _comparator_column(build, sort, key.value)), key.is_ascending, number)]
 
 

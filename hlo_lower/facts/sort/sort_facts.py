@@ -69,6 +69,7 @@ class SortFacts(FactsByName):
       gathered: the operands whose rows are gathered once their order is known; others are chosen by selects along the
         way, or by a sum over what a comparison chose.
       in_bits: whether floats are compared as integers.
+      one_nan: the numbers of keys whose NaN may be taken for the positive one.
       cost: nanoseconds, estimated.
     """
 
@@ -78,10 +79,17 @@ class SortFacts(FactsByName):
     gathered: frozenset[int]
     in_bits: bool
     cost: float
+    one_nan: frozenset[int] = frozenset()
 
 
 def sort_strategies(
-    sort: CanonicalSort, costs: CostTable, gathered: frozenset[int], *, in_bits: bool, has_sort: bool = False
+    sort: CanonicalSort,
+    costs: CostTable,
+    gathered: frozenset[int],
+    *,
+    in_bits: bool,
+    one_nan: frozenset[int] = frozenset(),
+    has_sort: bool = False,
 ) -> list[SortFacts]:
     """The facts of a sort with each of its strategies, the cheapest first.
 
@@ -90,6 +98,7 @@ def sort_strategies(
       costs: the target's table.
       gathered: the operands whose rows the target gathers.
       in_bits: whether it takes what compares floats as integers.
+      one_nan: the numbers of keys whose NaN may be taken for the positive one.
       has_sort: whether it takes a sort by one key, upwards.
     """
     n = sort.shape[sort.dim]
@@ -98,7 +107,7 @@ def sort_strategies(
         doublings = (n - 1).bit_length()
         found[SortStrategy.STABLE_SORTS] = len(sort.keys) * prod(sort.shape) * doublings * costs.sort
     return [
-        SortFacts(strategy, n, sort.rows, gathered, in_bits, cost)
+        SortFacts(strategy, n, sort.rows, gathered, in_bits, cost, one_nan)
         for strategy, cost in sorted(found.items(), key=lambda item: item[1])
     ]
 

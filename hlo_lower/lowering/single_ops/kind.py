@@ -14,6 +14,7 @@ from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.single_ops import arithmetic, fft, products, random_bits, reductions, updates
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp, Whole, elements_of
 from hlo_lower.lowering.types.element_type import is_of_parts
+from hlo_lower.ops.names import SORT
 from hlo_lower.ops.quirks.quirk import Quirk
 from hlo_lower.ops.quirks.sums import summed_over
 from hlo_lower.ops.refused_forms import RefusedForm, refused_form
@@ -45,8 +46,12 @@ class PlainOpKind(Kind):
         """What is known of it; without any form where its shape is dynamic, None where the target takes it.
 
         One that is taken is read, too, where it stands in a form that is not. An op that is refused for its element
-        types alone is first computed on others, where that can be done; one of complex numbers always is.
+        types alone is first computed on others, where that can be done; one of complex numbers always is. A comparator
+        stays as it is for the rules of its sort.
         """
+        parent = node.parent
+        if parent is not None and parent.name == SORT and context.target.refuses_op(SORT) is not None:
+            return None
         is_whole = context.target.refuses_op(node.name) is not None
         form = None if is_whole else refused_form(context.graph, context.target, node, self.name)
         if form is None and context.target.refusal(node.name, dtypes_on(node)) is None:

@@ -168,15 +168,15 @@ NARROWED = Quirk(
 TOTAL_ORDER = Quirk(
     "compare TOTALORDER",
     (names.COMPARE,),
-    {"litert": "it has no kernel", "tt": "it compares as numbers"},
-    "a comparison of the bits",
+    {"litert": "it has no kernel", "tt": "it compares as numbers", "coreml": "it compares as numbers"},
+    "a comparison of the bits, or of numbers computed with 1 / x",
     module(
         f"%x: {V}, %y: {V}",
         "tensor<4xi1>",
         f"%r = stablehlo.compare LT, %x, %y, TOTALORDER : ({V}, {V}) -> tensor<4xi1>",
     ),
     _is_total_order,
-    (Rules(FORM, ("total_order_to_bits",)),),
+    (Rules(FORM, ("total_order_to_bits", "total_order_to_numbers")),),
     is_anywhere=True,
 )
 

@@ -163,6 +163,8 @@ def runs_of(
     for number, plan in enumerate(plans):
         rng = np.random.default_rng([*seed, number])
         arguments = [_draw_input(rng, roles, place, plan, seed) for place in range(len(roles.inputs))]
+        pairs = zip(arguments, roles.inputs, strict=True)
+        arguments = [_with_one_nan(array) if role.has_one_nan else array for array, role in pairs]
         yield Run(
             plan.aim, arguments, plan.payload in ("special", LONE, "zeros", MIXED), plan.payload in ("large", MIXED)
         )
@@ -291,6 +293,11 @@ def _ends(dtype: np.dtype[Any]) -> list[int]:
     for bits in (7, 8, 15, 16, 31, 32, 63):
         found += [(1 << bits) - 1, 1 << bits, (1 << bits) + 1, -(1 << bits), -(1 << bits) - 1]
     return [int(v) for v in found if info.min <= v <= info.max]
+
+
+def _with_one_nan(array: Array) -> Array:
+    """The same floats with the positive NaN for each one."""
+    return np.where(array != array, array.dtype.type(np.nan), array)
 
 
 def _draw_input(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed: Sequence[int]) -> Array:

@@ -15,6 +15,7 @@ from hlo_lower.ops import names
 from hlo_lower.ops.spec import TO_WHOLE
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.loops import may_not_end, values_of
+from hlo_lower.verify.align.one_nan import inputs_with_one_nan
 from hlo_lower.verify.align.piece import pieces_of, types_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.bounds.matrices import definite_inputs, not_said_of
@@ -377,6 +378,7 @@ class Role:
       vector_dim: the dim that holds whole index vectors, where the input is the index operand itself.
       values: the values of a loop counter, which are all that it may be.
       is_definite: whether it becomes a matrix that is factored as a positive definite one.
+      has_one_nan: whether its NaN may be taken for the positive one, as all that are drawn are then.
     """
 
     shape: tuple[int, ...]
@@ -385,6 +387,7 @@ class Role:
     vector_dim: int | None = None
     values: Sequence[int] | None = None
     is_definite: bool = False
+    has_one_nan: bool = False
 
     @property
     def is_integer(self) -> bool:
@@ -449,8 +452,9 @@ def roles_of(region: Region) -> Roles:
     inputs = {side.value_of[number]: number for number in region.inputs if number in side.value_of}
     definite = {inputs[value] for value in definite_inputs(side.program, region.first, inputs)}
     roles: list[Role] = []
-    for number, (shape, dtype) in zip(region.inputs, tensors, strict=True):
-        role = Role(shape, dtype, is_definite=number in definite)
+    one_nan = inputs_with_one_nan(region)
+    for place, (number, (shape, dtype)) in enumerate(zip(region.inputs, tensors, strict=True)):
+        role = Role(shape, dtype, is_definite=number in definite, has_one_nan=place in one_nan)
         if dtype.kind in "iu":
             if number in whole:
                 role.vector_dim, role.columns = whole[number]

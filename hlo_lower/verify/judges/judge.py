@@ -28,6 +28,7 @@ from hlo_lower.ops import names
 from hlo_lower.ops.spec import Rounds, ops_with
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.loops import may_not_end
+from hlo_lower.verify.align.one_nan import NOT_DRAWN
 from hlo_lower.verify.align.piece import Pieces, pieces_of
 from hlo_lower.verify.bounds.compare import (
     Difference,
@@ -207,6 +208,8 @@ class _Case:
         self._is_nan = [True] * self._count
         if self.roles.not_said:
             self.excluded["not said"] = self.roles.not_said
+        if any(role.has_one_nan for role in self.roles.inputs):
+            self.excluded["one NaN"] = NOT_DRAWN
         context = region.pair.first.program.raw.context
         modules = [mlir.parse_module(text, context) for text in (pieces.first, pieces.second)]
         aborts = [why_xla_aborts(module) for module in modules]

@@ -1,6 +1,6 @@
 """Derive that two modules are equal, at one symbolic position of each output."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from time import thread_time
 from types import MappingProxyType
@@ -116,6 +116,7 @@ def derive(
     oob: Literal["xla", "spec"] = "xla",
     within: Mapping[int, tuple[int, int]] = NOTHING,
     ordered: Mapping[int, int] = NOTHING,
+    one_nan: Collection[int] = (),
     trust_flags: bool = False,
     reassociated: bool = False,
 ) -> Derivation:
@@ -127,6 +128,7 @@ def derive(
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
       ordered: a dim along which an argument of integers holds each number below the dim's size once, by place.
+      one_nan: arguments of floats that hold no NaN but the positive quiet one, by place.
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
       reassociated: whether sums of floats may be in any order: what is rounded otherwise is equal, too.
     """
@@ -168,6 +170,8 @@ def derive(
                     prover.bound_argument(place, *ends)
                 for place, dim in ordered.items():
                     prover.order_argument(place, dim)
+                for place in one_nan:
+                    prover.know_one_nan(place)
                 reason = _open(prover)
                 found = Derivation(
                     "open" if reason else "derived",

@@ -167,7 +167,20 @@ class Arithmetic:
             args = sorted(args, key=lambda term: (z3.is_bv_value(term), term.decl().name(), term.get_id()))
         if name == "add" and self.reassociated:
             self._know_sums(element)
+        if name == "divide" and z3.is_bv_value(args[0]):
+            self._know_quotients(element)
         return self.symbol(name, args, element)
+
+    def _know_quotients(self, element: ElementType) -> None:
+        """Note that a number other than 0, divided by a zero, is an infinity, of the sign that both signs give."""
+        if ("divide", element.name) not in self._told:
+            self._told["divide", element.name] = None
+            self._use("division by zero")
+            x, y = (z3.Const(f"{name} of {element.name}", sort_of(element)) for name in "xy")
+            found, magnitude = self.symbol("divide", [x, y], element), number(~(1 << (element.bits - 1)), element.bits)
+            is_number = z3.And(z3.Not(is_nan(x, element)), x & magnitude != 0)
+            infinity = literal(np.inf, element) | ((x ^ y) & ~magnitude)
+            self._know(found, z3.Implies(z3.And(is_number, y & magnitude == 0), found == infinity))
 
     def _know_sums(self, element: ElementType) -> None:
         """Note that x + -0 is x, wherever the zero comes from."""

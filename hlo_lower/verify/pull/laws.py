@@ -35,6 +35,7 @@ _LAWS = (
     Law("odd", "floats", "f(-x) = -f(x), f(0) = 0, f(NaN) = NaN if f is odd, as sine is", "by definition"),
     Law("even", "floats", "f(-x) = f(x) if f is even: cosine, x^c for an even c", "by definition"),
     Law("logistic", "floats", "logistic(x) = 1 / (exp(-x) + 1)", "by definition"),
+    Law("division by zero", "floats", "x / 0 is an infinity of the sign of both if x is a number other than 0"),
     Law("round trip", "floats", "a number that is converted to a wider type and back stays the same"),
     Law(
         "half floats",
@@ -44,6 +45,13 @@ _LAWS = (
         "by definition",
     ),
     Law("one NaN", "floats", "a result that is NaN is equal to any NaN"),
+    Law(
+        "NaN of arithmetic",
+        "floats",
+        "of a NaN that an operation computes IEEE 754 leaves the bits open, its sign included; where these would "
+        "decide, it is the positive one",
+        "by definition",
+    ),
     Law("complex parts", "floats", "sums, differences, negation and equality of complex numbers are those of parts"),
     Law("choice inside", "floats", "x + (c ? y : k) = c ? x + y : x + k; so for multiply, maximum, minimum"),
     Law("fold", "folds", "two folds are equal if they start alike and their steps are equal at every position"),

@@ -417,6 +417,15 @@ class Prover:
             )
             self.know(term, inside)
 
+    def know_one_nan(self, place: int) -> None:
+        """Take it that floats of an argument hold no NaN but the positive quiet one."""
+        shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
+        if element.name in IEEE:
+            dims = [z3.BitVec(f"dim {k} of argument", POSITION) for k in range(len(shape))]
+            term = apply_symbol(f"argument {place}", dims, sort_of(element))
+            self.know(term, term == self.numbers.one_nan(term, element))
+            self.used["NaN of arithmetic"] = None
+
     def order_argument(self, place: int, dim: int) -> None:
         """Take it that along a dim an argument of integers holds each number below the dim's size once."""
         shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
