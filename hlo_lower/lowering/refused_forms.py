@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import FactsByName, RuleList
@@ -19,7 +21,8 @@ from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.lowering.options import Options
-from hlo_lower.ops.names import CASE, COMPARE, CONSTANT, IF, NEGATE, NOT, WHILE
+from hlo_lower.ops.knowledge import NUMPY
+from hlo_lower.ops.names import ADD, CASE, COMPARE, CONSTANT, IF, MULTIPLY, NEGATE, NOT, SUBTRACT, WHILE
 from hlo_lower.ops.quirks import QUIRKS
 from hlo_lower.ops.quirks.floats import (
     FORM,
@@ -155,14 +158,17 @@ def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     Equal, as IEEE 754 has it for `pow`: x^y is |x|^y for even y and its negative for odd y, zeros and infinities
     included; x^0 and 1^y are 1, of NaN, too, and (-1)^inf is 1. Of a whole y, y - 2 floor(y / 2) is exact, and 1 where
     it is odd (of others it may be rounded to 1); an infinite one is whole and leaves NaN. -0 is told by 1 / x. Of a
-    constant y that is even and not 0 the power of |x| is all.
+    constant y that is even and not 0 the power of |x| is all, and x^1 is x: gradients of x^2 have y = 2 - 1.
 
     Of subnormals that holds where comparisons tell them from 0, as the specification has it; XLA's on a CPU do not.
     """
     (x, y), build = op.node.operands, op.build
+    known = _constant(y)
+    if known is not None and (known == 1).all():
+        return [x]
     size = build.abs(x)
     power = build.clone(op.node, [size, y], [x.raw.type]).result()
-    return [power] if _is_even(y) else on_each(build, _with_sign, x, y, size, power)
+    return [power] if known is not None and _are_even(known) else on_each(build, _with_sign, x, y, size, power)
 
 
 def _with_sign(x: Array, y: Array, size: Array, power: Array) -> Array:
@@ -174,11 +180,23 @@ def _with_sign(x: Array, y: Array, size: Array, power: Array) -> Array:
     return jnp.where(is_below & ((x - x == 0.0) & ~is_whole), jnp.nan, power)
 
 
-def _is_even(y: Value) -> bool:
-    """Whether an exponent is a constant of even numbers, none of them 0."""
-    numbers = source_of(y).constant()
-    if numbers is None:
-        return False
+def _constant(value: Value, depth: int = 4) -> NDArray[Any] | None:
+    """The numbers of which a value is made by moving them, as the ops that round alike everywhere compute them; None
+    where they are not constants."""
+    made = source_of(value).node
+    if made is None or made.name == CONSTANT or depth == 0:
+        return source_of(value).constant()
+    if made.name not in (ADD, SUBTRACT, MULTIPLY):
+        return None
+    operands = [_constant(operand, depth - 1) for operand in made.operands]
+    if any(operand is None or operand.size != 1 for operand in operands):
+        return None
+    with np.errstate(all="ignore"):
+        return NUMPY[made.name](*(operand.reshape(()) for operand in operands if operand is not None))
+
+
+def _are_even(numbers: NDArray[Any]) -> bool:
+    """Whether numbers are even, none of them 0."""
     wide = numbers.astype(np.float64)
     return bool((np.isfinite(wide) & (wide != 0) & (np.mod(wide, 2) == 0)).all())
 

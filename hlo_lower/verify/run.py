@@ -43,7 +43,8 @@ _FUSED: dict[str, str | bool | int] = {
     "xla_cpu_use_fusion_emitters": False,
 }
 PASSES = "xla_disable_hlo_passes"
-_OP_BY_OP = _FUSED | {PASSES: "algsimp,fusion"}
+_IN_ORDER = _FUSED | {PASSES: TREE}
+_OP_BY_OP = _FUSED | {PASSES: f"algsimp,fusion,{TREE}"}
 
 COMPILER_OPTIONS: dict[Rounding, dict[str, str | bool | int]] = {
     "exact": _OP_BY_OP,
@@ -61,7 +62,9 @@ through XLA's older emitter, 0 of 4,089 do (`x - -0.0` aside, see `xla_omissions
 an add are contracted differently around different code (985 of 4,096 elements of a right lowering differed). The older
 emitter compiles in half the time: 7.3 s for 90 pieces without fusion, where the other one takes 15.7, and 6.8 with
 fusion and the simplifier. "quick" has both: for what XLA makes of neighbours, as "default", and what no verdict rests
-on. "unfused" differs from "exact" for complex numbers (`COMPLEX`) and above `TEMPORARIES` alone: it never fuses."""
+on. "unfused" differs from "exact" for complex numbers (`COMPLEX`) and above `TEMPORARIES` alone: it never fuses.
+Both sum in order, whatever else a version holds: `TREE` is left out of one with a start that is no identity, and two
+versions of which one has it would round the sums that they share differently."""
 
 TEMPORARIES = 2 << 30
 """Bytes of temporaries above which ops are fused: each result of a large piece would be held."""
@@ -278,7 +281,7 @@ def _compile_source(source: str | bytes, rounding: Rounding) -> tuple[Sequence[A
     options = _options(source, rounding) | ready.more
     compiled, temporary = _whole(source, ready, options)
     if rounding == "exact" and temporary > TEMPORARIES:
-        compiled, temporary = _whole(source, ready, options | {PASSES: "algsimp"})
+        compiled, temporary = _whole(source, ready, options | {PASSES: f"algsimp,{TREE}"})
     if needed + temporary > MEMORY_LIMIT:
         raise CannotRunError(
             f"{(needed + temporary) / 2**30:,.0f} GiB for a run, more than half of this machine's memory"
@@ -305,7 +308,7 @@ def _whole(source: str | bytes, ready: _Ready, options: Mapping[str, Any]) -> tu
 def _options(source: str | bytes, rounding: Rounding) -> dict[str, str | bool | int]:
     """The options for a module; see `PACKED` for what differs with its types."""
     text = source if isinstance(source, str) else mlir.print_module(mlir.parse_module(source))
-    options = _FUSED if rounding == "exact" and COMPLEX in text else COMPILER_OPTIONS[rounding]
+    options = _IN_ORDER if rounding == "exact" and COMPLEX in text else COMPILER_OPTIONS[rounding]
     return options if PACKED.search(text) is None else {k: v for k, v in options.items() if k != OLDER}
 
 

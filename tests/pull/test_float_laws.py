@@ -42,6 +42,7 @@ SIDES = {
     "commutes": lambda x, y: [(x + y, y + x), (x * y, y * x), (maximum(x, y), maximum(y, x))],
     "constants": lambda x, y: [(x + y, (x.astype(np.float64) + y.astype(np.float64)).astype(x.dtype))],
     "neutral": lambda x, y: [(x * x.dtype.type(1), x), (x / x.dtype.type(1), x), (x + x.dtype.type(-0.0), x),
+                             (x ** x.dtype.type(1), x),
                              (x - x.dtype.type(0), x), (maximum(x, x.dtype.type(-np.inf)), x),
                              (x + x.dtype.type(0), np.where(x == 0, x.dtype.type(0), x))],
     "infinity": lambda x, y: [(x + inf, np.where(np.isnan(x) | (x == -inf), x.dtype.type(np.nan), inf))

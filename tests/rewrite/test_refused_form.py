@@ -14,6 +14,8 @@ from hlo_lower.lowering import refused_forms
 from hlo_lower.lowering.engine import traced
 
 DTYPES = {"f16": np.float16, "bf16": jnp.bfloat16, "f32": np.float32, "f64": np.float64}
+COUNTED = """%a = constant {1} : f32; %b = constant {2} : f32; %c = {0} %a, %b
+%y1 = broadcast_in_dim %c, dims = [] -> 8xf32; %r = power %x, %y1"""
 FINITE = hl.Target("finite", refused_forms=["constant Inf", "compare TOTALORDER"])
 POSITIVE = hl.Target("positive", refused_forms=["sine or tangent below 0", "power below 0"])
 
@@ -213,6 +215,9 @@ def test_a_power_is_that_of_the_magnitude(element):
         # the square is that of the magnitude; of 0, of odd and of broken exponents there is more to say
         *((of_two(f"%r = power %x, {value}"), True, True) for value in ("2.0", "-4.0")),
         *((of_two(f"%r = power %x, {value}"), True, False) for value in ("0.0", "3.0", "0.5")),
+        # what is made of constants is one: x^(2 - 1) is x, x^(2 + 2) that of the magnitude
+        *((of_two(COUNTED.format(op, "2.0", c)), True, True) for op, c in (("subtract", "1.0"), ("add", "2.0"))),
+        (of_two(COUNTED.format("multiply", "0.0", "2.0")), True, False),
         # base and exponent may come from any op; (-0)^y has a sign where y is odd
         (of_two("%a = add %x, %y; %r = power %a, %a"), True, False),
         (of_two("%r = power -0.0, %x"), True, False),

@@ -124,7 +124,7 @@ def derive(
 
     Args:
       before, after: texts of two modules with a function @main of one signature. Of symbolic sizes it is for all sizes.
-      seconds: of this thread's processor, for each of `ATTEMPTS`; of symbolic sizes all take twice as long together.
+      seconds: of this thread's processor, for each of `ATTEMPTS`; all of them take twice as long together.
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
       ordered: a dim along which an argument of integers holds each number below the dim's size once, by place.
@@ -152,10 +152,11 @@ def derive(
             if order == "finite first" and "dot_general" not in found.reason:
                 continue
             for shares in (not trust_flags, False):  # a promise is of the places that are asked for
+                left = start + 2 * seconds - thread_time()
                 prover = Prover(
                     programs,
                     _law,
-                    seconds=seconds,
+                    seconds=seconds if known is not None else max(min(seconds, left), 0.0),
                     oob=oob,
                     chain=chain,
                     order=order,
@@ -183,7 +184,7 @@ def derive(
                 )
                 if found or not prover.has_shared or "no time" in reason:
                     break  # else some is seen at the places themselves alone
-            if known is not None and thread_time() - start > 2 * seconds:  # the whole module: much is tried in vain
+            if thread_time() - start > 2 * seconds:  # much is tried in vain
                 break
             if "no time" in found.reason and not prover.is_pulled and chain == 1:  # the others have as much to pull
                 break

@@ -35,6 +35,7 @@ _FOLDED: dict[str, Callable[[Any, Any], Any]] = {
     "multiply": np.multiply,
     "divide": np.divide,
 }
+_NEUTRAL = {"add": -0.0, "multiply": 1.0, "divide": 1.0, "power": 1.0, "maximum": -np.inf, "minimum": np.inf}
 _PARTWISE = frozenset({"add", "subtract", "negate"})
 _MIRRORED = {"GT": "LT", "GE": "LE"}
 
@@ -255,10 +256,10 @@ class Arithmetic:
         return self._undo_negation(term)
 
     def _neutral(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
-        neutral = {"add": -0.0, "multiply": 1.0, "divide": 1.0, "maximum": -np.inf, "minimum": np.inf}.get(name)
+        neutral = _NEUTRAL.get(name)
         if neutral is None:
             return None
-        for term, other in ((args[1], args[0]), (args[0], args[1]))[: 1 if name == "divide" else 2]:
+        for term, other in ((args[1], args[0]), (args[0], args[1]))[: 1 if name in ("divide", "power") else 2]:
             value = value_of(term, element)
             if value is not None and np.isnan(value) and name in ("maximum", "minimum"):
                 self._use("NaN of an extreme")

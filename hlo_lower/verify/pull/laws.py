@@ -27,7 +27,9 @@ class Law:
 _LAWS = (
     Law("commutes", "floats", "a + b = b + a; so do multiply, maximum, minimum, and the factors of a dot_general"),
     Law("constants", "floats", "add, subtract, multiply and divide of two constants give the nearest number"),
-    Law("neutral", "floats", "x * 1 = x / 1 = x + -0 = x - 0 = max(x, -inf) = min(x, inf) = x; x + 0 = x, 0 of -0"),
+    Law(
+        "neutral", "floats", "x * 1 = x / 1 = x^1 = x + -0 = x - 0 = max(x, -inf) = min(x, inf) = x; x + 0 = x, 0 of -0"
+    ),
     Law("infinity", "floats", "x + inf = inf, and NaN if x is NaN or -inf; likewise -inf"),
     Law("difference", "floats", "x - y = x + (-y)"),
     Law("power of two", "floats", "x / 2^k = x * 2^-k if both are normal numbers"),
