@@ -233,3 +233,18 @@ def test_loops_within_a_loop_run(monkeypatch):
     monkeypatch.setattr(iree_runs, "FLAGS", [flag for flag in iree_runs.FLAGS if flag != LOOPS[1]])
     with pytest.raises(IndexError, match="OUT_OF_RANGE"):
         run_on_iree(NESTED, [])
+
+
+def test_an_element_of_positions_is_its_own_place():
+    """Starts that are elements of counted positions are numbers, computed with the place that they stand at."""
+
+    def take(x, k):
+        starts = jax.lax.iota(jnp.int32, 5) * k + 1
+        places = jax.lax.broadcasted_iota(jnp.int32, (3, 4), 1) + k
+        return jax.lax.dynamic_slice(x, (starts[3],), (3,)), jax.lax.dynamic_slice(x, (places[1, 2],), (2,))
+
+    x, k = np.arange(20, dtype=np.float32), np.int32(2)
+    text, _ = left_as_linalg(hl.export(take, x, k))
+    assert all(word not in text for word in ("linalg.index", "linalg.map"))
+    for given, expected in zip(run_on_iree(text, [x, k]), ([7, 8, 9], [4, 5]), strict=True):
+        np.testing.assert_array_equal(given, expected)

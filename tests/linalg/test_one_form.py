@@ -80,7 +80,8 @@ def test_open_sizes_compute_what_they_did(name):
         before = to_text(graph)
         inline_small(graph)
         one_form(graph)
-        sizes = {f"arg{k}.0": 3 for k, value in enumerate(graph.main.body.arguments) if not value.is_static}
+        shapes = [value.shape for value in graph.main.body.arguments]
+        sizes = {f"arg{k}.{d}": 3 for k, shape in enumerate(shapes) for d, size in enumerate(shape) if size is None}
         rows = [hl.bind(text, sizes) for text in (before, to_text(graph))]
         rng = np.random.default_rng(0)
         more = [] if "linear" in name else [np.nan, np.inf]

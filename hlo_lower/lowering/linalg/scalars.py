@@ -20,11 +20,11 @@ from hlo_lower.ops.names import CUSTOM_CALL
 #     ->
 #     %e = tensor.extract %index[%c0]; %s = arith.maxsi %e, %zero
 #
-# Equal: the region of an elementwise op is applied to each element alone. What no extract reads stays a tensor: a
-# device computes a loss where it lies.
+# Equal: the region of an elementwise op is applied to each element alone, and `linalg.index` in it is the element's
+# place. What no extract reads stays a tensor: a device computes a loss where it lies.
 
 
-EXTRACT = "tensor.extract"
+EXTRACT, OWN_PLACE = "tensor.extract", "linalg.index"
 ELEMENTWISE = frozenset({"linalg.map", "linalg.generic"})
 
 Place: TypeAlias = tuple[int, ...]
@@ -62,11 +62,18 @@ class _Elements:
         if node.name in (COLLAPSE, EXPAND, READ) and len(node.operands) == 1:
             origin = _origin(node, place)
             return None if origin is None else self._read(build, node.operand(0), origin)
-        if node.name not in ELEMENTWISE or (node.name != "linalg.map" and place):
+        if node.name not in ELEMENTWISE or (node.name != "linalg.map" and str(node.attribute("iterator_types")) != "[]"):
             return None  # a generic op of several elements may read them at other places
         [block] = node.blocks
         given = [self._read(build, operand, place) for operand in node.operands[: len(block.arguments)]]
-        return build.inline_before(node, block, given)[result]
+        found = build.inline_before(node, block, given)
+        for raw in [raw for copy in build.built for raw in mlir.operations_within(copy.raw)]:
+            if (inner := Node(raw)).name == OWN_PLACE:
+                number = index_constant(Builder.before(inner), place[inner.integer("dim")])
+                found = [number if value == inner.result() else value for value in found]
+                raw.results[0].replace_all_uses_with(number.raw)
+                raw.erase()
+        return found[result]
 
     def _read(self, build: Builder, tensor: Value, place: Place) -> Value:
         found = self.of(tensor, place)
