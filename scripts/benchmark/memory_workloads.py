@@ -220,6 +220,13 @@ def through(op: str, rows: int, width: int, inner: int):
                 into, parts = jnp.zeros((8, rows // 4, width)), y[0].reshape(8, rows // 8, width)
                 added = jax.vmap(lambda z, i, u: z.at[i].add(u, mode="drop"))(into, rows_of.reshape(8, -1) // 4, parts)
                 return added.reshape(2 * rows, width)
+            case "paired_scatter":
+                parts = y[0].reshape(8, rows // 8, width)
+                return jnp.zeros((2 * rows, width)).at[rows_of.reshape(8, -1)].add(parts, mode="drop")
+            case "partial_scatter":
+                numbers = jax.lax.ScatterDimensionNumbers((1,), (0,), (0, 1))
+                places, updates = jnp.stack([rows_of, rows_of % (width // 4)], -1), y[0][:, : width * 3 // 4]
+                return jax.lax.scatter_add(jnp.zeros((2 * rows, width)), places, updates, numbers, mode="drop")
             case _:
                 return jnp.zeros((2 * rows, width)).at[rows_of].add(y[0], mode="drop")
 
@@ -232,13 +239,13 @@ def through(op: str, rows: int, width: int, inner: int):
     return forward, (x, of((inner, width)), of((width, width)), of((rows,), I32))
 
 
-HALVED = ("concatenate", "scatter", "batched_scatter", "scattered_points")
+HALVED = ("concatenate", "scatter", "batched_scatter", "scattered_points", "paired_scatter", "partial_scatter")
 """Ops whose result has twice as many rows as what goes in."""
 
 OPS = (
     *("concatenate", "reverse", "pad", "slice", "gather", "scatter"),
     *("dynamic_slice", "dynamic_update_slice", "gather_windows", "gather_points", "batched_scatter"),
-    *("reshaped_points", "scattered_points", "batched_gather"),
+    *("reshaped_points", "scattered_points", "batched_gather", "paired_scatter", "partial_scatter"),
 )
 
 THROUGH = tuple(

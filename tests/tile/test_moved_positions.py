@@ -20,6 +20,7 @@ from hlo_lower.tile.emit import filtered_updates, loop_body
 from hlo_lower.tile.find import moved_links
 from hlo_lower.tile.find.choose import choices
 from hlo_lower.tile.find.moved_links import FilteredLink, MovedLink
+from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.run import CannotRunError, Executable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -114,6 +115,27 @@ def scattered_lists(d, a):
     return put(a, named.transpose(*turned, many), updates.transpose(*order), numbers, mode="drop")
 
 
+def scattered_windows(d, a):
+    """Computed windows of a part of the dims, some of which begin where the data says, along up to three dims."""
+    mine, *others = [int(q) for q in d.rng.permutation(a.ndim)]
+    also = others[: int(d.rng.integers(0, len(others) + 1))]
+    gone = [mine, *(q for q in also if d.rng.random() < 0.4)]
+    counted = [int(q) for q in d.rng.permutation([mine, *also])]
+    window = [1 if q in gone else int(d.rng.integers(max(1, n - 2), n + 1)) for q, n in enumerate(a.shape)]
+    lists = [int(n) for n in d.rng.integers(1, 5, int(d.rng.integers(1, 4)))]
+    base = jax.lax.slice(a, [0] * a.ndim, window).reshape([n for q, n in enumerate(window) if q not in gone])
+    updates = jnp.broadcast_to(base * 2 + 1, (*lists, *base.shape))
+    updates = updates + jax.lax.broadcasted_iota(jnp.int32, updates.shape, int(d.rng.integers(0, len(lists))))
+    named = jnp.resize(d.one(1), (*lists, len(counted))) * int(d.rng.integers(1, 3)) - 1
+    behind = bool(d.rng.random() < 0.3)
+    order = [*range(len(lists), updates.ndim), *range(len(lists))] if behind else [*range(updates.ndim)]
+    numbers = jax.lax.ScatterDimensionNumbers(
+        tuple(q for q, old in enumerate(order) if old >= len(lists)), tuple(sorted(gone)), tuple(counted)
+    )
+    put = cast(d, (jax.lax.scatter_add, jax.lax.scatter_max, jax.lax.scatter_mul, jax.lax.scatter))
+    return put(a, named, updates.transpose(*order), numbers, mode="drop")
+
+
 def gathered_lists(d, a):
     """Rows that the data picks, of each position of a batch other ones, mostly in the places of the operand's dims."""
     dims = [int(q) for q in d.rng.permutation(a.ndim)]
@@ -140,6 +162,7 @@ NEW = {
     "slices that begin where the data says": sliced,
     "windows and points": windowed,
     "lists of a batch": listed,
+    "windows of a part, along several dims": scattered_windows,
 }
 
 
@@ -312,22 +335,30 @@ OF_LISTS = {
       %r = scatter(%e, %pairs, %f) <window=[1], inserted=[0, 1], to=[1, 0], ivd=1> {ADDED}""",
     "gather of batches": f"%r = {TAKEN}",
     "gather of batches, scattered": f"%h = {TAKEN}; %r = scatter(%x, %lists, %h) {INTO}",
+    "scatter along two dims": f"""%f = add %u, %u
+      %r = scatter(%e, %lists, %f) <window=[2, 3], inserted=[1], to=[1], ivd=2> {ADDED}""",
+    "scatter of parts of rows": f"""%f = add %v, %v
+      %r = scatter(%e, %pairs, %f) <window=[1, 2], inserted=[1], to=[1, 2], ivd=1> {ADDED}""",
+    "one update of each batch": f"""%f = add %w, %w
+      %r = scatter(%e, %one, %f) {INTO.replace("2]", "1]").replace("ivd=2", "ivd=1")}""",
 }
 
 
 def followed_lists(name):
     """The same where each batch has its own positions, along the dim that they name."""
     text = module(
-        "%x: 2x20x6xi32, %y: 2x12x6xi32, %g: 12x6xi32, %lists: 2x12x1xi32, %pairs: 12x2xi32",
+        """%x: 2x20x6xi32, %y: 2x12x6xi32, %g: 12x6xi32, %u: 2x12x1x4xi32, %v: 12x1x4xi32, %w: 2x6xi32,
+        %lists: 2x12x1xi32, %pairs: 12x2xi32, %one: 2x1xi32""",
         f"%e = add %x, %x; {OF_LISTS[name]}; %s = negate %r",
         "%s",
     )
     line = max(k for k, told in enumerate(text.splitlines(), 1) if "stablehlo.negate" in told)
     after, rng = by_hand(text, line, 1, 4), np.random.default_rng(2)
-    given = [rng.integers(-9, 9, s) for s in ((2, 20, 6), (2, 12, 6), (12, 6))]
-    given += [rng.integers(-3, 24, (2, 12, 1)), rng.integers(-1, 4, (12, 2)) * [5, 1]]
+    shapes = (2, 20, 6), (2, 12, 6), (12, 6), (2, 12, 1, 4), (12, 1, 4), (2, 6)
+    given = [rng.integers(-9, 9, s) for s in shapes]
+    given += [rng.integers(-3, 24, (2, 12, 1)), rng.integers(-1, 4, (12, 2)) * [5, 1], np.asarray([[3], [17]])]
     one, other = (Executable(v, "quick").run([a.astype(np.int32) for a in given]) for v in (text, after))
-    sizes = re.findall(r"stablehlo.add .*tensor<(?:2x)?(\d+)x6xi32>", after)
+    sizes = re.findall(r"stablehlo.add .*tensor<(?:2x)?(\d+)x(?:6|1x4)xi32>", after)
     assert sizes
     assert max(map(int, sizes)) < 12
     return np.array_equal(*one, *other)
@@ -407,6 +438,8 @@ def of_the_other_batch(right):
 BROKEN_LISTS = {
     "scatter of batches": (filtered_updates.SortedUpdates, "below", one_further),
     "scatter of points": (filtered_updates.UpdateLists, "component", lambda right: property(lambda self: 1)),
+    "scatter along two dims": (filtered_updates.SortedUpdates, "below", one_further),
+    "scatter of parts of rows": (filtered_updates.UpdateLists, "component", lambda right: property(lambda self: 1)),
     "gather of batches": (moved_links.RowNumbers, "build", one_further),
     "gather of batches, scattered": (parts, "take_along", of_the_other_batch),
 }
@@ -419,6 +452,40 @@ def test_a_broken_list_is_seen(name, monkeypatch):
     monkeypatch.setattr(moved_links, "LEAST_CHUNK", 2)
     monkeypatch.setattr(owner, attribute, broken(getattr(owner, attribute)))
     assert not followed_lists(name)
+
+
+def test_windows_that_reach_out_keep_what_is_inside(monkeypatch):
+    """Where single elements are dropped, a window before the first column keeps its others, in a tile of rows, too."""
+
+    body = OF_LISTS["scatter of parts of rows"].replace("%e", "%x")
+    text = module("%x: 2x20x6xi32, %v: 12x1x4xi32, %pairs: 12x2xi32", f"{body}; %s = negate %r", "%s")
+    line = max(k for k, told in enumerate(text.splitlines(), 1) if "stablehlo.negate" in told)
+    pairs = np.stack([np.arange(12) * 2 - 2, np.arange(12) % 8 - 4], 1).astype(np.int32)
+    given = [np.arange(n, dtype=np.int32).reshape(s) for n, s in ((240, (2, 20, 6)), (48, (12, 1, 4)))]
+
+    def is_right():
+        with Interpreter() as child:
+            one, other = (child.run(version, [*given, pairs])[0] for version in (text, by_hand(text, line, 1, 4)))
+        return np.array_equal(one, other)
+
+    assert is_right()
+    monkeypatch.setattr(filtered_updates.UpdateLists, "windows", property(lambda self: [1] * len(self.counted)))
+    assert not is_right()
+
+
+@pytest.mark.parametrize(
+    ("op", "is_followed"), [("add", True), ("maximum", True), ("subtract", True), ("assign", False)]
+)
+def test_updates_along_two_dims_whose_order_counts_are_read_whole(op, is_followed):
+    """Each of their lists would have its own chunks: of two updates of one row the last one could come first."""
+    text = module(
+        "%x: 8x6xi32, %u: 3x4x6xi32, %ids: 3x4x1xi32",
+        f"""%f = add %u, %u; %r = scatter(%x, %ids, %f) <window=[2], inserted=[0], to=[0], ivd=2> {{{op}}}
+        %s = negate %r""",
+        "%s",
+    )
+    line = max(k for k, told in enumerate(text.splitlines(), 1) if "stablehlo.negate" in told)
+    assert ("stablehlo.sort" in by_hand(text, line, 0, 4)) is is_followed
 
 
 AS_A_WHOLE = {

@@ -42,6 +42,8 @@ LONG = (
     "through_batched_scatter",
     "through_batched_gather",
     "through_scattered_points",
+    "through_paired_scatter",
+    "through_partial_scatter",
 )
 """Workloads that are verified long."""
 

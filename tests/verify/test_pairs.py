@@ -492,7 +492,22 @@ UNEQUAL |= {
     "a table that no run reads": read_otherwise("in a way that is not undone", [(1000, 2)]),
     "one number in 2^32 out of bounds": behind(HASHED),
 }
+
+
+def summed_up_to(most, other=0):
+    """The numbers below the minimum of an input and a constant, summed in a loop, and at once; of that constant itself
+    the second module may add something."""
+    given = f"%z = constant 0 : i32; %one = constant 1 : i32; %most = constant {most} : i32; %t = minimum %x, %most"
+    loop = """%s:2 = while(%k = %z, %a = %z) cond { %p = compare LT, %k, %t; return %p } do {
+      %n = add %k, %one; %b = add %a, %k; return %n, %b }; %r = negate %s#1"""
+    at_once = f"""%two = constant 2 : i32; %o = constant {other} : i32
+    %u = maximum %t, %z; %v = subtract %u, %one; %w = multiply %u, %v; %d = divide %w, %two
+    %p = compare EQ, %u, %most; %e = add %d, %o; %f = select %p, %e, %d; %r = negate %f"""
+    return tuple(module("%x: i32", f"{given}; {made}") for made in (loop, at_once))
+
+
 EQUAL = {
+    "a loop that ends within 200": summed_up_to(200),
     # XLA itself rounds an i32 and an f64 twice on their way to bf16
     **{names: at_once(*names.split()) for names in ("i16 f32 bf16", "f16 f32 f64 bf16")},
     "integers that floats hold": (product_of_bytes(1024, "i32"), product_of_bytes(1024, "f32")),
@@ -562,6 +577,13 @@ def test_pairs_are_told_to_differ_the_other_way_round(name):
 def test_pairs_that_are_equal_are_told_so(name):
     verdict = verify(*EQUAL[name], level="regions")
     assert verdict.exit_code == 0, verdict.lines()
+
+
+@pytest.mark.sweep
+def test_a_loop_is_run_to_its_end_where_a_constant_bounds_it():
+    """One that may count further than runs do is only run, and one that differs at its end is found out."""
+    assert verify(*summed_up_to(1 << 20), level="regions").exit_code == 4
+    assert verify(*summed_up_to(200, 1), level="regions").exit_code == 1
 
 
 @pytest.mark.parametrize("told", ONLY_RUN)

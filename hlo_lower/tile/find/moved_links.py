@@ -12,11 +12,13 @@ from math import prod
 import numpy as np
 
 from hlo_lower.facts.memory.dataflow import Dataflow, size_of
+from hlo_lower.facts.scatter.combine import is_order_free
+from hlo_lower.facts.values.region import classify_region
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops.axes.cut import AxisLink, OpAxes
-from hlo_lower.ops.axes.op_axes import counted_dim
+from hlo_lower.ops.axes.op_axes import counted_dim, is_summed
 from hlo_lower.ops.axes.parts import INDEX, DimSubset, Filter, StridedRange, clamped_start, greatest_start
 from hlo_lower.ops.names import (
     CONCATENATE,
@@ -219,6 +221,9 @@ class UpdateNumbers:
         return "updates"
 
 
+MOST_CHUNKS = 256
+"""Chunks of all updates of a scatter, at most: a loop that is known to end so soon is run as often as it may be."""
+
 LEAST_CHUNK = 64
 """Updates of a scatter that are computed together, at least: fewer are not faster."""
 
@@ -244,7 +249,8 @@ class FilteredLink(AxisLink):
         if number < made:
             return part
         count, rows = node.operand(made + 1).static_shape[self.operands[made + 1] or 0], node.result().static_shape
-        chunk = max(1, min(count, max(LEAST_CHUNK, 5 * count * part.size // (4 * rows[self.results[0] or 0]))))
+        chunk = max(LEAST_CHUNK, -(-count // MOST_CHUNKS), 5 * count * part.size // (4 * rows[self.results[0] or 0]))
+        chunk = max(1, min(count, chunk))
         return Filter(UpdateNumbers(node), tile(0, chunk), batch=self.batch)
 
 
@@ -263,24 +269,31 @@ FEWER_ROWS = 16
 
 
 def filtered_link(program: Dataflow, node: Node, dim: int) -> FilteredLink | None:
-    """The link of a scatter of rows or points along a dim that its indices count, where the updates are computed here
-    and are those of one dim, or of one for each batch."""
+    """The link of a scatter along a dim that its indices count, where the updates are computed here.
+
+    Along its longest dim updates have lists of positions; along the others each has one of its own, and their order is
+    that of the chunks: so they have to be batches, or of a combiner whose order is free.
+    """
     made = len(node.results)
     numbers, operand, updates = mlir.ScatterNumbers.of(node.raw), node.operand(0), node.operand(made + 1)
     places = [d for d in range(len(updates.shape)) if d not in numbers.update_window_dims]
     counted = [d for d in range(len(places) + 1) if d != numbers.index_vector_dim]
-    long = [(d, k in numbers.scatter_indices_batching_dims) for d, k in zip(places, counted, strict=False)]
-    batch = tuple(d for d, is_batch in long if is_batch and updates.shape[d] != 1)
-    rest = [d for d, is_batch in long if not is_batch and updates.shape[d] != 1] or places[-1:]
+    free = [d for d, k in zip(places, counted, strict=False) if k not in numbers.scatter_indices_batching_dims]
+    rest = [d for d in free if updates.shape[d] != 1] or free[-1:]
     is_made = any(value in program.maker and value not in program.cheap for value in node.operands[made + 1 :])
-    gone = (*numbers.inserted_window_dims, *numbers.input_batching_dims)
-    windows = [n for d, n in enumerate(operand.shape) if d not in gone]
-    is_whole = windows == [updates.shape[d] for d in numbers.update_window_dims]
-    is_point = set(numbers.scatter_dims_to_operand_dims) <= set(numbers.inserted_window_dims)
     is_much = 0 not in updates.shape and size_of(updates) * FEWER_ROWS >= size_of(operand)
-    if not (is_whole and is_point and len(rest) == 1 and is_made and is_much):
+    if not (rest and is_made and is_much and (len(rest) == 1 or _is_order_free(node))):
         return None
-    return FilteredLink((dim,) * made + (None,) + (rest[0],) * made, (dim,) * made, batch=batch)
+    along = max(rest, key=lambda d: updates.static_shape[d])
+    lists = tuple(d for d in places if d != along and updates.shape[d] != 1)
+    return FilteredLink((dim,) * made + (None,) + (along,) * made, (dim,) * made, batch=lists)
+
+
+def _is_order_free(node: Node) -> bool:
+    """Whether the updates of a scatter may be applied in any order; sums of floats may, as where tiles split them."""
+    region, elements = classify_region(node.blocks[0]), [value.element_type for value in node.results]
+    is_free = [is_order_free(c, e, reassociate=is_summed(e)) for c, e in zip(region.combiners, elements, strict=True)]
+    return region.separable and all(is_free)
 
 
 def moved_link(node: Node, dim: int) -> MovedLink | WrittenLink | None:

@@ -168,7 +168,8 @@ def only_on_one_side(regions: Iterable[Region]) -> tuple[frozenset[int], frozens
 
 
 def may_not_end(side: Side, ops: Sequence[Op]) -> bool:
-    """Whether a loop among operations, or in their regions, is none that counts to a constant from a constant."""
+    """Whether a loop among operations, or in their regions, is none that counts from a constant to a constant, or to
+    what is at most a small one."""
     return any(
         (op.name == names.WHILE and not _is_counted(side, op)) or any(may_not_end(side, body.ops) for body in op.bodies)
         for op in ops
@@ -176,8 +177,28 @@ def may_not_end(side: Side, ops: Sequence[Op]) -> bool:
 
 
 def _is_counted(side: Side, loop: Op) -> bool:
-    counters = (counter_at(side.program, _scalars(side), loop, place) for place in range(len(loop.inputs)))
-    return any(counter is not None and counter.end is not None for counter in counters)
+    integer = _scalars(side)
+    counters = (counter_at(side.program, integer, loop, place) for place in range(len(loop.inputs)))
+    most = _greatest_end(side.program, integer, loop)
+    return any(
+        counter is not None
+        and (counter.end is not None or (most is not None and most - counter.start <= MOST_TRIPS * counter.step))
+        for counter in counters
+    )
+
+
+def _greatest_end(program: Program, integer: Callable[[ValueId], int | None], loop: Op) -> int | None:
+    """What a loop's counter is compared with at most: the minimum of something and a constant, which it may carry."""
+    condition, body = loop.bodies
+    test = program.makers[condition.returned[0]]
+    end = None if test is None or test.name != names.COMPARE else test.inputs[1]
+    if end in condition.arguments:
+        place = condition.arguments.index(end)
+        end = loop.inputs[place] if body.returned[place] == body.arguments[place] else None
+    maker = None if end is None else program.makers[end]
+    if maker is None or maker.name != names.MINIMUM:
+        return None
+    return min((known for known in map(integer, maker.inputs) if known is not None), default=None)
 
 
 def _step(program: Program, integer: Callable[[ValueId], int | None], body: Body, place: int) -> int | None:
