@@ -44,9 +44,12 @@ from hlo_lower.verify import (
     verify_plain,
 )
 from hlo_lower.verify import verify as _verify
+from hlo_lower.verify.cache import version_of_package
 from hlo_lower.verify.claim_checks import Check
 from hlo_lower.verify.drive.indices import with_single_elements
+from hlo_lower.verify.kept_verdicts import find_verdict, keep_verdict
 from hlo_lower.verify.rewrites import Rewrites
+from hlo_lower.verify.verdict import NUMBERS_CHANGE, OPEN_SIZES
 
 
 class VerifyKeywords(Keywords, EffortKeywords, total=False):
@@ -85,7 +88,7 @@ def verify(
       jobs: how many processes judge regions; with 1, the default, this one does.
       time_limit: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
         default. What ends may take its time.
-      cache: a folder in which verdicts on regions are kept by their content, and the version of the judge; it is made
+      cache: a folder in which verdicts are kept by all that they rest on, and the version of the judge; it is made
         where it is missing. None, the default: each region is judged.
       progress: called with a stage, how much of it is done and how much there is.
 
@@ -114,32 +117,68 @@ def verify(
     after = lowered.as_given if isinstance(lowered, Lowered) else _text_of(lowered)
     if sizes and is_symbolic(after):
         after = _text_of(after, open_sizes(after, sizes))
-    about_plain, assumed = None, ""
+    plain, near, assumed = None, False, ""
     stated = Stated(registry_of(registry), asked.target)
+    given = stated.of(before)
     if asked.legalize or asked.demote_i64 or asked.checked or asked.assume_in_bounds or other_floats_of(asked):
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
-        compared = replace(plain, text=stated.of(plain.text))
-        about_plain = _verify_plain(
-            stated.of(before), compared, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs
-        )
         before = plain.given or plain.text
         assumed = plain.assumed.summary() if plain.assumed is not None and plain.assumed.scatters else ""
         how["inputs"] = _cast_inputs(_narrow_inputs(effort.inputs, plain.demotion), plain.floats)
+        plain = replace(plain, text=stated.of(plain.text))
     if not isinstance(lowered, Lowered):
         after = as_given(before, after, asked.target)
-    verdict = _verify(
-        stated.of(before),
-        stated.of(after),
-        Assumed(asked.oob, asked.float_mode == "reassociate", asked.trust_flags),
-        inside=_inside(asked.target, lowered),
-        rules={r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {},
-        claims=_claims_of(lowered) if isinstance(lowered, Lowered) else None,
-        **how,
+    versions = stated.of(before), stated.of(after)
+    meaning = Assumed(asked.oob, asked.float_mode == "reassociate", asked.trust_flags)
+    inside = _inside(asked.target, lowered)
+    rules = {r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {}
+    claims = _claims_of(lowered) if isinstance(lowered, Lowered) else None
+    assumptions = "; ".join(filter(None, (assumed, stated.summary() if stated.names else "")))
+
+    def judge() -> Verdict:
+        of_plain = (
+            None
+            if plain is None
+            else _verify_plain(given, plain, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs)
+        )
+        verdict = _verify(*versions, meaning, inside=inside, rules=rules, claims=claims, **how)
+        in_form = _verify_one_form(lowered, effort) if isinstance(lowered, Lowered) else None
+        return replace(verdict, plain=of_plain, one_form=in_form, assumed=assumptions)
+
+    if effort.verdicts is None or effort.inputs is not None:
+        return judge()
+    content = _content(
+        (given, *versions, assumptions),
+        plain and (plain.text, plain.given, plain.demotion, plain.floats, bool(plain.changes), near, asked.checked),
+        (meaning, sorted(inside), sorted(rules.items())),
+        None if claims is None else (sorted(claims.claims.items()), sorted(claims.of_updates)),
+        _forms_of(lowered),
+        effort,
     )
-    assumptions = (assumed, stated.summary() if stated.names else "")
-    in_form = _verify_one_form(lowered, effort) if isinstance(lowered, Lowered) else None
-    return replace(verdict, plain=about_plain, one_form=in_form, assumed="; ".join(filter(None, assumptions)))
+    start = perf_counter()
+    if (kept := find_verdict(effort.verdicts, content)) is not None:
+        return replace(kept, seconds=perf_counter() - start)
+    verdict = judge()
+    keep_verdict(effort.verdicts, content, verdict)
+    return verdict
+
+
+def _content(*what: object) -> object:
+    """What the verdict on two versions rests on: their texts, and what is known and asked of them; of the effort what
+    may change a good verdict; and all sources of the package, because what is plain and in one form is made by them."""
+    *known, effort = what
+    assert isinstance(effort, Effort)
+    asked = (effort.level, effort.seed, effort.runs, effort.prove, effort.accept_runs, effort.require)
+    return version_of_package(), asked, known
+
+
+def _forms_of(lowered: object) -> tuple[str, ...]:
+    """The texts on the way of a lowered module to linalg; of others none."""
+    if not isinstance(lowered, Lowered):
+        return ()
+    graph, written = lowered.named(), lowered.in_one_form
+    return () if graph is None or written is None else (lowered.stablehlo, to_text(graph), to_text(written))
 
 
 def _verify_one_form(lowered: Lowered, effort: Effort) -> Verdict | None:
@@ -201,9 +240,9 @@ def _verify_plain(
     """The verdict on the plain form of a module; None where there was nothing to make plain."""
     demotion = plain.demotion
     if not plain.changes and not (demotion and demotion.is_needed) and not checked:
-        return None if plain.floats is None else ModuleVerdict("not run", reason="its numbers change, as asked for")
+        return None if plain.floats is None else ModuleVerdict("not run", reason=NUMBERS_CHANGE)
     if is_symbolic(before):
-        return ModuleVerdict("not run", reason="it has symbolic sizes (--bind gives them)")
+        return ModuleVerdict("not run", reason=OPEN_SIZES)
     text = plain.text if demotion is None else with_original_signature(plain.text, demotion)
     return verify_plain(before, text, seed=seed, runs=runs, memory_budget=MEMORY_BUDGET, near=near, checked=checked)
 

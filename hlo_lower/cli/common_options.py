@@ -140,7 +140,7 @@ def add_time_limit(command: argparse.ArgumentParser) -> None:
 
 def add_cache(command: argparse.ArgumentParser) -> None:
     """Add --cache of a verification."""
-    told = "keep verdicts on regions in this folder and reuse them; default: none"
+    told = "keep verdicts in this folder and reuse them where nothing changed; default: none"
     command.add_argument("--cache", metavar="DIR", help=told)
 
 

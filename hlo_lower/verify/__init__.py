@@ -37,7 +37,7 @@ from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.region_verdict import RegionVerdict
 from hlo_lower.verify.regions import ANOTHER_ORDER, NO_RUN_SHOWS, RegionJudge
 from hlo_lower.verify.run import MEMORY_BUDGET, CannotRunError, module_over_budget, parse_or_refuse, read_signature
-from hlo_lower.verify.verdict import ModuleVerdict, Verdict
+from hlo_lower.verify.verdict import LARGE_AND_EQUAL, ModuleVerdict, Verdict
 
 __all__ = [
     "LEVELS",
@@ -61,8 +61,6 @@ IN_BODY = " > "
 
 SMALL_RUN = 64 << 20
 """Bytes of arguments and results up to which a module is run also where all of its regions are equal."""
-
-LARGE = "it is large, and its regions are equal (--verify full runs it)"
 
 ASSUMED = Assumed()
 """Nothing beyond what XLA does."""
@@ -144,7 +142,7 @@ def verify(
                 running = pool.submit(run_module, *texts)
             module = None if running is None else running.result()
             if module is None and level != "regions":
-                module = ModuleVerdict("not run", reason=LARGE)
+                module = ModuleVerdict("not run", reason=LARGE_AND_EQUAL)
         if claims is None or interface:
             return interface, regions, module, None
         tell("claims", 0, 1)

@@ -8,7 +8,7 @@ a judge missing because it took too long.
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -19,12 +19,14 @@ from typing import Any, Literal, TypeVar
 from hlo_lower.base.errors import InputError
 from hlo_lower.base.whole_files import make_folder, write_whole
 
+PACKAGE = Path(__file__).parents[1]
+
 ROOMS = ("base", "ir", "ops", "verify")
 """The parts of the package that a verdict is computed by."""
 
 PACKAGES = ("jax", "jaxlib", "ml_dtypes", "numpy", "z3-solver")
 
-Kind = Literal["derived", "not derived", "judged"]
+Kind = Literal["derived", "not derived", "judged", "verified"]
 
 Made = TypeVar("Made")
 
@@ -32,11 +34,20 @@ Made = TypeVar("Made")
 @lru_cache(maxsize=1)
 def version_of_judges() -> str:
     """A hash of the sources of laws and judges, of the versions of what computes for them, and of XLA's flags."""
-    package = Path(__file__).parents[1]
     found = sha256(repr([*map(_version, PACKAGES), os.environ.get("XLA_FLAGS", "")]).encode())
-    for path in sorted(path for room in ROOMS for path in (package / room).rglob("*.py")):
+    return _with_sources(found, sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")))
+
+
+@lru_cache(maxsize=1)
+def version_of_package() -> str:
+    """A hash of all sources of the package: of what depends on the converter, too."""
+    return _with_sources(sha256(), sorted(PACKAGE.rglob("*.py")))
+
+
+def _with_sources(found: Any, paths: Sequence[Path]) -> str:
+    for path in paths:
         content = path.read_bytes()
-        found.update(repr((path.relative_to(package).as_posix(), len(content))).encode() + content)
+        found.update(repr((path.relative_to(PACKAGE).as_posix(), len(content))).encode() + content)
     return found.hexdigest()
 
 

@@ -83,7 +83,7 @@ class Effort:
       require: one of `REQUIREMENTS`.
       jobs: how many processes judge regions, 1 or more.
       time_limit: seconds that may be spent in vain, on what does not end; what ends may take its time.
-      cache: a folder in which verdicts on regions are kept, made where it is missing; None: none are.
+      cache: a folder in which verdicts are kept, made where it is missing; None: none are.
       progress: told how far it is.
 
     Raises:

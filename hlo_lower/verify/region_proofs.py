@@ -34,13 +34,16 @@ from hlo_lower.verify.run import CannotRunError
 SECONDS = 2.5
 """For each attempt to derive a region as it stands."""
 
+WIDER_SECONDS = 1.0
+"""For each with producers of its inputs: of 300 that succeeded in a hundred modules one took longer."""
+
 WIDER = ((1, True), (1, True), (2, True), (4, True), (1, False), (4, False), (32, False))
 """Widenings that are tried: how many steps of producers, and whether only those of integers."""
 
 TOTAL_SECONDS = 4.0
 """For a region with all that is tried of it."""
 
-VAIN_SECONDS = 12.0
+VAIN_SECONDS = 6.0
 """Spent on regions that were not derived; then further ones have `HURRIED_SECONDS` each, with all that is tried."""
 
 HURRIED_SECONDS = 0.3
@@ -150,7 +153,7 @@ class RegionProofs:
             key = self._key(wide)
             if key in tried:
                 continue
-            is_known, found = key in self._known, self.derivation(wide)
+            is_known, found = key in self._known, self.derivation(wide, SECONDS if wide is region else WIDER_SECONDS)
             if key is None or found is None:
                 break
             tried.add(key)
@@ -254,13 +257,13 @@ class RegionProofs:
             self._evaluated[key] = evaluate_every_input(first, second, dict(within), self.interpreter)
         return None if key is None else self._evaluated[key]
 
-    def derivation(self, region: Region) -> Derivation | None:
+    def derivation(self, region: Region, most: float = SECONDS) -> Derivation | None:
         """Whether the pieces of a region are equal for all inputs that they get; None where it has none."""
         key = self._key(region)
         if key is None:
             return None
         if key not in self._known:
-            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else SECONDS
+            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else most
             found = self.derivation_of(*key, seconds=seconds)
             self._vain += 0.0 if found else found.seconds
         return self._known[key]

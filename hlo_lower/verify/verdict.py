@@ -19,6 +19,14 @@ SHORT = 16
 """Elements up to which an argument of a counterexample is shown."""
 
 
+LARGE_AND_EQUAL = "it is large, and its regions are equal (--verify full runs it)"
+"""Why a module is not run at level "auto"."""
+
+NUMBERS_CHANGE = "its numbers change, as asked for"
+OPEN_SIZES = "it has symbolic sizes (--bind gives them)"
+"""Why a plain form is not run."""
+
+
 @dataclass(frozen=True, repr=False)
 class ModuleVerdict:
     """The verdict on the whole module.

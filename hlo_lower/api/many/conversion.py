@@ -63,7 +63,7 @@ class Conversion:
     verify: Verified = "auto"  # a level of verification, or "off"
     accept_runs: bool = False  # whether what was only run counts as verified
     time_limit: int = 60  # seconds that each verification may spend in vain, as in `verify`
-    cache: str | PathLike[str] | None = None  # the folder of verdicts on regions, as in `verify`
+    cache: str | PathLike[str] | None = None  # the folder of verdicts, as in `verify`
     with_texts: bool = False  # whether reports have the text of what was built for each scatter, and the memory
 
     def __post_init__(self) -> None:
@@ -113,7 +113,7 @@ def convert_modules(
       verify: "auto", "regions" or "full" (see `verify`): a module is written only if it is verified; or "off".
       accept_runs: whether what was only run counts as verified.
       time_limit: seconds that each verification may spend in vain, as in `verify`.
-      cache: a folder in which verdicts on regions are kept, as in `verify`.
+      cache: a folder in which verdicts are kept, as in `verify`.
       with_texts: whether the reports have the text of what was built for each scatter, and the memory over program
         order, which the HTML report shows.
       jobs, executor, timeout, progress: as in `classify_modules`. An executor writes where it runs.
