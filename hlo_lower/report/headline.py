@@ -52,7 +52,7 @@ def headline(report: ModuleReport) -> tuple[str, ...]:
 
 
 def summary(total: Totals) -> list[tuple[str, str]]:
-    """The totals as pairs of a title and a line; refused ops have several of them."""
+    """The totals as pairs of a title and a line; refused ops have several of them. Of one scatter its row says it."""
     refused = [("refused", line) for line in refused_lines(total.refused, of_many=total.modules > 1)]
     if not total.scatters:
         return refused
@@ -64,6 +64,8 @@ def summary(total: Totals) -> list[tuple[str, str]]:
         ("no rule", list_causes(total.no_rule)),
         ("guards", guards_text(total)),
     ]
+    if total.scatters == 1:
+        lines = [line for line in lines if line[0] == "no rule"]
     if total.modules > 1:
         lines.append(("guarded", list_causes(total.guard_causes)))
     lines.append(("locations", unlocated_text(total)))

@@ -80,7 +80,7 @@ def of_built(lines: Sequence[str]) -> str:
     drawn, made, given = Drawn(), dict[str, int](), dict[str, int]()
     found = [(match, line) for line in lines if (match := RESULT.match(line))]
     every = [(match, line) for match, line in found if match[2] != "constant"]
-    ops = every[:MOST]
+    ops, left = every[:MOST], len(every[MOST:])
     constants = {match[1] for match, _ in found if match[2] == "constant"}
     names = {match[1] for match, _ in ops}
     read = {name for match, line in ops for name in VALUE.findall(line[match.end() :]) if name in names}
@@ -89,13 +89,12 @@ def of_built(lines: Sequence[str]) -> str:
         operands = [name for name in dict.fromkeys(VALUE.findall(line[match.end() :])) if name not in constants]
         column = 1 + max((drawn.boxes[made[name]].column for name in operands if name in made), default=0)
         label = f"{match[2]} {type_[-1] if type_ else ''}".strip()
-        own = drawn.add(Box(label, column, is_centre=match[1] not in read))
+        own = drawn.add(Box(label, column, is_centre=not left and match[1] not in read))
         for name in operands:
             if name not in made and name not in given:
                 given[name] = drawn.add(Box(name, 0, is_op=False))
             drawn.reads.append((made[name] if name in made else given[name], own))
         made[match[1]] = own
-    left = len(every) - len(ops)
     ends = [] if left else [own for name, own in made.items() if name not in read]
     if made:
         column = 1 + max(box.column for box in drawn.boxes)

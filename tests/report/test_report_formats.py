@@ -166,7 +166,7 @@ def test_faults_at_their_lines(of_one):
     assert json.loads(render(faults[3:], "sarif"))["runs"][0]["results"] == []
 
 
-ADVICE = "as_text(debug_info=True)"
+ADVICE = "as_text(debug_info=True), unless JAX's own functions hold them"
 HERE = Path(__file__).name
 
 

@@ -143,6 +143,14 @@ function picture(markup) {
   return holder;
 }
 
+/* A graph at its own size, which scrolls where it is wider than the page; on paper it shrinks. */
+function graph(markup) {
+  const holder = picture(markup);
+  holder.className = "graphs";
+  holder.tabIndex = 0;
+  return holder;
+}
+
 function opDetails(op) {
   if (op.kind !== "scatter") {
     return el("dl", {}, pair("module", link(`#${op.own.id}`, op.own.name)), pair("op", op.op), pair("why", op.why),
@@ -168,7 +176,7 @@ function opDetails(op) {
       told.picture ? picture(told.picture) : ""),
     steps.length ? folded(`Evidence of ${plural(steps.length, "fact")}`, el("ul", {}, steps)) : "",
     others.length ? folded(`${plural(others.length, "other rule")} for scatters, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
-    told.around ? folded("What computes its indices, and what reads it", picture(told.around), told.became ? [el("h3", { class: "small" }, "After lowering"), picture(told.became)] : "") : "",
+    told.around ? folded("What computes its indices, and what reads it", graph(told.around), told.became ? [el("h3", { class: "small" }, "After lowering"), graph(told.became)] : "") : "",
     mlir("Before", before), mlir("After", after),
     record.rule && !after ? el("p", { class: "soft" }, "The ops that it becomes are not shown: it shares its line and scope with another op, or the report was made without texts.") : "");
 }
@@ -261,7 +269,7 @@ function overview() {
     card(asked("modules", { state: "rejected in part" }), count(refusing.length), `of which ${targets} rejects something`),
     total.unreadable ? card(asked("modules", { state: "unreadable" }), count(total.unreadable), "could not be read or converted") : "",
     card(asked("ops", { op: "stablehlo.scatter" }), count(total.scatters), total.scatters_left === null ? "scatters" : `scatters, ${count(total.scatters_left)} left`),
-    card(asked("ops", { guard: "needed" }), count(total.guards_needed), `need a guard; ${count(total.guards_proved_away)} are proved`),
+    card(asked("ops", { guard: "needed" }), count(total.guards_needed), `need a guard; proved without: ${count(total.guards_proved_away)}`),
     card(asked("ops", { rule: "while" }), count(total.looped), "scatters in a loop")));
   refusals(body, targets, readable, refusing);
   classes(body);
