@@ -62,7 +62,8 @@ class _Elements:
         if node.name in (COLLAPSE, EXPAND, READ) and len(node.operands) == 1:
             origin = _origin(node, place)
             return None if origin is None else self._read(build, node.operand(0), origin)
-        if node.name not in ELEMENTWISE or (node.name != "linalg.map" and str(node.attribute("iterator_types")) != "[]"):
+        is_whole = node.name == "linalg.map" or str(node.attribute("iterator_types")) == "[]"
+        if node.name not in ELEMENTWISE or not is_whole:
             return None  # a generic op of several elements may read them at other places
         [block] = node.blocks
         given = [self._read(build, operand, place) for operand in node.operands[: len(block.arguments)]]
