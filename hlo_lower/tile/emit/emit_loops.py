@@ -155,10 +155,15 @@ def read_around(program: Dataflow, plan: LoopPlan, loop: Loop) -> Iterator[tuple
 
 def is_made_inside(program: Dataflow, plan: LoopPlan, value: Value) -> bool:
     """Whether a value that a loop reads as a whole is made in its body: a constant of one value, what is asked for, and
-    what is large and costs nothing, of which a loop within the body may take a part: a mask of all scores."""
-    core = plan.labels.core
+    what is large and costs nothing, of which a loop within the body may take a part: a mask of all scores.
+
+    It is not where it reads what stays within another loop.
+    """
+    core, maker = plan.labels.core, program.maker.get(value)
     is_free = program.size[value] >= core.least and value in program.cheap
-    return is_free or value in core.inside or is_splat(program.maker.get(value))
+    is_made = is_free or value in core.inside or is_splat(maker)
+    operands = maker.operands if maker is not None and is_made else []
+    return is_made and all(v not in plan.within or is_made_inside(program, plan, v) for v in operands)
 
 
 def is_splat(node: Node | None) -> bool:
@@ -189,7 +194,9 @@ def _replace(program: Dataflow, leaves: list[bool], whole: dict[Value, Value]) -
     left = list[Node]()
     for node, is_inside in zip(reversed(program.nodes), reversed(leaves), strict=True):
         is_pure = node.name in program.rules.by_axes and program.is_function(node)
-        if is_inside or (is_pure and not any(value.is_used for value in node.results)):
+        is_used = any(value.is_used for value in node.results)
+        if is_inside or (is_pure and not is_used):
+            assert not is_used, f"a loop computes it, and it is read around the loop: {node.raw}"
             node.raw.erase()
         else:
             left.append(node)

@@ -6,6 +6,7 @@ computed a later one reads the small values, and computes the large ones again f
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from hlo_lower.facts.memory.dataflow import Dataflow
 from hlo_lower.ir.view import Node, Value
@@ -30,6 +31,14 @@ class LoopPlan:
 
     labels: Labels  # what is cut where
     loops: tuple[Loop, ...]  # in order; between them stands what needs the whole of what one gives
+
+    @cached_property
+    def within(self) -> set[Value]:
+        """What loops compute and none of them gives."""
+        given = {value for loop in self.loops for value in loop.tiles}
+        combined = {node for loop in self.loops for node in loop.accumulators}
+        nodes = {node for loop in self.loops for node in loop.nodes} - combined
+        return {value for node in nodes for value in node.results} - given
 
 
 def cut(program: Dataflow, labels: Labels) -> LoopPlan:
