@@ -145,6 +145,35 @@ def test_a_softmax_is_one_op():
         assert "linalg.softmax dimension" not in generic
 
 
+SHIFTED = {
+    "a softmax": (lambda x: x.max(-1), lambda e: e.sum(-1), 1),
+    "a maximum of columns": (lambda x: x.max(0), lambda e: e.sum(-1), 0),
+    "a sum of columns": (lambda x: x.max(-1), lambda e: e.sum(0), 0),
+    "a product": (lambda x: x.max(-1), lambda e: e.prod(-1), 0),
+    "a minimum": (lambda x: x.min(-1), lambda e: e.sum(-1), 0),
+    "a maximum of at least 0": (lambda x: x.max(-1, initial=0.0), lambda e: e.sum(-1), 0),
+    "a sum from 1": (lambda x: x.max(-1), lambda e: jax.lax.reduce(e, np.float32(1), jax.lax.add, (1,)), 0),
+    "a maximum of another": (lambda x: jnp.tanh(x).max(-1), lambda e: e.sum(-1), 0),
+    "a sum of another": (lambda x: x.max(-1), lambda e: jnp.tanh(e).sum(-1), 0),
+}
+
+
+@pytest.mark.parametrize("name", SHIFTED)
+def test_a_softmax_of_open_sizes_is_one_op(name):
+    """What is nearly one is not."""
+    most, total, count = SHIFTED[name]
+    n = jax.export.symbolic_shape("n")[0]
+
+    def function(x):
+        e = jnp.exp(x - most(x)[:, None])
+        return e / total(e)[:, None]
+
+    exported = hl.export(function, jax.ShapeDtypeStruct((n, n), np.float32))
+    named, generic = (one.text for one in both_forms(exported))
+    assert named.count("linalg.softmax dimension(1)") == count
+    assert "linalg.softmax" not in generic
+
+
 def block(x, w, k, v):
     """A norm, and an attention to two keys and values."""
     y = x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6) * w

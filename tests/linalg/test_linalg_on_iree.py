@@ -158,6 +158,8 @@ CONVOLVED = (
     "%r = convolution(%x, %k) dim_numbers = [{0}]x[o, i, 0, 1]->[{0}], window = {{stride = [2, 1], pad = [[1, 0], "
     "[0, 2]], rhs_dilate = [1, 2]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} -> {1}"
 )
+GROUPED = CONVOLVED.replace("feature_group_count = 1", "feature_group_count = 2")
+LAST = CONVOLVED.replace("[o, i, 0, 1]", "[0, 1, i, o]")
 POOLED = (
     "%z = constant {0} : f32; %r = reduce_window(%x, %z) <window_dimensions = array<i64: 1, 2, 1, 3>, window_strides = "
     "array<i64: 1, 2, 1, 1>, padding = dense<[[0, 0], [1, 0], [0, 0], [0, 1]]> : tensor<4x2xi64>> {{{1}}} -> {2}"
@@ -165,12 +167,19 @@ POOLED = (
 OPEN_WINDOWS = {  # of open sizes, some of them along windows: arguments and the body of @main
     "convolution": ("%x: ?x2x?x5xf32, %k: 3x2x2x2xf32", CONVOLVED.format("b, f, 0, 1", "?x3x?x5xf32")),
     "convolution, other layout": ("%x: 5x?x2x?xf32, %k: 3x2x2x2xf32", CONVOLVED.format("1, 0, f, b", "5x?x3x?xf32")),
+    "groups": ("%x: ?x4x?x5xf32, %k: 6x2x2x2xf32", GROUPED.format("b, f, 0, 1", "?x6x?x5xf32")),
+    "groups, other layout": ("%x: 5x?x4x?xf32, %k: 6x2x2x2xf32", GROUPED.format("1, 0, f, b", "5x?x6x?xf32")),
+    "channels last": ("%x: ?x?x5x4xf32, %k: 2x2x4x6xf32", LAST.format("b, 0, 1, f", "?x?x5x6xf32")),
+    "each channel alone, last": (
+        "%x: ?x?x5x2xf32, %k: 2x2x1x2xf32",
+        LAST.format("b, 0, 1, f", "?x?x5x2xf32").replace("feature_group_count = 1", "feature_group_count = 2"),
+    ),
     "maximum": ("%x: ?x?x2x4xf32", POOLED.format("0xFF800000", "maximum", "?x?x2x3xf32")),
     "sum": ("%x: 2x?x?x4xf32", POOLED.format("0.0", "add", "2x?x?x3xf32")),
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", [*OPEN_WINDOWS, *OPEN_GROUPS])
 def test_open_sizes_agree(name):
     """In linalg throughout, and equal at two sizes: of whole numbers, so but for a softmax to the bit."""

@@ -36,6 +36,7 @@ from hlo_lower.lowering.linalg.loops import (
     replace_all,
     step_by_size,
 )
+from hlo_lower.lowering.linalg.open_softmax import SOFTMAX, name_open_softmax
 from hlo_lower.lowering.linalg.open_windows import convolution, windows
 from hlo_lower.lowering.linalg.products import fold_into_products
 from hlo_lower.lowering.linalg.scalars import drop_clamps, mark_assumed, read_scalars, unmark_assumed
@@ -145,9 +146,6 @@ def _name(node: Node) -> str:
 # The first is a write with strides, of a lowering for linalg; the second a named op that the target takes by that name
 # (`[[named]]` in its file). It has no region: MLIR decomposes it into the maximum of a row, the exponentials of what is
 # left, their sum, and quotients.
-
-
-SOFTMAX = "linalg.softmax"
 
 
 def names_of(*, named: bool) -> tuple[str, ...]:
@@ -476,6 +474,8 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
         if change(graph):
             _run(graph, SIMPLIFY)
     if fold_into_products(graph):
+        _run(graph, SIMPLIFY)
+    if named and name_open_softmax(graph):
         _run(graph, SIMPLIFY)
     specialize(graph)
     if loops.count and write_in_place(graph):

@@ -1,4 +1,5 @@
-"""Convolutions and windows of open sizes in linalg, which jaxlib's pass leaves unless their channels come last.
+"""Convolutions and windows of open sizes in linalg, which jaxlib's pass leaves unless their channels come last and only
+their batch is open.
 
     %r = stablehlo.convolution(%x, %k) [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1] : tensor<?x3x8x9xf32>
     ->
@@ -9,7 +10,10 @@
 What has a name gets it later (`structured_ops.specialize`). The size of an open dim of the result is computed of what
 is padded: (size - extent) / step + 1, and not less than 0.
 
-Equal: the same products, or elements, are combined. Channels are summed outermost, as jaxlib's pass has it.
+Groups of channels are a dim of their own of input, kernel and result, as jaxlib's pass has it for static sizes.
+
+Equal: the same products, or elements, are combined. Channels are summed outermost, or innermost where they come last,
+as jaxlib's pass has it.
 """
 
 from collections.abc import Sequence
@@ -29,6 +33,9 @@ from hlo_lower.lowering.linalg.structured_ops import (
 )
 from hlo_lower.ops.axes.op_axes import is_one_op
 
+OPEN = -(1 << 63)
+"""The size of an open dim, where sizes are an attribute."""
+
 FLOAT, INTEGER = ("arith.mulf", "arith.addf"), ("arith.muli", "arith.addi")
 
 COMBINED = {
@@ -38,20 +45,24 @@ COMBINED = {
 
 
 def convolution(build: Builder, node: Node) -> Sequence[Value] | None:
-    """A convolution in a layout that jaxlib's pass does not name."""
+    """A convolution that jaxlib's pass leaves: in another layout, in groups, or of open windows."""
     (value, kernel), result = node.operands, node.result()
     given, weights, made = letters_of(node)
     spatial = [letter for letter in made if letter not in "bf"]
-    rank, count = len(made), len(spatial)
-    is_last = given == ("b", *spatial, "f") == made and weights == (*spatial, "i", "o")
+    count = len(spatial)
+    batches, groups = (mlir.integer_of(node.raw.attributes[f"{kind}_group_count"]) for kind in ("batch", "feature"))
+    is_open = any(size is None for letter, size in zip(made, result.shape, strict=True) if letter != "b")
+    is_last = given == ("b", *spatial, "f") == made and weights == (*spatial, "i", "o") and groups == 1
+    is_named = node.is_static or (is_last and not is_open)  # by jaxlib's pass
     types = {one.element_type for one in (value, kernel, result)}
     element = result.element
-    if node.is_static or is_last or len(types) > 1 or element.is_unsigned or element.is_complex or element.name == "i1":
+    if is_named or len(types) > 1 or element.is_unsigned or element.is_complex or element.name == "i1":
         return None
-    is_grouped = any(mlir.integer_of(node.raw.attributes[f"{kind}_group_count"]) != 1 for kind in ("batch", "feature"))
     is_dilated = any(step != 1 for step in node.integers("lhs_dilation", (1,)))
     around = dict(zip(sorted(spatial), _pairs(node.padding(count)), strict=True))
-    if is_grouped or is_dilated or _is_reversed(node) or any(one < 0 for pair in around.values() for one in pair):
+    has_channels = groups == 1 or None not in (value.shape[given.index("f")], result.shape[made.index("f")])
+    is_negative = any(one < 0 for pair in around.values() for one in pair)
+    if batches != 1 or not has_channels or not kernel.is_static or is_dilated or _is_reversed(node) or is_negative:
         return None
     steps, apart = (
         dict(zip(sorted(spatial), node.integers(name, (1,) * count), strict=True))
@@ -60,33 +71,73 @@ def convolution(build: Builder, node: Node) -> Sequence[Value] | None:
     zero = build.zero(mlir.tensor_element(result.raw.type))
     sides = [around.get(letter, (0, 0)) for letter in given]
     padded = build.pad(value, zero, [low for low, _ in sides], [high for _, high in sides])
-    loop = {letter: number for number, letter in enumerate(made)} | {"i": rank}
-    within = {letter: rank + 1 + number for number, letter in enumerate(sorted(spatial))}
+    shape = list(result.shape)
+    if groups > 1:
+        padded, kernel = (
+            _split(build, padded, given.index("f"), groups),
+            _split(build, kernel, weights.index("o"), groups),
+        )
+        shape = _split_shape(shape, made.index("f"), groups)
+        given, made, weights = (_with_group(letters) for letters in (given, made, weights))
+    rank = len(made)
+    loop = {letter: number for number, letter in enumerate(made)} | {"i": rank + count * is_last}
+    within = {letter: rank + (not is_last) + number for number, letter in enumerate(sorted(spatial))}
     read = [
         ((loop[letter], steps[letter]), (within[letter], apart[letter]))
         if letter in within
         else ((loop["i" if letter == "f" else letter], 1),)
         for letter in given
     ]
-    names = {"o": loop["f"], "i": loop["i"], **within}
+    names = {**loop, "o": loop["f"], "i": loop["i"], **within}
     maps = (tuple(read), dims(*(names[letter] for letter in weights)), dims(*range(rank)))
-    extents = {
-        letter: (kernel.static_shape[weights.index(letter)] - 1) * apart[letter] + 1 if kernel.is_static else 0
-        for letter in spatial
-    }
-    if not kernel.is_static:
-        return None
-    sizes: list[Value] = []
-    for letter, size in zip(made, result.shape, strict=True):
-        if size is None:
-            sizes.append(_size(build, padded, given.index(letter), extents.get(letter, 1), steps.get(letter, 1)))
-    start = _filled(build, zero, result, sizes)
+    extents = {letter: (kernel.static_shape[weights.index(letter)] - 1) * apart[letter] + 1 for letter in spatial}
+    sizes = [
+        _size(build, padded, given.index(letter), extents.get(letter, 1), steps.get(letter, 1))
+        for letter, size in zip(made, shape, strict=True)
+        if size is None
+    ]
+    start = _filled(build, zero, mlir.tensor_type(shape, result.element_type), sizes)
     times, plus = INTEGER if element.is_integer else FLOAT
     op = _generic(build, [padded, kernel], start, maps)
     inner, (left, right, out) = _region(build, op)
     product = inner.op(times, [left, right], [left.raw.type]).result()
     inner.op("linalg.yield", [inner.op(plus, [out, product], [out.raw.type]).result()], [])
-    return op.results
+    if groups == 1:
+        return op.results
+    parts = {"reassociation": _joined(made.index("g"), len(made))}
+    return build.op("tensor.collapse_shape", op.results, [result.raw.type], parts).results
+
+
+def _with_group(letters: Sequence[str]) -> tuple[str, ...]:
+    """The dims of an operand or a result whose channels are split into groups of them."""
+    split = "o" if "o" in letters else "f"
+    return tuple(one for letter in letters for one in (("g", letter) if letter == split else (letter,)))
+
+
+def _split(build: Builder, value: Value, dim: int, groups: int) -> Value:
+    """A value with the channels of one of its dims as groups of channels."""
+    shape, index = _split_shape(value.shape, dim, groups), mlir.parse_type("index")
+    sizes = [
+        build.op("tensor.dim", [value, index_constant(build, d)], [index]).result()
+        for d, size in enumerate(value.shape)
+        if size is None
+    ]
+    attributes = {
+        "reassociation": _joined(dim, len(shape)),
+        "static_output_shape": mlir.dense_i64([OPEN if size is None else size for size in shape]),
+    }
+    raw_type = mlir.tensor_type(shape, value.element_type)
+    return build.op("tensor.expand_shape", [value, *sizes], [raw_type], attributes).result()
+
+
+def _split_shape(shape: Sequence[int | None], dim: int, groups: int) -> list[int | None]:
+    return [*shape[:dim], groups, (shape[dim] or 0) // groups, *shape[dim + 1 :]]
+
+
+def _joined(dim: int, rank: int) -> mlir.RawAttribute:
+    """Which dims of so many are one: one and the next, and each other by itself."""
+    parts = [[d, d + 1] if d == dim else [d] for d in range(rank) if d != dim + 1]
+    return mlir.parse_attribute(str(parts))
 
 
 def windows(build: Builder, node: Node) -> Sequence[Value] | None:
@@ -116,7 +167,7 @@ def windows(build: Builder, node: Node) -> Sequence[Value] | None:
     ]
     raw_type = mlir.tensor_type([extents[dim] for dim in along], result.element_type)
     window = build.op("tensor.empty", [], [raw_type]).result()
-    op = _generic(build, [padded, window], _filled(build, initial, result, sizes), maps)
+    op = _generic(build, [padded, window], _filled(build, initial, result.raw.type, sizes), maps)
     inner, (given, _, out) = _region(build, op)
     inner.op("linalg.yield", [inner.op(COMBINED[name], [out, given], [out.raw.type]).result()], [])
     return op.results
@@ -142,9 +193,9 @@ def _size(build: Builder, value: Value, dim: int, extent: int, step: int) -> Val
     return size
 
 
-def _filled(build: Builder, number: Value, like: Value, sizes: Sequence[Value]) -> Value:
+def _filled(build: Builder, number: Value, raw_type: mlir.RawType, sizes: Sequence[Value]) -> Value:
     scalar = build.op("tensor.extract", [number], [mlir.tensor_element(number.raw.type)]).result()
-    return fill_empty(build, scalar, like.raw.type, sizes).result()
+    return fill_empty(build, scalar, raw_type, sizes).result()
 
 
 def _generic(build: Builder, operands: Sequence[Value], start: Value, maps: Sequence[IndexMap]) -> Node:

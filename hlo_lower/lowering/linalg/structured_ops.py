@@ -162,8 +162,11 @@ CONVOLUTIONS = _parse_windowed({
     "conv_2d_nchw_fchw": "nchw,fcxy->nfhw sums cxy",
     "conv_2d_ngchw_gfchw": "ngchw,gfcxy->ngfhw sums cxy",
     "conv_3d_ncdhw_fcdhw": "ncdhw,fcxyz->nfdhw sums cxyz",
+    "conv_1d_nwc_wcf": "nwc,xcf->nwf sums xc",
+    "conv_2d_nhwc_hwcf": "nhwc,xycf->nhwf sums xyc",
+    "conv_3d_ndhwc_dhwcf": "ndhwc,xyzcf->ndhwf sums xyzc",
 })  # fmt: skip
-"""Those with channels last jaxlib's pass names, where it can; its generic ones sum channels outermost, as these do."""
+"""Static ones with channels last jaxlib's pass names, where it can; its generic ones sum channels outermost."""
 
 _POOLED = {"nwc": "x", "ncw": "x", "nhwc": "xy", "nchw": "xy", "ndhwc": "xyz"}
 _WITHOUT = {"ncw": ("max", "sum"), "nchw": ("max", "sum"), "ndhwc": ("max", "min", "sum")}
