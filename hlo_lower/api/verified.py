@@ -88,6 +88,8 @@ def verify(
       jobs: how many processes judge regions; with 1, the default, this one does.
       time_limit: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
         default. What ends may take its time.
+      timeout: seconds of the clock, after which nothing more is begun: the verdict says what was found until then, and
+        what was not reached. None, the default: it takes its time.
       cache: a folder in which verdicts are kept by all that they rest on, and the version of the judge; it is made
         where it is missing. None, the default: each region is judged.
       progress: called with a stage, how much of it is done and how much there is.
@@ -189,7 +191,10 @@ def _verify_one_form(lowered: Lowered, effort: Effort) -> Verdict | None:
     graph, written = lowered.named(), lowered.in_one_form
     if graph is None or written is None:
         return None
-    start, how = perf_counter(), {name: getattr(effort, name) for name in ("accept_runs", "require", "time_limit")}
+    start, how = (
+        perf_counter(),
+        {name: getattr(effort, name) for name in ("accept_runs", "require", "time_limit", "timeout")},
+    )
     named = _verify(lowered.stablehlo, to_text(graph), level="regions", jobs=effort.jobs, cache=effort.cache, **how)
     rewrites = Rewrites(effort)
     one_form(graph, rewrites)

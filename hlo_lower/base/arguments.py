@@ -5,6 +5,7 @@ Each function takes the name of the argument for its message, and gives the valu
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, TypeVar, cast
 
 from hlo_lower.base.errors import InputError
@@ -51,6 +52,18 @@ def whole(name: str, value: object, least: int) -> int:
         f"{short_repr(value)} is not a whole number from {least}",
         facts=f"it is of type {type(value).__name__}",
         next_step=f"write {name}={max(least, 1)}, or leave it out",
+    )
+
+
+def seconds(name: str, value: object) -> float:
+    """A number of seconds above 0."""
+    if not isinstance(value, bool) and isinstance(value, (int, float)) and 0 < value < inf:
+        return value
+    raise InputError(
+        name,
+        f"{short_repr(value)} is not a number of seconds above 0",
+        facts=f"it is of type {type(value).__name__}",
+        next_step=f"write {name}=60, or leave it out",
     )
 
 

@@ -121,7 +121,7 @@ def add_module_emit(command: argparse.ArgumentParser) -> None:
 
 
 def add_level(command: argparse.ArgumentParser) -> None:
-    """Add --verify, --no-verify, --accept-runs, --jobs, --time-limit, --cache: how what is written is verified."""
+    """Add --verify, --accept-runs, --jobs, --time-limit, --timeout, --cache: how what is written is verified."""
     told = "auto (the default): the regions that changed, and the module if it is small; regions: only these; "
     told += "full: the module whatever it takes; off: nothing"
     command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help=told)
@@ -129,6 +129,7 @@ def add_level(command: argparse.ArgumentParser) -> None:
     add_accept_runs(command)
     add_jobs(command)
     add_time_limit(command)
+    add_timeout(command)
     add_cache(command)
 
 
@@ -136,6 +137,12 @@ def add_time_limit(command: argparse.ArgumentParser) -> None:
     """Add --time-limit of a verification."""
     told = "seconds without progress after which verification gives up; default: 60"
     command.add_argument("--time-limit", metavar="S", type=positive, default=60, help=told)
+
+
+def add_timeout(command: argparse.ArgumentParser) -> None:
+    """Add --timeout of a verification."""
+    told = "stop verifying a module after S seconds and tell what was found (exit 4); default: never"
+    command.add_argument("--timeout", metavar="S", type=seconds, help=told)
 
 
 def add_cache(command: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ from hlo_lower.cli.common_options import (
     add_plain,
     add_policy,
     add_time_limit,
+    add_timeout,
     count,
 )
 from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
@@ -34,6 +35,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--require", choices=("derived", "tested"), default="tested", help=told)
     add_jobs(command)
     add_time_limit(command)
+    add_timeout(command)
     add_cache(command)
     command.add_argument("--report", metavar="R.json", help="write the verdict as JSON")
     command.add_argument("--save-inputs", metavar="X.npz", help="write arguments on which the two differ")
@@ -77,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
             require=args.require,
             jobs=args.jobs,
             time_limit=args.time_limit,
+            timeout=args.timeout,
             cache=args.cache,
             progress=tell,
         )

@@ -24,7 +24,7 @@ from hlo_lower.verify.drive.indices import PROMISED, overhanging, with_single_el
 from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.drive.sample_sizes import aimed_sizes, is_open, sizes_of_module
 from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
-from hlo_lower.verify.judges.devices import at_most, devices_of, patience
+from hlo_lower.verify.judges.devices import Deadline, at_most, devices_of, patience
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
 from hlo_lower.verify.judges.silent_attributes import make_stable
@@ -96,6 +96,7 @@ def verify(
     start = perf_counter()
     _check_sources(before, after)
     effort = Effort(**keywords)
+    deadline = Deadline(effort.timeout)
     tell, level, inputs = effort.tell, effort.level, effort.inputs
     context = mlir.shared_context(len(before) + len(after))
     first, second = parse_or_refuse(before, "before", context), parse_or_refuse(after, "after", context)
@@ -113,10 +114,10 @@ def verify(
     reason = "" if budget is None else module_over_budget(first, budget)
 
     def run_module(one: str, other: str) -> ModuleVerdict:
-        if reason:
-            return ModuleVerdict("not run", reason=f"{reason} (--verify full runs it)")
+        if reason or deadline.is_over:
+            return ModuleVerdict("not run", reason=f"{reason} (--verify full runs it)" if reason else deadline.reason)
         try:
-            with at_most(effort.time_limit):
+            with at_most(effort.time_limit, deadline):
                 return verify_module(one, other, assumed, effort, budget)
         except (TooLargeError, RecursionError) as error:
             return ModuleVerdict("not run", reason=f"it is too large to be run: {str(error).splitlines()[0]}")
@@ -143,13 +144,13 @@ def verify(
             module = None if running is None else running.result()
             if module is None and level != "regions":
                 module = ModuleVerdict("not run", reason=LARGE_AND_EQUAL)
-        if claims is None or interface:
+        if claims is None or interface or deadline.is_over:
             return interface, regions, module, None
         tell("claims", 0, 1)
         return interface, regions, module, check_claims(Program(first), claims, effort.seed)
 
     try:
-        with at_most(effort.time_limit):
+        with at_most(effort.time_limit, deadline):
             interface, regions, module, claimed = compare_modules()
     except (TooLargeError, RecursionError) as error:
         told = str(error) if isinstance(error, TooLargeError) else TOO_DEEP
@@ -213,7 +214,9 @@ def _compare_static(
         return interface, []
     regions: list[RegionVerdict] = []
     processes = (
-        RegionProcesses((texts[0], texts[1]), (before, after), terms, jobs, patience().given) if jobs > 1 else None
+        RegionProcesses((texts[0], texts[1]), (before, after), terms, jobs, patience().given, patience().deadline)
+        if jobs > 1
+        else None
     )
     judge = RegionJudge(
         first,

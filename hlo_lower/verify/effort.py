@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from types import NoneType
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from hlo_lower.base.arguments import is_listed, is_named, one_of, progress, short_repr, silent, whole
+from hlo_lower.base.arguments import is_listed, is_named, one_of, progress, seconds, short_repr, silent, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.verify.cache import VerdictCache, version_of_judges
 from hlo_lower.verify.judges.devices import TIME_LIMIT
@@ -66,6 +66,7 @@ class EffortKeywords(TypedDict, total=False):
     require: Require
     jobs: int
     time_limit: int
+    timeout: float | None
     cache: str | PathLike[str] | None
     progress: Progress | None
 
@@ -83,6 +84,8 @@ class Effort:
       require: one of `REQUIREMENTS`.
       jobs: how many processes judge regions, 1 or more.
       time_limit: seconds that may be spent in vain, on what does not end; what ends may take its time.
+      timeout: seconds of the clock, after which nothing more is begun: what was found until then is told, and the rest
+        is not judged; None: it takes its time.
       cache: a folder in which verdicts are kept, made where it is missing; None: none are.
       progress: told how far it is.
 
@@ -99,6 +102,7 @@ class Effort:
     require: Require = "tested"
     jobs: int = 1
     time_limit: int = TIME_LIMIT
+    timeout: float | None = None
     cache: str | PathLike[str] | None = None
     progress: Progress | None = None
 
@@ -123,6 +127,8 @@ class Effort:
         one_of("require", self.require, REQUIREMENTS)
         for name, least in (("seed", 0), ("runs", 0), ("jobs", 1), ("time_limit", 1)):
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
+        if self.timeout is not None:
+            object.__setattr__(self, "timeout", seconds("timeout", self.timeout))
         for name in ("prove", "accept_runs"):
             one_of(name, getattr(self, name), (False, True))
         progress(self.progress)

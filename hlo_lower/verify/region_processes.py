@@ -16,7 +16,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Aligner, Plan, Region, regions_of
 from hlo_lower.verify.align.loops import written_out
 from hlo_lower.verify.align.piece import Pieces
-from hlo_lower.verify.judges.devices import at_most
+from hlo_lower.verify.judges.devices import Deadline, at_most
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
 from hlo_lower.verify.module_runs import WholeModules
@@ -57,6 +57,7 @@ class RegionProcesses:
       terms: how.
       jobs: how many processes.
       time_limit: seconds that each region may spend in vain.
+      deadline: behind which none is begun; processes share the clock.
     """
 
     texts: tuple[str, str]
@@ -64,6 +65,7 @@ class RegionProcesses:
     terms: Terms
     jobs: int
     time_limit: float
+    deadline: Deadline
 
     def judge_regions(self, plan: Plan, pieces: Mapping[int, Pieces]) -> Mapping[int, Settled]:
         """Verdicts on regions by number, without those whose process died or found nothing."""
@@ -82,7 +84,7 @@ class RegionProcesses:
         if not isinstance(pieces, Pieces) or digest(pieces) != wanted.digest:
             return None
         try:
-            with at_most(self.time_limit):
+            with at_most(self.time_limit, self.deadline):
                 return judge.judge_region(wanted.plan.name, region)
         except WrongAssumptionError as wrong:
             return wrong

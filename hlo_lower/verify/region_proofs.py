@@ -21,6 +21,7 @@ from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.effort import PROVE_SECONDS
+from hlo_lower.verify.judges.devices import patience
 from hlo_lower.verify.judges.every_input import Evaluation, evaluate_every_input
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
@@ -137,6 +138,8 @@ class RegionProofs:
     def find_derivation(self, region: Region) -> Found:
         """The region, alone or with producers of its inputs, and its derivation; None if there is none."""
         if not self.may_derive:
+            return None
+        if region not in self.found and patience().deadline.is_over:
             return None
         if region not in self.found:
             cache = self.terms.cache
@@ -264,7 +267,7 @@ class RegionProofs:
             return None
         if key not in self._known:
             seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else most
-            found = self.derivation_of(*key, seconds=seconds)
+            found = self.derivation_of(*key, seconds=min(seconds, max(patience().deadline.left, 0.0)))
             self._vain += 0.0 if found else found.seconds
         return self._known[key]
 

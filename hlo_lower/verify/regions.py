@@ -253,6 +253,9 @@ class RegionJudge:
         Raises:
           WrongAssumptionError: one of its outputs, which nothing returns, was taken as equal and is not.
         """
+        if patience().deadline.is_over and self._derived_verdict(name, region) is None:
+            late = Judgement("not judged", reason=patience().deadline.reason, is_late=True)
+            return self._verdict(name, region, region, late)
         found = self._judge_by_runs(name, region)
         less = self._unshown_in(region).less
         if found.status == "differs" and allows_another(region.first):
@@ -289,6 +292,8 @@ class RegionJudge:
         only_run: RegionVerdict | None = None
         is_aimed = True
         while True:
+            if patience().deadline.is_over:
+                return replace(verdict, status="not judged", reason=patience().deadline.reason, difference="")
             if watch.seconds > limit:
                 patience().charge(watch.seconds)
                 reason = patience().describe_limit("it and what was tried in vain before it took")

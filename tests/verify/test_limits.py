@@ -10,6 +10,7 @@ from two_programs import regions
 from untyped_mlir import function, module
 
 import hlo_lower as hl
+from hlo_lower.verify import regions as regions_file
 from hlo_lower.verify import run, verify
 from hlo_lower.verify.align import piece as piece_file
 from hlo_lower.verify.align.loops import counters_of
@@ -250,3 +251,35 @@ def test_a_run_whose_temporaries_are_too_large_is_not_begun(monkeypatch):
     text = module("%x: 8xf32", f"{body}; %r = reduce(%s init: %z) applies stablehlo.add across dimensions = [1, 2]")
     with pytest.raises(CannotRunError, match="for a run, more than half"):
         run.Executable(text, "unfused")
+
+
+TWO_REGIONS = "%a = abs %x; %b = tanh %a; %s = {} %y, %y; %c = tanh %s"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_behind_a_deadline_nothing_is_begun_and_that_is_told(monkeypatch, jobs):
+    """What was judged before keeps its verdict; the rest was not reached, and neither were the module's runs."""
+    first, second = (
+        module("%x: 8xf32, %y: 8xf32", TWO_REGIONS.format(op), "%b, %c").replace("stablehlo.abs %x", before)
+        for op, before in (("add", "stablehlo.abs %x"), ("subtract", "stablehlo.negate %x"))
+    )
+    assert hl.verify(first, first, timeout=60).ok
+    late = hl.verify(first, second, timeout=1e-6, jobs=jobs)
+    assert (late.exit_code, {region.status for region in late.regions}) == (4, {"not judged"}), late.lines()
+    assert {late.module.reason, *(region.reason for region in late.regions)} == {
+        "it was not reached in the 1e-06 s of --timeout"
+    }
+    judged, seen = regions_file.RegionJudge.judge_region, []
+    monkeypatch.setattr(devices.Deadline, "is_over", property(lambda self: bool(seen)))
+    monkeypatch.setattr(
+        regions_file.RegionJudge, "judge_region", lambda *given: [judged(*given), seen.append(given)][0]
+    )
+    found = hl.verify(first, second, timeout=60, level="regions")
+    assert sorted(region.status for region in found.regions) == ["differs", "not judged"], found.lines()
+
+
+def test_a_timeout_is_a_number_of_seconds():
+    """Anything else is an error that says so."""
+    for wrong in (0, -1.0, inf, True, "5"):
+        with pytest.raises(hl.InputError, match="is not a number of seconds above 0"):
+            hl.verify(counted(3), counted(3), timeout=wrong)

@@ -63,6 +63,7 @@ class Conversion:
     verify: Verified = "auto"  # a level of verification, or "off"
     accept_runs: bool = False  # whether what was only run counts as verified
     time_limit: int = 60  # seconds that each verification may spend in vain, as in `verify`
+    timeout: float | None = None  # seconds after which a verification begins nothing more, as in `verify`
     cache: str | PathLike[str] | None = None  # the folder of verdicts, as in `verify`
     with_texts: bool = False  # whether reports have the text of what was built for each scatter, and the memory
 
@@ -87,7 +88,7 @@ class Conversion:
         from hlo_lower.api.verified import verify
 
         how: dict[str, Any] = {"level": self.verify, "accept_runs": self.accept_runs}
-        return partial(verify, content, **how, time_limit=self.time_limit, cache=self.cache)
+        return partial(verify, content, **how, time_limit=self.time_limit, timeout=self.timeout, cache=self.cache)
 
     def key_of(self, content: bytes) -> str:
         """What decides what is written: the content, the options, and the version of the tool."""
@@ -116,7 +117,9 @@ def convert_modules(
       cache: a folder in which verdicts are kept, as in `verify`.
       with_texts: whether the reports have the text of what was built for each scatter, and the memory over program
         order, which the HTML report shows.
-      jobs, executor, timeout, progress: as in `classify_modules`. An executor writes where it runs.
+      jobs, executor, progress: as in `classify_modules`. An executor writes where it runs.
+      timeout: seconds for a module, after which its verification begins nothing more, and says what it found. A process
+        that goes on for twice as long, and ten seconds, is killed.
 
     Returns:
       One report per module, in the order of `select`. Its `exit_code` is that of `hlo-lower convert` for it alone.
@@ -136,11 +139,14 @@ def convert_modules(
     chosen = replace(options_of(options, meaning), keep_unsupported=True)
     if not isinstance(folder, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
         raise InputError("folder", f"{short_repr(folder)} is not a path", next_step='write "lowered/"')
-    conversion = Conversion(chosen, os.fspath(folder), **how)
+    chosen_spread = Spread(**spread)
+    conversion = Conversion(chosen, os.fspath(folder), **how, timeout=chosen_spread.timeout)
+    if chosen_spread.timeout is not None:
+        chosen_spread = replace(chosen_spread, timeout=2 * chosen_spread.timeout + 10)
     modules = select([paths] if isinstance(paths, (str, PathLike)) else paths)
     make_folder(conversion.folder)
     known = _journal(conversion)
-    return reports_of(partial(convert_one, conversion, known), modules, chosen, Spread(**spread))
+    return reports_of(partial(convert_one, conversion, known), modules, chosen, chosen_spread)
 
 
 def convert_one(conversion: Conversion, known: dict[str, Any], module: Selected) -> ModuleReport:

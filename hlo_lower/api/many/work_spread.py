@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from math import inf
-from typing import Any, TypedDict
+from typing import TypedDict
 
-from hlo_lower.base.arguments import progress, short_repr, whole
+from hlo_lower.base.arguments import progress, seconds, short_repr, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.lowering.options import Keywords
 
@@ -46,15 +45,8 @@ class Spread:
                 facts=f"it is of type {type(self.executor).__name__}",
                 next_step="give a concurrent.futures executor, or jobs",
             )
-        seconds: Any = self.timeout
-        if seconds is None:
+        if self.timeout is None:
             return
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < inf:
-            raise InputError(
-                "timeout",
-                f"{short_repr(seconds)} is not a number of seconds above 0",
-                facts=f"it is of type {type(seconds).__name__}",
-                next_step="write timeout=60, or leave it out",
-            )
+        seconds("timeout", self.timeout)
         if self.executor is not None:
             raise InputError("", "an executor cannot be held to a time limit", next_step="use jobs instead of executor")

@@ -9,6 +9,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from itertools import count as count_from
 from math import inf, log2, prod, sqrt
+from time import monotonic
 from typing import Any, Protocol, cast
 
 import jax
@@ -22,6 +23,36 @@ from hlo_lower.verify.judges.xla_defects import MAX_INLINED
 from hlo_lower.verify.read.partitions import device_count
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, inlined_operations
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
+
+# --- deadline ---
+#
+# When a verification stops, whatever is left of it: of the clock alone, as that is what somebody waits by.
+
+
+class Deadline:
+    """When a verification stops.
+
+    Args:
+      seconds: from now on; None: never.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._until = inf if seconds is None else monotonic() + seconds
+        self.reason = "" if seconds is None else f"it was not reached in the {seconds:g} s of --timeout"
+
+    @property
+    def left(self) -> float:
+        """The seconds until then."""
+        return self._until - monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is begun."""
+        return self.left <= 0
+
+
+NEVER = Deadline(None)
+
 
 # --- patience ---
 #
@@ -44,10 +75,12 @@ class Patience:
     Attributes:
       given: at first.
       left: of these.
+      deadline: when all stops, whatever is left.
     """
 
-    def __init__(self, given: float) -> None:
+    def __init__(self, given: float, deadline: Deadline = NEVER) -> None:
         self.given = self.left = given
+        self.deadline = deadline
 
     def charge(self, seconds: float) -> None:
         """Take away what was spent in vain."""
@@ -77,9 +110,10 @@ def patience() -> Patience:
 
 
 @contextmanager
-def at_most(seconds: float) -> Generator[None]:
-    """Wait so many seconds in vain within; threads that are started take it along by `contextvars.copy_context`."""
-    token = _current.set(Patience(seconds))
+def at_most(seconds: float, deadline: Deadline = NEVER) -> Generator[None]:
+    """Wait so many seconds in vain within, and begin nothing behind a deadline; threads that are started take it along
+    by `contextvars.copy_context`."""
+    token = _current.set(Patience(seconds, deadline))
     try:
         yield
     finally:
@@ -314,7 +348,7 @@ class DeviceProcess(AnsweringChild):
         """
         unused, self.unused = self.unused, []
         left = patience()
-        limit = min(limit, max(left.left, 1.0))
+        limit = min(limit, max(left.left, 1.0), max(left.deadline.left, 1.0))
         try:
             ok, answer = self.ask((unused, *request), limit)
         except TimeoutError:
