@@ -430,13 +430,27 @@ class Graph:
 
     def location(self, node: Node) -> Location:
         """Where a node comes from: its source location, or its place in the module's own text."""
-        return self.place(node.raw.location)
+        found = self.place(node.raw.location)
+        parent = node.raw.parent
+        if found.line or not self.has_locations or parent is None or parent.operation.name == "builtin.module":
+            return found
+        return self.place(node.raw.location, self.function_of(node).name)
 
-    def place(self, location: mlir.RawLocation) -> Location:
-        """A raw location of this module, read."""
+    def place(self, location: mlir.RawLocation, function: str = "") -> Location:
+        """A raw location of this module, read.
+
+        Args:
+          location: of an op or a value.
+          function: the one that holds it: where the location names no line, as in the functions that JAX itself traces
+            once, the line is that of the function's first call.
+        """
         (file, line, column), names = mlir.read_location(location)
         if not self.has_locations:
             names = ()
+        while not line and self.has_locations and function in self._index.called_at:  # no function calls itself
+            call, function = self._index.called_at[function]
+            (file, line, column), around = mlir.read_location(call)
+            names = (*around, *names)
         scope = next((name for name in names if "/" in name), "")
         return Location(self.name if file in ("", mlir.PARSE_BUFFER) else file, line, column, scope)
 
@@ -458,6 +472,7 @@ class _Index:
     Attributes:
       op_count: operations, the module included.
       callers: what a function stands for: calls and composites.
+      called_at: for each function where its first call stands, and the function that holds this one.
     """
 
     def __init__(self, module: mlir.RawModule) -> None:
@@ -466,7 +481,9 @@ class _Index:
         self.functions: dict[str, Function] = {}
         self.calls: dict[str, list[Node]] = {}
         self.callers: list[Node] = []
+        self.called_at: dict[str, tuple[mlir.RawLocation, str]] = {}
         self.references: set[str] = set()
+        within = ""
         found, self.op_count = mlir.find_named(module.operation, _INDEXED)
         for node in (Node(raw, module) for raw in found):
             name = node.name
@@ -477,9 +494,11 @@ class _Index:
             elif name == "func.func":
                 function = Function(node)
                 self.functions[function.name] = function
+                within = function.name
             elif name == "func.call":
                 self.callers.append(node)
                 self.calls.setdefault(node.callee, []).append(node)
+                self.called_at.setdefault(node.callee, (node.raw.location, within))
             else:
                 self.callers += [node] if node.body_name else []
                 self.references.update(mlir.symbols_in(node.raw))

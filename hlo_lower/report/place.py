@@ -61,8 +61,8 @@ LONGEST_PLACE = 32
 CONTROL_FLOW = ("pjit", "while", "body", "cond", "closed_call", "checkpoint", "remat", "branch_0_fun", "branch_1_fun")
 
 
-EXPORT_LOCATIONS = "export again with as_text(debug_info=True), unless JAX's own functions hold them"
-"""How scatters without source locations get them; the functions that JAX traces once, as `solve`, have none."""
+EXPORT_LOCATIONS = "export again with as_text(debug_info=True)"
+"""How a module without source locations gets them."""
 
 
 def is_unlocated(record: ScatterRecord) -> bool:

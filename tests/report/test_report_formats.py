@@ -86,6 +86,35 @@ def test_rules_as_markdown_and_as_text():
     assert render_rules_text([Row()], width=80, proofs=True).endswith(Row.proof + "\n")
 
 
+LINES = """#loc = loc(unknown)
+module {
+  func.func private @deep(%o: tensor<8xf32>, %i: tensor<1xi32>, %u: tensor<f32>) -> tensor<8xf32> {
+    %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      stablehlo.return %b : tensor<f32> loc(unknown)
+    }) : (tensor<8xf32>, tensor<1xi32>, tensor<f32>) -> tensor<8xf32> loc("scatter")
+    return %r : tensor<8xf32> loc(unknown)
+  } loc(unknown)
+  func.func private @around(%o: tensor<8xf32>, %i: tensor<1xi32>, %u: tensor<f32>) -> tensor<8xf32> {
+    %r = func.call @deep(%o, %i, %u) : (tensor<8xf32>, tensor<1xi32>, tensor<f32>) -> tensor<8xf32> loc("jit")
+    return %r : tensor<8xf32> loc(unknown)
+  } loc(unknown)
+  func.func public @main(%o: tensor<8xf32>, %i: tensor<1xi32>, %u: tensor<f32>) -> tensor<8xf32> {
+    %r = func.call @around(%o, %i, %u) : (tensor<8xf32>, tensor<1xi32>, tensor<f32>) -> tensor<8xf32> loc("f.py":7:3)
+    return %r : tensor<8xf32> loc("f.py":8:1)
+  } loc(unknown)
+} loc(unknown)
+"""  # noqa: E501
+
+
+def test_an_op_of_a_function_without_lines_has_the_line_of_the_call():
+    """So it is of the functions that JAX traces once; `--only` finds it there."""
+    [record] = hl.classify(hl.read(LINES))
+    assert record.location == "f.py:7"
+    assert "locations:" not in render_text([ModuleReport("m.mlir", 7, (record,))])
+    assert hl.lower(LINES, only="f.py:7").scatters_left == 0
+
+
 @pytest.fixture
 def tree(record):
     """Twelve modules in three folders: ten alike, one that could not be read, one of which nothing is lowered."""
@@ -166,7 +195,7 @@ def test_faults_at_their_lines(of_one):
     assert json.loads(render(faults[3:], "sarif"))["runs"][0]["results"] == []
 
 
-ADVICE = "as_text(debug_info=True), unless JAX's own functions hold them"
+ADVICE = "as_text(debug_info=True)"
 HERE = Path(__file__).name
 
 

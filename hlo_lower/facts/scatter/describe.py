@@ -42,7 +42,7 @@ class ScatterPlace:
     @property
     def record_fields(self) -> "dict[str, Any]":
         """Its fields in a record."""
-        location = self.graph.place(self.location)
+        location = self.graph.place(self.location, self.function)
         own = self.graph.has_locations and location.line and location.file != self.graph.name
         told = {"number": self.number, "function": self.function, "location": str(location), "scope": location.scope}
         return {**told, "source": location.file if own else ""}  # "": the place is a line of the module itself
