@@ -1,6 +1,6 @@
 """Emit the loops of a plan: what they compute leaves the block, and what reads it reads the loops' results."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hlo_lower.facts.memory.dataflow import Dataflow
@@ -43,9 +43,10 @@ def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes, seeds: list[Node] | No
     whole: dict[Value, Value] = {}
     made: list[Node] = [] if seeds is None else seeds
     inside = {node for loop in plan.loops for node in loop.nodes}
+    is_inside = [node in inside for node in program.nodes]  # a node has another hash once its operands are others
     with mlir.active(program.graph.context):
         built = {node for loop in plan.loops for node in _emit(program, plan, loop, sizes, whole, made)}
-        _replace(program, inside, whole)
+        _replace(program, is_inside, whole)
         put_in_order(program.block, program.is_function)
     program.graph.forget()
     return [node for node in program.block.nodes if node in built and node.name == WHILE]
@@ -180,14 +181,14 @@ def _initial(build: Builder, plan: LoopPlan, node: Node, whole: dict[Value, Valu
     return [_empty(build, node.result())]
 
 
-def _replace(program: Dataflow, inside: set[Node], whole: dict[Value, Value]) -> None:
+def _replace(program: Dataflow, is_inside: Sequence[bool], whole: dict[Value, Value]) -> None:
     """Have what stays read the loops' results, and erase what nothing reads any more: `program.nodes` are the rest."""
     for old, new in whole.items():
         old.raw.replace_all_uses_with(new.raw)
     left = list[Node]()
-    for node in reversed(program.nodes):
+    for node, is_gone in zip(reversed(program.nodes), reversed(is_inside), strict=True):
         is_pure = node.name in program.rules.by_axes and program.is_function(node)
-        if node in inside or (is_pure and not any(value.is_used for value in node.results)):
+        if is_gone or (is_pure and not any(value.is_used for value in node.results)):
             node.raw.erase()
         else:
             left.append(node)
