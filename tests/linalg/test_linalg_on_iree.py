@@ -174,6 +174,10 @@ OPEN_WINDOWS = {  # of open sizes, some of them along windows: arguments and the
         "%x: ?x?x5x2xf32, %k: 2x2x1x2xf32",
         LAST.format("b, 0, 1, f", "?x?x5x2xf32").replace("feature_group_count = 1", "feature_group_count = 2"),
     ),
+    "padded by what its size is": (
+        "%x: ?x?x5x4xf32, %k: 3x3x4x6xf32",
+        lambda x, k: jax.lax.conv_general_dilated(x, k, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")),
+    ),
     "maximum": ("%x: ?x?x2x4xf32", POOLED.format("0xFF800000", "maximum", "?x?x2x3xf32")),
     "sum": ("%x: 2x?x?x4xf32", POOLED.format("0.0", "add", "2x?x?x3xf32")),
 }
@@ -198,6 +202,27 @@ def test_open_sizes_agree(name):
         expected = Executable(to_text(hl.bind(source, bound)), "exact").run(given)
         for one, other in zip(expected, run(given), strict=True):
             assert np.allclose(one, other, rtol=1e-6 * (name in ("softmax", "logistic")), atol=0), size
+
+
+PADDED = """func.func public @main(%x: tensor<?x?x6x2xf32>, %k: tensor<2x2x2x3xf32>, %p: tensor<2x2xi32>)
+    -> tensor<?x?x?x3xf32> {
+  %r = "stablehlo.dynamic_conv"(%x, %k, %p) <{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+      dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, window_strides = array<i64: 1, 2>}>
+      : (tensor<?x?x6x2xf32>, tensor<2x2x2x3xf32>, tensor<2x2xi32>) -> tensor<?x?x?x3xf32>
+  return %r : tensor<?x?x?x3xf32>
+}"""
+
+
+@pytest.mark.parametrize("amounts", [((1, 2), (0, 1)), ((-1, 1), (2, -3))], ids=str)
+def test_padding_at_run_time_agrees(amounts):
+    """Of amounts that an input gives, of either sign."""
+    lowered, rng = hl.lower(PADDED, target="linalg"), np.random.default_rng(0)
+    assert lowered.linalg.is_complete
+    x, k = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((2, 5, 6, 2), (2, 2, 2, 3)))
+    numbers = ("NHWC", "HWIO", "NHWC")
+    expected = jax.lax.conv_general_dilated(x, k, (1, 2), amounts, dimension_numbers=numbers)
+    [found] = compiled(lowered.text)([x, k, np.array(amounts, np.int32)])
+    assert np.array_equal(found, expected)
 
 
 def inputs(graph):

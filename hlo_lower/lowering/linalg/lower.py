@@ -49,6 +49,7 @@ from hlo_lower.ops.names import (
     COMPOSITE,
     CONSTANT,
     CONVOLUTION,
+    DYNAMIC_CONV,
     OPTIMIZATION_BARRIER,
     PAD,
     REDUCE,
@@ -205,7 +206,7 @@ _LOWERINGS: Mapping[str, Callable[[Builder, Node], Node]] = {INSERT_SLICE: _inse
 # slices, pads, windows without elements    an empty constant: tensor.extract_slice has no start behind the last element
 # broadcast of an unsigned scalar           broadcast of one element: the named form does not verify
 # reduce over no dims, or of no elements    the operand; the initial value: the pass leaves both
-# windows of open sizes                     linalg.generic (`open_windows.py`)
+# windows of open sizes, dynamic_conv       linalg.generic (`open_windows.py`)
 # transpose of dims of extent 1 alone       reshape
 # optimization_barrier                      nothing: it orders a compiler's work, which linalg does not know
 
@@ -280,6 +281,7 @@ _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     PAD: _empty_results,
     REDUCE_WINDOW: lambda build, node: _empty_results(build, node) or windows(build, node),
     CONVOLUTION: lambda build, node: _empty_results(build, node) or convolution(build, node),
+    DYNAMIC_CONV: convolution,
     OPTIMIZATION_BARRIER: lambda _, node: node.operands,
     TRANSPOSE: _transpose,
 }

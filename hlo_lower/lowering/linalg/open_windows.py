@@ -46,14 +46,14 @@ COMBINED = {
 
 def convolution(build: Builder, node: Node) -> Sequence[Value] | None:
     """A convolution that jaxlib's pass leaves: in another layout, in groups, or of open windows."""
-    (value, kernel), result = node.operands, node.result()
+    (value, kernel, *amounts), result = node.operands, node.result()
     given, weights, made = letters_of(node)
     spatial = [letter for letter in made if letter not in "bf"]
     count = len(spatial)
     batches, groups = (mlir.integer_of(node.raw.attributes[f"{kind}_group_count"]) for kind in ("batch", "feature"))
     is_open = any(size is None for letter, size in zip(made, result.shape, strict=True) if letter != "b")
     is_last = given == ("b", *spatial, "f") == made and weights == (*spatial, "i", "o") and groups == 1
-    is_named = node.is_static or (is_last and not is_open)  # by jaxlib's pass
+    is_named = not amounts and (node.is_static or (is_last and not is_open))  # by jaxlib's pass
     types = {one.element_type for one in (value, kernel, result)}
     element = result.element
     if is_named or len(types) > 1 or element.is_unsigned or element.is_complex or element.name == "i1":
@@ -70,7 +70,10 @@ def convolution(build: Builder, node: Node) -> Sequence[Value] | None:
     )
     zero = build.zero(mlir.tensor_element(result.raw.type))
     sides = [around.get(letter, (0, 0)) for letter in given]
-    padded = build.pad(value, zero, [low for low, _ in sides], [high for _, high in sides])
+    if amounts:
+        padded = _pad_by(build, value, zero, amounts[0], [given.index(letter) for letter in sorted(spatial)])
+    else:
+        padded = build.pad(value, zero, [low for low, _ in sides], [high for _, high in sides])
     shape = list(result.shape)
     if groups > 1:
         padded, kernel = (
@@ -106,6 +109,53 @@ def convolution(build: Builder, node: Node) -> Sequence[Value] | None:
         return op.results
     parts = {"reassociation": _joined(made.index("g"), len(made))}
     return build.op("tensor.collapse_shape", op.results, [result.raw.type], parts).results
+
+
+def _pad_by(build: Builder, value: Value, zero: Value, amounts: Value, dims_: Sequence[int]) -> Value:
+    """A value with so many zeros around some of its dims, [dims, 2], or so many elements less.
+
+    What is added is not less than 0 (`tensor.pad` adds no fewer); then what is taken away is left out.
+    """
+    index, rank = mlir.parse_type("index"), len(value.shape)
+
+    def amount(name: str, place: int, side: int) -> Value:
+        at = [index_constant(build, n) for n in (place, side)]
+        given = build.op("tensor.extract", [amounts, *at], [mlir.tensor_element(amounts.raw.type)]).result()
+        number = build.op("arith.index_cast", [given], [index]).result()
+        return build.op(f"arith.{name}", [number, index_constant(build, 0)], [index]).result()
+
+    (lows, highs), (less, fewer) = (
+        [[amount(name, place, side) for place in range(len(dims_))] for side in (0, 1)] for name in ("maxsi", "minsi")
+    )
+    wide = mlir.tensor_type([None if d in dims_ else size for d, size in enumerate(value.shape)], value.element_type)
+    sides = mlir.dense_i64([OPEN if d in dims_ else 0 for d in range(rank)])
+    segments = mlir.parse_attribute(f"array<i32: 1, {len(dims_)}, {len(dims_)}>")
+    attributes = {"static_low": sides, "static_high": sides, "operandSegmentSizes": segments}
+    scalar = build.op("tensor.extract", [zero], [mlir.tensor_element(zero.raw.type)]).result()
+    padded = build.op("tensor.pad", [value, *lows, *highs], [wide], attributes, regions=1)
+    block = Block(mlir.append_block(padded.raw, 0, [index] * rank, padded.raw.location))
+    build.at_end(block).op("tensor.yield", [scalar], [])
+    starts, sizes = list[Value](), list[Value]()
+    for d in range(rank):
+        size = build.op("tensor.dim", [padded.result(), index_constant(build, d)], [index]).result()
+        if d in dims_:
+            place = dims_.index(d)
+            starts.append(build.op("arith.subi", [index_constant(build, 0), less[place]], [index]).result())
+            for part in (less[place], fewer[place]):
+                size = build.op("arith.addi", [size, part], [index]).result()
+        if d in dims_ or value.shape[d] is None:
+            sizes.append(size)
+    return build.op(
+        "tensor.extract_slice",
+        [padded.result(), *starts, *sizes],
+        [wide],
+        {
+            "static_offsets": sides,
+            "static_sizes": mlir.dense_i64([OPEN if n is None or d in dims_ else n for d, n in enumerate(value.shape)]),
+            "static_strides": mlir.dense_i64([1] * rank),
+            "operandSegmentSizes": mlir.parse_attribute(f"array<i32: 1, {len(starts)}, {len(sizes)}, 0>"),
+        },
+    ).result()
 
 
 def _with_group(letters: Sequence[str]) -> tuple[str, ...]:
