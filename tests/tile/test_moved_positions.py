@@ -458,9 +458,10 @@ def test_windows_that_reach_out_keep_what_is_inside(monkeypatch):
     """Where single elements are dropped, a window before the first column keeps its others, in a tile of rows, too."""
 
     body = OF_LISTS["scatter of parts of rows"].replace("%e", "%x")
-    text = module("%x: 2x20x6xi32, %v: 12x1x4xi32, %pairs: 12x2xi32", f"{body}; %s = negate %r", "%s")
+    text = module("%x: 2x20x6xi32, %v: 12x1x4xi32, %pairs: 12x2xi64", f"{body}; %s = negate %r", "%s")
     line = max(k for k, told in enumerate(text.splitlines(), 1) if "stablehlo.negate" in told)
-    pairs = np.stack([np.arange(12) * 2 - 2, np.arange(12) % 8 - 4], 1).astype(np.int32)
+    pairs = np.stack([np.arange(12) * 2 - 2, np.arange(12) % 8 - 4], 1)
+    pairs[5:8, 0] = 1 << 32, -(1 << 32), 3 + (1 << 32)
     given = [np.arange(n, dtype=np.int32).reshape(s) for n, s in ((240, (2, 20, 6)), (48, (12, 1, 4)))]
 
     def is_right():

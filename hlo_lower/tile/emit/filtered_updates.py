@@ -2,7 +2,7 @@
 
 Before the loop the updates are put in the order of the rows that they go to:
 
-    %rows, %order = sort(%clamped, iota)          rows that are out of bounds last
+    %rows, %order = sort(%row, iota)          rows that are out of bounds first or last
 
 A tile of the rows from `first` to `first + size` has the updates `%order[low]` to `%order[high]`: low of all rows are
 below `first`, and high below `first + size`. They are computed a chunk at a time, each by the filter of the chunk.
@@ -24,7 +24,8 @@ combiner makes the order free.
 
 Where an index vector has other components, the row is the component of the dim that is cut, and the others are read by
 number: the scatter of the tile drops what is out of bounds along them. A window takes one row, and may take a part of
-other dims: a start is clamped to where all of the window is outside, so that both policies drop the same of it.
+other dims: a start that `INDEX` does not hold is clamped to where all of the window is outside, so that both policies
+drop the same of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -95,6 +96,14 @@ class UpdateLists:
         along = counted[places.index(self.link.operands[made + 1] or 0)]
         return [*(d for d in counted if d != along), along, numbers.index_vector_dim]
 
+    def clamp(self, build: Builder, vectors: Value) -> Value:
+        """Index vectors of a type that `INDEX` does not hold: what is outside is just outside."""
+        low, high = [-n for n in self.windows], [self.node.result().static_shape[d] for d in self.counted]
+        least = [0] * len(low) if vectors.element.is_unsigned else low
+        ends = (np.broadcast_to(end, vectors.static_shape) for end in (least, high))
+        bounds = [build.constant_array(end, vectors.element_type) for end in ends]
+        return build.clamp(bounds[0], vectors, bounds[1])
+
     def read(self, build: Builder, indices: Value) -> Value:
         """The lists of an index tensor."""
         *_, along, vector = self.order
@@ -114,10 +123,10 @@ class SortedUpdates:
     """The updates of a scatter in the order of the rows that they go to; before the loops that take tiles of the rows.
 
     Attributes:
-      rows: the row of each, [*batch, n] of `INDEX`; the number of rows for what is out of bounds along them.
+      rows: the row of each, [*batch, n] of `INDEX`; no tile has one that is out of bounds.
       order: which updates they are, [*batch, n] of `INDEX`.
-      vectors: the index vectors by number, [*batch, n, components] of `INDEX`, at most just outside; None where they
-        have one component, which is the row.
+      vectors: the index vectors by number, [*batch, n, components] of `INDEX`; None where they have one component,
+        which is the row.
     """
 
     rows: Value
@@ -128,19 +137,16 @@ class SortedUpdates:
     def of(build: Builder, node: Node, link: FilteredLink, indices: Value) -> "SortedUpdates":
         """Those of a scatter."""
         lists = UpdateLists(node, link)
-        vectors, extent = lists.read(build, indices), node.result().static_shape[lists.dim]
-        shape, dtype = vectors.static_shape, mlir.dtype_of(vectors.element_type)
+        known = lists.read(build, indices)
+        dtype = mlir.dtype_of(known.element_type)
         assert dtype is not None
-        ends = [-n for n in lists.windows], [node.result().static_shape[d] for d in lists.counted]
-        told = [np.clip(end, np.iinfo(dtype).min, np.iinfo(dtype).max) for end in ends]
-        low, high = (build.constant_array(np.broadcast_to(ends, shape), vectors.element_type) for ends in told)
-        known = build.convert(build.clamp(low, vectors, high), INDEX)
+        if not np.can_cast(dtype, np.int32):
+            known = lists.clamp(build, known)
+        known = build.convert(known, INDEX)
         row = column(build, known, lists.component)
-        zero, beyond = (build.constant(n, row.static_shape, INDEX) for n in (0, extent))
-        found = build.select(build.compare(row, "GE", zero), row, beyond)
         numbers = build.iota(row.static_shape, len(row.shape) - 1, INDEX)
-        rows, order = sort_rows(build, found, [numbers], by_both=True)
-        return SortedUpdates(rows, order, known if shape[-1] > 1 else None)
+        rows, order = sort_rows(build, row, [numbers], by_both=True)
+        return SortedUpdates(rows, order, known if known.static_shape[-1] > 1 else None)
 
     def below(self, build: Builder, row: Value) -> Value:
         """How many rows of each list are below one, [*batch] of `INDEX`."""
