@@ -292,6 +292,7 @@ CASES = {
     "assumed": (text(), {"lowered": True, "assume_in_bounds": True}),
     "two runs": lambda x, s, m: put(s + jnp.arange(3)[:, None] + jnp.arange(2)),
     "kept": (text(), {"target": KEEPS}),
+    "kept as faster": (text(), {"target": "xla"}),
     "refused": (text(), {**KEPT, "target": PLAIN}),
     "on its type": (text(), {"target": NARROW}),
     "type": (text(), {"target": ONLY}),

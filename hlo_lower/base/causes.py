@@ -150,6 +150,7 @@ class Code(Enum):
     # What became of a scatter.
     CHOSEN = "chosen", "drops", "strategy", "place"
     KEPT = "kept", "target", "combiner", "dtype", "last_resort"
+    KEPT_AS_FASTER = "kept_as_faster", "combiner", "dtype"
     TAKEN_WHOLE = "taken_whole", "target"
     KEPT_ON_REQUEST = ("kept_on_request",)
     KEPT_UNSUPPORTED = "kept_unsupported", "reason"
@@ -265,3 +266,7 @@ def _plain(value: Value) -> Any:
     if isinstance(value, Cause):
         return value.to_json()
     return [_plain(inner) for inner in value] if isinstance(value, tuple) else value
+
+
+AS_IT_IS = frozenset({Code.KEPT, Code.KEPT_AS_FASTER})
+"""Why a scatter is kept that the target takes."""

@@ -262,6 +262,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.COSTS: lambda cause: f"{cause['strategy']}: about {cause['us']:.3g} us",
     Code.CHOSEN: lambda cause: f"drops {cause['drops']}" + (f", by {cause['place']}" if cause["place"] else ""),
     Code.KEPT: _kept_phrase,
+    Code.KEPT_AS_FASTER: "kept: native is faster here than a loop ({combiner} on {dtype})",
     Code.TAKEN_WHOLE: "{target} accepts it",
     Code.KEPT_ON_REQUEST: "kept on request (--only, --skip)",
     Code.KEPT_UNSUPPORTED: "kept, no lowering: stablehlo.scatter: {reason}",

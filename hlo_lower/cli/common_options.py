@@ -73,6 +73,8 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
     command.add_argument("--trust-flags", action="store_true", help="believe unique_indices = true")
     told = "keep guards and clamps that only a proof by induction over a loop would remove"
     command.add_argument("--no-loop-ranges", dest="loop_ranges", action="store_false", help=told)
+    told = "lower also scatters that the target computes faster itself, which are kept otherwise"
+    command.add_argument("--lower-all", action="store_true", help=told)
     command.add_argument(
         "--prefer",
         metavar="RULE",

@@ -42,7 +42,10 @@ SECTIONS = {
     ),
     "what is shown": ("explain", "all", "verbose", "named", "fail_on", "plan", "print_loops"),
     "tiling": ("max_temp", "op", "sizes", "fuse", "fuse_operand", "into", "against"),
-    "target": ("on", "target", "oob", "float_mode", "prefer", "max_unroll", "trust_flags", "loop_ranges", "inline"),
+    "target": (
+        *("on", "target", "oob", "float_mode", "prefer", "max_unroll", "trust_flags", "loop_ranges", "lower_all"),
+        "inline",
+    ),
     "changes before lowering": ("bind", "legalize", "demote_i64", "checked", "demote_f64", "widen"),
     "linalg": ("linalg_ops", "linalg_loops", "linalg_groups"),
     "what is lowered": ("only", "skip", "patterns", "keep_unsupported", "assume_in_bounds"),

@@ -38,6 +38,7 @@ class Choices(TypedDict, total=False):
     linalg_groups: Literal["outlined", "inlined"]
     max_unroll: int
     loop_ranges: bool
+    lower_all: bool
 
 
 class Keywords(Choices, total=False):
@@ -84,6 +85,8 @@ class Options:
       max_unroll: ops that a loop may become, nested ones included, where the target has no loops.
       loop_ranges: let ranges that values keep from turn to turn of a loop prove guards and clamps away. What rests on
         such a proof cannot always be verified; `convert` lowers without them then.
+      lower_all: lower also those scatters that the target computes faster itself (`when = "loop"` in its file); so does
+        any rule that is preferred.
 
     Raises:
       InputError: a value is of a wrong type or none of the choices, or the target does not exist.
@@ -116,6 +119,7 @@ class Options:
     linalg_groups: Literal["outlined", "inlined"] = "outlined"
     max_unroll: int = MAX_UNROLL
     loop_ranges: bool = True
+    lower_all: bool = False
 
     def __init__(self, target: TargetLike = "stablehlo", **choices: Unpack[Choices]) -> None:
         known_names("Options", choices, NAMES)
@@ -162,6 +166,7 @@ WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
     "linalg_loops": ("for", "forall"),
     "linalg_groups": ("outlined", "inlined"),
     "loop_ranges": (True, False),
+    "lower_all": (False, True),
 }
 """What is one of a few values, the default first."""
 

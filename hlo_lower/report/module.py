@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.causes import AS_IT_IS, Cause, Code
 from hlo_lower.base.change import Change, RefusedOps, total_refusals
 from hlo_lower.base.english import kind_phrase
 from hlo_lower.base.memory import MemoryCurve
@@ -140,7 +140,7 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
 
 def rule_of(record: ScatterRecord) -> str:
     """The rule; "kept" of a scatter that the target takes as it is, "none" of any other without one."""
-    is_kept = record.why is not None and record.why.code is Code.KEPT
+    is_kept = record.why is not None and record.why.code in AS_IT_IS
     return record.rule or (KEPT if is_kept else NO_RULE)
 
 

@@ -4,7 +4,9 @@ import pytest
 from untyped_mlir import module, of
 
 import hlo_lower as hl
+from hlo_lower import cli
 from hlo_lower.base.causes import Code
+from hlo_lower.base.english import phrase
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 
 FORMS = {
@@ -94,3 +96,50 @@ def test_a_kept_scatter_is_told():
     assert lowered_for(text=scatter(), **nothing_else).records[0].why == Code.KEPT("npu", "assign", "f32", True)
     with pytest.raises(hl.NotLoweredError, match="no lowering for target npu"):
         lowered_for(text=scatter(body="add"), **nothing_else)
+
+
+MANY = "inserted=[0], to=[0], ivd=1"
+ROW = module(
+    "%o: 8x4xf32, %i: 1xi32, %u: 4xf32", "%r = scatter(%o, %i, %u) <window=[0], inserted=[0], to=[0]> {assign}"
+)
+
+
+def counted(body="add", dtype="f32", n=1000):
+    """Updates of single elements at places that nobody knows."""
+    return module(f"%o: 64x{dtype}, %i: {n}x1xi32, %u: {n}x{dtype}", f"%r = scatter(%o, %i, %u) <{MANY}> {{{body}}}")
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "kept"),
+    [
+        *((counted(body), {}, True) for body in ("add", "multiply", "maximum", "assign")),
+        *((counted("or", dtype), {}, True) for dtype in ("i1", "i32")),
+        *((scatter(form), {}, True) for form in ("rows", "columns")),
+        # what is better than a loop is lowered: one window, and places that are constants
+        *((text, {}, False) for text in (ROW, scatter(constant=DISTINCT))),
+        # a region that does more than its combiner says; what is asked for; elements that are dropped one by one
+        *((text, {}, False) for text in (counted(NEGATE), counted(TWICE))),
+        *((counted(), how, False) for how in ({"lower_all": True}, {"prefer": "while"})),
+        (scatter("tiles"), {"oob": "spec"}, False),
+    ],
+)
+def test_xla_keeps_a_scatter_where_the_best_form_is_a_loop(text, how, kept):
+    """By what it writes, how, and how often; the record says why, and nothing is refused."""
+    lowered = hl.lower(text, target="xla", **how)
+    [record] = lowered.records
+    assert (lowered.scatters_left, lowered.refused) == (int(kept), ())
+    assert (record.why.code is Code.KEPT_AS_FASTER) is kept
+    assert hl.verify(text, lowered).ok
+    if kept:
+        assert phrase(record.why).startswith("kept: native is faster here than a loop (")
+        assert hl.classify(text, target="xla")[0].why.code is Code.KEPT_AS_FASTER
+
+
+def test_a_scatter_that_is_kept_as_faster_is_told(tmp_path, capsys):
+    """In the command's report; it is no failure, and --lower-all lowers it."""
+    source, output = tmp_path / "a.mlir", tmp_path / "b.mlir"
+    source.write_text(counted())
+    for more, told in (([], "kept"), (["--lower-all"], "while")):
+        assert cli.main(["convert", str(source), "-o", str(output), "--target", "xla", "--no-verify", *more]) == 0
+        assert told in capsys.readouterr().out
+        assert ("stablehlo.scatter" in output.read_text()) is not bool(more)

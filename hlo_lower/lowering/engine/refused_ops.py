@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.causes import AS_IT_IS, Cause, Code
 from hlo_lower.base.change import BY_TARGET, SCATTER, RefusedOps
 from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.ir import mlir
@@ -16,6 +16,9 @@ from hlo_lower.ops.targets.target import Target
 
 PLACES = 3
 """As many places are told of one thing that is refused."""
+
+TAKEN = AS_IT_IS | {Code.KEPT_ON_REQUEST, Code.TAKEN_WHOLE}
+"""Why an op without a rule stays, and is no refusal."""
 
 
 def refused_ops(graph: Graph, target: Target, records: Sequence[ScatterRecord] = ()) -> tuple[RefusedOps, ...]:
@@ -60,7 +63,7 @@ def _callers(graph: Graph, node: Node) -> Sequence[Node]:
 
 
 def _of_record(record: ScatterRecord, target: Target) -> Iterator[tuple[str, Cause, str]]:
-    if record.rule or record.why is None or record.why.code in (Code.KEPT, Code.KEPT_ON_REQUEST, Code.TAKEN_WHOLE):
+    if record.rule or record.why is None or record.why.code in TAKEN:
         return
     refusals = [reason for rejection in record.why_not for reason in rejection.reasons if reason.code in BY_TARGET]
     why = record.why.cause("reason") if record.why.code is Code.KEPT_UNSUPPORTED else record.why

@@ -30,6 +30,7 @@ from hlo_lower.facts.scatter.facts import (
     InBounds,
     OutOfBounds,
     ScatterFacts,
+    Strategy,
     Unique,
     Windows,
 )
@@ -189,6 +190,8 @@ def _read(context: Context, scatter: CanonicalScatter, facts: ScatterFacts, comp
     told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={dtype}"
     told += f" offsets={facts.offsets.value} in_bounds={facts.in_bounds.value} unique={facts.unique.value}"
     kept = kept_by(context.target, scatter, facts, "always")
+    if kept is None and facts.strategy is Strategy.MANY and not (context.options.lower_all or context.options.prefer):
+        kept = kept_by(context.target, scatter, facts, "loop")
     return _Read(
         scatter,
         facts,
@@ -342,7 +345,7 @@ def kept_by(target: Target, scatter: CanonicalScatter, facts: ScatterFacts, when
     Args:
       target: the target.
       scatter, facts: the scatter, and what is known of it.
-      when: "always", or "no_lowering" where there is none that the target takes.
+      when: "always"; "loop" where its cheapest form is a loop; "no_lowering" where there is none that the target takes.
     """
     if not target.keep:
         return None
@@ -350,6 +353,8 @@ def kept_by(target: Target, scatter: CanonicalScatter, facts: ScatterFacts, when
     if _is_plain(scatter, facts.combiner) and any(
         n.when == when and _is_as_said(n, scatter, facts, element) for n in target.keep
     ):
+        if when == "loop":
+            return Code.KEPT_AS_FASTER(facts.combiner.value, element)
         return Code.KEPT(target.name, facts.combiner.value, element, when == "no_lowering")
     return None
 

@@ -23,7 +23,7 @@ BOUNDS = ("any", "proved")
 UNIQUENESS = ("any", "proved")
 """Whether two windows may meet; see `NativeScatter.unique`."""
 
-OCCASIONS = ("always", "no_lowering", "safe")
+OCCASIONS = ("always", "no_lowering", "safe", "loop")
 """When a scatter is kept, or made one that could be; see `NativeScatter.when`."""
 
 KEPT_WORDS = {"form": FORMS, "in_bounds": BOUNDS, "unique": UNIQUENESS, "when": OCCASIONS}
@@ -44,6 +44,7 @@ class NativeScatter:
         does.
       unique: "proved": only where no two windows meet; "any": the target applies them in their order.
       when: "always": it is better than any lowering; "no_lowering": only where the target takes no lowering of it;
+        "loop": only where its cheapest form is a loop over its windows, which the target runs faster itself;
         "safe": where nothing costs less, a scatter is made one of rows that are all in bounds (the rule
         `safe_scatter`), whatever its form was and wherever its windows lie.
     """
