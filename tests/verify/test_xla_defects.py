@@ -10,7 +10,7 @@ from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
-from hlo_lower.verify.judges.xla_defects import why_xla_aborts, why_xla_errs
+from hlo_lower.verify.judges.xla_defects import takes_starts_again, why_xla_aborts, why_xla_errs
 from hlo_lower.verify.run import CannotRunError, Executable
 
 WHILE = """%z = constant 0 : i32; %three = constant 3 : i32
@@ -312,3 +312,25 @@ def test_inputs_that_do_not_fit(n, p, inputs, told):
     verdict = hl.verify(text, hl.lower(text), inputs=inputs)
     assert (verdict.ok, verdict.module.status) == (True, "equal")
     assert "arg0.0=7" in verdict.module.how
+
+
+SUM = """%zero = constant 0. : f32; %low = constant -1 : i32
+%s = reduce(%x, %zero) <dimensions = array<i64: 1>> {add} -> 8xf32"""
+LEAST = "%m = reduce(%n, %low) <dimensions = array<i64: 0>> {%c, %d: %o = OP; return %o} -> i32"
+
+
+@pytest.mark.parametrize(
+    ("line", "again"),
+    [("maximum %c, %d", False), ("minimum %d, %c", False), ("maximum %c, %c", True), ("add %c, %d", True)],
+)
+def test_a_start_that_shows_where_it_is_taken_in_again(line, again):
+    """Not of a maximum, which is the same however often."""
+    text = module("%x: 8x64xf32, %n: 4xi32", f"{SUM}; {LEAST.replace('OP', line)}", "%s, %m")
+    assert takes_starts_again(mlir.parse_module(text)) is again
+
+
+def test_a_maximum_from_another_start_leaves_the_sums_beside_it():
+    """Both versions add in one order, of which only one has such a maximum, as of the last write of a scatter."""
+    first = module("%x: 8x64xf32, %n: 1xi32", f"{SUM}; %k = reshape %n -> i32; %m = maximum %k, %low", "%s, %m")
+    second = module("%x: 8x64xf32, %n: 1xi32", f"{SUM}; {LEAST.replace('OP', 'maximum %c, %d')}", "%s, %m")
+    assert hl.verify(first, second).ok
