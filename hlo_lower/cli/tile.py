@@ -83,6 +83,8 @@ def run(args: argparse.Namespace) -> int:
     import hlo_lower as hl
     from hlo_lower.base.memory import memory_lines
     from hlo_lower.cli.streams import progress
+    from hlo_lower.tile.entry import tile
+    from hlo_lower.tile.plan_search import SearchLimits, say_nothing
 
     _check(args)
     graph = hl.read(module_source(args.input), args.input, is_structured=bool(args.into))
@@ -91,7 +93,9 @@ def run(args: argparse.Namespace) -> int:
     graph = hl.bind(graph, args.bind) if args.bind else graph
     start = time.perf_counter()
     with progress(quiet=args.quiet) as tell:
-        tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
+        effort = None if args.timeout is None else SearchLimits(seconds=args.timeout)
+        say = say_nothing if args.quiet else complain
+        tiled = tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell, effort=effort, say=say)
     if args.plan:
         lines = [*tiled.lines()[1:], *_loops(args, tiled), *tiled.drawing_lines(), *memory_lines(tiled.memory)]
         show_lines([f"{args.input}: {tiled.summary()}", *lines])

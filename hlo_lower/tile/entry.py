@@ -13,7 +13,7 @@ from hlo_lower.tile.by_hand import ByHand, tile_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
 from hlo_lower.tile.find.measure import measure_temporaries, require_bytes
 from hlo_lower.tile.into_loop import IntoLoop, fuse_into
-from hlo_lower.tile.plan_search import SearchLimits, Tell, describe_peak, search
+from hlo_lower.tile.plan_search import Say, SearchLimits, Tell, describe_peak, say_nothing, search
 from hlo_lower.tile.prepare.normalize import prepare
 from hlo_lower.tile.tiled_module import Tiled
 
@@ -27,6 +27,7 @@ def tile(
     rules: SubsetRules | None = None,
     progress: Tell | None = None,
     effort: SearchLimits | None = None,
+    say: Say = say_nothing,
 ) -> Tiled:
     """Compute what is large in loops over tiles of it. Nothing is verified here.
 
@@ -39,6 +40,7 @@ def tile(
       rules: subset rules; by default those of the package.
       progress: told how far it is.
       effort: what a search may take.
+      say: told of each plan that is tried, a line each.
 
     Raises:
       InputError: the source cannot be read, it has symbolic sizes, XLA does not compile it, or what is asked for by
@@ -62,7 +64,7 @@ def tile(
     if by_hand is not None:
         return _by_hand(text, graph, by_hand, known_rules)
     assert budget is not None
-    found = search(text, graph, budget, known_rules, tell, effort or SearchLimits())
+    found = search(text, graph, budget, known_rules, tell, effort or SearchLimits(), say)
     after = read(found.module if found.is_changed else text, given.name)
     beyond = describe_peak(after, known_rules) if found.size > budget else ()
     loops, pulled, again = tuple(found.loops), tuple(found.pulled), tuple(found.recomputed)

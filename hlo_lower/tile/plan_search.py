@@ -37,6 +37,13 @@ SHOWN = 4
 
 Tell = Callable[[str, int, int], None]
 
+Say = Callable[[str], None]
+"""Told of each plan that is tried, a line each."""
+
+
+def say_nothing(line: str) -> None:
+    """Tell nobody."""
+
 
 @dataclass(frozen=True)
 class SearchLimits:
@@ -66,6 +73,7 @@ class Search:
     ended: str = ""  # why it ended early
     # plans, start: how many were tried, and when it began
     plans: int = 0
+    say: Say = say_nothing  # who is told of each
     start: float = field(default_factory=time.monotonic)
 
     @property
@@ -85,6 +93,14 @@ class Search:
         elif self.plans >= self.effort.plans:
             self.ended = f"it tried {self.plans} plans"
         return bool(self.ended)
+
+    def tried(self, what: str, size: int | str, budget: int) -> None:
+        """Count a plan, and say what it needs, or why XLA does not compile it."""
+        self.plans += 1
+        needs = shown_bytes(size) if isinstance(size, int) else size
+        so_far = f"{shown_bytes(self.size)} so far, {shown_bytes(budget)} asked for"
+        took = time.monotonic() - self.start
+        self.say(f"plan {self.plans} of {self.effort.plans}, after {took:.0f} s: {what}: {needs} ({so_far})")
 
 
 @dataclass(frozen=True)
@@ -108,10 +124,18 @@ class Attempt:
         return size < other_size * GAIN
 
 
-def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: Tell, effort: SearchLimits) -> Search:
+def search(
+    original: str,
+    graph: Graph,
+    budget: int,
+    rules: SubsetRules,
+    tell: Tell,
+    effort: SearchLimits,
+    say: Say = say_nothing,
+) -> Search:
     """Pull picks up, then make loops in a copy of the prepared graph until the temporaries of the original are
     within the budget, or nothing is gained; InputError if XLA does not compile the module."""
-    found = Search(graph.name, to_bytecode(graph), effort)
+    found = Search(graph.name, to_bytecode(graph), effort, say=say)
     _begin(found, original, budget)
     _recompute(found, budget, 2)
     for number in range(ROUNDS):
@@ -175,7 +199,7 @@ def _recompute(found: Search, budget: int, part: int = 0) -> bool:
         texts.append(to_text(graph))
     best = -1
     for number, size in measure_temporaries(texts, max(1.0, found.seconds_left)):
-        found.plans += 1
+        found.tried("computes again " + ", ".join(map(str, made[number][1])), size, budget)
         if isinstance(size, int) and size < found.size * GAIN:
             found.size, best = size, number
         if found.size <= budget or found.is_over():
@@ -202,8 +226,8 @@ def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool
     best: tuple[int, Attempt] | None = None
     level: tuple[int, Attempt] | None = None
     for number, size in measure_temporaries(attempts, max(1.0, found.seconds_left)):
-        found.plans += 1
         attempt = attempts.made[number]
+        found.tried("; ".join(f"loop {loop}" for loop in attempt.loops), size, budget)
         if isinstance(size, int) and size < found.size * GAIN:
             if best is None or size <= budget or attempt.comes_before(size, *best):
                 best = size, attempt

@@ -133,3 +133,15 @@ def test_the_memory_chart_is_that_of_its_figures():
     assert (">0.50x<" in timed, "not measured" in timed, "not measured" in untimed) == (True, False, True)
     before, after = (float(width) for width in re.findall(r'<rect x="170"[^>]* width="([\d.]+)"', timed))
     assert before > after
+
+
+@pytest.mark.sweep
+def test_bench_many_converts_twice_and_bench_sharded_agrees(script, tmp_path):
+    """The second run reads all verdicts; a train step has one loss on one device and on two."""
+    (tmp_path / "zoo").mkdir()
+    for name in ("a.mlir", "b.mlir"):
+        (tmp_path / "zoo" / name).write_bytes((tmp_path / "decode.mlir").read_bytes())
+    done = script("bench_many.py", "--target", "xla", "zoo")
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["run 1", "run 2"], done.stderr
+    done = script("bench_sharded.py", "--hidden", "8", "--vocab", "16", "--rounds", "1")
+    assert (done.returncode, done.stdout.count("hl.jit, target xla")) == (0, 2), done.stderr

@@ -101,6 +101,10 @@ def test_a_search_ends(estimated):
     assert (fits.loops, fits.text) == ((), to_text(hl.read(LOGITS)))
     assert (late.ended, late.reached) == ("it took 0 s", False)
     assert late.lines()[-1] == "  search ended early: it took 0 s"
+    said = list[str]()
+    tile(LOGITS, max_temp=1, effort=SearchLimits(plans=1), say=said.append)
+    assert [line.split(",")[0] for line in said] == ["plan 1 of 1"]
+    assert said[0].endswith("so far, 1 B asked for)"), said
     search = Search("m", b"", SearchLimits(plans=2))
     search.plans = 1
     assert not search.is_over()
