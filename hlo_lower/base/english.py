@@ -127,9 +127,9 @@ def _no_form_taken(cause: Cause) -> str:
 
 
 ROUTINES = {
-    "syevd": "eigenvectors are only defined up to their signs, of equal eigenvalues up to a rotation: no rule",
+    "syevd": "eigenvectors are read that it is not asked for",
     "gtsv": "there is no rule for tridiagonal systems",
-    "gesdd": "singular vectors are only defined up to their signs, and there is no rule for singular values",
+    "gesdd": "what it leaves of the matrix is read, or vectors that it is not asked for",
     "geev": "the eigenvalues of a matrix that is not symmetric have no order, and there is no rule for them",
     "gees": "a Schur form is not the only one, and there is no rule for it",
     "gehrd": "there is no rule for a Hessenberg form",

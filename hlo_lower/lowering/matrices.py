@@ -80,7 +80,7 @@ class _Signature:
       routine: what it is.
       operands, results: "m" for a matrix, "v" for a vector, "s" for a number, of each matrix of a batch.
       flags: for each key of its configuration the name of the flag, and for each letter whether that holds.
-      free: the results that are defined up to their signs: where one is read, nothing is known.
+      vectors: the results that are defined up to their signs, and as a whole where their values are equal.
     """
 
     routine: Routine
@@ -89,7 +89,7 @@ class _Signature:
     flags: Mapping[str, tuple[str, Mapping[str, bool]]] = field(
         default_factory=dict[str, tuple[str, Mapping[str, bool]]]
     )
-    free: tuple[int, ...] = ()
+    vectors: tuple[int, ...] = ()
 
 
 UPLO = ("lower", {"L": True, "U": False})
@@ -100,10 +100,14 @@ SIGNATURES: Mapping[str, _Signature] = {
     "geqrf": _Signature(Routine.QR, "m", "mv"),
     "orgqr": _Signature(Routine.ORTHOGONAL, "mv", "m"),
     "syevd": _Signature(
-        Routine.EIGENVALUES, "m", "mvs", {"uplo": UPLO, "mode": ("vectors", {"V": True, "N": False})}, free=(0,)
+        Routine.EIGENVALUES, "m", "mvs", {"uplo": UPLO, "mode": ("vectors", {"V": True, "N": False})}, vectors=(0,)
     ),
     "gesdd": _Signature(
-        Routine.SINGULAR_VALUES, "m", "mvmms", {"mode": ("vectors", {"A": True, "S": True, "N": False})}, free=(0, 2, 3)
+        Routine.SINGULAR_VALUES,
+        "m",
+        "mvmms",
+        {"mode": ("vectors", {"A": True, "S": True, "N": False})},
+        vectors=(2, 3),
     ),
     "trsm": _Signature(
         Routine.TRIANGULAR_SOLVE,
@@ -159,12 +163,17 @@ def _of_call(node: Node, numbers: Numbers) -> MatrixFacts:
     name = mlir.call_target(node.raw)
     called = name[len(BEGINS) + 1 : -len(ENDS)]
     signature = OF_XLA.get(name) or SIGNATURES.get(called)
-    if signature is None or any(_is_read(node.result(k)) for k in signature.free):
+    if signature is None or (signature.routine is Routine.SINGULAR_VALUES and _is_read(node.result(0))):
         return MatrixFacts(Routine.UNKNOWN, numbers, name, why=Code.ROUTINE_LEFT(called))
     flags: dict[str, bool] = {}
     why = _why_unknown(node, name, signature) or _read_flags(node, signature, flags)
     if why:
         return MatrixFacts(Routine.UNKNOWN, numbers, name, why=why)
+    are_read = any(_is_read(node.result(k)) for k in signature.vectors)
+    if are_read and not flags["vectors"]:
+        return MatrixFacts(Routine.UNKNOWN, numbers, name, why=Code.ROUTINE_LEFT(called))
+    if signature.vectors:
+        flags["vectors"] = are_read
     return MatrixFacts(signature.routine, numbers, name, flags)
 
 
@@ -436,11 +445,12 @@ def qr_to_reflections(op: MatrixLowering) -> Sequence[Value]:
     a = flat(build, node.operand(0), 2)
     *batch, m, n = a.static_shape
     taus = build.float_splat(0.0, (*batch, min(m, n)), a.element_type)
-    found = steps(build, min(m, n), [a, taus], _reflection)
+    found = steps(build, min(m, n), [a, taus], reflect_column)
     return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
 
 
-def _reflection(k: Array, a: Array, taus: Array) -> tuple[Array, Array]:
+def reflect_column(k: Array, a: Array, taus: Array) -> tuple[Array, Array]:
+    """Make what stands below the diagonal zero in a column: see `qr_to_reflections`."""
     rows, columns, column = places(a.shape[-2]), places(a.shape[-1]), part(a, k)
     is_below, alpha = rows > k, part(column, k)
     beta, is_done = _reflected_norm(alpha, jnp.where(is_below, column, 0.0))
@@ -494,16 +504,18 @@ def reflections_to_q(op: MatrixLowering) -> Sequence[Value]:
     node, build = op.node, op.build
     a, taus = flat(build, node.operand(0), 2), flat(build, node.operand(1), 1)
     count = taus.static_shape[-1]
-    [q] = build_traced(build, _ones, a)
-    return [build.reshape(steps(build, count, [a, taus, q], _apply_next_reflector)[2], node.result(0).static_shape)]
+    [q] = build_traced(build, identity_beside, a, width=a.static_shape[-1])
+    return [build.reshape(steps(build, count, [a, taus, q], apply_next_reflector)[2], node.result(0).static_shape)]
 
 
-def _ones(a: Array) -> Array:
-    diagonal = places(a.shape[-2])[:, None] == places(a.shape[-1])
-    return jnp.broadcast_to(jnp.where(diagonal, 1.0, a.dtype.type(0)), a.shape)
+def identity_beside(a: Array, *, width: int) -> Array:
+    """The first columns of the identity, as high as these matrices are."""
+    diagonal = places(a.shape[-2])[:, None] == places(width)
+    return jnp.broadcast_to(jnp.where(diagonal, 1.0, a.dtype.type(0)), (*a.shape[:-1], width))
 
 
-def _apply_next_reflector(number: Array, a: Array, taus: Array, q: Array) -> tuple[Array, Array, Array]:
+def apply_next_reflector(number: Array, a: Array, taus: Array, q: Array) -> tuple[Array, Array, Array]:
+    """Reflect by the next of the vectors that stand below the diagonal of a matrix, the last one first."""
     k = taus.shape[-1] - 1 - number
     column = part(a, k)
     vector = jnp.where(places(column.shape[-1]) > k, column, _one_at(k, column))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.errors import InputError
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
+from hlo_lower.verify.align.vectors import OPEN, calls_for_vectors
 from hlo_lower.verify.bounds.compare import Difference, first_difference, nan_share, only_signs_of_zeros
 from hlo_lower.verify.bounds.matrices import definite, definite_inputs
 from hlo_lower.verify.bounds.rounding_bounds import LARGE, OwnBounds
@@ -134,6 +135,8 @@ def verify_module(
         changed = _changed_signature(signature, after)
         if changed is not None:
             return ModuleVerdict("differs", difference=changed)
+        if _calls_for_other_vectors(program, after):
+            return ModuleVerdict("not run", reason=f"{OPEN}, and a result depends on them")
         if assumed.oob == "spec" and drives.may_overhang:
             reason = "XLA drops whole windows, so under oob=spec it is not a judge of windows that may overhang"
             return ModuleVerdict("not run", reason=reason)
@@ -174,6 +177,15 @@ def verify_module(
         if reason:
             return ModuleVerdict("not run", reason=reason)
         return ModuleVerdict("differs", difference=_cannot_run(error))
+
+
+def _calls_for_other_vectors(program: Program, after: str) -> bool:
+    """Whether vectors that a result depends on are computed otherwise by the second version."""
+    calls = calls_for_vectors(_entry(program))
+    if not calls:
+        return False
+    other = Program(mlir.parse_module(after))
+    return calls != calls_for_vectors(_entry(other))
 
 
 def _why_not_the_same_twice(module: mlir.RawModule) -> str:

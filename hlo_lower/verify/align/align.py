@@ -328,7 +328,8 @@ class Aligner:
             if self._within(pair, op):
                 found = True
                 continue
-            for x in op.results:
+            # What a call gives is chosen by its `info`, its last result: once that is told, the others may be.
+            for x in op.results * (2 if op.name == names.CUSTOM_CALL else 1):
                 if pair.second.has(pair.first.numbers[x]):
                     continue
                 counterpart = self._counterpart(pair, index, x, how)
@@ -385,6 +386,8 @@ class Aligner:
                 if agrees(user, other, place):
                     y = index.read(other, place, x)
                     if y is not None and self._may_be(pair, x, y):
+                        if _gives_same_root(pair, user, other):
+                            return y, ""
                         found[y] = None
         if not found or (how == "readers" and len(found) > 1):
             return None
@@ -447,6 +450,15 @@ def _follows(pair: BodyPair, assumption: Assumption) -> bool:
             return False
         found.append(side.own_numbers(op)[op.results.index(value)])
     return found[0] == found[1]
+
+
+def _gives_same_root(pair: BodyPair, op: Op, other: Op) -> bool:
+    """Whether both bodies return what these give at one place, so that they read the same of several."""
+    roots = pair.first.root_places, pair.second.root_places
+    return any(
+        not set(roots[0].get(x, ())).isdisjoint(roots[1].get(y, ()))
+        for x, y in zip(op.results, other.results, strict=False)
+    )
 
 
 def _root_name(pair: BodyPair, place: int) -> str:

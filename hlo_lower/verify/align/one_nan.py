@@ -16,11 +16,13 @@ from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
 MOST_STEPS = 64
 """Values that are looked at behind one."""
 
-LAW = "NaN of arithmetic"
-"""The law of what is so derived."""
-
 NOT_DRAWN = "NaN with a sign where arithmetic computes it: IEEE 754 leaves the sign open"
 """What is not compared of inputs that are such floats."""
+
+NOT_COMPUTED = (
+    "NaN and infinities, where arithmetic makes NaN of them that are put in order: IEEE 754 leaves the sign open"
+)
+"""What is not compared where such floats are computed within."""
 
 
 def may_have_one_nan(program: Program, value: ValueId) -> bool:
@@ -102,6 +104,22 @@ def inputs_with_one_nan(region: Region) -> list[int]:
         return []
     known = ((place, side.value_of.get(number)) for place, number in enumerate(region.inputs))
     return [k for k, value in known if value is not None and _is_one_nan(side.program, value)]
+
+
+def computes_what_is_ordered(region: Region) -> bool:
+    """Whether the first piece computes floats whose bits it asks for, and the second one asks less often.
+
+    Then runs with NaN would show the sign that XLA's arithmetic gives it.
+    """
+    asking = [
+        {op for op in ops_within(ops) if _asks_for_bits(side.program, op)}
+        for side, ops in ((region.pair.first, region.first), (region.pair.second, region.second))
+    ]
+    program, own = region.pair.first.program, asking[0]
+    sorts = [op for op in region.first if any(not own.isdisjoint(body.ops) for body in op.bodies)]
+    read = {value for op in (*own, *sorts) for value in op.inputs}
+    made = {value for op in region.first for value in op.results}
+    return len(own) > len(asking[1]) and any(_is_one_nan(program, value) for value in read & made)
 
 
 def _is_one_nan(program: Program, value: ValueId) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Region, Side
+from hlo_lower.verify.align.vectors import Told, told_of, with_what_is_told
 from hlo_lower.verify.judges.silent_attributes import freed_order
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.partitions import remove_shardings
@@ -27,7 +28,7 @@ class Pieces:
 
 
 def pieces_of(region: Region, seen: Sequence[Number] = ()) -> Pieces:
-    """Both pieces of a region.
+    """Both pieces of a region; of vectors they return what is told of them (`vectors`).
 
     Args:
       region: the region.
@@ -44,9 +45,23 @@ def pieces_of(region: Region, seen: Sequence[Number] = ()) -> Pieces:
         raise CannotRunError(reason)
     outputs = [o.first for o in region.outputs], [o.second for o in region.outputs]
     values = pair.first.value_of
-    watched = [values[number] for number in seen]
-    first = piece(pair.first, region.first, region.inputs, [*outputs[0], *watched], types_of(region))
-    second = piece(pair.second, region.second, region.inputs, outputs[1], types_of(region))
+    watched, told = [values[number] for number in seen], told_of(region)
+    first = piece(
+        pair.first,
+        region.first,
+        region.inputs,
+        [*outputs[0], *watched],
+        types_of(region),
+        [(one, one.matrices[0]) for one in told],
+    )
+    second = piece(
+        pair.second,
+        region.second,
+        region.inputs,
+        outputs[1],
+        types_of(region),
+        [(one, one.matrices[1]) for one in told],
+    )
     return Pieces(first, second, tuple(seen))
 
 
@@ -60,7 +75,12 @@ def types_of(region: Region) -> list[mlir.RawType]:
 
 
 def piece(
-    side: Side, ops: Iterable[Op], inputs: Sequence[Number], outputs: Sequence[ValueId], types: Sequence[mlir.RawType]
+    side: Side,
+    ops: Iterable[Op],
+    inputs: Sequence[Number],
+    outputs: Sequence[ValueId],
+    types: Sequence[mlir.RawType],
+    told: Sequence[tuple[Told, ValueId]] = (),
 ) -> str:
     """The module that computes some values by some operations.
 
@@ -70,8 +90,9 @@ def piece(
       inputs: the numbers of the values that are given, in the order of the arguments.
       outputs: the values that are returned.
       types: the types of the arguments.
+      told: what is returned in the place of outputs that are vectors, and of which matrix.
     """
-    return module_of(side.program, ops, dict(enumerate(inputs)), side.numbers, outputs, types)
+    return module_of(side.program, ops, dict(enumerate(inputs)), side.numbers, outputs, types, told)
 
 
 def module_of(
@@ -81,6 +102,7 @@ def module_of(
     numbers: Mapping[ValueId, Number],
     outputs: Sequence[ValueId],
     types: Sequence[mlir.RawType],
+    told: Sequence[tuple[Told, ValueId]] = (),
 ) -> str:
     """See `piece`.
 
@@ -123,7 +145,7 @@ def module_of(
             called += program.functions_named(op.raw)
         mlir.create_operation(
             "func.return",
-            [value(v) for v in outputs],
+            with_what_is_told(module, block, [value(v) for v in outputs], [(one, value(of)) for one, of in told]),
             [],
             location=location,
             insertion_point=mlir.insert_at_end(block),

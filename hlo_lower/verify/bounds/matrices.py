@@ -50,6 +50,9 @@ DIRECT = ("potrf", "getrf", "geqrf", "orgqr", "trsm", *OF_XLA)
 ITERATED = ("syevd", "gesdd")
 """Routines whose results are near those of a matrix that differs from the given one by a part of its norm."""
 
+VECTORS = {"syevd": (0,), "gesdd": (2, 3)}
+"""The results of these that are vectors, of which the signs are open, by number."""
+
 LINEAR = RESHAPING | {names.SLICE, names.SELECT, names.CONVERT, names.ADD, names.MULTIPLY, names.DIVIDE, "func.call"}
 """Ops behind which a matrix may still be positive definite."""
 
@@ -63,6 +66,12 @@ def is_matrix_op(op: mlir.RawOperation) -> bool:
 def callee_or_name(op: mlir.RawOperation) -> str:
     """The target of a custom call; for any other op its name."""
     return mlir.call_target(op) or op.name
+
+
+def vector_results(op: mlir.RawOperation) -> tuple[int, ...]:
+    """The numbers of the results of an op that are eigenvectors or singular vectors."""
+    found = (numbers for name, numbers in VECTORS.items() if name in callee_or_name(op))
+    return next(found, ()) if op.name == names.CUSTOM_CALL else ()
 
 
 def units_of(op: mlir.RawOperation) -> int:
@@ -175,6 +184,8 @@ def _mark_undecided(a: Array, reflections: Array, factors: Array, *, noise: floa
 # - of LU and QR: column by column, relative to the largest element of the column (what |L| |U| and the norm of a column
 #   are, up to the growth of partial pivoting and to sqrt(m));
 # - of eigenvalues and singular values: relative to the largest element of the matrix (to its norm, up to n).
+#
+# Vectors are orthogonal relative to 1: each of their elements is moved relative to the largest one, besides.
 #
 # So each element is moved by a hash of its place, by up to `units_of` units in the last place, of itself or
 # of the largest one in its column or matrix. Zeros stay, but where the matrix counts as a whole: what is zero by

@@ -46,6 +46,7 @@ from hlo_lower.verify.bounds.matrices import (
     reflects,
     type_suffix,
     units_of,
+    vector_results,
 )
 from hlo_lower.verify.read.program import CALLS, callee_of, functions_of
 from hlo_lower.verify.run import entry_function
@@ -165,6 +166,8 @@ class _Disturbing:
                 self._disturb_matrix(op, k, salt)
             if reflects(op):
                 self._mark_undecided(op)
+            for k in vector_results(op):
+                self._disturb_vectors(op, k, salt)
         terms = terms_of(op)
         if terms > 1:
             for k in summed_operands(op):
@@ -183,10 +186,21 @@ class _Disturbing:
     def _disturb_matrix(self, op: mlir.RawOperation, k: int, salt: mlir.RawValue) -> None:
         """Move each element of a factorization's operand, whatever it is: see `matrices`."""
         value = op.operands[k]
-        if not float_format(value.type) or element_type(mlir.tensor_element_name(value.type)).is_complex:
-            return
-        beside = OpsBeside(op)
+        if float_format(value.type) and not element_type(mlir.tensor_element_name(value.type)).is_complex:
+            op.operands[k] = self._moved_matrix(op, value, movement_of(op), salt, OpsBeside(op))
 
+    def _disturb_vectors(self, op: mlir.RawOperation, k: int, salt: mlir.RawValue) -> None:
+        """Move each element of vectors, relative to the largest one: they are orthogonal within that."""
+        value = op.results[k]
+        uses = [(use.owner.operation, use.operand_number) for use in value.uses]
+        if uses and float_format(value.type) and not element_type(mlir.tensor_element_name(value.type)).is_complex:
+            moved = self._moved_matrix(op, value, Movement.MATRIX, salt, OpsBeside(op, is_behind=True))
+            for user, number in uses:
+                user.operands[number] = moved
+
+    def _moved_matrix(
+        self, op: mlir.RawOperation, value: mlir.RawValue, how: Movement, salt: mlir.RawValue, beside: OpsBeside
+    ) -> mlir.RawValue:
         def move(matrix: mlir.RawValue) -> mlir.RawValue:
             return self._move(matrix, units_of(op), salt, beside, short=True)
 
@@ -196,11 +210,10 @@ class _Disturbing:
 
         suffix = type_suffix(value.type)
         places = call(f"{PREFIX}places_{suffix}")
-        how = movement_of(op)
         moves = [value, move(places), places]
         if how is Movement.FIRST_ALIKE:
             moves.append(move(call(f"{PREFIX}sizes_{suffix}", value)))
-        op.operands[k] = call(f"{PREFIX}{how.value}_{suffix}", *moves)
+        return call(f"{PREFIX}{how.value}_{suffix}", *moves)
 
     def _mark_undecided(self, op: mlir.RawOperation) -> None:
         """What a QR gives is NaN where rounding decides whether a column is reflected: see `matrices`."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import element_type_of
+from hlo_lower.verify.align.one_nan import NOT_COMPUTED
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.bounds.matrices import definite
 from hlo_lower.verify.drive.input_roles import (
@@ -43,7 +44,10 @@ LONE, LONE_VALUES = "lone", (np.nan, -np.nan, np.inf, -np.inf)
 """One special value alone, in half of an array's places or in all: a greatest float shows a negative NaN only where no
 positive one is, and what it begins with only where all are negative infinity."""
 
-FINITE = {"special": "ordinary", LONE: "ordinary"}
+TIED, TIED_VALUES = "tied", (1.0, -2.0)
+"""Two numbers alone, so that elements are equal which rounding makes no others."""
+
+FINITE = {"special": "ordinary", LONE: TIED}
 """What floats are drawn from where nothing says what becomes of NaN and infinities."""
 
 MILD = 1 / 16
@@ -147,7 +151,7 @@ def runs_of(
     if meeting and work <= SMALL_WORK and sum(prod(role.shape) for role in roles.inputs) <= SMALL_INPUTS:
         plans += _of_small(roles)
     if roles.not_said:
-        plans = [replace(plan, payload=FINITE.get(plan.payload, plan.payload)) for plan in plans]
+        plans = [replace(plan, payload=_finite(roles, plan.payload)) for plan in plans]
     needed = sum(prod(role.shape) * role.dtype.itemsize for role in roles.inputs)
     most = max(LEAST_RUNS, BYTES // max(needed, 1))
     if any(role.columns for role in roles.inputs) and len(plans) * work > VALUES:  # not all of them will be made
@@ -295,6 +299,12 @@ def _ends(dtype: np.dtype[Any]) -> list[int]:
     return [int(v) for v in found if info.min <= v <= info.max]
 
 
+def _finite(roles: Roles, payload: str) -> str:
+    """What is drawn in the place of NaN and infinities; where NaN is not to be made either, no large numbers."""
+    is_made = roles.not_said == NOT_COMPUTED and payload == "large"
+    return "ordinary" if is_made else FINITE.get(payload, payload)
+
+
 def _with_one_nan(array: Array) -> Array:
     """The same floats with the positive NaN for each one."""
     return np.where(array != array, array.dtype.type(np.nan), array)
@@ -305,7 +315,7 @@ def _draw_input(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan,
     shape, dtype = role.shape, role.dtype
     if plan.payload == MIXED:
         kind = str(rng.choice((*PAYLOADS, "special", "special")))
-        plan = replace(plan, payload=FINITE.get(kind, kind) if roles.not_said else kind)
+        plan = replace(plan, payload=_finite(roles, kind) if roles.not_said else kind)
         plan = replace(plan, numbers=str(rng.choice(NUMBERS)))
     if plan.scalar is not None and plan.scalar[0] == place:
         return np.full(shape, plan.scalar[1], dtype)
@@ -491,6 +501,8 @@ def _floats(rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype: 
     if kind in ("positive", "negative"):  # in some runs so far from 0 that nothing near it is the least or the greatest
         signed = np.where((plain < 0) == (kind == "negative"), plain, -plain)
         return (signed * signed.dtype.type(rng.choice(SCALES))).astype(dtype)
+    if kind == TIED:
+        return rng.choice(TIED_VALUES, shape).astype(dtype)
     if kind == "mild":
         return (plain * MILD).astype(dtype)
     if kind == "zeros":

@@ -15,7 +15,7 @@ from hlo_lower.ops import names
 from hlo_lower.ops.spec import TO_WHOLE
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.loops import may_not_end, values_of
-from hlo_lower.verify.align.one_nan import inputs_with_one_nan
+from hlo_lower.verify.align.one_nan import NOT_COMPUTED, computes_what_is_ordered, inputs_with_one_nan
 from hlo_lower.verify.align.piece import pieces_of, types_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.bounds.matrices import definite_inputs, not_said_of
@@ -470,6 +470,7 @@ def roles_of(region: Region) -> Roles:
     integers = tuple(dict.fromkeys((*(int(v) for v in own if v.dtype.kind in "iu"), *integers)))[:MAX_HARVESTED]
     floats = tuple(dict.fromkeys((*(float(v) for v in own if v.dtype.kind not in "iu"), *floats)))[:MAX_HARVESTED]
     turning, not_said = turning_points([*region.first, *region.second]), not_said_of(region.first, region.second)
+    not_said = not_said or (NOT_COMPUTED if computes_what_is_ordered(region) else "")
     return Roles(roles, integers, floats, positions, reach, not_said, turning, twins)
 
 
