@@ -34,7 +34,7 @@ from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, u
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
-from hlo_lower.verify.region_proofs import SECONDS, TOTAL_SECONDS, RegionProofs
+from hlo_lower.verify.region_proofs import TOTAL_SECONDS, RegionProofs
 from hlo_lower.verify.region_verdict import SAME_TEXT, RegionVerdict
 from hlo_lower.verify.run import CannotRunError
 
@@ -430,7 +430,7 @@ class RegionJudge:
         is_large = any(map(self._is_large, regions))
         if name != "main" or not left or not (is_large or is_most):
             return None
-        return self._whole(name, regions, PROVE_SECONDS if is_large else SECONDS)
+        return self._whole(name, regions, PROVE_SECONDS if is_large else TOTAL_SECONDS)
 
     def derived_for_all_sizes(self, name: str) -> list[RegionVerdict] | None:
         """The verdict on @main of modules of symbolic sizes that is derived for all of them; none where all operations

@@ -43,11 +43,13 @@ LONG = (
     "through_batched_gather",
     "through_scattered_points",
     "through_paired_scatter",
-    "through_partial_scatter",
 )
 """Workloads that are verified long."""
 
-SMALL = set(WORKLOADS) - {"cross_entropy_128k", "attention_16k", "experts_4k", "prefill", "pair_block"}
+SMALL = set(WORKLOADS) - {
+    *("cross_entropy_128k", "attention_16k", "experts_4k", "prefill", "pair_block"),
+    "through_partial_scatter",
+}
 """Workloads that one plan is enough for and of which no other one is the same at these sizes."""
 
 
