@@ -36,7 +36,7 @@ SECONDS = 2.5
 """For each attempt to derive a region as it stands."""
 
 WIDER_SECONDS = 1.0
-"""For each with producers of its inputs: of 300 that succeeded in a hundred modules one took longer."""
+"""For each with producers of its inputs: of 323 derived regions of 60 modules, for IREE, one took longer."""
 
 WIDER = ((1, True), (1, True), (2, True), (4, True), (1, False), (4, False), (32, False))
 """Widenings that are tried: how many steps of producers, and whether only those of integers."""

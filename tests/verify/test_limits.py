@@ -278,6 +278,15 @@ def test_behind_a_deadline_nothing_is_begun_and_that_is_told(monkeypatch, jobs):
     assert sorted(region.status for region in found.regions) == ["differs", "not judged"], found.lines()
 
 
+def test_claims_that_were_not_reached_are_no_verdict():
+    """All regions may be judged before the deadline; what the converter claims was not looked at then."""
+    text = module("%o: 8xf32, %i: 1xi32, %u: f32", "%r = scatter(%o, %i, %u) <inserted=[0], to=[0]> {assign}")
+    lowered = hl.lower(text)
+    found = hl.verify(text, lowered, timeout=1e-6, level="regions")
+    assert (found.exit_code, found.claims) == (4, None)
+    assert any("the converter's claims: it was not reached" in region.reason for region in found.regions)
+
+
 def test_a_timeout_is_a_number_of_seconds():
     """Anything else is an error that says so."""
     for wrong in (0, -1.0, inf, True, "5"):
