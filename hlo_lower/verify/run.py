@@ -33,7 +33,7 @@ Array = NDArray[Any]
 
 _jax = cast(Any, jax)  # jax leaves the types of jit and its stages partly unknown
 
-Rounding = Literal["exact", "quick", "unfused", "default"]
+Rounding = Literal["exact", "in order", "quick", "unfused", "default"]
 """How a version is compiled: see `COMPILER_OPTIONS`."""
 
 _FUSED: dict[str, str | bool | int] = {
@@ -43,11 +43,11 @@ _FUSED: dict[str, str | bool | int] = {
     "xla_cpu_use_fusion_emitters": False,
 }
 PASSES = "xla_disable_hlo_passes"
-_IN_ORDER = _FUSED | {PASSES: TREE}
-_OP_BY_OP = _FUSED | {PASSES: f"algsimp,fusion,{TREE}"}
+_OP_BY_OP = _FUSED | {PASSES: "algsimp,fusion"}
 
 COMPILER_OPTIONS: dict[Rounding, dict[str, str | bool | int]] = {
     "exact": _OP_BY_OP,
+    "in order": _OP_BY_OP,
     "quick": _FUSED,
     "unfused": _OP_BY_OP,
     "default": {},
@@ -63,8 +63,11 @@ an add are contracted differently around different code (985 of 4,096 elements o
 emitter compiles in half the time: 7.3 s for 90 pieces without fusion, where the other one takes 15.7, and 6.8 with
 fusion and the simplifier. "quick" has both: for what XLA makes of neighbours, as "default", and what no verdict rests
 on. "unfused" differs from "exact" for complex numbers (`COMPLEX`) and above `TEMPORARIES` alone: it never fuses.
-Both sum in order, whatever else a version holds: `TREE` is left out of one with a start that is no identity, and two
-versions of which one has it would round the sums that they share differently."""
+"in order" is "exact" without `TREE`, which is left out of each module that takes a start again: two versions of which
+one does are both compiled so, else sums that they share would be rounded differently."""
+
+IN_STEPS = ("exact", "in order")
+"""Op by op, but for complex numbers and large pieces."""
 
 TEMPORARIES = 2 << 30
 """Bytes of temporaries above which ops are fused: each result of a large piece would be held."""
@@ -273,6 +276,8 @@ def _compile_source(source: str | bytes, rounding: Rounding) -> tuple[Sequence[A
     context = mlir.shared_context(len(source))
     with mlir.active(context):
         ready = _ready(mlir.parse_module(source, context))
+    if rounding == "in order":
+        ready = replace(ready, left_out=TREE)
     needed = ready.signature.bytes
     if needed > MEMORY_LIMIT:
         raise CannotRunError(
@@ -280,8 +285,8 @@ def _compile_source(source: str | bytes, rounding: Rounding) -> tuple[Sequence[A
         )
     options = _options(source, rounding) | ready.more
     compiled, temporary = _whole(source, ready, options)
-    if rounding == "exact" and temporary > TEMPORARIES:
-        compiled, temporary = _whole(source, ready, options | {PASSES: f"algsimp,{TREE}"})
+    if rounding in IN_STEPS and temporary > TEMPORARIES:
+        compiled, temporary = _whole(source, ready, options | {PASSES: "algsimp"})
     if needed + temporary > MEMORY_LIMIT:
         raise CannotRunError(
             f"{(needed + temporary) / 2**30:,.0f} GiB for a run, more than half of this machine's memory"
@@ -308,7 +313,7 @@ def _whole(source: str | bytes, ready: _Ready, options: Mapping[str, Any]) -> tu
 def _options(source: str | bytes, rounding: Rounding) -> dict[str, str | bool | int]:
     """The options for a module; see `PACKED` for what differs with its types."""
     text = source if isinstance(source, str) else mlir.print_module(mlir.parse_module(source))
-    options = _IN_ORDER if rounding == "exact" and COMPLEX in text else COMPILER_OPTIONS[rounding]
+    options = _FUSED if rounding in IN_STEPS and COMPLEX in text else COMPILER_OPTIONS[rounding]
     return options if PACKED.search(text) is None else {k: v for k, v in options.items() if k != OLDER}
 
 

@@ -162,7 +162,7 @@ def is_made_inside(program: Dataflow, plan: LoopPlan, value: Value) -> bool:
     core, maker = plan.labels.core, program.maker.get(value)
     is_free = program.size[value] >= core.least and value in program.cheap
     is_made = is_free or value in core.inside or is_splat(maker)
-    operands = maker.operands if maker is not None and is_made else []
+    operands = list(maker.operands) if maker is not None and is_made else list[Value]()
     return is_made and all(v not in plan.within or is_made_inside(program, plan, v) for v in operands)
 
 
