@@ -289,8 +289,8 @@ def test_costs_are_found_again():
 @pytest.mark.parametrize(
     ("target", "scale", "name", "rule"),
     [
-        ("xla", "medium", "bincount", "while"),  # 0.14 ms; by comparing 2.5 ms
-        ("xla", "medium", "paged_prompt", "while"),  # 0.075 ms; by sorting 0.19 ms
+        ("xla", "medium", "bincount", ""),  # kept: 0.14 ms as a loop, which XLA's own is, too; by comparing 2.5 ms
+        ("xla", "medium", "paged_prompt", ""),  # kept: 0.075 ms as a loop; by sorting 0.19 ms
         ("iree", "medium", "bincount", "safe_scatter"),  # at full sizes 1.1 times native; by comparing 1,362 times
         ("iree", "medium", "paged_prompt", "safe_scatter"),  # at full sizes 0.7 times native
         ("iree", "small", "paged", "last_writer"),  # 0.021 ms; by the own scatter 0.036 ms
@@ -302,6 +302,9 @@ def test_what_is_chosen_was_measured(target, scale, name, rule):
     specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in case.arguments()]
     lowered = hl.lower(exported_text(export(case.function, *specs, platforms=["cpu"])), target=target)
     assert [record.rule for record in lowered.records] == [rule]
+    if not rule:
+        lowered = hl.lower(lowered.text, target=target, lower_all=True)
+        assert [record.rule for record in lowered.records] == ["while"]
 
 
 def test_each_form_of_a_scatter_has_a_rule():

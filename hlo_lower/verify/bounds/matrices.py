@@ -80,6 +80,10 @@ def units_of(op: mlir.RawOperation) -> int:
     return max(LEAST_UNITS, UNITS_OF_EACH * max(sizes, default=1))
 
 
+IN_MATRICES = "NaN and infinities in matrices: LAPACK does not define the results"
+"""What is not compared where there are factorizations."""
+
+
 def not_said_of(first: Sequence[Op], second: Sequence[Op]) -> str:
     """What is not compared of NaN and infinities because nothing says what becomes of them; "" where all is."""
     own, other = (
@@ -88,7 +92,7 @@ def not_said_of(first: Sequence[Op], second: Sequence[Op]) -> str:
     )
     left = {name for name, count in own.items() if count != other[name] or not _ends(name)}
     if left - {TRANSFORM}:
-        return "NaN and infinities in matrices: LAPACK does not define the results"
+        return IN_MATRICES
     return "NaN and infinities in what is transformed: the algorithm decides where they go" if left else ""
 
 

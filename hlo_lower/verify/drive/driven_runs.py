@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type_of
 from hlo_lower.verify.align.one_nan import NOT_COMPUTED
 from hlo_lower.verify.bounds.compare import is_inexact
-from hlo_lower.verify.bounds.matrices import definite
+from hlo_lower.verify.bounds.matrices import IN_MATRICES, definite
 from hlo_lower.verify.drive.input_roles import (
     MOST,
     REGIMES,
@@ -45,9 +45,10 @@ LONE, LONE_VALUES = "lone", (np.nan, -np.nan, np.inf, -np.inf)
 positive one is, and what it begins with only where all are negative infinity."""
 
 TIED, TIED_VALUES = "tied", (1.0, -2.0)
-"""Two numbers alone, so that elements are equal which rounding makes no others."""
+"""Two numbers alone, so that elements of a matrix are equal which rounding makes no others. A transform sums such
+numbers to 0 but for roundings, which no bound of an element covers."""
 
-FINITE = {"special": "ordinary", LONE: TIED}
+FINITE = {"special": "ordinary", LONE: "ordinary"}
 """What floats are drawn from where nothing says what becomes of NaN and infinities."""
 
 MILD = 1 / 16
@@ -302,6 +303,8 @@ def _ends(dtype: np.dtype[Any]) -> list[int]:
 def _finite(roles: Roles, payload: str) -> str:
     """What is drawn in the place of NaN and infinities; where NaN is not to be made either, no large numbers."""
     is_made = roles.not_said == NOT_COMPUTED and payload == "large"
+    if payload == LONE and roles.not_said == IN_MATRICES:
+        return TIED
     return "ordinary" if is_made else FINITE.get(payload, payload)
 
 
