@@ -41,7 +41,7 @@ from hlo_lower.verify.judges.devices import (
     executable,
     piece_executable,
 )
-from hlo_lower.verify.judges.xla_defects import takes_starts_again, why_no_judge, why_xla_aborts, why_xla_errs_in
+from hlo_lower.verify.judges.xla_defects import why_no_judge, why_xla_aborts, why_xla_errs_in
 from hlo_lower.verify.read.partitions import on_one_device
 from hlo_lower.verify.read.program import Body, Program, position_of, scatters_of, scatters_on_path
 from hlo_lower.verify.run import (
@@ -52,6 +52,7 @@ from hlo_lower.verify.run import (
     module_over_budget,
     parse_or_refuse,
     read_signature,
+    rounding_in_steps,
 )
 from hlo_lower.verify.verdict import ModuleVerdict
 
@@ -167,9 +168,9 @@ def verify_module(
     try:
         at_default = memory_budget is None or count > 1
         compared = _Comparison(before, after, program, count, assumed, effort, at_default=at_default, work=work)
-        is_in_order = any(map(takes_starts_again, versions))
-        found = compared.run(sets, edges, "in order" if is_in_order else "exact")
-        is_told = found.status == "equal" and is_in_order
+        rounding = rounding_in_steps(versions)
+        found = compared.run(sets, edges, rounding)
+        is_told = found.status == "equal" and rounding == "in order"
         return replace(found, how=f"{found.how}, {STARTS}") if is_told else found
     except TookTooLongError as error:
         return ModuleVerdict("not run", reason=str(error))
@@ -563,10 +564,11 @@ def verify_plain(
         are compared where it is true. Arguments are drawn from wider ranges then, too.
     """
     try:
-        signature = read_signature(parse_or_refuse(before, "before"))
+        modules = [parse_or_refuse(text, name) for text, name in ((before, "before"), (after, "after"))]
+        signature, rounding = read_signature(modules[0]), rounding_in_steps(modules)
         if signature.bytes > memory_budget:
             return ModuleVerdict("not run", reason=f"{signature.bytes / 2**30:.1f} GiB of arguments and results")
-        versions = [executable(text, "exact") for text in (before, after)]
+        versions = [executable(text, rounding) for text in (before, after)]
         own_bounds = OwnBounds(before, seed=seed)
         limits = [LARGEST] * runs + [limit for limit in FAR if checked and cost_of(before).seconds < inf]
         compared = 0

@@ -69,6 +69,12 @@ one does are both compiled so, else sums that they share would be rounded differ
 IN_STEPS = ("exact", "in order")
 """Op by op, but for complex numbers and large pieces."""
 
+
+def rounding_in_steps(versions: Iterable[mlir.RawModule]) -> Rounding:
+    """How versions that are compared bit for bit are compiled, all in one way."""
+    return "in order" if any(map(takes_starts_again, versions)) else "exact"
+
+
 TEMPORARIES = 2 << 30
 """Bytes of temporaries above which ops are fused: each result of a large piece would be held."""
 

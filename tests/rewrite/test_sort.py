@@ -14,7 +14,7 @@ from untyped_mlir import module, of
 import hlo_lower as hl
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Outcome
-from hlo_lower.facts.sort.sort_facts import SortStrategy, sort_strategies, stages_of
+from hlo_lower.facts.sort.sort_facts import SortStrategy, stages_of
 from hlo_lower.lowering import sort as lowering
 
 TARGET = target("npu", "sort")
@@ -23,19 +23,6 @@ BARE, WITHOUT_BITS = target("bare", "sort", "gather"), target("plain_floats", "s
 RANKS, NETWORK, LOOPED = SortStrategy.RANKS, SortStrategy.NETWORK, SortStrategy.LOOPED_NETWORK
 ROUNDS = (SortStrategy.ROUNDS, SortStrategy.LOOPED_ROUNDS)
 STRATEGIES = (RANKS, NETWORK, LOOPED, *ROUNDS)
-
-
-@pytest.fixture
-def only(monkeypatch):
-    """Takes a strategy that is to be the only one."""
-
-    def choose(strategy):
-        def chosen(*args, **kwargs):
-            return [facts for facts in sort_strategies(*args, **kwargs) if facts.strategy is strategy]
-
-        monkeypatch.setattr(lowering, "sort_strategies", chosen)
-
-    return choose
 
 
 def floats(shape, dtype="float32", seed=0):

@@ -11,7 +11,7 @@ from untyped_mlir import module, of
 
 import hlo_lower as hl
 from hlo_lower.facts.sort import key_columns
-from hlo_lower.facts.sort.sort_facts import SortStrategy, sort_strategies
+from hlo_lower.facts.sort.sort_facts import SortStrategy
 from hlo_lower.lowering import refused_forms
 from hlo_lower.lowering import sort as lowering
 from hlo_lower.verify.align import one_nan
@@ -59,19 +59,6 @@ def numbers(dtype, seed=0):
     """Numbers with ties, zeros of both signs, infinities, the positive NaN."""
     drawn = np.random.default_rng(seed).permutation([1, 1, -2, 3, 3, 0.0, -0.0, 0.0, -0.0, np.inf, -np.inf, np.nan])
     return drawn.astype(dtype)
-
-
-@pytest.fixture
-def only(monkeypatch):
-    """Takes a strategy that is to be the only one."""
-
-    def choose(strategy):
-        def chosen(*args, **kwargs):
-            return [facts for facts in sort_strategies(*args, **kwargs) if facts.strategy is strategy]
-
-        monkeypatch.setattr(lowering, "sort_strategies", chosen)
-
-    return choose
 
 
 BITS = {
