@@ -1,12 +1,14 @@
-"""Clamps that are taken away: random programs of clamps, casts, tests and branches give the same numbers after it."""
+"""Numbers that ops read: which elements are computed as scalars, and clamps that are taken away: random programs of
+clamps, casts, tests and branches give the same numbers after it."""
 
 import random
 
 import numpy as np
 import pytest
 
+from hlo_lower.ir import mlir
 from hlo_lower.ir.reader import read
-from hlo_lower.lowering.linalg.scalars import drop_clamps
+from hlo_lower.lowering.linalg.scalars import drop_clamps, read_scalars
 
 LIMITS = (-2, 0, 1, 5, 6, 7, 100)
 EXTREME = {
@@ -127,3 +129,28 @@ def test_random_programs(seed):
         changed += drop_clamps(graph)
         assert results(graph) == expected, text
     assert changed > 30
+
+
+@pytest.mark.parametrize(
+    ("iterator", "of", "is_scalar"), [('"reduction"', "(d0) -> (d0)", False), ("", "() -> ()", True)]
+)
+def test_a_generic_op_is_a_scalar_where_it_has_no_loops(iterator, of, is_scalar):
+    """A sum of a whole row has a result without dims, too, and reads more than one element."""
+    shape, dims = ("4x", "(d0)") if iterator else ("", "()")
+    graph = read(
+        f"""func.func public @main(%x: tensor<{shape}i32>) -> i32 {{
+        %zero = arith.constant dense<0> : tensor<i32>
+        %r = linalg.generic {{indexing_maps = [affine_map<{of}>, affine_map<{dims} -> ()>],
+                             iterator_types = [{iterator}]}}
+            ins(%x : tensor<{shape}i32>) outs(%zero : tensor<i32>) {{
+        ^bb0(%a: i32, %b: i32):
+          %c = arith.addi %a, %b : i32
+          linalg.yield %c : i32
+        }} -> tensor<i32>
+        %e = tensor.extract %r[] : tensor<i32>
+        return %e : i32
+        }}""",
+        is_structured=True,
+    )
+    assert read_scalars(graph) == is_scalar
+    assert not mlir.verify_module(graph.module)
