@@ -45,11 +45,11 @@ def comparator(turned="", direction="GT", bits=32, most=None):
 GREATEST_FIRST = comparator()
 
 
-def sorting(compared=GREATEST_FIRST, made="add %x, %x", element="f32", rows=ROWS):
-    """A sort of what is made of an argument, with positions beside it, of which the first rows are read."""
+def sorting(compared=GREATEST_FIRST, made="add %x, %x", element="f32", rows=ROWS, lines=""):
+    """A sort of what is made of an argument behind some lines, with positions beside it; the first rows are read."""
     cut = "" if rows == ROWS else f"%p = slice %s [0:{rows}]; %q = slice %t [0:{rows}]"
     text = (
-        f"%y = {made}\n%i = iota dim = 0 : {of([ROWS], 'i32')}\n"
+        f"{lines}%y = {made}\n%i = iota dim = 0 : {of([ROWS], 'i32')}\n"
         f"%s, %t = sort(%y, %i) <dimension = 0 : i64, is_stable = true> {{%a, %b, %c, %d: {compared}}}\n{cut}"
     )
     return module(f"%x: {of([ROWS], element)}", text, "%p, %q" if cut else "%s, %t")
@@ -104,11 +104,14 @@ def test_by_every_strategy(strategy, only):
         ("negate %x", False),
         ("abs %x", False),
         ("reverse %x, dims = [0]", False),
+        ("select %nan, %x2, %x", True),
+        ("select %number, %x2, %x", False),
     ],
 )
 def test_a_nan_of_any_sign_needs_the_bits(made, is_computed):
     """An argument's NaN has the sign that it was given, and what copies, negates or takes the magnitude keeps that."""
-    lowered = hl.lower(sorting(made=made), target=NPU)
+    lines = "%x2 = add %x, %x\n%nan = compare NE, %x, %x\n%number = compare EQ, %x, %x\n"
+    lowered = hl.lower(sorting(made=made, lines=lines), target=NPU)
     assert ("stablehlo.sort" not in lowered.text) == is_computed
     if not is_computed:
         assert "may be NaN of any sign" in lowered.notes[0]
