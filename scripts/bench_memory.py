@@ -2,6 +2,7 @@
 
     python scripts/bench_memory.py --json memory.json             # the workloads of benchmark/memory_workloads.py
     python scripts/bench_memory.py --only attention --rounds 3
+    python scripts/bench_memory.py --only cross_entropy --max_temp 64MiB
     python scripts/bench_memory.py --only cross_entropy_128k --norun   # temporaries alone: 12 GiB
     python scripts/bench_memory.py --small                        # whether it works
     python scripts/bench_memory.py --iree                         # what IREE's allocator counts, at middle sizes
@@ -45,6 +46,7 @@ from hlo_lower.verify.run import exported_from_module
 _ONLY = flags.DEFINE_list("only", [], "Workloads; by default all.")
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "Rounds of each measurement.", lower_bound=1)
 _SMALL = flags.DEFINE_bool("small", False, "Small sizes, tiled to a quarter of what they need.")
+_MAX_TEMP = flags.DEFINE_string("max_temp", None, "The bound, in the place of each workload's own.")
 _RUN = flags.DEFINE_bool("run", True, "Run both versions; else only what XLA plans is told, whatever memory there is.")
 _EXPORTS = flags.DEFINE_bool("exports", False, "Exports in the place of workloads, each at a half and at a quarter.")
 _IREE = flags.DEFINE_bool("iree", False, "Workloads at middle sizes, at a quarter, on IREE: its own peak.")
@@ -60,7 +62,7 @@ FAR = 1e-3
 def tiled(workload: Workload) -> tuple[str, hl.Tiled, float]:
     """The module, what tiling makes of it, and seconds."""
     text = workload.text(workload.small if _SMALL.value else workload.full)
-    bound: str | int = workload.max_temp
+    bound: str | int = _MAX_TEMP.value or workload.max_temp
     if _SMALL.value:
         bound = max(1, (hl.tile(text, max_temp=1 << 60).before or 4) // 4)
     start = time.perf_counter()
