@@ -4,7 +4,7 @@ XLA's figure for the compiled module accepts or refuses; the estimates only say 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import overload
 
@@ -17,7 +17,7 @@ from hlo_lower.ir.writer import to_bytecode, to_text
 from hlo_lower.lowering.engine.nested_slices import NestedSlices
 from hlo_lower.ops.axes.cut import Boundary, SubsetRules
 from hlo_lower.tile.emit.emit_loops import emit
-from hlo_lower.tile.find.choose import LARGE, NARROW, SLIGHT, CostedPlan, choices, within
+from hlo_lower.tile.find.choose import LARGE, NARROW, OVERESTIMATED, SLIGHT, CostedPlan, choices, finer_part, within
 from hlo_lower.tile.find.measure import measure_temporaries, require_bytes
 from hlo_lower.tile.prepare.rematerialization import RecomputedRecord, levels, recompute
 from hlo_lower.tile.prepare.slice_hoisting import PulledRecord, pull_up
@@ -144,7 +144,7 @@ def search(
             found.gained = found.size, found.module, tuple(found.loops)
         if found.size <= budget or found.is_over():
             break
-        tried = (_improve(found, budget, rules, large) for large in (LARGE, NARROW))
+        tried = (_improve(found, budget, attempts) for attempts in _levels(found, budget, rules))
         if not (any(tried) or _recompute(found, budget)):
             break
     if found.size > budget and found.loops and found.size > found.gained[0] * GAIN:  # the last loops led to nothing
@@ -209,7 +209,22 @@ def _recompute(found: Search, budget: int, part: int = 0) -> bool:
     return best >= 0
 
 
-def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool:
+def _levels(found: Search, budget: int, rules: SubsetRules) -> Iterator["_Attempts"]:
+    """The plans for all that is large, and where nothing is gained with these for what is by itself.
+
+    Where none of the former comes near the budget by the estimate, and plans in which smaller values are large, too,
+    leave half as much, the latter stand in their place.
+    """
+    attempts = _Attempts(found, budget, rules, LARGE)
+    part = finer_part(Dataflow(read(found.module, found.name), rules), budget)
+    if part > LARGE and attempts.least > OVERESTIMATED * budget:
+        finer = _Attempts(found, budget, rules, part)
+        attempts = finer if 2 * finer.least <= attempts.least else attempts
+    yield attempts
+    yield _Attempts(found, budget, rules, NARROW)
+
+
+def _improve(found: Search, budget: int, attempts: "_Attempts") -> bool:
     """Take the best of the plans that are tried, or the first that is within the budget; whether there was one.
 
     Where none needs less yet, the first that needs about as much and leaves less beyond the budget elsewhere
@@ -218,11 +233,10 @@ def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool
 
     Args:
       found: is changed.
-      budget, rules: see `search`.
-      large: see `choices`.
+      budget: see `search`.
+      attempts: the plans.
     """
-    attempts = _Attempts(found, budget, rules, large)
-    beyond = Beyond.of(read(found.module, found.name), budget, rules)
+    beyond = attempts.before
     best: tuple[int, Attempt] | None = None
     level: tuple[int, Attempt] | None = None
     for number, size in measure_temporaries(attempts, max(1.0, found.seconds_left)):
@@ -266,14 +280,21 @@ class Beyond:
 
 
 class _Attempts(Sequence[str]):
-    """The texts of the most promising plans, each built in a copy of the module when it is asked for."""
+    """The texts of the most promising plans, each built in a copy of the module when it is asked for.
+
+    A plan that by the estimate stays far beyond the budget stands behind those that do not, and behind such ones that
+    leave less: to build it takes a part of the time in which XLA compiles it.
+    """
 
     def __init__(self, found: Search, budget: int, rules: SubsetRules, large: int) -> None:
         self._module, self._name, self._budget, self._rules = found.module, found.name, budget, rules
         self._large = large
         self._choices = self._list_choices()
+        self.before = Beyond.of(self._graph, budget, rules)
         self._count = min(TRIED, found.effort.plans - found.plans, len(self._choices))
-        self.made: dict[int, Attempt] = {}
+        self._built = 0
+        self._postponed: list[Attempt] = []
+        self.made: list[Attempt] = []
 
     def _list_choices(self) -> list[CostedPlan]:
         self._graph = read(self._module, self._name)
@@ -291,13 +312,34 @@ class _Attempts(Sequence[str]):
             return [self[k] for k in range(*number.indices(self._count))]
         if not 0 <= number < self._count:
             raise IndexError(number)
-        if number not in self.made:
-            choice = (self._choices or self._list_choices())[number]
-            self._choices = []  # it belongs to a graph that is changed now
-            told = self._emit(choice)
-            beyond = Beyond.of(self._graph, self._budget, self._rules)
-            self.made[number] = Attempt(to_bytecode(self._graph), to_text(self._graph), told, beyond)
+        while len(self.made) <= number:
+            self.made.append(self._next())
         return self.made[number].text
+
+    @property
+    def least(self) -> int:
+        """What the best of the plans leaves, by the estimate: of the first near the budget, else of all."""
+        if self._count and not self.made:
+            self.made.append(self._next())
+        return self.made[0].beyond.most if self.made else self.before.most
+
+    def _next(self) -> Attempt:
+        """The next plan to measure."""
+        while self._built < self._count:
+            attempt = self._build(self._built)
+            self._built += 1
+            if attempt.beyond.most <= OVERESTIMATED * self._budget:
+                return attempt
+            self._postponed.append(attempt)
+        self._postponed.sort(key=lambda attempt: attempt.beyond.most)
+        return self._postponed.pop(0)
+
+    def _build(self, number: int) -> Attempt:
+        choice = (self._choices or self._list_choices())[number]
+        self._choices = []  # it belongs to a graph that is changed now
+        told = self._emit(choice)
+        beyond = Beyond.of(self._graph, self._budget, self._rules)
+        return Attempt(to_bytecode(self._graph), to_text(self._graph), told, beyond)
 
     def _emit(self, choice: CostedPlan) -> tuple[TiledLoopRecord, ...]:
         """Emit a plan; if one step is too large for a tile, emit loops within its loops, too. Return the records of all

@@ -5,6 +5,7 @@ result of a `while` is its operand's storage, unless something else still reads 
 a branch, is live at the loop.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -39,11 +40,17 @@ class Liveness:
 def liveness(program: Dataflow) -> Liveness:
     """The liveness of a block in its order."""
     storage = _Storage(program)
-    stored = zip(program.nodes, storage.at, strict=True)
+    stored = zip(program.nodes, storage.at(), strict=True)
     live = [total + max((liveness(b).most for b in program.inner(node)), default=0) for node, total in stored]
     peak = max(range(len(live)), key=lambda place: live[place], default=0)
     there = [v for v, (first, last) in storage.spans.items() if first <= peak <= last]
     return Liveness(tuple(live), peak, tuple(sorted(there, key=lambda v: -program.size[v])))
+
+
+def most_below(program: Dataflow, size: int) -> int:
+    """The most bytes that values of less than `size` bytes have together, wherever they are live at once."""
+    storage = _Storage(program)
+    return max(storage.at(value for value in storage.spans if program.size[value] < size), default=0)
 
 
 def programs_at_peak(program: Dataflow) -> list[Dataflow]:
@@ -96,11 +103,11 @@ class _Storage:
             spans[root] = first, max(last[value], spans.get(root, (first, first))[1])
         return spans
 
-    @property
-    def at(self) -> list[int]:
-        """Bytes that are stored at each node."""
+    def at(self, values: Iterable[Value] | None = None) -> list[int]:
+        """Bytes that are stored at each node, of these values or of all."""
         changes = [0] * (len(self._program.nodes) + 2)
-        for value, (first, last) in self.spans.items():
+        for value in self.spans if values is None else values:
+            first, last = self.spans[value]
             changes[first] += self._program.size[value]
             changes[last + 1] -= self._program.size[value]
         return list(accumulate(changes[:-2]))
@@ -155,7 +162,7 @@ class _Curves:
             raise _UnknownSizeError
         live: list[int] = []
         loops: list[LoopSpan] = []
-        for node, stored in zip(program.nodes, _Storage(program).at, strict=True):
+        for node, stored in zip(program.nodes, _Storage(program).at(), strict=True):
             first, inner = len(live), self._inner(program, node)
             for curve in inner:
                 is_long = len(live) + len(curve.live) > MOST_OPS

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_lower.facts.memory.dataflow import Dataflow
-from hlo_lower.facts.memory.liveness import liveness, programs_at_peak
+from hlo_lower.facts.memory.liveness import liveness, most_below, programs_at_peak
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.loops import tile_size_near
 from hlo_lower.ops.axes.cut import THREADED, Boundary
@@ -105,6 +105,15 @@ def _choices(
                 price += max(0, max(step_bytes(program, plan, loop) for loop in plan.loops) - CACHED)
             found += [CostedPlan(program, plan, size, price, rank) for rank, size in enumerate(sizes)]
     return found
+
+
+def finer_part(program: Dataflow, budget: int) -> int:
+    """The part of the budget from which a value is large so that all smaller values together leave room for tiles.
+    Layers have many small values, and each is stored."""
+    part = LARGE
+    while budget // part and most_below(program, budget // part) > budget // 2:
+        part *= 2
+    return part
 
 
 OVERESTIMATED = 2

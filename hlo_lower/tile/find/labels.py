@@ -199,6 +199,9 @@ def _spread(program: Dataflow, labels: Labels, pending: list[Value]) -> Labels:
         for user in program.users[value]:
             if user != program.terminator:
                 pending += _spread_down(program, labels, value, user)
+    for node in program.nodes:
+        if node.results and node.result() in labels.dims and _combines_instead(program, labels, node):
+            _unlabel(labels, node.results)
     _spread_moved(program, labels)
     for node in program.nodes:
         axis = labels.axes.get(node) or _axis_of(program, labels, node)
@@ -206,6 +209,26 @@ def _spread(program: Dataflow, labels: Labels, pending: list[Value]) -> Labels:
             labels.axes[node] = axis
     _unlabel_read(program, labels)
     return labels
+
+
+def _combines_instead(program: Dataflow, labels: Labels, node: Node) -> bool:
+    """Whether a node would read a large operand along another dim than that along which it is cut, and can combine what
+    the tiles of that one give: only the smaller result is then stored, in the place of the operand.
+
+    The gradient of attention to its values is such a sum over the rows of the weights.
+    """
+    axes, link = program.axes(node), _link(program, labels, node, labels.dims[node.result()])
+    if not isinstance(axes, OpAxes) or link is None or labels.core.seed in node.results:
+        return False
+    stored = sum(program.size[value] for value in node.results)
+    for number, (value, dim) in enumerate(zip(node.operands, link.operands, strict=True)):
+        its = labels.dims.get(value)
+        if dim is None or its in (None, dim) or program.size[value] < max(labels.core.least, stored + 1):
+            continue
+        axis = axes.of_operand(number, its)
+        if axis is not None and axis.combine and all(n % labels.steps == 0 for n in lengths(node, axis)):
+            return True
+    return False
 
 
 def _link(program: Dataflow, labels: Labels, node: Node, dim: int) -> AxisLink | None:
