@@ -25,6 +25,7 @@ from types import ModuleType
 from typing import Any, TypeVar, cast
 
 import jax
+import ml_dtypes
 import numpy as np
 from jax.extend import backend as jax_extend_backend
 from jax.extend import mlir as jax_extend_mlir
@@ -1427,23 +1428,63 @@ def _arguments(operation: RawOperation) -> list[RawValue]:
 # --- interpreting -----------------------------------------------------------------------------------------------
 
 
+BITS_ONLY = "f8E5M2"
+"""The float type of which the bindings make no constants: the interpreter gets its bits."""
+
+
+def _main_of(module: RawModule) -> Any:
+    """The function `main` of a module, or its first."""
+    functions = [f for f in module.body.operations if f.operation.name == "func.func"]
+    named = (f for f in functions if symbol_name(f.operation.attributes["sym_name"]) == "main")
+    return next(named, functions[0])
+
+
+def _with_bits(module: RawModule, main: Any) -> str:
+    """The text of a module that has a `main` of bytes in the place of BITS_ONLY, which calls the one that was."""
+    inputs, results = ([str(raw_type) for raw_type in types] for types in (main.type.inputs, main.type.results))
+    main.operation.attributes["sym_name"] = parse_attribute('"main_of_floats"')
+
+    def bits(types: Sequence[str]) -> list[str]:
+        return [one.replace(BITS_ONLY, "ui8") for one in types]
+
+    def converted(name: str, came: Sequence[str], goes: Sequence[str]) -> tuple[list[str], str]:
+        pairs = list(enumerate(zip(came, goes, strict=True)))
+        lines = [f"%{name}_{k} = stablehlo.bitcast_convert %{name}{k} : ({a}) -> {b}" for k, (a, b) in pairs if a != b]
+        return lines, ", ".join(f"%{name}_{k}" if a != b else f"%{name}{k}" for k, (a, b) in pairs)
+
+    before, given = converted("a", bits(inputs), inputs)
+    after, returned = converted("r", results, bits(results))
+    arguments = ", ".join(f"%a{k}: {one}" for k, one in enumerate(bits(inputs)))
+    made = ", ".join(f"%r{k}" for k in range(len(results)))
+    call = f"{made} = call @main_of_floats({given}) : ({', '.join(inputs)}) -> ({', '.join(results)})"
+    lines = [*before, call, *after, f"return {returned} : {', '.join(bits(results))}"]
+    body, _, _ = str(module).rpartition("}")
+    outer = f"func.func @main({arguments}) -> ({', '.join(bits(results))}) {{\n{chr(10).join(lines)}\n}}"
+    return f"{body}{outer}\n}}"
+
+
 def interpret(text: str, arguments: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
     """Run a module's `main` in StableHLO's reference interpreter.
 
     An op that it does not support aborts the process: call it in a child process only.
 
     Raises:
-      TypeError: an argument or a result has a type without a Python form (complex, f8E5M2).
+      TypeError: an argument or a result is complex, which has no Python form.
     """
     context = shared_context(len(text))
     with active(context):
         module = parse_module(text, context)
-        functions = [f for f in module.body.operations if f.operation.name == "func.func"]
-        named = (f for f in functions if symbol_name(f.operation.attributes["sym_name"]) == "main")
-        signature = next(named, functions[0]).type
-        for raw_type in (*signature.inputs, *signature.results):
-            if element_type(tensor_element_name(raw_type)).is_complex or tensor_element_name(raw_type) == "f8E5M2":
-                raise TypeError(f"jaxlib has no Python form for constants of {tensor_element_name(raw_type)}")
+        main = _main_of(module)
+        types = [*main.type.inputs, *main.type.results]
+        if any(element_type(tensor_element_name(raw_type)).is_complex for raw_type in types):
+            raise TypeError("jaxlib has no Python form for constants of complex numbers")
+        if any(tensor_element_name(raw_type) == BITS_ONLY for raw_type in types):
+            types, floats = list(main.type.results), np.dtype(ml_dtypes.float8_e5m2)
+            wrapped = _with_bits(module, main)
+            arrays = [array.view(np.uint8) if array.dtype == floats else array for array in arguments]
+            found = zip(interpret(wrapped, arrays), types, strict=True)
+            return [a.view(floats) if tensor_element_name(t) == BITS_ONLY else a for a, t in found]
+        signature = main.type
         values = [dense_attribute(array, raw_type) for array, raw_type in zip(arguments, signature.inputs, strict=True)]
         results = cast(Any, stablehlo).eval_module(module, values)
         arrays: list[np.ndarray[Any, Any]] = []

@@ -239,6 +239,33 @@ def through(op: str, rows: int, width: int, inner: int):
     return forward, (x, of((inner, width)), of((width, width)), of((rows,), I32))
 
 
+def train_step(layers: int, tokens: int, width: int, heads: int, vocabulary: int):
+    """A step of SGD of a small decoder, its layers unrolled: much is of middle size, in every layer."""
+
+    def block(x, weights):
+        qkv, out, up, down = weights
+        h = jax.nn.standardize(x, -1) @ qkv
+        q, k, v = (t.reshape(tokens, heads, width // heads).transpose(1, 0, 2) for t in jnp.split(h, 3, -1))
+        scores = jnp.einsum("hqd,hkd->hqk", q, k) / (width // heads) ** 0.5
+        scores = jnp.where(jnp.tril(jnp.ones((tokens, tokens), bool)), scores, -1e30)
+        x = x + jnp.einsum("hqk,hkd->qhd", jax.nn.softmax(scores, -1), v).reshape(tokens, width) @ out
+        return x + jax.nn.gelu(jax.nn.standardize(x, -1) @ up) @ down
+
+    def loss(weights, numbers):
+        embedding, blocks, head = weights
+        x = functools.reduce(block, blocks, embedding[numbers[:-1]])
+        likely = jax.nn.log_softmax(x @ head)
+        return -jnp.take_along_axis(likely, numbers[1:, None], -1).mean()
+
+    def sgd(weights, numbers):
+        value, gradients = jax.value_and_grad(loss)(weights, numbers)
+        return value, jax.tree.map(lambda weight, gradient: weight - 0.01 * gradient, weights, gradients)
+
+    of_a_block = of((width, 3 * width)), of((width, width)), of((width, 4 * width)), of((4 * width, width))
+    weights = of((vocabulary, width)), (of_a_block,) * layers, of((width, vocabulary))
+    return sgd, (weights, of((tokens + 1,), I32))
+
+
 HALVED = ("concatenate", "scatter", "batched_scatter", "scattered_points", "paired_scatter", "partial_scatter")
 """Ops whose result has twice as many rows as what goes in."""
 
@@ -274,6 +301,7 @@ WORKLOADS = {
         Workload("cached_attention", cached_attention, (8, 2, 24, 8, 8), (8, 4, 7936, 256, 128), "80MiB"),
         Workload("pair_block", pair_block, (12, 8, 2), (256, 128, 4), "140MiB"),
         Workload("unet_block", unet_block, (1, 6, 8, 2), (1, 64, 320, 8), "100MiB"),
+        Workload("train_step", train_step, (2, 64, 8, 2, 32), (2, 512, 128, 4, 2048), "8MiB"),
         *THROUGH,
     )
 }

@@ -50,7 +50,18 @@ def in_linalg(source, **options):
     return re.sub(r'\((\S+) \{jax\.result_info = "[^"]*"\}\)', r"\1", re.sub(r"module .*", "module {", text))
 
 
-@pytest.mark.parametrize("name", GROUPS)
+def but_of_old_jax(names, failing, why):
+    """Cases, of which one fails on the releases before 0.10."""
+    mark = pytest.mark.xfail(jax.__version_info__ < (0, 10), reason=why, strict=True)
+    return [pytest.param(name, marks=mark if name == failing else ()) for name in names]
+
+
+ONE_OF_TWO = "JAX 0.9 writes a product of which one factor has a dim of extent 1 of its own"
+
+STRIDES = "the jaxlib of JAX 0.9 writes `strides` that its own verifier rejects"
+
+
+@pytest.mark.parametrize("name", but_of_old_jax(GROUPS, "scores of one sequence", ONE_OF_TWO))
 def test_a_meaning_has_one_form(name):
     """What the writers spell is different modules, and the same text in linalg, letter by letter."""
     arguments, spelled = GROUPS[name]
@@ -60,7 +71,7 @@ def test_a_meaning_has_one_form(name):
     assert {writer: text for writer, text in texts.items() if text != first} == {}, first
 
 
-@pytest.mark.parametrize("name", OPEN_GROUPS)
+@pytest.mark.parametrize("name", but_of_old_jax(OPEN_GROUPS, "convolution, channels last", STRIDES))
 def test_a_meaning_has_one_form_in_open_sizes(name):
     """Letter by letter, as for known ones."""
     arguments, spelled = OPEN_GROUPS[name]

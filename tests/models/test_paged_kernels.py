@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from importlib import import_module
 
+import jax
 import numpy as np
 import pytest
 from model_runs import model, target_of
@@ -42,6 +43,7 @@ def test_each_kernel_is_a_composite_of_its_tier():
     assert not composites(exported("prefill_open"))  # jax.lax.composite has no operands for the sizes
 
 
+@pytest.mark.xfail(jax.__version_info__ < (0, 10), reason="JAX 0.9 writes a gather for each tile", strict=True)
 def test_keys_are_turned_once_for_a_load():
     """More tiles of queries have no more transposes, nor more selects of values."""
     counts = [

@@ -15,6 +15,8 @@ from hlo_lower.cli.tile import told_of_starts
 from hlo_lower.ir.writer import to_text
 from hlo_lower.lowering.loops import tile_size_near
 from hlo_lower.ops.axes.cut import Boundary
+from hlo_lower.ops.axes.op_axes import default_subset_rules
+from hlo_lower.tile import plan_search
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
@@ -37,6 +39,7 @@ LONG = (
     "cached_attention",
     "int8_table",
     "pair_block",
+    "train_step",
     "unet_block",
     "through_scatter",
     "through_batched_scatter",
@@ -95,6 +98,21 @@ def test_a_loop_within_a_loop_gets_smaller_tiles_before_another_plan(estimated):
     tiled = hl.tile(WORKLOADS["attention"].text((4, 512, 16)), max_temp="256KiB")
     assert [loop.depth for loop in tiled.loops] == [0, 1]
     assert (tiled.after or 0) <= 256 << 10
+
+
+def test_a_search_begins_with_what_comes_near_the_bound(monkeypatch):
+    """Of a step of two layers: the plan that stays within half of it by the estimate is measured before a cheaper one
+    that does not. No loop gives the weights of attention, which the next ones compute again or add up."""
+
+    def measured(texts, seconds=0.0):
+        graphs = enumerate(map(hl.read, texts))
+        return ((n, Beyond.of(graph, 1, default_subset_rules()).most) for n, graph in graphs)
+
+    monkeypatch.setattr(plan_search, "measure_temporaries", measured)
+    said = list[str]()
+    tiled = tile(WORKLOADS["train_step"].text((2, 64, 8, 2, 32)), max_temp="82KiB", say=said.append)
+    assert (tiled.reached, len(said)) == (True, 3), said
+    assert not any("2x64x64xf32" in loop.tiles for loop in tiled.loops), tiled.loops
 
 
 def test_a_search_ends(estimated):

@@ -1,7 +1,8 @@
-"""What moves elements, in one form while a module is StableHLO: reshapes and broadcasts.
+"""What moves elements, in one form while a module is StableHLO: reshapes, broadcasts and slices.
 
 what                                          its one form
 reshape, broadcast of such a one              one of them; of one number, a constant
+slice of all elements                         what it is of
 broadcast of dims of extent 1                 of a value without them
 reshape of elementwise ops                    reshapes of what they take, where those come of reshapes and broadcasts
 """
@@ -116,6 +117,12 @@ def reshaped_once(build: Builder, node: Node) -> Value | None:
     """Of a reshape or broadcast: one op. Of elementwise ops: see `_absorbs`."""
     value, shape = node.operand(0), sizes_of(node.result())
     return value if sizes_of(value) == shape else _value_in_shape(build, value, shape)
+
+
+def sliced_whole(build: Builder, node: Node) -> Value | None:
+    """What a slice of all elements is of, which JAX 0.9 writes for `x[:, :, 0, 0]` of dims of extent 1."""
+    value = node.operand(0)
+    return value if node.is_static and value.shape == node.result().shape else None
 
 
 def _value_in_shape(build: Builder, value: Value, shape: Sequence[Size]) -> Value | None:

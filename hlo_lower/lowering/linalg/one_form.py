@@ -5,7 +5,7 @@ or a maximum of either side. Each is written here in one of its ways, while the 
 
 subject                                       its forms
 small functions that are called               here: their ops
-reshapes, broadcasts                          `moved_forms.py`
+reshapes, broadcasts, slices                  `moved_forms.py`
 transposes, and what they move through        `turned_forms.py`
 reductions                                    `reduction_forms.py`
 convolutions                                  `convolution_forms.py`
@@ -36,7 +36,7 @@ from hlo_lower.lowering.linalg.elementwise_forms import (
     without_neutral,
 )
 from hlo_lower.lowering.linalg.groups import NAMED
-from hlo_lower.lowering.linalg.moved_forms import broadcast_once, reshaped_once
+from hlo_lower.lowering.linalg.moved_forms import broadcast_once, reshaped_once, sliced_whole
 from hlo_lower.lowering.linalg.open_sizes import RESHAPES, SPREADS, given_sizes, sink_sizes
 from hlo_lower.lowering.linalg.product_forms import product_of_convolution, product_of_sources
 from hlo_lower.lowering.linalg.reduction_forms import reduce_of_sources, reduce_of_window
@@ -55,6 +55,7 @@ from hlo_lower.ops.names import (
     REDUCE,
     REDUCE_WINDOW,
     RESHAPE,
+    SLICE,
     TRANSPOSE,
 )
 from hlo_lower.ops.spec import COMBINING, ELEMENTWISE
@@ -167,6 +168,7 @@ def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
     yield DYNAMIC_RESHAPE, (reshaped_once, given_sizes)
     yield BROADCAST_IN_DIM, (broadcast_once,)
     yield DYNAMIC_BROADCAST_IN_DIM, (broadcast_once, given_sizes)
+    yield SLICE, (sliced_whole,)
     yield TRANSPOSE, (transposed_once,)
     yield DOT_GENERAL, (product_of_sources,)
     yield CONVOLUTION, (product_of_convolution, convolution_of_sources)

@@ -57,7 +57,7 @@ from hlo_lower.verify.read.partitions import is_note
 #       unsigned indices: read as signed                                                  no issue known
 #       an operand that is used again: updated in place, so the later use is wrong        no issue known
 #       overlapping windows whose dims precede the scatter dims: goes by update index     open in the specification
-#       complex and f8E5M2 elements: their constants have no form in jaxlib's Python      no issue known
+#       complex elements: their constants have no form in jaxlib's Python                 no issue known
 
 Array = NDArray[Any]
 Combine = Callable[[list[Array], list[Array]], list[Array]]

@@ -262,7 +262,7 @@ def _content(constant: mlir.RawOperation) -> bytes:
 
 TWICE = {
     "f64": ("f16", "bf16", "f4E2M1FN"),
-    "f32": ("f4E2M1FN",),
+    "f32": ("f4E2M1FN", "f8E5M2", "f8E5M2FNUZ"),
     **{f"{sign}{bits}": ("bf16", "f8E5M2", "f8E5M2FNUZ") for sign in ("i", "ui") for bits in (16, 32, 64)},
 }
 """Types that XLA converts to others by way of a third one that is no exact one."""
