@@ -242,14 +242,18 @@ def through(op: str, rows: int, width: int, inner: int):
 def train_step(layers: int, tokens: int, width: int, heads: int, vocabulary: int):
     """A step of SGD of a small decoder, its layers unrolled: much is of middle size, in every layer."""
 
+    def norm(x):
+        h = x - x.mean(-1, keepdims=True)
+        return h * jax.lax.rsqrt((h * h).mean(-1, keepdims=True) + 1e-5)
+
     def block(x, weights):
         qkv, out, up, down = weights
-        h = jax.nn.standardize(x, -1) @ qkv
+        h = norm(x) @ qkv
         q, k, v = (t.reshape(tokens, heads, width // heads).transpose(1, 0, 2) for t in jnp.split(h, 3, -1))
         scores = jnp.einsum("hqd,hkd->hqk", q, k) / (width // heads) ** 0.5
         scores = jnp.where(jnp.tril(jnp.ones((tokens, tokens), bool)), scores, -1e30)
         x = x + jnp.einsum("hqk,hkd->qhd", jax.nn.softmax(scores, -1), v).reshape(tokens, width) @ out
-        return x + jax.nn.gelu(jax.nn.standardize(x, -1) @ up) @ down
+        return x + jax.nn.gelu(norm(x) @ up) @ down
 
     def loss(weights, numbers):
         embedding, blocks, head = weights

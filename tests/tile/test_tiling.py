@@ -39,7 +39,6 @@ LONG = (
     "cached_attention",
     "int8_table",
     "pair_block",
-    "train_step",
     "unet_block",
     "through_scatter",
     "through_batched_scatter",
@@ -50,7 +49,7 @@ LONG = (
 """Workloads that are verified long."""
 
 SMALL = set(WORKLOADS) - {
-    *("cross_entropy_128k", "attention_16k", "experts_4k", "prefill", "pair_block"),
+    *("cross_entropy_128k", "attention_16k", "experts_4k", "prefill", "pair_block", "train_step"),
     "through_partial_scatter",
 }
 """Workloads that one plan is enough for and of which no other one is the same at these sizes."""

@@ -2,7 +2,7 @@
 
 A node reads an operand as a tile where both carry the same label, else as a part of the whole value, which is there
 only when the loop that makes it has ended. So nodes fall into phases, and each phase is a loop. Of what an earlier loop
-computed a later one reads the small values, and computes the large ones again from these.
+computed a later one reads the small values, and computes the large and the cheap ones again from these.
 """
 
 from dataclasses import dataclass, field
@@ -111,8 +111,8 @@ def _closure(
             maker = program.maker.get(value)
             if maker is None or not reads_tile(labels, node, place):
                 continue
-            is_small = program.size[value] < labels.core.least and value not in labels.moved
-            if phase[maker] < number and is_small:
+            is_large = program.size[value] >= labels.core.least or value in labels.moved
+            if phase[maker] < number and not is_large and value not in program.cheap:
                 read.add(value)
             else:
                 pending.append(maker)
