@@ -212,14 +212,14 @@ def _recompute(found: Search, budget: int, part: int = 0) -> bool:
 def _levels(found: Search, budget: int, rules: SubsetRules) -> Iterator["_Attempts"]:
     """The plans for all that is large, and where nothing is gained with these for what is by itself.
 
-    Where none of the former comes near the budget by the estimate, and plans in which smaller values are large, too,
-    leave half as much, the latter stand in their place.
+    Where none of the former is within the budget by the estimate, and plans in which smaller values are large, too,
+    are, or leave half as much, the latter stand in their place.
     """
     attempts = _Attempts(found, budget, rules, LARGE)
     part = finer_part(Dataflow(read(found.module, found.name), rules), budget)
-    if part > LARGE and attempts.least > OVERESTIMATED * budget:
+    if part > LARGE and attempts.least > budget:
         finer = _Attempts(found, budget, rules, part)
-        attempts = finer if 2 * finer.least <= attempts.least else attempts
+        attempts = finer if finer.least <= max(budget, attempts.least // 2) else attempts
     yield attempts
     yield _Attempts(found, budget, rules, NARROW)
 
