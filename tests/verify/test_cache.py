@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from untyped_mlir import module
 
-from hlo_lower.verify import Assumed, region_proofs, verify
+from hlo_lower.verify import Assumed, cache, region_proofs, verify
 from hlo_lower.verify import effort as effort_of
 from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
@@ -64,6 +64,14 @@ def test_a_verdict_is_taken_from_the_cache_and_says_so(judged, tmp_path):
     assert again.summary() == "2 regions: 1 derived, 1 tested, 2 from the cache"
     assert [line.endswith(", from the cache") for line in again.lines()] == [True, True]
     assert [one["from_cache"] for one in again.to_json()["regions"]] == [True, True]
+
+
+def test_what_was_run_on_another_processor_is_run_again(judged, monkeypatch):
+    """XLA compiles for the instructions of a machine; a derivation holds on all of them."""
+    judged(FIRST, SECOND)
+    monkeypatch.setattr(cache, "kind_of_processor", lambda: "another")
+    assert bases(judged(FIRST, SECOND)) == [("derived", True), ("tested", False)]
+    assert bases(judged(FIRST, SECOND)) == KEPT
 
 
 @pytest.mark.parametrize("wrong", [WRONG, WRONG_PRODUCT, WRONG_CHOICE])
