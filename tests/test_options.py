@@ -91,13 +91,13 @@ def test_a_command_line_gives_options():
     flags = "--target iree --oob spec --float-mode reassociate --trust-flags --keep-unsupported --only a --only b"
     more = "--skip #3 --prefer while --legalize --no-demote-i64 --linalg-ops generic --bind b=4 --max-unroll 5"
     more += " --linalg-groups inlined --linalg-loops for --demote-f64 --widen bf16=f32 --checked --no-loop-ranges"
-    more += " --assume-in-bounds --lower-all"
+    more += " --assume-in-bounds --lower-all --one-device"
     args = make_parser().parse_line(["convert", "in.mlir", "-o", "out.mlir", *flags.split(), *more.split()])
     expected = {"oob": "spec", "float_mode": "reassociate", "trust_flags": True, "keep_unsupported": True}
     expected |= {"only": ("a", "b"), "skip": "#3", "prefer": "while", "legalize": True, "demote_i64": False}
     expected |= {"linalg_ops": "generic", "bind": {"b": 4}, "demote_f64": True, "widen": "bf16=f32", "max_unroll": 5}
     expected |= {"checked": True, "linalg_loops": "for", "linalg_groups": "inlined", "loop_ranges": False}
-    expected |= {"assume_in_bounds": True, "lower_all": True}
+    expected |= {"assume_in_bounds": True, "lower_all": True, "one_device": True}
     assert set(NAMES) == {"target", *expected} <= set(vars(args))
     assert options_from(args) == hl.Options("iree", **expected)
 

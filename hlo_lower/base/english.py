@@ -277,6 +277,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.HOLDS_KEPT: "its update computation holds scatter #{scatter} at {location}, which is kept",
     Code.BECAME: _became,
     Code.PLACED_ON_ONE_DEVICE: "removed, because it says where values live, and the module is for one device",
+    Code.RUN_FOR_ALL_DEVICES: "written for one of several devices, and computed for all of them on one",
     Code.NO_FORM_TAKEN: _no_form_taken,
     Code.LACKS: _lacks,
     Code.ON_TYPES: lambda cause: f"element types {_join_items(cause, 'types')}: {phrase(cause.cause('reason'))}",

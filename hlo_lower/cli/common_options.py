@@ -85,7 +85,7 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
 
 
 def add_plain(command: argparse.ArgumentParser) -> None:
-    """Add --legalize, --demote-i64, --checked, --demote-f64 and --widen: what is made of a module first."""
+    """Add --legalize, --demote-i64, --one-device and the like: what is made of a module first."""
     by_target = "default: the target's choice"
     told = f"first expand chlo, mhlo custom calls and composites; {by_target}"
     command.add_argument("--legalize", action=argparse.BooleanOptionalAction, default=None, help=told)
@@ -97,6 +97,8 @@ def add_plain(command: argparse.ArgumentParser) -> None:
     command.add_argument("--demote-f64", action="store_true", help=told)
     told = "first widen floats (bf16=f32, f16=f32), arguments included; numbers change; repeatable"
     command.add_argument("--widen", metavar="A=B", action="append", default=[], help=told)
+    told = "first take a module for several devices to one: without shardings, shard_map computed for all of them"
+    command.add_argument("--one-device", action="store_true", help=told)
     told = "most ops that a loop may become for a target without loops; default: 10,000"
     command.add_argument("--max-unroll", metavar="N", type=count, default=10_000, help=told)
 

@@ -382,6 +382,12 @@ class Builder:
         self.built.append(copy)
         return copy
 
+    def copy(self, original: Node, replaced: Mapping[Value, Value]) -> Node:
+        """The same where this builder builds."""
+        copy = Node(mlir.clone_to(original.raw, self._point, {a.raw: b.raw for a, b in replaced.items()}))
+        self.built.append(copy)
+        return copy
+
     def inline_before(self, place: Node, block: Block, given: Sequence[Value]) -> list[Value]:
         """What a block returns for some arguments, its operations copied before a node.
 

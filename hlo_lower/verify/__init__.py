@@ -31,7 +31,7 @@ from hlo_lower.verify.judges.silent_attributes import make_stable
 from hlo_lower.verify.module_runs import WholeModules, verify_module, verify_plain
 from hlo_lower.verify.pull.solver import require
 from hlo_lower.verify.read.interface import composite_differences, effect_differences, interface_differences
-from hlo_lower.verify.read.partitions import on_one_device
+from hlo_lower.verify.read.partitions import may_speak, on_one_device
 from hlo_lower.verify.read.program import TOO_DEEP, Program, TooLargeError
 from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.region_verdict import RegionVerdict
@@ -205,8 +205,8 @@ def _compare_static(
     whole = WholeModules(before, after)
     texts = [before, after]
     first, second = map(Program, modules)
-    interface = interface_differences(first, second)
-    if max(devices_of(before), devices_of(after)) > 1:
+    interface = interface_differences(first, second, one_device=terms.one_device)
+    if max(devices_of(before), devices_of(after)) > 1 or any(map(may_speak, texts)):
         alone = [on_one_device(text) for text in (before, after)]
         if None not in alone:
             texts = [text for text in alone if text is not None]
@@ -315,7 +315,8 @@ def _unknown(name: str, inputs: Mapping[int, Any]) -> None:
 def _for_all_sizes(first: mlir.RawModule, second: mlir.RawModule, terms: Terms) -> list[RegionVerdict] | None:
     """The verdict on two versions with symbolic sizes that are derived for all of them; None where it was not found."""
     programs = Program(first), Program(second)
-    if any(program.entries.keys() != {"main"} for program in programs) or interface_differences(*programs):
+    has_others = any(program.entries.keys() != {"main"} for program in programs)
+    if has_others or interface_differences(*programs, one_device=terms.one_device):
         return None
     judge = RegionJudge(*programs, terms, shared_interpreter(), _unknown, lambda _, __: None)
     found = judge.derived_for_all_sizes("main")

@@ -41,6 +41,7 @@ class Assumed:
       reassociated: whether float sums may have been put into another order: they are compared within a bound then.
       trust_flags: whether scatters of the first version keep the promise of `unique_indices = true`; runs that break it
         are left out.
+      one_device: whether the second version may be for one device where the first one is for several.
 
     Raises:
       InputError: oob is none of its choices.
@@ -49,6 +50,7 @@ class Assumed:
     oob: Literal["xla", "spec"] = "xla"
     reassociated: bool = False
     trust_flags: bool = False
+    one_device: bool = False
 
     def __post_init__(self) -> None:
         one_of("oob", self.oob, ("xla", "spec"))
