@@ -1163,7 +1163,8 @@ class TensorSharding:
 
 
 def tensor_shardings(operation: RawOperation, name: str) -> list[TensorSharding]:
-    """The shardings that an attribute of an operation gives, one for each value."""
+    """The shardings that an attribute of an operation gives, one for each value; a mesh that the module does not hold
+    has no axes."""
     module = operation
     while module.parent is not None:
         module = module.parent.operation
@@ -1174,12 +1175,17 @@ def tensor_shardings(operation: RawOperation, name: str) -> list[TensorSharding]
         sharding = dialect.TensorShardingAttr(raw)
         reference = sharding.mesh_or_ref
         text = str(reference)
-        mesh = dialect.MeshAttr(known[text.strip('@"')] if text.startswith("@") else reference)
-        axes = tuple((axis.name, axis.size) for axis in map(dialect.MeshAxisAttr, mesh.axes))
+        attribute = known.get(text.strip('@"')) if text.startswith("@") else reference
+        mesh = Mesh(()) if attribute is None else _mesh_of(dialect.MeshAttr(attribute))
         dims = (map(_axis_name, dialect.DimensionShardingAttr(dim).axes) for dim in sharding.dimension_shardings)
         unreduced = tuple(map(_axis_name, sharding.unreduced_axes))
-        found.append(TensorSharding(Mesh(axes, tuple(mesh.device_ids)), tuple(map(tuple, dims)), unreduced))
+        found.append(TensorSharding(mesh, tuple(map(tuple, dims)), unreduced))
     return found
+
+
+def _mesh_of(raw: Any) -> Mesh:
+    axes = tuple((axis.name, axis.size) for axis in map(cast(Any, sdy).MeshAxisAttr, raw.axes))
+    return Mesh(axes, tuple(raw.device_ids))
 
 
 def _axis_name(raw: RawAttribute) -> str:

@@ -84,6 +84,9 @@ PACKED, COMPLEX = re.compile(r"[<x]u?i[24]>"), "complex<"
 """Elements of less than a byte: XLA's older emitter ends the process on a pad of them. And complex numbers, products
 and quotients of which XLA contracts within itself, so that their parts are fused to be compared with them."""
 
+EXPANDED = "@Eigh("
+"""What XLA expands into loops, and ends the process where its simplifier is left out (jaxlib 0.10.2)."""
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -320,6 +323,8 @@ def _options(source: str | bytes, rounding: Rounding) -> dict[str, str | bool | 
     """The options for a module; see `PACKED` for what differs with its types."""
     text = source if isinstance(source, str) else mlir.print_module(mlir.parse_module(source))
     options = _FUSED if rounding in IN_STEPS and COMPLEX in text else COMPILER_OPTIONS[rounding]
+    if EXPANDED in text and rounding != "default":
+        options = _FUSED
     return options if PACKED.search(text) is None else {k: v for k, v in options.items() if k != OLDER}
 
 

@@ -148,7 +148,7 @@ def _is_of_one_place(op: mlir.RawOperation) -> bool:
     """Whether the axes for whose places a computation is written have one place each."""
     given = [sharding for name in ("in_shardings", "out_shardings") for sharding in mlir.tensor_shardings(op, name)]
     axes = mlir.manual_axes(op)
-    return all(dict(sharding.mesh.axes)[axis] == 1 for sharding in given for axis in axes)
+    return all(dict(sharding.mesh.axes).get(axis) == 1 for sharding in given for axis in axes)
 
 
 def _inline(op: mlir.RawOperation) -> None:
