@@ -441,3 +441,25 @@ def test_inputs_that_do_not_fit():
     expected = message("input 0 does not fit", facts="expected float32[8, 4], got <U1[]")
     assert told(hl.verify, TEXT, LOWERED, inputs=["a", "b", "c"]) == expected
     assert hl.export(lambda x: x, np.float32(1), platforms="cpu").platforms == ("cpu",)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (["convert", "a.mlir", "-o", "b.mlir", "--time-limit", "7"], "patience"),
+        (["verify", "a.mlir", "b.mlir", "--time-limit", "7"], "patience"),
+        (["conformance", "--on", "iree", "--limit", "7"], "timeout"),
+    ],
+)
+def test_former_names_of_options_are_accepted(line, name):
+    """They give what the new ones give, of which the help speaks alone."""
+    former, new = (vars(make_parser().parse_line(one)) for one in (line, [*line[:-2], f"--{name}", "7"]))
+    assert former[name] == 7
+    assert former.keys() == new.keys()
+
+
+def test_a_former_keyword_says_its_new_name():
+    """`time_limit` is `patience`."""
+    text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    with pytest.warns(DeprecationWarning, match="time_limit is patience now"):
+        assert hl.verify(text, text, time_limit=5, level="regions").ok

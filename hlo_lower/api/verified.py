@@ -12,6 +12,7 @@ import numpy as np
 from hlo_lower.base.arguments import known_names, split_keywords
 from hlo_lower.base.change import Outcome
 from hlo_lower.base.errors import DifferenceError, InputError
+from hlo_lower.base.former_names import with_new_names
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.predicates import Claims, apply, broken
 from hlo_lower.ir import mlir
@@ -88,7 +89,7 @@ def verify(
       require: "derived" where only what holds for all inputs counts as verified; "tested", the default, where what
         driven runs show does, too.
       jobs: how many processes judge regions; with 1, the default, this one does.
-      time_limit: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
+      patience: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
         default. What ends may take its time.
       timeout: seconds of the clock, after which nothing more is begun: the verdict says what was found until then, and
         what was not reached. None, the default: it takes its time.
@@ -109,8 +110,9 @@ def verify(
       >>> hl.verify("decode.mlir", lowered.text.replace(" EQ,", " NE,"), level="regions").ok
       False
     """
-    known_names("verify", keywords, (*EFFORT, *NAMES))
-    how, meaning = split_keywords(keywords, EFFORT)
+    given = with_new_names(keywords)
+    known_names("verify", given, (*EFFORT, *NAMES))
+    how, meaning = split_keywords(given, EFFORT)
     effort, asked = Effort(**how), _options_of(lowered, options, meaning)
     registry = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
     sizes = dict(asked.bind)
@@ -197,7 +199,7 @@ def _verify_one_form(lowered: Lowered, effort: Effort) -> Verdict | None:
         return None
     start, how = (
         perf_counter(),
-        {name: getattr(effort, name) for name in ("accept_runs", "require", "time_limit", "timeout")},
+        {name: getattr(effort, name) for name in ("accept_runs", "require", "patience", "timeout")},
     )
     named = _verify(lowered.stablehlo, to_text(graph), level="regions", jobs=effort.jobs, cache=effort.cache, **how)
     rewrites = Rewrites(effort)

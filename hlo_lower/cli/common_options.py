@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+from collections.abc import Callable
 from typing import Any
 
 from hlo_lower.api.module_forms import FORM_BY_SUFFIX, FORMS, MODULE_FORMS
@@ -125,22 +126,29 @@ def add_module_emit(command: argparse.ArgumentParser) -> None:
 
 
 def add_level(command: argparse.ArgumentParser) -> None:
-    """Add --verify, --accept-runs, --jobs, --time-limit, --timeout, --cache: how what is written is verified."""
+    """Add --verify, --accept-runs, --jobs, --patience, --timeout, --cache: how what is written is verified."""
     told = "auto (the default): the regions that changed, and the module if it is small; regions: only these; "
     told += "full: the module whatever it takes; off: nothing"
     command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help=told)
     command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
     add_accept_runs(command)
     add_jobs(command)
-    add_time_limit(command)
+    add_patience(command)
     add_timeout(command)
     add_cache(command)
 
 
-def add_time_limit(command: argparse.ArgumentParser) -> None:
-    """Add --time-limit of a verification."""
+def add_patience(command: argparse.ArgumentParser) -> None:
+    """Add --patience of a verification."""
     told = "seconds without progress after which verification gives up; default: 60"
-    command.add_argument("--time-limit", metavar="S", type=positive, default=60, help=told)
+    command.add_argument("--patience", metavar="S", type=positive, default=60, help=told)
+    add_former(command, "--time-limit", "--patience", positive)
+
+
+def add_former(command: argparse.ArgumentParser, former: str, new: str, kind: Callable[[str], Any]) -> None:
+    """Accept an option by its former name, too, without a word in the help."""
+    dest = new.strip("-").replace("-", "_")
+    command.add_argument(former, dest=dest, type=kind, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def add_timeout(command: argparse.ArgumentParser) -> None:

@@ -50,8 +50,8 @@ SECTIONS = {
     "linalg": ("linalg_ops", "linalg_loops", "linalg_groups"),
     "what is lowered": ("only", "skip", "patterns", "keep_unsupported", "assume_in_bounds"),
     "verification": (
-        *("verify", "require", "accept_runs", "prove", "inputs", "seed", "runs", "jobs", "time_limit", "cache"),
-        *("timeout", "limit"),
+        *("verify", "require", "accept_runs", "prove", "inputs", "seed", "runs", "jobs", "patience", "cache"),
+        "timeout",
     ),
 }
 """The sections of a command's help, each with what its options set; all others are general ones."""

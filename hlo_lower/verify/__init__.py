@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError
+from hlo_lower.base.former_names import with_new_names
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.ir.shapes.given_sizes import SizesError
@@ -95,7 +96,7 @@ def verify(
     """
     start = perf_counter()
     _check_sources(before, after)
-    effort = Effort(**keywords)
+    effort = Effort(**with_new_names(keywords))
     deadline = Deadline(effort.timeout)
     tell, level, inputs = effort.tell, effort.level, effort.inputs
     context = mlir.shared_context(len(before) + len(after))
@@ -117,7 +118,7 @@ def verify(
         if reason or deadline.is_over:
             return ModuleVerdict("not run", reason=f"{reason} (--verify full runs it)" if reason else deadline.reason)
         try:
-            with at_most(effort.time_limit, deadline):
+            with at_most(effort.patience, deadline):
                 return verify_module(one, other, assumed, effort, budget)
         except (TooLargeError, RecursionError) as error:
             return ModuleVerdict("not run", reason=f"it is too large to be run: {str(error).splitlines()[0]}")
@@ -152,7 +153,7 @@ def verify(
         return interface, regions, module, check_claims(Program(first), claims, effort.seed)
 
     try:
-        with at_most(effort.time_limit, deadline):
+        with at_most(effort.patience, deadline):
             interface, regions, module, claimed = compare_modules()
     except (TooLargeError, RecursionError) as error:
         told = str(error) if isinstance(error, TooLargeError) else TOO_DEEP
