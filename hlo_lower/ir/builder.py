@@ -402,6 +402,14 @@ class Builder:
             copies.update(zip(original.results, self.copy_before(place, original, copies).results, strict=True))
         return [copies.get(value, value) for value in end.operands]
 
+    def inline(self, block: Block, given: Sequence[Value]) -> list[Value]:
+        """The same where this builder builds."""
+        copies = dict(zip(block.arguments, given, strict=True))
+        *nodes, end = block.nodes
+        for original in nodes:
+            copies.update(zip(original.results, self.copy(original, copies).results, strict=True))
+        return [copies.get(value, value) for value in end.operands]
+
     def repeat_before(self, place: Node, original: Node, replaced: Mapping[Value, Value]) -> Node:
         """The same as `copy_before`, of an operation that the module holds already."""
         copy = self.copy_before(place, original, replaced)
