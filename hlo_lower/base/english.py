@@ -130,8 +130,9 @@ ROUTINES = {
     "syevd": "eigenvectors are read that it is not asked for",
     "gtsv": "there is no rule for tridiagonal systems",
     "gesdd": "what it leaves of the matrix is read, or vectors that it is not asked for",
-    "geev": "the eigenvalues of a matrix that is not symmetric have no order, and there is no rule for them",
-    "gees": "a Schur form is not the only one, and there is no rule for it",
+    "geev": "the eigenvalues of a matrix that is not symmetric have no order, and there is no rule for them: use eigh "
+    "where it is symmetric, else compute them outside of the module",
+    "gees": "a Schur form is not the only one, and there is no rule for it: compute it outside of the module",
     "gehrd": "there is no rule for a Hessenberg form",
     "complex": "it is of complex numbers",
 }
