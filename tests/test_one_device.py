@@ -400,6 +400,8 @@ def test_a_computation_for_one_device_is_taken_out_where_a_target_rejects_it():
     assert (verdict.ok, verdict.summary()) == (True, "the same operations")
     assert hl.verify(source, lowered.text.replace("subtract", "add"), level="regions").differs
     assert "sdy.manual_computation" in hl.lower(source).text
+    replicas = source.replace("num_replicas = 1", "num_replicas = 2")
+    assert "stablehlo.all_reduce" in [one.op for one in hl.lower(replicas, target="iree").refused]
 
 
 def test_what_the_judge_takes_for_one_device_is_for_one():

@@ -31,7 +31,8 @@ _SHARDY_IN_HLO = "xla.sdy."
 def is_rejected_alone(graph: Graph, target: Target) -> bool:
     """Whether a module says that it is for one device, and holds what a target rejects of programs for several."""
     attributes = graph.module.operation.attributes
-    if is_partitioned(graph.module.operation) or PARTITIONS not in attributes:
+    is_one = all(name in attributes and mlir.integer_of(attributes[name]) == 1 for name in (PARTITIONS, REPLICAS))
+    if is_partitioned(graph.module.operation) or not is_one:
         return False
     rejected = {name for name in (MANUAL, *OF_DEVICES) if target.refuses_op(name) is not None}
     return bool(rejected) and mlir.any_operation(graph.module.operation, lambda raw: raw.name in rejected)
