@@ -86,15 +86,13 @@ def _expand(graph: Graph, lockstep: Lockstep, counts: list[int]) -> list[tuple[s
         while blocks:
             block = blocks.pop()
             for node in list(block.nodes):
-                at = str(graph.location(node))
+                is_alone = node.name in OF_DEVICES and counts == [1, 1]
+                if node.name == MANUAL or mlir.call_target(node.raw) == TO_SHARD or is_alone:
+                    found.append((_name(node), str(graph.location(node))))
                 if node.name == MANUAL:
                     called.update(_called_in(graph, node))
                     lockstep.expand_computation(node)
-                    found.append((MANUAL, at))
-                elif mlir.call_target(node.raw) == TO_SHARD:
-                    found.append((f"{node.name} @{TO_SHARD}", at))
-                elif node.name in OF_DEVICES and counts == [1, 1]:
-                    found.append((node.name, at))
+                elif is_alone:
                     lockstep.expand_alone(node)
             if any(mlir.call_target(node.raw) == TO_SHARD for node in block.nodes):
                 called.update(*(_called_in(graph, node) for node in block.nodes))
