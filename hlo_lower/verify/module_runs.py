@@ -602,6 +602,7 @@ def verify_plain(
         if signature.bytes > memory_budget:
             return ModuleVerdict("not run", reason=f"{signature.bytes / 2**30:.1f} GiB of arguments and results")
         versions = BothVersions((before, after), rounding, may_fuse=not near)
+        count, is_exact = devices_of(before), True
         own_bounds = OwnBounds(before, seed=seed)
         limits = [LARGEST] * runs + [limit for limit in FAR if checked and cost_of(before).seconds < inf]
         compared = 0
@@ -615,13 +616,14 @@ def verify_plain(
                     continue
             compared += 1
             difference = first_difference(expected, actual)
-            if difference is not None and near:
-                difference = own_bounds.difference(expected, actual, arguments)
+            if difference is not None and (near or count > 1):  # no order is defined for a sum over devices
+                is_exact, difference = False, own_bounds.difference(expected, actual, arguments)
             if difference is not None:
                 return ModuleVerdict("differs", runs=k + 1, difference=difference)
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
-    how = "each float within the bound of its own rounding" if near else "bit for bit"
+    how = "each float within the bound of its own rounding" if near or not is_exact else "bit for bit"
+    how += f", on {count} devices and on one" if count > 1 else ""
     if checked:
         how += f", where its last result is true, as it was in {compared} of {len(limits)} runs"
         if not compared:

@@ -96,6 +96,9 @@ PACKED, COMPLEX = re.compile(r"[<x]u?i[24]>"), "complex<"
 """Elements of less than a byte: XLA's older emitter ends the process on a pad of them. And complex numbers, products
 and quotients of which XLA contracts within itself, so that their parts are fused to be compared with them."""
 
+EXPANDED = "@Eigh("
+"""What XLA expands into loops, and ends the process where its simplifier is left out (jaxlib 0.10.2)."""
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -331,8 +334,9 @@ def _whole(source: str | bytes, ready: _Ready, options: Mapping[str, Any]) -> tu
 def _options(source: str | bytes, rounding: Rounding) -> dict[str, str | bool | int]:
     """The options for a module; see `PACKED` for what differs with its types."""
     text = source if isinstance(source, str) else mlir.print_module(mlir.parse_module(source))
-    is_complex = rounding in (*FUSED, *FUSED.values()) and COMPLEX in text
-    options = _FUSED if is_complex else COMPILER_OPTIONS[rounding]
+    is_fused = rounding in (*FUSED, *FUSED.values()) and COMPLEX in text
+    is_fused |= rounding != "default" and EXPANDED in text
+    options = _FUSED if is_fused else COMPILER_OPTIONS[rounding]
     return options if PACKED.search(text) is None else {k: v for k, v in options.items() if k != OLDER}
 
 

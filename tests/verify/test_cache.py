@@ -147,7 +147,7 @@ def test_a_judgement_rests_on_all_that_it_is_made_of(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "how", [{"assumed": Assumed(reassociated=True)}, {"assumed": Assumed(oob="spec")}, {"seed": 1}, {"time_limit": 61}]
+    "how", [{"assumed": Assumed(reassociated=True)}, {"assumed": Assumed(oob="spec")}, {"seed": 1}, {"patience": 61}]
 )
 def test_other_terms_are_judged_anew(judged, how):
     """What was tested under one seed, limit, policy or mode of floats says nothing of another one."""
@@ -240,7 +240,7 @@ def test_what_took_too_long_is_not_kept(tmp_path, one_second):
       %n = and %k, 7; %w = OP %v, %v; return %n, %w }"""
     both = texts(*(body.replace("OP", op) for op in ("add", "multiply")), arguments="%a: 8xf32", returned="%x#1")
     for _ in range(2):
-        found = verify(*both, level="regions", cache=tmp_path, time_limit=2)
+        found = verify(*both, level="regions", cache=tmp_path, patience=2)
         assert (found.exit_code, [one.from_cache for one in found.regions]) == (4, [False]), found.lines()
     kept = [json.loads(path.read_text())["verdict"].get("status") for path in tmp_path.iterdir()]
     assert set(kept) & {"equal", "differs"}
