@@ -30,7 +30,7 @@ from hlo_lower.verify.judges.devices import patience, piece_executable, start_ch
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.judges.kept import content_of, in_cache, keep
-from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, unshown_in
+from hlo_lower.verify.judges.silent_attributes import Aligned, Unshown, allows_another, stands_for, unshown_in
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
@@ -129,6 +129,7 @@ class RegionJudge:
         self._differs, self._tell = differs, tell
         self._judged: dict[_Key, Judgement] = {}
         self._unshown: dict[Region, Unshown] = {}
+        self._aligned: tuple[list[BodyPair], Aligned] | None = None
         self._apart: dict[str, set[tuple[ValueId, ValueId]]] = {}
         self._written_out = frozenset[int](), frozenset[int]()
         self.pairs: list[BodyPair] = []
@@ -411,7 +412,9 @@ class RegionJudge:
 
     def _unshown_in(self, region: Region) -> Unshown:
         if region not in self._unshown:
-            self._unshown[region] = unshown_in(region)
+            if self._aligned is None or self._aligned[0] is not self.pairs:
+                self._aligned = self.pairs, stands_for(self.pairs)
+            self._unshown[region] = unshown_in(region, self._aligned[1])
         return self._unshown[region]
 
     def _is_large(self, region: Region) -> bool:
