@@ -157,6 +157,7 @@ class RegionJudge:
                     self._interpreter.start()
                 if any(may_not_end(*side) for region in regions for side in region.sides):
                     start_child()
+                regions = self._unrolled(name, regions)
                 left = self._without_derivation(name, regions)
                 if (whole := self._derived_whole(name, regions, left)) is not None:
                     return [whole]
@@ -192,7 +193,34 @@ class RegionJudge:
 
         None, and the programs as they were, where there are no such loops, or less is derived so.
         """
-        more = only_on_one_side(left)
+
+        def is_better(_: list[Region], now: list[Region]) -> bool:
+            return _size(now) < _size(left)
+
+        return self._read_without(name, only_on_one_side(left), self._without_derivation, is_better)
+
+    def _unrolled(self, name: str, regions: Sequence[Region]) -> list[Region]:
+        """The regions where loops of the first version alone are read as their trips, if the largest region becomes
+        several small ones; the same ones else."""
+        more = only_on_one_side(regions)
+        if not more[0] or more[1]:
+            return list(regions)
+
+        def is_better(found: list[Region], _: list[Region]) -> bool:
+            return 2 * _largest(found) < _largest(regions)
+
+        found = self._read_without(name, more, lambda _, regions: list(regions), is_better)
+        return list(regions) if found is None else found[0]
+
+    def _read_without(
+        self,
+        name: str,
+        more: tuple[frozenset[int], frozenset[int]],
+        left_of: Callable[[str, Sequence[Region]], list[Region]],
+        is_better: Callable[[list[Region], list[Region]], bool],
+    ) -> tuple[list[Region], list[Region]] | None:
+        """The regions, and those left, where some loops are read as their trips; None, and the programs as they were,
+        where there are none, or that is not better."""
         if not any(more):
             return None
         before = self._first, self._second, self._written_out
@@ -203,8 +231,8 @@ class RegionJudge:
             if max(self._first.op_count, self._second.op_count) <= WRITTEN_OUT:
                 pairs = Aligner(self._first, self._second, frozenset(), {}).align(name)
                 regions = regions_of(pairs)
-                now = self._without_derivation(name, regions)
-                if _size(now) < _size(left):
+                now = left_of(name, regions)
+                if is_better(regions, now):
                     self.pairs = pairs
                     self._apart.clear()
                     return regions, now
@@ -589,6 +617,11 @@ class RegionJudge:
 def _size(regions: Sequence[Region]) -> int:
     """The operations of the pieces of regions, those within others included."""
     return sum(len(ops_within(ops)) for region in regions for _, ops in region.sides)
+
+
+def _largest(regions: Sequence[Region]) -> int:
+    """The operations of the largest region."""
+    return max((_size([region]) for region in regions), default=0)
 
 
 def _unless_missed(verdict: RegionVerdict) -> RegionVerdict:

@@ -356,9 +356,7 @@ class Ranges:
                 return 0, max(mlir.static_shape(op.raw.operands[0].type)[-1] - 1, 0)
             case names.WHILE:
                 return self.of(op.bodies[0].arguments[op.results.index(value)])
-            case names.CASE | names.IF if all(
-                self.program.homes[v] is body for body in op.bodies for v in body.returned
-            ):
+            case names.CASE | names.IF:
                 place = op.results.index(value)
                 return _hull([self.of(body.returned[place]) for body in op.bodies])
             case _:
