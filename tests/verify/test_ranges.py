@@ -115,12 +115,13 @@ def turning(rng, element, is_nested=False):
             values.append(f"%s{k}")
     back = ", ".join(str(values[-1 - rng.integers(min(6, len(values)))]) for _ in range(3))
     if is_nested:
-        inner = [str(rng.choice(["%a", "%b", "%c", "%k0", "%k2", "%v0"])) for _ in range(3)]
         line = f"{rng.choice(BINARY['i'])} %e, {rng.choice(['%d', '%k1', '%b', '%f'])}"
+        given = rng.choice(["%e, %u, %d", "%t, %d, %f"])
+        inner = [str(rng.choice(["%a", "%b", "%c", "%k0", "%k2", "%v0"])) for _ in range(3)]
         lines[1:1] = [
             f"""%w:4 = while(%h = %zero, %d = {inner[0]}, %e = {inner[1]}, %f = {inner[2]}) cond {{
               %m = compare LT, %h, %bound; return %m }} do {{
-              %t = {line}; %u = minimum %t, %f; %g = add %h, %one; return %g, {rng.choice(["%e, %u, %d", "%t, %d, %f"])} }}""",
+              %t = {line}; %u = minimum %t, %f; %g = add %h, %one; return %g, {given} }}""",
             "%v1n = maximum %w#1, %w#2",
         ]
         back = f"{back.rpartition(', ')[0]}, {rng.choice(['%v1n', '%w#3'])}"
