@@ -317,6 +317,7 @@ class RegionJudge:
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
             return _unless_missed(verdict)
+        self._refuse_unchosen(region, narrow, verdict)
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
         is_aimed = True
@@ -358,6 +359,19 @@ class RegionJudge:
         if only_run is not None and (judged.status != "differs" or wide.pair.around is not None):
             return only_run
         return self._at_the_arguments(name, verdict, wide, judged)
+
+    def _refuse_unchosen(self, region: Region, narrow: Judgement, verdict: RegionVerdict) -> None:
+        """Give an alignment up in which several results of a call are taken as equal that are not: what reads them
+        chooses by its `info`, and may be equal.
+
+        Raises:
+          WrongAssumptionError: a region's outputs, which nothing returns, are such results.
+        """
+        failed = [region.outputs[k] for k in sorted(narrow.outputs)] if narrow.status == "differs" else []
+        makers = [region.pair.first.program.makers[o.first] for o in failed]
+        is_call = all(op is not None and op.name == names.CUSTOM_CALL and len(op.results) > 1 for op in makers)
+        if failed and is_call and not any(o.root for o in failed) and not self._terms.is_strict:
+            raise WrongAssumptionError([(o.first, o.second) for o in failed], verdict)
 
     def _refuse_apart(self, name: str, region: Region, verdict: RegionVerdict) -> None:
         """Give an alignment up in which values are taken as equal that differ when both functions run.
