@@ -35,8 +35,11 @@ DEEP = 6
 MOST_UNDER = 200
 """Operations that are looked at under what choices say, for one value: choices within choices are many ways."""
 
-TURNS = 3
-"""Turns of a loop in which intervals grow by what the body returns; then those that still do become the whole type."""
+TURNS = 2
+"""Turns of a loop in which intervals grow by what the body returns; then those that still do become the type's."""
+
+TURNED = 20_000
+"""Operations that are looked at in turns of loops, for one module; then a loop carries all of a type at first."""
 
 SLACK = 2.0**-6
 """What rounding moves a float by at most, of itself: of types of one byte, too."""
@@ -70,6 +73,8 @@ class Ranges:
     def __post_init__(self) -> None:
         self._known: dict[ValueId, Interval] = {}
         self._under_left = 0
+        self._turned_left = TURNED
+        self._moved: dict[Op, frozenset[ValueId]] = {}
         self._tables = Tables(self.program, self._integer)
         body = self.program.entries[self.function]
         self._roots: dict[ValueId, frozenset[ValueId]] = {}
@@ -283,12 +288,14 @@ class Ranges:
         for body, values in zip(loop.bodies, met, strict=True):
             self._known |= {body.arguments[k]: _ends(values[k] or told) for k, told in met[0].items() if told}
         found, turn = {k: first[k] for k in places if not met[0][k]}, 0
+        if self._turned_left <= 0:
+            found = {k: everything[k] for k in found}
         while True:
             returned = self._returned_of(loop, found)
             grown = {k: _hull([interval, returned[k]]) for k, interval in found.items()}
             if grown == found:
                 break
-            if turn >= TURNS:
+            if turn >= TURNS or self._turned_left <= 0:
                 grown = {k: found[k] if grown[k] == found[k] else everything[k] for k in found}
             found, turn = grown, turn + 1
         self._know_carried(loop, {k: _hull([first[k], returned[k]]) for k in found})
@@ -298,8 +305,21 @@ class Ranges:
         before = dict(self._known)
         self._know_carried(loop, carried)
         returned = {k: self.of(loop.bodies[1].returned[k]) for k in carried}
-        self._known = before
+        moved = self._moved_by(loop)
+        self._turned_left -= len(moved)
+        self._known = before | {v: interval for v, interval in self._known.items() if v not in moved}
         return returned
+
+    def _moved_by(self, loop: Op) -> frozenset[ValueId]:
+        """What depends on what a loop carries, within its bodies, and what the loops in these carry."""
+        if loop not in self._moved:
+            moved = {argument for body in loop.bodies for argument in body.arguments}
+            for op in ops_within([op for body in loop.bodies for op in body.ops]):
+                moved.update(argument for body in op.bodies for argument in body.arguments)
+                if op.bodies or not moved.isdisjoint(op.inputs):
+                    moved.update(op.results)
+            self._moved[loop] = frozenset(moved)
+        return self._moved[loop]
 
     def _know_carried(self, loop: Op, carried: Mapping[int, Interval]) -> None:
         """Take what a loop carries as within some intervals, and in the body as its condition says besides."""
