@@ -84,6 +84,20 @@ def test_what_a_loop_reads_and_a_branch_captures_is_aligned_before_them():
     assert [(region.where, names(region)[0]) for region in found] == [("main", ["scatter"])]
 
 
+def test_a_loop_is_numbered_anew_only_where_what_it_reads_has_changed(monkeypatch):
+    """Each equality that is assumed gives what follows other numbers, and a body has many operations."""
+    right, seen = Table._results, list[str]()
+    monkeypatch.setattr(Table, "_results", lambda *given: seen.append(given[2].name) or right(*given))
+    table = Table()
+    [program] = programs(module(BOTH, LOOP, "%r#1"))
+    sides = [Side(program, program.entries["main"], 0, {}, table) for _ in range(3)]
+    assert seen.count("stablehlo.while") == 1
+    [loop] = [op for op in sides[0].live if op.name == "stablehlo.while"]
+    assert sides[0].own_numbers(loop) == sides[2].own_numbers(loop)
+    sides[0].numbers[loop.inputs[1]] = -1
+    assert sides[0].own_numbers(loop) != sides[2].own_numbers(loop)
+
+
 ONE, OTHER = (
     f"%two = constant 2.0 : 8xf32; %s = {first} %x, %two; %t = {second} %s, %two; %r = add %t, %x"
     for first, second in (("add", "subtract"), ("subtract", "add"))
