@@ -2,8 +2,10 @@
 
 from itertools import product
 
+import jax
 import numpy as np
 import pytest
+from jax import lax
 from jax import numpy as jnp
 from rewrites import fault, results, swept
 from rule_examples import TARGETS, target
@@ -295,6 +297,20 @@ def test_a_right_lowering_is_verified(name):
     verdict = verdict_of(PROGRAMS[name], level="auto")
     assert verdict.ok, verdict
     assert any("NaN and infinities in matrices" in told for region in verdict.regions for told in region.excluded)
+
+
+def test_a_factor_in_a_loop_is_verified(monkeypatch):
+    """Where a matrix has none, `info` says so: what reads both results of the call is compared, in a loop, too."""
+
+    def filtered(x):
+        return lax.fori_loop(0, 3, lambda _, p: jnp.linalg.cholesky(p @ p.T + jnp.eye(3)), x)
+
+    text = jax.jit(filtered).lower(jax.ShapeDtypeStruct((3, 3), np.float32)).as_text()
+    assert "potrf" in text
+    assert verdict_of(text).ok
+    whole_column(monkeypatch)
+    monkeypatch.setattr(traced, "jaxpr_of", traced.jaxpr_of.__wrapped__)
+    assert not verdict_of(text).ok
 
 
 ALIKE = np.asarray([[-1, -1, 0], [0, -1, 1], [-1, -1, 0]], np.float32)

@@ -648,8 +648,7 @@ class Prover:
             if isinstance(found, Beyond):
                 raise found
             return found
-        if self.work.pull() > self._until or thread_time() > self._latest:
-            raise Beyond("no time is left")
+        self.check_time()
         op = program.makers[ask.value]
         if op is None:
             number_ = self._arguments[frame.side].get(ask.value)
@@ -661,6 +660,15 @@ class Prover:
         frame.asked[ask.value] = frame.asked.get(ask.value, 0) + 1
         at = At(self, frame, ask.depth, op, op.results.index(ask.value), place)
         return _Begun(self._pull(at), frame.known, key, place)
+
+    def check_time(self) -> None:
+        """Say that no time is left, where that is so: before each step of what may have many.
+
+        Raises:
+          Beyond: none is left.
+        """
+        if self.work.pull() > self._until or thread_time() > self._latest:
+            raise Beyond("no time is left")
 
     def variables_of(self, at: At) -> list[Term]:
         """Variables for the place that is asked for; what a body sees from around it holds none of them."""
@@ -683,6 +691,7 @@ class Prover:
         for variable, here in zip(variables, place, strict=True):
             new[variable.get_id()] = variable if variable.eq(here) else here
         for part in operands_first([term], new):
+            self.check_time()
             changed = [new[inner.number] for inner in part.operands]
             is_same = all(a is b.term for a, b in zip(changed, part.operands, strict=True))
             new[part.number] = part.term if is_same else self._rebuilt(at, part, changed)
@@ -892,6 +901,7 @@ class Prover:
         self.know(last, z3.And(last >= -1, last < extent(total)))
         self.know(last, z3.Implies(last >= 0, z3.substitute(test, (which, last))))
         for step in steps(test, which):
+            self.check_time()
             self.know(last, found.fact(last, step))
 
     def know_one_to_one(self, term: Term, which: Term, inverse: Term, place: Term, total: int) -> None:
