@@ -359,13 +359,13 @@ def test_a_wrong_version_for_one_device_differs():
     """Of one part the sign is turned; the right version is equal in runs on eight devices and on one."""
     source = exported(*PROGRAMS["sum"])
     lowered = hl.lower(source, one_device=True)
-    verdict = hl.verify(source, lowered)
+    verdict = hl.verify(source, lowered, runs=1)
     assert verdict.ok, verdict.lines()
     assert verdict.plain.how == "bit for bit, on 8 devices and on one, integers below 8"
     assert "the same operations" in verdict.summary()
     wrong = lowered.text.replace("[14:16, 0:4]", "[13:15, 0:4]")
     assert wrong != lowered.text
-    assert hl.verify(source, wrong, one_device=True).differs
+    assert hl.verify(source, wrong, one_device=True, level="regions", runs=1).differs
 
 
 def test_a_version_without_shardings_is_compared_as_a_program_for_all_devices():
@@ -427,6 +427,7 @@ def test_an_exported_for_several_devices_becomes_one_for_one():
     assert np.allclose(one.call(x), x.reshape(8, 2, 4).sum(1).sum(0), rtol=1e-5)
 
 
+@pytest.mark.sweep
 def test_iree_runs_a_program_of_eight_devices_on_one(tmp_path):
     """It gives what XLA gives of the original."""
     pytest.importorskip("iree.compiler")
