@@ -98,6 +98,17 @@ def test_a_loop_is_numbered_anew_only_where_what_it_reads_has_changed(monkeypatc
     assert sides[0].own_numbers(loop) != sides[2].own_numbers(loop)
 
 
+@pytest.mark.parametrize("order", [("%t = {1} %b", "%s = {0} %a"), ("%s = {0} %a", "%t = {1} %b")])
+def test_of_several_counterparts_the_one_is_taken_that_is_of_the_same_values(order):
+    """Both are read alike, and stand in either order."""
+    read = "%one = constant 1.0 : 8xf32; %p = add %s, %one; %q = add %t, %one; %m = tanh %p; %n = tanh %q"
+    lines = [read, read.replace("%p = add %s, %one; %q = add %t, %one", "%q = add %t, %one; %p = add %s, %one")]
+    first = module(BOTH, f"%s = sine %a; %t = cosine %b; {lines[0]}", "%m, %n")
+    second = module(BOTH, f"{'; '.join(order).format('exponential', 'log')}; {lines['{1}' in order[0]]}", "%m, %n")
+    found = sorted(names(region) for region in regions(first, second) if names(region)[0] != ["tanh"])
+    assert found == [(["cosine"], ["log"]), (["sine"], ["exponential"])]
+
+
 ONE, OTHER = (
     f"%two = constant 2.0 : 8xf32; %s = {first} %x, %two; %t = {second} %s, %two; %r = add %t, %x"
     for first, second in (("add", "subtract"), ("subtract", "add"))

@@ -31,6 +31,10 @@ _ALIGNED_WITHIN = CONTROL | {"sdy.manual_computation"}
 """Operations whose bodies are aligned: those of others hold a few operations for each element."""
 
 
+BEHIND = 6
+"""Steps in which it is looked at what two values are computed from, to choose between several counterparts."""
+
+
 @dataclass(eq=False)
 class Side:
     """One module's body while it is aligned.
@@ -432,7 +436,7 @@ class Aligner:
                         found[y] = None
         if not found or (how == "readers" and len(found) > 1):
             return None
-        return next(iter(found)), ""
+        return (max(found, key=partial(_shared, pair, x)) if len(found) > 1 else next(iter(found))), ""
 
     def _may_be(self, pair: BodyPair, x: ValueId, y: ValueId) -> bool:
         first, second = pair.first, pair.second
@@ -488,6 +492,22 @@ def _reads_within(op: Op, value: ValueId) -> set[Hashable]:
     inner = (user for body in op.bodies for user in ops_within(body.ops))
     found: set[Hashable] = {(_kind_of(user), p) for user in inner for p, v in enumerate(user.inputs) if v == value}
     return found.union((k, p) for k, body in enumerate(op.bodies) for p, v in enumerate(body.returned) if v == value)
+
+
+def _shared(pair: BodyPair, x: ValueId, y: ValueId) -> int:
+    """How many of the matched values that stand a few operations behind one of two values stand behind both."""
+    return len(_matched_behind(pair, pair.first, x) & _matched_behind(pair, pair.second, y))
+
+
+def _matched_behind(pair: BodyPair, side: Side, value: ValueId) -> set[Number]:
+    """The numbers of the matched values from which a value is computed in a few steps."""
+    found, now = set[Number](), [value]
+    for _ in range(BEHIND):
+        makers = [maker for v in now if (maker := side.program.makers[v]) is not None and side.is_own(v)]
+        now = list(dict.fromkeys(read for maker in makers for read in maker.reads))
+        found.update(side.numbers[v] for v in now if pair.is_matched(side, v))
+        now = [v for v in now if not pair.is_matched(side, v)]
+    return found - pair.first.table.known.keys()
 
 
 def _follows(pair: BodyPair, assumption: Assumption) -> bool:
