@@ -233,6 +233,17 @@ SMALLEST = module("%x: 6xf32", f"%r:2 = custom_call @mhlo.topk(%x) {TOP_K}\nretu
 LEGAL = {"lowered": True, "target": hl.Target("npu", legalize=True)}
 WHOLE = {"lowered": True, "target": hl.Target("npu", legalize=True, composites={"odml.softmax"})}
 NO_BYTES = hl.Target("npu", op_dtypes={f"stablehlo.{op}": ["f32"] for op in ("add", "convert")})
+MAPPED = """module {
+  sdy.mesh @m = <["x"=2]>
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %r = sdy.manual_computation(%x) in_shardings=[<@m, [{"x"}]>] out_shardings=[<@m, [{"x"}]>] manual_axes={"x"}
+        (%y: tensor<2xf32>) {
+      %z = stablehlo.sign %y : tensor<2xf32>
+      sdy.return %z : tensor<2xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    return %r : tensor<4xf32>
+  }
+}"""
 PLACED = program("sign %x {sdy.sharding = #sdy.sharding_per_value<[<@m, [{}]>]>}", functions="sdy.mesh @m = <[]>")
 
 CASES = {
@@ -317,6 +328,7 @@ CASES = {
     "holds": (text(body=computed("call @adds(%c, %v) -> f32"), functions=ADDS), {**KEPT, "skip": ["#2"]}),
     "roundings": (program("cholesky %x, lower = true", "3x3xf32"), refusing("cholesky")),
     "routine": (call("lapack_snovel_ffi", ""), refusing("custom_call")),
+    "run for all devices": (MAPPED, {"lowered": True, "one_device": True}),
     "placed on one device": (PLACED, {"lowered": True, "target": hl.Target("npu", refused={"sdy.mesh": "none"})}),
     "became": (REVERSED, refusing("reverse")),
     "no form": (REVERSED, refusing("reverse", "slice", "gather", "concatenate")),

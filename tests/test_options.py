@@ -91,13 +91,13 @@ def test_a_command_line_gives_options():
     flags = "--target iree --oob spec --float-mode reassociate --trust-flags --keep-unsupported --only a --only b"
     more = "--skip #3 --prefer while --legalize --no-demote-i64 --linalg-ops generic --bind b=4 --max-unroll 5"
     more += " --linalg-groups inlined --linalg-loops for --demote-f64 --widen bf16=f32 --checked --no-loop-ranges"
-    more += " --assume-in-bounds --lower-all"
+    more += " --assume-in-bounds --lower-all --one-device"
     args = make_parser().parse_line(["convert", "in.mlir", "-o", "out.mlir", *flags.split(), *more.split()])
     expected = {"oob": "spec", "float_mode": "reassociate", "trust_flags": True, "keep_unsupported": True}
     expected |= {"only": ("a", "b"), "skip": "#3", "prefer": "while", "legalize": True, "demote_i64": False}
     expected |= {"linalg_ops": "generic", "bind": {"b": 4}, "demote_f64": True, "widen": "bf16=f32", "max_unroll": 5}
     expected |= {"checked": True, "linalg_loops": "for", "linalg_groups": "inlined", "loop_ranges": False}
-    expected |= {"assume_in_bounds": True, "lower_all": True}
+    expected |= {"assume_in_bounds": True, "lower_all": True, "one_device": True}
     assert set(NAMES) == {"target", *expected} <= set(vars(args))
     assert options_from(args) == hl.Options("iree", **expected)
 
@@ -441,3 +441,25 @@ def test_inputs_that_do_not_fit():
     expected = message("input 0 does not fit", facts="expected float32[8, 4], got <U1[]")
     assert told(hl.verify, TEXT, LOWERED, inputs=["a", "b", "c"]) == expected
     assert hl.export(lambda x: x, np.float32(1), platforms="cpu").platforms == ("cpu",)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (["convert", "a.mlir", "-o", "b.mlir", "--time-limit", "7"], "patience"),
+        (["verify", "a.mlir", "b.mlir", "--time-limit", "7"], "patience"),
+        (["conformance", "--on", "iree", "--limit", "7"], "timeout"),
+    ],
+)
+def test_former_names_of_options_are_accepted(line, name):
+    """They give what the new ones give, of which the help speaks alone."""
+    former, new = (vars(make_parser().parse_line(one)) for one in (line, [*line[:-2], f"--{name}", "7"]))
+    assert former[name] == 7
+    assert former.keys() == new.keys()
+
+
+def test_a_former_keyword_says_its_new_name():
+    """`time_limit` is `patience`."""
+    text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    with pytest.warns(DeprecationWarning, match="time_limit is patience now"):
+        assert hl.verify(text, text, time_limit=5, level="regions").ok

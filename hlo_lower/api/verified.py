@@ -12,6 +12,7 @@ import numpy as np
 from hlo_lower.base.arguments import known_names, split_keywords
 from hlo_lower.base.change import Outcome
 from hlo_lower.base.errors import DifferenceError, InputError
+from hlo_lower.base.former_names import with_new_names
 from hlo_lower.base.registry import CompositeLoweringRegistry
 from hlo_lower.facts.scatter.predicates import Claims, apply, broken
 from hlo_lower.ir import mlir
@@ -48,6 +49,7 @@ from hlo_lower.verify.cache import version_of_package
 from hlo_lower.verify.claim_checks import Check
 from hlo_lower.verify.drive.indices import with_single_elements
 from hlo_lower.verify.kept_verdicts import find_verdict, keep_verdict
+from hlo_lower.verify.read.partitions import on_one_device
 from hlo_lower.verify.rewrites import Rewrites
 from hlo_lower.verify.verdict import NUMBERS_CHANGE, OPEN_SIZES
 
@@ -73,8 +75,9 @@ def verify(
       source, lowered: the two versions; what the scatters of the first one mean out of bounds is said by `oob`.
       options, or oob, float_mode, trust_flags: as they were given to `lower`; by default what lowered says, where it is
         a `Lowered`, else the defaults of `lower` for the target.
-      target, legalize, demote_i64, registry: likewise; what was narrowed or legalized first is made anew and compared
-        with the module as it was given, then the lowered one with that (`Verdict.plain`).
+      target, legalize, demote_i64, one_device, registry: likewise; what was narrowed, legalized or taken to one device
+        first is made anew and compared with the module as it was given, then the lowered one with that
+        (`Verdict.plain`).
       bind: symbolic sizes to verify at, for both versions; by default those that lowered was bound to, else, where a
         version has symbolic sizes, a few small ones that fit.
       level: "regions" judges the regions alone, "full" runs the whole module too, "auto" (the default) runs it if it
@@ -86,7 +89,7 @@ def verify(
       require: "derived" where only what holds for all inputs counts as verified; "tested", the default, where what
         driven runs show does, too.
       jobs: how many processes judge regions; with 1, the default, this one does.
-      time_limit: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
+      patience: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
         default. What ends may take its time.
       timeout: seconds of the clock, after which nothing more is begun: the verdict says what was found until then, and
         what was not reached. None, the default: it takes its time.
@@ -107,8 +110,9 @@ def verify(
       >>> hl.verify("decode.mlir", lowered.text.replace(" EQ,", " NE,"), level="regions").ok
       False
     """
-    known_names("verify", keywords, (*EFFORT, *NAMES))
-    how, meaning = split_keywords(keywords, EFFORT)
+    given = with_new_names(keywords)
+    known_names("verify", given, (*EFFORT, *NAMES))
+    how, meaning = split_keywords(given, EFFORT)
     effort, asked = Effort(**how), _options_of(lowered, options, meaning)
     registry = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
     sizes = dict(asked.bind)
@@ -122,7 +126,9 @@ def verify(
     plain, near, assumed = None, False, ""
     stated = Stated(registry_of(registry), asked.target)
     given = stated.of(before)
-    if asked.legalize or asked.demote_i64 or asked.checked or asked.assume_in_bounds or other_floats_of(asked):
+    is_run_for_all = asked.one_device and on_one_device(before) is None
+    is_changed = asked.legalize or asked.demote_i64 or asked.checked or asked.assume_in_bounds or is_run_for_all
+    if is_changed or other_floats_of(asked):
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
         before = plain.given or plain.text
@@ -132,7 +138,7 @@ def verify(
     if not isinstance(lowered, Lowered):
         after = as_given(before, after, asked.target)
     versions = stated.of(before), stated.of(after)
-    meaning = Assumed(asked.oob, asked.float_mode == "reassociate", asked.trust_flags)
+    meaning = Assumed(asked.oob, asked.float_mode == "reassociate", asked.trust_flags, asked.one_device)
     inside = _inside(asked.target, lowered)
     rules = {r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {}
     claims = _claims_of(lowered) if isinstance(lowered, Lowered) else None
@@ -193,7 +199,7 @@ def _verify_one_form(lowered: Lowered, effort: Effort) -> Verdict | None:
         return None
     start, how = (
         perf_counter(),
-        {name: getattr(effort, name) for name in ("accept_runs", "require", "time_limit", "timeout")},
+        {name: getattr(effort, name) for name in ("accept_runs", "require", "patience", "timeout")},
     )
     named = _verify(lowered.stablehlo, to_text(graph), level="regions", jobs=effort.jobs, cache=effort.cache, **how)
     rewrites = Rewrites(effort)
@@ -209,11 +215,11 @@ def _verify_one_form(lowered: Lowered, effort: Effort) -> Verdict | None:
 def compared_with(source: Source | Graph, lowered: Lowered, inputs: Inputs) -> tuple[str, Inputs]:
     """The module that XLA runs, to compare a consumer's runs of a lowered one with it, and the arguments for it.
 
-    It is the module as it was given, unless the options ask for another one: bound sizes, other floats, one more
-    result, scatters that write inside, or single elements out of bounds.
+    It is the module as it was given, unless the options ask for another one: bound sizes, one device, other
+    floats, one more result, scatters that write inside, or single elements out of bounds.
     """
     asked, before = lowered.options, _text_of(source, dict(lowered.options.bind))
-    if asked.checked or asked.assume_in_bounds or other_floats_of(asked):
+    if asked.one_device or asked.checked or asked.assume_in_bounds or other_floats_of(asked):
         plain = plain_form(read(before), asked, lowered.registry)
         before = plain.given or plain.text
         inputs = _cast_inputs(_narrow_inputs(inputs, plain.demotion), plain.floats)

@@ -165,6 +165,7 @@ class Code(Enum):
     # What became of an operation besides scatters, and why one is left.
     BECAME = "became", "form", "rule", "claim"
     PLACED_ON_ONE_DEVICE = ("placed_on_one_device",)
+    RUN_FOR_ALL_DEVICES = ("run_for_all_devices",)
     NO_FORM_TAKEN = "no_form_taken", "target", "nearest"
     LACKS = "lacks", "rule", "causes"
     ON_TYPES = "on_types", "types", "reason"

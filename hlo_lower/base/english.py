@@ -130,8 +130,9 @@ ROUTINES = {
     "syevd": "eigenvectors are read that it is not asked for",
     "gtsv": "there is no rule for tridiagonal systems",
     "gesdd": "what it leaves of the matrix is read, or vectors that it is not asked for",
-    "geev": "the eigenvalues of a matrix that is not symmetric have no order, and there is no rule for them",
-    "gees": "a Schur form is not the only one, and there is no rule for it",
+    "geev": "the eigenvalues of a matrix that is not symmetric have no order, and there is no rule for them: use eigh "
+    "where it is symmetric, else compute them outside of the module",
+    "gees": "a Schur form is not the only one, and there is no rule for it: compute it outside of the module",
     "gehrd": "there is no rule for a Hessenberg form",
     "complex": "it is of complex numbers",
 }
@@ -277,6 +278,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.HOLDS_KEPT: "its update computation holds scatter #{scatter} at {location}, which is kept",
     Code.BECAME: _became,
     Code.PLACED_ON_ONE_DEVICE: "removed, because it says where values live, and the module is for one device",
+    Code.RUN_FOR_ALL_DEVICES: "written for one of several devices, and computed for all of them on one",
     Code.NO_FORM_TAKEN: _no_form_taken,
     Code.LACKS: _lacks,
     Code.ON_TYPES: lambda cause: f"element types {_join_items(cause, 'types')}: {phrase(cause.cause('reason'))}",

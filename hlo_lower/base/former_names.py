@@ -1,4 +1,4 @@
-"""Former names of modules that others import: each still gives what it gave, and says what is new.
+"""Former names of modules that others import, and of keywords: each still gives what it gave, and says what is new.
 
 >>> from hlo_lower.rule_api import RuleList
 DeprecationWarning: hlo_lower.rule_api is hlo_lower.plugin now
@@ -6,11 +6,12 @@ DeprecationWarning: hlo_lower.rule_api is hlo_lower.plugin now
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 FORMER = {
     "hlo_lower.rule_api": "hlo_lower.plugin",
@@ -21,6 +22,18 @@ FORMER = {
     "hlo_lower.verify.program": "hlo_lower.verify.read.program",
 }
 """By the former name the new one."""
+
+
+KEYWORDS = {"time_limit": "patience"}
+"""By the former name of a keyword the new one."""
+
+
+def with_new_names(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a public function under their new names; a former one says which that is."""
+    for name in keywords:
+        if name in KEYWORDS:
+            warnings.warn(f"{name} is {KEYWORDS[name]} now", DeprecationWarning, stacklevel=3)
+    return {KEYWORDS.get(name, name): value for name, value in keywords.items()}
 
 
 class _Forwarding(ModuleType):

@@ -27,7 +27,7 @@ def judge_pair(args: argparse.Namespace, before: Any, after: Any, **how: Any) ->
     from hlo_lower.cli.streams import progress
 
     how |= {"level": args.verify, "accept_runs": args.accept_runs}
-    how |= {"jobs": args.jobs, "time_limit": args.time_limit, "timeout": args.timeout, "cache": args.cache}
+    how |= {"jobs": args.jobs, "patience": args.patience, "timeout": args.timeout, "cache": args.cache}
     with progress() as tell:
         return hl.verify(before, after, progress=tell, **how)
 

@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+from collections.abc import Callable
 from typing import Any
 
 from hlo_lower.api.module_forms import FORM_BY_SUFFIX, FORMS, MODULE_FORMS
@@ -85,7 +86,7 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
 
 
 def add_plain(command: argparse.ArgumentParser) -> None:
-    """Add --legalize, --demote-i64, --checked, --demote-f64 and --widen: what is made of a module first."""
+    """Add --legalize, --demote-i64, --one-device and the like: what is made of a module first."""
     by_target = "default: the target's choice"
     told = f"first expand chlo, mhlo custom calls and composites; {by_target}"
     command.add_argument("--legalize", action=argparse.BooleanOptionalAction, default=None, help=told)
@@ -97,6 +98,8 @@ def add_plain(command: argparse.ArgumentParser) -> None:
     command.add_argument("--demote-f64", action="store_true", help=told)
     told = "first widen floats (bf16=f32, f16=f32), arguments included; numbers change; repeatable"
     command.add_argument("--widen", metavar="A=B", action="append", default=[], help=told)
+    told = "first take a module for several devices to one: without shardings, shard_map computed for all of them"
+    command.add_argument("--one-device", action="store_true", help=told)
     told = "most ops that a loop may become for a target without loops; default: 10,000"
     command.add_argument("--max-unroll", metavar="N", type=count, default=10_000, help=told)
 
@@ -123,22 +126,29 @@ def add_module_emit(command: argparse.ArgumentParser) -> None:
 
 
 def add_level(command: argparse.ArgumentParser) -> None:
-    """Add --verify, --accept-runs, --jobs, --time-limit, --timeout, --cache: how what is written is verified."""
+    """Add --verify, --accept-runs, --jobs, --patience, --timeout, --cache: how what is written is verified."""
     told = "auto (the default): the regions that changed, and the module if it is small; regions: only these; "
     told += "full: the module whatever it takes; off: nothing"
     command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help=told)
     command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
     add_accept_runs(command)
     add_jobs(command)
-    add_time_limit(command)
+    add_patience(command)
     add_timeout(command)
     add_cache(command)
 
 
-def add_time_limit(command: argparse.ArgumentParser) -> None:
-    """Add --time-limit of a verification."""
+def add_patience(command: argparse.ArgumentParser) -> None:
+    """Add --patience of a verification."""
     told = "seconds without progress after which verification gives up; default: 60"
-    command.add_argument("--time-limit", metavar="S", type=positive, default=60, help=told)
+    command.add_argument("--patience", metavar="S", type=positive, default=60, help=told)
+    add_former(command, "--time-limit", "--patience", positive)
+
+
+def add_former(command: argparse.ArgumentParser, former: str, new: str, kind: Callable[[str], Any]) -> None:
+    """Accept an option by its former name, too, without a word in the help."""
+    dest = new.strip("-").replace("-", "_")
+    command.add_argument(former, dest=dest, type=kind, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def add_timeout(command: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from hlo_lower.cli.common_options import add_exactness, add_oob, add_plain, positive, seconds
+from hlo_lower.cli.common_options import add_exactness, add_former, add_oob, add_plain, positive, seconds
 from hlo_lower.cli.streams import show
 
 
@@ -18,7 +18,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--list", action="store_true", help="show the names of the modules and run nothing")
     command.add_argument("--jobs", metavar="N", type=positive, default=1, help="modules at a time; default: 1")
     told = "seconds for each version of a module; default: 180"
-    command.add_argument("--limit", metavar="S", type=seconds, default=180.0, help=told)
+    command.add_argument("--timeout", metavar="S", type=seconds, default=180.0, help=told)
+    add_former(command, "--limit", "--timeout", seconds)
     command.add_argument("--json", action="store_true", help="print all checks as JSON instead of the table")
     add_oob(command)
     add_exactness(command)
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         args.target = consumer.name if any(t.name == consumer.name for t in TARGETS) else "stablehlo"
     from hlo_lower.cli.checks import options_from
 
-    settings = Settings(consumer.name, options_from(args), args.limit)
+    settings = Settings(consumer.name, options_from(args), args.timeout)
     with progress() as tell:
         checks = check_conformance(modules, settings, jobs=args.jobs, progress=tell)
     version = consumer.version()

@@ -41,7 +41,7 @@ def run_many(args: argparse.Namespace) -> int:
     _check(args)
     modules = selected_modules(args.input)
     how: dict[str, Any] = {"emit": args.emit or "text", "verify": args.verify, "accept_runs": args.accept_runs}
-    how |= {"time_limit": args.time_limit, "timeout": args.timeout, "cache": args.cache}
+    how |= {"patience": args.patience, "timeout": args.timeout, "cache": args.cache}
     how["with_texts"] = args.report is not None
     with progress(quiet=args.quiet) as tell:
         options = options_from(args)

@@ -46,12 +46,12 @@ SECTIONS = {
         *("on", "target", "oob", "float_mode", "prefer", "max_unroll", "trust_flags", "loop_ranges", "lower_all"),
         "inline",
     ),
-    "changes before lowering": ("bind", "legalize", "demote_i64", "checked", "demote_f64", "widen"),
+    "changes before lowering": ("bind", "legalize", "demote_i64", "checked", "demote_f64", "widen", "one_device"),
     "linalg": ("linalg_ops", "linalg_loops", "linalg_groups"),
     "what is lowered": ("only", "skip", "patterns", "keep_unsupported", "assume_in_bounds"),
     "verification": (
-        *("verify", "require", "accept_runs", "prove", "inputs", "seed", "runs", "jobs", "time_limit", "cache"),
-        *("timeout", "limit"),
+        *("verify", "require", "accept_runs", "prove", "inputs", "seed", "runs", "jobs", "patience", "cache"),
+        "timeout",
     ),
 }
 """The sections of a command's help, each with what its options set; all others are general ones."""

@@ -11,9 +11,9 @@ from hlo_lower.cli.common_options import (
     add_cache,
     add_exactness,
     add_jobs,
+    add_patience,
     add_plain,
     add_policy,
-    add_time_limit,
     add_timeout,
     count,
 )
@@ -34,7 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     told = "what counts as verified: proofs for all inputs (derived), or also driven runs (tested, the default)"
     command.add_argument("--require", choices=("derived", "tested"), default="tested", help=told)
     add_jobs(command)
-    add_time_limit(command)
+    add_patience(command)
     add_timeout(command)
     add_cache(command)
     command.add_argument("--report", metavar="R.json", help="write the verdict as JSON")
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
             accept_runs=args.accept_runs,
             require=args.require,
             jobs=args.jobs,
-            time_limit=args.time_limit,
+            patience=args.patience,
             timeout=args.timeout,
             cache=args.cache,
             progress=tell,

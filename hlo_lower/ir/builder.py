@@ -382,6 +382,12 @@ class Builder:
         self.built.append(copy)
         return copy
 
+    def copy(self, original: Node, replaced: Mapping[Value, Value]) -> Node:
+        """The same where this builder builds."""
+        copy = Node(mlir.clone_to(original.raw, self._point, {a.raw: b.raw for a, b in replaced.items()}))
+        self.built.append(copy)
+        return copy
+
     def inline_before(self, place: Node, block: Block, given: Sequence[Value]) -> list[Value]:
         """What a block returns for some arguments, its operations copied before a node.
 
@@ -394,6 +400,14 @@ class Builder:
         *nodes, end = block.nodes
         for original in nodes:
             copies.update(zip(original.results, self.copy_before(place, original, copies).results, strict=True))
+        return [copies.get(value, value) for value in end.operands]
+
+    def inline(self, block: Block, given: Sequence[Value]) -> list[Value]:
+        """The same where this builder builds."""
+        copies = dict(zip(block.arguments, given, strict=True))
+        *nodes, end = block.nodes
+        for original in nodes:
+            copies.update(zip(original.results, self.copy(original, copies).results, strict=True))
         return [copies.get(value, value) for value in end.operands]
 
     def repeat_before(self, place: Node, original: Node, replaced: Mapping[Value, Value]) -> Node:

@@ -30,7 +30,7 @@ import numpy as np
 from jax.extend import backend as jax_extend_backend
 from jax.extend import mlir as jax_extend_mlir
 from jax.extend.mlir import ir, passmanager
-from jax.extend.mlir.dialects import stablehlo
+from jax.extend.mlir.dialects import sdy, stablehlo
 from jax.interpreters import mlir as jax_interpreters_mlir
 
 from hlo_lower.base.element_types import element_type
@@ -1145,6 +1145,69 @@ def mesh_axes(module: RawOperation) -> list[dict[str, int]]:
     return [{name: int(size) for name, size in _MESH_AXES.findall(text)} for text in printed]
 
 
+@dataclass(frozen=True)
+class Mesh:
+    """Devices in a grid: its axes with their sizes, the slowest first, and the devices where they are in no order."""
+
+    axes: tuple[tuple[str, int], ...]
+    device_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class TensorSharding:
+    """A sharding of Shardy: its mesh, and for each dim the axes over which that is spread, the slowest first; a part of
+    an axis is named "x:(1)2". unreduced: axes over which it is to be summed."""
+
+    mesh: Mesh
+    dims: tuple[tuple[str, ...], ...]
+    unreduced: tuple[str, ...]
+
+
+def tensor_shardings(operation: RawOperation, name: str) -> list[TensorSharding]:
+    """The shardings that an attribute of an operation gives, one for each value; a mesh that the module does not hold
+    has no axes."""
+    module = operation
+    while module.parent is not None:
+        module = module.parent.operation
+    known = {symbol_name(mesh.attributes["sym_name"]): mesh.attributes["mesh"] for mesh in meshes(module)}
+    dialect = cast(Any, sdy)
+    found: list[TensorSharding] = []
+    for raw in dialect.TensorShardingPerValueAttr(operation.attributes[name]).shardings:
+        sharding = dialect.TensorShardingAttr(raw)
+        reference = sharding.mesh_or_ref
+        text = str(reference)
+        attribute = known.get(text.strip('@"')) if text.startswith("@") else reference
+        mesh = Mesh(()) if attribute is None else _mesh_of(dialect.MeshAttr(attribute))
+        dims = (map(_axis_name, dialect.DimensionShardingAttr(dim).axes) for dim in sharding.dimension_shardings)
+        unreduced = tuple(map(_axis_name, sharding.unreduced_axes))
+        found.append(TensorSharding(mesh, tuple(map(tuple, dims)), unreduced))
+    return found
+
+
+def _mesh_of(raw: Any) -> Mesh:
+    axes = tuple((axis.name, axis.size) for axis in map(cast(Any, sdy).MeshAxisAttr, raw.axes))
+    return Mesh(axes, tuple(raw.device_ids))
+
+
+def _axis_name(raw: RawAttribute) -> str:
+    axis = cast(Any, sdy).AxisRefAttr(raw)
+    part = axis.sub_axis_info
+    return axis.name if part is None else f"{axis.name}:{part}"
+
+
+def manual_axes(operation: RawOperation) -> tuple[str, ...]:
+    """The axes for whose places the body of an `sdy.manual_computation` is written."""
+    return tuple(str(name).strip('"') for name in cast(Any, sdy).ManualAxesAttr(operation.attributes["manual_axes"]))
+
+
+def channel_of(operation: RawOperation) -> int:
+    """The channel of a collective; 0 where it has none."""
+    attributes = operation.attributes
+    if "channel_handle" not in attributes:
+        return 0
+    return int(cast(Any, stablehlo).ChannelHandle(attributes["channel_handle"]).handle)
+
+
 def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     """The entries of a dictionary attribute by name."""
     dictionary = cast(Any, ir.DictAttr)(attribute)
@@ -1286,15 +1349,16 @@ def clone_on(
 
 def clone_into(operation: RawOperation, block: RawBlock, replacements: dict[RawValue, RawValue]) -> RawOperation:
     """Append a copy of an operation, regions included, to a block, with some of the values that it reads replaced."""
-    return _clone_op(operation, insert_at_end(block), replacements)
+    return clone_to(operation, insert_at_end(block), replacements)
 
 
 def clone_before(operation: RawOperation, other: RawOperation, replacements: dict[RawValue, RawValue]) -> RawOperation:
     """Put such a copy before another operation."""
-    return _clone_op(operation, insert_before(other), replacements)
+    return clone_to(operation, insert_before(other), replacements)
 
 
-def _clone_op(operation: RawOperation, insertion_point: Any, replacements: dict[RawValue, RawValue]) -> RawOperation:
+def clone_to(operation: RawOperation, insertion_point: Any, replacements: dict[RawValue, RawValue]) -> RawOperation:
+    """Put such a copy at an insertion point."""
     copy = operation.clone(ip=insertion_point)
 
     for inner in operations_within(copy.operation):

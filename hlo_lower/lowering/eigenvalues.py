@@ -56,7 +56,7 @@ def eigenvalues_to_rotations(op: MatrixLowering) -> Sequence[Value]:
     whole = build_traced(build, _symmetric, a, has_vectors=flags["vectors"])
     turned = steps(build, _rounds(whole[0].static_shape[-1], a.element_type), whole, _rotate_symmetric)
     values, info, *vectors = build_traced(build, _diagonal_in_order, *turned, count=a.static_shape[-1])
-    found = [*(vectors or [node.operand(0)]), values, info]
+    found = [*(vectors or [node.operand(0)]), values, info][: len(node.results)]  # XLA's own call gives no `info`
     return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
 
 

@@ -1,6 +1,7 @@
 """LAPACK's routines, as JAX calls them, XLA's own (`Qr`), `stablehlo.cholesky` and `stablehlo.triangular_solve`, for
 targets without."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -81,6 +82,7 @@ class _Signature:
       operands, results: "m" for a matrix, "v" for a vector, "s" for a number, of each matrix of a batch.
       flags: for each key of its configuration the name of the flag, and for each letter whether that holds.
       vectors: the results that are defined up to their signs, and as a whole where their values are equal.
+      is_listed: whether its configuration is a list in a text, as that of XLA's `Eigh`.
     """
 
     routine: Routine
@@ -90,6 +92,7 @@ class _Signature:
         default_factory=dict[str, tuple[str, Mapping[str, bool]]]
     )
     vectors: tuple[int, ...] = ()
+    is_listed: bool = False
 
 
 UPLO = ("lower", {"L": True, "U": False})
@@ -126,8 +129,12 @@ SIGNATURES: Mapping[str, _Signature] = {
 OF_XLA: Mapping[str, _Signature] = {
     "Qr": SIGNATURES["geqrf"],
     "ProductOfElementaryHouseholderReflectors": SIGNATURES["orgqr"],
+    "Eigh": _Signature(Routine.EIGENVALUES, "m", "mv", vectors=(0,), is_listed=True),
 }
 """XLA's own calls, by their whole names."""
+
+NEAR_ENOUGH = 16
+"""Units in the last place, up to which the tolerance of an iteration is none beside rounding."""
 
 LETTERS = {"s": "f32", "d": "f64"}
 
@@ -222,6 +229,8 @@ def _layout(kind: str, rank: int) -> tuple[int, ...]:
 def _read_flags(node: Node, signature: _Signature, flags: dict[str, bool]) -> Cause | None:
     """Read the configuration into flags; why that cannot be done, None where it is."""
     attributes = mlir.attributes_of(node.raw)
+    if signature.is_listed:
+        return _read_list(node, flags)
     given: dict[str, mlir.RawAttribute] = {}
     for key in ("backend_config", "mhlo.backend_config"):
         if key in attributes and str(attributes[key]).startswith("{"):
@@ -234,6 +243,18 @@ def _read_flags(node: Node, signature: _Signature, flags: dict[str, bool]) -> Ca
             return Code.NAME_IN_DOUBT(key)
         flags[flag] = meanings[letter]
     return None
+
+
+def _read_list(node: Node, flags: dict[str, bool]) -> Cause | None:
+    """Read "lower, in order, sweeps, tolerance" of XLA's `Eigh`: eigenvalues in order, as near as rounding allows."""
+    found = _LISTED.fullmatch(str(mlir.attributes_of(node.raw).get("backend_config", "")))
+    if found is None or float(found[2]) > NEAR_ENOUGH * node.operand(0).element.epsilon:
+        return Code.NAME_IN_DOUBT("configuration")
+    flags |= {"lower": found[1] == "1", "vectors": True}
+    return None
+
+
+_LISTED = re.compile(r'"([01]),1,[1-9]\d+,([\d.]+(?:[eE][-+]?\d+)?)"')
 
 
 # --- factors of matrices and triangular systems, column by column: Cholesky, LU with partial pivoting, QR ---

@@ -33,6 +33,7 @@ class Choices(TypedDict, total=False):
     checked: bool
     demote_f64: bool
     widen: str | Sequence[str]
+    one_device: bool
     linalg_ops: Literal["named", "generic"]
     linalg_loops: Literal["for", "forall"]
     linalg_groups: Literal["outlined", "inlined"]
@@ -78,6 +79,8 @@ class Options:
       demote_f64: make floats of 64 bits those of 32 first; numbers change.
       widen: floats that become wider ones first ("bf16=f32"), arguments included; numbers change, as nothing is rounded
         to the narrow type any more.
+      one_device: make a module for several devices one for one device first: its shardings are removed, and what is
+        written for one of its devices (`shard_map`) is computed for all of them.
       linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
       linalg_loops: for such a target: counted loops are `scf.for`, or, where their iterations do not meet, "forall".
       linalg_groups: for such a target, in named ops: attention, norms and activations are functions of their own,
@@ -114,6 +117,7 @@ class Options:
     checked: bool = False
     demote_f64: bool = False
     widen: tuple[str, ...] = ()
+    one_device: bool = False
     linalg_ops: Literal["named", "generic"] = "named"
     linalg_loops: Literal["for", "forall"] = "for"
     linalg_groups: Literal["outlined", "inlined"] = "outlined"
@@ -162,6 +166,7 @@ WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
     "demote_i64": (None, False, True),
     "checked": (False, True),
     "demote_f64": (False, True),
+    "one_device": (False, True),
     "linalg_ops": ("named", "generic"),
     "linalg_loops": ("for", "forall"),
     "linalg_groups": ("outlined", "inlined"),

@@ -20,6 +20,7 @@ from hlo_lower.lowering.integers64.demote import assume_nothing, demote_i64, dem
 from hlo_lower.lowering.integers64.demotion import NARROWER, Demotion
 from hlo_lower.lowering.kinds import VARIANTS, VARIANTS_LEFT, kinds_of, registry_of
 from hlo_lower.lowering.lowered import Lowered
+from hlo_lower.lowering.one_device import is_rejected_alone, to_one_device
 from hlo_lower.lowering.options import Options, other_floats_of
 from hlo_lower.lowering.passes import (
     KEPT,
@@ -118,6 +119,12 @@ def _placement(run: Run) -> Iterable[Change]:
     return remove_placement(run.graph, run.options.target)
 
 
+def _one_device(run: Run) -> Iterable[Change]:
+    if not run.options.one_device and not is_rejected_alone(run.graph, run.options.target):
+        return ()
+    return to_one_device(run.graph, run.options.max_unroll)
+
+
 def _clamp(run: Run) -> None:
     assert run.slices is not None
     run.slices.clamp_built()
@@ -177,7 +184,9 @@ NESTED = Where(_may_nest_slices, "where rules may have built any", ("note-slices
 ON_OTHER_TYPES = ("complex", "types", "carried", "types-again")
 """Passes that compute ops on other element types."""
 
+ALONE = Wanted(lambda options: options.one_device or MESHES.holds(options), "--one-device is not given")
 PIPELINE = in_order(
+    Pass("one-device", "takes a module for several devices to one", _one_device, ALONE),
     Pass("note-slices", "notes the module's own slices of slices", _note_slices, where=KEPT, may_change=NOTHING),
     Pass("variants", "lowers composites with declared parameters", _variants, where=DECLARED),
     kinds("call", Stage.LEGALIZED, "calls the decomposition of rejected composites", wanted=CALLS, only=COMPOSITE),

@@ -27,6 +27,7 @@ from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.loops import StructuredLoop, Values
+from hlo_lower.lowering.types.element_type import is_cast_of_storage
 from hlo_lower.ops.names import ADD, BITCAST_CONVERT, GATHER, MAXIMUM, MINIMUM, NEGATE, NOT, SLICE, SORT, XOR
 from hlo_lower.ops.refused_forms import refused_form
 from hlo_lower.ops.targets.target import Target
@@ -79,6 +80,10 @@ class SortKind(Kind):
 
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset({"start_indices", "limit_indices", "strides"}) if node.name == SLICE else super().owns(node)
+
+    def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+        """All but casts of keys to what the target stores them in, which go when types are stored."""
+        return [node for node in built if not is_cast_of_storage(target, node)]
 
     def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         found = read_sort(subject.node)

@@ -43,7 +43,25 @@ def why_no_top_k(node: Node) -> Cause | None:
         return Code.NAME_IN_DOUBT(min(more))
     if not _are_largest(node) or (not is_exact and not _is_of_all(node, mlir.entries_of(attributes[CONFIGURED]))):
         return Code.NOT_TOP_K()
-    return None if _puts_greater_first(node) else Code.TOP_K_OF_SMALLEST()
+    if _puts_greater_first(node) or (not is_exact and comparator_of(node) is not None):
+        return None
+    return Code.TOP_K_OF_SMALLEST()
+
+
+def comparator_of(node: Node) -> Block | None:
+    """The function by which an approximate one sorts, where that is another order than of the greatest first; None of
+    any other call.
+
+    XLA on a CPU sorts by it, as it stands, and takes the first elements: which come first where it is no order, as of
+    NaN, is left to the sort.
+    """
+    if mlir.call_target(node.raw) != APPROXIMATE or _puts_greater_first(node):
+        return None
+    body = _called(node)
+    values, place = node.operand(0).element_type, node.result(1).element_type
+    wanted = [(element, ()) for element in (values, values, place, place)]
+    has_form = body is not None and [(a.element_type, a.shape) for a in body.arguments] == wanted
+    return body if has_form else None
 
 
 def _are_largest(node: Node) -> bool:

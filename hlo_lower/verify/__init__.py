@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 from hlo_lower.base.arguments import short_repr
 from hlo_lower.base.errors import InputError
+from hlo_lower.base.former_names import with_new_names
 from hlo_lower.ir import mlir
 from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.ir.shapes.given_sizes import SizesError
@@ -31,7 +32,7 @@ from hlo_lower.verify.judges.silent_attributes import make_stable
 from hlo_lower.verify.module_runs import WholeModules, verify_module, verify_plain
 from hlo_lower.verify.pull.solver import require
 from hlo_lower.verify.read.interface import composite_differences, effect_differences, interface_differences
-from hlo_lower.verify.read.partitions import on_one_device
+from hlo_lower.verify.read.partitions import may_speak, on_one_device
 from hlo_lower.verify.read.program import TOO_DEEP, Program, TooLargeError
 from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.region_verdict import RegionVerdict
@@ -95,7 +96,7 @@ def verify(
     """
     start = perf_counter()
     _check_sources(before, after)
-    effort = Effort(**keywords)
+    effort = Effort(**with_new_names(keywords))
     deadline = Deadline(effort.timeout)
     tell, level, inputs = effort.tell, effort.level, effort.inputs
     context = mlir.shared_context(len(before) + len(after))
@@ -117,7 +118,7 @@ def verify(
         if reason or deadline.is_over:
             return ModuleVerdict("not run", reason=f"{reason} (--verify full runs it)" if reason else deadline.reason)
         try:
-            with at_most(effort.time_limit, deadline):
+            with at_most(effort.patience, deadline):
                 return verify_module(one, other, assumed, effort, budget)
         except (TooLargeError, RecursionError) as error:
             return ModuleVerdict("not run", reason=f"it is too large to be run: {str(error).splitlines()[0]}")
@@ -152,7 +153,7 @@ def verify(
         return interface, regions, module, check_claims(Program(first), claims, effort.seed)
 
     try:
-        with at_most(effort.time_limit, deadline):
+        with at_most(effort.patience, deadline):
             interface, regions, module, claimed = compare_modules()
     except (TooLargeError, RecursionError) as error:
         told = str(error) if isinstance(error, TooLargeError) else TOO_DEEP
@@ -205,8 +206,8 @@ def _compare_static(
     whole = WholeModules(before, after)
     texts = [before, after]
     first, second = map(Program, modules)
-    interface = interface_differences(first, second)
-    if max(devices_of(before), devices_of(after)) > 1:
+    interface = interface_differences(first, second, one_device=terms.one_device)
+    if max(devices_of(before), devices_of(after)) > 1 or any(map(may_speak, texts)):
         alone = [on_one_device(text) for text in (before, after)]
         if None not in alone:
             texts = [text for text in alone if text is not None]
@@ -315,7 +316,8 @@ def _unknown(name: str, inputs: Mapping[int, Any]) -> None:
 def _for_all_sizes(first: mlir.RawModule, second: mlir.RawModule, terms: Terms) -> list[RegionVerdict] | None:
     """The verdict on two versions with symbolic sizes that are derived for all of them; None where it was not found."""
     programs = Program(first), Program(second)
-    if any(program.entries.keys() != {"main"} for program in programs) or interface_differences(*programs):
+    has_others = any(program.entries.keys() != {"main"} for program in programs)
+    if has_others or interface_differences(*programs, one_device=terms.one_device):
         return None
     judge = RegionJudge(*programs, terms, shared_interpreter(), _unknown, lambda _, __: None)
     found = judge.derived_for_all_sizes("main")

@@ -1,13 +1,15 @@
 """Verdicts that are kept in a folder, by the content that they rest on: `hlo-lower verify --cache DIR`.
 
 A file holds one verdict. Its name is a hash of everything that the verdict was made of: the texts, the terms, and the
-version of the judge, which is a hash of its own sources and of the packages that compute for it. So a change of any of
+version of the judge, which is a hash of its own sources and of the packages that compute for it; and of what was run
+the kind of processor, for whose instructions XLA compiles. So a change of any of
 these is another file. What depends on time is never kept: nothing that was not judged, and nothing that was judged with
 a judge missing because it took too long.
 """
 
 import json
 import os
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,6 +30,9 @@ PACKAGES = ("jax", "jaxlib", "ml_dtypes", "numpy", "z3-solver")
 
 Kind = Literal["derived", "not derived", "judged", "verified"]
 
+RUN: frozenset[Kind] = frozenset({"judged", "verified"})
+"""What rests on runs; a derivation holds everywhere."""
+
 Made = TypeVar("Made")
 
 
@@ -36,6 +41,21 @@ def version_of_judges() -> str:
     """A hash of the sources of laws and judges, of the versions of what computes for them, and of XLA's flags."""
     found = sha256(repr([*map(_version, PACKAGES), os.environ.get("XLA_FLAGS", "")]).encode())
     return _with_sources(found, sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")))
+
+
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+@lru_cache(maxsize=1)
+def kind_of_processor() -> str:
+    """What XLA compiles for and runs on: a hash of the instructions that this machine has, and of how many processors
+    there are, as large products are shared out among them."""
+    try:
+        lines = CPU_INFO.read_text().splitlines()
+    except OSError:
+        lines = []
+    told = next((line for line in lines if line.split(":")[0].strip() in ("flags", "Features")), platform.processor())
+    return sha256(repr((platform.machine(), os.cpu_count(), sorted(told.split()))).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1)
@@ -103,7 +123,8 @@ class VerdictCache:
             return
 
     def _key(self, kind: Kind, content: object) -> str:
-        return sha256(repr((self.judges, kind, content)).encode()).hexdigest()
+        run_on = kind_of_processor() if kind in RUN else ""
+        return sha256(repr((self.judges, run_on, kind, content)).encode()).hexdigest()
 
     def _path(self, key: str) -> Path:
         return Path(self.folder, f"{key}.json")

@@ -41,6 +41,7 @@ class Assumed:
       reassociated: whether float sums may have been put into another order: they are compared within a bound then.
       trust_flags: whether scatters of the first version keep the promise of `unique_indices = true`; runs that break it
         are left out.
+      one_device: whether the second version may be for one device where the first one is for several.
 
     Raises:
       InputError: oob is none of its choices.
@@ -49,6 +50,7 @@ class Assumed:
     oob: Literal["xla", "spec"] = "xla"
     reassociated: bool = False
     trust_flags: bool = False
+    one_device: bool = False
 
     def __post_init__(self) -> None:
         one_of("oob", self.oob, ("xla", "spec"))
@@ -65,7 +67,7 @@ class EffortKeywords(TypedDict, total=False):
     accept_runs: bool
     require: Require
     jobs: int
-    time_limit: int
+    patience: int
     timeout: float | None
     cache: str | PathLike[str] | None
     progress: Progress | None
@@ -83,7 +85,7 @@ class Effort:
       accept_runs: whether what was only run counts as verified.
       require: one of `REQUIREMENTS`.
       jobs: how many processes judge regions, 1 or more.
-      time_limit: seconds that may be spent in vain, on what does not end; what ends may take its time.
+      patience: seconds that may be spent in vain, on what does not end; what ends may take its time.
       timeout: seconds of the clock, after which nothing more is begun: what was found until then is told, and the rest
         is not judged; None: it takes its time.
       cache: a folder in which verdicts are kept, made where it is missing; None: none are.
@@ -101,7 +103,7 @@ class Effort:
     accept_runs: bool = False
     require: Require = "tested"
     jobs: int = 1
-    time_limit: int = TIME_LIMIT
+    patience: int = TIME_LIMIT
     timeout: float | None = None
     cache: str | PathLike[str] | None = None
     progress: Progress | None = None
@@ -125,7 +127,7 @@ class Effort:
     def __post_init__(self) -> None:
         checked_level("level", self.level)
         one_of("require", self.require, REQUIREMENTS)
-        for name, least in (("seed", 0), ("runs", 0), ("jobs", 1), ("time_limit", 1)):
+        for name, least in (("seed", 0), ("runs", 0), ("jobs", 1), ("patience", 1)):
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
         if self.timeout is not None:
             object.__setattr__(self, "timeout", seconds("timeout", self.timeout))

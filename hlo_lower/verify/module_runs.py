@@ -45,6 +45,7 @@ from hlo_lower.verify.judges.xla_defects import why_no_judge, why_xla_aborts, wh
 from hlo_lower.verify.read.partitions import on_one_device
 from hlo_lower.verify.read.program import Body, Program, position_of, scatters_of, scatters_on_path
 from hlo_lower.verify.run import (
+    FUSED,
     CannotRunError,
     Rounding,
     Signature,
@@ -232,6 +233,41 @@ def _work(module: mlir.RawModule) -> int:
     return sum(prod(int(n or 0) for n in tensor.shape) for tensor in tensors if tensor is not None)
 
 
+def _compile(texts: Sequence[str], rounding: Rounding) -> list[Runnable]:
+    return compile_anywhere([(text, rounding) for text in texts])
+
+
+class BothVersions:
+    """Two versions that are run on the same arguments: fused until they differ, then op by op.
+
+    Args:
+      texts: the first version, and the second, which may have more results.
+      in_steps: how they are compiled op by op.
+      may_fuse: whether two that agree are to be known soon; else they are op by op from the start.
+
+    Raises:
+      CannotRunError: one of them cannot be compiled.
+    """
+
+    def __init__(self, texts: Sequence[str], in_steps: Rounding, *, may_fuse: bool) -> None:
+        self._texts, self._is_fused = texts, may_fuse
+        self._in_steps: Rounding = in_steps
+        self._first, self._second = _compile(texts, FUSED[in_steps] if may_fuse else in_steps)
+
+    def run(self, arguments: list[Array]) -> tuple[list[Array], list[Array]]:
+        """The results of both.
+
+        Raises:
+          CannotRunError: one of them does not run.
+        """
+        first, second = self._first.run(arguments), self._second.run(arguments)
+        if not self._is_fused or first_difference(first, second[: len(first)]) is None:
+            return first, second
+        self._is_fused = False
+        self._first, self._second = _compile(self._texts, self._in_steps)
+        return self._first.run(arguments), self._second.run(arguments)
+
+
 class _Comparison:
     """Both versions compiled, and what is run on them."""
 
@@ -267,18 +303,18 @@ class _Comparison:
         sets = [*asked, *edges]
         steps = len(sets) + 2
         self._progress("module", 0, steps)
-        native, lowered = self._compile(self._exact, in_steps)
+        versions = BothVersions(self._exact, in_steps, may_fuse=not self._reassociated)
         expected: list[list[Array]] = []
         unfused: list[Runnable] | None = None
         for number, arguments in enumerate(sets):
-            expected.append(native.run(arguments))
-            actual = lowered.run(arguments)
+            wanted, actual = versions.run(arguments)
+            expected.append(wanted)
             found = first_difference(expected[-1], actual)
             if found is not None and only_signs_of_zeros(expected[-1], actual):
                 self._zeros = [f"signs of zeros: XLA, which makes x of 0.0 + x, finds others ({found})"]
                 found = None
             if found is not None and self._may_look_twice():
-                unfused = unfused or self._compile(self._exact, "unfused")
+                unfused = unfused or _compile(self._exact, "unfused")
                 found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
             if found is not None and self._reassociated:
                 found = self._bounds.difference(expected[-1], actual, arguments)
@@ -300,9 +336,6 @@ class _Comparison:
         how = f"{self._how}, and {len(edges)} beyond the edges" if edges else self._how
         return ModuleVerdict("equal", len(asked), not_exercised=not_exercised, how=how)
 
-    def _compile(self, texts: Sequence[str], rounding: Rounding) -> list[Runnable]:
-        return compile_anywhere([(text, rounding) for text in texts])
-
     def _may_look_twice(self) -> bool:
         """Whether both versions can be compiled as "unfused"; see `run.COMPILER_OPTIONS`."""
         if self._is_large and self._reassociated:  # a bound is asked for next, whatever it shows
@@ -323,7 +356,7 @@ class _Comparison:
         """
         texts, arguments = [self._before, self._after], sets[0]
         try:
-            native, lowered = self._compile(texts, rounding)
+            native, lowered = _compile(texts, rounding)
             for k in dict.fromkeys((0, *range(len(RUN_REGIMES) - 1, len(sets)))):
                 arguments = sets[k]
                 expected, actual = native.run(arguments), lowered.run(arguments)
@@ -568,27 +601,29 @@ def verify_plain(
         signature, rounding = read_signature(modules[0]), rounding_in_steps(modules)
         if signature.bytes > memory_budget:
             return ModuleVerdict("not run", reason=f"{signature.bytes / 2**30:.1f} GiB of arguments and results")
-        versions = [executable(text, rounding) for text in (before, after)]
+        versions = BothVersions((before, after), rounding, may_fuse=not near)
+        count, is_exact = devices_of(before), True
         own_bounds = OwnBounds(before, seed=seed)
         limits = [LARGEST] * runs + [limit for limit in FAR if checked and cost_of(before).seconds < inf]
         compared = 0
         for k, limit in enumerate(limits):
             rng = np.random.default_rng([seed, k])
             arguments = [_draw(rng, a.shape, np.dtype(a.dtype), limit) for a in signature.arguments]
-            expected, actual = (version.run(arguments) for version in versions)
+            expected, actual = versions.run(arguments)
             if checked:
                 *actual, held = actual
                 if not bool(held):
                     continue
             compared += 1
             difference = first_difference(expected, actual)
-            if difference is not None and near:
-                difference = own_bounds.difference(expected, actual, arguments)
+            if difference is not None and (near or count > 1):  # no order is defined for a sum over devices
+                is_exact, difference = False, own_bounds.difference(expected, actual, arguments)
             if difference is not None:
                 return ModuleVerdict("differs", runs=k + 1, difference=difference)
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
-    how = "each float within the bound of its own rounding" if near else "bit for bit"
+    how = "each float within the bound of its own rounding" if near or not is_exact else "bit for bit"
+    how += f", on {count} devices and on one" if count > 1 else ""
     if checked:
         how += f", where its last result is true, as it was in {compared} of {len(limits)} runs"
         if not compared:

@@ -30,7 +30,7 @@ from hlo_lower.verify.judges.devices import patience, piece_executable, start_ch
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.judges.kept import content_of, in_cache, keep
-from hlo_lower.verify.judges.silent_attributes import Unshown, allows_another, unshown_in
+from hlo_lower.verify.judges.silent_attributes import Aligned, Unshown, allows_another, stands_for, unshown_in
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
@@ -129,6 +129,7 @@ class RegionJudge:
         self._differs, self._tell = differs, tell
         self._judged: dict[_Key, Judgement] = {}
         self._unshown: dict[Region, Unshown] = {}
+        self._aligned: tuple[list[BodyPair], Aligned] | None = None
         self._apart: dict[str, set[tuple[ValueId, ValueId]]] = {}
         self._written_out = frozenset[int](), frozenset[int]()
         self.pairs: list[BodyPair] = []
@@ -156,6 +157,7 @@ class RegionJudge:
                     self._interpreter.start()
                 if any(may_not_end(*side) for region in regions for side in region.sides):
                     start_child()
+                regions = self._unrolled(name, regions)
                 left = self._without_derivation(name, regions)
                 if (whole := self._derived_whole(name, regions, left)) is not None:
                     return [whole]
@@ -191,7 +193,34 @@ class RegionJudge:
 
         None, and the programs as they were, where there are no such loops, or less is derived so.
         """
-        more = only_on_one_side(left)
+
+        def is_better(_: list[Region], now: list[Region]) -> bool:
+            return _size(now) < _size(left)
+
+        return self._read_without(name, only_on_one_side(left), self._without_derivation, is_better)
+
+    def _unrolled(self, name: str, regions: Sequence[Region]) -> list[Region]:
+        """The regions where loops of the first version alone are read as their trips, if the largest region becomes
+        several small ones; the same ones else."""
+        more = only_on_one_side(regions)
+        if not more[0] or more[1]:
+            return list(regions)
+
+        def is_better(found: list[Region], _: list[Region]) -> bool:
+            return 2 * _largest(found) < _largest(regions)
+
+        found = self._read_without(name, more, lambda _, regions: list(regions), is_better)
+        return list(regions) if found is None else found[0]
+
+    def _read_without(
+        self,
+        name: str,
+        more: tuple[frozenset[int], frozenset[int]],
+        left_of: Callable[[str, Sequence[Region]], list[Region]],
+        is_better: Callable[[list[Region], list[Region]], bool],
+    ) -> tuple[list[Region], list[Region]] | None:
+        """The regions, and those left, where some loops are read as their trips; None, and the programs as they were,
+        where there are none, or that is not better."""
         if not any(more):
             return None
         before = self._first, self._second, self._written_out
@@ -202,8 +231,8 @@ class RegionJudge:
             if max(self._first.op_count, self._second.op_count) <= WRITTEN_OUT:
                 pairs = Aligner(self._first, self._second, frozenset(), {}).align(name)
                 regions = regions_of(pairs)
-                now = self._without_derivation(name, regions)
-                if _size(now) < _size(left):
+                now = left_of(name, regions)
+                if is_better(regions, now):
                     self.pairs = pairs
                     self._apart.clear()
                     return regions, now
@@ -288,6 +317,7 @@ class RegionJudge:
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
             return _unless_missed(verdict)
+        self._refuse_unchosen(region, narrow, verdict)
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
         is_aimed = True
@@ -329,6 +359,19 @@ class RegionJudge:
         if only_run is not None and (judged.status != "differs" or wide.pair.around is not None):
             return only_run
         return self._at_the_arguments(name, verdict, wide, judged)
+
+    def _refuse_unchosen(self, region: Region, narrow: Judgement, verdict: RegionVerdict) -> None:
+        """Give an alignment up in which several results of a call are taken as equal that are not: what reads them
+        chooses by its `info`, and may be equal.
+
+        Raises:
+          WrongAssumptionError: a region's outputs, which nothing returns, are such results.
+        """
+        failed = [region.outputs[k] for k in sorted(narrow.outputs)] if narrow.status == "differs" else []
+        makers = [region.pair.first.program.makers[o.first] for o in failed]
+        is_call = all(op is not None and op.name == names.CUSTOM_CALL and len(op.results) > 1 for op in makers)
+        if failed and is_call and not any(o.root for o in failed) and not self._terms.is_strict:
+            raise WrongAssumptionError([(o.first, o.second) for o in failed], verdict)
 
     def _refuse_apart(self, name: str, region: Region, verdict: RegionVerdict) -> None:
         """Give an alignment up in which values are taken as equal that differ when both functions run.
@@ -411,7 +454,9 @@ class RegionJudge:
 
     def _unshown_in(self, region: Region) -> Unshown:
         if region not in self._unshown:
-            self._unshown[region] = unshown_in(region)
+            if self._aligned is None or self._aligned[0] is not self.pairs:
+                self._aligned = self.pairs, stands_for(self.pairs)
+            self._unshown[region] = unshown_in(region, self._aligned[1])
         return self._unshown[region]
 
     def _is_large(self, region: Region) -> bool:
@@ -586,6 +631,11 @@ class RegionJudge:
 def _size(regions: Sequence[Region]) -> int:
     """The operations of the pieces of regions, those within others included."""
     return sum(len(ops_within(ops)) for region in regions for _, ops in region.sides)
+
+
+def _largest(regions: Sequence[Region]) -> int:
+    """The operations of the largest region."""
+    return max((_size([region]) for region in regions), default=0)
 
 
 def _unless_missed(verdict: RegionVerdict) -> RegionVerdict:

@@ -96,7 +96,7 @@ class Rewrites:
 
     def _run(self, first: str, second: str) -> RegionVerdict:
         """The worst that is found of the regions of two texts."""
-        verdict = verify(first, second, level="regions", seed=self.effort.seed, time_limit=self.effort.time_limit)
+        verdict = verify(first, second, level="regions", seed=self.effort.seed, patience=self.effort.patience)
         order = ("differs", "not judged", "only run", "equal")
         regions = sorted(verdict.regions, key=lambda region: order.index(region.status))
         return regions[0] if regions else RegionVerdict("", "", (), (), judges=SAME_TEXT)

@@ -58,6 +58,34 @@ def test_the_largest_are_those_of_xla(text):
                 np.testing.assert_array_equal(np.signbit(own), np.signbit(found) | np.isnan(own) & np.signbit(own))
 
 
+LEAST = APPROXIMATE.replace("GT,", "LT,").replace("0xFF800000", "0x7F800000")
+
+
+def test_the_least_are_sorted_by_the_function_itself():
+    """As XLA sorts them, NaN among them, which it does not put in order; a target without sorts says so."""
+    after, _ = legalized(LEAST)
+    assert "custom_call" not in after
+    for seed in range(20):
+        x = rows(seed)
+        for own, found in zip(results(LEAST, x), results(after, x), strict=True):
+            np.testing.assert_array_equal(own.view(np.int32), found.view(np.int32))
+    [left] = hl.lower(LEAST, target="coreml", legalize=True).refused
+    assert left.op == "stablehlo.sort"
+    assert "floats need compare_type TOTALORDER (NaN)" in str(hl.lower(LEAST, target="coreml", legalize=True).notes)
+
+
+def test_the_least_integers_are_found_without_a_sort():
+    """Of integers the function is an order, which the sort is lowered by."""
+    text = LEAST.replace("0x7F800000> : tensor<f32>", "7> : tensor<i32>").replace("9.5e-01 : f32", "9.5e-01 : F32")
+    text = text.replace("f32", "i32").replace("F32", "f32")
+    lowered = hl.lower(text, target="coreml", legalize=True)
+    assert lowered.refused == ()
+    x = np.random.default_rng(0).integers(-3, 3, (4, 9), np.int32)
+    expected, found = results(text, x), results(lowered.text, x)
+    np.testing.assert_array_equal(expected[0], found[0])
+    np.testing.assert_array_equal(np.take_along_axis(x, found[1], 1), found[0])
+
+
 OTHERS = {
     "the least": (EXACT, "GT", "LT"),
     "the other way round": (EXACT, "GT, %a, %b", "GT, %b, %a"),

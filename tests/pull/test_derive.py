@@ -10,7 +10,7 @@ from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
-from hlo_lower.verify.pull import derive, parts, prover, terms
+from hlo_lower.verify.pull import derive, folding, parts, prover, terms
 from hlo_lower.verify.pull.derive import _law
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.read.program import Program
@@ -476,3 +476,12 @@ def test_attempts_end_with_one_that_had_no_time_to_ask(monkeypatch, is_pulled, c
     pair = [module("%a: 4xi32", body) for body in ("%r = negate %a", "%r = abs %a")]
     assert derive(*pair).reason == "no time is left"
     assert len(tried) == count
+
+
+def test_what_has_many_steps_looks_at_the_time_between_them(monkeypatch):
+    """The greatest number of which a test holds may be one of very many positions: a board that is written often."""
+    right = folding._candidates
+    monkeypatch.setattr(folding, "_candidates", lambda *given: right(*given) * 200_000)
+    found = derive(scatter(ASSIGN), scatter("%c, %d: %s = add %d, %d; return %s"), seconds=0.3)
+    assert found.reason == "no time is left"
+    assert found.seconds < 3.0

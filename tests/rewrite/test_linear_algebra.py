@@ -2,8 +2,10 @@
 
 from itertools import product
 
+import jax
 import numpy as np
 import pytest
+from jax import lax
 from jax import numpy as jnp
 from rewrites import fault, results, swept
 from rule_examples import TARGETS, target
@@ -135,6 +137,38 @@ def test_xlas_own_reflections_are_those_of_lapack(batch):
     assert any("its operand_layouts" in note for note in kept.notes)
 
 
+def eigh(told, n=3):
+    """XLA's own call for eigenvectors and eigenvalues."""
+    a, values = of((n, n), "f32"), of((n,), "f32")
+    line = f'%r:2 = custom_call @Eigh(%x) {{backend_config = "{told}"}} -> ({a}, {values})'
+    return module(f"%x: {a}", line, "%r#0, %r#1")
+
+
+@pytest.mark.parametrize(("told", "lower"), [("1,1,100,1e-6", True), ("0,1,15,0.000001", False)])
+def test_xlas_own_eigenvectors_are_those_of_the_triangle(told, lower):
+    """`Eigh` reads one triangle; values are in order, and vectors belong to them."""
+    x = drawn((5, 5))
+    whole = np.tril(x) + np.tril(x, -1).T if lower else np.triu(x) + np.triu(x, 1).T
+    vectors, values = lowered_results(eigh(told, 5), x)
+    assert is_near(values, np.linalg.eigvalsh(whole), "f32", 5, 4)
+    assert is_near(whole @ vectors, vectors * values, "f32", 5, 8)
+
+
+@pytest.mark.sweep
+def test_xlas_own_eigenvectors_are_verified():
+    """XLA compiles its own only with the simplifier, and errs where squares overflow, which is told."""
+    verdict = verdict_of(eigh("1,1,100,1e-6", 2), level="auto")
+    assert verdict.ok, verdict.lines()
+    assert "squares overflow" in str(verdict.lines())
+
+
+@pytest.mark.parametrize("told", ["1,0,100,1e-6", "1,1,100,1e-3", "1,1,3,1e-6", "1,1", ""])
+def test_eigenvectors_in_no_order_or_far_off_are_left(told):
+    """XLA's order is then that of its rotations, or its values are not those of the matrix."""
+    lowered = hl.lower(eigh(told), target=NO_MATRICES, float_mode="reassociate")
+    assert any("its configuration may change what" in note for note in lowered.notes)
+
+
 @pytest.mark.parametrize(
     ("side", "uplo", "trans", "diag"), swept(product("LR", "LU", "NT", "NU"), tuple("LLNN"), tuple("RLTU"))
 )
@@ -263,6 +297,20 @@ def test_a_right_lowering_is_verified(name):
     verdict = verdict_of(PROGRAMS[name], level="auto")
     assert verdict.ok, verdict
     assert any("NaN and infinities in matrices" in told for region in verdict.regions for told in region.excluded)
+
+
+def test_a_factor_in_a_loop_is_verified(monkeypatch):
+    """Where a matrix has none, `info` says so: what reads both results of the call is compared, in a loop, too."""
+
+    def filtered(x):
+        return lax.fori_loop(0, 3, lambda _, p: jnp.linalg.cholesky(p @ p.T + jnp.eye(3)), x)
+
+    text = jax.jit(filtered).lower(jax.ShapeDtypeStruct((3, 3), np.float32)).as_text()
+    assert "potrf" in text
+    assert verdict_of(text).ok
+    whole_column(monkeypatch)
+    monkeypatch.setattr(traced, "jaxpr_of", traced.jaxpr_of.__wrapped__)
+    assert not verdict_of(text).ok
 
 
 ALIKE = np.asarray([[-1, -1, 0], [0, -1, 1], [-1, -1, 0]], np.float32)

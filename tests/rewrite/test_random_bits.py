@@ -71,6 +71,7 @@ NUMBERS = {
     "uniform": lambda key: jax.random.uniform(key, (64,)),
     "between": lambda key: jax.random.uniform(key, (64,), minval=-3.0, maxval=5.0),
     "bernoulli": lambda key: jax.random.bernoulli(key, 0.3, (64,)),
+    "permutation": lambda key: jax.random.permutation(key, 8),
 }
 
 
@@ -85,6 +86,27 @@ def test_random_numbers_without_bit_operations(name):
         key = np.array(key, np.uint32)
         [found] = results(lowered.as_given, key)
         np.testing.assert_array_equal(found, NUMBERS[name](key))
+
+
+def test_a_shuffle_sorts_by_unsigned_keys():
+    """The target stores them in signed ones, and has no bitcast; equal keys keep their order."""
+    source = hl.export(lambda keys: jax.lax.sort_key_val(keys, np.arange(6, dtype=np.int32)), np.zeros(6, np.uint32))
+    lowered = hl.lower(source, target="coreml")
+    assert lowered.refused == ()
+    for keys in ([0, 2**32 - 1, 2**31, 2**31 - 1, 1, 0], [7, 7, 2**31, 7, 2**31, 0]):
+        keys = np.array(keys, np.uint32)
+        for found, expected in zip(results(lowered.as_given, keys), results(source.mlir_module(), keys), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_bf16_from_bits_is_the_f32_of_the_same_number():
+    """Where bf16 becomes f32: all 65,536 of them, but for NaN, of which one is as good as another."""
+    lines = "%r = bitcast_convert %x -> 65536xbf16"
+    for element, dtype in (("ui16", np.uint16), ("i16", np.int16)):
+        text = module(f"%x: 65536x{element}", lines)
+        bits = np.arange(65536).astype(dtype)
+        [found] = results(hl.lower(text, widen="bf16=f32").text, bits)
+        np.testing.assert_array_equal(found, results(text, bits)[0].astype(np.float32))
 
 
 def bitcast(low, high, made="f32", of="ui32"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from untyped_mlir import module
 
-from hlo_lower.verify import Assumed, region_proofs, verify
+from hlo_lower.verify import Assumed, cache, region_proofs, verify
 from hlo_lower.verify import effort as effort_of
 from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
@@ -64,6 +64,14 @@ def test_a_verdict_is_taken_from_the_cache_and_says_so(judged, tmp_path):
     assert again.summary() == "2 regions: 1 derived, 1 tested, 2 from the cache"
     assert [line.endswith(", from the cache") for line in again.lines()] == [True, True]
     assert [one["from_cache"] for one in again.to_json()["regions"]] == [True, True]
+
+
+def test_what_was_run_on_another_processor_is_run_again(judged, monkeypatch):
+    """XLA compiles for the instructions of a machine; a derivation holds on all of them."""
+    judged(FIRST, SECOND)
+    monkeypatch.setattr(cache, "kind_of_processor", lambda: "another")
+    assert bases(judged(FIRST, SECOND)) == [("derived", True), ("tested", False)]
+    assert bases(judged(FIRST, SECOND)) == KEPT
 
 
 @pytest.mark.parametrize("wrong", [WRONG, WRONG_PRODUCT, WRONG_CHOICE])
@@ -139,7 +147,7 @@ def test_a_judgement_rests_on_all_that_it_is_made_of(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "how", [{"assumed": Assumed(reassociated=True)}, {"assumed": Assumed(oob="spec")}, {"seed": 1}, {"time_limit": 61}]
+    "how", [{"assumed": Assumed(reassociated=True)}, {"assumed": Assumed(oob="spec")}, {"seed": 1}, {"patience": 61}]
 )
 def test_other_terms_are_judged_anew(judged, how):
     """What was tested under one seed, limit, policy or mode of floats says nothing of another one."""
@@ -232,7 +240,7 @@ def test_what_took_too_long_is_not_kept(tmp_path, one_second):
       %n = and %k, 7; %w = OP %v, %v; return %n, %w }"""
     both = texts(*(body.replace("OP", op) for op in ("add", "multiply")), arguments="%a: 8xf32", returned="%x#1")
     for _ in range(2):
-        found = verify(*both, level="regions", cache=tmp_path, time_limit=2)
+        found = verify(*both, level="regions", cache=tmp_path, patience=2)
         assert (found.exit_code, [one.from_cache for one in found.regions]) == (4, [False]), found.lines()
     kept = [json.loads(path.read_text())["verdict"].get("status") for path in tmp_path.iterdir()]
     assert set(kept) & {"equal", "differs"}

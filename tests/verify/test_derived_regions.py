@@ -65,6 +65,13 @@ def test_producers_are_taken_in_after_seconds_in_vain(monkeypatch, attempts):
     assert (region.how, region.producers, [*map(bool, attempts)]) == ("derived", 1, [False, True])
 
 
+def test_no_producers_are_taken_in_that_are_too_long(monkeypatch):
+    """The region itself is tried, whatever its length is; then it is tested with producers."""
+    monkeypatch.setattr(region_proofs, "WIDER_LETTERS", 1)
+    [region] = hl.verify(*both(EVEN), level="regions").regions
+    assert region.how == "widened"
+
+
 def test_no_integers_are_opened_for_a_float_that_one_piece_reads(attempts):
     """Where one piece reads y and the other x, what makes y is taken in at once, and nothing is tried without it."""
     [region] = hl.verify(*both(CHOSEN), level="regions").regions

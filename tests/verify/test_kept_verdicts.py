@@ -66,7 +66,7 @@ def test_other_questions_are_asked_anew(judged, how):
     """Of the effort and of what the versions mean, each thing that the verdict rests on."""
     text = hl.lower(WRITE).text
     assert [judged(lowered=text), judged(lowered=text), judged(lowered=text, **how)] == [1, 0, 1]
-    assert judged(lowered=text, jobs=2, time_limit=7) == 0
+    assert judged(lowered=text, jobs=2, patience=7) == 0
 
 
 def test_other_versions_are_judged_anew(judged, monkeypatch):

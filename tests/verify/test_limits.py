@@ -168,7 +168,7 @@ def test_a_region_or_a_module_whose_runs_do_not_end_is_not_judged(one_second):
     assert (verdict.ok, verdict.differs, verdict.exit_code) == (False, False, 4), verdict.lines()
     assert {region.status for region in verdict.regions} == {"not judged"}
     assert "a run took more than 1 s" in "\n".join(verdict.lines())
-    verdict = verify(loop(ALWAYS), loop(ALWAYS, DOUBLED), inputs=GIVEN, time_limit=1)
+    verdict = verify(loop(ALWAYS), loop(ALWAYS, DOUBLED), inputs=GIVEN, patience=1)
     assert verdict.module.status == "not run"
     assert "took more than 1 s" in verdict.module.reason
 

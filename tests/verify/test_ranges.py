@@ -98,8 +98,9 @@ def test_no_value_leaves_its_interval(element, seed):
     check_runs(program(rng, element), drawn, "exact")
 
 
-def turning(rng, element):
-    """A random loop that carries three vectors of integers beside its counter, and returns them."""
+def turning(rng, element, is_nested=False):
+    """A random loop that carries three vectors of integers beside its counter, and returns them; another one may stand
+    before what its body computes."""
     kind = f"3x{element}"
     constants = [f"%NAME{k} = constant {n} : {kind}" for k, n in enumerate((0, 1, 5, 100))]
     lines, values = [], ["%a", "%b", "%c", "%k0", "%k1", "%k2", "%k3"]
@@ -113,6 +114,17 @@ def turning(rng, element):
             lines.append(f"%p{k} = compare {rng.choice(DIRECTIONS)}, {x}, {y}; %s{k} = select %p{k}, %v{k}, {z}")
             values.append(f"%s{k}")
     back = ", ".join(str(values[-1 - rng.integers(min(6, len(values)))]) for _ in range(3))
+    if is_nested:
+        line = f"{rng.choice(BINARY['i'])} %e, {rng.choice(['%d', '%k1', '%b', '%f'])}"
+        given = rng.choice(["%e, %u, %d", "%t, %d, %f"])
+        inner = [str(rng.choice(["%a", "%b", "%c", "%k0", "%k2", "%v0"])) for _ in range(3)]
+        lines[1:1] = [
+            f"""%w:4 = while(%h = %zero, %d = {inner[0]}, %e = {inner[1]}, %f = {inner[2]}) cond {{
+              %m = compare LT, %h, %bound; return %m }} do {{
+              %t = {line}; %u = minimum %t, %f; %g = add %h, %one; return %g, {given} }}""",
+            "%v1n = maximum %w#1, %w#2",
+        ]
+        back = f"{back.rpartition(', ')[0]}, {rng.choice(['%v1n', '%w#3'])}"
     a, b, c = (str(rng.choice(["%x", "%y", "%n0", "%n2"])) for _ in range(3))
     bound, limit = int(rng.integers(1, 6)), str(rng.choice(["%x", "%n3", "%n1"]))
     body = f"""{"; ".join(constants).replace("NAME", "n")}
@@ -135,7 +147,24 @@ def test_nothing_that_a_loop_carries_leaves_its_interval(element, seed):
     def drawn(turn, _):
         return rng.integers(-128, 128, (2, 3)) if turn % 2 else rng.integers(-2, 9, (2, 3))
 
-    check_runs(turning(rng, element), drawn, "quick")
+    check_runs(turning(rng, element, is_nested=seed % 2 == 1), drawn, "quick")
+
+
+def test_what_a_loop_carries_is_found_by_induction():
+    """What is chosen of it stays within, and what is handed on from turn to turn comes late."""
+    text = module(
+        "%x: 8xi32, %q: 8xi1",
+        """%zero = constant 0 : i32; %one = constant 1 : i32; %nine = constant 9 : i32; %s = constant -1 : 8xi32
+        %far = constant 100 : 8xi32
+        %r:7 = while(%i = %zero, %a = %s, %b = %s, %c = %s, %d = %s, %e = %s, %f = %s) cond {
+          %p = compare LT, %i, %nine; return %p } do {
+          %j = add %i, %one; %n = broadcast_in_dim %j, dims = [] -> 8xi32
+          %g = reverse %a, dims = [0]; %h = select %q, %g, %n
+          return %j, %h, %far, %b, %c, %d, %e }""",
+        "%r#1, %r#6",
+    )
+    ranges, body = ranges_of(text)
+    assert [ranges.of(value) for value in body.returned] == [(-1, 9), (-(2**31), 2**31 - 1)]
 
 
 REMAINDER = """%n = constant 4 : 3xi32; %z = constant 0 : 3xi32; %a = remainder %i, %n

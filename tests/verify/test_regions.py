@@ -64,6 +64,51 @@ def test_a_changed_body_is_a_region_within_its_loop():
     assert [region.where for region in regions(*turns)] == ["main > while 1 body 0"]
 
 
+CARRIED = """%z = constant 0 : i32
+%w:3 = while(%k = %z, %x = %a, %y = START) cond { %n = constant 4 : i32; %p = compare LT, %k, %n; return %p } do {
+  %one = constant 1 : i32; %next = add %k, %one; %t = subtract %x, %y; return %next, %t, %y }"""
+CHOSEN = """%p = slice %i [0:1]; %q = reshape %p -> i32; %z = constant 0.0 : 8xf32; %t = tanh %a
+%s = scatter(%t, %i, %u) <window=[0], to=[0]> {assign}
+%r = case(%q) { %m = maximum %s, %z; return %m } { return %s } { return %z }"""
+WRITTEN = "%s = scatter(%t, %i, %u) <window=[0], to=[0]> {assign}"
+UPDATED = "%d = dynamic_update_slice %t, %u, %q; %s = reshape %d -> 8xf32"
+
+
+def test_what_a_loop_reads_and_a_branch_captures_is_aligned_before_them():
+    """A loop that carries a copy of what the other one carries, and branches of what is written otherwise."""
+    twice = CARRIED.replace("%w:3", "%f = reshape %a -> 1x8xf32; %g = reshape %f -> 8xf32\n%w:3").replace("START", "%g")
+    found = regions(*(module(BOTH, body, "%w#1") for body in (CARRIED.replace("START", "%a"), twice)))
+    assert [(region.where, names(region)) for region in found] == [("main", ([], ["reshape", "reshape"]))]
+    given = "%a: 8xf32, %i: 1xi32, %u: 1xf32"
+    found = regions(module(given, CHOSEN), module(given, CHOSEN.replace(WRITTEN, UPDATED)))
+    assert [(region.where, names(region)[0]) for region in found] == [("main", ["scatter"])]
+
+
+def test_a_loop_is_numbered_anew_only_where_what_it_reads_has_changed(monkeypatch):
+    """Each equality that is assumed gives what follows other numbers, and a body has many operations."""
+    right, seen = Table._results, list[str]()
+    monkeypatch.setattr(Table, "_results", lambda *given: seen.append(given[2].name) or right(*given))
+    table = Table()
+    [program] = programs(module(BOTH, LOOP, "%r#1"))
+    sides = [Side(program, program.entries["main"], 0, {}, table) for _ in range(3)]
+    assert seen.count("stablehlo.while") == 1
+    [loop] = [op for op in sides[0].live if op.name == "stablehlo.while"]
+    assert sides[0].own_numbers(loop) == sides[2].own_numbers(loop)
+    sides[0].numbers[loop.inputs[1]] = -1
+    assert sides[0].own_numbers(loop) != sides[2].own_numbers(loop)
+
+
+@pytest.mark.parametrize("order", [("%t = {1} %b", "%s = {0} %a"), ("%s = {0} %a", "%t = {1} %b")])
+def test_of_several_counterparts_the_one_is_taken_that_is_of_the_same_values(order):
+    """Both are read alike, and stand in either order."""
+    read = "%one = constant 1.0 : 8xf32; %p = add %s, %one; %q = add %t, %one; %m = tanh %p; %n = tanh %q"
+    lines = [read, read.replace("%p = add %s, %one; %q = add %t, %one", "%q = add %t, %one; %p = add %s, %one")]
+    first = module(BOTH, f"%s = sine %a; %t = cosine %b; {lines[0]}", "%m, %n")
+    second = module(BOTH, f"{'; '.join(order).format('exponential', 'log')}; {lines['{1}' in order[0]]}", "%m, %n")
+    found = sorted(names(region) for region in regions(first, second) if names(region)[0] != ["tanh"])
+    assert found == [(["cosine"], ["log"]), (["sine"], ["exponential"])]
+
+
 ONE, OTHER = (
     f"%two = constant 2.0 : 8xf32; %s = {first} %x, %two; %t = {second} %s, %two; %r = add %t, %x"
     for first, second in (("add", "subtract"), ("subtract", "add"))

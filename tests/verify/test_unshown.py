@@ -94,6 +94,85 @@ def test_what_is_asked_for_is_not_accepted_because_of_runs():
     assert hl.verify(*texts, accept_runs=True).exit_code == 4
 
 
+def looped(first, second, start="%x", given="%y, %x", read="%v"):
+    """A loop of two products, each with a precision; what it begins with, and what the second one is of."""
+    products = "\n".join(
+        f"%{name} = dot_general {operands}, contracting_dims = [1] x [0]{how} -> 8x8xf32"
+        for name, operands, how in (("a", "%v, %y", first), ("b", given, second))
+    )
+    return module(
+        "%x: 8x8xf32, %y: 8x8xf32",
+        f"""%zero = constant 0 : i32
+        %copy = reshape %x -> 1x8x8xf32; %same = reshape %copy -> 8x8xf32
+        %w:2 = while(%k = %zero, %v = {start}) cond {{ %p = compare LT, %k, 3; return %p }} do {{
+          %next = add %k, 1
+          %again = reshape %v -> 1x8x8xf32; %u = reshape %again -> 8x8xf32
+          {products}
+          %sum = add %a, %b; %r = subtract %sum, {read}
+          return %next, %r
+        }}""",
+        "%w#1",
+    )
+
+
+@pytest.mark.parametrize("start", ["%x", "%same"])
+@pytest.mark.parametrize(
+    ("after", "is_ok"),
+    [
+        (lambda start: looped(HIGHEST, DEFAULT, start, read="%u"), True),
+        (lambda start: looped(HIGHEST, HIGHEST, start, read="%u"), True),
+        (lambda start: looped(DEFAULT, HIGHEST, start, read="%u"), False),  # exchanged
+        (lambda start: looped(DEFAULT, DEFAULT, start, read="%u"), False),
+        (lambda start: looped(DEFAULT, HIGHEST, start).replace("%a, %b", "%b, %a"), False),
+    ],
+)
+def test_products_of_two_precisions_in_a_loop_that_is_rewritten(after, is_ok, start):
+    """Each is compared with the one that it stands for, in a loop that begins with a copy, too."""
+    assert hl.verify(looped(HIGHEST, DEFAULT), after(start), level="regions").exit_code == (0 if is_ok else 4)
+
+
+def test_a_product_that_is_computed_again_at_less_precision():
+    """What one reads of it is right, and another one reads what was computed once more."""
+
+    def twice(again):
+        first = f"%a = dot_general %x, %y, contracting_dims = [1] x [0]{HIGHEST} -> 8x8xf32"
+        return module("%x: 8x8xf32, %y: 8x8xf32", f"{first}; {again}; %r = multiply %c, 2.0", "%a, %r")
+
+    once = twice(f"%c = dot_general %x, %y, contracting_dims = [1] x [0]{HIGHEST} -> 8x8xf32")
+    again = "%c = dot_general %x, %y, contracting_dims = [1] x [0] -> 8x8xf32"
+    turned = """%u = transpose %x, dims = [1, 0] -> 8x8xf32; %v = transpose %y, dims = [1, 0] -> 8x8xf32
+      %t = dot_general %v, %u, contracting_dims = [1] x [0] -> 8x8xf32; %c = transpose %t, dims = [1, 0] -> 8x8xf32"""
+    for after in (again, turned):
+        assert hl.verify(once, twice(after), level="regions", float_mode="reassociate").exit_code == 4
+
+
+def called(*numbers, placed="", second="%k"):
+    """A call back to Python whose result another one takes, each of a number."""
+    config = [f"{{mhlo.backend_config = {{index = {number} : ui64}}{placed}}}" for number in numbers]
+    return module(
+        "%i: i32, %x: 4xf32",
+        f"""%r = case(%i) {{ return %x }} {{
+          %k = constant 0 : i32; %again = constant 0 : i32
+          %a = custom_call @xla_ffi_python_cpu_callback(%k) {config[0]} -> 4xf32
+          %b = custom_call @xla_ffi_python_cpu_callback(%a, {second}) {config[1]} -> 4xf32
+          return %b
+        }}""",
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_ok"),
+    [
+        (called(0, 1, placed=', mhlo.sharding = "{maximal device=0}"', second="%again"), called(0, 1), True),
+        (called(0, 1), called(1, 0), False),
+        (called(0, 1), called(0, 0), False),
+        (called(0, 1, placed=', mhlo.sharding = "{maximal device=0}"'), called(1, 0), False),
+    ],
+)
+def test_calls_are_told_apart_by_their_numbers_and_not_by_their_devices(before, after, is_ok):
+    assert hl.verify(before, after, level="regions").exit_code == (0 if is_ok else 4)
+
+
 COUNTED = {"%k": "iota dim = 0", "%z": "constant 1", "%n": "iota dim = 1"}
 UNIQUE, SORTED = ", unique_indices = true", ", indices_are_sorted = true"
 

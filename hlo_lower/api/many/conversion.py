@@ -23,6 +23,7 @@ from hlo_lower.api.many.work_spread import SPREAD, Spread, SpreadKeywords
 from hlo_lower.api.module_forms import FORMS
 from hlo_lower.base.arguments import known_names, one_of, short_repr, split_keywords
 from hlo_lower.base.errors import HloLowerError, InputError
+from hlo_lower.base.former_names import with_new_names
 from hlo_lower.base.whole_files import make_folder, write_whole
 from hlo_lower.lowering.options import NAMES, Options, options_of
 from hlo_lower.report.module import ModuleReport
@@ -44,7 +45,7 @@ class _How(TypedDict, total=False):
     emit: Form
     verify: Verified
     accept_runs: bool
-    time_limit: int
+    patience: int
     cache: str | PathLike[str] | None
     with_texts: bool
 
@@ -62,7 +63,7 @@ class Conversion:
     emit: Form = "text"  # one of FORMS
     verify: Verified = "auto"  # a level of verification, or "off"
     accept_runs: bool = False  # whether what was only run counts as verified
-    time_limit: int = 60  # seconds that each verification may spend in vain, as in `verify`
+    patience: int = 60  # seconds that each verification may spend in vain, as in `verify`
     timeout: float | None = None  # seconds after which a verification begins nothing more, as in `verify`
     cache: str | PathLike[str] | None = None  # the folder of verdicts, as in `verify`
     with_texts: bool = False  # whether reports have the text of what was built for each scatter, and the memory
@@ -88,7 +89,7 @@ class Conversion:
         from hlo_lower.api.verified import verify
 
         how: dict[str, Any] = {"level": self.verify, "accept_runs": self.accept_runs}
-        return partial(verify, content, **how, time_limit=self.time_limit, timeout=self.timeout, cache=self.cache)
+        return partial(verify, content, **how, patience=self.patience, timeout=self.timeout, cache=self.cache)
 
     def key_of(self, content: bytes) -> str:
         """What decides what is written: the content, the options, and the version of the tool."""
@@ -113,7 +114,7 @@ def convert_modules(
       emit: "text", "bytecode", "portable" or "exported".
       verify: "auto", "regions" or "full" (see `verify`): a module is written only if it is verified; or "off".
       accept_runs: whether what was only run counts as verified.
-      time_limit: seconds that each verification may spend in vain, as in `verify`.
+      patience: seconds that each verification may spend in vain, as in `verify`.
       cache: a folder in which verdicts are kept, as in `verify`.
       with_texts: whether the reports have the text of what was built for each scatter, and the memory over program
         order, which the HTML report shows.
@@ -133,8 +134,9 @@ def convert_modules(
       >>> report.exit_code, report.scatters_left
       (0, 0)
     """
-    known_names("convert_modules", keywords, (*SPREAD, *_How.__annotations__, *NAMES))
-    spread, rest = split_keywords(keywords, SPREAD)
+    given = with_new_names(keywords)
+    known_names("convert_modules", given, (*SPREAD, *_How.__annotations__, *NAMES))
+    spread, rest = split_keywords(given, SPREAD)
     how, meaning = split_keywords(rest, tuple(_How.__annotations__))
     chosen = replace(options_of(options, meaning), keep_unsupported=True)
     if not isinstance(folder, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value

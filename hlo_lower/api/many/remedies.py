@@ -7,8 +7,10 @@ from typing import Any
 from hlo_lower.base.change import RefusedOps
 from hlo_lower.lowering.options import Options
 from hlo_lower.ops.names import CUSTOM_CALL
+from hlo_lower.ops.spec import Role, ops_with
 
 REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
+    "--one-device": ({"one_device": True}, ("sdy.", CUSTOM_CALL, *ops_with(role=Role.DEVICES))),
     "--legalize": ({"legalize": True}, ("chlo.", CUSTOM_CALL)),
     "--demote-i64": ({"demote_i64": True}, ("",)),
     "--float-mode reassociate": ({"float_mode": "reassociate"}, ("",)),

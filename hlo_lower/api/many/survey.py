@@ -139,7 +139,7 @@ def _trial(
     changes, memory = tuple[Change, ...](), measure(graph)
     around: Mapping[int, str] = neighbourhoods(graph) if with_texts else {}
     is_built = not options.target.restricts_only_scatter
-    is_changed = options.legalize or options.demote_i64 or options.checked or known.declarations
+    is_changed = options.one_device or options.legalize or options.demote_i64 or options.checked or known.declarations
     if is_built or is_changed or other_floats_of(options):
         graph = copy_graph(graph)
     run = trial_of(graph, options, known).up_to("floats")

@@ -20,8 +20,8 @@ value that is unreduced: the whole on one device, zeros on the others.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Change, Outcome
@@ -169,48 +169,57 @@ def _constrain_sharding(build: Builder, value: Value, attributes: Attributes) ->
 
 ON_VALUES = ("arg_attrs", "res_attrs")
 
+Foreign: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
+"""How the names of attributes begin, and how attributes of other names are printed."""
+
 
 def remove_placement(graph: Graph, target: Target) -> tuple[Change, ...]:
     """Take shardings off a module for one device, in place, where its target does not know them."""
     if not graph.has_shardy or target.refuses_op(mlir.MESH) is None or is_partitioned(graph.module.operation):
         return ()
-    removed = remove_foreign(graph, {"sdy"})
+    removed = remove_foreign(graph, of_dialects("sdy"))
     where = str(graph.location(Node(graph.module.operation)))
     return tuple(Change(Outcome.LOWERED, name, Code.PLACED_ON_ONE_DEVICE(), where, n) for name, n in removed)
 
 
+def of_dialects(*dialects: str) -> Foreign:
+    """The attributes of some dialects, by their own name or that of their type."""
+    told = "|".join(sorted(dialects))
+    return re.compile(rf"({told})\."), re.compile(rf"#({told})\b")
+
+
 def remove_foreign(
-    graph: Graph, dialects: Collection[str], is_left: Callable[[Node], bool] = lambda node: False
+    graph: Graph, foreign: Foreign, is_left: Callable[[Node], bool] = lambda node: False
 ) -> tuple[tuple[str, int], ...]:
-    """Take the attributes of some dialects off a module, its functions, their arguments and results, and operations.
+    """Take some attributes off a module, its functions, their arguments and results, and operations.
 
     Args:
       graph: the module.
-      dialects: as attributes and their types begin.
+      foreign: how their names begin, and how they are printed.
       is_left: operations that keep theirs.
 
     Returns:
       Their names and how many there were; with them the meshes, which nothing names any more.
     """
-    foreign = _Foreign("|".join(sorted(dialects)))
+    found = _Foreign(*foreign)
 
     with mlir.active(graph.context):
         for node in graph.nodes():
             if node.name != mlir.MESH and (node.name == "builtin.module" or not is_left(node)):
-                foreign.remove(node)
+                found.remove(node)
     if not _names_a_mesh(graph):
         for mesh in mlir.meshes(graph.module.operation):
-            foreign.removed[mlir.MESH] += 1
+            found.removed[mlir.MESH] += 1
             mesh.erase()
-    return tuple(sorted(foreign.removed.items()))
+    return tuple(sorted(found.removed.items()))
 
 
 class _Foreign:
-    """Attributes of some dialects, by their own name or that of their type, and how many of each are removed."""
+    """Attributes by their name or how they are printed, and how many of each are removed."""
 
-    def __init__(self, dialects: str) -> None:
+    def __init__(self, name: re.Pattern[str], value: re.Pattern[str]) -> None:
         self.removed: Counter[str] = Counter()
-        self._name, self._value = re.compile(rf"({dialects})\."), re.compile(rf"#({dialects})\b")
+        self._name, self._value = name, value
 
     def remove(self, node: Node) -> None:
         """Take them off an operation."""

@@ -25,7 +25,7 @@ from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.lowering.engine.attributes import remove_foreign
+from hlo_lower.lowering.engine.attributes import of_dialects, remove_foreign
 from hlo_lower.lowering.linalg.control_flow import CONTROL, DYNAMIC, lower_control, lower_dynamic, mark_counted
 from hlo_lower.lowering.linalg.in_place import write_in_place
 from hlo_lower.lowering.linalg.loops import (
@@ -463,7 +463,7 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     lower_dynamic(graph)
     counted, others = lower_control(graph)
     bounds = drop_bounds(graph)
-    removed = remove_foreign(graph, STABLEHLO_DIALECTS, is_foreign)
+    removed = remove_foreign(graph, of_dialects(*STABLEHLO_DIALECTS), is_foreign)
     removed += (("stablehlo.bounds", bounds),) * (bounds > 0)
     _run(graph, SIMPLIFY)
     for change in (read_scalars, drop_clamps, unmark_assumed, drop_unit_dims):

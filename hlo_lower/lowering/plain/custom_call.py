@@ -30,7 +30,7 @@ from hlo_lower.ops.encoded_calls import (
     attributes_of,
     why_unknown,
 )
-from hlo_lower.ops.names import CUSTOM_CALL
+from hlo_lower.ops.names import CUSTOM_CALL, SORT
 from hlo_lower.ops.targets.target import Target
 
 OWN = frozenset(
@@ -47,6 +47,7 @@ class Meaning(Enum):
     """Whether it is known what it computes."""
 
     KNOWN = "known"
+    SORTED = "sorted by a function"
     UNKNOWN = "unknown"
 
 
@@ -81,6 +82,8 @@ def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
     why = why_unknown(node)
     if why:
         return CustomCallFacts(Meaning.UNKNOWN, taken, name, {}, why)
+    if top_k_calls.comparator_of(node) is not None:
+        return CustomCallFacts(Meaning.SORTED, taken, name, {})
     if name in top_k_calls.NAMES:
         with mlir.active(node.raw.context):
             count = mlir.parse_attribute(f"{top_k_calls.count_of(node)} : i64")
@@ -115,6 +118,28 @@ def custom_call_to_stablehlo(op: OpLowering[CustomCallFacts]) -> Sequence[Value]
     return written_out(op.graph, op.build, op.node, KNOWN[op.facts.calls], op.facts.attributes)
 
 
+@rules.lowers(CUSTOM_CALL, meaning={Meaning.SORTED}, form="a sort by its function, and the first of each row")
+def custom_call_to_sort(op: OpLowering[CustomCallFacts]) -> Sequence[Value]:
+    """Sort by the function that the call names, and take the first elements.
+
+        %v, %i = custom_call @ApproxTopK(%x, %iota, ...) {called_computations = [@less], ...}
+        ->   %s, %p = sort(%x, %iota) by less;  %v = the first of %s;  %i = the first of %p
+
+    Equal: so XLA computes it where it does not approximate. Where the function is no order, as LT of floats with NaN,
+    what comes first is the sort's own choice, before and after.
+    """
+    build, node = op.build, op.node
+    comparator = top_k_calls.comparator_of(node)
+    assert comparator is not None
+    given, dim = node.operands[:2], len(node.operand(0).static_shape) - 1
+    with mlir.active(node.raw.context):
+        attributes = {"dimension": mlir.i64_attribute(dim), "is_stable": mlir.parse_attribute("false")}
+    sort = build.op(SORT, given, [value.raw.type for value in given], attributes, regions=1)
+    build.region(sort, 0, [a.raw.type for a in comparator.arguments], lambda inner, own: inner.inline(comparator, own))
+    starts = [0] * (dim + 1)
+    return [build.slice(s, starts, r.static_shape) for s, r in zip(sort.results, node.results, strict=True)]
+
+
 class CustomCallKind(LegalizedKind):
     """Custom calls, but those that only say where a tensor is to live, and those to LAPACK (`linear_algebra`)."""
 
@@ -134,8 +159,8 @@ class CustomCallKind(LegalizedKind):
         return self.subject(context, node, facts, label=f"{CUSTOM_CALL} @{name}")
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
-        """The `chlo` operation that it is, is taken whole or looked at next."""
-        return super().refusal(target, graph, [node for node in built if node.name not in KNOWN.values()])
+        """The `chlo` operation that it is, is taken whole or looked at next, and so are sorts."""
+        return super().refusal(target, graph, [node for node in built if node.name not in (*KNOWN.values(), SORT)])
 
     def why_left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         facts = subject.candidates[0].facts

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.integers64.demotion import After, Demotion
@@ -35,10 +36,15 @@ def other_floats(graph: Graph, becomes: Mapping[str, str]) -> Demotion | None:
     nodes = [n for n in graph.nodes() if not every.keys().isdisjoint(dtypes_on(n))]
     if not nodes:
         return None
+    bits = [node for node in nodes if _is_of_upper_bits(node, every)]
     for node in nodes:
-        _refuse(graph, node)
+        if node not in bits:
+            _refuse(graph, node)
     told = Demotion.of(graph, nodes, {before: After(after) for before, after in every.items()})
     with mlir.active(graph.context):
+        nodes = [node for node in nodes if node not in bits]
+        for node in bits:
+            _extend(node, every["bf16"])
         for node in nodes:
             if node.name == CONSTANT:
                 values = node.constant()
@@ -51,6 +57,21 @@ def other_floats(graph: Graph, becomes: Mapping[str, str]) -> Demotion | None:
     graph.forget()
     graph.exported = with_avals(graph, becomes)
     return told
+
+
+def _is_of_upper_bits(node: Node, becomes: Mapping[str, str]) -> bool:
+    """Whether it makes bf16 of its bits, as uniform numbers are made: they are the upper ones of an f32."""
+    is_made = node.name == BITCAST_CONVERT and becomes.get(node.result().element_type) == "f32"
+    return is_made and node.result().element_type == "bf16" and node.operand(0).element_type in ("ui16", "i16")
+
+
+def _extend(node: Node, after: str) -> None:
+    """Make the f32 of the same number: its lower bits are 0."""
+    build, operand = Builder.before(node), node.operand(0)
+    wide = build.convert(operand, "ui32" if operand.element.is_unsigned else "i32")
+    moved = build.multiply(wide, build.constant(1 << 16, wide.static_shape, wide.element_type))
+    mlir.replace_results(node.raw, [build.bitcast(moved, after).raw])
+    node.raw.erase()
 
 
 def _refuse(graph: Graph, node: Node) -> None:

@@ -31,6 +31,10 @@ _ALIGNED_WITHIN = CONTROL | {"sdy.manual_computation"}
 """Operations whose bodies are aligned: those of others hold a few operations for each element."""
 
 
+BEHIND = 6
+"""Steps in which it is looked at what two values are computed from, to choose between several counterparts."""
+
+
 @dataclass(eq=False)
 class Side:
     """One module's body while it is aligned.
@@ -320,12 +324,12 @@ class Aligner:
         Of what is not sure the first one only, and pairs of the same two ops that are computed from these: one layer
         after another.
         """
-        found, alike = False, None
+        found, alike = how == "several" and self._captured_alike(pair), None
         index.look()
         for op in pair.first.live:
             if op.results and pair.is_told(op):
                 continue
-            if self._within(pair, op):
+            if self._within(pair, op) or (how == "several" and self._copies_within(pair, op, pair.second.live)):
                 found = True
                 continue
             # What a call gives is chosen by its `info`, its last result: once that is told, the others may be.
@@ -338,6 +342,9 @@ class Aligner:
                 other = pair.second.program.makers[counterpart[0]]
                 if alike is not None and (op, other) not in alike:
                     continue
+                if other is not None and self._copies_within(pair, op, [other]):
+                    found = True
+                    break
                 if self._equate(pair, x, *counterpart):
                     found = True
                     if how == "guess" and alike is None:
@@ -366,6 +373,44 @@ class Aligner:
                 return True
         return False
 
+    def _copies_within(self, pair: BodyPair, op: Op, others: Sequence[Op]) -> bool:
+        """Take what an operation with bodies reads as equal to what one of others reads, where some of it is: that one
+        reads copies, as of a value that a target's loops carry once only."""
+        if op.name not in _ALIGNED_WITHIN or any(op is known for known, _ in pair.within):
+            return False
+        first, second = pair.first, pair.second
+        taken = {other for _, other in pair.within}
+        for other in others:
+            if other in taken or not _is_alike(first, op, second, other):
+                continue
+            both = zip(op.inputs, other.inputs, strict=True)
+            apart = [(x, y) for x, y in both if first.numbers[x] != second.numbers[y]]
+            if 0 < len(apart) < len(op.inputs) and all(self._may_be(pair, x, y) for x, y in apart):
+                for x, y in apart:
+                    self._equate(pair, x, y, "")
+                return True
+        return False
+
+    def _captured_alike(self, pair: BodyPair) -> bool:
+        """Take what the bodies of matched operations read from around them as equal where the same operations there
+        read it, the first one of several."""
+        first, second, found = pair.first, pair.second, False
+        for op, other in pair.within:
+            mine = {first.numbers[x] for x in op.captured.values()}
+            theirs = {second.numbers[y] for y in other.captured.values()}
+            left = [y for y in other.captured.values() if second.numbers[y] not in mine]
+            for x in op.captured.values() if left else ():
+                if first.numbers[x] not in theirs:
+                    reads = _reads_within(op, x)
+                    its = (
+                        y for y in left if self._may_be(pair, x, y) and not reads.isdisjoint(_reads_within(other, y))
+                    )
+                    y = next(its, None)
+                    if y is not None:
+                        left.remove(y)
+                        found = self._equate(pair, x, y, "") or found
+        return found
+
     def _counterpart(self, pair: BodyPair, index: "_Readers", x: ValueId, how: "_How") -> tuple[ValueId, str] | None:
         """The value of the second body that is to be taken as equal to one of the first, and its name as a root."""
         forced = self._forced.get(x)
@@ -391,7 +436,7 @@ class Aligner:
                         found[y] = None
         if not found or (how == "readers" and len(found) > 1):
             return None
-        return next(iter(found)), ""
+        return (max(found, key=partial(_shared, pair, x)) if len(found) > 1 else next(iter(found))), ""
 
     def _may_be(self, pair: BodyPair, x: ValueId, y: ValueId) -> bool:
         first, second = pair.first, pair.second
@@ -439,6 +484,30 @@ class _Alike:
 def _kind_of(op: Op | None) -> Hashable:
     """What an operation is, but for what it reads; None of an argument."""
     return None if op is None else (op.name, op.attributes)
+
+
+def _reads_within(op: Op, value: ValueId) -> set[Hashable]:
+    """What the bodies of an operation do with a value from around them: which operations read it, and where, and the
+    places at which it is returned."""
+    inner = (user for body in op.bodies for user in ops_within(body.ops))
+    found: set[Hashable] = {(_kind_of(user), p) for user in inner for p, v in enumerate(user.inputs) if v == value}
+    return found.union((k, p) for k, body in enumerate(op.bodies) for p, v in enumerate(body.returned) if v == value)
+
+
+def _shared(pair: BodyPair, x: ValueId, y: ValueId) -> int:
+    """How many of the matched values that stand a few operations behind one of two values stand behind both."""
+    return len(_matched_behind(pair, pair.first, x) & _matched_behind(pair, pair.second, y))
+
+
+def _matched_behind(pair: BodyPair, side: Side, value: ValueId) -> set[Number]:
+    """The numbers of the matched values from which a value is computed in a few steps."""
+    found, now = set[Number](), [value]
+    for _ in range(BEHIND):
+        makers = [maker for v in now if (maker := side.program.makers[v]) is not None and side.is_own(v)]
+        now = list(dict.fromkeys(read for maker in makers for read in maker.reads))
+        found.update(side.numbers[v] for v in now if pair.is_matched(side, v))
+        now = [v for v in now if not pair.is_matched(side, v)]
+    return found - pair.first.table.known.keys()
 
 
 def _follows(pair: BodyPair, assumption: Assumption) -> bool:
@@ -682,12 +751,19 @@ def _widenings(pair: BodyPair) -> frozenset[Number]:
 
 
 class Numbered(NamedTuple):
-    """Operations of a body, and the numbers of all values that they read and give."""
+    """Operations of a body, and the numbers of all values that they read and give; `own` says those that they give by
+    what they read, where another may be assumed."""
 
     program: Program
     ops: Sequence[Op]
     numbers: Mapping[ValueId, Number]
     depth: int
+    own: Callable[[Op], Sequence[Number]] | None = None
+
+
+def aligned_body(side: Side) -> Numbered:
+    """A body as it was aligned."""
+    return Numbered(side.program, side.live, side.numbers, side.depth, side.own_numbers)
 
 
 def counterparts(
@@ -710,7 +786,7 @@ def counterparts(
 
 
 def _number(side: Numbered, op: Op) -> tuple[Number, ...]:
-    return tuple(side.numbers[result] for result in op.results)
+    return tuple(side.own(op)) if side.own else tuple(side.numbers[result] for result in op.results)
 
 
 def _body(table: Table, around: Numbered, owners: Sequence[Op], place: int) -> Numbered:

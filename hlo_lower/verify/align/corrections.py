@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -148,52 +149,51 @@ class Sought:
     ) -> None:
         self._wide, self._seen, self._seed = wide, list(seen), seed
         self._failures = [dict(zip(narrow.inputs, run.arguments, strict=True)) for run in failures[:FAILURES_SOUGHT]]
-        self._special = [run.is_special for run in failures[:FAILURES_SOUGHT]]
+        self._failed = failures[:FAILURES_SOUGHT]
 
-    def sought_arrays(self) -> list[tuple[dict[str, Array], bool]]:
-        """The arrays of each failed run, keyed by their place in the wide region, and whether they hold special
-        values."""
+    def sought_arrays(self) -> list[tuple[dict[str, Array], tuple[bool, bool]]]:
+        """The arrays of each failed run, keyed by their place in the wide region, and whether they hold special values
+        and large ones."""
         places = [*((n, f"input {k}") for k, n in enumerate(self._wide.inputs)),
                   *((n, f"cut {k}") for k, n in enumerate(self._seen))]  # fmt: skip
         found = ({place: failure[n] for n, place in places if n in failure} for failure in self._failures)
-        return list(zip(found, self._special, strict=True))
+        return list(zip(found, ((run.is_special, run.is_large) for run in self._failed), strict=True))
 
     def next(self, case: Any) -> Iterator[Run]:
         """The runs; `case` says what is at the cut (`hlo_lower.verify.judges.judge`)."""
         roles: Roles = case.roles
         drawn = list(runs_of(roles, [self._seed, 1], meeting=False))
         behind = [_inputs_behind(self._wide, number) for number in self._seen]
-        for failure, is_special in zip(self._failures, self._special, strict=True):
-            base = self._with_shared(drawn[0].arguments, failure)
+        for failure, failed in zip(self._failures, self._failed, strict=True):
+            base = self._with_shared(drawn[0], failure, failed)
             for k, run in enumerate(drawn[: 2 * FAILURES_SOUGHT]):  # what both regions take stays as it failed
-                yield Run(f"sought {k}", self._with_shared(run.arguments, failure), is_special)
+                yield replace(self._with_shared(run, failure, failed), aim=f"sought {k}")
             for place, role in enumerate(roles.inputs):
                 if role.values is None and role.dtype.kind in "iuf":
                     for slot, number in enumerate(self._seen):
                         if number in failure and self._wide.inputs[place] in behind[slot]:
-                            yield from self._aim_runs(case, base, place, slot, failure[number], is_special)
-        for failure, is_special in zip(self._failures[:FAILURES_SOLVED], self._special, strict=False):
-            from_these = [Run("", self._with_shared(run.arguments, failure), is_special) for run in drawn[:2]]
+                            yield from self._aim_runs(case, base, place, slot, failure[number])
+        for failure, failed in zip(self._failures[:FAILURES_SOLVED], self._failed, strict=False):
+            from_these = [self._with_shared(run, failure, failed) for run in drawn[:2]]
             for slot, number in enumerate(self._seen):
                 if number in failure and behind[slot]:
                     yield from case.reaching(slot, failure[number], from_these)
         for extra in range(MORE_SEEDS):
             yield from runs_of(roles, [self._seed, 2 + extra], meeting=False)
 
-    def _with_shared(self, arguments: Sequence[Array], failure: dict[Number, Array]) -> list[Array]:
-        """Drawn inputs, with those that the narrow region takes, too, as they were when it failed."""
-        return [failure.get(n, a) for n, a in zip(self._wide.inputs, arguments, strict=True)]
+    def _with_shared(self, run: Run, failure: dict[Number, Array], failed: Run) -> Run:
+        """A run of drawn inputs, with those that the narrow region takes, too, as they were when it failed."""
+        arguments = [failure.get(n, a) for n, a in zip(self._wide.inputs, run.arguments, strict=True)]
+        return Run("", arguments, failed.is_special, run.is_large or failed.is_large)
 
-    def _aim_runs(
-        self, case: Any, base: Sequence[Array], place: int, slot: int, target: Array, is_special: bool
-    ) -> Iterator[Run]:
+    def _aim_runs(self, case: Any, base: Run, place: int, slot: int, target: Array) -> Iterator[Run]:
         """Runs that change one input of the wide region until a value at the cut equals the target."""
-        given = base[place]
+        given = base.arguments[place]
         for aim in _targets(target, given.shape):
             tried = _cast(aim, given.dtype).reshape(given.shape)
             for _ in range(CORRECTIONS):
-                arguments = [*base[:place], tried, *base[place + 1 :]]
-                yield Run("sought at the cut", arguments, is_special)
+                arguments = [*base.arguments[:place], tried, *base.arguments[place + 1 :]]
+                yield replace(base, aim="sought at the cut", arguments=arguments)
                 watched = case.run_watched(arguments)
                 if slot >= len(watched):
                     return

@@ -88,6 +88,8 @@ def told_of(region: Region) -> list[Told]:
 
 def _triangle(op: Op) -> str:
     attributes = mlir.attributes_of(op.raw)
+    if mlir.call_target(op.raw) == "Eigh":  # a list in a text, which begins with whether the lower one counts
+        return "L" if str(attributes["backend_config"]).startswith('"1') else "U"
     for key in ("mhlo.backend_config", "backend_config"):
         if key in attributes and str(attributes[key]).startswith("{"):
             uplo = mlir.entries_of(attributes[key]).get("uplo")

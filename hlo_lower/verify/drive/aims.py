@@ -1,7 +1,7 @@
 """Runs that are aimed at outcomes which no run had: by solving what is compared for the inputs, or between two runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
 from typing import Any, TypeAlias
@@ -485,7 +485,7 @@ class Aims:
                 target = np.full(found.shape, constant, found.dtype)
                 for solution in islice(inverse.solve(op.results[0], (target, np.ones(found.shape, bool))), MOST):
                     arguments = self._apply_solution(run.arguments, solution, 0, rng)
-                    yield Run(f"counts that are {constant} where they wrap", arguments, run.is_special)
+                    yield replace(run, aim=f"counts that are {constant} where they wrap", arguments=arguments)
 
     def reaching(self, value: ValueId, target: Array) -> Iterator[Run]:
         """Runs that try to make a value of the piece a target."""
@@ -498,7 +498,8 @@ class Aims:
             rng = np.random.default_rng(turn)
             inverse = Inverse(self.outcomes.program, values, rng, FURTHER[0])
             for solution in islice(inverse.solve(value, (target, np.ones(target.shape, bool))), MOST):
-                yield Run("sought at the cut", self._apply_solution(run.arguments, solution, 0, rng), run.is_special)
+                arguments = self._apply_solution(run.arguments, solution, 0, rng)
+                yield replace(run, aim="sought at the cut", arguments=arguments)
 
     def _look_behind(self, wanted: set[ValueId]) -> bool:
         """Make ready to look at what values are made of; whether that is possible."""
@@ -545,9 +546,8 @@ class Aims:
             rng = np.random.default_rng(turn)
             inverse = Inverse(self.outcomes.program, values, rng, FURTHER[turn])
             for solution in islice(self._solutions(point, inverse, values, turn, rng), MOST):
-                yield Run(
-                    f"aimed at: {point}", self._apply_solution(run.arguments, solution, turn, rng), run.is_special
-                )
+                arguments = self._apply_solution(run.arguments, solution, turn, rng)
+                yield replace(run, aim=f"aimed at: {point}", arguments=arguments)
                 if not any(point is other for other in self.outcomes.missed_points()):
                     return
         yield from self._between(point)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type_of
 from hlo_lower.verify.align.one_nan import NOT_COMPUTED
 from hlo_lower.verify.bounds.compare import is_inexact
-from hlo_lower.verify.bounds.matrices import IN_MATRICES, definite
+from hlo_lower.verify.bounds.matrices import IN_MATRICES, OF_SQUARES, definite
 from hlo_lower.verify.drive.input_roles import (
     MOST,
     REGIMES,
@@ -302,8 +302,8 @@ def _ends(dtype: np.dtype[Any]) -> list[int]:
 
 def _finite(roles: Roles, payload: str) -> str:
     """What is drawn in the place of NaN and infinities; where NaN is not to be made either, no large numbers."""
-    is_made = roles.not_said == NOT_COMPUTED and payload == "large"
-    if payload == LONE and roles.not_said == IN_MATRICES:
+    is_made = roles.not_said in (NOT_COMPUTED, OF_SQUARES) and payload == "large"
+    if payload == LONE and roles.not_said in (IN_MATRICES, OF_SQUARES):
         return TIED
     return "ordinary" if is_made else FINITE.get(payload, payload)
 

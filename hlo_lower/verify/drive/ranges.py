@@ -35,6 +35,12 @@ DEEP = 6
 MOST_UNDER = 200
 """Operations that are looked at under what choices say, for one value: choices within choices are many ways."""
 
+TURNS = 2
+"""Turns of a loop in which intervals grow by what the body returns; then those that still do become the type's."""
+
+TURNED = 20_000
+"""Operations that are looked at in turns of loops, for one module; then a loop carries all of a type at first."""
+
 SLACK = 2.0**-6
 """What rounding moves a float by at most, of itself: of types of one byte, too."""
 
@@ -67,6 +73,8 @@ class Ranges:
     def __post_init__(self) -> None:
         self._known: dict[ValueId, Interval] = {}
         self._under_left = 0
+        self._turned_left = TURNED
+        self._moved: dict[Op, frozenset[ValueId]] = {}
         self._tables = Tables(self.program, self._integer)
         body = self.program.entries[self.function]
         self._roots: dict[ValueId, frozenset[ValueId]] = {}
@@ -255,34 +263,83 @@ class Ranges:
         loop = body.owner
         if loop is None or loop.name != names.WHILE or value not in body.arguments:
             return self._type(value)
-        self._known[value] = self._type(value)  # for what it is computed from itself
-        place, in_condition = body.arguments.index(value), body is loop.bodies[0]
-        if loop.bodies[1].returned[place] == loop.bodies[1].arguments[place]:  # it stays what it begins with
+        place = body.arguments.index(value)
+        if _stays(loop, place):
             return self.of(loop.inputs[place])
+        if self._is_float(value):
+            return self._type(value)
+        self._know_loop(loop)
+        return self._known[value]
+
+    def _know_loop(self, loop: Op) -> None:
+        """Find the intervals of the integers that a loop carries: what counts its turns, and the others by induction,
+        all at once.
+
+        Intervals grow from those of the initial values until what the body returns lies within them, those that do not
+        stop to the whole type. What the body returns then, with the initial values, is not more.
+        """
+        own = range(len(loop.inputs))
+        places = [k for k in own if not self._is_float(loop.inputs[k]) and not _stays(loop, k)]
+        first, everything = ({k: of(loop.inputs[k]) for k in places} for of in (self.of, self._type))
+        before = dict(self._known)
+        self._know_carried(loop, everything)
+        met = [{k: self._met(loop, k, in_condition=inside) or () for k in places} for inside in (True, False)]
+        self._known = before
+        for body, values in zip(loop.bodies, met, strict=True):
+            self._known |= {body.arguments[k]: _ends(values[k] or told) for k, told in met[0].items() if told}
+        found, turn = {k: first[k] for k in places if not met[0][k]}, 0
+        if self._turned_left <= 0:
+            found = {k: everything[k] for k in found}
+        while True:
+            returned = self._returned_of(loop, found)
+            grown = {k: _hull([interval, returned[k]]) for k, interval in found.items()}
+            if grown == found:
+                break
+            if turn >= TURNS or self._turned_left <= 0:
+                grown = {k: found[k] if grown[k] == found[k] else everything[k] for k in found}
+            found, turn = grown, turn + 1
+        self._know_carried(loop, {k: _hull([first[k], returned[k]]) for k in found})
+
+    def _returned_of(self, loop: Op, carried: Mapping[int, Interval]) -> dict[int, Interval]:
+        """What a body returns where it is given values in some intervals; nothing else is known by that then."""
+        before = dict(self._known)
+        self._know_carried(loop, carried)
+        returned = {k: self.of(loop.bodies[1].returned[k]) for k in carried}
+        moved = self._moved_by(loop)
+        self._turned_left -= len(moved)
+        self._known = before | {v: interval for v, interval in self._known.items() if v not in moved}
+        return returned
+
+    def _moved_by(self, loop: Op) -> frozenset[ValueId]:
+        """What depends on what a loop carries, within its bodies, and what the loops in these carry."""
+        if loop not in self._moved:
+            moved = {argument for body in loop.bodies for argument in body.arguments}
+            for op in ops_within([op for body in loop.bodies for op in body.ops]):
+                moved.update(argument for body in op.bodies for argument in body.arguments)
+                if op.bodies or not moved.isdisjoint(op.inputs):
+                    moved.update(op.results)
+            self._moved[loop] = frozenset(moved)
+        return self._moved[loop]
+
+    def _know_carried(self, loop: Op, carried: Mapping[int, Interval]) -> None:
+        """Take what a loop carries as within some intervals, and in the body as its condition says besides."""
+        condition, body = loop.bodies
+        for place, interval in carried.items():
+            self._known[condition.arguments[place]] = interval
+        facts = self._facts(condition.returned[0], holds=True) if carried else {}
+        for place, interval in carried.items():
+            told = facts.get(condition.arguments[place])
+            inside = interval if told is None else _intersect([interval, told])
+            self._known[body.arguments[place]] = inside if inside[0] <= inside[1] else interval
+
+    def _met(self, loop: Op, place: int, *, in_condition: bool) -> Sequence[int] | None:
+        """The integers that a loop carries at a place, where it counts them."""
         counters = [counter_at(self.program, self._integer, loop, k) for k in range(len(loop.inputs))]
         counter = counters[place]
         if counter is not None and counter.end is not None:
-            values = counter.values(in_condition=in_condition)
-        else:
-            trips = max((c.trips for c in counters if c is not None), default=0)
-            values = along_at(self.program, self._integer, loop, place, trips + in_condition) if trips else None
-        if values:
-            return min(values[0], values[-1]), max(values[0], values[-1])
-        return self._type(value) if self._is_float(value) else self._interval_of_carried(value, loop, place)
-
-    def _interval_of_carried(self, value: ValueId, loop: Op, place: int) -> Interval:
-        """The interval of integers that a loop carries: the initial value joined with what the body returns."""
-        before = set(self._known)
-        found = _hull([self.of(loop.inputs[place]), self.of(loop.bodies[1].returned[place])])
-        for known in self._known.keys() - before:  # it was found where nothing was known of the value
-            if self.program.makers[known] is not None:
-                del self._known[known]
-        condition, body = loop.bodies
-        if self.program.homes[value] is body:  # where the condition holds
-            self._known[value] = found
-            told = self._facts(condition.returned[0], holds=True).get(condition.arguments[place])
-            found = found if told is None else _intersect([found, told])
-        return found if found[0] <= found[1] else self._type(value)
+            return counter.values(in_condition=in_condition)
+        trips = max((c.trips for c in counters if c is not None), default=0)
+        return along_at(self.program, self._integer, loop, place, trips + in_condition) if trips else None
 
     def _integer(self, value: ValueId) -> int | None:
         low, high = self.of(value)
@@ -356,9 +413,7 @@ class Ranges:
                 return 0, max(mlir.static_shape(op.raw.operands[0].type)[-1] - 1, 0)
             case names.WHILE:
                 return self.of(op.bodies[0].arguments[op.results.index(value)])
-            case names.CASE | names.IF if all(
-                self.program.homes[v] is body for body in op.bodies for v in body.returned
-            ):
+            case names.CASE | names.IF:
                 place = op.results.index(value)
                 return _hull([self.of(body.returned[place]) for body in op.bodies])
             case _:
@@ -559,6 +614,17 @@ class Ranges:
             return _signs(low, high)
         times = prod(mlir.static_shape(op.raw.operands[0].type))
         return self._fit_type(value, (_times(times, min(low, 0)), _times(times, max(high, 0))))
+
+
+def _stays(loop: Op, place: int) -> bool:
+    """Whether what a loop carries at a place stays what it begins with."""
+    body = loop.bodies[1]
+    return body.returned[place] == body.arguments[place]
+
+
+def _ends(values: Sequence[int]) -> Interval:
+    """The ends of numbers in order."""
+    return min(values[0], values[-1]), max(values[0], values[-1])
 
 
 def _by(op: Op) -> str:

@@ -98,7 +98,7 @@ class Patience:
 
     def describe_limit(self, what: str) -> str:
         """The reason why something was stopped or not started."""
-        return f"{what} more than the {self.given:.0f} s of --time-limit"
+        return f"{what} more than the {self.given:.0f} s of --patience"
 
 
 _current: ContextVar[Patience | None] = ContextVar("patience", default=None)

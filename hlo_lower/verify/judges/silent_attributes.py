@@ -4,7 +4,8 @@ XLA computes all products of one type alike there, believes no flag of a scatter
 choice for random bits where none is asked for. A second version that asks for less, or promises what the first one does
 not, would be equal, and would not be on another device. So each operation of the second version is compared with the
 one of the first that it stands for: the one of the same number (`hlo_lower.verify.read.numbering`) without such
-attributes.
+attributes, or the one that the alignment has for it, with all of them (`stands_for`). One that stands for none is held
+against each that is left.
 """
 
 import re
@@ -17,7 +18,16 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.ops.spec import PRODUCTS
-from hlo_lower.verify.align.align import Aligner, Numbered, Region, counterparts, number_piece, regions_of
+from hlo_lower.verify.align.align import (
+    Aligner,
+    BodyPair,
+    Numbered,
+    Region,
+    aligned_body,
+    counterparts,
+    number_piece,
+    regions_of,
+)
 from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ops_within
 
@@ -30,7 +40,7 @@ UNIQUE, SORTED = "unique_indices", "indices_are_sorted"
 PROMISES = (UNIQUE, SORTED)
 
 
-Kind = Literal["function", "setting", "request", "promise", "order"]
+Kind = Literal["function", "setting", "request", "promise", "order", "place"]
 Told: TypeAlias = Hashable | None
 """An attribute; None where an operation has none of that name."""
 
@@ -86,7 +96,7 @@ class Meaning:
     Attributes:
       kind: "function": what is computed depends on it; "setting": so it does, which a CPU need not show; "request": how
         well; "promise": it is about what the operation is given; "order": that of equal rows
-        (`hlo_lower.verify.judges.silent_attributes`).
+        (`hlo_lower.verify.judges.silent_attributes`); "place": on which devices its values lie.
       may_be: whether the second version may have one (behind) where the first one has another.
     """
 
@@ -135,13 +145,16 @@ FOREIGN = Meaning("request")
 PLACED = "sharding"
 """How an attribute ends that says on which devices a value lies, not what it is."""
 
+PLACE = Meaning("place", _is_free)
+
 
 def meaning_of(op: Op, name: str) -> Meaning:
     """What an attribute of an operation is for."""
     if name in MEANINGS:
         return MEANINGS[name]
-    is_foreign = "." in name and not name.endswith(PLACED) and op.name != CUSTOM_CALL
-    return FOREIGN if is_foreign else FUNCTION
+    if "." in name and name.endswith(PLACED):
+        return PLACE
+    return FOREIGN if "." in name and op.name != CUSTOM_CALL else FUNCTION
 
 
 def is_unshown(op: Op, name: str) -> bool:
@@ -151,7 +164,7 @@ def is_unshown(op: Op, name: str) -> bool:
 
 def _is_told(op: Op) -> bool:
     """Whether an operation has an attribute whose part in what is computed may not show."""
-    return any(meaning_of(op, name).kind != "function" for name, _ in op.attributes)
+    return any(meaning_of(op, name).kind not in ("function", "place") for name, _ in op.attributes)
 
 
 def attribute_value(op: Op, name: str) -> Told:
@@ -174,8 +187,32 @@ class Unshown:
     is_all: bool = False
 
 
-def unshown_in(region: Region) -> Unshown:
-    """How the pieces of a region differ in what does not show."""
+Aligned: TypeAlias = Mapping[Op, Sequence[Op]]
+"""Operations of the second version, each with those of the first one for which it stands."""
+
+
+def stands_for(pairs: Sequence[BodyPair]) -> Aligned:
+    """What the alignment has of operations that ask or promise something: the same operations, of equal values.
+
+    Their numbers count each attribute. The values that they read are equal by what is assumed, which holds wherever
+    all regions are equal; what is assumed of their own results does not count.
+    """
+    found: dict[Op, list[Op]] = defaultdict(list)
+    for pair in pairs:
+        sides = aligned_body(pair.first), aligned_body(pair.second)
+        if all(any(map(_is_told, ops_within(side.ops))) for side in sides):
+            for mine, op in counterparts(pair.first.table, *sides, _is_told):
+                found[op] += mine
+    return {op: mine for op, mine in found.items() if mine}
+
+
+def unshown_in(region: Region, aligned: Aligned) -> Unshown:
+    """How the pieces of a region differ in what does not show.
+
+    Args:
+      region: the region.
+      aligned: what the alignment has of operations (`stands_for`).
+    """
     own, others = (ops_within(ops) for _, ops in region.sides)
     families = {_family(op) for op in own if _is_told(op)}
 
@@ -187,7 +224,8 @@ def unshown_in(region: Region) -> Unshown:
     table = Table(is_unshown)
     first, second = (number_piece(table, side, ops) for side, ops in region.sides)
     is_all = all(first.numbers[o.first] == second.numbers[o.second] for o in region.outputs)
-    pairs = list(counterparts(table, first, second, is_asked))
+    found = counterparts(table, first, second, is_asked)
+    pairs = [(aligned.get(op) or mine, op) for mine, op in found]
     matched = {op for mine, _ in pairs for op in mine}
     rewritten = [op for op in own if is_asked(op) and op not in matched]
     left = rewritten or [op for op in own if is_asked(op)]

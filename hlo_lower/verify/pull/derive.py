@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from time import thread_time
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -21,6 +20,7 @@ from hlo_lower.verify.pull.sizes import is_empty, is_same
 from hlo_lower.verify.pull.solver import alone, z3
 from hlo_lower.verify.pull.terms import Term
 from hlo_lower.verify.pull.validity import Valid, is_dynamic, valid
+from hlo_lower.verify.pull.work import LETTER, Work
 from hlo_lower.verify.read.program import Op, Program, TooLargeError
 
 FEW: Mapping[str, Callable[[At], Pull]] = {
@@ -74,6 +74,9 @@ ATTEMPTS: tuple[tuple[int, Order], ...] = ((1, "row-major"), (32, "row-major"), 
 """Steps of a fold that are written out, and the order in which elements are combined: first so few steps that loops and
 scatters are folds on both sides, then more, then sums as such, at last those that a product of 0 and 1 may make."""
 
+ALL_ATTEMPTS = 1.25
+"""So many times the seconds of one attempt all of them may take: none was seen to succeed behind one without an end."""
+
 FOLDING = {law.name for law in LAWS.values() if law.kind == "folds"}
 """Laws that say another thing where other steps are written out."""
 
@@ -89,7 +92,7 @@ class Derivation:
       laws: names of the laws that it rests on, beside the definitions of the ops.
       reason: why it is open.
       questions: how many were put to z3.
-      seconds: what it took of this thread's processor.
+      seconds: what it took, counted (`work`).
       inputs: of an open one arguments for which the terms of an output differ, where all that is uninterpreted, as
         functions on floats are, is what a model says. They need not differ when they are run.
       from_cache: whether an earlier verification found it.
@@ -124,7 +127,7 @@ def derive(
 
     Args:
       before, after: texts of two modules with a function @main of one signature. Of symbolic sizes it is for all sizes.
-      seconds: of this thread's processor, for each of `ATTEMPTS`; all of them take twice as long together.
+      seconds: counted in steps (`work`), for each of `ATTEMPTS`; all of them take `ALL_ATTEMPTS` times as long.
       oob: what a scatter of either module does out of bounds: see `hlo_lower.lower`.
       within: the least and the greatest value of arguments of integers, by place.
       ordered: a dim along which an argument of integers holds each number below the dim's size once, by place.
@@ -132,9 +135,10 @@ def derive(
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
       reassociated: whether sums of floats may be in any order: what is rounded otherwise is equal, too.
     """
-    start = thread_time()
     with alone():
         forget()
+        work = Work()
+        work.add(LETTER * (len(before) + len(after)))
         context = mlir.shared_context(len(before) + len(after))
         try:
             programs = Program(mlir.parse_module(before, context)), Program(mlir.parse_module(after, context))
@@ -145,14 +149,14 @@ def derive(
             try:
                 known = _valid(programs, seconds, oob)
             except (Beyond, z3.Z3Exception, RecursionError) as error:
-                return Derivation("open", reason=_describe_error(error), seconds=thread_time() - start)
+                return Derivation("open", reason=_describe_error(error), seconds=work.seconds)
         attempts = sorted(ATTEMPTS, key=lambda attempt: attempt[1] != "any") if reassociated else list(ATTEMPTS)
         while attempts:
             chain, order = attempts.pop(0)
             if order == "finite first" and "dot_general" not in found.reason:
                 continue
             for shares in (not trust_flags, False):  # a promise is of the places that are asked for
-                left = start + 2 * seconds - thread_time()
+                left = ALL_ATTEMPTS * seconds - work.seconds
                 prover = Prover(
                     programs,
                     _law,
@@ -165,6 +169,7 @@ def derive(
                     shares=shares,
                     sizes=None if known is None else _sizes,
                     assumptions=() if known is None else known.assumptions,
+                    work=work,
                 )
                 prover.invariant |= set[Op]() if known is None else known.invariant
                 for place, ends in within.items():
@@ -179,12 +184,12 @@ def derive(
                     tuple(sorted(prover.used)),
                     reason,
                     prover.questions,
-                    thread_time() - start,
+                    work.seconds,
                     found.inputs or (_inputs(prover) if reason else ()),
                 )
                 if found or not prover.has_shared or "no time" in reason:
                     break  # else some is seen at the places themselves alone
-            if thread_time() - start > 2 * seconds:  # much is tried in vain
+            if work.seconds > ALL_ATTEMPTS * seconds:  # much is tried in vain
                 break
             if "no time" in found.reason and not prover.is_pulled and chain == 1:  # the others have as much to pull
                 break

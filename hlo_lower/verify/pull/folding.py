@@ -831,6 +831,7 @@ def _candidates(at: At, test: Term, which: Term, total: Extent) -> list[Term]:
             z3.simplify(place + number(by)) for by in sorted({*moved, *(-by for by in moved)}) for place in places
         ]
     for factor, place in product(sorted(factors, reverse=True), places):
+        at.prover.check_time()
         step = z3.simplify(z3.UDiv(place, number(factor)))
         ends = at.positions.ranges.ends(step)
         is_below = ends is not None and isinstance(total, int) and ends[0] >= 0 and ends[1] < total

@@ -61,16 +61,14 @@ from hlo_lower.verify.pull.terms import (
     sort_of,
     symbols_of,
 )
+from hlo_lower.verify.pull.work import FACT, OCCURRENCE, QUESTION, STEPS_A_SECOND, Work
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 
 SOON_SECONDS = 0.5
 """Time for one question that may stay open: whether two tests are the same, and what is asked in another way, too."""
 
-STEPS_A_SECOND = 4_000_000
-"""What z3 counts in a second of one processor, mostly: limited so, it answers the same where other processes run."""
-
 PATIENCE = 8
-"""So many times longer a question may take by the clock."""
+"""So many times longer than is counted a derivation may take of its thread's processor, and a question by the clock."""
 
 WITHOUT_CHOICES = ("simplify", "propagate-values", "cofactor-term-ite", "simplify", "smt")
 """z3's steps to answer what it does not answer soon: sums in another order are easy once no choice stands in them."""
@@ -304,7 +302,7 @@ class Prover:
     Args:
       programs: the modules.
       pull: the law of an op.
-      seconds: of this thread's processor, for everything, from now on.
+      seconds: for everything, from now on, as `work` counts them.
       oob: what a scatter does with windows that reach out: drop them ("xla"), or their outside elements ("spec").
       chain: steps of a fold up to which it is written out.
       order: that in which a scatter and a reduce combine: row-major, any, or any in which finite floats come first.
@@ -313,6 +311,7 @@ class Prover:
       shares: whether what is asked for at several places is found once, at variables.
       sizes: the law of the sizes of what an op gives; None where all are known.
       assumptions: what holds of the sizes of the arguments.
+      work: what was done before.
 
     Attributes:
       has_shared: whether anything was.
@@ -343,14 +342,16 @@ class Prover:
         shares: bool = True,
         sizes: Callable[[At], Sequence[Sequence[Term]]] | None = None,
         assumptions: Sequence[Term] = (),
+        work: Work | None = None,
     ) -> None:
+        self.work = work or Work()
         self.programs, self._pull, self.shares = programs, pull, shares
         self.oob, self.chain, self.trust_flags, self.reassociated = oob, chain, trust_flags, reassociated
         self.assumptions: list[Term] = list(assumptions)
         self._sizes, self._extents, self._sizes_asked = sizes, dict[int, tuple[Term, Extent]](), 0
         self._examples: list[Any] = []
         self.any_order, self.is_finite_first = order != "row-major", order == "finite first"
-        self.until = thread_time() + seconds
+        self._until, self._latest = self.work.seconds + seconds, thread_time() + PATIENCE * seconds
         self.used: dict[str, None] = {} if sizes is None else {"sizes": None}
         self.numbers, self.positions = Arithmetic(lambda law: self.used.setdefault(law), self.know), Positions()
         self.numbers.adds_known, self.numbers.reassociated = self.is_finite_first, reassociated
@@ -647,8 +648,7 @@ class Prover:
             if isinstance(found, Beyond):
                 raise found
             return found
-        if thread_time() > self.until:
-            raise Beyond("no time is left")
+        self.check_time()
         op = program.makers[ask.value]
         if op is None:
             number_ = self._arguments[frame.side].get(ask.value)
@@ -660,6 +660,15 @@ class Prover:
         frame.asked[ask.value] = frame.asked.get(ask.value, 0) + 1
         at = At(self, frame, ask.depth, op, op.results.index(ask.value), place)
         return _Begun(self._pull(at), frame.known, key, place)
+
+    def check_time(self) -> None:
+        """Say that no time is left, where that is so: before each step of what may have many.
+
+        Raises:
+          Beyond: none is left.
+        """
+        if self.work.pull() > self._until or thread_time() > self._latest:
+            raise Beyond("no time is left")
 
     def variables_of(self, at: At) -> list[Term]:
         """Variables for the place that is asked for; what a body sees from around it holds none of them."""
@@ -682,6 +691,7 @@ class Prover:
         for variable, here in zip(variables, place, strict=True):
             new[variable.get_id()] = variable if variable.eq(here) else here
         for part in operands_first([term], new):
+            self.check_time()
             changed = [new[inner.number] for inner in part.operands]
             is_same = all(a is b.term for a, b in zip(changed, part.operands, strict=True))
             new[part.number] = part.term if is_same else self._rebuilt(at, part, changed)
@@ -732,8 +742,8 @@ class Prover:
                 goals.append(a != b)
         if not goals:
             return True
-        left = self.until - thread_time()
-        if left <= 0:
+        left = self._until - self.work.seconds
+        if left <= 0 or thread_time() > self._latest:
             raise Beyond("no time is left")
         goal = z3.simplify(z3.Or(goals))
         key = (goal.get_id(), sum(map(len, self.facts.values())) + len(self.assumptions))
@@ -754,7 +764,8 @@ class Prover:
         solver = z3.Solver()
         solver.add(goal, *self.assumptions)
         pending, told, greatest = [goal, *self.assumptions], set[int](), list[tuple[Term, Greatest]]()
-        self.model, until = None, thread_time() + seconds
+        self.model, until = None, self.work.seconds + seconds
+        self.work.add(QUESTION)
         places: list[tuple[Term, Extent]] = []
         met: list[Part] = []
         for number_ in range(FACT_ROUNDS):
@@ -772,23 +783,25 @@ class Prover:
                 if found := self.greatest.get(term.decl().name().split(":")[0]):
                     greatest.append((term, found))
             for k, (term, its) in enumerate(greatest):
-                if thread_time() > until:
+                if self.work.seconds > until:
                     return None
                 others = greatest if k >= before else greatest[before:]
-                pending += [f for other, theirs in others for f in its.facts(term, other, theirs.total, places)]
+                more = [f for other, theirs in others for f in its.facts(term, other, theirs.total, places)]
+                self.work.add(FACT * len(more))
+                pending += more
             solver.add(*pending)
             if not pending:
                 break
-        if self.is_open and self._is_true_of_any(solver.assertions(), 0.4 * (until - thread_time())):
+        if self.is_open and self._is_true_of_any(solver.assertions(), 0.4 * (until - self.work.seconds)):
             return True
         for share, steps in ((0.4, ()), (0.5, WITHOUT_CHOICES), (1.0, ())):
             asked = z3.Then(*steps).solver() if steps else solver
             asked.add(*(solver.assertions() if steps else ()))
-            left = share * (until - thread_time())
+            left = share * (until - self.work.seconds)
             asked.set("rlimit", max(1, int(STEPS_A_SECOND * left)))
             asked.set("timeout", max(1, int(1000 * PATIENCE * left)))
             found = asked.check()
-            if found != z3.unknown or until - thread_time() < SOON_SECONDS:
+            if found != z3.unknown or until - self.work.seconds < SOON_SECONDS:
                 break
         self.model = asked.model() if found == z3.sat else None
         return True if found == z3.unsat else False if found == z3.sat else None
@@ -888,6 +901,7 @@ class Prover:
         self.know(last, z3.And(last >= -1, last < extent(total)))
         self.know(last, z3.Implies(last >= 0, z3.substitute(test, (which, last))))
         for step in steps(test, which):
+            self.check_time()
             self.know(last, found.fact(last, step))
 
     def know_one_to_one(self, term: Term, which: Term, inverse: Term, place: Term, total: int) -> None:
@@ -930,6 +944,7 @@ class Prover:
           sizes: what the variables are less than, of a fold whose order does not matter, or whose kind is `IN_ORDER`.
           of_variables: whether the symbol is one of the variables that are not bound: facts may be known of it.
         """
+        self.work.add(OCCURRENCE)
         given = Made(kind, tuple(z3.simplify(term) for term in terms), tuple(bound), sizes)
         while (inner := self._inner(given)) is not None:
             given = inner

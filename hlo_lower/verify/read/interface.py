@@ -12,23 +12,32 @@ from typing import TypeAlias
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import BodyPair, Region, Side, regions_of
 from hlo_lower.verify.read.numbering import Number
-from hlo_lower.verify.read.partitions import SHARDY, is_for_one_device
+from hlo_lower.verify.read.partitions import PARTITIONS, REPLICAS, SHARDY, is_for_one_device, is_of_places
 from hlo_lower.verify.read.program import Body, Composite, Op, Program, ValueId, location_of, ops_within
 
 _COMPUTED = frozenset({"sym_name", "function_type", "arg_attrs", "res_attrs"})
 """Attributes of a function that are compared in their parts."""
 
 
-def interface_differences(first: Program, second: Program) -> list[str]:
-    """How the interfaces of two modules of one context differ, a line each."""
+def interface_differences(first: Program, second: Program, *, one_device: bool = False) -> list[str]:
+    """How the interfaces of two modules of one context differ, a line each.
+
+    Args:
+      first, second: the two.
+      one_device: whether the second one may be for one device where the first one is for several.
+    """
     mine, theirs = _public(first), _public(second)
-    ignored = SHARDY if all(is_for_one_device(program.raw) for program in (first, second)) else ""
+    is_alone = all(is_for_one_device(program.raw) for program in (first, second))
+
+    def ignored(name: str, attribute: mlir.RawAttribute) -> bool:
+        return (is_alone and name == SHARDY) or (one_device and is_of_places(name, attribute))
+
     found = [f"@{name} is public in the first version only" for name in mine if name not in theirs]
     found += [f"@{name} is public in the second version only" for name in theirs if name not in mine]
     for name, function in mine.items():
         if name in theirs:
             found.extend(f"@{name}: {what}" for what in _differences(function, theirs[name], ignored))
-    return found + _of_modules(first, second)
+    return found + _of_modules(first, second, one_device=one_device)
 
 
 def effect_differences(pair: BodyPair) -> list[str]:
@@ -63,7 +72,10 @@ def _public(program: Program) -> dict[str, mlir.RawOperation]:
     return {name: function for name, function in program.functions.items() if mlir.is_public(function)}
 
 
-def _differences(first: mlir.RawOperation, second: mlir.RawOperation, ignored: str) -> list[str]:
+_Ignored: TypeAlias = Callable[[str, mlir.RawAttribute], bool]
+
+
+def _differences(first: mlir.RawOperation, second: mlir.RawOperation, ignored: _Ignored) -> list[str]:
     types = [str(f.attributes["function_type"]) for f in (first, second)]
     if types[0] != types[1]:
         return [f"type {types[0]}, and {types[1]} in the second version"]
@@ -78,12 +90,12 @@ def _differences(first: mlir.RawOperation, second: mlir.RawOperation, ignored: s
     return found + _attribute_changes("function", own[0], own[1])
 
 
-def _attributes(function: mlir.RawOperation, key: str, ignored: str) -> list[dict[str, mlir.RawAttribute]]:
-    """What is said of each argument or result, but for one attribute."""
+def _attributes(function: mlir.RawOperation, key: str, ignored: _Ignored) -> list[dict[str, mlir.RawAttribute]]:
+    """What is said of each argument or result, but for what is ignored."""
     if key not in function.attributes:
         return []
     said = (mlir.entries_of(entry) for entry in function.attributes[key])
-    return [{name: attribute for name, attribute in entry.items() if name != ignored} for entry in said]
+    return [{name: attribute for name, attribute in entry.items() if not ignored(name, attribute)} for entry in said]
 
 
 def _attribute_changes(
@@ -98,9 +110,13 @@ def _attribute_changes(
     ]
 
 
-def _of_modules(first: Program, second: Program) -> list[str]:
+def _of_modules(first: Program, second: Program, *, one_device: bool) -> list[str]:
+    def is_compared(name: str, attribute: mlir.RawAttribute) -> bool:
+        of_devices = name in (PARTITIONS, REPLICAS) or is_of_places(name, attribute)
+        return name != "sym_name" and not (one_device and of_devices)
+
     mine, theirs = (
-        {n: a for n, a in mlir.attributes_of(program.raw.operation).items() if n != "sym_name"}
+        {n: a for n, a in mlir.attributes_of(program.raw.operation).items() if is_compared(n, a)}
         for program in (first, second)
     )
     return _attribute_changes("module", mine, theirs) + [

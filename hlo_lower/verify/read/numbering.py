@@ -41,6 +41,8 @@ class Table:
     def __init__(self, is_left_out: Callable[[Op, str], bool] | None = None) -> None:
         self._numbers: dict[Hashable, Number] = {}
         self._kinds: dict[tuple[Op, bool], Number] = {}
+        self._folded: dict[tuple[Op, tuple[Number, ...]], Number | None] = {}
+        self._with_bodies: dict[Hashable, list[Number]] = {}
         self._is_left_out = is_left_out
         self.known: dict[Number, NDArray[np.generic]] = {}
 
@@ -72,12 +74,37 @@ class Table:
           true: predicates that hold wherever that body is run.
         """
         inputs = tuple([numbers[v] for v in op.inputs])
-        if len(op.results) == 1 and not op.bodies and self.known.keys() >= set(inputs):
-            value = fold_constant(op.raw, [self.known[number] for number in inputs])
-            if value is not None:
-                number = self.of(("known", program.types[op.results[0]], *identity(value)))
-                self.known.setdefault(number, value)
+        if op.bodies:  # whatever is assumed, they are numbered anew only where what they read from around has changed
+            key = op, inputs, tuple([numbers[v] for v in op.captured.values()]), depth, effect, true
+            if key not in self._with_bodies:
+                self._with_bodies[key] = self._results(program, op, inputs, numbers, depth, effect, true)
+            return self._with_bodies[key]
+        if len(op.results) == 1 and self.known.keys() >= set(inputs):
+            if (op, inputs) not in self._folded:
+                self._folded[op, inputs] = self._fold(program, op, inputs)
+            if (number := self._folded[op, inputs]) is not None:
                 return [number]
+        return self._results(program, op, inputs, numbers, depth, effect, true)
+
+    def _fold(self, program: Program, op: Op, inputs: tuple[Number, ...]) -> Number | None:
+        """The number of what an operation makes of known tensors, None where that is not known."""
+        value = fold_constant(op.raw, [self.known[number] for number in inputs])
+        if value is None:
+            return None
+        number = self.of(("known", program.types[op.results[0]], *identity(value)))
+        self.known.setdefault(number, value)
+        return number
+
+    def _results(
+        self,
+        program: Program,
+        op: Op,
+        inputs: tuple[Number, ...],
+        numbers: Mapping[ValueId, Number],
+        depth: int,
+        effect: int | None,
+        true: frozenset[Number],
+    ) -> list[Number]:
         if op.name == names.SORT and _sorts_one(program, op):
             return list(inputs)
         if op.name == names.SELECT and inputs[0] in true:

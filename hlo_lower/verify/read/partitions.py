@@ -6,25 +6,25 @@ written for all devices together; the body of an `sdy.manual_computation`, which
 of them, and its collectives have no meaning on one device.
 """
 
-from collections.abc import Sequence
 from math import prod
 
 from hlo_lower.ir import mlir
-from hlo_lower.ops.names import CUSTOM_CALL, RECV, SEND
+from hlo_lower.ops.names import COLLECTIVE_PERMUTE, CONSTANT, CUSTOM_CALL, PARTITION_ID, RECV, REPLICA_ID, SEND
 from hlo_lower.ops.spec import Role, ops_with
 
+PARTITIONS, REPLICAS = "mhlo.num_partitions", "mhlo.num_replicas"
 SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
 
 _SEEN_THROUGH = frozenset({"sdy.sharding_constraint", "sdy.reshard", "sdy.propagation_barrier"})
 
 _OF_DEVICES = ops_with(role=Role.DEVICES) | {SEND, RECV}
+MANUAL = "sdy.manual_computation"
 
 
 def device_count(module: mlir.RawModule) -> int:
     """How many devices a module is for: `mhlo.num_partitions` times `mhlo.num_replicas`."""
     attributes = module.operation.attributes
-    names = ("mhlo.num_partitions", "mhlo.num_replicas")
-    return prod(mlir.integer_of(attributes[name]) for name in names if name in attributes)
+    return prod(mlir.integer_of(attributes[name]) for name in (PARTITIONS, REPLICAS) if name in attributes)
 
 
 def is_for_one_device(module: mlir.RawModule) -> bool:
@@ -35,13 +35,25 @@ def is_for_one_device(module: mlir.RawModule) -> bool:
 def is_replicated(module: mlir.RawModule) -> bool:
     """Whether it runs in several replicas, each with arguments and results of its own."""
     attributes = module.operation.attributes
-    return "mhlo.num_replicas" in attributes and mlir.integer_of(attributes["mhlo.num_replicas"]) > 1
+    return REPLICAS in attributes and mlir.integer_of(attributes[REPLICAS]) > 1
 
 
 def mesh_axes(module: mlir.RawModule, count: int) -> dict[str, int]:
-    """Names and sizes of the module's mesh of this many devices; one axis where it names none."""
+    """Names and sizes of the module's mesh of this many devices; where it names none an axis for each prime factor, of
+    which JAX makes whatever tiles GSPMD has."""
     meshes = (axes for axes in mlir.mesh_axes(module.operation) if prod(axes.values()) == count)
-    return next(meshes, {"devices": count})
+    return next(meshes, {f"devices{number}": factor for number, factor in enumerate(_prime_factors(count))})
+
+
+def _prime_factors(count: int) -> list[int]:
+    found: list[int] = []
+    divisor = 2
+    while count > 1:
+        while count % divisor == 0:
+            found.append(divisor)
+            count //= divisor
+        divisor += 1
+    return found
 
 
 def hold_at_entry(main: mlir.RawOperation) -> None:
@@ -76,47 +88,105 @@ def _constraint(
     return mlir.create_operation(name, [value], [value.type], sharding, location=location, insertion_point=point)
 
 
+def may_speak(text: str) -> bool:
+    """Whether the text of a module may hold what is written for one of several devices, or speaks with others."""
+    return any(name in text for name in (MANUAL, *_OF_DEVICES))
+
+
 def on_one_device(text: str) -> str | None:
     """The same program without shardings, or None where part of it is written for one of several devices."""
     module = mlir.parse_module(text)
-    return mlir.print_module(module) if remove_shardings(module) else None
+    is_stated = PARTITIONS in module.operation.attributes and device_count(module) == 1
+    return mlir.print_module(module, locations=True) if remove_shardings(module, is_stated) else None
 
 
-def remove_shardings(module: mlir.RawModule) -> bool:
-    """Take shardings out of a module, in place; False, with some of them left, where part of it is written for one of
-    several devices."""
+def remove_shardings(module: mlir.RawModule, is_one: bool = False) -> bool:
+    """Take shardings out of a module, in place, and what is written for one device where that is the only one; False,
+    with some of them left, where part of it is written for one of several devices.
+
+    Args:
+      module: it.
+      is_one: whether it says that it is for one device.
+    """
     with mlir.active(module.context):
         for op in reversed(mlir.operations_within(module.operation)):
-            if is_note(op):
-                op.results[0].replace_all_uses_with(op.operands[0])
+            if is_note(op) or _is_alone(op, is_one):
+                mlir.replace_results(op, list(op.operands))
                 op.erase()
-            elif op.name == mlir.MESH:
+            elif op.name == MANUAL and _is_of_one_place(op):
+                _inline(op)
+            elif op.name in (PARTITION_ID, REPLICA_ID) and is_one:
+                _put_zero(op)
+            elif op.name in (mlir.MESH, "sdy.sharding_group"):
                 op.erase()
             elif op.name.startswith("sdy.") or op.name in _OF_DEVICES or _is_of_shards(mlir.call_target(op)):
-                return False
+                if op.name != "sdy.return":  # of a computation that stands further up
+                    return False
             else:
-                _remove(op, _shardings_of(op))
-        _remove(module.operation, ("mhlo.num_partitions", "mhlo.num_replicas"))
+                _remove_shardings_of(op)
+        for name in (PARTITIONS, REPLICAS):
+            if name in module.operation.attributes:
+                del module.operation.attributes[name]
     return True
+
+
+def _is_alone(op: mlir.RawOperation, is_one: bool) -> bool:
+    """Whether a collective gives back its operands, because each of its groups is one device."""
+    attributes = op.attributes
+    if op.name == COLLECTIVE_PERMUTE:
+        return is_one and mlir.dense_integers(attributes["source_target_pairs"]) == (0, 0)
+    if op.name not in _OF_DEVICES or "replica_groups" not in attributes:
+        return False
+    if not str(attributes["replica_groups"]).startswith("dense"):
+        return False
+    groups = mlir.static_shape(attributes["replica_groups"].type)
+    is_over_all = mlir.channel_of(op) != 0 and "use_global_device_ids" not in attributes
+    return groups[1] == 1 and (is_one or not is_over_all)
+
+
+def _is_of_one_place(op: mlir.RawOperation) -> bool:
+    """Whether the axes for whose places a computation is written have one place each."""
+    given = [sharding for name in ("in_shardings", "out_shardings") for sharding in mlir.tensor_shardings(op, name)]
+    axes = mlir.manual_axes(op)
+    return all(dict(sharding.mesh.axes).get(axis) == 1 for sharding in given for axis in axes)
+
+
+def _inline(op: mlir.RawOperation) -> None:
+    """Put what stands in a computation in its place."""
+    block = op.regions[0].blocks[0]
+    for argument, operand in zip(list(block.arguments), list(op.operands), strict=True):
+        argument.replace_all_uses_with(operand)
+    *operations, last = [inner.operation for inner in block.operations]
+    for inner in operations:
+        inner.move_before(op)
+    mlir.replace_results(op, list(last.operands))
+    op.erase()
+
+
+def _put_zero(op: mlir.RawOperation) -> None:
+    mlir.put_instead(op, CONSTANT, {"value": mlir.parse_attribute("dense<0> : tensor<ui32>")})
+    op.erase()
 
 
 def is_note(op: mlir.RawOperation) -> bool:
     """Whether an operation says of its one operand where it lies, and gives it back."""
-    return op.name in _SEEN_THROUGH or mlir.call_target(op) == "Sharding"
+    return op.name in _SEEN_THROUGH or mlir.call_target(op) in ("Sharding", "xla.sdy.FuncResultSharding")
 
 
 def _is_of_shards(name: str) -> bool:
     return name in ("SPMDFullToShardShape", "SPMDShardToFullShape", "PartitionId") or name.startswith("xla.sdy.")
 
 
-def _shardings_of(op: mlir.RawOperation) -> list[str]:
-    if op.name == "func.func":
-        return ["arg_attrs", "res_attrs"]  # names and donation go with them: neither changes what is computed
-    attributes = mlir.attributes_of(op)
-    return [n for n, a in attributes.items() if n in (SHARDY, GSPMD) or (n == FRONTEND and "xla.sdy." in str(a))]
-
-
-def _remove(op: mlir.RawOperation, names: Sequence[str]) -> None:
-    for name in names:
-        if name in op.attributes:
+def _remove_shardings_of(op: mlir.RawOperation) -> None:
+    """Take shardings off an operation; of a function all that is said of its arguments and results: names and donation
+    do not change what is computed."""
+    is_function = op.name == "func.func"
+    for name, attribute in mlir.attributes_of(op).items():
+        if is_of_places(name, attribute) or (is_function and name in ("arg_attrs", "res_attrs")):
             del op.attributes[name]
+
+
+def is_of_places(name: str, attribute: mlir.RawAttribute) -> bool:
+    """Whether an attribute says where values lie."""
+    is_named = name in (SHARDY, GSPMD) or name.startswith("mhlo.spmd_")
+    return is_named or (name == FRONTEND and "xla.sdy." in str(attribute))
