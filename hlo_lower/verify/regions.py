@@ -317,7 +317,8 @@ class RegionJudge:
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
             return _unless_missed(verdict)
-        self._refuse_unchosen(region, narrow, verdict)
+        if region.pair.around is not None:
+            self._refuse_unchosen(region, narrow, verdict)
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
         is_aimed = True
@@ -361,8 +362,8 @@ class RegionJudge:
         return self._at_the_arguments(name, verdict, wide, judged)
 
     def _refuse_unchosen(self, region: Region, narrow: Judgement, verdict: RegionVerdict) -> None:
-        """Give an alignment up in which several results of a call are taken as equal that are not: what reads them
-        chooses by its `info`, and may be equal.
+        """Give an alignment up in which several results of a call in a loop are taken as equal that are not: what reads
+        them chooses by its `info`, and may be equal.
 
         Raises:
           WrongAssumptionError: a region's outputs, which nothing returns, are such results.
