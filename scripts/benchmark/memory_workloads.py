@@ -293,7 +293,7 @@ THROUGH = tuple(
 WORKLOADS = {
     workload.name: workload
     for workload in (
-        Workload("cross_entropy", cross_entropy, (16, 4, 32), (2048, 512, 32000), "40MiB"),
+        Workload("cross_entropy", cross_entropy, (16, 4, 32), (2048, 512, 32000), "128MiB"),
         Workload("attention", attention, (2, 48, 8), (4, 4096, 64), "20MiB"),
         Workload("attention_gradient", attention_gradient, (2, 48, 8), (4, 4096, 64), "60MiB"),
         Workload("experts", experts, (32, 8, 16, 4), (1024, 256, 512, 16), "16MiB"),
