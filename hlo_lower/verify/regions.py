@@ -487,10 +487,12 @@ class RegionJudge:
         self.pairs = Aligner(self._first, self._second, frozenset(), {}).align(name)
         regions = regions_of(self.pairs)
         seconds = PROVE_SECONDS if self._terms.prove else TOTAL_SECONDS
-        whole = self._whole(name, regions, seconds) if regions and self._proofs.may_derive else None
+        whole = self._whole(name, regions, seconds) if regions else None
         return [replace(whole, sizes="all")] if whole is not None else [] if not regions else None
 
     def _whole(self, name: str, regions: Sequence[Region], seconds: float = PROVE_SECONDS) -> RegionVerdict | None:
+        if not self._proofs.may_derive:
+            return None
         if any(self._unshown_in(region).less or self._unshown_in(region).promised for region in regions):
             return None
         first, second = (mlir.print_module(program.raw) for program in (self._first, self._second))
