@@ -370,49 +370,33 @@ class Builder:
         self.built.append(copy)
         return copy
 
-    def copy_before(self, place: Node, original: Node, replaced: Mapping[Value, Value]) -> Node:
-        """A copy of a node of another block, regions and location included, before another one.
+    def copy(self, original: Node, replaced: Mapping[Value, Value]) -> Node:
+        """A copy of a node of another block, regions and location included.
 
         Args:
-          place: the node that this builder builds in front of.
           original: what is copied.
           replaced: for values that it reads those to read instead.
         """
-        copy = Node(mlir.clone_before(original.raw, place.raw, {a.raw: b.raw for a, b in replaced.items()}))
-        self.built.append(copy)
-        return copy
-
-    def copy(self, original: Node, replaced: Mapping[Value, Value]) -> Node:
-        """The same where this builder builds."""
         copy = Node(mlir.clone_to(original.raw, self._point, {a.raw: b.raw for a, b in replaced.items()}))
         self.built.append(copy)
         return copy
 
-    def inline_before(self, place: Node, block: Block, given: Sequence[Value]) -> list[Value]:
-        """What a block returns for some arguments, its operations copied before a node.
+    def inline(self, block: Block, given: Sequence[Value]) -> list[Value]:
+        """What a block returns for some arguments, its operations copied.
 
         Args:
-          place: the node that this builder builds in front of.
           block: what is copied, all but its terminator.
           given: the values of its arguments.
         """
         copies = dict(zip(block.arguments, given, strict=True))
         *nodes, end = block.nodes
         for original in nodes:
-            copies.update(zip(original.results, self.copy_before(place, original, copies).results, strict=True))
-        return [copies.get(value, value) for value in end.operands]
-
-    def inline(self, block: Block, given: Sequence[Value]) -> list[Value]:
-        """The same where this builder builds."""
-        copies = dict(zip(block.arguments, given, strict=True))
-        *nodes, end = block.nodes
-        for original in nodes:
             copies.update(zip(original.results, self.copy(original, copies).results, strict=True))
         return [copies.get(value, value) for value in end.operands]
 
-    def repeat_before(self, place: Node, original: Node, replaced: Mapping[Value, Value]) -> Node:
-        """The same as `copy_before`, of an operation that the module holds already."""
-        copy = self.copy_before(place, original, replaced)
+    def repeat(self, original: Node, replaced: Mapping[Value, Value]) -> Node:
+        """The same as `copy`, of an operation that the module holds already."""
+        copy = self.copy(original, replaced)
         self.repeated.add(copy)
         return copy
 

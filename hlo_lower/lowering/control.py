@@ -134,7 +134,6 @@ class FlatCopy:
         self,
         most: int,
         bound: Callable[[Node], int | None],
-        place: Node | None = None,
         build: Builder | None = None,
     ) -> None:
         """Copy in front of a node, or only count.
@@ -142,12 +141,12 @@ class FlatCopy:
         Args:
           most: ops and trips beyond which it is given up.
           bound: the most trips that a loop can make, asked where they do not follow from constants; None: not known.
-          place, build: the node, and what builds in front of it; None: nothing is built.
+          build: builds in front of the node; None: nothing is built.
         """
         self.size = 0
         self.bounds: dict[Node, int] = {}
         self._most, self._bound = most, bound
-        self._place, self._build = place, build
+        self._build = build
         self._became: dict[Value, Item] = {}
         self._nodes: dict[Block, list[Node]] = {}
         self._reads: dict[Node, tuple[list[Value], int]] = {}
@@ -225,11 +224,11 @@ class FlatCopy:
         reads, size = self._reads_of(node)
         self._count(size)
         results = node.results
-        if self._build is None or self._place is None:
+        if self._build is None:
             self._bind(results, results)
             return
         replaced = {value: self.value(self._became[value]) for value in reads if value in self._became}
-        self._bind(results, self._build.repeat_before(self._place, node, replaced).results)
+        self._bind(results, self._build.repeat(node, replaced).results)
 
     def _reads_of(self, node: Node) -> tuple[list[Value], int]:
         if node not in self._reads:
@@ -374,7 +373,7 @@ rules = RuleList()
 
 
 def _flat(op: Op) -> FlatCopy:
-    return FlatCopy(op.facts.most, dict(op.facts.bounds).get, op.node, op.build)
+    return FlatCopy(op.facts.most, dict(op.facts.bounds).get, op.build)
 
 
 @rules.lowers(CONTROL, named={ControlOp.WHILE}, goes={Outcome.KNOWN}, form="its trips one after the other")

@@ -25,20 +25,14 @@ import numpy as np
 
 from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.facts.scatter.lift import lift_elementwise
-from hlo_lower.facts.scatter.shardings import GSPMD
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.names import CASE, IF, WHILE
 from hlo_lower.ops.purity import Functional
-from hlo_lower.ops.spec import Role, ops_with
+from hlo_lower.ops.spec import GSPMD, MANUAL, NOTES, NOTING_CALLS, OF_DEVICES, TO_FULL, TO_SHARD
 
-MANUAL = "sdy.manual_computation"
-TO_SHARD, TO_FULL = "SPMDFullToShardShape", "SPMDShardToFullShape"
-OF_DEVICES = ops_with(role=Role.DEVICES) | {names.SEND, names.RECV}
-NOTES = frozenset({"sdy.sharding_constraint", "sdy.reshard", "sdy.propagation_barrier"})
-NOTING_CALLS = frozenset({"Sharding", "xla.sdy.FuncResultSharding"})
 NEXT = "export the module for one device, or run it on its devices with jax.jit"
 
 Row: TypeAlias = tuple[Value, ...]

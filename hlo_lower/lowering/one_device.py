@@ -12,20 +12,17 @@ from typing import Any
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Change, Outcome, merge_changes
 from hlo_lower.base.errors import NotLoweredError
-from hlo_lower.facts.scatter.shardings import FRONTEND, is_partitioned
+from hlo_lower.facts.scatter.shardings import is_partitioned
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering.engine.attributes import remove_foreign
-from hlo_lower.lowering.lockstep import MANUAL, NEXT, OF_DEVICES, TO_FULL, TO_SHARD, Lockstep, is_note
+from hlo_lower.lowering.lockstep import NEXT, Lockstep, is_note
 from hlo_lower.ops.cleanup import erase_uncalled
+from hlo_lower.ops.spec import FRONTEND, IN_HLO, MANUAL, OF_DEVICES, PARTITIONS, REPLICAS, TO_FULL, TO_SHARD
 from hlo_lower.ops.targets.target import Target
-
-PARTITIONS, REPLICAS = "mhlo.num_partitions", "mhlo.num_replicas"
 
 OF_PLACES = re.compile(r"(sdy\.|mhlo\.sharding$|mhlo\.spmd_)"), re.compile(r"#sdy\b")
 """Attributes that say where values lie."""
-
-_SHARDY_IN_HLO = "xla.sdy."
 
 
 def is_rejected_alone(graph: Graph, target: Target) -> bool:
@@ -136,7 +133,7 @@ def _refuse_left(graph: Graph, counts: list[int]) -> None:
     for node in graph.nodes():
         target = mlir.call_target(node.raw)
         is_known = node.name == mlir.MESH or not node.name.startswith("sdy.")
-        if is_known and node.name not in OF_DEVICES and not target.startswith((TO_SHARD, TO_FULL, _SHARDY_IN_HLO)):
+        if is_known and node.name not in OF_DEVICES and not target.startswith((TO_SHARD, TO_FULL, IN_HLO)):
             continue
         partitions, replicas = counts
         if not is_known or target:
@@ -161,7 +158,7 @@ def _remove_from_frontend(graph: Graph) -> Counter[str]:
         if FRONTEND not in node.raw.attributes:
             continue
         entries = mlir.entries_of(node.raw.attributes[FRONTEND])
-        kept = {name: value for name, value in entries.items() if not name.startswith(_SHARDY_IN_HLO)}
+        kept = {name: value for name, value in entries.items() if not name.startswith(IN_HLO)}
         for name in entries.keys() - kept.keys():
             removed[name] += 1
         if not kept:

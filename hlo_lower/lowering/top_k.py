@@ -121,6 +121,6 @@ def _read_in_part(graph: Graph, name: str, sort: Node) -> Iterator[Node]:
 
 
 def _inline(graph: Graph, call: Node) -> None:
-    found = Builder.before(call).inline_before(call, graph.functions[call.callee].body, call.operands)
+    found = Builder.before(call).inline(graph.functions[call.callee].body, call.operands)
     mlir.replace_results(call.raw, [value.raw for value in found])
     erase(graph, call)

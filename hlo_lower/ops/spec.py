@@ -274,6 +274,9 @@ CONSTANTS = ops_with(role=Role.CONSTANT)
 PRODUCTS = ops_with(role=Role.PRODUCT)
 CONTROL = ops_with(role=Role.CONTROL)
 
+OF_DEVICES = ops_with(role=Role.DEVICES) | {"stablehlo.send", "stablehlo.recv"}
+"""Ops that speak with other devices, or ask which one they run on."""
+
 WITH_BODY = frozenset(name for name, op in OPS.items() if op.has_bodies and op.role is not Role.CONTROL)
 """Ops whose bodies compute elements, and are entered often."""
 
@@ -312,3 +315,23 @@ MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "N
 
 OPPOSITE = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 """The direction that holds of integers where a comparison does not."""
+
+# --- on which devices values lie: names of Shardy and GSPMD ---
+
+PARTITIONS, REPLICAS = "mhlo.num_partitions", "mhlo.num_replicas"
+"""Attributes of a module: how many devices it is for is their product."""
+
+SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
+"""Attributes that give a sharding; the last one holds those of Shardy within HLO, whose names begin with `IN_HLO`."""
+
+IN_HLO = "xla.sdy."
+
+MANUAL = "sdy.manual_computation"
+"""The op whose body is written for one of the devices along its axes."""
+
+TO_SHARD, TO_FULL = "SPMDFullToShardShape", "SPMDShardToFullShape"
+"""The custom calls of GSPMD between which ops are written for one of the devices."""
+
+NOTES = frozenset({"sdy.sharding_constraint", "sdy.reshard", "sdy.propagation_barrier"})
+NOTING_CALLS = frozenset({"Sharding", "xla.sdy.FuncResultSharding"})
+"""Ops and custom calls that say of their one operand where it lies, and give it back."""

@@ -24,9 +24,7 @@ from hlo_lower.ops.names import (
     SELECT,
     WHILE,
 )
-from hlo_lower.ops.spec import LAYOUT
-
-SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
+from hlo_lower.ops.spec import FRONTEND, GSPMD, LAYOUT, MANUAL, PARTITIONS, SHARDY
 
 _IN_PLACE = frozenset({SCATTER, DYNAMIC_UPDATE_SLICE, CONVERT, OPTIMIZATION_BARRIER, WHILE})
 """Ops whose result k has its elements where operand k has them."""
@@ -55,8 +53,7 @@ def spread_dims(scatter: mlir.RawOperation) -> frozenset[int] | None:
 
 def is_partitioned(module: mlir.RawOperation) -> bool:
     """Whether a module is for several devices: by its own count, which may not be said, or by a mesh that it names."""
-    count = "mhlo.num_partitions"
-    is_counted = count in module.attributes and mlir.integer_of(module.attributes[count]) != 1
+    is_counted = PARTITIONS in module.attributes and mlir.integer_of(module.attributes[PARTITIONS]) != 1
     return is_counted or any(prod(axes.values()) != 1 for axes in mlir.mesh_axes(module))
 
 
@@ -106,7 +103,7 @@ def _behind(value: mlir.RawValue) -> frozenset[int] | None:
     for _ in range(_MAX_STEPS):
         if mlir.is_block_argument(value):
             owner, number = value.owner.owner.operation, mlir.argument_number(value)
-            if owner.name == "sdy.manual_computation":
+            if owner.name == MANUAL:
                 return frozenset()
             if owner.name == "func.func":
                 return _of_function(owner, "arg_attrs", number)
@@ -168,7 +165,7 @@ def unreduced_scatters(graph: Graph) -> Mapping[Node, str]:
     Costs a walk over the module where it has a mesh or partitions, and nothing where not.
     """
     attributes = graph.module.operation.attributes
-    if "mhlo.num_partitions" not in attributes or mlir.integer_of(attributes["mhlo.num_partitions"]) == 1:
+    if PARTITIONS not in attributes or mlir.integer_of(attributes[PARTITIONS]) == 1:
         return {}
     found: dict[Node, str] = {}
     seen: set[Value] = set()

@@ -25,11 +25,12 @@ from typing import Any, TypeAlias
 
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Change, Outcome
-from hlo_lower.facts.scatter.shardings import FRONTEND, GSPMD, SHARDY, is_partitioned
+from hlo_lower.facts.scatter.shardings import is_partitioned
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.names import CUSTOM_CALL
+from hlo_lower.ops.spec import FRONTEND, GSPMD, SHARDY
 from hlo_lower.ops.targets.target import Target
 
 SHARDY_IN_HLO = "xla.sdy.sharding"

@@ -15,7 +15,7 @@ from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.lowering.integers64.demotion import NARROWER
 from hlo_lower.lowering.plain.custom_call import NOTES
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import COMBINING, CONTROL, OPS, WITH_BODY
+from hlo_lower.ops.spec import COMBINING, CONTROL, MANUAL, OPS, WITH_BODY
 
 # --- what each operation does with 64-bit integers when they are made 32 bits wide ---
 #
@@ -91,7 +91,7 @@ REFUSED = {
 FOLDING = frozenset({names.REDUCE, names.REDUCE_WINDOW})
 COLLECTIVE = frozenset({names.ALL_REDUCE, names.REDUCE_SCATTER})
 BRANCHING = frozenset({names.CASE, names.IF})
-WITH_REGIONS = WITH_BODY | CONTROL | {"sdy.manual_computation"}
+WITH_REGIONS = WITH_BODY | CONTROL | {MANUAL}
 """Operations whose regions' arguments and results are known."""
 
 
@@ -140,7 +140,7 @@ class MovedSources:
             return [node.operand(number), node.operand(count + number), returned]
         if name == names.SELECT_AND_SCATTER:
             return [node.operand(2), returned]
-        if name in (names.MAP, "sdy.manual_computation"):
+        if name in (names.MAP, MANUAL):
             return [returned]
         return [node.operand(number), returned]  # a scatter, a collective reduction
 
@@ -155,7 +155,7 @@ class MovedSources:
             return [owner.operand(number), owner.blocks[1].terminator.operand(number)]
         if name == names.SORT:
             return [owner.operand(number // 2)]
-        if name in (names.MAP, "sdy.manual_computation"):
+        if name in (names.MAP, MANUAL):
             return [owner.operand(number)]
         if name == names.SELECT_AND_SCATTER:
             if block == owner.blocks[0]:

@@ -129,7 +129,7 @@ def _inline_small(graph: Graph) -> None:
     for _ in range(SMALL):
         calls = [node for node in graph.nodes() if _is_call_of(small, node)]
         for call in calls:
-            values = Builder.before(call).inline_before(call, small[call.callee].body, call.operands)
+            values = Builder.before(call).inline(small[call.callee].body, call.operands)
             for result, value in zip(call.results, values, strict=True):
                 result.raw.replace_all_uses_with(value.raw)
             call.raw.erase()

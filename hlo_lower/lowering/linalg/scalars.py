@@ -67,7 +67,7 @@ class _Elements:
             return None  # a generic op of several elements may read them at other places
         [block] = node.blocks
         given = [self._read(build, operand, place) for operand in node.operands[: len(block.arguments)]]
-        found = build.inline_before(node, block, given)
+        found = build.inline(block, given)
         for raw in [raw for copy in build.built for raw in mlir.operations_within(copy.raw)]:
             if (inner := Node(raw)).name == OWN_PLACE:
                 number = index_constant(Builder.before(inner), place[inner.integer("dim")])

@@ -107,7 +107,7 @@ def written_out(
             mlir.run_pass(function.raw, FROM_SHAPE)
         if any(written.name == name or written.name.startswith(CHLO) for written in block.nodes):
             raise DoesNotApply("jaxlib has no StableHLO form for it")
-        return build.inline_before(node, block, operands)
+        return build.inline(block, operands)
     except mlir.PassError as error:
         raise DoesNotApply(f"jaxlib cannot write it out: {error}") from None
     finally:

@@ -31,6 +31,7 @@ from hlo_lower.ops.encoded_calls import (
     why_unknown,
 )
 from hlo_lower.ops.names import CUSTOM_CALL, SORT
+from hlo_lower.ops.spec import TO_FULL, TO_SHARD
 from hlo_lower.ops.targets.target import Target
 
 OWN = frozenset(
@@ -39,7 +40,7 @@ OWN = frozenset(
 )
 """The attributes that make it a custom call; others (shardings) go over."""
 
-NOTES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
+NOTES = frozenset({"Sharding", TO_SHARD, TO_FULL, "annotate_device_placement"})
 """Custom calls that only say where a tensor is to live."""
 
 

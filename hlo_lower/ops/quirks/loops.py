@@ -102,7 +102,7 @@ def _choose(loop: Node, numbers: tuple[int, ...]) -> None:
     condition, body = loop.blocks
     last = body.terminator
     build = Builder.before(last)
-    [is_running] = build.inline_before(last, condition, body.arguments)
+    [is_running] = build.inline(condition, body.arguments)
     for number in numbers:
         old, new = body.arguments[number], last.operand(number)
         last.raw.operands[number] = build.select(is_running, new, old).raw

@@ -64,7 +64,7 @@ def sink_cheap(loop: Node) -> Node:
     build = Builder.before(first)
     known = dict(zip(leaves, body.arguments[count:], strict=True))
     for node in made:
-        known.update(zip(node.results, build.copy_before(first, node, known).results, strict=True))
+        known.update(zip(node.results, build.copy(node, known).results, strict=True))
     for number, value in zip(places, before, strict=True):
         body.argument(number).raw.replace_all_uses_with(known[value].raw)
         body.terminator.raw.operands[number] = body.argument(number).raw

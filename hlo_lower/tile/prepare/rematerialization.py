@@ -245,7 +245,7 @@ def _compute_row(read: RowRead, stack: ScanStack, scan: Scan, needs: _Needs, kno
         for value, other in needs.rows.items():
             known[value] = _row_of(build, _inside(read, scan.loop.result(other.place)), known[counter], value)
     for node in _behind(stack.value, needs, known):
-        copy = build.copy_before(read.node, node, known)
+        copy = build.copy(node, known)
         known.update(zip(node.results, copy.results, strict=True))
     _replace_row(build, read.node, known[stack.value])
 

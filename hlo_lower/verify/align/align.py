@@ -22,12 +22,12 @@ from functools import cached_property, partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL
+from hlo_lower.ops.spec import CONTROL, MANUAL
 from hlo_lower.verify.align.looks import Looks, behind_conversions, has_float_conversions, is_widening, loose_type
 from hlo_lower.verify.read.numbering import Number, Table
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, ops_within
 
-_ALIGNED_WITHIN = CONTROL | {"sdy.manual_computation"}
+_ALIGNED_WITHIN = CONTROL | {MANUAL}
 """Operations whose bodies are aligned: those of others hold a few operations for each element."""
 
 

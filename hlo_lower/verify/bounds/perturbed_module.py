@@ -35,7 +35,7 @@ from math import ceil, prod, sqrt
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, NEVER_ROUNDED, PRODUCTS, WITH_BODY, Rounds, ops_with
+from hlo_lower.ops.spec import CONTROL, MANUAL, NEVER_ROUNDED, PRODUCTS, WITH_BODY, Rounds, ops_with
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.bounds.matrices import (
     Movement,
@@ -51,7 +51,7 @@ from hlo_lower.verify.bounds.matrices import (
 from hlo_lower.verify.read.program import CALLS, callee_of, functions_of
 from hlo_lower.verify.run import entry_function
 
-UNREACHABLE = "sdy.manual_computation"
+UNREACHABLE = MANUAL
 """A region that is written for one device and that no value from outside reaches."""
 
 MOVING_CALLS = ("topk", "top_k", "sharding", "shard", "annotate")

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops.spec import PARTITIONS, REPLICAS, SHARDY
 from hlo_lower.verify.align.align import BodyPair, Region, Side, regions_of
 from hlo_lower.verify.read.numbering import Number
-from hlo_lower.verify.read.partitions import PARTITIONS, REPLICAS, SHARDY, is_for_one_device, is_of_places
+from hlo_lower.verify.read.partitions import is_for_one_device, is_of_places
 from hlo_lower.verify.read.program import Body, Composite, Op, Program, ValueId, location_of, ops_within
 
 _COMPUTED = frozenset({"sym_name", "function_type", "arg_attrs", "res_attrs"})

@@ -9,16 +9,21 @@ of them, and its collectives have no meaning on one device.
 from math import prod
 
 from hlo_lower.ir import mlir
-from hlo_lower.ops.names import COLLECTIVE_PERMUTE, CONSTANT, CUSTOM_CALL, PARTITION_ID, RECV, REPLICA_ID, SEND
-from hlo_lower.ops.spec import Role, ops_with
-
-PARTITIONS, REPLICAS = "mhlo.num_partitions", "mhlo.num_replicas"
-SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
-
-_SEEN_THROUGH = frozenset({"sdy.sharding_constraint", "sdy.reshard", "sdy.propagation_barrier"})
-
-_OF_DEVICES = ops_with(role=Role.DEVICES) | {SEND, RECV}
-MANUAL = "sdy.manual_computation"
+from hlo_lower.ops.names import COLLECTIVE_PERMUTE, CONSTANT, CUSTOM_CALL, PARTITION_ID, REPLICA_ID
+from hlo_lower.ops.spec import (
+    FRONTEND,
+    GSPMD,
+    IN_HLO,
+    MANUAL,
+    NOTES,
+    NOTING_CALLS,
+    OF_DEVICES,
+    PARTITIONS,
+    REPLICAS,
+    SHARDY,
+    TO_FULL,
+    TO_SHARD,
+)
 
 
 def device_count(module: mlir.RawModule) -> int:
@@ -90,7 +95,7 @@ def _constraint(
 
 def may_speak(text: str) -> bool:
     """Whether the text of a module may hold what is written for one of several devices, or speaks with others."""
-    return any(name in text for name in (MANUAL, *_OF_DEVICES))
+    return any(name in text for name in (MANUAL, *OF_DEVICES))
 
 
 def on_one_device(text: str) -> str | None:
@@ -119,7 +124,7 @@ def remove_shardings(module: mlir.RawModule, is_one: bool = False) -> bool:
                 _put_zero(op)
             elif op.name in (mlir.MESH, "sdy.sharding_group"):
                 op.erase()
-            elif op.name.startswith("sdy.") or op.name in _OF_DEVICES or _is_of_shards(mlir.call_target(op)):
+            elif op.name.startswith("sdy.") or op.name in OF_DEVICES or _is_of_shards(mlir.call_target(op)):
                 if op.name != "sdy.return":  # of a computation that stands further up
                     return False
             else:
@@ -135,7 +140,7 @@ def _is_alone(op: mlir.RawOperation, is_one: bool) -> bool:
     attributes = op.attributes
     if op.name == COLLECTIVE_PERMUTE:
         return is_one and mlir.dense_integers(attributes["source_target_pairs"]) == (0, 0)
-    if op.name not in _OF_DEVICES or "replica_groups" not in attributes:
+    if op.name not in OF_DEVICES or "replica_groups" not in attributes:
         return False
     if not str(attributes["replica_groups"]).startswith("dense"):
         return False
@@ -170,11 +175,11 @@ def _put_zero(op: mlir.RawOperation) -> None:
 
 def is_note(op: mlir.RawOperation) -> bool:
     """Whether an operation says of its one operand where it lies, and gives it back."""
-    return op.name in _SEEN_THROUGH or mlir.call_target(op) in ("Sharding", "xla.sdy.FuncResultSharding")
+    return op.name in NOTES or mlir.call_target(op) in NOTING_CALLS
 
 
 def _is_of_shards(name: str) -> bool:
-    return name in ("SPMDFullToShardShape", "SPMDShardToFullShape", "PartitionId") or name.startswith("xla.sdy.")
+    return name in (TO_SHARD, TO_FULL, "PartitionId") or name.startswith(IN_HLO)
 
 
 def _remove_shardings_of(op: mlir.RawOperation) -> None:
@@ -189,4 +194,4 @@ def _remove_shardings_of(op: mlir.RawOperation) -> None:
 def is_of_places(name: str, attribute: mlir.RawAttribute) -> bool:
     """Whether an attribute says where values lie."""
     is_named = name in (SHARDY, GSPMD) or name.startswith("mhlo.spmd_")
-    return is_named or (name == FRONTEND and "xla.sdy." in str(attribute))
+    return is_named or (name == FRONTEND and IN_HLO in str(attribute))
