@@ -216,9 +216,9 @@ def _levels(found: Search, budget: int, rules: SubsetRules) -> Iterator["_Attemp
     are, or leave half as much, the latter stand in their place.
     """
     attempts = _Attempts(found, budget, rules, LARGE)
-    part = finer_part(Dataflow(read(found.module, found.name), rules), budget)
-    if part > LARGE and attempts.least > budget:
-        finer = _Attempts(found, budget, rules, part)
+    if attempts.least > budget:
+        part = finer_part(Dataflow(read(found.module, found.name), rules), budget)
+        finer = _Attempts(found, budget, rules, part) if part > LARGE else attempts
         attempts = finer if finer.least <= max(budget, attempts.least // 2) else attempts
     yield attempts
     yield _Attempts(found, budget, rules, NARROW)

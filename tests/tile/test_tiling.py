@@ -120,6 +120,14 @@ def test_a_search_begins_with_what_comes_near_the_bound(monkeypatch):
     assert sizes[2:] == sorted(sizes[2:]), sizes
 
 
+def test_what_is_cheap_is_made_again():
+    """No loop hands a broadcast number on to a later one, small as it is."""
+    _, program = prepared(WORKLOADS["train_step"].text((2, 64, 8, 2, 32)))
+    loops = [loop for choice in choices(program, 60 << 10, 32) for loop in choice.plan.loops]
+    assert any(loop.again for loop in loops)
+    assert not [value for loop in loops for value in loop.tiles if value in program.cheap]
+
+
 def test_a_search_ends(estimated):
     """Where the bound holds nothing is touched; a search ends after so many seconds or plans, and says so."""
     fits, late = hl.tile(LOGITS, max_temp="1GiB"), tile(LOGITS, max_temp=1, effort=SearchLimits(seconds=0))
