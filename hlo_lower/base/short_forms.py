@@ -1,6 +1,6 @@
 """Counts, times and names as a reader expects them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 NOT_MEASURED = "not measured"
 
@@ -8,6 +8,12 @@ NOT_MEASURED = "not measured"
 def plural(count: int, noun: str) -> str:
     """ "1 scatter", "5,449 ops"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def listed(items: Sequence[str], most: int) -> str:
+    """Items with commas between; of more than `most` the first ones and how many are left: "a, b and 3 more"."""
+    left = len(items) - most
+    return ", ".join(items[:most]) + (f" and {left:,} more" if left > 0 else "")
 
 
 def by_count(counts: Mapping[str, int]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, EXIT_ONLY_RUN, InputError
+from hlo_lower.base.short_forms import listed
 from hlo_lower.base.whole_files import STANDARD, check_folder, check_writable, write_whole
 from hlo_lower.cli.checks import check_no_flags, options_from
 from hlo_lower.cli.common_options import ARTIFACTS
@@ -25,6 +26,9 @@ MEANINGS = {
     EXIT_BAD_INPUT: "could not be read or converted",
     EXIT_DIFFERS: "not written: they compute something else",
 }
+
+MOST_NAMED = 8
+"""As many modules are named of those that are left with something."""
 
 
 def is_many(names: Sequence[str]) -> bool:
@@ -60,6 +64,8 @@ def run_many(args: argparse.Namespace) -> int:
 def _outcomes(reports: "Sequence[ModuleReport]") -> list[str]:
     counts = Counter(report.exit_code for report in reports)
     lines = [f"{counts[code]:,} {MEANINGS[code]}" for code in reversed(WORST_FIRST) if counts[code]]
+    if left := [report.file for report in reports if report.exit_code == EXIT_NOT_LOWERED]:
+        lines.append(f"  left in {listed(left, MOST_NAMED)}: hlo-lower report shows what, and why")
     resumed = sum(report.is_resumed for report in reports)
     return [*lines, f"{resumed:,} of them before, and not again"] if resumed else lines
 

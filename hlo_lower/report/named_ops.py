@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from hlo_lower.base import english
 from hlo_lower.base.english import phrase
-from hlo_lower.base.short_forms import plural, tally
+from hlo_lower.base.short_forms import listed, plural, tally
 from hlo_lower.named.record import NamedRecord, NamedReport
 from hlo_lower.report.html import page_of
 from hlo_lower.report.json_report import Numbered
@@ -48,7 +48,7 @@ def _group(same: list[NamedRecord]) -> list[str]:
     inputs = ", ".join(f"{role} {kind}" for role, kind in first.inputs.items())
     attributes = ", ".join(f"{name}={_value(value)}" for name, value in first.attributes.items())
     places = list(dict.fromkeys(one.place for one in same))
-    shown = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
+    shown = listed(places, 4)
     tail = f"{first.ops} ops, {first.flops:,} FLOPs each"
     tail += f"; holds {', '.join(first.inner)}" if first.inner else ""
     tail += f"; {first.further} values in between are used outside" if first.further else ""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hlo_lower.base.short_forms import listed
 from hlo_lower.ops.quirks.quirk import Quirk
 from hlo_lower.ops.spec import OpSpec
 from hlo_lower.report.markdown import code, escape, table
@@ -37,12 +38,11 @@ def render_ops_markdown(ops: Sequence[OpRow]) -> str:
     same is known share a row. The number of operands, which the specification has, is left out."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for op in ops:
-        more = len(op.rules) - MOST_RULES
         known = (
             escape(op.spec.role.name.lower()),
             escape(", ".join(fact for fact in facts_of(op.spec) if not fact.startswith("of "))),
             *(", ".join(name for name, done in op.targets.items() if done == what) for what in ("lowered", "rejects")),
-            ", ".join(map(code, op.rules[:MOST_RULES])) + (f" and {more} more" if more > 0 else ""),
+            listed([*map(code, op.rules)], MOST_RULES),
         )
         rows.setdefault(known, []).append(code(op.spec.name.removeprefix("stablehlo.")))
     cells = [[", ".join(names), *known] for known, names in rows.items()]

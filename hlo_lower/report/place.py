@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePath
 
+from hlo_lower.base.short_forms import listed
 from hlo_lower.facts.scatter.record import ScatterRecord
 
 
@@ -94,7 +95,7 @@ def _lines(places: Sequence[str], module: str) -> str:
     distinct = list(dict.fromkeys(places))
     files, lines = zip(*(split_place(place) for place in distinct), strict=True)
     if len(set(files)) > 1 or not all(lines):
-        return _shorten(distinct[0]) + (f" and {len(distinct) - 1} more" if len(distinct) > 1 else "")
+        return listed([*map(_shorten, distinct)], 1)
     shown = f"{lines[0]} ... {lines[-1]}" if len(lines) > 2 else ", ".join(lines)
     if files[0] == (PurePath(module).name or module):
         return f"line {shown}" if len(lines) == 1 else f"lines {shown}"
@@ -123,7 +124,7 @@ def _layers(layers: Sequence[str]) -> str:
     found = [match for match in matches if match is not None]
     if len(found) == len(distinct) and len({(match[1], match[4]) for match in found}) == 1:
         return f"{found[0][1]}s {_numbers([int(match[3]) for match in found])}{found[0][4] or ''}"
-    return f"{distinct[0]} and {len(distinct) - 1} more" if distinct[0] else f"and {len(distinct) - 1} layers"
+    return listed(distinct, 1) if distinct[0] else f"and {len(distinct) - 1} layers"
 
 
 def _numbers(numbers: Sequence[int]) -> str:

@@ -104,6 +104,7 @@ def test_the_command_converts_folders(zoo, tmp_path, capsys):
     told = capsys.readouterr()
     assert told.out.endswith(
         "3 converted\n1 converted, with something that the target rejects\n1 could not be read or converted\n"
+        "  left in zoo/poly/poly.mlir: hlo-lower report shows what, and why\n"
     )
     assert told.err.startswith("zoo/poly/recipe.mlir:1:1:")
     rows_told = json.loads((tmp_path / "r.json").read_text())["modules"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hlo_lower.base.change import RefusedOps
+from hlo_lower.base.short_forms import listed
 from hlo_lower.lowering.options import Options
 from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.ops.spec import Role, ops_with
@@ -48,8 +49,7 @@ class Remedy:
     def left_told(self) -> str:
         """What no option removes, and where, to be computed before or after; "" where nothing is left."""
         named = [f"{one.count:,} {_name(one)}" + (f" at {one.places[0]}" if one.places else "") for one in self.left]
-        more = f" and {len(named) - MOST_TOLD} more" if len(named) > MOST_TOLD else ""
-        return f"these are left, to be computed elsewhere: {', '.join(named[:MOST_TOLD])}{more}" if named else ""
+        return f"these are left, to be computed elsewhere: {listed(named, MOST_TOLD)}" if named else ""
 
 
 class Remedies:

@@ -8,6 +8,7 @@ from typing import Any, cast
 from hlo_lower.base.arguments import is_listed, is_named, one_of, short_repr
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.errors import InputError
+from hlo_lower.base.short_forms import listed
 from hlo_lower.ops.names import ADD, RETURN, SCATTER, WHILE
 from hlo_lower.ops.targets.costs import COSTS, WHOLE_MASKS, CostTable
 from hlo_lower.ops.targets.named_op import NamedOp
@@ -141,9 +142,8 @@ class Target:
 
     def __repr__(self) -> str:
         refused = sorted(self.refused)
-        more = f" and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
         parts = [f"accepts {len(self.ops)} op{'s' * (len(self.ops) != 1)}"] if self.ops is not None else []
-        parts += [f"rejects {', '.join(refused[:SHOWN])}{more}"] if refused else []
+        parts += [f"rejects {listed(refused, SHOWN)}"] if refused else []
         parts += [f"on {len(self.dtypes)} element types"] if self.dtypes is not None else []
         parts += [f"not on {', '.join(sorted(self.refused_dtypes))}"] if self.refused_dtypes else []
         parts += [f"in {self.dialect}"] if self.dialect != DIALECTS[0] else []
