@@ -440,4 +440,6 @@ def test_iree_runs_a_program_of_eight_devices_on_one(tmp_path):
 def test_a_report_names_the_option(source):
     """Where it is all that a target asks for."""
     assert survey(hl.read(source), options=hl.Options("iree")).best_options == ("--one-device",)
-    assert survey(hl.read(source), options=hl.Options("iree", one_device=True)).refused == ()
+    alone = survey(hl.read(source), options=hl.Options("iree", one_device=True))
+    assert (alone.refused, [note for note in alone.notes if "one device" in note]) == ((), list(alone.notes))
+    assert alone.notes

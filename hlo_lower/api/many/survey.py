@@ -149,11 +149,9 @@ def _trial(
     if not is_built:
         records, built = _classify(run, with_texts)
     else:
-        plain = len(run.all_changes)
         records = run.to_the_end().scatters.records
         memory += measure(graph)
-        became = run.all_changes[plain:]
-        changes = tuple(one for one in became if one.outcome in (Outcome.LOWERED, Outcome.LEFT))
+        changes = tuple(one for one in run.all_changes if one.outcome in (Outcome.LOWERED, Outcome.LEFT))
         notes += tuple(map(str, changes))
         notes += () if run.storage is None else tuple(f"stored: {line}" for line in stored_lines(run.storage))
         if with_texts:
