@@ -441,5 +441,5 @@ def test_a_report_names_the_option(source):
     """Where it is all that a target asks for."""
     assert survey(hl.read(source), options=hl.Options("iree")).best_options == ("--one-device",)
     alone = survey(hl.read(source), options=hl.Options("iree", one_device=True))
-    assert (alone.refused, [note for note in alone.notes if "one device" in note]) == ((), list(alone.notes))
-    assert alone.notes
+    assert alone.refused == ()
+    assert any("for all of them on one" in note for note in alone.notes)
