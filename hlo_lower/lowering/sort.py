@@ -9,6 +9,7 @@ import numpy as np
 from hlo_lower.base.causes import Cause
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
 from hlo_lower.base.registry import DoesNotApply, RuleList
+from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort, read_sort
 from hlo_lower.facts.sort.key_columns import (
     CannotCompareError,
@@ -59,12 +60,14 @@ class SortKind(Kind):
         in_bits = takes_bits(target, (value.element_type for value in floats.values() if value is not None))
         sources = context.analysis.sources
         one_nan = {k for k, value in floats.items() if value is not None and may_have_one_nan(sources, Site(value))}
+        affine, numbers = AffineAnalysis(context.analysis), enumerate(node.operands)
         facts = sort_strategies(
             found,
             target.costs,
             _gathered_operands(target, node),
             in_bits=in_bits,
             one_nan=frozenset(one_nan),
+            numbering=frozenset(k for k, value in numbers if affine.counts_along(Site(value), found.dim)),
             has_sort=has_sort,
         )
         readers = () if found.readers == (node,) else found.readers
@@ -189,7 +192,7 @@ class SortLowering:
 
     def _sorted_operand(self, number: int, order: Value) -> Value:
         operand = self.sort.node.operand(number)
-        if self.sort.is_numbering(number):
+        if number in self.facts.numbering:
             return self.build.convert(order, operand.element_type)
         column = self.sort.column(self.build, number)
         if number in self.facts.gathered:
@@ -331,7 +334,7 @@ def _columns(op: SortLowering) -> tuple[list[Value], bool]:
 def _along(op: SortLowering) -> list[int]:
     """The operands that go along: what is read, and is neither a key, nor positions, nor gathered."""
     told = {key.operand for key in op.keys} | set(op.facts.gathered)
-    return [k for k in op.sort.used_results if k not in told and not op.sort.is_numbering(k)]
+    return [k for k in op.sort.used_results if k not in told | op.facts.numbering]
 
 
 def _results(op: SortLowering, columns: Sequence[Value]) -> list[Value]:
@@ -507,7 +510,7 @@ def sort_to_ranks(op: SortLowering) -> Sequence[Value]:
     columns_found = {
         k: select_rows(build, hit, sort.column(build, k))
         for k in sort.used_results
-        if k not in op.facts.gathered and not sort.is_numbering(k)
+        if k not in op.facts.gathered | op.facts.numbering
     }
     order = None if len(columns_found) == len(sort.used_results) else select_rows(build, hit, op.positions)
     return op.results(order, columns=columns_found)

@@ -142,6 +142,29 @@ def test_only_the_rows_that_are_read_are_found(strategy, only):
     assert lowered.notes[-1].endswith(f"(sort_to_{strategy.value})")
 
 
+NUMBERS = {
+    "an iota": lambda: jax.lax.broadcasted_iota("int32", (2, 11), 1),
+    "broadcast": lambda: jnp.broadcast_to(jnp.arange(11, dtype="int32"), (2, 11)),
+    "of another type": lambda: jnp.broadcast_to(jnp.arange(11, dtype="uint8")[None], (2, 11)).astype("int64"),
+    "of a sum": lambda: jnp.arange(22, dtype="int32").reshape(2, 11) - 11 * jnp.arange(2, dtype="int32")[:, None],
+}
+OTHERS = {
+    "from 1 on": lambda: jax.lax.broadcasted_iota("int32", (2, 11), 1) + 1,
+    "along the other dim": lambda: jax.lax.broadcasted_iota("int32", (2, 11), 0),
+    "downwards": lambda: jnp.broadcast_to(jnp.arange(11, dtype="int32")[::-1], (2, 11)),
+    "of both": lambda: jnp.arange(22, dtype="int32").reshape(2, 11),
+}
+
+
+@pytest.mark.parametrize("numbers", [*NUMBERS, *OTHERS])
+def test_positions_are_read_of_no_operand(numbers, only):
+    """What holds the positions along the sorted dim, however it is written, is the order itself."""
+    only(SortStrategy.ROUNDS)
+    x, made = floats((2, 11)), (NUMBERS | OTHERS)[numbers]
+    source = exported(lambda x: jax.lax.sort((x, made()), dimension=1, num_keys=1)[1][:, :3], x)
+    assert ("stablehlo.gather" in assert_same(source, x).text) == (numbers in OTHERS)
+
+
 def test_rows_from_the_middle(only):
     """The median of an odd number of rows is one row of them."""
     only(RANKS)

@@ -54,6 +54,15 @@ class AffineAnalysis(Provider[Entry, Linear]):
         self._assumed: list[Value] = []
         self._inner: dict[Linear, Linear] = {}
 
+    def counts_along(self, site: Site, dim: int) -> bool:
+        """Whether each element of a tensor of integers is its position along a dim, as those of an iota are."""
+        shape, limits = site.value.static_shape, type_range(site.value.element_type)
+        if limits is None or limits[1] < shape[dim] - 1:
+            return False
+        found = self.of(Entry(site, tuple(Linear(0, {Position(d, size): 1}) for d, size in enumerate(shape))))
+        fits = not found.width or shape[dim] <= 1 << (found.width - 1)
+        return fits and not found.constant and dict(found.terms) == {Position(dim): 1}
+
     def _compute(self, key: Entry) -> Linear:
         why = None
         match self.ranges.sources.of(key.site):

@@ -10,7 +10,7 @@ from hlo_lower.base.element_types import WIDE_FLOATS, type_range
 from hlo_lower.facts.sort.comparator import ELEMENTWISE, SortKey, cone_of, sort_keys
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
-from hlo_lower.ops.names import IOTA, SLICE
+from hlo_lower.ops.names import SLICE
 
 MOST_ELEMENTS = 1 << 30
 """Beyond it positions and places are not counted in i32."""
@@ -65,14 +65,6 @@ class CanonicalSort:
     def column(self, build: Builder, number: int) -> Value:
         """An operand as [A, n, C]."""
         return build.reshape(self.node.operand(number), self.canonical_shape)
-
-    def is_numbering(self, number: int) -> bool:
-        """Whether an operand holds the positions along the sorted dim, as integers: what an argsort carries."""
-        operand = self.node.operand(number)
-        limits, maker = type_range(operand.element_type), operand.node
-        if limits is None or limits[1] < self.shape[self.dim] - 1:
-            return False
-        return maker is not None and maker.name == IOTA and maker.integer("iota_dimension") == self.dim
 
     def results_of(self, build: Builder, columns: dict[int, Value]) -> list[Value]:
         """The values that replace what is read.

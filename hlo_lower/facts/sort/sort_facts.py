@@ -70,6 +70,7 @@ class SortFacts(FactsByName):
         way, or by a sum over what a comparison chose.
       in_bits: whether floats are compared as integers.
       one_nan: the numbers of keys whose NaN may be taken for the positive one.
+      numbering: the operands that hold the positions along the sorted dim: what an argsort carries.
       cost: nanoseconds, estimated.
     """
 
@@ -80,6 +81,7 @@ class SortFacts(FactsByName):
     in_bits: bool
     cost: float
     one_nan: frozenset[int] = frozenset()
+    numbering: frozenset[int] = frozenset()
 
 
 def sort_strategies(
@@ -89,6 +91,7 @@ def sort_strategies(
     *,
     in_bits: bool,
     one_nan: frozenset[int] = frozenset(),
+    numbering: frozenset[int] = frozenset(),
     has_sort: bool = False,
 ) -> list[SortFacts]:
     """The facts of a sort with each of its strategies, the cheapest first.
@@ -99,6 +102,7 @@ def sort_strategies(
       gathered: the operands whose rows the target gathers.
       in_bits: whether it takes what compares floats as integers.
       one_nan: the numbers of keys whose NaN may be taken for the positive one.
+      numbering: the operands that hold the positions along the sorted dim.
       has_sort: whether it takes a sort by one key, upwards.
     """
     n = sort.shape[sort.dim]
@@ -107,7 +111,7 @@ def sort_strategies(
         doublings = (n - 1).bit_length()
         found[SortStrategy.STABLE_SORTS] = len(sort.keys) * prod(sort.shape) * doublings * costs.sort
     return [
-        SortFacts(strategy, n, sort.rows, gathered, in_bits, cost, one_nan)
+        SortFacts(strategy, n, sort.rows, gathered, in_bits, cost, one_nan, numbering)
         for strategy, cost in sorted(found.items(), key=lambda item: item[1])
     ]
 
