@@ -50,6 +50,7 @@ TARGETS = {
     "plain": target("plain", legalize=True),
     "signed_only": target("signed_only", op_dtypes=SIGNED),
     "no_wide": target("no_wide", refused_dtypes={"i64": "none", "ui64": "none"}),
+    "no_f64": target("no_f64", refused_dtypes={"f64": "none"}),
     "no_truths": target("no_truths", op_dtypes={"stablehlo.dot_general": ["f32"]}),
     "real_only": target("real_only", refused_dtypes={"complex<f32>": "none"}),
     "only_xor": target("only_xor", op_dtypes={"stablehlo.and": ["i1"]}),

@@ -33,6 +33,18 @@ def _wide(x):
     return [(x, x.astype(np.float64).astype(x.dtype)), (x, x.astype(np.float32).astype(x.dtype))]
 
 
+def _compared(x, y):
+    """Comparisons of what was widened with numbers near to it, most of which its type does not have."""
+    near = y.astype(np.float64) * (1 + RNG.choice([0, 2.0**-30, -(2.0**-30), 2.0**-60], y.shape))
+    narrow = near.astype(y.dtype)
+    below = np.where(narrow > near, np.nextafter(narrow, y.dtype.type(-np.inf)), narrow)
+    above = np.where(narrow < near, np.nextafter(narrow, y.dtype.type(np.inf)), narrow)
+    same, wide = np.where(narrow == near, narrow, y.dtype.type(np.nan)), x.astype(np.float64)
+    told = [(wide < near, x < above), (wide <= near, x <= below), (wide == near, x == same)]
+    told += [(near < wide, below < x), (near <= wide, above <= x)]
+    return [(mine.astype(x.dtype), theirs.astype(x.dtype)) for mine, theirs in told]
+
+
 def _zeros(number):
     """Infinity, a zero, and a number of the zero's sign."""
     return [(number(np.inf), number(0.0), number(1)), (number(np.inf), number(-0.0), number(-1))]
@@ -52,7 +64,7 @@ SIDES = {
     "signs": lambda x, y: [((-x) * y, -(x * y)), (x / (-y), -(x / y)), (np.negative(-x), x), (np.abs(-x), np.abs(x))],
     "division by zero": lambda x, y: [(x / zero, np.where((x == 0) | np.isnan(x), x / zero, np.copysign(inf, x * one)))
                                       for inf, zero, one in _zeros(x.dtype.type)],
-    "round trip": lambda x, y: _wide(x),
+    "round trip": lambda x, y: _wide(x) + _compared(x, y),
     "choice inside": _choice,
 }  # fmt: skip
 """Both sides of each law."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.element_types import COMPLEX
 from hlo_lower.base.registry import FactsByName, Rule, RuleList
+from hlo_lower.facts.ranges.transfer import comparison_direction
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Refused, Stage, Subject
@@ -19,9 +20,10 @@ from hlo_lower.lowering.types import element_type
 from hlo_lower.lowering.types.carried.bits import BY_BITS
 from hlo_lower.lowering.types.carried.carrier import PAIRED, Carrier, Carrying, Form, carriers_of
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
+from hlo_lower.lowering.types.carried.narrower import compares_widened, narrowed
 from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
 from hlo_lower.ops.names import BITCAST_CONVERT, CASE, CONVERT, CONVOLUTION, IF, WHILE
-from hlo_lower.ops.spec import WITH_BODY
+from hlo_lower.ops.spec import MIRRORED, WITH_BODY
 from hlo_lower.ops.targets.target import Target
 
 ON_INTEGERS = "stablehlo. on integers"
@@ -126,6 +128,21 @@ def float_to_f32(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     product is accumulated in f32 by XLA, too, and rounded once.
     """
     return _on_carriers(op)
+
+
+@float_rules.lowers(ON_FLOATS, carried={Form.NARROWER}, form="the comparison in f32 of what was widened to f64")
+def comparison_to_f32(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compare numbers that were widened to f64 as the numbers of f32 that they are.
+
+        %r = stablehlo.compare GT, convert(%x), 0.1 : f64    ->   compare GT, %x, 0.099999994 : f32
+
+    Equal: f64 holds the numbers of f32 in their order, and NaN. A constant between two of them is the lower one for GT
+    and LE, the upper one for LT and GE, and NaN, which nothing is equal to, for EQ and NE.
+    """
+    left, right = op.node.operands
+    direction = comparison_direction(op.node)
+    narrow = narrowed(op.build, left, MIRRORED[direction]), narrowed(op.build, right, direction)
+    return [op.build.compare(narrow[0], direction, narrow[1])]
 
 
 @complex_rules.lowers(ON_COMPLEX, carried={Form.PARTS}, form="the op on the real and the imaginary part")
@@ -236,7 +253,7 @@ class FloatTypeKind(ElementTypeKind):
 
     name = ON_FLOATS
     families = (element_type.float_rules,)
-    forms = frozenset({Form.FLOAT})
+    forms = frozenset({Form.FLOAT, Form.NARROWER})
 
 
 class ComplexTypeKind(ElementTypeKind):
@@ -266,6 +283,7 @@ TITLES: Mapping[Enum, str] = {
     Form.SIGNED: "unsigned integers that are rejected on it",
     Form.WIDER: "integers that are rejected on it",
     Form.FLOAT: "bf16 or f16 that is rejected on it",
+    Form.NARROWER: "f64 that is rejected on it, and was widened to",
     Form.PARTS: "complex numbers that are rejected on it",
     Form.HALVES: "64-bit integers that are rejected on it",
     Form.ITSELF: "integers that are rejected on it (and, or)",
@@ -328,6 +346,8 @@ def schemes(target: Target, refused: Sequence[str], node: Node) -> Iterator[Mapp
 
 
 def _choices(target: Target, element: str, node: Node) -> list[Carrier]:
+    if element == "f64" and compares_widened(node):
+        return [Carrier("f64", "f32", Form.NARROWER)]
     stored = storage_of(target, element)
     if is_refused_as_such(target, element):
         return [] if stored is None else [stored, *_usable_carriers(target, node, _halves_of(stored))]

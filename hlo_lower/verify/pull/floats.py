@@ -38,6 +38,8 @@ _FOLDED: dict[str, Callable[[Any, Any], Any]] = {
 _NEUTRAL = {"add": -0.0, "multiply": 1.0, "divide": 1.0, "power": 1.0, "maximum": -np.inf, "minimum": np.inf}
 _PARTWISE = frozenset({"add", "subtract", "negate"})
 _MIRRORED = {"GT": "LT", "GE": "LE"}
+_WIDENED = {"f32": ("widen f16:", "f16"), "f64": ("convert f32 f64:", "f32")}
+"""The symbols that widen a number to a type, and from which."""
 
 
 def is_nan(term: Term, element: ElementType) -> Term:
@@ -406,6 +408,8 @@ class Arithmetic:
         if value is not None and target.dtype is not None and source.name in IEEE and target.name in IEEE:
             with np.errstate(all="ignore"):
                 return literal(np.asarray(value).astype(target.dtype), target)
+        if source.name in HALF_FLOATS and target.name == "f64":
+            return self._refloat(self.widen(term, source), F32, target)
         back = f"convert {target.name} {source.name}:"
         if source.holds(target) and term.decl().name().startswith(back):
             self._use("round trip")
@@ -437,32 +441,43 @@ class Arithmetic:
         if kind == "TOTALORDER":
             x, y = _totally_ordered(a, element), _totally_ordered(b, element)
             return {"EQ": a == b, "LT": x < y, "LE": x <= y}[direction]
-        halves = self._as_halves(z3.simplify(a), z3.simplify(b)) if element == F32 else None
-        if halves is not None:
+        narrower = self._as_narrower(direction, z3.simplify(a), z3.simplify(b), element)
+        if narrower is not None:
             self._use("round trip")
-            return self.compare(direction, *halves, element_of("f16"))
+            return self.compare(direction, *narrower)
         numbers = z3.And(z3.Not(is_nan(a, element)), z3.Not(is_nan(b, element)))
         x, y = _order_key(a, element), _order_key(b, element)
         return z3.And(numbers, {"EQ": x == y, "LT": x < y, "LE": x <= y}[direction])
 
     @staticmethod
-    def _as_halves(a: Term, b: Term) -> tuple[Term, Term] | None:
-        """Two numbers of f32 as f16, of which at least one was widened and both are such numbers."""
-        found: list[Term] = []
+    def _as_narrower(direction: str, a: Term, b: Term, element: ElementType) -> tuple[Term, Term, ElementType] | None:
+        """Two numbers as those of a narrower type, of which at least one was widened and the other one may be any
+        constant: between two numbers of that type, it is taken for the one to which they stand likewise."""
+        prefix, name = _WIDENED.get(element.name, ("", ""))
+        if not name or not any(term.decl().name().startswith(prefix) for term in (a, b)):
+            return None
+        narrow, found = element_of(name), list[Term]()
         for term in (a, b):
-            value = value_of(term, F32)
-            if term.decl().name().startswith("widen f16:"):
+            value = value_of(term, element)
+            if value is not None:
+                is_below = None if direction == "EQ" else (term is a) == (direction == "LT")
+                found.append(literal(_rounded(value, narrow, is_below), narrow))
+            elif term.decl().name().startswith(prefix):
                 found.append(term.arg(0))
-            elif value is not None and _is_half(value):
-                found.append(literal(np.float16(value), element_of("f16")))
-        is_widened = any(not z3.is_bv_value(term) for term in (a, b))
-        return (found[0], found[1]) if len(found) == 2 and is_widened else None
+        return (found[0], found[1], narrow) if len(found) == 2 else None
 
 
-def _is_half(value: np.generic) -> bool:
-    """Whether f16 has this number of f32; of those too large for it, only infinity is one."""
-    with np.errstate(over="ignore"):
-        return bool(np.float32(np.float16(value)) == value)
+def _rounded(value: Any, element: ElementType, is_below: bool | None) -> Any:
+    """A number in a narrower type; of one that this has not the number below it, or above it, or NaN."""
+    assert element.dtype is not None
+    with np.errstate(all="ignore"):
+        near = np.asarray(value).astype(element.dtype)[()]
+        if near == value or np.isnan(value):
+            return near
+        if is_below is None:
+            return element.dtype.type(np.nan)
+        is_right = (near < value) == is_below
+        return near if is_right else np.nextafter(near, element.dtype.type(-np.inf if is_below else np.inf))
 
 
 def half(term: Term, which: int) -> Term:

@@ -38,7 +38,9 @@ _LAWS = (
     Law("even", "floats", "f(-x) = f(x) if f is even: cosine, x^c for an even c", "by definition"),
     Law("logistic", "floats", "logistic(x) = 1 / (exp(-x) + 1)", "by definition"),
     Law("division by zero", "floats", "x / 0 is an infinity of the sign of both if x is a number other than 0"),
-    Law("round trip", "floats", "a number that is converted to a wider type and back stays the same"),
+    Law(
+        "round trip", "floats", "a number that is widened and converted back is what it was, and compares as that does"
+    ),
     Law(
         "half floats",
         "floats",

@@ -41,6 +41,7 @@ class Form(Enum):
     SIGNED = "signed"  # the same bits, read as a signed integer
     WIDER = "wider"  # the same number in a wider signed integer
     FLOAT = "float"  # the same number in f32
+    NARROWER = "narrower"  # the number in f32 that it was before it was widened
     HALVES = "halves"  # the bits of 64 as two of 32, the lower ones first, along a last dim
     PARTS = "parts"  # the real and the imaginary part of a complex number, along a last dim
     ITSELF = "itself"  # the type itself: the op is written out by others
