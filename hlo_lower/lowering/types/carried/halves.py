@@ -6,6 +6,7 @@ one with the number's sign.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 
 from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS, element_type
@@ -511,11 +512,26 @@ def _digit_bits(node: Node) -> int:
 
 
 def sum_of_places(c: Carrying, parts: Sequence[tuple[Value, int]]) -> Pair:
-    """The sum modulo 2^64 of numbers of 31 bits, each times a power of two below 2^64."""
-    total, *rest = (_in_place(c, number, place) for number, place in parts)
-    for put in rest:
-        total = add(c, total, put)
-    return total
+    """The sum modulo 2^64 of numbers of 31 bits, each times a power of two below 2^64, the first one as it stands.
+
+    What begins in the upper half is added there alone, where nothing is carried.
+    """
+    (low, first), *rest = parts
+    assert not first
+    upper: list[Value] = []
+    for number, place in rest:
+        if place >= 32:
+            upper.append(shift_half_left(c, number, place - 32))
+            continue
+        before, moved = low, shift_half_left(c, number, place)
+        low = c.add(before, moved)
+        upper += [_divide_half(c, number, 32 - place), _one_where(c, _is_below(c, low, before), low)]
+    return low, reduce(c.add, upper) if upper else c.number(0, low)
+
+
+def _divide_half(c: Carrying, x: Value, count: int) -> Value:
+    """A number of 31 bits, divided by 2^count, count from 2 to 30."""
+    return c.do(SHIFT_RIGHT_LOGICAL, x, count) if c.takes("shift_right_logical", HALF) else c.divide(x, 1 << count)
 
 
 def digits_of(c: Carrying, x: Sequence[Value], bits: int) -> list[Value]:
@@ -527,14 +543,6 @@ def digits_of(c: Carrying, x: Sequence[Value], bits: int) -> list[Value]:
 def _eight(c: Carrying, part: Value) -> Pair:
     upper = shift_half_right(c, part, 8)
     return c.subtract(part, shift_half_left(c, upper, 8)), upper
-
-
-def _in_place(c: Carrying, x: Value, place: int) -> Pair:
-    """A number of 31 bits times 2^place, place below 64."""
-    zero = c.number(0, x)
-    if place >= 32:
-        return zero, shift_half_left(c, x, place - 32)
-    return shift_half_left(c, x, place), shift_half_right(c, x, 32 - place) if place else zero
 
 
 def _end(c: Carrying, node: Node, fold: str, value: Sequence[Value], start: Sequence[Value]) -> Pair:
