@@ -231,6 +231,14 @@ def test_it_is_derived(source, npu):
     assert all({"NaN of arithmetic", "division by zero"} <= set(region.laws) for region in verdict.regions)
 
 
+def test_steps_do_not_depend_on_what_was_derived_before():
+    """The same questions take the same steps of the solver again: a verdict is not one of the order of verdicts."""
+    pytest.importorskip("z3")
+    lowered = hl.lower(TWO, target=COMPARES).text
+    [steps] = {derive(TWO, lowered, seconds=1).seconds for _ in range(3)}
+    assert steps > 0
+
+
 @pytest.mark.usefixtures("judged_by_runs")
 def test_runs_say_what_they_leave_out():
     """They draw no NaN with a sign where arithmetic computes it."""
