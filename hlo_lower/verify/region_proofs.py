@@ -42,6 +42,9 @@ WIDER_SECONDS = 1.0
 WIDER_LETTERS = 1 << 16
 """Letters of both pieces up to which producers are taken in: what is longer has no end in that time."""
 
+SHORT_LETTERS = 1 << 14
+"""Letters up to which that takes less than to run both functions, which may tell that it is in vain."""
+
 WIDER = ((1, True), (1, True), (2, True), (4, True), (1, False), (4, False), (32, False))
 """Widenings that are tried: how many steps of producers, and whether only those of integers."""
 
@@ -115,12 +118,14 @@ class RegionProofs:
       terms: how regions are judged.
       pieces_of: the pieces of a region, or why it has none.
       interpreter: StableHLO's.
+      is_apart: whether outputs of a region are seen to differ when both functions run.
       found: what was found of the regions that were asked for.
     """
 
     terms: Terms
     pieces_of: Callable[[Region], Pieces | CannotRunError]
     interpreter: Interpreter
+    is_apart: Callable[[Region], bool] = lambda _: False
     found: dict[Region, Found] = field(default_factory=dict[Region, Found])
     _known: dict[_Key, Derivation] = field(default_factory=dict[_Key, Derivation])
     _evaluated: dict[_Key, Evaluation | None] = field(default_factory=dict[_Key, "Evaluation | None"])
@@ -160,7 +165,8 @@ class RegionProofs:
             key = self._key(wide)
             if key in tried:
                 continue
-            if tried and key is not None and len(key[0]) + len(key[1]) > WIDER_LETTERS:
+            letters = 0 if key is None else len(key[0]) + len(key[1])
+            if tried and (letters > WIDER_LETTERS or (letters > SHORT_LETTERS and self.is_apart(region))):
                 break
             is_known, found = key in self._known, self.derivation(wide, SECONDS if wide is region else WIDER_SECONDS)
             if key is None or found is None:
