@@ -3,8 +3,9 @@ their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -50,6 +51,9 @@ WIDER = ((1, True), (1, True), (2, True), (4, True), (1, False), (4, False), (32
 
 TOTAL_SECONDS = 3.0
 """For a region with all that is tried of it."""
+
+REMEMBERED = 1024
+"""Derivations of short pieces that are remembered."""
 
 VAIN_SECONDS = 4.0
 """Spent on regions that were not derived; then further ones have `HURRIED_SECONDS` each, with all that is tried."""
@@ -305,17 +309,10 @@ class RegionProofs:
         """Derive two modules, with what depends on none of their inputs as constants where that has to be counted."""
         (first, second, within, ordered, one_nan), terms = key, self.terms
         computed = [with_computed_positions(text, self.interpreter) for text in (first, second)]
-        found = derive(
-            computed[0] or first,
-            computed[1] or second,
-            seconds=seconds,
-            oob=terms.oob,
-            within=dict(within),
-            ordered=dict(ordered),
-            one_nan=one_nan,
-            trust_flags=terms.trust_flags,
-            reassociated=terms.reassociated,
-        )
+        texts = [told or given for told, given in zip(computed, (first, second), strict=True)]
+        once = _derive_once if sum(map(len, texts)) <= SHORT_LETTERS else _derive_pieces
+        policy = terms.oob, terms.trust_flags, terms.reassociated
+        found = once(texts[0], texts[1], within, ordered, one_nan, seconds, *policy)
         return replace(found, laws=tuple(sorted({*found.laws, NO_INPUT}))) if any(computed) else found
 
     def within(self, region: Region) -> Within:
@@ -361,6 +358,39 @@ class RegionProofs:
         sides = [side for side in (region.pair.first, region.pair.second) if number in side.value_of]
         found = (dim_in_order(s.program, s.value_of[number], self._ranges_of(region, s).of) for s in sides)
         return next((dim for dim in found if dim is not None), None)
+
+
+def _derive_pieces(
+    first: str,
+    second: str,
+    within: Within,
+    ordered: Ordered,
+    one_nan: OneNan,
+    seconds: float,
+    oob: Literal["xla", "spec"],
+    trust_flags: bool,
+    reassociated: bool,
+) -> Derivation:
+    return derive(
+        first,
+        second,
+        seconds=seconds,
+        oob=oob,
+        within=dict(within),
+        ordered=dict(ordered),
+        one_nan=one_nan,
+        trust_flags=trust_flags,
+        reassociated=reassociated,
+    )
+
+
+_derive_once = lru_cache(maxsize=REMEMBERED)(_derive_pieces)
+"""Of several modules many have the same pieces. What is found of them does not depend on when they are derived."""
+
+
+def forget_derivations() -> None:
+    """Derive all anew: for tests, which break laws."""
+    _derive_once.cache_clear()
 
 
 def nowhere(_: Region) -> CannotRunError:

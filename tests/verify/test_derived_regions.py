@@ -175,6 +175,16 @@ def test_several_processes_say_what_one_says():
     assert [sorted(r.inputs) for r in shared.regions] == [sorted(r.inputs) for r in alone.regions]
 
 
+def test_equal_pieces_of_two_modules_are_derived_once(attempts):
+    """Names and what stands around do not matter; other terms are asked for anew."""
+    texts = both(EVEN)
+    first, second = (hl.verify(*pair, level="regions") for pair in (texts, [f"// again\n{t}" for t in texts]))
+    assert [*map(bool, attempts)] == [False, True]
+    assert first.regions == second.regions
+    hl.verify(*texts, level="regions", float_mode="reassociate")
+    assert len(attempts) > 2
+
+
 @pytest.mark.parametrize(("is_apart", "how"), [(False, "derived"), (True, "widened")])
 def test_a_long_derivation_is_not_tried_of_values_that_are_apart(is_apart, how, monkeypatch):
     """Where both functions give other values, producers are in vain; the region itself is tried first."""
