@@ -48,10 +48,11 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered():
-    """Each test derives what it asks for: some break laws, and some count attempts."""
+    """Each test derives and judges what it asks for: some break laws, and some count attempts."""
     yield
     if "hlo_lower.verify.region_proofs" in sys.modules:
         sys.modules["hlo_lower.verify.region_proofs"].forget_derivations()
+        sys.modules["hlo_lower.verify.judges.kept"].forget_judgements()
 
 
 @pytest.fixture

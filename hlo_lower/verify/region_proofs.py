@@ -16,7 +16,7 @@ from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.corrections import enclosing, widen_region
 from hlo_lower.verify.align.in_order import dim_in_order, is_order
 from hlo_lower.verify.align.loops import values_of
-from hlo_lower.verify.align.one_nan import inputs_with_one_nan
+from hlo_lower.verify.align.one_nan import computes_what_is_ordered, inputs_with_one_nan
 from hlo_lower.verify.align.piece import Pieces, types_of
 from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
@@ -315,10 +315,11 @@ class RegionProofs:
         found = once(texts[0], texts[1], within, ordered, one_nan, seconds, *policy)
         return replace(found, laws=tuple(sorted({*found.laws, NO_INPUT}))) if any(computed) else found
 
-    def within(self, region: Region) -> Within:
-        """The least and the greatest value of those of its inputs of which they are known."""
-        key = self._key(region) if self.may_derive else None
-        return () if key is None else key[2]
+    def known_of(self, region: Region) -> object:
+        """What is known of the inputs of a region from around it: their least and greatest values, their order, and
+        whether a NaN of theirs, or of what it puts in order, may be taken for the positive one."""
+        key = self._key(region)
+        return () if key is None else (*key[2:], computes_what_is_ordered(region))
 
     def _key(self, region: Region) -> _Key | None:
         """Both pieces, and the ends of the integers that they are given, where they are known; None without pieces."""

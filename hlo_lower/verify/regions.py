@@ -444,11 +444,11 @@ class RegionJudge:
             return Judgement(judges=SAME_TEXT)
         if key not in self._judged:
             cache = self._terms.cache
-            content = cache and content_of(region, pieces, self._terms, sought, self._proofs.within(region))
-            found = cache and in_cache(cache, content)
+            content = content_of(region, pieces, self._terms, sought, self._proofs.known_of(region))
+            found = in_cache(cache, content)
             if found is None:
                 found = self._judged_by_runs(region, pieces, sought)
-                if cache is not None and not self._proofs.is_hurried:
+                if not self._proofs.is_hurried:
                     keep(cache, content, found)
             self._judged[key] = found
         return self._judged[key]

@@ -248,6 +248,16 @@ def test_runs_say_what_they_leave_out():
 
 
 @pytest.mark.usefixtures("judged_by_runs")
+def test_a_verdict_on_computed_floats_is_none_on_given_ones(monkeypatch):
+    """The pieces of both are the same: where their floats come from is of what is remembered."""
+    monkeypatch.setattr(lowering, "may_have_one_nan", lambda *_: True)
+    for made, status in (("add %x, %x", "equal"), ("reverse %x, dims = [0]", "differs")):
+        source = sorting(made=made)
+        verdict = hl.verify(source, hl.lower(source, target=NPU), level="regions")
+        assert [region.status for region in verdict.regions] == [status]
+
+
+@pytest.mark.usefixtures("judged_by_runs")
 def test_the_sign_of_an_arguments_nan_counts(monkeypatch):
     """A wrong fact: a NaN that is given may not be taken for the positive one."""
     monkeypatch.setattr(lowering, "may_have_one_nan", lambda *_: True)
