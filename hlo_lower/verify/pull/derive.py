@@ -74,7 +74,7 @@ ATTEMPTS: tuple[tuple[int, Order], ...] = ((1, "row-major"), (32, "row-major"), 
 """Steps of a fold that are written out, and the order in which elements are combined: first so few steps that loops and
 scatters are folds on both sides, then more, then sums as such, at last those that a product of 0 and 1 may make."""
 
-ALL_ATTEMPTS = 1.25
+ALL_ATTEMPTS = 1.1
 """So many times the seconds of one attempt all of them may take: none was seen to succeed behind one without an end."""
 
 FOLDING = {law.name for law in LAWS.values() if law.kind == "folds"}
