@@ -54,13 +54,11 @@ def alone() -> Generator[None]:
         inner: Any = import_module("z3.z3")
         inner._main_ctx = None  # where z3 keeps the context that terms are made in
         inner.Z3_enable_concurrent_dec_ref(inner.main_ctx().ref())
-        collects, checks = gc.isenabled(), inner.Z3_DEBUG
+        collects = gc.isenabled()
         gc.disable()
-        inner.Z3_DEBUG = False  # z3 itself rejects what its Python checks before: half of the time of each call
         try:
             yield
         finally:
-            inner.Z3_DEBUG = checks
             if collects:
                 gc.enable()
 
