@@ -46,6 +46,15 @@ def pytest_collection_modifyitems(items):
             own[k].add_marker(pytest.mark.sweep)
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered():
+    """Each test derives and judges what it asks for: some break laws, and some count attempts."""
+    yield
+    if "hlo_lower.verify.region_proofs" in sys.modules:
+        sys.modules["hlo_lower.verify.region_proofs"].forget_derivations()
+        sys.modules["hlo_lower.verify.judges.kept"].forget_judgements()
+
+
 @pytest.fixture
 def install_example(tmp_path_factory, monkeypatch):
     """Installs a package of examples/ by its name, for the test; its modules are imported anew by the next one."""

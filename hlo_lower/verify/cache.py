@@ -124,10 +124,15 @@ class VerdictCache:
 
     def _key(self, kind: Kind, content: object) -> str:
         run_on = kind_of_processor() if kind in RUN else ""
-        return sha256(repr((self.judges, run_on, kind, content)).encode()).hexdigest()
+        return digest_of((self.judges, run_on, kind, content))
 
     def _path(self, key: str) -> Path:
         return Path(self.folder, f"{key}.json")
+
+
+def digest_of(content: object) -> str:
+    """A hash of strings, numbers, bytes, and tuples and dataclasses of these."""
+    return sha256(repr(content).encode()).hexdigest()
 
 
 def _digest(key: str, verdict: Mapping[str, Any]) -> str:

@@ -49,6 +49,7 @@ from hlo_lower.verify.run import (
     CannotRunError,
     Rounding,
     Signature,
+    are_op_by_op,
     entry_function,
     module_over_budget,
     parse_or_refuse,
@@ -254,6 +255,11 @@ class BothVersions:
         self._in_steps: Rounding = in_steps
         self._first, self._second = _compile(texts, FUSED[in_steps] if may_fuse else in_steps)
 
+    @property
+    def are_op_by_op(self) -> bool:
+        """Whether both are compiled as "unfused" by now."""
+        return are_op_by_op(self._first, self._second)
+
     def run(self, arguments: list[Array]) -> tuple[list[Array], list[Array]]:
         """The results of both.
 
@@ -313,7 +319,7 @@ class _Comparison:
             if found is not None and only_signs_of_zeros(expected[-1], actual):
                 self._zeros = [f"signs of zeros: XLA, which makes x of 0.0 + x, finds others ({found})"]
                 found = None
-            if found is not None and self._may_look_twice():
+            if found is not None and not versions.are_op_by_op and self._may_look_twice():
                 unfused = unfused or _compile(self._exact, "unfused")
                 found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
             if found is not None and self._reassociated:

@@ -3,8 +3,9 @@ their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -15,7 +16,7 @@ from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.corrections import enclosing, widen_region
 from hlo_lower.verify.align.in_order import dim_in_order, is_order
 from hlo_lower.verify.align.loops import values_of
-from hlo_lower.verify.align.one_nan import inputs_with_one_nan
+from hlo_lower.verify.align.one_nan import computes_what_is_ordered, inputs_with_one_nan
 from hlo_lower.verify.align.piece import Pieces, types_of
 from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
@@ -36,17 +37,23 @@ SECONDS = 1.6
 """For each attempt to derive a region as it stands, as `pull.work` counts them: of 214 derived regions of 60 modules
 for IREE the one that took longest took 1.3, all but two less than 0.6."""
 
-WIDER_SECONDS = 1.0
-"""For each with producers of its inputs."""
+WIDER_SECONDS = 1.25
+"""For each with producers of its inputs: of 86 that were derived of 120 modules the one that took longest took 1.1."""
 
 WIDER_LETTERS = 1 << 16
 """Letters of both pieces up to which producers are taken in: what is longer has no end in that time."""
+
+SHORT_LETTERS = 1 << 14
+"""Letters up to which that takes less than to run both functions, which may tell that it is in vain."""
 
 WIDER = ((1, True), (1, True), (2, True), (4, True), (1, False), (4, False), (32, False))
 """Widenings that are tried: how many steps of producers, and whether only those of integers."""
 
 TOTAL_SECONDS = 3.0
 """For a region with all that is tried of it."""
+
+REMEMBERED = 1024
+"""Derivations of short pieces that are remembered."""
 
 VAIN_SECONDS = 4.0
 """Spent on regions that were not derived; then further ones have `HURRIED_SECONDS` each, with all that is tried."""
@@ -115,12 +122,14 @@ class RegionProofs:
       terms: how regions are judged.
       pieces_of: the pieces of a region, or why it has none.
       interpreter: StableHLO's.
+      is_apart: whether outputs of a region are seen to differ when both functions run.
       found: what was found of the regions that were asked for.
     """
 
     terms: Terms
     pieces_of: Callable[[Region], Pieces | CannotRunError]
     interpreter: Interpreter
+    is_apart: Callable[[Region], bool] = lambda _: False
     found: dict[Region, Found] = field(default_factory=dict[Region, Found])
     _known: dict[_Key, Derivation] = field(default_factory=dict[_Key, Derivation])
     _evaluated: dict[_Key, Evaluation | None] = field(default_factory=dict[_Key, "Evaluation | None"])
@@ -160,7 +169,8 @@ class RegionProofs:
             key = self._key(wide)
             if key in tried:
                 continue
-            if tried and key is not None and len(key[0]) + len(key[1]) > WIDER_LETTERS:
+            letters = 0 if key is None else len(key[0]) + len(key[1])
+            if tried and (letters > WIDER_LETTERS or (letters > SHORT_LETTERS and self.is_apart(region))):
                 break
             is_known, found = key in self._known, self.derivation(wide, SECONDS if wide is region else WIDER_SECONDS)
             if key is None or found is None:
@@ -299,23 +309,17 @@ class RegionProofs:
         """Derive two modules, with what depends on none of their inputs as constants where that has to be counted."""
         (first, second, within, ordered, one_nan), terms = key, self.terms
         computed = [with_computed_positions(text, self.interpreter) for text in (first, second)]
-        found = derive(
-            computed[0] or first,
-            computed[1] or second,
-            seconds=seconds,
-            oob=terms.oob,
-            within=dict(within),
-            ordered=dict(ordered),
-            one_nan=one_nan,
-            trust_flags=terms.trust_flags,
-            reassociated=terms.reassociated,
-        )
+        texts = [told or given for told, given in zip(computed, (first, second), strict=True)]
+        once = _derive_once if sum(map(len, texts)) <= SHORT_LETTERS else _derive_pieces
+        policy = terms.oob, terms.trust_flags, terms.reassociated
+        found = once(texts[0], texts[1], within, ordered, one_nan, seconds, *policy)
         return replace(found, laws=tuple(sorted({*found.laws, NO_INPUT}))) if any(computed) else found
 
-    def within(self, region: Region) -> Within:
-        """The least and the greatest value of those of its inputs of which they are known."""
-        key = self._key(region) if self.may_derive else None
-        return () if key is None else key[2]
+    def known_of(self, region: Region) -> object:
+        """What is known of the inputs of a region from around it: their least and greatest values, their order, and
+        whether a NaN of theirs, or of what it puts in order, may be taken for the positive one."""
+        key = self._key(region)
+        return () if key is None else (*key[2:], computes_what_is_ordered(region))
 
     def _key(self, region: Region) -> _Key | None:
         """Both pieces, and the ends of the integers that they are given, where they are known; None without pieces."""
@@ -355,6 +359,39 @@ class RegionProofs:
         sides = [side for side in (region.pair.first, region.pair.second) if number in side.value_of]
         found = (dim_in_order(s.program, s.value_of[number], self._ranges_of(region, s).of) for s in sides)
         return next((dim for dim in found if dim is not None), None)
+
+
+def _derive_pieces(
+    first: str,
+    second: str,
+    within: Within,
+    ordered: Ordered,
+    one_nan: OneNan,
+    seconds: float,
+    oob: Literal["xla", "spec"],
+    trust_flags: bool,
+    reassociated: bool,
+) -> Derivation:
+    return derive(
+        first,
+        second,
+        seconds=seconds,
+        oob=oob,
+        within=dict(within),
+        ordered=dict(ordered),
+        one_nan=one_nan,
+        trust_flags=trust_flags,
+        reassociated=reassociated,
+    )
+
+
+_derive_once = lru_cache(maxsize=REMEMBERED)(_derive_pieces)
+"""Of several modules many have the same pieces. What is found of them does not depend on when they are derived."""
+
+
+def forget_derivations() -> None:
+    """Derive all anew: for tests, which break laws."""
+    _derive_once.cache_clear()
 
 
 def nowhere(_: Region) -> CannotRunError:

@@ -136,7 +136,7 @@ class RegionJudge:
         self.promised: list[tuple[Op, tuple[str, ...]]] = []
         self._built: dict[tuple[Region, tuple[Number, ...]], Pieces | CannotRunError] = {}
         self._numbers = first.scatter_numbers
-        self._proofs = RegionProofs(terms, self.pieces, interpreter)
+        self._proofs = RegionProofs(terms, self.pieces, interpreter, self._is_apart)
 
     def verify(self, name: str) -> list[RegionVerdict]:
         """The verdicts on the regions of a public function, alike ones together.
@@ -168,6 +168,8 @@ class RegionJudge:
             if number == 1 and forced:
                 continue
             try:
+                if not dropped.issuperset(self._apart.get(name, ())):
+                    self._refuse_apart(name, regions)
                 plan = Plan(name, self._written_out, frozenset(dropped), tuple(forced.items()))
                 found = self._all(name, regions, self._elsewhere(plan, regions))
                 self.promised = [one for region in regions for one in self._unshown_in(region).promised]
@@ -223,7 +225,8 @@ class RegionJudge:
         where there are none, or that is not better."""
         if not any(more):
             return None
-        before = self._first, self._second, self._written_out
+        before = self._first, self._second, self._written_out, self._apart
+        self._apart = {}
         self._written_out = self._written_out[0] | more[0], self._written_out[1] | more[1]
         try:
             self._first = Program(self._first.raw, written_out(self._written_out[0]))
@@ -234,11 +237,10 @@ class RegionJudge:
                 now = left_of(name, regions)
                 if is_better(regions, now):
                     self.pairs = pairs
-                    self._apart.clear()
                     return regions, now
         except TooLargeError:
             pass
-        self._first, self._second, self._written_out = before
+        self._first, self._second, self._written_out, self._apart = before
         return None
 
     def _elsewhere(self, plan: Plan, regions: Sequence[Region]) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
@@ -329,8 +331,8 @@ class RegionJudge:
                 patience().charge(watch.seconds)
                 reason = patience().describe_limit("it and what was tried in vain before it took")
                 return replace(verdict, status="not judged", reason=reason, difference="")
-            if step >= PATIENCE:
-                self._refuse_apart(name, region, verdict)
+            if step >= PATIENCE and self._is_apart(region):
+                self._refuse_apart(name, [region])
             steps = STEPS[min(step, len(STEPS) - 1)]
             wider = widen_region(wide, steps, integers_only=integers_only, across=self._terms.is_strict)
             if wider is None and integers_only:
@@ -374,17 +376,24 @@ class RegionJudge:
         if failed and is_call and not any(o.root for o in failed) and not self._terms.is_strict:
             raise WrongAssumptionError([(o.first, o.second) for o in failed], verdict)
 
-    def _refuse_apart(self, name: str, region: Region, verdict: RegionVerdict) -> None:
-        """Give an alignment up in which values are taken as equal that differ when both functions run.
+    def _is_apart(self, region: Region) -> bool:
+        """Whether values of a function that are taken as equal, and that nothing returns, differ when both run."""
+        if region.pair.around is not None or self._terms.is_strict:
+            return False
+        name = region.pair.where[0]
+        if name not in self._apart:
+            self._apart[name] = values_apart(self._first, self._second, name)
+        return any((o.first, o.second) in self._apart[name] for o in region.outputs if not o.root)
+
+    def _refuse_apart(self, name: str, regions: Sequence[Region]) -> None:
+        """Give an alignment up in which values are taken as equal of which it is known that they differ.
 
         Raises:
-          WrongAssumptionError: a region's outputs, which nothing returns, are such values; all of them are told.
+          WrongAssumptionError: such values are outputs of a region; all of them are told.
         """
-        if region.pair.around is None and not self._terms.is_strict:
-            if name not in self._apart:
-                self._apart[name] = values_apart(self._first, self._second, name)
-            if any((o.first, o.second) in self._apart[name] for o in region.outputs if not o.root):
-                raise WrongAssumptionError(list(self._apart[name]), verdict)
+        wrong = next((region for region in regions if self._apart.get(name) and self._is_apart(region)), None)
+        if wrong is not None:
+            raise WrongAssumptionError(list(self._apart[name]), self._verdict(name, wrong, wrong, Judgement()))
 
     def _widened_verdict(
         self, name: str, verdict: RegionVerdict, narrow: Region, wide: Region, judged: Judgement, *, is_aimed: bool
@@ -435,11 +444,11 @@ class RegionJudge:
             return Judgement(judges=SAME_TEXT)
         if key not in self._judged:
             cache = self._terms.cache
-            content = cache and content_of(region, pieces, self._terms, sought, self._proofs.within(region))
-            found = cache and in_cache(cache, content)
+            content = content_of(region, pieces, self._terms, sought, self._proofs.known_of(region))
+            found = in_cache(cache, content)
             if found is None:
                 found = self._judged_by_runs(region, pieces, sought)
-                if cache is not None and not self._proofs.is_hurried:
+                if not self._proofs.is_hurried:
                     keep(cache, content, found)
             self._judged[key] = found
         return self._judged[key]

@@ -271,13 +271,17 @@ class Executable:
       source: the module, text or bytes.
       rounding: which of `COMPILER_OPTIONS` it is compiled with.
 
+    Attributes:
+      arguments: their types.
+      is_op_by_op: whether it is compiled as it is where nothing may be fused ("unfused").
+
     Raises:
       CannotRunError: its signature has no form in JAX, there are too few devices, or XLA refuses to compile it.
     """
 
     def __init__(self, source: str | bytes, rounding: Rounding) -> None:
         made = _made_once if len(source) <= SMALL else _compile_source
-        self.arguments, self._compiled = made(source, rounding)
+        self.arguments, self._compiled, self.is_op_by_op = made(source, rounding)
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
         """The results, as NumPy arrays.
@@ -292,8 +296,13 @@ class Executable:
                 raise CannotRunError(f"XLA does not run it: {str(error).splitlines()[0][:300]}") from None
 
 
-def _compile_source(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
-    """The types of a module's arguments and XLA's executable."""
+def are_op_by_op(*runnables: object) -> bool:
+    """Whether modules are compiled here, and as "unfused": a second look at a difference would show the same."""
+    return all(isinstance(one, Executable) and one.is_op_by_op for one in runnables)
+
+
+def _compile_source(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any, bool]:
+    """The types of a module's arguments, XLA's executable, and whether it is compiled as "unfused" is."""
     context = mlir.shared_context(len(source))
     with mlir.active(context):
         ready = _ready(mlir.parse_module(source, context))
@@ -306,13 +315,15 @@ def _compile_source(source: str | bytes, rounding: Rounding) -> tuple[Sequence[A
         )
     options = _options(source, rounding) | ready.more
     compiled, temporary = _whole(source, ready, options)
+    is_op_by_op = rounding != "in order" and options == _options(source, "unfused") | ready.more
     if rounding in IN_STEPS and temporary > TEMPORARIES:
+        is_op_by_op = False
         compiled, temporary = _whole(source, ready, options | {PASSES: "algsimp"})
     if needed + temporary > MEMORY_LIMIT:
         raise CannotRunError(
             f"{(needed + temporary) / 2**30:,.0f} GiB for a run, more than half of this machine's memory"
         )
-    return ready.signature.arguments, compiled
+    return ready.signature.arguments, compiled, is_op_by_op
 
 
 def _whole(source: str | bytes, ready: _Ready, options: Mapping[str, Any]) -> tuple[Any, int]:

@@ -1,6 +1,5 @@
 """Terms of a prover as numbers: what its laws say of an element, computed by definitions of its own."""
 
-from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -88,9 +87,22 @@ def width(t):
     return None if z3.is_bool(t) else t.size()
 
 
-@lru_cache(maxsize=512)
+STEPS = {}
+"""What `steps_of` found of terms, and these, which are held: terms of two contexts may have one number."""
+
+
 def steps_of(term):
     """The parts of a term, operands first: each with a function that computes it and where its operands stand."""
+    key = id(term.ctx), term.get_id()
+    if key not in STEPS:
+        if len(STEPS) > 512:
+            STEPS.clear()
+        STEPS[key] = term, made_steps(term)
+    return STEPS[key][1]
+
+
+def made_steps(term):
+    """The same, made."""
     places, steps, stack = {}, [], [(term, term.children())]
     while stack:
         t, operands = stack[-1]

@@ -231,12 +231,30 @@ def test_it_is_derived(source, npu):
     assert all({"NaN of arithmetic", "division by zero"} <= set(region.laws) for region in verdict.regions)
 
 
+def test_steps_do_not_depend_on_what_was_derived_before():
+    """The same questions take the same steps of the solver again: a verdict is not one of the order of verdicts."""
+    pytest.importorskip("z3")
+    lowered = hl.lower(TWO, target=COMPARES).text
+    [steps] = {derive(TWO, lowered, seconds=1).seconds for _ in range(3)}
+    assert steps > 0
+
+
 @pytest.mark.usefixtures("judged_by_runs")
 def test_runs_say_what_they_leave_out():
     """They draw no NaN with a sign where arithmetic computes it."""
     [region] = hl.verify(sorting(), hl.lower(sorting(), target=NPU), level="regions").regions
     assert region.status == "equal"
     assert one_nan.NOT_DRAWN in region.excluded
+
+
+@pytest.mark.usefixtures("judged_by_runs")
+def test_a_verdict_on_computed_floats_is_none_on_given_ones(monkeypatch):
+    """The pieces of both are the same: where their floats come from is of what is remembered."""
+    monkeypatch.setattr(lowering, "may_have_one_nan", lambda *_: True)
+    for made, status in (("add %x, %x", "equal"), ("reverse %x, dims = [0]", "differs")):
+        source = sorting(made=made)
+        verdict = hl.verify(source, hl.lower(source, target=NPU), level="regions")
+        assert [region.status for region in verdict.regions] == [status]
 
 
 @pytest.mark.usefixtures("judged_by_runs")

@@ -5,11 +5,14 @@ import sys
 
 import numpy as np
 import pytest
-from two_programs import scattering
+from two_programs import aligned, programs, scattering
 from untyped_mlir import module
 
 import hlo_lower as hl
-from hlo_lower.verify import Assumed, region_proofs, verify
+from hlo_lower.verify import Assumed, region_proofs, regions, verify
+from hlo_lower.verify.align.align import regions_of
+from hlo_lower.verify.judges.interpreter import shared_interpreter
+from hlo_lower.verify.judges.judge import Terms
 from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.run import Executable
 
@@ -170,6 +173,37 @@ def test_several_processes_say_what_one_says():
     assert (len(alone.regions), alone.differs) == (2, True)
     assert shared.regions == alone.regions
     assert [sorted(r.inputs) for r in shared.regions] == [sorted(r.inputs) for r in alone.regions]
+
+
+def test_equal_pieces_of_two_modules_are_derived_once(attempts):
+    """Names and what stands around do not matter; other terms are asked for anew."""
+    texts = both(EVEN)
+    first, second = (hl.verify(*pair, level="regions") for pair in (texts, [f"// again\n{t}" for t in texts]))
+    assert [*map(bool, attempts)] == [False, True]
+    assert first.regions == second.regions
+    hl.verify(*texts, level="regions", float_mode="reassociate")
+    assert len(attempts) > 2
+
+
+@pytest.mark.parametrize(("is_apart", "how"), [(False, "derived"), (True, "widened")])
+def test_a_long_derivation_is_not_tried_of_values_that_are_apart(is_apart, how, monkeypatch):
+    """Where both functions give other values, producers are in vain; the region itself is tried first."""
+    monkeypatch.setattr(region_proofs, "SHORT_LETTERS", 0)
+    monkeypatch.setattr(regions.RegionJudge, "_is_apart", lambda *_: is_apart)
+    [region] = hl.verify(*both(EVEN), level="regions").regions
+    assert region.how == how
+
+
+def test_what_is_known_to_be_apart_is_aligned_anew_at_once(monkeypatch):
+    """No region of such an alignment is judged."""
+    judge = regions.RegionJudge(*programs(*both(EVEN)), Terms(), shared_interpreter(), lambda *_: None, lambda *_: None)
+    found = aligned(*both(EVEN))
+    monkeypatch.setattr(judge, "_is_apart", lambda _: True)
+    judge._refuse_apart("main", regions_of(found))
+    judge._apart["main"] = {(8, 9)}
+    with pytest.raises(regions.WrongAssumptionError) as wrong:
+        judge._refuse_apart("main", regions_of(found))
+    assert wrong.value.pairs == ((8, 9),)
 
 
 SCRIPT = """

@@ -69,6 +69,7 @@ def test_one_bit_pattern_that_differs_is_shown(kind, size, monkeypatch, tmp_path
     monkeypatch.setattr(kept, "MOST_BYTES", 0)  # what is too large is not kept, and evaluated again
     assert [verify(*both, level="regions", cache=tmp_path).exit_code for _ in range(2)] == [1, 1]
     monkeypatch.setattr(region_proofs, "evaluate_every_input", lambda *given: None)
+    kept.forget_judgements()
     assert verify(*both, level="regions").exit_code == 0
 
 

@@ -18,7 +18,7 @@ from hlo_lower.verify.align.piece import pieces_of
 from hlo_lower.verify.drive import driven_runs
 from hlo_lower.verify.drive.driven_runs import runs_of
 from hlo_lower.verify.drive.input_roles import LOOP_REACH, Role, Roles, roles_of
-from hlo_lower.verify.judges import devices, judge
+from hlo_lower.verify.judges import devices, judge, kept
 from hlo_lower.verify.judges.devices import OPERATIONS, SOON, TookTooLongError, at_most, cost_of, patience
 from hlo_lower.verify.judges.devices import executable as executed
 from hlo_lower.verify.judges.devices import piece_executable as piece
@@ -183,6 +183,7 @@ def test_fewer_runs_of_what_is_large(monkeypatch):
     few = hl.verify(one, same, level="regions").regions[0]
     for where in (driven_runs, judge):
         monkeypatch.setattr(where, "VALUES", 1 << 12)
+    kept.forget_judgements()
     [region] = hl.verify(one, same, level="regions").regions
     assert (few.runs, few.excluded) == (driven_runs.PLAIN_RUNS + 2 * len(driven_runs.LONE_VALUES), ())
     assert region.runs == driven_runs.LEAST_OF_LARGE

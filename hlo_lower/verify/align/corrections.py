@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -16,7 +15,7 @@ from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Assumption, Region, Side
 from hlo_lower.verify.align.appended_ops import OpsBeside
 from hlo_lower.verify.align.piece import module_of
-from hlo_lower.verify.bounds.compare import are_apart
+from hlo_lower.verify.bounds.compare import are_apart, which_are_apart
 from hlo_lower.verify.drive.driven_runs import Run, runs_of
 from hlo_lower.verify.drive.input_roles import REACH, SMALL, Roles, ordinary
 from hlo_lower.verify.judges.devices import piece_executable
@@ -280,8 +279,14 @@ def values_apart(first: Program, second: Program, name: str) -> set[tuple[ValueI
         by_type.append(defaultdict(list))
         for value, sample in zip(own, samples[returned:], strict=True):
             by_type[-1][side.program.types[value]].append((value, sample))
-    pairs = (pair for raw_type in by_type[0] for pair in product(by_type[0][raw_type], by_type[1][raw_type]))
-    return {(x, y) for (x, mine), (y, theirs) in pairs if _are_apart(mine, theirs)}
+    found = set[tuple[ValueId, ValueId]]()
+    for raw_type in by_type[0].keys() & by_type[1].keys():
+        theirs = by_type[1][raw_type]
+        stacks = [np.stack(run) for run in zip(*(samples for _, samples in theirs), strict=True)]
+        for x, mine in by_type[0][raw_type]:
+            apart = np.any([which_are_apart(one, stack, FAR) for one, stack in zip(mine, stacks, strict=True)], 0)
+            found |= {(x, theirs[k][0]) for k in np.flatnonzero(apart)}
+    return found
 
 
 def _own(side: Side, other: Side) -> list[ValueId]:

@@ -107,12 +107,20 @@ def wide(array: Array) -> Array:
 def are_apart(a: Array, b: Array, share: float) -> bool:
     """Whether two arrays are no roundings of each other: by more than a share of the largest magnitude of the two, at
     some finite element; integers if they are not equal."""
+    return bool(which_are_apart(a, b[np.newaxis], share)[0])
+
+
+def which_are_apart(a: Array, others: Array, share: float) -> NDArray[np.bool_]:
+    """Which arrays of a stack are no roundings of another array of their shape (`are_apart`)."""
+    elements = tuple(range(1, others.ndim))
     if not is_inexact(a):
-        return not np.array_equal(a, b)
-    x, y = wide(a), wide(b)
-    finite = np.isfinite(x) & np.isfinite(y)
-    most = max(float(np.max(np.abs(v[finite]), initial=0.0)) for v in (x, y))
-    return bool(np.any(np.abs(x[finite] - y[finite]) > share * most))
+        return np.asarray(np.any(a != others, elements))
+    with np.errstate(all="ignore"):
+        x, y = wide(a), wide(others)
+        finite = np.isfinite(x) & np.isfinite(y)
+        largest = np.maximum(np.abs(x), np.abs(y))
+        most = np.max(largest, elements, initial=0.0, where=finite, keepdims=True)
+        return np.asarray(np.any(finite & (np.abs(x - y) > share * most), elements))
 
 
 def nan_share(array: Array) -> float:

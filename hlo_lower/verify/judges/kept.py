@@ -13,7 +13,7 @@ from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.align.corrections import Sought
 from hlo_lower.verify.align.loops import values_of
 from hlo_lower.verify.align.piece import Pieces
-from hlo_lower.verify.cache import VerdictCache
+from hlo_lower.verify.cache import VerdictCache, digest_of
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.judges.definitions import Hits
 from hlo_lower.verify.judges.devices import patience
@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 20
 """Bytes of arrays up to which a judgement is kept: of large inputs a difference is soon found again."""
 
 
-def content_of(region: Region, pieces: Pieces, terms: Terms, sought: Sought | None, within: object) -> object:
+def content_of(region: Region, pieces: Pieces, terms: Terms, sought: Sought | None, known_of: object) -> object:
     """What a judgement rests on: both pieces, what is known of their inputs, the terms, the limit of time, as that says
     what is tried at all, and the runs that a wider region seeks."""
     known = values_of(region)
@@ -34,27 +34,48 @@ def content_of(region: Region, pieces: Pieces, terms: Terms, sought: Sought | No
         None if sought is None else tuple((_hashable_arrays(wanted), told) for wanted, told in sought.sought_arrays())
     )
     plain = replace(terms, cache=None)
-    return pieces.first, pieces.second, len(pieces.seen), values, within, plain, patience().given, looked_for
+    return pieces.first, pieces.second, len(pieces.seen), values, known_of, plain, patience().given, looked_for
 
 
 def _hashable_arrays(wanted: Mapping[str, Array]) -> tuple[tuple[str, str, tuple[int, ...], bytes], ...]:
     return tuple((name, a.dtype.name, a.shape, a.tobytes()) for name, a in wanted.items())
 
 
-def in_cache(cache: VerdictCache, content: object) -> Judgement | None:
-    """The judgement that is kept of some content."""
-    return cache.find("judged", content, _read)
+_REMEMBERED: dict[str, Judgement] = {}
+"""What this process has judged, the latest last: of several modules many have the same pieces."""
+
+MOST_REMEMBERED, BYTES_REMEMBERED = 1024, 1 << 16
+"""Judgements that are remembered, and bytes of arrays of one."""
 
 
-def keep(cache: VerdictCache, content: object, found: Judgement) -> None:
+def forget_judgements() -> None:
+    """Judge all anew: for tests, which break judges."""
+    _REMEMBERED.clear()
+
+
+def in_cache(cache: VerdictCache | None, content: object) -> Judgement | None:
+    """The judgement that is kept of some content; without a cache that which this process made."""
+    if cache is not None:
+        return cache.find("judged", content, _read)
+    found = _REMEMBERED.get(digest_of(content))
+    return None if found is None else replace(found)
+
+
+def keep(cache: VerdictCache | None, content: object, found: Judgement) -> None:
     """Keep a judgement that is a verdict and does not depend on time: nothing was spent in vain until now, so that no
     judge is missing for that, and runs had all outcomes."""
     left = patience()
     arrays = [a for run in found.failures for a in run.arguments]
     size = sum(a.nbytes for a in arrays) + sum(len(value) for values in found.seen for value in values)
     is_whole = found.status in ("equal", "differs") and not found.not_exercised and found.doubt is None
-    if is_whole and left.left == left.given and size <= MOST_BYTES:
+    if not is_whole or left.left != left.given or size > (MOST_BYTES if cache is not None else BYTES_REMEMBERED):
+        return
+    if cache is not None:
         cache.keep("judged", content, _judgement_to_json(found))
+        return
+    _REMEMBERED[digest_of(content)] = replace(found)
+    while len(_REMEMBERED) > MOST_REMEMBERED:
+        del _REMEMBERED[next(iter(_REMEMBERED))]
 
 
 def _judgement_to_json(found: Judgement) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hlo_lower.verify.pull import congruence, convolving, dynamic, elementwise, 
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.laws import LAWS
 from hlo_lower.verify.pull.models import inputs_of
-from hlo_lower.verify.pull.parts import forget
+from hlo_lower.verify.pull.parts import read_anew
 from hlo_lower.verify.pull.prover import At, Order, Prover, Pull
 from hlo_lower.verify.pull.shapes import sizes_of
 from hlo_lower.verify.pull.sizes import is_empty, is_same
@@ -74,7 +74,7 @@ ATTEMPTS: tuple[tuple[int, Order], ...] = ((1, "row-major"), (32, "row-major"), 
 """Steps of a fold that are written out, and the order in which elements are combined: first so few steps that loops and
 scatters are folds on both sides, then more, then sums as such, at last those that a product of 0 and 1 may make."""
 
-ALL_ATTEMPTS = 1.25
+ALL_ATTEMPTS = 1.1
 """So many times the seconds of one attempt all of them may take: none was seen to succeed behind one without an end."""
 
 FOLDING = {law.name for law in LAWS.values() if law.kind == "folds"}
@@ -135,8 +135,7 @@ def derive(
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
       reassociated: whether sums of floats may be in any order: what is rounded otherwise is equal, too.
     """
-    with alone():
-        forget()
+    with alone(), read_anew():
         work = Work()
         work.add(LETTER * (len(before) + len(after)))
         context = mlir.shared_context(len(before) + len(after))

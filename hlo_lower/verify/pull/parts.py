@@ -1,6 +1,7 @@
 """The parts of terms, each read once: z3 makes Python objects anew whenever a term is asked for its operands."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from hlo_lower.verify.pull.beyond import Beyond
@@ -34,9 +35,14 @@ _READ: dict[int, Part] = {}
 """What was read, by its number: a number is free for another term only when nothing holds the term any more."""
 
 
-def forget() -> None:
-    """Forget all terms: nobody works with any."""
+@contextmanager
+def read_anew() -> Generator[None]:
+    """Begin without terms, and forget those that were read: another context has the same numbers."""
     _READ.clear()
+    try:
+        yield
+    finally:
+        _READ.clear()
 
 
 def part_of(term: Any) -> Part:

@@ -68,7 +68,11 @@ SOON_SECONDS = 0.5
 """Time for one question that may stay open: whether two tests are the same, and what is asked in another way, too."""
 
 PATIENCE = 8
-"""So many times longer than is counted a derivation may take of its thread's processor, and a question by the clock."""
+"""So many times longer than is counted a derivation may take of its thread's processor: twice was seen."""
+
+HANGS = 20.0
+"""Seconds of the clock up to which a question is never ended: many may share a processor, and what z3 answers there is
+what it answers alone."""
 
 WITHOUT_CHOICES = ("simplify", "propagate-values", "cofactor-term-ite", "simplify", "smt")
 """z3's steps to answer what it does not answer soon: sums in another order are easy once no choice stands in them."""
@@ -799,7 +803,7 @@ class Prover:
             asked.add(*(solver.assertions() if steps else ()))
             left = share * (until - self.work.seconds)
             asked.set("rlimit", max(1, int(STEPS_A_SECOND * left)))
-            asked.set("timeout", max(1, int(1000 * PATIENCE * left)))
+            asked.set("timeout", _most_milliseconds(left))
             found = asked.check()
             if found != z3.unknown or until - self.work.seconds < SOON_SECONDS:
                 break
@@ -815,7 +819,7 @@ class Prover:
         solver = z3.Solver()
         solver.add(*(z3.substitute(assertion, *changed) for assertion in assertions))
         solver.set("rlimit", max(1, int(STEPS_A_SECOND * seconds)))
-        solver.set("timeout", max(1, int(1000 * PATIENCE * seconds)))
+        solver.set("timeout", _most_milliseconds(seconds))
         return solver.check() == z3.unsat
 
     def _known_of(self, term: Term) -> list[Term]:
@@ -1139,6 +1143,11 @@ class Prover:
         if not self.same([(after, alone)]):
             raise Beyond("a loop that writes a position from others")
         return alone
+
+
+def _most_milliseconds(seconds: float) -> int:
+    """How long a question may take by the clock whose steps are limited: only what hangs is ended so."""
+    return int(1000 * max(HANGS, PATIENCE * seconds))
 
 
 def _is_hard(part: Part) -> bool:

@@ -3,6 +3,7 @@
 Everything of z3 is `Any` here: its stubs leave most of it unknown.
 """
 
+import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
@@ -16,11 +17,7 @@ INSTALL = "pip install z3-solver"
 
 
 class _Lazy:
-    """The module z3, as attributes.
-
-    A term that is part of a cycle is freed by Python's collector, in whatever thread that runs. z3 is told so: else the
-    process ends with SIGSEGV where another thread frees a term while z3 works.
-    """
+    """The module z3, as attributes."""
 
     def __getattr__(self, name: str) -> Any:
         """Something of z3.
@@ -29,9 +26,7 @@ class _Lazy:
           InputError: z3 is not installed.
         """
         require()
-        module: Any = import_module("z3")
-        module.Z3_enable_concurrent_dec_ref(module.main_ctx().ref())
-        found = getattr(module, name)
+        found = getattr(import_module("z3"), name)
         setattr(self, name, found)
         return found
 
@@ -45,10 +40,27 @@ _ONE_AT_A_TIME = Lock()
 
 @contextmanager
 def alone() -> Generator[None]:
-    """Keep other threads out of z3, but for freeing terms, which they cannot help."""
+    """Keep other threads out of z3, but for freeing terms, which they cannot help; begin as if nothing had been asked.
+
+    z3 orders operands by the numbers of its terms, and a number is given again where a term was freed. So the terms of
+    each derivation live in a context of their own, and none is freed at a time that depends on what else a process
+    does: else the steps that a question takes would differ by a factor of 5, and a verdict with them.
+
+    A term that is part of a cycle is freed by Python's collector later, in whatever thread that runs. z3 is told so:
+    else the process ends with SIGSEGV where another thread frees a term while z3 works.
+    """
     require()
     with _ONE_AT_A_TIME:
-        yield
+        inner: Any = import_module("z3.z3")
+        inner._main_ctx = None  # where z3 keeps the context that terms are made in
+        inner.Z3_enable_concurrent_dec_ref(inner.main_ctx().ref())
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
 
 
 def is_installed() -> bool:

@@ -6,6 +6,7 @@ writer. The raw operations stay at hand: a piece of a module is made by copying 
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from typing import Any, TypeAlias
 
@@ -174,8 +175,17 @@ class Program:
         own = self.makers[value]
         if own is None:
             return [value]
-        ops, place = (op for op in self.makers if op is not None and op.raw == own.raw), own.results.index(value)
-        return [op.results[place] for op in dict.fromkeys(ops)]
+        place = own.results.index(value)
+        return [op.results[place] for op in self._read_of_one[own]]
+
+    @cached_property
+    def _read_of_one(self) -> dict[Op, list[Op]]:
+        """The operations that were read of the same one, for each of them."""
+        alike = dict[mlir.RawOperation, list[Op]]()
+        for op in dict.fromkeys(self.makers):
+            if op is not None:
+                alike.setdefault(op.raw, []).append(op)
+        return {op: ops for ops in alike.values() for op in ops}
 
     def type_of(self, value: ValueId) -> mlir.TensorType | None:
         """A value's tensor type; None for a token or a tuple."""
