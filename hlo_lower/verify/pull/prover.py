@@ -5,7 +5,7 @@ is too long for Python's stack, and what is not wanted is not computed.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from math import inf
@@ -22,8 +22,10 @@ from hlo_lower.verify.pull.occurrences import (
     abstract_parts,
     as_parts,
     common_refinement,
+    in_one_order,
     orders,
     rename_variables,
+    with_joined_dims,
 )
 from hlo_lower.verify.pull.parts import Part, operands_first, parts_of
 from hlo_lower.verify.pull.positions import Positions
@@ -948,8 +950,10 @@ class Prover:
         given = Made(kind, tuple(z3.simplify(term) for term in terms), tuple(bound), sizes)
         while (inner := self._inner(given)) is not None:
             given = inner
+        given = with_joined_dims(given, self.positions.variable)
         names = self._canonical_variables(given.bound)
         given = given.over(names, names, given.sizes)
+        given = replace(given, terms=tuple(in_one_order(given.terms, names)))
         constants, functions = symbols_of(given.terms)
         if any(name.startswith(CARRIED) for name in functions):
             raise Beyond("a fold of what a loop carries")
