@@ -250,9 +250,8 @@ def _at_variables(at: At) -> Pull:
                 if "time" in str(reason):
                     raise
             else:
-                if True:
-                    at.prover.has_shared = True
-                    return at.prover.written_in(at, found, variables, at.place)
+                at.prover.has_shared = True
+                return at.prover.written_in(at, found, variables, at.place)
     return (yield from MANY.get(at.op.name, congruence.same_function)(at))
 
 

@@ -141,7 +141,7 @@ def in_one_order(terms: Sequence[Term], bound: Sequence[Term]) -> list[Term]:
         looks[part.number] = int(part.number in variables)
         if any(within):
             if part.name.split(" ")[0] in COMMUTING:
-                order = sorted(range(len(operands)), key=lambda k: (within[k], part.operands[k].look))
+                order = sorted(range(len(operands)), key=lambda k: (within[k], part_of(operands[k]).look))
                 within, operands = sorted(within), [operands[k] for k in order]
             is_position = not part.name and all(look in (0, 1) for look in within)
             looks[part.number] = 1 if is_position else hash((part.kind, crc32(part.name.encode()), *within))

@@ -4,7 +4,7 @@ A law is a generator: it yields the elements of operands that it wants (`Ask`) a
 is too long for Python's stack, and what is not wanted is not computed.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
@@ -106,7 +106,9 @@ class Frame:
       body: the body; None for the functions.
       bound: what its arguments are.
       outer: the frame of what stands around it.
+      shared: of a loop's round the frame of its values that depend on nothing that the loop changes but the counter.
       known: the elements that were asked for.
+      changing: of a loop's round the operations that depend on more of it than its counter.
       shapes: the shapes that were asked for, of values with a size that is not known.
       asked: at how many places each value was asked for.
       name: how the variables begin at which a value is found that is asked for at several places.
@@ -116,7 +118,9 @@ class Frame:
     body: Body | None = None
     bound: Mapping[ValueId, Bound] = field(default_factory=dict[ValueId, Bound])
     outer: "Frame | None" = None
+    shared: "Frame | None" = None
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
+    changing: Collection[Op] = frozenset()
     shapes: dict[ValueId, Shape | Beyond] = field(default_factory=dict[ValueId, Shape | Beyond])
     asked: dict[ValueId, int] = field(default_factory=dict[ValueId, int])
     name: str = "at "
@@ -128,6 +132,10 @@ class Frame:
             assert frame.outer is not None
             frame = frame.outer
         return frame
+
+    def round_of(self, op: Op | None) -> "Frame":
+        """The frame of what an operation in this body makes."""
+        return self if op is None or self.shared is None or op in self.changing else self.shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +387,7 @@ class Prover:
         self._looks: dict[str, tuple[Any, ...]] = {}
         self._one: dict[tuple[int, int], bool] = {}
         self._vain = 0
+        self._rounds: dict[tuple[Frame, Body, int], tuple[Frame, set[Op]]] = {}
         self._names: dict[tuple[Any, ...], str] = {}
         self._same: dict[tuple[int, int], tuple[bool | None, float]] = {}
         self._tests: dict[frozenset[int], list[tuple[Term, int]]] = {}
@@ -644,14 +653,14 @@ class Prover:
         if ask.value in frame.bound:
             found = frame.bound[ask.value](place)
             return self._begin(found) if isinstance(found, Ask) else z3.simplify(found)
-        key = (ask.value, *(term.get_id() for term in place))
+        op, key = program.makers[ask.value], (ask.value, *(term.get_id() for term in place))
+        frame = frame.round_of(op)
         if key in frame.known:
             found = frame.known[key][0]
             if isinstance(found, Beyond):
                 raise found
             return found
         self.check_time()
-        op = program.makers[ask.value]
         if op is None:
             number_ = self._arguments[frame.side].get(ask.value)
             if number_ is None:
@@ -662,6 +671,32 @@ class Prover:
         frame.asked[ask.value] = frame.asked.get(ask.value, 0) + 1
         at = At(self, frame, ask.depth, op, op.results.index(ask.value), place)
         return _Begun(self._pull(at), frame.known, key, place)
+
+    def frame_of_round(
+        self, outer: Frame, body: Body, counter: tuple[ValueId, Term], bound: Mapping[ValueId, Bound]
+    ) -> Frame:
+        """The frame of a loop's round, which shares with others what depends on its counter alone.
+
+        Args:
+          outer: the frame of what stands around the loop.
+          body: the loop's.
+          counter: the argument that counts, and what it is in this round.
+          bound: the other arguments.
+        """
+        argument, term = counter
+        key = outer, body, term.get_id()
+        if key not in self._rounds:
+            changed, changing = set(body.arguments) - {argument}, set[Op]()
+            for op in body.ops:
+                if not changed.isdisjoint(op.reads):
+                    changing.add(op)
+                    changed.update(op.results)
+            self._kept.append(term)
+            self._rounds[key] = Frame(outer.side, body, {argument: lambda _: term}, outer), changing
+        shared, changing = self._rounds[key]
+        frame = Frame(outer.side, body, {argument: lambda _: term, **bound}, outer, shared)
+        frame.changing = changing
+        return frame
 
     def check_time(self) -> None:
         """Say that no time is left, where that is so: before each step of what may have many.
@@ -682,10 +717,6 @@ class Prover:
     def is_known(self, name: str) -> bool:
         """Whether a symbol is of an occurrence of which more is known than what it is made of."""
         return name in self.made and name in self.facts
-
-    def holds_known(self, term: Term) -> bool:
-        """Whether a symbol of an occurrence of which more is known stands in a term."""
-        return any(map(self.is_known, symbols_of([term])[1]))
 
     def written_in(self, at: At, term: Term, variables: Place, place: Place) -> Term:
         """A term with a place in the place of variables; occurrences of numbers are those of terms that hold these."""
