@@ -1,7 +1,7 @@
 """Two dims of a fold are one only where its terms hold their row-major number alone; one order of what commutes."""
 
 from collections import Counter
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -106,12 +106,13 @@ def test_one_order_keeps_what_is_computed():
 
     with alone():
         k = z3.BitVec("b0 of 8", 32)
-        leaves = [z3.Function(f"argument {n}:32", word, word)(at) for n in range(3) for at in (k, k + 1, FREE)]
+        leaves = [z3.Function(f"argument {n}:32", word, word)(at) for n, at in enumerate((k, k + 1, 2 * k, FREE))]
         for _ in range(60):
             term = random_term(4, leaves)
             [one], [other] = in_one_order([term], [k]), in_one_order([shuffled(term)], [k])
-            assert told(one) == told(term)
-            assert one.eq(other)
+            assert told(one) == told(other) == told(term)
+        for one, other in combinations(leaves, 2):
+            assert in_one_order([add(one, other)], [k])[0].eq(in_one_order([add(other, one)], [k])[0])
 
 
 def test_only_a_turned_sign_is_a_negation():

@@ -155,7 +155,11 @@ def derive(
             chain, order = attempts.pop(0)
             if order == "finite first" and "dot_general" not in found.reason:
                 continue
-            for shares in (not trust_flags, False):  # a promise is of the places that are asked for
+            # A promise is of the places that are asked for. In one order large terms are alike sooner, and what stands
+            # within others may be met in another order on each side.
+            ways = [(not trust_flags, reassociated and order == "any")]
+            while ways:
+                shares, orders = ways.pop()
                 left = ALL_ATTEMPTS * seconds - work.seconds
                 prover = Prover(
                     programs,
@@ -167,6 +171,7 @@ def derive(
                     trust_flags=trust_flags,
                     reassociated=reassociated and order == "any",
                     shares=shares,
+                    orders=orders,
                     sizes=None if known is None else _sizes,
                     assumptions=() if known is None else known.assumptions,
                     work=work,
@@ -187,8 +192,12 @@ def derive(
                     work.seconds,
                     found.inputs or (_inputs(prover) if reason else ()),
                 )
-                if found or not prover.has_shared or "no time" in reason:
-                    break  # else some is seen at the places themselves alone
+                if found or "no time" in reason:
+                    break
+                if prover.has_ordered:
+                    ways.append((shares, False))
+                elif prover.has_shared:  # some is seen at the places themselves alone
+                    ways.append((False, False))
             if work.seconds > ALL_ATTEMPTS * seconds:  # much is tried in vain
                 break
             if "no time" in found.reason and not prover.is_pulled and chain == 1:  # the others have as much to pull

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 from zlib import crc32
 
-from hlo_lower.verify.pull.parts import Part, operands_first, part_of
+from hlo_lower.verify.pull.parts import Part, operands_first, part_of, parts_of
 from hlo_lower.verify.pull.sizes import LIMIT, Extent, are_known, extent, is_same
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import COMMUTING, POSITION, Term, number, symbols_of
@@ -134,18 +134,20 @@ def in_one_order(terms: Sequence[Term], bound: Sequence[Term]) -> list[Term]:
 
     Over the bound variable k both f(p) + g(k) and g(k) + f(16 t + i) become f(..) + g(k).
     """
-    new, looks = dict[int, Term](), dict[int, int]()
-    variables = {term.get_id() for term in bound}
+    new, holds = dict[int, Term](), {term.get_id(): True for term in bound}
+    looks: dict[int, tuple[int, ...]] = {}  # of the functions within that are met first, tests of choices aside
     for part in operands_first(terms, new):
-        within, operands = [looks[one.number] for one in part.operands], [new[one.number] for one in part.operands]
-        looks[part.number] = int(part.number in variables)
-        if any(within):
-            if part.name.split(" ")[0] in COMMUTING:
-                order = sorted(range(len(operands)), key=lambda k: (within[k], part_of(operands[k]).look))
-                within, operands = sorted(within), [operands[k] for k in order]
-            is_position = not part.name and all(look in (0, 1) for look in within)
-            looks[part.number] = 1 if is_position else hash((part.kind, crc32(part.name.encode()), *within))
-        new[part.number] = _applied(part, operands)
+        operands = [new[one.number] for one in part.operands]
+        number, within = part.number, [looks[one.number] for one in part.operands]
+        holds[number] = holds.get(number, False) or any(holds[one.number] for one in part.operands)
+        looks[number] = ()
+        if holds[number] and operands:
+            if len(operands) == 2 and part.name.split(" ")[0] in COMMUTING:
+                order = sorted((0, 1), key=lambda k: within[k])
+                operands = [operands[k] for k in order]
+            met = tuple(sorted({look for its in within[part.kind == z3.Z3_OP_ITE :] for look in its}))
+            looks[number] = (hash((crc32(part.name.encode()), *met)),) if part.name else met
+        new[number] = _applied(part, operands)
     return [new[term.get_id()] for term in terms]
 
 
@@ -159,21 +161,46 @@ def with_joined_dims(made: Made, variable: Callable[[str, Extent], Term]) -> Mad
       made: the fold.
       variable: gives the variable of a name below a size.
     """
-    if made.sizes is None or not are_known(made.sizes):
+    if made.sizes is None or len(made.sizes) < 2 or not are_known(made.sizes):
         return made
-    for outer, inner in permutations(range(len(made.sizes)), 2):
+    for outer, inner in _joinable(made.terms, made.bound, made.sizes, is_ordered=IN_ORDER in made.kind):
         times = made.sizes[inner]
         size = made.sizes[outer] * times
-        if size >= LIMIT or (IN_ORDER in made.kind and inner != outer + 1):
-            continue
         whole = variable(f"j{len(made.sizes)}.", size)
         terms = _over_number(made.terms, made.bound[outer], made.bound[inner], times, whole)
-        if terms is not None:
+        if size < LIMIT and terms is not None:
             bound, sizes = list(made.bound), list(made.sizes)
             bound[outer], sizes[outer] = whole, size
             del bound[inner], sizes[inner]
             return with_joined_dims(replace(made, terms=terms, bound=tuple(bound), sizes=tuple(sizes)), variable)
     return made
+
+
+def _joinable(
+    terms: Sequence[Term], bound: Sequence[Term], sizes: Sequence[int], *, is_ordered: bool
+) -> list[tuple[int, int]]:
+    """Pairs of dims of which terms seem to hold a row-major number alone: found without making any term."""
+    dims = {term.get_id(): dim for dim, term in enumerate(bound)}
+    alone = {dims[which] for which, _ in (_multiple(part_of(term)) for term in terms) if which in dims}
+    sums = set[tuple[int, ...]]()
+    for part in parts_of(terms):
+        held = [(dims[which], factor) for which, factor in map(_multiple, part.operands) if which in dims]
+        if held and _is_sum(part):
+            sums.add(tuple(sum(factor for dim, factor in held if dim == d) for d in range(len(bound))))
+        elif held and _multiple(part)[0] not in dims:
+            alone |= {dim for dim, _ in held}
+    return [
+        (outer, inner)
+        for outer, inner in permutations(range(len(bound)), 2)
+        if alone.isdisjoint((outer, inner))
+        and (not is_ordered or inner == outer + 1)
+        and all((row[outer] - row[inner] * sizes[inner]) % (1 << POSITION) == 0 for row in sums)
+    ]
+
+
+def _is_sum(part: Part) -> bool:
+    """Whether a part is a sum of positions."""
+    return part.kind == z3.Z3_OP_BADD and part.term.size() == POSITION
 
 
 def _over_number(terms: Sequence[Term], outer: Term, inner: Term, times: int, whole: Term) -> tuple[Term, ...] | None:
@@ -182,7 +209,7 @@ def _over_number(terms: Sequence[Term], outer: Term, inner: Term, times: int, wh
     for part in operands_first(terms, new):
         operands = [new[one.number] for one in part.operands]
         new[part.number] = _applied(part, operands)
-        if part.kind == z3.Z3_OP_BADD and part.term.size() == POSITION:
+        if _is_sum(part):
             factors, rest = [0, 0], list[Term]()
             for one, changed in zip(part.operands, operands, strict=True):
                 which, factor = _multiple(one)
@@ -205,11 +232,11 @@ def _multiple(part: Part) -> tuple[int, int]:
 
 
 def _applied(part: Part, operands: Sequence[Term]) -> Term:
-    """What a part's function gives for other operands."""
-    changed = [(a.term, b) for a, b in zip(part.operands, operands, strict=True) if a.term is not b]
-    if not changed:
+    """What a part's function gives for other operands; all are written in, so that z3 looks no deeper."""
+    pairs = [(one.term, other) for one, other in zip(part.operands, operands, strict=True)]
+    if all(one is other for one, other in pairs):
         return part.term
-    return part.term.decl()(*operands) if part.name else z3.substitute(part.term, *changed)
+    return part.term.decl()(*operands) if part.name else z3.substitute(part.term, *pairs)
 
 
 def abstract_parts(terms: Sequence[Term], bound: Sequence[Term]) -> tuple[list[Term], list[Term], list[Term]]:

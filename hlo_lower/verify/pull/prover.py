@@ -319,12 +319,13 @@ class Prover:
       trust_flags: whether `unique_indices` of the first module's scatters holds.
       reassociated: whether sums of floats may be in any order, and rounded otherwise.
       shares: whether what is asked for at several places is found once, at variables.
+      orders: whether operands that commute are put into one order within what is made of bound variables.
       sizes: the law of the sizes of what an op gives; None where all are known.
       assumptions: what holds of the sizes of the arguments.
       work: what was done before.
 
     Attributes:
-      has_shared: whether anything was.
+      has_shared, has_ordered: whether anything was.
       one_to_one: the symbols that map numbers one to one, and those of their inverses, by name.
       made: what each symbol of an occurrence stands for.
       assumptions: what is promised of the arguments.
@@ -350,12 +351,13 @@ class Prover:
         trust_flags: bool = False,
         reassociated: bool = False,
         shares: bool = True,
+        orders: bool = False,
         sizes: Callable[[At], Sequence[Sequence[Term]]] | None = None,
         assumptions: Sequence[Term] = (),
         work: Work | None = None,
     ) -> None:
         self.work = work or Work()
-        self.programs, self._pull, self.shares = programs, pull, shares
+        self.programs, self._pull, self.shares, self.orders = programs, pull, shares, orders
         self.oob, self.chain, self.trust_flags, self.reassociated = oob, chain, trust_flags, reassociated
         self.assumptions: list[Term] = list(assumptions)
         self._sizes, self._extents, self._sizes_asked = sizes, dict[int, tuple[Term, Extent]](), 0
@@ -369,7 +371,7 @@ class Prover:
         self.greatest: dict[str, Greatest] = {}
         self.one_to_one: dict[str, OneToOne] = {}
         self.made: dict[str, Made] = {}
-        self.has_closed = self.has_long_sort = self.has_shared = self.is_pulled = False
+        self.has_closed = self.has_long_sort = self.has_shared = self.has_ordered = self.is_pulled = False
         self.ending: set[Op] = set()
         self.ordered: set[str] = set()
         self.loops_of_first: list[Term] = []
@@ -984,7 +986,10 @@ class Prover:
         given = with_joined_dims(given, self.positions.variable)
         names = self._canonical_variables(given.bound)
         given = given.over(names, names, given.sizes)
-        given = replace(given, terms=tuple(in_one_order(given.terms, names)))
+        if self.orders:
+            ordered = tuple(in_one_order(given.terms, names))
+            self.has_ordered |= any(not a.eq(b) for a, b in zip(given.terms, ordered, strict=True))
+            given = replace(given, terms=ordered)
         constants, functions = symbols_of(given.terms)
         if any(name.startswith(CARRIED) for name in functions):
             raise Beyond("a fold of what a loop carries")
