@@ -157,9 +157,8 @@ def derive(
                 continue
             # A promise is of the places that are asked for. In one order large terms are alike sooner, and what stands
             # within others may be met in another order on each side.
-            ways = [(not trust_flags, reassociated and order == "any")]
-            while ways:
-                shares, orders = ways.pop()
+            shares, orders = not trust_flags, reassociated and order == "any"
+            while True:
                 left = ALL_ATTEMPTS * seconds - work.seconds
                 prover = Prover(
                     programs,
@@ -192,12 +191,9 @@ def derive(
                     work.seconds,
                     found.inputs or (_inputs(prover) if reason else ()),
                 )
-                if found or "no time" in reason:
+                if found or "no time" in reason or not (prover.has_ordered or prover.has_shared):
                     break
-                if prover.has_ordered:
-                    ways.append((shares, False))
-                elif prover.has_shared:  # some is seen at the places themselves alone
-                    ways.append((False, False))
+                shares, orders = shares and prover.has_ordered, False  # some is seen at the places themselves alone
             if work.seconds > ALL_ATTEMPTS * seconds:  # much is tried in vain
                 break
             if "no time" in found.reason and not prover.is_pulled and chain == 1:  # the others have as much to pull
