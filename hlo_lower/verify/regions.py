@@ -76,6 +76,9 @@ SHORT = 32
 NO_RUN_SHOWS = "no run shows it"
 ANOTHER_ORDER = "a sort of the first version is not stable and may give another order"
 
+OPS_AT_ONCE = 400
+"""Operations of both versions for which a whole function has the seconds of a region to be derived; more have more."""
+
 RUNS_OF_SMALL = 24
 """Runs that a piece gets which is not large."""
 
@@ -485,7 +488,9 @@ class RegionJudge:
         is_large = any(map(self._is_large, regions))
         if name != "main" or not left or not (is_large or is_most):
             return None
-        return self._whole(name, regions, PROVE_SECONDS if is_large else TOTAL_SECONDS)
+        more = max(1.0, (self._first.op_count + self._second.op_count) / OPS_AT_ONCE)
+        seconds = more * (PROVE_SECONDS if is_large else TOTAL_SECONDS)
+        return self._whole(name, regions, min(seconds, max(patience().deadline.left, 0.0)))
 
     def derived_for_all_sizes(self, name: str) -> list[RegionVerdict] | None:
         """The verdict on @main of modules of symbolic sizes that is derived for all of them; none where all operations

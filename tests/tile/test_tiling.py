@@ -24,6 +24,7 @@ from hlo_lower.tile.entry import tile
 from hlo_lower.tile.find.choose import CACHED, READ, SMALLEST, choices, read_whole, step_bytes
 from hlo_lower.tile.plan_search import Beyond, Search, SearchLimits
 from hlo_lower.tile.tiled_module import records
+from hlo_lower.verify.pull import derive
 from hlo_lower.verify.run import Executable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -118,6 +119,40 @@ def test_a_search_begins_with_what_comes_near_the_bound(monkeypatch):
     assert not tile(text, max_temp="20KiB", effort=SearchLimits(plans=4)).reached
     assert len(sizes) == 6
     assert sizes[2:] == sorted(sizes[2:]), sizes
+
+
+@pytest.mark.parametrize("layers", [1, pytest.param(2, marks=pytest.mark.sweep)])
+def test_a_tiled_training_step_is_derived(layers, estimated):
+    """Its loops write rows, add up gradients, and compute attention's weights again: no run is needed."""
+    text = WORKLOADS["train_step"].text((layers, 64, 8, 2, 32))
+    after = tile(text, max_temp="60KiB").text
+    assert after.count("stablehlo.while") == (2, 5)[layers - 1]
+    verdict = hl.verify(text, after, level="regions", float_mode="reassociate")
+    assert {region.how for region in verdict.regions} == {"derived"}, verdict.lines()
+
+
+END, SIZE = (rf"{word} {{\s*%\w+ = stablehlo.constant dense<(\d+)>" for word in ("cond", "do"))
+WRONG_LOOPS = {
+    "a tile is missed": (END, -1),
+    "one more": (END, 1),
+    "tiles overlap": (SIZE, -1),
+    "it begins with the second tile": (r"START = stablehlo.constant dense<(0)>", 1),
+    "each second tile": (r"constant dense<(1)> : tensor<i32>\s*%\w+ = stablehlo.add %iterArg,", 1),
+}
+"""A number in the text of a loop, and what is added to it."""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", WRONG_LOOPS)
+def test_a_wrong_training_step_is_not_derived(name, estimated):
+    """The last loop adds up gradients."""
+    text = WORKLOADS["train_step"].text((1, 64, 8, 2, 32))
+    after = tile(text, max_temp="60KiB").text
+    start = re.findall(r"stablehlo.while\(%iterArg = (%\w+)", after)[-1]
+    pattern, more = WRONG_LOOPS[name]
+    *_, found = re.finditer(pattern.replace("START", start), after)
+    wrong = f"{after[: found.start(1)]}{int(found[1]) + more}{after[found.end(1) :]}"
+    assert not derive(text, wrong, seconds=8, reassociated=True)
 
 
 def test_what_is_cheap_is_made_again():

@@ -244,6 +244,19 @@ def test_huge_terms_that_cancel():
     judged.check(right, [changed(expected, 0, 1e6), changed(expected, 1, expected[1] + 0.01)])
 
 
+def test_nothing_is_disturbed_where_others_show_enough(monkeypatch):
+    """What another level of optimization gives is part of the bound: within it no disturbed module is compiled, and
+    beyond it one is asked."""
+    x, made = some(3, (4, 64)), list[str]()
+    judged = Judged(lambda a: a.sum(axis=1), x)
+    monkeypatch.setattr(rounding_bounds, "disturb_module", lambda text: made.append(text) or disturb_module(text))
+    [expected] = judged.expected
+    others = [[expected * np.float32(1 + 2**-20)]]
+    for actual, is_close, count in ((1 + 2**-19, True, 0), (1.01, False, 1)):
+        found = judged.bounds.difference([expected], [expected * np.float32(actual)], [x], others)
+        assert ((found is None), len(made)) == (is_close, count)
+
+
 def test_what_is_swallowed_is_swallowed_everywhere():
     """1e8 + 1 is 1e8 on any machine, as is a mask of -1e30 with a score: nothing there is moved."""
     judged = Judged(lambda x: (x + 1e8) * jnp.float32(0.1), some(3, (3,)))

@@ -99,12 +99,15 @@ class OwnBounds:
         arguments: Sequence[Array],
         others: Sequence[Sequence[Array]] = (),
     ) -> Difference | None:
-        """The first element that is off by more than its bound; nothing is disturbed where all bits are the same.
+        """The first element that is off by more than its bound; nothing is disturbed where all bits are the same, or
+        what others show of the bound is enough.
 
         Raises:
           CannotRunError: the module itself does not run.
         """
         if first_difference(expected, actual) is None:
+            return None
+        if others and first_difference_beyond(expected, actual, bounds_from(others, expected)) is None:
             return None
         return first_difference_beyond(expected, actual, self.of(arguments, expected, others))
 

@@ -154,7 +154,10 @@ def derive(
             chain, order = attempts.pop(0)
             if order == "finite first" and "dot_general" not in found.reason:
                 continue
-            for shares in (not trust_flags, False):  # a promise is of the places that are asked for
+            # A promise is of the places that are asked for. In one order large terms are alike sooner, and what stands
+            # within others may be met in another order on each side.
+            shares, orders = not trust_flags, reassociated and order == "any"
+            while True:
                 left = ALL_ATTEMPTS * seconds - work.seconds
                 prover = Prover(
                     programs,
@@ -166,6 +169,7 @@ def derive(
                     trust_flags=trust_flags,
                     reassociated=reassociated and order == "any",
                     shares=shares,
+                    orders=orders,
                     sizes=None if known is None else _sizes,
                     assumptions=() if known is None else known.assumptions,
                     work=work,
@@ -186,8 +190,9 @@ def derive(
                     work.seconds,
                     found.inputs or (_inputs(prover) if reason else ()),
                 )
-                if found or not prover.has_shared or "no time" in reason:
-                    break  # else some is seen at the places themselves alone
+                if found or "no time" in reason or not (prover.has_ordered or prover.has_shared):
+                    break
+                shares, orders = shares and prover.has_ordered, False  # some is seen at the places themselves alone
             if work.seconds > ALL_ATTEMPTS * seconds:  # much is tried in vain
                 break
             if "no time" in found.reason and not prover.is_pulled and chain == 1:  # the others have as much to pull
@@ -249,9 +254,8 @@ def _at_variables(at: At) -> Pull:
                 if "time" in str(reason):
                     raise
             else:
-                if not at.prover.holds_known(found):
-                    at.prover.has_shared = True
-                    return at.prover.written_in(at, found, variables, at.place)
+                at.prover.has_shared = True
+                return at.prover.written_in(at, found, variables, at.place)
     return (yield from MANY.get(at.op.name, congruence.same_function)(at))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from hlo_lower.base.element_types import HALF_FLOATS, ElementType
 from hlo_lower.ops.spec import OPS
+from hlo_lower.verify.pull.parts import part_of
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
     COMMUTING,
@@ -116,10 +117,10 @@ class Arithmetic:
     def negate(self, term: Term, element: ElementType) -> Term:
         """-x, exactly; --x is x."""
         term = z3.simplify(term)
-        known = self._negated.get(term.get_id())
-        if known is not None:
+        bare = self._undo_negation(term)
+        if not bare.eq(term):
             self._use("signs")
-            return known[1]
+            return bare
         if z3.is_app_of(term, z3.Z3_OP_ITE) and any(z3.is_bv_value(term.arg(side)) for side in (1, 2)):
             return choose(term.arg(0), self.negate(term.arg(1), element), self.negate(term.arg(2), element))
         found = z3.simplify(term ^ number(1 << (element.bits - 1), element.bits))
@@ -137,7 +138,10 @@ class Arithmetic:
         return found
 
     def _undo_negation(self, term: Term) -> Term:
+        """x of -x, also where a place was written into -x."""
         known = self._negated.get(term.get_id())
+        if known is None and _is_negation(term):
+            known = self._negated[term.get_id()] = term, term.arg(1).arg(0)
         return term if known is None else known[1]
 
     def float(self, name: str, args: Sequence[Term], element: ElementType) -> Term:
@@ -167,7 +171,7 @@ class Arithmetic:
             if found is not None:
                 return found
         if name in COMMUTING:
-            args = sorted(args, key=lambda term: (z3.is_bv_value(term), term.decl().name(), term.get_id()))
+            args = sorted(args, key=lambda term: (z3.is_bv_value(term), term.decl().name(), part_of(term).look))
         if name == "add" and self.reassociated:
             self._know_sums(element)
         if name == "divide" and z3.is_bv_value(args[0]):
@@ -484,6 +488,18 @@ def half(term: Term, which: int) -> Term:
     """The real part (0) or the imaginary part (1) of a complex number."""
     bits = term.size() // 2
     return z3.simplify(z3.Extract(bits * (which + 1) - 1, bits * which, term))
+
+
+def _is_negation(term: Term) -> bool:
+    """Whether a term is another one of its width with the sign turned, as z3 writes that."""
+    if not z3.is_app_of(term, z3.Z3_OP_CONCAT) or term.num_args() != 2:
+        return False
+    sign, rest = term.children()
+    if not z3.is_app_of(sign, z3.Z3_OP_BNOT) or not z3.is_app_of(rest, z3.Z3_OP_EXTRACT):
+        return False
+    sign, bits = sign.arg(0), term.size()
+    is_of_one = z3.is_app_of(sign, z3.Z3_OP_EXTRACT) and sign.arg(0).eq(rest.arg(0))
+    return is_of_one and (rest.arg(0).size(), sign.params(), rest.params()) == (bits, [bits - 1] * 2, [bits - 2, 0])
 
 
 def _order_key(term: Term, element: ElementType) -> Term:

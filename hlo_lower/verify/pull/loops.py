@@ -9,11 +9,11 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import same_function
 from hlo_lower.verify.pull.folding import Terms, fold
-from hlo_lower.verify.pull.prover import Ask, At, Bound, Frame, Prover, Pull
+from hlo_lower.verify.pull.prover import Ask, At, Frame, Prover, Pull
 from hlo_lower.verify.pull.sizes import LIMIT, Extent, extent, is_empty
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import POSITION, Place, Term, choose, number, resize
-from hlo_lower.verify.read.program import Op, ValueId
+from hlo_lower.verify.read.program import Op
 
 MOST_OPEN_ROUNDS = 16
 """Rounds that a loop may have or not up to which it is written out."""
@@ -179,11 +179,9 @@ def _as_fold(at: At) -> Pull:
         def itself(place: Place) -> Term:
             return so_far[0] if here.prover.same(list(zip(at.place, place, strict=True))) else carried(place)
 
-        def counter(_: Place) -> Term:
-            return count.begin + resize(which, bits, is_signed=False)
-
-        bound: dict[ValueId, Bound] = {body.arguments[count.place]: counter, body.arguments[at.result]: itself}
-        frame = Frame(here.frame.side, body, bound, here.frame)
+        counter = z3.simplify(count.begin + resize(which, bits, is_signed=False))
+        bound = {body.arguments[at.result]: itself}
+        frame = here.prover.frame_of_round(here.frame, body, (body.arguments[count.place], counter), bound)
         after = yield Ask(frame, here.depth, body.returned[at.result], at.place)
         return [here.prover.of_itself(after, so_far[0])]
 

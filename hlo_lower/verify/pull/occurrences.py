@@ -9,16 +9,17 @@ loop of folds is a fold over both, and dims may be cut into parts.
     sum over j < 128 of g(j)                        is  the sum over t, k of g(16 t + k)
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import prod
 from typing import Any
+from zlib import crc32
 
-from hlo_lower.verify.pull.parts import operands_first, part_of
-from hlo_lower.verify.pull.sizes import Extent, are_known, extent, is_same
+from hlo_lower.verify.pull.parts import Part, operands_first, part_of, parts_of
+from hlo_lower.verify.pull.sizes import LIMIT, Extent, are_known, extent, is_same
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Term
+from hlo_lower.verify.pull.terms import COMMUTING, POSITION, Term, number, symbols_of
 
 MOST_DIMS = 4
 """Dims of a fold up to which they are taken in any order."""
@@ -125,6 +126,117 @@ def orders(sizes: Sequence[Extent]) -> list[tuple[int, ...]]:
     """The orders of dims that are tried, the given one first."""
     dims = range(len(sizes))
     return list(permutations(dims)) if len(sizes) <= MOST_DIMS else [tuple(dims)]
+
+
+def in_one_order(terms: Sequence[Term], bound: Sequence[Term]) -> list[Term]:
+    """Put the operands of functions that commute in an order that depends on what they are of the bound variables, and
+    on the rest only where that leaves two orders.
+
+    Over the bound variable k both f(p) + g(k) and g(k) + f(16 t + i) become f(..) + g(k).
+    """
+    new, holds = dict[int, Term](), {term.get_id(): True for term in bound}
+    looks: dict[int, tuple[int, ...]] = {}  # of the functions within that are met first, tests of choices aside
+    for part in operands_first(terms, new):
+        operands = [new[one.number] for one in part.operands]
+        number, within = part.number, [looks[one.number] for one in part.operands]
+        holds[number] = holds.get(number, False) or any(holds[one.number] for one in part.operands)
+        looks[number] = ()
+        if holds[number] and operands:
+            if len(operands) == 2 and part.name.split(" ")[0] in COMMUTING:
+                order = sorted((0, 1), key=lambda k: within[k])
+                operands = [operands[k] for k in order]
+            met = tuple(sorted({look for its in within[part.kind == z3.Z3_OP_ITE :] for look in its}))
+            looks[number] = (hash((crc32(part.name.encode()), *met)),) if part.name else met
+        new[number] = _applied(part, operands)
+    return [new[term.get_id()] for term in terms]
+
+
+def with_joined_dims(made: Made, variable: Callable[[str, Extent], Term]) -> Made:
+    """Take two dims of a fold for one where its terms hold their row-major number alone, as those of a loop over tiles
+    do.
+
+        sum over t < 8, k < 16 of g(16 t + k)  is  sum over j < 128 of g(j)
+
+    Args:
+      made: the fold.
+      variable: gives the variable of a name below a size.
+    """
+    if made.sizes is None or len(made.sizes) < 2 or not are_known(made.sizes):
+        return made
+    for outer, inner in _joinable(made.terms, made.bound, made.sizes, is_ordered=IN_ORDER in made.kind):
+        times = made.sizes[inner]
+        size = made.sizes[outer] * times
+        whole = variable(f"j{len(made.sizes)}.", size)
+        terms = _over_number(made.terms, made.bound[outer], made.bound[inner], times, whole)
+        if size < LIMIT and terms is not None:
+            bound, sizes = list(made.bound), list(made.sizes)
+            bound[outer], sizes[outer] = whole, size
+            del bound[inner], sizes[inner]
+            return with_joined_dims(replace(made, terms=terms, bound=tuple(bound), sizes=tuple(sizes)), variable)
+    return made
+
+
+def _joinable(
+    terms: Sequence[Term], bound: Sequence[Term], sizes: Sequence[int], *, is_ordered: bool
+) -> list[tuple[int, int]]:
+    """Pairs of dims of which terms seem to hold a row-major number alone: found without making any term."""
+    dims = {term.get_id(): dim for dim, term in enumerate(bound)}
+    alone = {dims[which] for which, _ in (_multiple(part_of(term)) for term in terms) if which in dims}
+    sums = set[tuple[int, ...]]()
+    for part in parts_of(terms):
+        held = [(dims[which], factor) for which, factor in map(_multiple, part.operands) if which in dims]
+        if held and _is_sum(part):
+            sums.add(tuple(sum(factor for dim, factor in held if dim == d) for d in range(len(bound))))
+        elif held and _multiple(part)[0] not in dims:
+            alone |= {dim for dim, _ in held}
+    return [
+        (outer, inner)
+        for outer, inner in permutations(range(len(bound)), 2)
+        if alone.isdisjoint((outer, inner))
+        and (not is_ordered or inner == outer + 1)
+        and all((row[outer] - row[inner] * sizes[inner]) % (1 << POSITION) == 0 for row in sums)
+    ]
+
+
+def _is_sum(part: Part) -> bool:
+    """Whether a part is a sum of positions."""
+    return part.kind == z3.Z3_OP_BADD and part.term.size() == POSITION
+
+
+def _over_number(terms: Sequence[Term], outer: Term, inner: Term, times: int, whole: Term) -> tuple[Term, ...] | None:
+    """Terms of two variables as terms of `times * outer + inner`; None where they hold anything else of these."""
+    new, variables = dict[int, Term](), (outer.get_id(), inner.get_id())
+    for part in operands_first(terms, new):
+        operands = [new[one.number] for one in part.operands]
+        new[part.number] = _applied(part, operands)
+        if _is_sum(part):
+            factors, rest = [0, 0], list[Term]()
+            for one, changed in zip(part.operands, operands, strict=True):
+                which, factor = _multiple(one)
+                if which in variables:
+                    factors[variables.index(which)] += factor
+                else:
+                    rest.append(changed)
+            if factors[1] and (factors[0] - factors[1] * times) % (1 << POSITION) == 0:
+                new[part.number] = z3.simplify(sum(rest, whole * number(factors[1])))
+    found = tuple(new[term.get_id()] for term in terms)
+    constants, _ = symbols_of(found)
+    return None if any(term.decl().name() in constants for term in (outer, inner)) else found
+
+
+def _multiple(part: Part) -> tuple[int, int]:
+    """Of which part a part is a multiple, by its number, and how many times."""
+    if part.kind == z3.Z3_OP_BMUL and len(part.operands) == 2 and z3.is_bv_value(part.operands[0].term):
+        return part.operands[1].number, part.operands[0].term.as_long()
+    return part.number, 1
+
+
+def _applied(part: Part, operands: Sequence[Term]) -> Term:
+    """What a part's function gives for other operands; all are written in, so that z3 looks no deeper."""
+    pairs = [(one.term, other) for one, other in zip(part.operands, operands, strict=True)]
+    if all(one is other for one, other in pairs):
+        return part.term
+    return part.term.decl()(*operands) if part.name else z3.substitute(part.term, *pairs)
 
 
 def abstract_parts(terms: Sequence[Term], bound: Sequence[Term]) -> tuple[list[Term], list[Term], list[Term]]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from zlib import crc32
 
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.solver import z3
@@ -20,15 +21,19 @@ class Part:
       kind: that of the function that it applies.
       name: that of a function or constant symbol, with its sorts; "" of any other term.
       operands: what the function is applied to.
+      look: a number that depends on what it is alone, not on what was made before it; so almost surely another one of
+        another term.
     """
 
-    __slots__ = ("kind", "name", "number", "operands", "term")
+    __slots__ = ("kind", "look", "name", "number", "operands", "term")
 
     def __init__(self, term: Any, number: int, operands: "tuple[Part, ...]") -> None:
         function = term.decl()
         self.term, self.number, self.operands = term, number, operands
         self.kind: int = function.kind()
         self.name: str = function.name() if self.kind == z3.Z3_OP_UNINTERPRETED else ""
+        told = self.name or (term.sexpr() if not operands else str(function.params()) if function.params() else "")
+        self.look: int = hash((self.kind, crc32(told.encode()), *(operand.look for operand in operands)))
 
 
 _READ: dict[int, Part] = {}

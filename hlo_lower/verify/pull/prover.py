@@ -4,8 +4,8 @@ A law is a generator: it yields the elements of operands that it wants (`Ask`) a
 is too long for Python's stack, and what is not wanted is not computed.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from math import inf
@@ -22,8 +22,10 @@ from hlo_lower.verify.pull.occurrences import (
     abstract_parts,
     as_parts,
     common_refinement,
+    in_one_order,
     orders,
     rename_variables,
+    with_joined_dims,
 )
 from hlo_lower.verify.pull.parts import Part, operands_first, parts_of
 from hlo_lower.verify.pull.positions import Positions
@@ -108,7 +110,9 @@ class Frame:
       body: the body; None for the functions.
       bound: what its arguments are.
       outer: the frame of what stands around it.
+      shared: of a loop's round the frame of its values that depend on nothing that the loop changes but the counter.
       known: the elements that were asked for.
+      changing: of a loop's round the operations that depend on more of it than its counter.
       shapes: the shapes that were asked for, of values with a size that is not known.
       asked: at how many places each value was asked for.
       name: how the variables begin at which a value is found that is asked for at several places.
@@ -118,7 +122,9 @@ class Frame:
     body: Body | None = None
     bound: Mapping[ValueId, Bound] = field(default_factory=dict[ValueId, Bound])
     outer: "Frame | None" = None
+    shared: "Frame | None" = None
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
+    changing: Collection[Op] = frozenset()
     shapes: dict[ValueId, Shape | Beyond] = field(default_factory=dict[ValueId, Shape | Beyond])
     asked: dict[ValueId, int] = field(default_factory=dict[ValueId, int])
     name: str = "at "
@@ -130,6 +136,10 @@ class Frame:
             assert frame.outer is not None
             frame = frame.outer
         return frame
+
+    def round_of(self, op: Op | None) -> "Frame":
+        """The frame of what an operation in this body makes."""
+        return self if op is None or self.shared is None or op in self.changing else self.shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,12 +323,13 @@ class Prover:
       trust_flags: whether `unique_indices` of the first module's scatters holds.
       reassociated: whether sums of floats may be in any order, and rounded otherwise.
       shares: whether what is asked for at several places is found once, at variables.
+      orders: whether operands that commute are put into one order within what is made of bound variables.
       sizes: the law of the sizes of what an op gives; None where all are known.
       assumptions: what holds of the sizes of the arguments.
       work: what was done before.
 
     Attributes:
-      has_shared: whether anything was.
+      has_shared, has_ordered: whether anything was.
       one_to_one: the symbols that map numbers one to one, and those of their inverses, by name.
       made: what each symbol of an occurrence stands for.
       assumptions: what is promised of the arguments.
@@ -344,12 +355,13 @@ class Prover:
         trust_flags: bool = False,
         reassociated: bool = False,
         shares: bool = True,
+        orders: bool = False,
         sizes: Callable[[At], Sequence[Sequence[Term]]] | None = None,
         assumptions: Sequence[Term] = (),
         work: Work | None = None,
     ) -> None:
         self.work = work or Work()
-        self.programs, self._pull, self.shares = programs, pull, shares
+        self.programs, self._pull, self.shares, self.orders = programs, pull, shares, orders
         self.oob, self.chain, self.trust_flags, self.reassociated = oob, chain, trust_flags, reassociated
         self.assumptions: list[Term] = list(assumptions)
         self._sizes, self._extents, self._sizes_asked = sizes, dict[int, tuple[Term, Extent]](), 0
@@ -363,7 +375,7 @@ class Prover:
         self.greatest: dict[str, Greatest] = {}
         self.one_to_one: dict[str, OneToOne] = {}
         self.made: dict[str, Made] = {}
-        self.has_closed = self.has_long_sort = self.has_shared = self.is_pulled = False
+        self.has_closed = self.has_long_sort = self.has_shared = self.has_ordered = self.is_pulled = False
         self.ending: set[Op] = set()
         self.ordered: set[str] = set()
         self.loops_of_first: list[Term] = []
@@ -381,6 +393,7 @@ class Prover:
         self._looks: dict[str, tuple[Any, ...]] = {}
         self._one: dict[tuple[int, int], bool] = {}
         self._vain = 0
+        self._rounds: dict[tuple[Frame, Body, int], tuple[Frame, set[Op]]] = {}
         self._names: dict[tuple[Any, ...], str] = {}
         self._same: dict[tuple[int, int], tuple[bool | None, float]] = {}
         self._tests: dict[frozenset[int], list[tuple[Term, int]]] = {}
@@ -646,14 +659,14 @@ class Prover:
         if ask.value in frame.bound:
             found = frame.bound[ask.value](place)
             return self._begin(found) if isinstance(found, Ask) else z3.simplify(found)
-        key = (ask.value, *(term.get_id() for term in place))
+        op, key = program.makers[ask.value], (ask.value, *(term.get_id() for term in place))
+        frame = frame.round_of(op)
         if key in frame.known:
             found = frame.known[key][0]
             if isinstance(found, Beyond):
                 raise found
             return found
         self.check_time()
-        op = program.makers[ask.value]
         if op is None:
             number_ = self._arguments[frame.side].get(ask.value)
             if number_ is None:
@@ -664,6 +677,32 @@ class Prover:
         frame.asked[ask.value] = frame.asked.get(ask.value, 0) + 1
         at = At(self, frame, ask.depth, op, op.results.index(ask.value), place)
         return _Begun(self._pull(at), frame.known, key, place)
+
+    def frame_of_round(
+        self, outer: Frame, body: Body, counter: tuple[ValueId, Term], bound: Mapping[ValueId, Bound]
+    ) -> Frame:
+        """The frame of a loop's round, which shares with others what depends on its counter alone.
+
+        Args:
+          outer: the frame of what stands around the loop.
+          body: the loop's.
+          counter: the argument that counts, and what it is in this round.
+          bound: the other arguments.
+        """
+        argument, term = counter
+        key = outer, body, term.get_id()
+        if key not in self._rounds:
+            changed, changing = set(body.arguments) - {argument}, set[Op]()
+            for op in body.ops:
+                if not changed.isdisjoint(op.reads):
+                    changing.add(op)
+                    changed.update(op.results)
+            self._kept.append(term)
+            self._rounds[key] = Frame(outer.side, body, {argument: lambda _: term}, outer), changing
+        shared, changing = self._rounds[key]
+        frame = Frame(outer.side, body, {argument: lambda _: term, **bound}, outer, shared)
+        frame.changing = changing
+        return frame
 
     def check_time(self) -> None:
         """Say that no time is left, where that is so: before each step of what may have many.
@@ -684,10 +723,6 @@ class Prover:
     def is_known(self, name: str) -> bool:
         """Whether a symbol is of an occurrence of which more is known than what it is made of."""
         return name in self.made and name in self.facts
-
-    def holds_known(self, term: Term) -> bool:
-        """Whether a symbol of an occurrence of which more is known stands in a term."""
-        return any(map(self.is_known, symbols_of([term])[1]))
 
     def written_in(self, at: At, term: Term, variables: Place, place: Place) -> Term:
         """A term with a place in the place of variables; occurrences of numbers are those of terms that hold these."""
@@ -952,8 +987,13 @@ class Prover:
         given = Made(kind, tuple(z3.simplify(term) for term in terms), tuple(bound), sizes)
         while (inner := self._inner(given)) is not None:
             given = inner
+        given = with_joined_dims(given, self.positions.variable)
         names = self._canonical_variables(given.bound)
         given = given.over(names, names, given.sizes)
+        if self.orders:
+            ordered = tuple(in_one_order(given.terms, names))
+            self.has_ordered |= any(not a.eq(b) for a, b in zip(given.terms, ordered, strict=True))
+            given = replace(given, terms=ordered)
         constants, functions = symbols_of(given.terms)
         if any(name.startswith(CARRIED) for name in functions):
             raise Beyond("a fold of what a loop carries")
