@@ -163,6 +163,8 @@ class RegionJudge:
                     return [whole]
                 while left and (other := self._without_loops(name, left)) is not None:
                     regions, left = other
+                while left and (fewer := self._without_guesses(name, left, dropped)) is not None:
+                    regions, left, dropped = fewer
                 forced = {x: y for region in left for x, y in self._same_values(region)}
             number += 1
             if number == 1 and forced:
@@ -180,9 +182,19 @@ class RegionJudge:
         return [replace(last, status="not judged", reason=reason)]
 
     def _read_alike(self, x: ValueId, y: ValueId) -> set[tuple[ValueId, ValueId]]:
-        """Two values, and those that were read of the same results: trips of a loop that is written out are alike."""
-        alike = [program.read_of_one_result(value) for program, value in ((self._first, x), (self._second, y))]
-        return {(x, y), *zip(*alike, strict=True)} if len(alike[0]) == len(alike[1]) else {(x, y)}
+        """Two values, and those that were read of the same results, as trips of a loop that is written out are alike;
+        and those that had their numbers as they are computed alike."""
+        read = [program.read_of_one_result(value) for program, value in ((self._first, x), (self._second, y))]
+        found = {(x, y), *zip(*read, strict=True)} if len(read[0]) == len(read[1]) else {(x, y)}
+        sides = [side for pair in self.pairs for side in (pair.first, pair.second)]
+        alike = [(s.program, value, like) for s in sides for value, like in s.alike.items()]
+        for one, other in list(found):
+            mine, theirs = (
+                [value, *(v for owner, v, like in alike if owner is program and like == value)]
+                for program, value in ((self._first, one), (self._second, other))
+            )
+            found.update((v, w) for v in mine for w in theirs)
+        return found
 
     def _without_derivation(self, name: str, regions: Sequence[Region]) -> list[Region]:
         """The regions that have no derivation."""
@@ -198,6 +210,27 @@ class RegionJudge:
             return _size(now) < _size(left)
 
         return self._read_without(name, only_on_one_side(left), self._without_derivation, is_better)
+
+    def _without_guesses(
+        self, name: str, left: Sequence[Region], dropped: set[tuple[ValueId, ValueId]]
+    ) -> tuple[list[Region], list[Region], set[tuple[ValueId, ValueId]]] | None:
+        """The regions, those left, and what is dropped, where what both versions have is not taken for something else,
+        too, that was not derived to be equal; None where there is no such value, or less is derived so.
+
+        A start that is read at one place in both versions, and clamped in the second one, is taken for the clamped one.
+        What reads it is equal; it is not.
+        """
+        guesses = {(o.first, o.second) for r in left for o in r.outputs if not o.root and r.is_given(o)}
+        if not guesses:
+            return None
+        more = dropped.union(*(self._read_alike(x, y) for x, y in guesses))
+        pairs = Aligner(self._first, self._second, frozenset(more), {}).align(name)
+        regions = regions_of(pairs)
+        now = self._without_derivation(name, regions)
+        if _size(now) >= _size(left):
+            return None
+        self.pairs = pairs
+        return regions, now, more
 
     def _unrolled(self, name: str, regions: Sequence[Region]) -> list[Region]:
         """The regions where loops of the first version alone are read as their trips, if the largest region becomes

@@ -40,9 +40,11 @@ class Side:
     """One module's body while it is aligned.
 
     Attributes:
+      around: the body around it.
       numbers: of all values that are visible, those around the body included.
       assumed: the number that is assumed for a value, in the place of its own.
       kept: the own number of a value that another one was assumed to have.
+      alike: values that have the number of one of these, as they are computed alike from the same numbers.
       live: the operations that matter.
       count: how many values of the body have a number.
     """
@@ -52,8 +54,10 @@ class Side:
     depth: int
     numbers: dict[ValueId, Number]
     table: Table
+    around: "Side | None" = None
     assumed: dict[ValueId, Number] = field(default_factory=dict[ValueId, Number])
     kept: dict[ValueId, Number] = field(default_factory=dict[ValueId, Number])
+    alike: dict[ValueId, ValueId] = field(default_factory=dict[ValueId, ValueId])
     live: list[Op] = field(default_factory=list[Op])
     count: "Counter[Number]" = field(default_factory=lambda: Counter[Number]())
     users: dict[ValueId, list[Op]] = field(default_factory=dict[ValueId, list[Op]])
@@ -61,6 +65,9 @@ class Side:
     _around: frozenset[Number] = frozenset()
     _true: frozenset[Number] = frozenset()
     _effects: dict[Op, int] = field(default_factory=dict[Op, int])
+    _own: dict[ValueId, Number] = field(default_factory=dict[ValueId, Number])
+    _held: dict[Number, ValueId] = field(default_factory=dict[Number, ValueId])
+    _values: defaultdict[Number, dict[ValueId, None]] = field(default_factory=lambda: defaultdict(dict))
 
     def __post_init__(self) -> None:
         self._around = frozenset(self.numbers.values())
@@ -130,12 +137,15 @@ class Side:
         return self._effects.get(op)
 
     def assume(self, value: ValueId, number: Number) -> None:
-        """Give a value the number of another one, and what is computed from it the numbers that follow."""
+        """Give a value the number of another one, and what is computed from it or is computed like it the numbers that
+        follow."""
+        alike = [other for other in self._values[self.numbers[value]] if self.may_take_another(other)]
         self.assumed[value] = number
-        maker = self.program.makers[value]
-        assert maker is not None
-        waiting = [(maker.order, maker)]
-        entered = {maker}
+        self._hold(value)
+        makers = {maker: None for v in (value, *alike) if (maker := self.program.makers[v]) is not None}
+        waiting = [(maker.order, maker) for maker in makers]
+        heapq.heapify(waiting)
+        entered = set(makers)
         while waiting:
             _, op = heapq.heappop(waiting)
             entered.discard(op)
@@ -144,6 +154,29 @@ class Side:
                     if user not in entered:
                         entered.add(user)
                         heapq.heappush(waiting, (user.order, user))
+
+    def _hold(self, value: ValueId, own: Number | None = None) -> None:
+        """Note the number of a value that is assumed or kept by what it is computed from: others of it are equal."""
+        if own is None:
+            maker = self.program.makers[value]
+            assert maker is not None
+            own = self.own_numbers(maker)[maker.results.index(value)]
+        before = self._own.get(value)
+        if before is not None and self._held.get(before) == value:
+            del self._held[before]
+        self._own[value] = own
+        self._held.setdefault(own, value)
+
+    def _find_like(self, own: Number) -> tuple[ValueId, Number] | None:
+        """The value, of this body or one around it, that is computed alike and is assumed to have another number, and
+        that number."""
+        side: Side | None = self
+        while side is not None and own not in side._held:
+            side = side.around
+        if side is None:
+            return None
+        value = side._held[own]
+        return value, side.assumed[value] if value in side.assumed else side.kept[value]
 
     def readers_of(self, op: Op | None) -> set[Op]:
         """The operations of the body that are computed from what an operation gives; none of an argument."""
@@ -159,6 +192,7 @@ class Side:
         """Leave a value the number that it has, whatever is assumed before it: another one has that, too."""
         if self.may_take_another(value):
             self.kept[value] = self.numbers[value]
+            self._hold(value)
 
     def own_numbers(self, op: Op) -> list[Number]:
         """The numbers of an operation's results by what it reads, whatever is assumed of them."""
@@ -169,9 +203,19 @@ class Side:
         own = self.own_numbers(op)
         changed: list[ValueId] = []
         for value, number in zip(op.results, own, strict=True):
-            number = self.assumed.get(value, self.kept.get(value, number))
+            self.alike.pop(value, None)
+            taken = self.assumed.get(value, self.kept.get(value))
+            if taken is not None:
+                self._hold(value, number)
+            elif (like := self._find_like(number)) is not None:
+                value_like, taken = like
+                self.alike |= {value: value_like} if taken != number else {}
+            number = number if taken is None else taken
             before = self.numbers.get(value)
             if before != number:
+                if before is not None:
+                    self._values[before].pop(value, None)
+                self._values[number][value] = None
                 if not self._is_chosen(op):
                     if before is not None:
                         self.count[before] -= 1
@@ -279,8 +323,8 @@ class Aligner:
         around: tuple[BodyPair, Op, Op] | None,
     ) -> None:
         sides = (
-            Side(self._programs[0], first, depth, numbers, self._table),
-            Side(self._programs[1], second, depth, others, self._table),
+            Side(self._programs[0], first, depth, numbers, self._table, around and around[0].first),
+            Side(self._programs[1], second, depth, others, self._table, around and around[0].second),
         )
         pair = BodyPair(*sides, where, around)
         self._assume(pair)
@@ -707,7 +751,13 @@ class Region:
             return False
         other, number = self.pair.other(side), side.numbers[value]
         theirs = {o.first if other is self.pair.first else o.second for o in self.outputs}
+        theirs |= {v for v, like in other.alike.items() if like in theirs}
         return other.count[number] > sum(1 for v in theirs if other.numbers[v] == number)
+
+    def is_given(self, output: Assumption) -> bool:
+        """Whether an output is one of the inputs, too: both bodies have it, and one of them something that is taken as
+        equal to it."""
+        return self.pair.first.numbers[output.first] in self.inputs
 
     @property
     def sides(self) -> tuple[tuple[Side, list[Op]], tuple[Side, list[Op]]]:
