@@ -154,7 +154,7 @@ class RegionProofs:
         spent, tried = 0.0, set[_Key]()
         if self._is_hopeless(region):
             return None
-        for wide in chain(self._behind_orders(region), _widenings(region)):
+        for wide in chain([region], self._behind_orders(region), _widenings(region)):
             if tried and spent >= (HURRIED_SECONDS if self.is_hurried else TOTAL_SECONDS):
                 break
             key = self._key(wide)

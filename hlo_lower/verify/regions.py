@@ -1,6 +1,6 @@
 """Verify the regions of a function: judge each, widen those that differ, drop assumptions that turn out wrong."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import prod
@@ -69,6 +69,9 @@ KEPT_LETTERS = 1 << 16
 
 CUT_BYTES = 1 << 28
 """Bytes of results up to which values are compared to cut a region."""
+
+WIDE = 1 << 31
+"""Numbers of a range from which all may be drawn."""
 
 SHORT = 32
 """Elements of an input up to which it is shown whole."""
@@ -175,26 +178,26 @@ class RegionJudge:
                 self.promised = [one for region in regions for one in self._unshown_in(region).promised]
                 return found
             except WrongAssumptionError as wrong:
-                dropped.update(each for x, y in wrong.pairs for each in self._read_alike(x, y))
+                dropped |= self._read_alike(wrong.pairs)
                 last = wrong.verdict
         assert last is not None
         reason = f"{number} assumptions in succession were wrong, then no other was tried"
         return [replace(last, status="not judged", reason=reason)]
 
-    def _read_alike(self, x: ValueId, y: ValueId) -> set[tuple[ValueId, ValueId]]:
-        """Two values, and those that were read of the same results, as trips of a loop that is written out are alike;
-        and those that had their numbers as they are computed alike."""
-        read = [program.read_of_one_result(value) for program, value in ((self._first, x), (self._second, y))]
-        found = {(x, y), *zip(*read, strict=True)} if len(read[0]) == len(read[1]) else {(x, y)}
-        sides = [side for pair in self.pairs for side in (pair.first, pair.second)]
-        alike = [(s.program, value, like) for s in sides for value, like in s.alike.items()]
-        for one, other in list(found):
-            mine, theirs = (
-                [value, *(v for owner, v, like in alike if owner is program and like == value)]
-                for program, value in ((self._first, one), (self._second, other))
-            )
-            found.update((v, w) for v in mine for w in theirs)
-        return found
+    def _read_alike(self, pairs: Iterable[tuple[ValueId, ValueId]]) -> set[tuple[ValueId, ValueId]]:
+        """Pairs of values, and of those that were read of the same results, as trips of a loop that is written out are
+        alike; and of those that had their numbers as they are computed alike."""
+        alike: tuple[dict[ValueId, list[ValueId]], ...] = ({}, {})
+        for pair in self.pairs:
+            for side, found in zip((pair.first, pair.second), alike, strict=True):
+                for value, like in side.alike.items():
+                    found.setdefault(like, [like]).append(value)
+        told = set[tuple[ValueId, ValueId]]()
+        for x, y in pairs:
+            read = self._first.read_of_one_result(x), self._second.read_of_one_result(y)
+            told.update(zip(*read, strict=True) if len(read[0]) == len(read[1]) else ())
+            told.update((v, w) for v in alike[0].get(x, (x,)) for w in alike[1].get(y, (y,)))
+        return told
 
     def _without_derivation(self, name: str, regions: Sequence[Region]) -> list[Region]:
         """The regions that have no derivation."""
@@ -214,16 +217,16 @@ class RegionJudge:
     def _without_guesses(
         self, name: str, left: Sequence[Region], dropped: set[tuple[ValueId, ValueId]]
     ) -> tuple[list[Region], list[Region], set[tuple[ValueId, ValueId]]] | None:
-        """The regions, those left, and what is dropped, where what both versions have is not taken for something else,
-        too, that was not derived to be equal; None where there is no such value, or less is derived so.
+        """The regions, those left, and what is dropped, where no equality is assumed that is doubtful and was not
+        derived; None where there is no such one, or less is derived so.
 
         A start that is read at one place in both versions, and clamped in the second one, is taken for the clamped one.
         What reads it is equal; it is not.
         """
-        guesses = {(o.first, o.second) for r in left for o in r.outputs if not o.root and r.is_given(o)}
+        guesses = {(o.first, o.second) for r in left if r.is_doubtful for o in r.outputs if not o.root}
         if not guesses:
             return None
-        more = dropped.union(*(self._read_alike(x, y) for x, y in guesses))
+        more = dropped | self._read_alike(guesses)
         pairs = Aligner(self._first, self._second, frozenset(more), {}).align(name)
         regions = regions_of(pairs)
         now = self._without_derivation(name, regions)
@@ -657,11 +660,21 @@ class RegionJudge:
             raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")
         executable = piece_executable(text, "quick")
         runs = islice((run for run in runs_of(roles, [self._terms.seed], meeting=False) if not run.is_special), 3)
-        results = [executable.run(run.arguments) for run in runs]
+        within = dict(self._proofs.within(region))
+        given = ([_drawn_within(a, within.get(k)) for k, a in enumerate(run.arguments)] for run in runs)
+        results = [executable.run(arguments) for arguments in given]
         return [
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
             for k, value in enumerate(values)
         ]
+
+
+def _drawn_within(integers: Array, ends: tuple[int, int] | None) -> Array:
+    """Integers in the range that they are known to be in: beyond it a rewritten operation may give something else."""
+    low, high = ends or (0, WIDE)
+    if high - low >= WIDE:
+        return integers
+    return (low + (integers.astype(np.int64) - low) % (high - low + 1)).astype(integers.dtype)
 
 
 def _size(regions: Sequence[Region]) -> int:

@@ -119,7 +119,7 @@ def test_what_is_computed_alike_is_not_taken_for_what_a_region_is_given():
     programs = region.pair.first.program, region.pair.second.program
     judge = RegionJudge(*programs, Terms(), None, None, None)  # type: ignore[arg-type]
     judge.pairs = [region.pair]
-    assert len(judge._read_alike(output.first, output.second)) == 2
+    assert len(judge._read_alike([(output.first, output.second)])) == 2
 
 
 def test_a_loop_is_numbered_anew_only_where_what_it_reads_has_changed(monkeypatch):

@@ -371,7 +371,7 @@ class Aligner:
         found, alike = how == "several" and self._captured_alike(pair), None
         index.look()
         for op in pair.first.live:
-            if op.results and pair.is_told(op):
+            if op.results and pair.is_told(op) and not _is_guessed(pair, op):
                 continue
             if self._within(pair, op) or (how == "several" and self._copies_within(pair, op, pair.second.live)):
                 found = True
@@ -402,17 +402,20 @@ class Aligner:
         first, second = pair.first, pair.second
         taken = {other for _, other in pair.within}
         for other in second.live:
+            both = dict(zip(op.results, other.results, strict=False))
             if (
                 other.name == op.name
                 and other not in taken
                 and _is_alike(first, op, second, other)
                 and [first.numbers[v] for v in op.inputs] == [second.numbers[v] for v in other.inputs]
-                and all((x, y) not in self._dropped for x, y in zip(op.results, other.results, strict=True))
+                and all(each not in self._dropped for each in both.items())
                 and first.place_of_effect(op) == second.place_of_effect(other)
-                and (not other.results or any(not first.has(second.numbers[r]) for r in other.results))
+                and (not both or any(not first.has(second.numbers[y]) or y in second.assumed for y in both.values()))
+                and all(both.get(each.first) == each.second for each in _guessed(pair, op, other))
             ):
                 pair.within.append((op, other))
-                for x, y in zip(op.results, other.results, strict=True):
+                pair.assumptions = [each for each in pair.assumptions if each.first not in both]
+                for x, y in both.items():
                     second.assume(y, first.numbers[x])
                 return True
         return False
@@ -552,6 +555,17 @@ def _matched_behind(pair: BodyPair, side: Side, value: ValueId) -> set[Number]:
         found.update(side.numbers[v] for v in now if pair.is_matched(side, v))
         now = [v for v in now if not pair.is_matched(side, v)]
     return found - pair.first.table.known.keys()
+
+
+def _guessed(pair: BodyPair, op: Op, other: Op | None = None) -> list[Assumption]:
+    """What is assumed of the results of an operation, or of one of the second body."""
+    theirs = () if other is None else other.results
+    return [each for each in pair.assumptions if each.first in op.results or each.second in theirs]
+
+
+def _is_guessed(pair: BodyPair, op: Op) -> bool:
+    """Whether results of an operation with bodies were taken as equal one by one, before its operands were."""
+    return op.name in _ALIGNED_WITHIN and bool(_guessed(pair, op)) and all(op is not known for known, _ in pair.within)
 
 
 def _follows(pair: BodyPair, assumption: Assumption) -> bool:
@@ -717,9 +731,11 @@ class Region:
         starts = [o.first for o in self.outputs], [o.second for o in self.outputs]
         cuts = {o.first for o in self.outputs}, {o.second for o in self.outputs}
         pieces: list[list[Op]] = []
+        self._read: list[list[Number]] = []
         for side, values, own in zip((self.pair.first, self.pair.second), starts, cuts, strict=True):
             ops, reached = self._behind(side, values, own)
             pieces.append(ops)
+            self._read.append(reached)
             ordered.update(dict.fromkeys(reached))
         self.first, self.second = pieces
         self.inputs = list(ordered)
@@ -754,10 +770,13 @@ class Region:
         theirs |= {v for v, like in other.alike.items() if like in theirs}
         return other.count[number] > sum(1 for v in theirs if other.numbers[v] == number)
 
-    def is_given(self, output: Assumption) -> bool:
-        """Whether an output is one of the inputs, too: both bodies have it, and one of them something that is taken as
-        equal to it."""
-        return self.pair.first.numbers[output.first] in self.inputs
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether outputs are most likely not equal: one is an input, too, as both bodies have it and one of them has
+        something that is taken as equal to it; or both pieces read something, and not one thing that both read."""
+        mine, theirs = map(set, self._read)
+        is_apart = bool(mine) and bool(theirs) and mine.isdisjoint(theirs)
+        return is_apart or any(self.pair.first.numbers[output.first] in self.inputs for output in self.outputs)
 
     @property
     def sides(self) -> tuple[tuple[Side, list[Op]], tuple[Side, list[Op]]]:
