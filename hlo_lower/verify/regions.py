@@ -26,12 +26,13 @@ from hlo_lower.verify.align.piece import Pieces, module_of, pieces_of, types_of
 from hlo_lower.verify.drive.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.drive.input_roles import roles_of
 from hlo_lower.verify.effort import PROVE_SECONDS
-from hlo_lower.verify.judges.devices import patience, piece_executable, start_child
+from hlo_lower.verify.judges.devices import piece_executable, start_child
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.judges.kept import content_of, in_cache, keep
 from hlo_lower.verify.judges.silent_attributes import Aligned, Unshown, allows_another, stands_for, unshown_in
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
+from hlo_lower.verify.patience import LateError, patience
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
 from hlo_lower.verify.region_proofs import TOTAL_SECONDS, RegionProofs
@@ -146,6 +147,13 @@ class RegionJudge:
 
         `pairs` become its aligned bodies, `promised` what the second version promises and the first one does not.
         """
+        try:
+            return self._verify(name)
+        except LateError as late:  # what is known of its bodies is not whole
+            self.pairs, self.promised = [], []
+            return [RegionVerdict(name, "the module", (), (), status="not judged", reason=str(late))]
+
+    def _verify(self, name: str) -> list[RegionVerdict]:
         dropped: set[tuple[ValueId, ValueId]] = set()
         forced: dict[ValueId, ValueId] = {}
         last: RegionVerdict | None = None

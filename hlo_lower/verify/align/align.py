@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import CONTROL, MANUAL
 from hlo_lower.verify.align.looks import Looks, behind_conversions, has_float_conversions, is_widening, loose_type
+from hlo_lower.verify.patience import patience
 from hlo_lower.verify.read.numbering import Number, Table
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, ops_within
 
@@ -306,7 +307,11 @@ class Aligner:
         self.pairs: list[BodyPair] = []
 
     def align(self, name: str) -> list[BodyPair]:
-        """The pairs of bodies that differ somewhere, of one public function of both modules."""
+        """The pairs of bodies that differ somewhere, of one public function of both modules.
+
+        Raises:
+          LateError: the deadline of the verification is over.
+        """
         first, second = (program.entries[name] for program in self._programs)
         self.pairs = []
         self._bodies(first, second, {}, {}, 0, (name,), None)
@@ -356,7 +361,7 @@ class Aligner:
         """Assume equalities until everything that is returned matches: sure ones first, one guess at a time."""
         index = _Readers(pair)
         while any(self._swept(pair, index, how) for how in index.ways):
-            pass
+            patience().deadline.check()
         for place, (x, y) in enumerate(zip(pair.first.roots, pair.second.roots, strict=False)):
             if pair.first.numbers[x] != pair.second.numbers[y]:
                 self._equate(pair, x, y, _root_name(pair, place))
@@ -371,6 +376,7 @@ class Aligner:
         found, alike = how == "several" and self._captured_alike(pair), None
         index.look()
         for op in pair.first.live:
+            patience().deadline.check()
             if op.results and pair.is_told(op) and not _is_guessed(pair, op):
                 continue
             if self._within(pair, op) or (how == "several" and self._copies_within(pair, op, pair.second.live)):
