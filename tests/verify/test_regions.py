@@ -122,6 +122,23 @@ def test_what_is_computed_alike_is_not_taken_for_what_a_region_is_given():
     assert len(judge._read_alike([(output.first, output.second)])) == 2
 
 
+BRANCHES = """%v = add %q, %k; %w = add %z, %k; %o:2 = case(%q) { %m = maximum %a, %b; return %m, %a } { return %b, %b }
+%s = multiply %v, %w"""
+CHANGED = """%p = compare GT, %i, %j; %q = select %p, %i, %j; %t = compare LT, %i, %j; %z = select %t, %i, %j
+"""
+
+
+def test_a_branch_whose_results_were_taken_as_equal_before_what_it_reads_is_aligned_within():
+    """Its results are returned, and its operand has several likely counterparts; then it is one operation again."""
+    before = "%q = maximum %i, %j; %z = minimum %i, %j\n" + BRANCHES
+    after = CHANGED + BRANCHES.replace("%m = maximum %a, %b", "%g = compare GT, %a, %b; %m = select %g, %a, %b")
+    given = f"{BOTH}, %i: i32, %j: i32, %k: i32"
+    found = regions(*(module(given, body, "%o#0, %o#1, %s") for body in (before, after)))
+    inner = [names(region) for region in found if region.where == "main > case 1 body 0"]
+    assert inner == [(["maximum"], ["compare", "select"])]
+    assert all("case" not in made for region in found for made in names(region))
+
+
 def test_a_loop_is_numbered_anew_only_where_what_it_reads_has_changed(monkeypatch):
     """Each equality that is assumed gives what follows other numbers, and a body has many operations."""
     right, seen = Table._results, list[str]()
