@@ -302,9 +302,10 @@ def more_careful(
 ) -> tuple[Lowered, Verdict]:
     """A lowered module and its verdict; made anew without the ranges that loops keep, if it is verified then alone.
 
-    The proof of such a range is an induction. Runs of a loop's body, whose inputs are free, do not show it.
+    The proof of such a range is an induction. Runs of a loop's body, whose inputs are free, do not show it. What the
+    clock ended is not tried once more.
     """
-    if verdict.ok or verdict.differs or not lowered.options.loop_ranges:
+    if verdict.ok or verdict.differs or verdict.is_late or not lowered.options.loop_ranges:
         return lowered, verdict
     options = replace(lowered.options, loop_ranges=False)
     careful = lower(source, options=options, name=lowered.graph.name, registry=lowered.registry)

@@ -11,6 +11,10 @@ from time import monotonic
 # When a verification stops, whatever is left of it: of the clock alone, as that is what somebody waits by.
 
 
+OF_TIMEOUT = "of --timeout"
+"""How the reason ends why something was not begun, or was ended, behind a deadline."""
+
+
 class Deadline:
     """When a verification stops.
 
@@ -20,7 +24,7 @@ class Deadline:
 
     def __init__(self, seconds: float | None) -> None:
         self._until = inf if seconds is None else monotonic() + seconds
-        self.reason = "" if seconds is None else f"it was not reached in the {seconds:g} s of --timeout"
+        self.reason = "" if seconds is None else f"it was not reached in the {seconds:g} s {OF_TIMEOUT}"
 
     @property
     def left(self) -> float:

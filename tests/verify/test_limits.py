@@ -10,6 +10,7 @@ from two_programs import programs, regions
 from untyped_mlir import function, module
 
 import hlo_lower as hl
+from hlo_lower.api.verified import more_careful
 from hlo_lower.verify import regions as regions_file
 from hlo_lower.verify import run, verify
 from hlo_lower.verify.align import piece as piece_file
@@ -313,6 +314,16 @@ def test_a_part_of_a_verification_has_its_deadline():
     assert {region.reason for region in late.regions} == {"it was not reached in the 1e-06 s of --timeout"}
     with at_most(60):
         assert deadline_of(600).left < inf
+
+
+def test_what_the_clock_ended_is_not_tried_more_carefully():
+    """A conversion without what loops show would take as long once more."""
+    source = hl.export(lambda x, i: x.at[i].set(1.0), np.zeros(8, np.float32), np.int32(0))
+    lowered = hl.lower(source, target="iree")
+    late = hl.verify(source, lowered, timeout=1e-6)
+    assert late.is_late
+    assert not hl.verify(source, lowered).is_late
+    assert more_careful(source, lowered, late, None) == (lowered, late)
 
 
 def test_a_timeout_is_a_number_of_seconds():
