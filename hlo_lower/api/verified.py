@@ -49,6 +49,7 @@ from hlo_lower.verify.cache import version_of_package
 from hlo_lower.verify.claim_checks import Check
 from hlo_lower.verify.drive.indices import with_single_elements
 from hlo_lower.verify.kept_verdicts import find_verdict, keep_verdict
+from hlo_lower.verify.patience import Deadline, at_most
 from hlo_lower.verify.read.partitions import on_one_device
 from hlo_lower.verify.rewrites import Rewrites
 from hlo_lower.verify.verdict import NUMBERS_CHANGE, OPEN_SIZES
@@ -145,13 +146,14 @@ def verify(
     assumptions = "; ".join(filter(None, (assumed, stated.summary() if stated.names else "")))
 
     def judge() -> Verdict:
-        of_plain = (
-            None
-            if plain is None
-            else _verify_plain(given, plain, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs)
-        )
-        verdict = _verify(*versions, meaning, inside=inside, rules=rules, claims=claims, **how)
-        in_form = _verify_one_form(lowered, effort) if isinstance(lowered, Lowered) else None
+        with at_most(effort.patience, Deadline(effort.timeout)):
+            of_plain = (
+                None
+                if plain is None
+                else _verify_plain(given, plain, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs)
+            )
+            verdict = _verify(*versions, meaning, inside=inside, rules=rules, claims=claims, **how)
+            in_form = _verify_one_form(lowered, effort) if isinstance(lowered, Lowered) else None
         return replace(verdict, plain=of_plain, one_form=in_form, assumed=assumptions)
 
     if effort.verdicts is None or effort.inputs is not None:
@@ -300,9 +302,10 @@ def more_careful(
 ) -> tuple[Lowered, Verdict]:
     """A lowered module and its verdict; made anew without the ranges that loops keep, if it is verified then alone.
 
-    The proof of such a range is an induction. Runs of a loop's body, whose inputs are free, do not show it.
+    The proof of such a range is an induction. Runs of a loop's body, whose inputs are free, do not show it. What the
+    clock ended is not tried once more.
     """
-    if verdict.ok or verdict.differs or not lowered.options.loop_ranges:
+    if verdict.ok or verdict.differs or verdict.is_late or not lowered.options.loop_ranges:
         return lowered, verdict
     options = replace(lowered.options, loop_ranges=False)
     careful = lower(source, options=options, name=lowered.graph.name, registry=lowered.registry)

@@ -62,8 +62,9 @@ class AnsweringChild:
         with self._lock:
             self._start()
 
-    def ask(self, request: Any, limit: float = inf) -> Any:
-        """The child's answer to what is asked, in so many seconds; of a processor where it shares one with others.
+    def ask(self, request: Any, limit: float = inf, clock: float = inf) -> Any:
+        """The child's answer to what is asked, in so many seconds; of a processor where it shares one with others. In
+        any case in so many seconds of the clock.
 
         Raises:
           TimeoutError: it did not answer in time, and was ended.
@@ -77,7 +78,7 @@ class AnsweringChild:
             try:
                 child.stdin.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
                 child.stdin.flush()
-                wait.until_heard(child.stdout.fileno(), limit)
+                wait.until_heard(child.stdout.fileno(), limit, clock)
                 until = monotonic() + limit
                 size = receive(child.stdout.fileno(), LENGTH_BYTES, until)
                 return pickle.loads(receive(child.stdout.fileno(), int.from_bytes(size, "little"), until))
@@ -220,17 +221,17 @@ class _Wait:
         self._since, self._before = monotonic(), _seconds_of(process)
         self._worked = 0.0
 
-    def until_heard(self, file: int, limit: float) -> None:
-        """Wait until the child has something to read, and not longer than it may work.
+    def until_heard(self, file: int, limit: float, clock: float = inf) -> None:
+        """Wait until the child has something to read, and not longer than it may work, or than the clock allows.
 
         Raises:
-          TimeoutError: it has worked so many seconds, sleeps, or is given too little of a processor.
+          TimeoutError: it has worked so many seconds, sleeps, or is given too little of a processor; or time is over.
         """
-        left = limit
+        left = min(limit, clock)
         while not select.select([file], [], [], None if left == inf else left)[0]:
             self._worked = self._seconds()
             times = BUSY if self._worked > HARDLY * limit else ASLEEP
-            left = min(limit - self._worked, self._since + times * limit - monotonic())
+            left = min(limit - self._worked, self._since + min(times * limit, clock) - monotonic())
             if left <= 0:
                 raise TimeoutError
         self._worked = self._seconds()

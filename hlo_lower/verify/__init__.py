@@ -25,11 +25,12 @@ from hlo_lower.verify.drive.indices import PROMISED, overhanging, with_single_el
 from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.drive.sample_sizes import aimed_sizes, is_open, sizes_of_module
 from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
-from hlo_lower.verify.judges.devices import Deadline, at_most, devices_of, patience
+from hlo_lower.verify.judges.devices import devices_of
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
 from hlo_lower.verify.judges.silent_attributes import make_stable
 from hlo_lower.verify.module_runs import WholeModules, verify_module, verify_plain
+from hlo_lower.verify.patience import LateError, at_most, deadline_of, patience
 from hlo_lower.verify.pull.solver import require
 from hlo_lower.verify.read.interface import composite_differences, effect_differences, interface_differences
 from hlo_lower.verify.read.partitions import may_speak, on_one_device
@@ -97,7 +98,7 @@ def verify(
     start = perf_counter()
     _check_sources(before, after)
     effort = Effort(**with_new_names(keywords))
-    deadline = Deadline(effort.timeout)
+    deadline = deadline_of(effort.timeout)
     tell, level, inputs = effort.tell, effort.level, effort.inputs
     context = mlir.shared_context(len(before) + len(after))
     first, second = parse_or_refuse(before, "before", context), parse_or_refuse(after, "after", context)
@@ -138,7 +139,9 @@ def verify(
             is_small = level == "full" or _bytes_of_run(first) <= SMALL_RUN
             running = pool.submit(run_module, *texts) if level != "regions" and is_small else None
             interface, regions = _compare_static(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
-            if inside and not interface:
+            if inside and not interface and deadline.is_over:
+                regions.append(_not_compared(f"reads inside: {deadline.reason}"))
+            elif inside and not interface:
                 regions += _reads(_with_orders(second, texts[1]), inside, terms, tell)
             if level != "regions" and running is None and any(region.status != "equal" for region in regions):
                 running = pool.submit(run_module, *texts)
@@ -155,6 +158,8 @@ def verify(
     try:
         with at_most(effort.patience, deadline):
             interface, regions, module, claimed = compare_modules()
+    except LateError as late:
+        interface, regions, module, claimed = [], [_not_compared(str(late))], None, None
     except (TooLargeError, RecursionError) as error:
         told = str(error) if isinstance(error, TooLargeError) else TOO_DEEP
         interface, module, claimed = [], None, None

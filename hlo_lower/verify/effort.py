@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 from hlo_lower.base.arguments import is_listed, is_named, one_of, progress, seconds, short_repr, silent, whole
 from hlo_lower.base.errors import InputError
 from hlo_lower.verify.cache import VerdictCache, version_of_judges
-from hlo_lower.verify.judges.devices import TIME_LIMIT
+from hlo_lower.verify.patience import TIME_LIMIT
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Told of a stage ("regions", "module"), how much of it is done, and how much there is."""

@@ -16,10 +16,10 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Aligner, Plan, Region, regions_of
 from hlo_lower.verify.align.loops import written_out
 from hlo_lower.verify.align.piece import Pieces
-from hlo_lower.verify.judges.devices import Deadline, at_most
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
 from hlo_lower.verify.module_runs import WholeModules
+from hlo_lower.verify.patience import Deadline, at_most
 from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.region_verdict import RegionVerdict
 from hlo_lower.verify.regions import RegionJudge, WrongAssumptionError

@@ -22,11 +22,11 @@ from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.effort import PROVE_SECONDS
-from hlo_lower.verify.judges.devices import patience
 from hlo_lower.verify.judges.every_input import Evaluation, evaluate_every_input
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.judges.without_inputs import with_computed_positions
+from hlo_lower.verify.patience import patience
 from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
@@ -57,6 +57,9 @@ REMEMBERED = 1024
 
 VAIN_SECONDS = 4.0
 """Spent on regions that were not derived; then further ones have `HURRIED_SECONDS` each, with all that is tried."""
+
+FOR_EACH_DERIVED = 0.1
+"""So many more may be spent in vain for each attempt that succeeded: a large module has more of both."""
 
 HURRIED_SECONDS = 0.3
 
@@ -137,6 +140,7 @@ class RegionProofs:
     _hopeless: list[set[Op]] = field(default_factory=list[set[Op]])
     _has_sorts: dict[Program, bool] = field(default_factory=dict[Program, bool])
     _vain: float = 0.0
+    _derived: int = 0
 
     @property
     def may_derive(self) -> bool:
@@ -146,7 +150,7 @@ class RegionProofs:
     @property
     def is_hurried(self) -> bool:
         """Whether so much was spent in vain that less is tried now."""
-        return self._vain > VAIN_SECONDS
+        return self._vain > VAIN_SECONDS + FOR_EACH_DERIVED * self._derived
 
     def find_derivation(self, region: Region) -> Found:
         """The region, alone or with producers of its inputs, and its derivation; None if there is none."""
@@ -163,7 +167,7 @@ class RegionProofs:
         spent, tried = 0.0, set[_Key]()
         if self._is_hopeless(region):
             return None
-        for wide in chain(self._behind_orders(region), _widenings(region)):
+        for wide in chain([region], self._behind_orders(region), _widenings(region)):
             if tried and spent >= (HURRIED_SECONDS if self.is_hurried else TOTAL_SECONDS):
                 break
             key = self._key(wide)
@@ -285,6 +289,7 @@ class RegionProofs:
             seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else most
             found = self.derivation_of(*key, seconds=min(seconds, max(patience().deadline.left, 0.0)))
             self._vain += 0.0 if found else found.seconds
+            self._derived += bool(found)
         return self._known[key]
 
     def derivation_of(

@@ -1,6 +1,6 @@
 """Verify the regions of a function: judge each, widen those that differ, drop assumptions that turn out wrong."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import prod
@@ -26,12 +26,13 @@ from hlo_lower.verify.align.piece import Pieces, module_of, pieces_of, types_of
 from hlo_lower.verify.drive.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.drive.input_roles import roles_of
 from hlo_lower.verify.effort import PROVE_SECONDS
-from hlo_lower.verify.judges.devices import patience, piece_executable, start_child
+from hlo_lower.verify.judges.devices import piece_executable, start_child
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.judges.kept import content_of, in_cache, keep
 from hlo_lower.verify.judges.silent_attributes import Aligned, Unshown, allows_another, stands_for, unshown_in
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
+from hlo_lower.verify.patience import LateError, patience
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, location_of, ops_within
 from hlo_lower.verify.region_proofs import TOTAL_SECONDS, RegionProofs
@@ -69,6 +70,9 @@ KEPT_LETTERS = 1 << 16
 
 CUT_BYTES = 1 << 28
 """Bytes of results up to which values are compared to cut a region."""
+
+WIDE = 1 << 31
+"""Numbers of a range from which all may be drawn."""
 
 SHORT = 32
 """Elements of an input up to which it is shown whole."""
@@ -146,6 +150,13 @@ class RegionJudge:
 
         `pairs` become its aligned bodies, `promised` what the second version promises and the first one does not.
         """
+        try:
+            return self._verify(name)
+        except LateError as late:  # what is known of its bodies is not whole
+            self.pairs, self.promised = [], []
+            return [RegionVerdict(name, "the module", (), (), status="not judged", reason=str(late))]
+
+    def _verify(self, name: str) -> list[RegionVerdict]:
         dropped: set[tuple[ValueId, ValueId]] = set()
         forced: dict[ValueId, ValueId] = {}
         last: RegionVerdict | None = None
@@ -166,6 +177,8 @@ class RegionJudge:
                     return [whole]
                 while left and (other := self._without_loops(name, left)) is not None:
                     regions, left = other
+                while left and (fewer := self._without_guesses(name, left, dropped)) is not None:
+                    regions, left, dropped = fewer
                 forced = {x: y for region in left for x, y in self._same_values(region)}
             number += 1
             if number == 1 and forced:
@@ -178,16 +191,26 @@ class RegionJudge:
                 self.promised = [one for region in regions for one in self._unshown_in(region).promised]
                 return found
             except WrongAssumptionError as wrong:
-                dropped.update(each for x, y in wrong.pairs for each in self._read_alike(x, y))
+                dropped |= self._read_alike(wrong.pairs)
                 last = wrong.verdict
         assert last is not None
         reason = f"{number} assumptions in succession were wrong, then no other was tried"
         return [replace(last, status="not judged", reason=reason)]
 
-    def _read_alike(self, x: ValueId, y: ValueId) -> set[tuple[ValueId, ValueId]]:
-        """Two values, and those that were read of the same results: trips of a loop that is written out are alike."""
-        alike = [program.read_of_one_result(value) for program, value in ((self._first, x), (self._second, y))]
-        return {(x, y), *zip(*alike, strict=True)} if len(alike[0]) == len(alike[1]) else {(x, y)}
+    def _read_alike(self, pairs: Iterable[tuple[ValueId, ValueId]]) -> set[tuple[ValueId, ValueId]]:
+        """Pairs of values, and of those that were read of the same results, as trips of a loop that is written out are
+        alike; and of those that had their numbers as they are computed alike."""
+        alike: tuple[dict[ValueId, list[ValueId]], ...] = ({}, {})
+        for pair in self.pairs:
+            for side, found in zip((pair.first, pair.second), alike, strict=True):
+                for value, like in side.alike.items():
+                    found.setdefault(like, [like]).append(value)
+        told = set[tuple[ValueId, ValueId]]()
+        for x, y in pairs:
+            read = self._first.read_of_one_result(x), self._second.read_of_one_result(y)
+            told.update(zip(*read, strict=True) if len(read[0]) == len(read[1]) else ())
+            told.update((v, w) for v in alike[0].get(x, (x,)) for w in alike[1].get(y, (y,)))
+        return told
 
     def _without_derivation(self, name: str, regions: Sequence[Region]) -> list[Region]:
         """The regions that have no derivation."""
@@ -203,6 +226,27 @@ class RegionJudge:
             return _size(now) < _size(left)
 
         return self._read_without(name, only_on_one_side(left), self._without_derivation, is_better)
+
+    def _without_guesses(
+        self, name: str, left: Sequence[Region], dropped: set[tuple[ValueId, ValueId]]
+    ) -> tuple[list[Region], list[Region], set[tuple[ValueId, ValueId]]] | None:
+        """The regions, those left, and what is dropped, where no equality is assumed that is doubtful and was not
+        derived; None where there is no such one, or less is derived so.
+
+        A start that is read at one place in both versions, and clamped in the second one, is taken for the clamped one.
+        What reads it is equal; it is not.
+        """
+        guesses = {(o.first, o.second) for r in left if r.is_doubtful for o in r.outputs if not o.root}
+        if not guesses:
+            return None
+        more = dropped | self._read_alike(guesses)
+        pairs = Aligner(self._first, self._second, frozenset(more), {}).align(name)
+        regions = regions_of(pairs)
+        now = self._without_derivation(name, regions)
+        if _size(now) >= _size(left):
+            return None
+        self.pairs = pairs
+        return regions, now, more
 
     def _unrolled(self, name: str, regions: Sequence[Region]) -> list[Region]:
         """The regions where loops of the first version alone are read as their trips, if the largest region becomes
@@ -638,11 +682,21 @@ class RegionJudge:
             raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")
         executable = piece_executable(text, "quick")
         runs = islice((run for run in runs_of(roles, [self._terms.seed], meeting=False) if not run.is_special), 3)
-        results = [executable.run(run.arguments) for run in runs]
+        within = dict(self._proofs.within(region))
+        given = ([_drawn_within(a, within.get(k)) for k, a in enumerate(run.arguments)] for run in runs)
+        results = [executable.run(arguments) for arguments in given]
         return [
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
             for k, value in enumerate(values)
         ]
+
+
+def _drawn_within(integers: Array, ends: tuple[int, int] | None) -> Array:
+    """Integers in the range that they are known to be in: beyond it a rewritten operation may give something else."""
+    low, high = ends or (0, WIDE)
+    if high - low >= WIDE:
+        return integers
+    return (low + (integers.astype(np.int64) - low) % (high - low + 1)).astype(integers.dtype)
 
 
 def _size(regions: Sequence[Region]) -> int:

@@ -12,6 +12,7 @@ from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
 from hlo_lower.verify.bounds.compare import Difference
 from hlo_lower.verify.claim_checks import ClaimsVerdict
 from hlo_lower.verify.effort import Require
+from hlo_lower.verify.patience import OF_TIMEOUT
 from hlo_lower.verify.read.program import ScatterPosition
 from hlo_lower.verify.region_verdict import SAME_TEXT, RegionVerdict
 
@@ -108,6 +109,12 @@ class Verdict:
 
     def _in_a_word(self) -> str:
         return "verified" if self.ok else "differs" if self.differs else "not verified"
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the clock ended it: some was not judged that might be in more time."""
+        module = () if self.module is None else (self.module.reason,)
+        return any(reason.endswith(OF_TIMEOUT) for reason in (*module, *(region.reason for region in self.regions)))
 
     @property
     def differs(self) -> bool:

@@ -14,9 +14,9 @@ from hlo_lower.verify import effort as effort_of
 from hlo_lower.verify.cache import VerdictCache
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.judges import kept
-from hlo_lower.verify.judges.devices import at_most, patience
 from hlo_lower.verify.judges.judge import Judgement, Terms
 from hlo_lower.verify.judges.kept import in_cache, keep
+from hlo_lower.verify.patience import at_most, patience
 
 DERIVES = True
 

@@ -129,6 +129,16 @@ def test_a_limit_is_of_a_processor_where_others_use_it(worker):
         worker.ask(("works", 0.0))
 
 
+def test_the_clock_ends_what_may_work_longer(worker):
+    """A child that works, or sleeps, is ended when the clock says so, whatever it may use of a processor."""
+    for what in ("works", "sleeps"):
+        start = monotonic()
+        with pytest.raises(TimeoutError):
+            worker.ask((what, 60), 60, 0.3)
+        assert monotonic() - start < 20
+        worker.ask(("works", 0.0))
+
+
 def test_what_is_counted_is_work(worker):
     """That of this process and of children that it waits for; not that nobody works."""
     watch, before = Stopwatch(), process_time()

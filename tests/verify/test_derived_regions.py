@@ -236,3 +236,56 @@ other.join()
 def test_another_thread_may_free_a_term():
     """Cycles of terms are collected in one thread while another solves: a z3 that is not told ends with SIGSEGV."""
     assert subprocess.run([sys.executable, "-c", SCRIPT], check=False).returncode == 0
+
+
+PICKED = "%x: 8xf32, %a: 3x1xi32, %b: 3x1xi32, %k: 3x1xi32"
+LARGER = "%p = compare GT, %a, %b; %m = select %p, %a, %b; %q = compare LT, %a, %b; %z = select %q, %a, %b"
+READ = """%v = add %m, %k; %w = add %z, %k; %i = negate %m; INSIDE
+%g = gather(%x, %j) <dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0],
+  index_vector_dim = 1>, slice_sizes = array<i64: 1>> -> 3xf32
+%r = multiply %v, %w"""
+INSIDE = "%lo = constant 0 : 3x1xi32; %hi = constant {} : 3x1xi32; %c = maximum %i, %lo; %j = minimum %c, %hi"
+
+
+def picked(most):
+    """Reads at an index, and at one that is clamped; what the index is made of has several likely counterparts."""
+    before = "%m = maximum %a, %b; %z = minimum %a, %b; " + READ.replace("INSIDE", "").replace("%j", "%i")
+    after = LARGER + "; " + READ.replace("INSIDE", INSIDE.format(most))
+    return [module(PICKED, body, "%g, %r") for body in (before, after)]
+
+
+@pytest.mark.parametrize(("most", "is_equal"), [(7, True), (6, False)])
+def test_an_index_that_both_versions_have_is_not_taken_for_the_clamped_one(most, is_equal, monkeypatch):
+    """It was, as one op reads either: what reads it is equal, and the two are not. No run has to show that."""
+    if is_equal:
+        monkeypatch.delattr(regions, "judge")
+    verdict = verify(*picked(most), level="regions")
+    assert verdict.ok is is_equal
+    assert verdict.differs is not is_equal
+    assert not is_equal or set(verdict.counts()) == {"derived"}, verdict.lines()
+
+
+def test_a_region_is_tried_before_what_a_sort_made_of_its_operand(attempts):
+    """A write at a constant needs no order; what was shuffled before it is not looked at."""
+    given, body = (
+        "%x: 4xf32, %u: 1xf32, %f: 4xf32",
+        """%n = iota dim = 0 : 4xi32
+%s:2 = sort(%f, %n) <dimension = 0, is_stable = true> {%a, %b, %c, %d: %p = compare LT, %a, %b; return %p}
+%i = reshape %s#1 -> 4x1xi32; %o = constant 2 : 1xi32
+%y = gather(%x, %i) <dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0],
+  index_vector_dim = 1>, slice_sizes = array<i64: 1>> -> 4xf32
+""",
+    )
+    before = body + "%r = scatter(%y, %o, %u) <window=[0], to=[0]> {assign}"
+    after = body + "%at = constant 2 : i32; %r = dynamic_update_slice %y, %u, %at"
+    [region] = verify(module(given, before), module(given, after), level="regions").regions
+    assert (region.how, region.producers, len(attempts)) == ("derived", 0, 1)
+
+
+def test_more_may_be_spent_in_vain_where_more_is_derived(monkeypatch):
+    """A module of many regions has many that are derived, and some that are not."""
+    monkeypatch.setattr(region_proofs, "VAIN_SECONDS", -1.0)
+    proofs = region_proofs.RegionProofs(Terms(), region_proofs.nowhere, shared_interpreter())
+    assert proofs.is_hurried
+    proofs._derived = round(1.0 / region_proofs.FOR_EACH_DERIVED) + 1
+    assert not proofs.is_hurried

@@ -6,10 +6,11 @@ from math import inf
 
 import numpy as np
 import pytest
-from two_programs import regions
+from two_programs import programs, regions
 from untyped_mlir import function, module
 
 import hlo_lower as hl
+from hlo_lower.api.verified import more_careful
 from hlo_lower.verify import regions as regions_file
 from hlo_lower.verify import run, verify
 from hlo_lower.verify.align import piece as piece_file
@@ -19,11 +20,15 @@ from hlo_lower.verify.drive import driven_runs
 from hlo_lower.verify.drive.driven_runs import runs_of
 from hlo_lower.verify.drive.input_roles import LOOP_REACH, Role, Roles, roles_of
 from hlo_lower.verify.judges import devices, judge, kept
-from hlo_lower.verify.judges.devices import OPERATIONS, SOON, TookTooLongError, at_most, cost_of, patience
+from hlo_lower.verify.judges.devices import OPERATIONS, SOON, DeviceProcess, TookTooLongError, cost_of
 from hlo_lower.verify.judges.devices import executable as executed
 from hlo_lower.verify.judges.devices import piece_executable as piece
+from hlo_lower.verify.judges.interpreter import InterpreterError, shared_interpreter
+from hlo_lower.verify.judges.judge import Terms
+from hlo_lower.verify.patience import Deadline, at_most, deadline_of, patience
 from hlo_lower.verify.read import meanings
 from hlo_lower.verify.read import program as program_file
+from hlo_lower.verify.regions import RegionJudge
 from hlo_lower.verify.run import CannotRunError
 
 
@@ -286,6 +291,40 @@ def test_claims_that_were_not_reached_are_no_verdict():
     found = hl.verify(text, lowered, timeout=1e-6, level="regions")
     assert (found.exit_code, found.claims) == (4, None)
     assert any("the converter's claims: it was not reached" in region.reason for region in found.regions)
+
+
+def test_nothing_is_begun_behind_a_deadline():
+    """No alignment, no compilation, no run, wherever it is asked for; what was compiled before does not run, either."""
+    first, second = counted(3), counted(4)
+    compiled = DeviceProcess.of_this_process(1, 0)
+    with at_most(60, Deadline(0.0)):
+        [told] = RegionJudge(*programs(first, second), Terms(), shared_interpreter(), None, None).verify("main")  # type: ignore[arg-type]
+        assert (told.status, told.reason) == ("not judged", "it was not reached in the 0 s of --timeout")
+        with pytest.raises(TookTooLongError, match="--timeout"):
+            piece(first)
+        with pytest.raises(TookTooLongError, match="--timeout"):
+            compiled.result(("compile", 0, first, "exact"))
+        with pytest.raises(InterpreterError, match="--timeout"):
+            shared_interpreter().run(first, [])
+
+
+def test_a_part_of_a_verification_has_its_deadline():
+    """What is verified within another verification ends with it, whatever its own timeout is."""
+    with at_most(60, Deadline(1e-6)):
+        late = verify(counted(3), counted(4), timeout=600)
+    assert {region.reason for region in late.regions} == {"it was not reached in the 1e-06 s of --timeout"}
+    with at_most(60):
+        assert deadline_of(600).left < inf
+
+
+def test_what_the_clock_ended_is_not_tried_more_carefully():
+    """A conversion without what loops show would take as long once more."""
+    source = hl.export(lambda x, i: x.at[i].set(1.0), np.zeros(8, np.float32), np.int32(0))
+    lowered = hl.lower(source, target="iree")
+    late = hl.verify(source, lowered, timeout=1e-6)
+    assert late.is_late
+    assert not hl.verify(source, lowered).is_late
+    assert more_careful(source, lowered, late, None) == (lowered, late)
 
 
 def test_a_timeout_is_a_number_of_seconds():

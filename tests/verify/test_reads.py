@@ -77,6 +77,24 @@ def test_only_starts_that_lie_inside_are_accepted(name, basis):
     assert not is_inside or set(verdict.counts()) <= {basis}
 
 
+POINTS = """%g = gather(%x, %j) <dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1],
+  start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>> -> 3xf32"""
+EACH = """%z = constant 0 : 3x1xi32; %m = constant 7 : 3x1xi32; %n = constant {} : 3x1xi32
+%p = clamp %z, %i, %m; %q = clamp %z, %i, %n; {}"""
+BESIDE = "%j = concatenate %p, %q, dim = 1"
+TOGETHER = "%k = concatenate %p, %q, dim = 1; %e = constant 0 : 3x2xi32; %j = add %k, %e"
+
+
+@pytest.mark.parametrize("vector", [BESIDE, TOGETHER], ids=["beside each other", "behind another op"])
+@pytest.mark.parametrize(("most", "is_inside"), [(3, True), (4, False)])
+def test_each_column_of_starts_is_held_against_its_own_dim(vector, most, is_inside, basis):
+    """Of eight rows of four the second column reaches to 3; all rows would be in what both together reach."""
+    text = module("%x: 8x4xf32, %i: 3x1xi32", f"{EACH.format(most, vector)}\n{POINTS}", "%g")
+    verdict = reads_inside(text)
+    assert (verdict.ok, verdict.differs) == (is_inside, not is_inside), verdict.lines()
+    assert not is_inside or set(verdict.counts()) <= {basis}
+
+
 def test_what_is_equal_in_some_order_of_a_sum_alone_is_not_derived_to_read_inside():
     """Where two sums of the same floats are equal it reads row 0, else row 9."""
     text = module(

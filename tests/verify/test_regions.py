@@ -5,11 +5,14 @@ import pytest
 from two_programs import aligned, names, programs, regions
 from untyped_mlir import module
 
+from hlo_lower.verify import verify
 from hlo_lower.verify.align import corrections
 from hlo_lower.verify.align.align import Side
 from hlo_lower.verify.align.corrections import values_apart
 from hlo_lower.verify.align.piece import module_of, pieces_of
+from hlo_lower.verify.judges.judge import Terms
 from hlo_lower.verify.read.numbering import Table
+from hlo_lower.verify.regions import RegionJudge
 from hlo_lower.verify.run import CannotRunError, Executable
 
 BOTH = "%a: 8xf32, %b: 8xf32"
@@ -82,6 +85,58 @@ def test_what_a_loop_reads_and_a_branch_captures_is_aligned_before_them():
     given = "%a: 8xf32, %i: 1xi32, %u: 1xf32"
     found = regions(module(given, CHOSEN), module(given, CHOSEN.replace(WRITTEN, UPDATED)))
     assert [(region.where, names(region)[0]) for region in found] == [("main", ["scatter"])]
+
+
+TWICE = """%x = maximum %a, %b; %p = power %x, %a; {again}%q = multiply {x}, %b
+%c = slice %g [0:1]; %i = reshape %c -> i32; %o = case(%i) {{ {inside}%d = power {z}, %b; return %d }} {{ return %b }}
+%r = subtract %p, %q; %s = subtract %r, %o"""
+LARGER = "%t{0} = compare GT, %a, %b; %{0} = select %t{0}, %a, %b; "
+
+
+def written_twice(larger=LARGER):
+    """A maximum that three operations read, one of them in a branch, and one choice for each of these."""
+    before = TWICE.format(again="", x="%x", inside="", z="%x")
+    after = TWICE.format(again=larger.format("y"), x="%y", inside=larger.format("z"), z="%z")
+    after = after.replace("%x = maximum %a, %b; ", larger.format("x"))
+    return [module(f"{BOTH}, %g: 1xi32", text, "%s") for text in (before, after)]
+
+
+def test_what_one_version_computes_twice_is_one_region():
+    """Where a value is equal to one of the other version, so is another that is computed alike, in a branch, too."""
+    [region] = regions(*written_twice())
+    assert names(region) == (["maximum"], ["compare", "select"])
+    [pair, inner] = aligned(*written_twice())
+    assert [len(side.alike) for side in (pair.first, pair.second, inner.second)] == [0, 1, 1]
+
+
+def test_what_is_computed_alike_is_not_taken_for_what_a_region_is_given():
+    """Each of three equal values stands for the others: if the one is wrong all are, and that is told."""
+    texts = written_twice(LARGER.replace("GT", "LT"))
+    assert verify(*texts, level="regions").differs
+    [region] = regions(*texts)
+    assert names(region) == (["maximum"], ["compare", "select"])
+    [output] = region.outputs
+    programs = region.pair.first.program, region.pair.second.program
+    judge = RegionJudge(*programs, Terms(), None, None, None)  # type: ignore[arg-type]
+    judge.pairs = [region.pair]
+    assert len(judge._read_alike([(output.first, output.second)])) == 2
+
+
+BRANCHES = """%v = add %q, %k; %w = add %z, %k; %o:2 = case(%q) { %m = maximum %a, %b; return %m, %a } { return %b, %b }
+%s = multiply %v, %w"""
+CHANGED = """%p = compare GT, %i, %j; %q = select %p, %i, %j; %t = compare LT, %i, %j; %z = select %t, %i, %j
+"""
+
+
+def test_a_branch_whose_results_were_taken_as_equal_before_what_it_reads_is_aligned_within():
+    """Its results are returned, and its operand has several likely counterparts; then it is one operation again."""
+    before = "%q = maximum %i, %j; %z = minimum %i, %j\n" + BRANCHES
+    after = CHANGED + BRANCHES.replace("%m = maximum %a, %b", "%g = compare GT, %a, %b; %m = select %g, %a, %b")
+    given = f"{BOTH}, %i: i32, %j: i32, %k: i32"
+    found = regions(*(module(given, body, "%o#0, %o#1, %s") for body in (before, after)))
+    inner = [names(region) for region in found if region.where == "main > case 1 body 0"]
+    assert inner == [(["maximum"], ["compare", "select"])]
+    assert all("case" not in made for region in found for made in names(region))
 
 
 def test_a_loop_is_numbered_anew_only_where_what_it_reads_has_changed(monkeypatch):

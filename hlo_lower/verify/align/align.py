@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import CONTROL, MANUAL
 from hlo_lower.verify.align.looks import Looks, behind_conversions, has_float_conversions, is_widening, loose_type
+from hlo_lower.verify.patience import patience
 from hlo_lower.verify.read.numbering import Number, Table
 from hlo_lower.verify.read.program import Body, Op, Program, ValueId, ops_within
 
@@ -40,9 +41,11 @@ class Side:
     """One module's body while it is aligned.
 
     Attributes:
+      around: the body around it.
       numbers: of all values that are visible, those around the body included.
       assumed: the number that is assumed for a value, in the place of its own.
       kept: the own number of a value that another one was assumed to have.
+      alike: values that have the number of one of these, as they are computed alike from the same numbers.
       live: the operations that matter.
       count: how many values of the body have a number.
     """
@@ -52,8 +55,10 @@ class Side:
     depth: int
     numbers: dict[ValueId, Number]
     table: Table
+    around: "Side | None" = None
     assumed: dict[ValueId, Number] = field(default_factory=dict[ValueId, Number])
     kept: dict[ValueId, Number] = field(default_factory=dict[ValueId, Number])
+    alike: dict[ValueId, ValueId] = field(default_factory=dict[ValueId, ValueId])
     live: list[Op] = field(default_factory=list[Op])
     count: "Counter[Number]" = field(default_factory=lambda: Counter[Number]())
     users: dict[ValueId, list[Op]] = field(default_factory=dict[ValueId, list[Op]])
@@ -61,6 +66,9 @@ class Side:
     _around: frozenset[Number] = frozenset()
     _true: frozenset[Number] = frozenset()
     _effects: dict[Op, int] = field(default_factory=dict[Op, int])
+    _own: dict[ValueId, Number] = field(default_factory=dict[ValueId, Number])
+    _held: dict[Number, ValueId] = field(default_factory=dict[Number, ValueId])
+    _values: defaultdict[Number, dict[ValueId, None]] = field(default_factory=lambda: defaultdict(dict))
 
     def __post_init__(self) -> None:
         self._around = frozenset(self.numbers.values())
@@ -130,12 +138,15 @@ class Side:
         return self._effects.get(op)
 
     def assume(self, value: ValueId, number: Number) -> None:
-        """Give a value the number of another one, and what is computed from it the numbers that follow."""
+        """Give a value the number of another one, and what is computed from it or is computed like it the numbers that
+        follow."""
+        alike = [other for other in self._values[self.numbers[value]] if self.may_take_another(other)]
         self.assumed[value] = number
-        maker = self.program.makers[value]
-        assert maker is not None
-        waiting = [(maker.order, maker)]
-        entered = {maker}
+        self._hold(value)
+        makers = {maker: None for v in (value, *alike) if (maker := self.program.makers[v]) is not None}
+        waiting = [(maker.order, maker) for maker in makers]
+        heapq.heapify(waiting)
+        entered = set(makers)
         while waiting:
             _, op = heapq.heappop(waiting)
             entered.discard(op)
@@ -144,6 +155,29 @@ class Side:
                     if user not in entered:
                         entered.add(user)
                         heapq.heappush(waiting, (user.order, user))
+
+    def _hold(self, value: ValueId, own: Number | None = None) -> None:
+        """Note the number of a value that is assumed or kept by what it is computed from: others of it are equal."""
+        if own is None:
+            maker = self.program.makers[value]
+            assert maker is not None
+            own = self.own_numbers(maker)[maker.results.index(value)]
+        before = self._own.get(value)
+        if before is not None and self._held.get(before) == value:
+            del self._held[before]
+        self._own[value] = own
+        self._held.setdefault(own, value)
+
+    def _find_like(self, own: Number) -> tuple[ValueId, Number] | None:
+        """The value, of this body or one around it, that is computed alike and is assumed to have another number, and
+        that number."""
+        side: Side | None = self
+        while side is not None and own not in side._held:
+            side = side.around
+        if side is None:
+            return None
+        value = side._held[own]
+        return value, side.assumed[value] if value in side.assumed else side.kept[value]
 
     def readers_of(self, op: Op | None) -> set[Op]:
         """The operations of the body that are computed from what an operation gives; none of an argument."""
@@ -159,6 +193,7 @@ class Side:
         """Leave a value the number that it has, whatever is assumed before it: another one has that, too."""
         if self.may_take_another(value):
             self.kept[value] = self.numbers[value]
+            self._hold(value)
 
     def own_numbers(self, op: Op) -> list[Number]:
         """The numbers of an operation's results by what it reads, whatever is assumed of them."""
@@ -169,9 +204,19 @@ class Side:
         own = self.own_numbers(op)
         changed: list[ValueId] = []
         for value, number in zip(op.results, own, strict=True):
-            number = self.assumed.get(value, self.kept.get(value, number))
+            self.alike.pop(value, None)
+            taken = self.assumed.get(value, self.kept.get(value))
+            if taken is not None:
+                self._hold(value, number)
+            elif (like := self._find_like(number)) is not None:
+                value_like, taken = like
+                self.alike |= {value: value_like} if taken != number else {}
+            number = number if taken is None else taken
             before = self.numbers.get(value)
             if before != number:
+                if before is not None:
+                    self._values[before].pop(value, None)
+                self._values[number][value] = None
                 if not self._is_chosen(op):
                     if before is not None:
                         self.count[before] -= 1
@@ -262,7 +307,11 @@ class Aligner:
         self.pairs: list[BodyPair] = []
 
     def align(self, name: str) -> list[BodyPair]:
-        """The pairs of bodies that differ somewhere, of one public function of both modules."""
+        """The pairs of bodies that differ somewhere, of one public function of both modules.
+
+        Raises:
+          LateError: the deadline of the verification is over.
+        """
         first, second = (program.entries[name] for program in self._programs)
         self.pairs = []
         self._bodies(first, second, {}, {}, 0, (name,), None)
@@ -279,8 +328,8 @@ class Aligner:
         around: tuple[BodyPair, Op, Op] | None,
     ) -> None:
         sides = (
-            Side(self._programs[0], first, depth, numbers, self._table),
-            Side(self._programs[1], second, depth, others, self._table),
+            Side(self._programs[0], first, depth, numbers, self._table, around and around[0].first),
+            Side(self._programs[1], second, depth, others, self._table, around and around[0].second),
         )
         pair = BodyPair(*sides, where, around)
         self._assume(pair)
@@ -312,7 +361,7 @@ class Aligner:
         """Assume equalities until everything that is returned matches: sure ones first, one guess at a time."""
         index = _Readers(pair)
         while any(self._swept(pair, index, how) for how in index.ways):
-            pass
+            patience().deadline.check()
         for place, (x, y) in enumerate(zip(pair.first.roots, pair.second.roots, strict=False)):
             if pair.first.numbers[x] != pair.second.numbers[y]:
                 self._equate(pair, x, y, _root_name(pair, place))
@@ -327,7 +376,8 @@ class Aligner:
         found, alike = how == "several" and self._captured_alike(pair), None
         index.look()
         for op in pair.first.live:
-            if op.results and pair.is_told(op):
+            patience().deadline.check()
+            if op.results and pair.is_told(op) and not _is_guessed(pair, op):
                 continue
             if self._within(pair, op) or (how == "several" and self._copies_within(pair, op, pair.second.live)):
                 found = True
@@ -358,17 +408,20 @@ class Aligner:
         first, second = pair.first, pair.second
         taken = {other for _, other in pair.within}
         for other in second.live:
+            both = dict(zip(op.results, other.results, strict=False))
             if (
                 other.name == op.name
                 and other not in taken
                 and _is_alike(first, op, second, other)
                 and [first.numbers[v] for v in op.inputs] == [second.numbers[v] for v in other.inputs]
-                and all((x, y) not in self._dropped for x, y in zip(op.results, other.results, strict=True))
+                and all(each not in self._dropped for each in both.items())
                 and first.place_of_effect(op) == second.place_of_effect(other)
-                and (not other.results or any(not first.has(second.numbers[r]) for r in other.results))
+                and (not both or any(not first.has(second.numbers[y]) or y in second.assumed for y in both.values()))
+                and all(both.get(each.first) == each.second for each in _guessed(pair, op, other))
             ):
                 pair.within.append((op, other))
-                for x, y in zip(op.results, other.results, strict=True):
+                pair.assumptions = [each for each in pair.assumptions if each.first not in both]
+                for x, y in both.items():
                     second.assume(y, first.numbers[x])
                 return True
         return False
@@ -508,6 +561,17 @@ def _matched_behind(pair: BodyPair, side: Side, value: ValueId) -> set[Number]:
         found.update(side.numbers[v] for v in now if pair.is_matched(side, v))
         now = [v for v in now if not pair.is_matched(side, v)]
     return found - pair.first.table.known.keys()
+
+
+def _guessed(pair: BodyPair, op: Op, other: Op | None = None) -> list[Assumption]:
+    """What is assumed of the results of an operation, or of one of the second body."""
+    theirs = () if other is None else other.results
+    return [each for each in pair.assumptions if each.first in op.results or each.second in theirs]
+
+
+def _is_guessed(pair: BodyPair, op: Op) -> bool:
+    """Whether results of an operation with bodies were taken as equal one by one, before its operands were."""
+    return op.name in _ALIGNED_WITHIN and bool(_guessed(pair, op)) and all(op is not known for known, _ in pair.within)
 
 
 def _follows(pair: BodyPair, assumption: Assumption) -> bool:
@@ -673,9 +737,11 @@ class Region:
         starts = [o.first for o in self.outputs], [o.second for o in self.outputs]
         cuts = {o.first for o in self.outputs}, {o.second for o in self.outputs}
         pieces: list[list[Op]] = []
+        self._read: list[list[Number]] = []
         for side, values, own in zip((self.pair.first, self.pair.second), starts, cuts, strict=True):
             ops, reached = self._behind(side, values, own)
             pieces.append(ops)
+            self._read.append(reached)
             ordered.update(dict.fromkeys(reached))
         self.first, self.second = pieces
         self.inputs = list(ordered)
@@ -707,7 +773,16 @@ class Region:
             return False
         other, number = self.pair.other(side), side.numbers[value]
         theirs = {o.first if other is self.pair.first else o.second for o in self.outputs}
+        theirs |= {v for v, like in other.alike.items() if like in theirs}
         return other.count[number] > sum(1 for v in theirs if other.numbers[v] == number)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether outputs are most likely not equal: one is an input, too, as both bodies have it and one of them has
+        something that is taken as equal to it; or both pieces read something, and not one thing that both read."""
+        mine, theirs = map(set, self._read)
+        is_apart = bool(mine) and bool(theirs) and mine.isdisjoint(theirs)
+        return is_apart or any(self.pair.first.numbers[output.first] in self.inputs for output in self.outputs)
 
     @property
     def sides(self) -> tuple[tuple[Side, list[Op]], tuple[Side, list[Op]]]:

@@ -48,8 +48,8 @@ def with_told_starts(text: str, ops: Collection[str], *, clamped: bool, in_loops
             is_inside = not in_loops and _function_of(op) in (None, *left_out)
             if is_inside or not all(mlir.is_static(v.type) for v in op.operands):
                 continue
-            if op.name in ops:
-                _tell(op, _clamp_starts(op) if clamped else op.operands[columns_of(op)[0]])
+            for column, last in _columns(op) if op.name in ops else ():
+                _tell(op, _clamp(op, column, last) if clamped else column)
             for broken in broken_promises(op):
                 _tell(op, kept_promise(op, broken) if clamped else broken)
     return mlir.print_module(module, locations=True)
@@ -97,20 +97,38 @@ def _tell(op: mlir.RawOperation, starts: mlir.RawValue) -> None:
     )
 
 
-def _clamp_starts(op: mlir.RawOperation) -> mlir.RawValue:
-    """Insert a clamp before a gather or scatter and return its clamped starts."""
+def _columns(op: mlir.RawOperation) -> list[tuple[mlir.RawValue, int]]:
+    """The starts of a gather or scatter along each dim, and the last one from which a window is inside.
+
+    Each is told by itself: how far a column reaches is known of what it is made of, which others along it are not.
+    """
     number, vector, columns = columns_of(op)
     starts = op.operands[number]
     shape, dtype = mlir.static_shape(starts.type), mlir.dtype_of(mlir.tensor_element_name(starts.type))
-    if not columns or dtype is None or dtype.kind not in "iu":
-        return starts
-    largest, rank = int(np.iinfo(dtype).max), len(shape)
-    last = np.asarray([min(column.size - column.window, largest) for column in columns], dtype)
-    along = last.reshape([-1 if d == vector else 1 for d in range(rank)]) if vector < rank else last.reshape([1] * rank)
+    if dtype is None or dtype.kind not in "iu":
+        return []
+    largest = int(np.iinfo(dtype).max)
+    last = [min(column.size - column.window, largest) for column in columns]
+    if len(columns) < 2 or vector == len(shape):
+        return [(starts, one) for one in last]
+    maker = None if mlir.is_block_argument(starts) else starts.owner
+    if maker is not None and maker.name == names.CONCATENATE:
+        parts = list(maker.operands)
+        is_along = mlir.integer_of(maker.attributes["dimension"]) == vector
+        if is_along and all(mlir.static_shape(part.type)[vector] == 1 for part in parts):
+            return list(zip(parts, last, strict=True))
+    low, high, beside = [0] * len(shape), list(shape), OpsBeside(op)
+    found: list[mlir.RawValue] = []
+    for k in range(len(columns)):
+        low[vector], high[vector] = k, k + 1
+        found.append(beside.slice(starts, low, high))
+    return list(zip(found, last, strict=True))
+
+
+def _clamp(op: mlir.RawOperation, starts: mlir.RawValue, last: int) -> mlir.RawValue:
+    """Insert a clamp to 0 and what is at most as large before an op."""
     beside = OpsBeside(op)
-    low, high = (
-        beside.constant(np.ascontiguousarray(np.broadcast_to(a, shape)), starts.type) for a in (along * 0, along)
-    )
+    low, high = (beside.splat(n, starts.type) for n in (0, last))
     return beside.op("clamp", [low, starts, high], starts.type)
 
 

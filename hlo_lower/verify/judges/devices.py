@@ -1,15 +1,13 @@
-"""Where a module runs, and for how long: here, or in a child process that can be ended, while seconds are left."""
+"""Where a module runs: here, or in a child process that can be ended, while seconds are left."""
 
 import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import count as count_from
 from math import inf, log2, prod, sqrt
-from time import monotonic
 from typing import Any, Protocol, cast
 
 import jax
@@ -20,105 +18,10 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.align.loops import counter_at
 from hlo_lower.verify.judges.xla_defects import MAX_INLINED
+from hlo_lower.verify.patience import Deadline, patience
 from hlo_lower.verify.read.partitions import device_count
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, inlined_operations
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
-
-# --- deadline ---
-#
-# When a verification stops, whatever is left of it: of the clock alone, as that is what somebody waits by.
-
-
-class Deadline:
-    """When a verification stops.
-
-    Args:
-      seconds: from now on; None: never.
-    """
-
-    def __init__(self, seconds: float | None) -> None:
-        self._until = inf if seconds is None else monotonic() + seconds
-        self.reason = "" if seconds is None else f"it was not reached in the {seconds:g} s of --timeout"
-
-    @property
-    def left(self) -> float:
-        """The seconds until then."""
-        return self._until - monotonic()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more is begun."""
-        return self.left <= 0
-
-
-NEVER = Deadline(None)
-
-
-# --- patience ---
-#
-# How long a verification waits in vain: what succeeds may take its time, what does not end has so many seconds in all.
-#
-# A large module may take minutes and is worth them. A loop that does not end, and a text that XLA compiles for hours,
-# are worth a minute, all of them together: what is late is charged, and once nothing is left nothing dear is tried.
-
-TIME_LIMIT = 60
-"""Seconds, by default; twice in all, as the whole modules have as many while their regions are judged."""
-
-
-LEAST = 5.0
-"""Seconds that each region has, whatever was spent before."""
-
-
-class Patience:
-    """The seconds that are left.
-
-    Attributes:
-      given: at first.
-      left: of these.
-      deadline: when all stops, whatever is left.
-    """
-
-    def __init__(self, given: float, deadline: Deadline = NEVER) -> None:
-        self.given = self.left = given
-        self.deadline = deadline
-
-    def charge(self, seconds: float) -> None:
-        """Take away what was spent in vain."""
-        self.left -= seconds
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing is left that is worth a try."""
-        return self.left < 1.0
-
-    @property
-    def of_region(self) -> float:
-        """The seconds for a region, its widenings and their runs together: a few are left in any case."""
-        return max(self.left, LEAST)
-
-    def describe_limit(self, what: str) -> str:
-        """The reason why something was stopped or not started."""
-        return f"{what} more than the {self.given:.0f} s of --patience"
-
-
-_current: ContextVar[Patience | None] = ContextVar("patience", default=None)
-
-
-def patience() -> Patience:
-    """That of the verification that runs; outside of one a fresh one."""
-    return _current.get() or Patience(TIME_LIMIT)
-
-
-@contextmanager
-def at_most(seconds: float, deadline: Deadline = NEVER) -> Generator[None]:
-    """Wait so many seconds in vain within, and begin nothing behind a deadline; threads that are started take it along
-    by `contextvars.copy_context`."""
-    token = _current.set(Patience(seconds, deadline))
-    try:
-        yield
-    finally:
-        _current.reset(token)
-
 
 # --- cost ---
 #
@@ -256,6 +159,11 @@ class TookTooLongError(CannotRunError):
     """A compilation or a run did not end in its time, or is not tried, because it would not."""
 
 
+def _check(deadline: Deadline) -> None:
+    if deadline.is_over:
+        raise TookTooLongError(deadline.reason)
+
+
 class Runnable(Protocol):
     """A compiled module."""
 
@@ -289,10 +197,11 @@ def executable(text: str, rounding: Rounding, open_limit: float = inf, lane: int
       TookTooLongError: it is not compiled in time, or not tried.
       CannotRunError: it cannot be compiled.
     """
+    left = patience()
+    _check(left.deadline)
     count, cost = devices_of(text), cost_of(text)
     if cost.is_small and count <= len(cast(Any, jax).devices("cpu")):
         return Executable(text, rounding)
-    left = patience()
     if not cost.is_small and left.is_over:
         raise TookTooLongError(left.describe_limit("it is not tried, because others took"))
     if cost.operations > MAX_INLINED or HOPELESS * left.left < cost.seconds < inf:
@@ -346,12 +255,15 @@ class DeviceProcess(AnsweringChild):
           CannotRunError: with what the child says, or that it died.
           TookTooLongError: it did not answer in time, and was ended.
         """
-        unused, self.unused = self.unused, []
         left = patience()
-        limit = min(limit, max(left.left, 1.0), max(left.deadline.left, 1.0))
+        _check(left.deadline)
+        unused, self.unused = self.unused, []
+        limit = min(limit, max(left.left, 1.0))
         try:
-            ok, answer = self.ask((unused, *request), limit)
+            ok, answer = self.ask((unused, *request), limit, left.deadline.seconds)
         except TimeoutError:
+            if left.deadline.is_over:
+                raise TookTooLongError(left.deadline.reason) from None
             left.charge(limit)
             what = "a run" if request[0] == "run" else "its compilation"
             raise TookTooLongError(f"{what} took more than {limit:.0f} s") from None

@@ -11,7 +11,7 @@ from hlo_lower.base.child import AnsweringChild, answer_all
 from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.verify.judges.devices import patience
+from hlo_lower.verify.patience import patience
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
 
 Array = NDArray[Any]
@@ -37,10 +37,14 @@ class Interpreter(AnsweringChild):
           InterpreterError: it cannot be interpreted; the child has been replaced if it died.
         """
         left = patience()
+        if left.deadline.is_over:
+            raise InterpreterError(left.deadline.reason)
         limit = min(TIME_LIMIT, max(left.left, 1.0))
         try:
-            ok, answer = self.ask((text, list(arguments)), limit)
+            ok, answer = self.ask((text, list(arguments)), limit, left.deadline.seconds)
         except TimeoutError:
+            if left.deadline.is_over:
+                raise InterpreterError(left.deadline.reason) from None
             left.charge(limit)
             raise InterpreterError(f"no answer in {limit:.0f} s") from None
         except BrokenPipeError:

@@ -54,12 +54,12 @@ from hlo_lower.verify.judges.devices import (
     Runnable,
     TookTooLongError,
     compile_anywhere,
-    patience,
     piece_executable,
 )
 from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError, why_interpreter_errs
 from hlo_lower.verify.judges.stepwise import NoReferenceError, Stepwise
 from hlo_lower.verify.judges.xla_defects import why_xla_aborts, why_xla_errs_in
+from hlo_lower.verify.patience import patience
 from hlo_lower.verify.read.program import Op, location_of, ops_within
 from hlo_lower.verify.run import MEMORY_LIMIT, CannotRunError, are_op_by_op
 
@@ -277,6 +277,9 @@ class _Case:
         late, watch, limit = 0, Stopwatch(), patience().of_region
         for given in chain(told, self._runs(more)):
             run = kept_within(given, self.roles)
+            if patience().deadline.is_over and not found.failures:
+                reason = patience().deadline.reason
+                return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
             try:
                 differs = self._run(run, found)
             except TookTooLongError as error:

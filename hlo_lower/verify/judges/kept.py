@@ -16,8 +16,8 @@ from hlo_lower.verify.align.piece import Pieces
 from hlo_lower.verify.cache import VerdictCache, digest_of
 from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.judges.definitions import Hits
-from hlo_lower.verify.judges.devices import patience
 from hlo_lower.verify.judges.judge import Judgement, Terms
+from hlo_lower.verify.patience import patience
 
 Array = NDArray[Any]
 
