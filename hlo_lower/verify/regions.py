@@ -71,9 +71,6 @@ KEPT_LETTERS = 1 << 16
 CUT_BYTES = 1 << 28
 """Bytes of results up to which values are compared to cut a region."""
 
-WIDE = 1 << 31
-"""Numbers of a range from which all may be drawn."""
-
 SHORT = 32
 """Elements of an input up to which it is shown whole."""
 
@@ -682,21 +679,11 @@ class RegionJudge:
             raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")
         executable = piece_executable(text, "quick")
         runs = islice((run for run in runs_of(roles, [self._terms.seed], meeting=False) if not run.is_special), 3)
-        within = dict(self._proofs.within(region))
-        given = ([_drawn_within(a, within.get(k)) for k, a in enumerate(run.arguments)] for run in runs)
-        results = [executable.run(arguments) for arguments in given]
+        results = [executable.run(run.arguments) for run in runs]
         return [
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
             for k, value in enumerate(values)
         ]
-
-
-def _drawn_within(integers: Array, ends: tuple[int, int] | None) -> Array:
-    """Integers in the range that they are known to be in: beyond it a rewritten operation may give something else."""
-    low, high = ends or (0, WIDE)
-    if high - low >= WIDE:
-        return integers
-    return (low + (integers.astype(np.int64) - low) % (high - low + 1)).astype(integers.dtype)
 
 
 def _size(regions: Sequence[Region]) -> int:
