@@ -9,11 +9,16 @@ import z3
 
 from hlo_lower.verify.pull.floats import _is_negation  # pyright: ignore[reportPrivateUsage]
 from hlo_lower.verify.pull.occurrences import IN_ORDER, Made, in_one_order, with_joined_dims
+from hlo_lower.verify.pull.parts import read_anew
 from hlo_lower.verify.pull.positions import Positions
 from hlo_lower.verify.pull.solver import alone
 
 SIZES = (2, 3, 4, 6)
-FREE = z3.BitVec("p", 32)
+
+
+def free():
+    """A position of the place that is asked for: of z3's present context."""
+    return z3.BitVec("p", 32)
 
 
 def values(made):
@@ -22,7 +27,7 @@ def values(made):
     for numbers in product(*map(range, made.sizes)):
         given = [(name, z3.BitVecVal(value, 32)) for name, value in zip(made.bound, numbers, strict=True)]
         found.append(
-            tuple(str(z3.simplify(z3.substitute(term, (FREE, z3.BitVecVal(5, 32)), *given))) for term in made.terms)
+            tuple(str(z3.simplify(z3.substitute(term, (free(), z3.BitVecVal(5, 32)), *given))) for term in made.terms)
         )
     return found
 
@@ -40,7 +45,7 @@ def random_fold(rng, kind):
         off = [int(rng.choice((0, 0, 0, 0, 1, 1 << 31))) * (rng.integers(8) == 0) for _ in sizes]
         parts = [name * (factor + more) for name, factor, more in zip(bound, factors, off, strict=True)]
         some = [part for part in parts if rng.integers(8)] or parts
-        return z3.simplify(sum(some, FREE * int(rng.integers(3)) + int(rng.integers(3))))
+        return z3.simplify(sum(some, free() * int(rng.integers(3)) + int(rng.integers(3))))
 
     terms = []
     for _ in range(rng.integers(1, 3)):
@@ -53,7 +58,7 @@ def random_fold(rng, kind):
 def test_joined_dims_combine_the_same(kind):
     """The same terms as often, and in the same order where that counts; some folds are joined, others are not."""
     rng, joined = np.random.default_rng(1), Counter()
-    with alone():
+    with alone(), read_anew():
         for _ in range(40):
             positions, made = random_fold(rng, kind)
             found = with_joined_dims(made, positions.variable)
@@ -70,11 +75,11 @@ def test_joined_dims_combine_the_same(kind):
 )
 def test_only_the_number_of_both_joins_them(outer, inner, is_one):
     """Of tiles of 4: not of those that overlap, leave one out, or are read with a stride."""
-    with alone():
+    with alone(), read_anew():
         positions = Positions()
         t, k = positions.place("k", (3, 4))
         g = z3.Function("g:32", *[z3.BitVecSort(32)] * 2)
-        made = Made(("dot_general", IN_ORDER), (g(z3.simplify(t * outer + k * inner + FREE)),), (t, k), (3, 4))
+        made = Made(("dot_general", IN_ORDER), (g(z3.simplify(t * outer + k * inner + free())),), (t, k), (3, 4))
         assert (len(with_joined_dims(made, positions.variable).sizes) == 1) is is_one
         apart = Made(made.kind, (made.terms[0] + k,), (t, k), (3, 4))
         assert with_joined_dims(apart, positions.variable) is apart
@@ -83,8 +88,6 @@ def test_only_the_number_of_both_joins_them(outer, inner, is_one):
 def test_one_order_keeps_what_is_computed():
     """Terms of what commutes and what does not, shuffled: the same operands, and one order of all that are shuffled."""
     rng = np.random.default_rng(2)
-    word = z3.BitVecSort(32)
-    add, minus = (z3.Function(f"{name} f32:32,32", word, word, word) for name in ("add", "subtract"))
 
     def told(term):
         operands = [told(child) for child in term.children()]
@@ -104,9 +107,10 @@ def test_one_order_keeps_what_is_computed():
         is_turned = term.decl().name().startswith("add") and holds(term) and rng.integers(2)
         return term.decl()(*(operands[::-1] if is_turned else operands)) if operands else term
 
-    with alone():
-        k = z3.BitVec("b0 of 8", 32)
-        leaves = [z3.Function(f"argument {n}:32", word, word)(at) for n, at in enumerate((k, k + 1, 2 * k, FREE))]
+    with alone(), read_anew():
+        word, k = z3.BitVecSort(32), z3.BitVec("b0 of 8", 32)
+        add, minus = (z3.Function(f"{name} f32:32,32", word, word, word) for name in ("add", "subtract"))
+        leaves = [z3.Function(f"argument {n}:32", word, word)(at) for n, at in enumerate((k, k + 1, 2 * k, free()))]
         for _ in range(60):
             term = random_term(4, leaves)
             [one], [other] = in_one_order([term], [k]), in_one_order([shuffled(term)], [k])
@@ -117,7 +121,7 @@ def test_one_order_keeps_what_is_computed():
 
 def test_only_a_turned_sign_is_a_negation():
     """A sign and the rest of the same number, of its width: no other bits, no other number, no more of them."""
-    with alone():
+    with alone(), read_anew():
         x, y, wide = z3.BitVec("x", 32), z3.BitVec("y", 32), z3.BitVec("w", 33)
 
         def of(sign, rest):
