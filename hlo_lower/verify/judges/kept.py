@@ -62,13 +62,14 @@ def in_cache(cache: VerdictCache | None, content: object) -> Judgement | None:
 
 
 def keep(cache: VerdictCache | None, content: object, found: Judgement) -> None:
-    """Keep a judgement that is a verdict and does not depend on time: nothing was spent in vain until now, so that no
-    judge is missing for that, and runs had all outcomes."""
+    """Keep a judgement that is a verdict and does not depend on time: nothing was spent in vain until now and the
+    deadline is not over, so that no judge is missing for that, and runs had all outcomes."""
     left = patience()
     arrays = [a for run in found.failures for a in run.arguments]
     size = sum(a.nbytes for a in arrays) + sum(len(value) for values in found.seen for value in values)
     is_whole = found.status in ("equal", "differs") and not found.not_exercised and found.doubt is None
-    if not is_whole or left.left != left.given or size > (MOST_BYTES if cache is not None else BYTES_REMEMBERED):
+    is_in_time = left.left == left.given and not left.deadline.is_over
+    if not (is_whole and is_in_time) or size > (MOST_BYTES if cache is not None else BYTES_REMEMBERED):
         return
     if cache is not None:
         cache.keep("judged", content, _judgement_to_json(found))
