@@ -56,9 +56,9 @@ def settle_products(graph: Graph) -> None:
     """Give products, those in loops included, the form of which least is copied."""
     with mlir.active(graph.context):
         for turn in (_turn, _batch):
-            for node in [node for block in blocks_of(graph.main.body) for node in block.nodes]:
-                if node.name == DOT_GENERAL:
-                    turn(node)
+            nodes = (node for block in blocks_of(graph.main.body) for node in block.nodes)
+            for dot in [node for node in nodes if node.name == DOT_GENERAL]:  # a transpose of one is erased with it
+                turn(dot)
 
 
 def _turn(dot: Node) -> None:
