@@ -194,7 +194,8 @@ def parse_module(source: str | bytes, context: RawContext | None = None) -> RawM
     if ("!quant." in source) if isinstance(source, str) else (b"quant" in source):
         _load_quant(context)
     try:
-        return cast(Any, ir.Module).parse(source, context=context)
+        module: RawModule = cast(Any, ir.Module).parse(source, context=context)
+        return _with_plain_results(module) if isinstance(source, str) and "> tuple<" in source else module
     except ir.MLIRError as error:
         found = list(_diagnostics(error))
         if isinstance(source, str) and found[0].message.startswith(WRONG_HEX_SIZE):
@@ -204,6 +205,26 @@ def parse_module(source: str | bytes, context: RawContext | None = None) -> RawM
         raise MlirSyntaxError(found) from None
     except (ValueError, RuntimeError) as error:
         raise MlirSyntaxError([Diagnostic(str(error).splitlines()[0], 0, 0)]) from None
+
+
+def _with_plain_results(module: RawModule) -> RawModule:
+    """Give each custom call whose tuple is only taken apart the elements as its results, as JAX writes such calls and
+    TensorFlow does not: to XLA both are one."""
+    calls = [op for op in operations_within(module.operation) if call_target(op) and len(op.results) == 1]
+    for op in [op for op in calls if str(op.results[0].type).startswith("tuple<")]:
+        parts = [use.owner.operation for use in op.results[0].uses]
+        if not all(part.name == "stablehlo.get_tuple_element" for part in parts):
+            continue
+        whole = cast(Any, ir.TupleType)(op.results[0].type)
+        types = [whole.get_type(number) for number in range(whole.num_types)]
+        place = insert_before(op)
+        told = {name: value for name, value in attributes_of(op).items() if name != "xla_shape"}  # of the tuple
+        made = create_operation(op.name, list(op.operands), types, told, location=op.location, insertion_point=place)
+        for part in parts:
+            part.results[0].replace_all_uses_with(made.results[integer_of(part.attributes["index"])])
+            part.erase()
+        op.erase()
+    return module
 
 
 WRONG_HEX_SIZE = "elements hex data size is invalid"

@@ -137,6 +137,27 @@ def test_xlas_own_reflections_are_those_of_lapack(batch):
     assert any("its operand_layouts" in note for note in kept.notes)
 
 
+TUPLED = """func.func public @main(%x: tensor<5x3xf32>) -> (tensor<5x3xf32>, tensor<3xf32>) {
+  %t = stablehlo.custom_call @Qr(%x) {backend_config = "", xla_shape = "(f32[5,3]{1,0}, f32[3]{0})"}
+    : (tensor<5x3xf32>) -> tuple<tensor<5x3xf32>, tensor<3xf32>>
+  %a = stablehlo.get_tuple_element %t[0] : (tuple<tensor<5x3xf32>, tensor<3xf32>>) -> tensor<5x3xf32>
+  %b = stablehlo.get_tuple_element %t[1] : (tuple<tensor<5x3xf32>, tensor<3xf32>>) -> tensor<3xf32>
+  return %a, %b : tensor<5x3xf32>, tensor<3xf32>
+}"""
+
+
+def test_a_call_that_gives_a_tuple_is_read_as_one_of_several_results():
+    """As TensorFlow writes it. One whose tuple is returned stays as it is."""
+    assert [node.name for node in hl.read(TUPLED).main.body.nodes] == ["stablehlo.custom_call", "func.return"]
+    x = drawn((5, 3)) + 3 * np.eye(5, 3, dtype=np.float32)
+    for found, expected in zip(lowered_results(TUPLED, x), results(TUPLED, x), strict=True):
+        assert is_near(found, expected, "f32", 5, 8)
+    assert hl.verify(TUPLED, hl.lower(TUPLED, target=NO_MATRICES, float_mode="reassociate")).ok
+    kept = "tuple<tensor<5x3xf32>, tensor<3xf32>>"
+    whole = TUPLED.partition("  %a")[0].replace("(tensor<5x3xf32>, tensor<3xf32>) {", f"{kept} {{")
+    assert "-> tuple<" in hl.read(f"{whole}  return %t : {kept}\n}}").module.operation.get_asm()
+
+
 def eigh(told, n=3):
     """XLA's own call for eigenvectors and eigenvalues."""
     a, values = of((n, n), "f32"), of((n,), "f32")
