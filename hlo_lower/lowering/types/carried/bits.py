@@ -87,7 +87,8 @@ def _bit_by_bit(c: Carrying, carrier: Carrier, op: str, operands: Sequence[Value
         raise DoesNotApply("bit by bit, in a region")
     declared = element_type(carrier.before)
     is_narrow = declared.is_unsigned and declared.bits < operands[0].element.bits
-    digits, least = (declared.bits, 0) if is_narrow else (declared.bits - 1, -(1 << declared.bits - 1))
+    width = min(declared.bits, operands[0].element.bits)  # of 64 bits the halves
+    digits, least = (width, 0) if is_narrow else (width - 1, -(1 << width - 1))
     wide = (*operands[0].static_shape, digits)
     powers = c.build.broadcast(_powers(c, digits, operands[0].element_type), wide, [len(wide) - 1])
     signs, bits = list[Value](), list[Value]()
