@@ -183,33 +183,41 @@ def is_portable_artifact(data: bytes) -> bool:
 def parse_module(source: str | bytes, context: RawContext | None = None) -> RawModule:
     """Parse and verify text, bytecode or a portable artifact, by default in `shared_context`.
 
-    Long i1 constants of text may be written as another MLIR writes them.
+    Long i1 constants of text may be written as another MLIR writes them. A custom call that gives a tuple is read as
+    one of several results.
 
     Raises:
       MlirSyntaxError: with jaxlib's own diagnostics.
     """
     context = shared_context(len(source)) if context is None else context
+    if ("get_tuple_element" in source) if isinstance(source, str) else (b"get_tuple_element" in source):
+        return _with_plain_results(_parse(source, context))
+    return _parse(source, context)
+
+
+def _parse(source: str | bytes, context: RawContext) -> RawModule:
     if isinstance(source, bytes) and is_portable_artifact(source):
         return _deserialize(source, context)
     if ("!quant." in source) if isinstance(source, str) else (b"quant" in source):
         _load_quant(context)
     try:
-        module: RawModule = cast(Any, ir.Module).parse(source, context=context)
-        return _with_plain_results(module) if isinstance(source, str) and "> tuple<" in source else module
+        return cast(Any, ir.Module).parse(source, context=context)
     except ir.MLIRError as error:
         found = list(_diagnostics(error))
         if isinstance(source, str) and found[0].message.startswith(WRONG_HEX_SIZE):
             written = _LONG_MASK.sub(lambda mask: _as_written_here(mask, context), source)
             if written != source:
-                return parse_module(written, context)
+                return _parse(written, context)
         raise MlirSyntaxError(found) from None
     except (ValueError, RuntimeError) as error:
         raise MlirSyntaxError([Diagnostic(str(error).splitlines()[0], 0, 0)]) from None
 
 
 def _with_plain_results(module: RawModule) -> RawModule:
-    """Give each custom call whose tuple is only taken apart the elements as its results, as JAX writes such calls and
-    TensorFlow does not: to XLA both are one."""
+    """Give a custom call the elements of its tuple as results, where the tuple is only taken apart.
+
+    TensorFlow writes a tuple, JAX several results. XLA compiles both to the same call.
+    """
     calls = [op for op in operations_within(module.operation) if call_target(op) and len(op.results) == 1]
     for op in [op for op in calls if str(op.results[0].type).startswith("tuple<")]:
         parts = [use.owner.operation for use in op.results[0].uses]

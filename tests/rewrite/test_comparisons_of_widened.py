@@ -52,7 +52,9 @@ def test_it_is_derived():
 
 @pytest.mark.parametrize("lines", ["%w = convert %x -> 64xf64\n%d = add %w, %w", "%d = convert %i -> 64xf64"])
 def test_other_numbers_of_f64_stay(lines):
-    """A sum is none of f32, nor is an integer; what is next to 0 in f32 may be 0 to a processor."""
+    """A sum is none of f32, nor is an integer; what is next to 0 in f32 may be 0 to a processor; a total order tells
+    zeros apart."""
     text = module("%x: 64xf32, %i: 64xi32", f"{lines}\n%c = constant 0.5 : 64xf64\n%r = compare GT, %d, %c, FLOAT")
     assert "f64" in hl.lower(text, target=NPU).text
     assert "f64" in hl.lower(compared(1e-50, directions=["LT"]), target=NPU).text
+    assert "f64" in hl.lower(compared(0.0, directions=["LT"]).replace("FLOAT", "TOTALORDER"), target=NPU).text

@@ -13,6 +13,7 @@ from untyped_mlir import module, of
 
 import hlo_lower as hl
 from hlo_lower.api.many.survey import survey
+from hlo_lower.ir import mlir
 from hlo_lower.lowering import matrices
 from hlo_lower.lowering.engine import traced
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
@@ -156,6 +157,28 @@ def test_a_call_that_gives_a_tuple_is_read_as_one_of_several_results():
     kept = "tuple<tensor<5x3xf32>, tensor<3xf32>>"
     whole = TUPLED.partition("  %a")[0].replace("(tensor<5x3xf32>, tensor<3xf32>) {", f"{kept} {{")
     assert "-> tuple<" in hl.read(f"{whole}  return %t : {kept}\n}}").module.operation.get_asm()
+
+
+@pytest.mark.parametrize("form", ["text", "bytecode", "artifact"])
+def test_each_element_of_a_tuple_is_the_result_of_its_number(form):
+    """Whatever the order in which they are taken, one of them twice; a text is no other than its bytecode."""
+    pair = "tuple<tensor<2xf32>, tensor<2xf32>>"
+    taken = "\n".join(
+        f"%{k} = stablehlo.get_tuple_element %t[{n}] : ({pair}) -> tensor<2xf32>" for k, n in enumerate("101")
+    )
+    source = f"""func.func public @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {{
+      %t = stablehlo.custom_call @two(%x) : (tensor<2xf32>) -> {pair}
+      {taken}
+      return %0, %1, %2 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+    }}"""
+    if form != "text":
+        raw = mlir._parse(source, mlir.shared_context(0))  # pyright: ignore[reportPrivateUsage]
+        artifact = mlir.stablehlo.serialize_portable_artifact
+        newest = mlir.stablehlo.get_current_version()
+        source = mlir.module_bytecode(raw) if form == "bytecode" else artifact(raw, newest, True)
+        assert b"get_tuple_element" in source
+    returned = hl.read(source).main.body.terminator.operands
+    assert [value.number for value in returned] == [1, 0, 1]
 
 
 def eigh(told, n=3):

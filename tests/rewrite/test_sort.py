@@ -165,6 +165,15 @@ def test_positions_are_read_of_no_operand(numbers, only):
     assert ("stablehlo.gather" in assert_same(source, x).text) == (numbers in OTHERS)
 
 
+def test_positions_that_wrap_around_are_none(only):
+    """Of 300 rows i8 does not hold each one's number, also where they are converted to a type that would."""
+    only(SortStrategy.ROUNDS)
+    x = floats((1, 300))
+    made = lambda: jnp.arange(300, dtype="int32").astype("int8").astype("int32")[None]  # noqa: E731
+    source = exported(lambda x: jax.lax.sort((x, made()), dimension=1, num_keys=1)[1][:, :3], x)
+    assert "stablehlo.gather" in assert_same(source, x).text
+
+
 def test_rows_from_the_middle(only):
     """The median of an odd number of rows is one row of them."""
     only(RANKS)

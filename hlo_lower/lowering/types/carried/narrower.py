@@ -16,11 +16,9 @@ def compares_widened(node: Node) -> bool:
     """Whether an op compares floats of at most 32 bits that were widened, by number, with others or with a constant."""
     if node.name != COMPARE or mlir.enum_value(node.attribute("compare_type")) == "TOTALORDER":
         return False
-    makers = [operand.node for operand in node.operands]
-    is_widened = [maker is not None and _is_widening(maker) for maker in makers]
-    return any(is_widened) and all(
-        known or (maker is not None and maker.name == CONSTANT) for known, maker in zip(is_widened, makers, strict=True)
-    )
+    makers = [maker for operand in node.operands if (maker := operand.node) is not None]
+    widened, constants = sum(map(_is_widening, makers)), sum(maker.name == CONSTANT for maker in makers)
+    return widened > 0 and widened + constants == len(node.operands)
 
 
 def _is_widening(node: Node) -> bool:
