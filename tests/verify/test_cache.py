@@ -16,7 +16,7 @@ from hlo_lower.verify.drive.driven_runs import Run
 from hlo_lower.verify.judges import kept
 from hlo_lower.verify.judges.judge import Judgement, Terms
 from hlo_lower.verify.judges.kept import in_cache, keep
-from hlo_lower.verify.patience import at_most, patience
+from hlo_lower.verify.patience import Deadline, at_most, patience
 
 DERIVES = True
 
@@ -232,6 +232,14 @@ def test_what_is_kept_of_judgements(tmp_path, found, spent, is_kept):
     assert (again is not None) == is_kept
     assert again is None or (again.status, again.runs, again.from_cache) == (found.status, found.runs, True)
     assert in_cache(cache, "another content") is None
+
+
+def test_what_is_judged_behind_a_deadline_is_not_kept():
+    """A judge may be missing then; in a process as little as in a folder."""
+    for deadline, is_kept in ((Deadline(0.0), False), (Deadline(60.0), True)):
+        with at_most(9.0, deadline):
+            keep(None, "content", Judgement("equal", runs=1))
+        assert (in_cache(None, "content") is not None) == is_kept
 
 
 def test_what_took_too_long_is_not_kept(tmp_path, one_second):
