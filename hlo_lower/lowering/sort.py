@@ -67,7 +67,7 @@ class SortKind(Kind):
             _gathered_operands(target, node),
             in_bits=in_bits,
             one_nan=frozenset(one_nan),
-            numbering=frozenset(k for k, value in numbers if affine.counts_along(Site(value), found.dim)),
+            numbering=frozenset(k for k, value in numbers if affine.counted_dim(Site(value)) == found.dim),
             has_sort=has_sort,
         )
         readers = () if found.readers == (node,) else found.readers

@@ -54,14 +54,16 @@ class AffineAnalysis(Provider[Entry, Linear]):
         self._assumed: list[Value] = []
         self._inner: dict[Linear, Linear] = {}
 
-    def counts_along(self, site: Site, dim: int) -> bool:
-        """Whether each element of a tensor of integers is its position along a dim, as those of an iota are."""
+    def counted_dim(self, site: Site) -> int | None:
+        """The dim along which each element of a tensor of integers is its own position, as in an iota; None without."""
         shape, limits = site.value.static_shape, type_range(site.value.element_type)
-        if limits is None or limits[1] < shape[dim] - 1:
-            return False
+        if limits is None:
+            return None
         found = self.of(Entry(site, tuple(Linear(0, {Position(d, size): 1}) for d, size in enumerate(shape))))
-        fits = not found.width or shape[dim] <= 1 << (found.width - 1)
-        return fits and not found.constant and dict(found.terms) == {Position(dim): 1}
+        dims = [d for d in range(len(shape)) if dict(found.terms) == {Position(d): 1}]
+        if not dims or found.constant or limits[1] < shape[dims[0]] - 1:
+            return None
+        return dims[0] if not found.width or shape[dims[0]] <= 1 << (found.width - 1) else None
 
     def _compute(self, key: Entry) -> Linear:
         why = None

@@ -12,19 +12,16 @@ cut, where each tile of a dim that is indexed would go through all updates.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
+from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.memory.dataflow import blocks_of
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.values.site import Site
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.cleanup import erase
-from hlo_lower.ops.names import BROADCAST_IN_DIM, COMPARE, CONCATENATE, CONSTANT, GATHER, IOTA, RESHAPE, SCATTER, SELECT
-
-MOST = 1 << 16
-"""Elements of a constant that is read."""
+from hlo_lower.ops.names import CONCATENATE, GATHER, SCATTER
 
 
 def batch_rows(graph: Graph) -> None:
@@ -50,7 +47,7 @@ def _batch(graph: Graph, node: Node) -> None:
         return
     gone, batching, mapped = dims_of(numbers)
     for number, (column, dim) in enumerate(zip(columns, mapped, strict=True)):
-        along = counted_along(column)
+        along = counted_along(graph, column)
         taken = [its for _, its in batching]
         rows = node.operand(0).static_shape[dim]
         if along in (None, vector) or along in taken or dim not in gone or column.static_shape[along] != rows:
@@ -110,69 +107,6 @@ def dimension_attributes(
     return {name: mlir.parse_attribute(text.replace("<, ", "<")), **unsorted}
 
 
-def counted_along(value: Value) -> int | None:
+def counted_along(graph: Graph, value: Value) -> int | None:
     """The dim along which each number of a tensor is its own position, whatever stands along the others."""
-    node = value.node
-    if node is None:
-        return None
-    if node.name == IOTA:
-        return _dim_of_iota(value, node.integer("iota_dimension"))
-    if node.name == CONSTANT:
-        return _written_out(node)
-    if node.name == BROADCAST_IN_DIM:
-        dim = counted_along(node.operand(0))
-        if dim is None:
-            return None
-        found = node.integers("broadcast_dimensions")[dim]
-        return found if node.operand(0).shape[dim] == value.shape[found] else None
-    if node.name == RESHAPE:
-        return _dim_behind_reshape(node, counted_along(node.operand(0)))
-    if node.name == SELECT:
-        return _not_negative(node)
-    return None
-
-
-def _dim_of_iota(iota: Value, dim: int) -> int | None:
-    """The dim of an iota if its type is an integer type that holds all positions."""
-    dtype = mlir.dtype_of(iota.element_type)
-    is_held = dtype is not None and dtype.kind in "iu" and iota.static_shape[dim] - 1 <= np.iinfo(dtype).max
-    return dim if is_held else None
-
-
-def _written_out(constant: Node) -> int | None:
-    """The dim of a constant of a few positions that are written out."""
-    array = constant.constant() if constant.result().is_static and not mlir.is_splat(constant.raw) else None
-    if array is None or array.size > MOST or array.dtype.kind not in "iu":
-        return None
-    return next((d for d, n in enumerate(array.shape) if n > 1 and (array == _positions(array.shape, d)).all()), None)
-
-
-def _positions(shape: tuple[int, ...], dim: int) -> "np.ndarray[Any, Any]":
-    return np.arange(shape[dim]).reshape([-1 if d == dim else 1 for d in range(len(shape))])
-
-
-def _dim_behind_reshape(node: Node, dim: int | None) -> int | None:
-    """The place of a dim after a reshape that only adds or removes dims of size 1."""
-    before, after = node.operand(0).static_shape, node.result().static_shape
-    if dim is None or before[dim] == 1 or [n for n in before if n != 1] != [n for n in after if n != 1]:
-        return None
-    place = [d for d, n in enumerate(before) if n != 1].index(dim)
-    return [d for d, n in enumerate(after) if n != 1][place]
-
-
-def _not_negative(select: Node) -> int | None:
-    """That of x of select(x < 0, x + n, x), which counts negative numbers from the end: positions are not negative."""
-    predicate, kept = select.operand(0).node, select.operand(2)
-    if predicate is None or predicate.name != COMPARE or not _is_zero(predicate.operand(1)):
-        return None
-    is_below = mlir.enum_value(predicate.attribute("comparison_direction")) == "LT"
-    along = counted_along(kept)
-    return along if is_below and along is not None and counted_along(predicate.operand(0)) == along else None
-
-
-def _is_zero(value: Value) -> bool:
-    node = value.node
-    if node is not None and node.name == BROADCAST_IN_DIM:
-        return _is_zero(node.operand(0))
-    constant = node.constant() if node is not None and node.name == CONSTANT else None
-    return constant is not None and constant.dtype.kind in "iu" and not constant.any()
+    return AffineAnalysis(IndexAnalysis(graph)).counted_dim(Site(value))
