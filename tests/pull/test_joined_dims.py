@@ -9,9 +9,8 @@ import z3
 
 from hlo_lower.verify.pull.floats import _is_negation  # pyright: ignore[reportPrivateUsage]
 from hlo_lower.verify.pull.occurrences import IN_ORDER, Made, in_one_order, with_joined_dims
-from hlo_lower.verify.pull.parts import read_anew
+from hlo_lower.verify.pull.parts import terms_anew
 from hlo_lower.verify.pull.positions import Positions
-from hlo_lower.verify.pull.solver import alone
 
 SIZES = (2, 3, 4, 6)
 
@@ -58,7 +57,7 @@ def random_fold(rng, kind):
 def test_joined_dims_combine_the_same(kind):
     """The same terms as often, and in the same order where that counts; some folds are joined, others are not."""
     rng, joined = np.random.default_rng(1), Counter()
-    with alone(), read_anew():
+    with terms_anew():
         for _ in range(40):
             positions, made = random_fold(rng, kind)
             found = with_joined_dims(made, positions.variable)
@@ -75,7 +74,7 @@ def test_joined_dims_combine_the_same(kind):
 )
 def test_only_the_number_of_both_joins_them(outer, inner, is_one):
     """Of tiles of 4: not of those that overlap, leave one out, or are read with a stride."""
-    with alone(), read_anew():
+    with terms_anew():
         positions = Positions()
         t, k = positions.place("k", (3, 4))
         g = z3.Function("g:32", *[z3.BitVecSort(32)] * 2)
@@ -107,7 +106,7 @@ def test_one_order_keeps_what_is_computed():
         is_turned = term.decl().name().startswith("add") and holds(term) and rng.integers(2)
         return term.decl()(*(operands[::-1] if is_turned else operands)) if operands else term
 
-    with alone(), read_anew():
+    with terms_anew():
         word, k = z3.BitVecSort(32), z3.BitVec("b0 of 8", 32)
         add, minus = (z3.Function(f"{name} f32:32,32", word, word, word) for name in ("add", "subtract"))
         leaves = [z3.Function(f"argument {n}:32", word, word)(at) for n, at in enumerate((k, k + 1, 2 * k, free()))]
@@ -121,7 +120,7 @@ def test_one_order_keeps_what_is_computed():
 
 def test_only_a_turned_sign_is_a_negation():
     """A sign and the rest of the same number, of its width: no other bits, no other number, no more of them."""
-    with alone(), read_anew():
+    with terms_anew():
         x, y, wide = z3.BitVec("x", 32), z3.BitVec("y", 32), z3.BitVec("w", 33)
 
         def of(sign, rest):

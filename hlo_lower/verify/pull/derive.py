@@ -13,11 +13,11 @@ from hlo_lower.verify.pull import congruence, convolving, dynamic, elementwise, 
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.laws import LAWS
 from hlo_lower.verify.pull.models import inputs_of
-from hlo_lower.verify.pull.parts import read_anew
+from hlo_lower.verify.pull.parts import terms_anew
 from hlo_lower.verify.pull.prover import At, Order, Prover, Pull
 from hlo_lower.verify.pull.shapes import sizes_of
 from hlo_lower.verify.pull.sizes import is_empty, is_same
-from hlo_lower.verify.pull.solver import alone, z3
+from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Term
 from hlo_lower.verify.pull.validity import Valid, is_dynamic, valid
 from hlo_lower.verify.pull.work import LETTER, Work
@@ -135,7 +135,7 @@ def derive(
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
       reassociated: whether sums of floats may be in any order: what is rounded otherwise is equal, too.
     """
-    with alone(), read_anew():
+    with terms_anew():
         work = Work()
         work.add(LETTER * (len(before) + len(after)))
         context = mlir.shared_context(len(before) + len(after))

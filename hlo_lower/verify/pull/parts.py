@@ -6,7 +6,7 @@ from typing import Any
 from zlib import crc32
 
 from hlo_lower.verify.pull.beyond import Beyond
-from hlo_lower.verify.pull.solver import z3
+from hlo_lower.verify.pull.solver import alone, z3
 
 MOST_PARTS = 100_000
 """Parts of terms that are walked through; it takes a second."""
@@ -41,13 +41,15 @@ _READ: dict[int, Part] = {}
 
 
 @contextmanager
-def read_anew() -> Generator[None]:
-    """Begin without terms, and forget those that were read: another context has the same numbers."""
-    _READ.clear()
-    try:
-        yield
-    finally:
+def terms_anew() -> Generator[None]:
+    """Make terms in a context of their own (`solver.alone`), and forget behind it what was read of them: terms of
+    another context have the same numbers."""
+    with alone():
         _READ.clear()
+        try:
+            yield
+        finally:
+            _READ.clear()
 
 
 def part_of(term: Any) -> Part:

@@ -111,8 +111,8 @@ class Frame:
       bound: what its arguments are.
       outer: the frame of what stands around it.
       shared: of a loop's round the frame of its values that depend on nothing that the loop changes but the counter.
-      known: the elements that were asked for.
       changing: of a loop's round the operations that depend on more of it than its counter.
+      known: the elements that were asked for.
       shapes: the shapes that were asked for, of values with a size that is not known.
       asked: at how many places each value was asked for.
       name: how the variables begin at which a value is found that is asked for at several places.
@@ -123,8 +123,8 @@ class Frame:
     bound: Mapping[ValueId, Bound] = field(default_factory=dict[ValueId, Bound])
     outer: "Frame | None" = None
     shared: "Frame | None" = None
-    known: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
     changing: Collection[Op] = frozenset()
+    known: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
     shapes: dict[ValueId, Shape | Beyond] = field(default_factory=dict[ValueId, Shape | Beyond])
     asked: dict[ValueId, int] = field(default_factory=dict[ValueId, int])
     name: str = "at "
@@ -700,9 +700,7 @@ class Prover:
             self._kept.append(term)
             self._rounds[key] = Frame(outer.side, body, {argument: lambda _: term}, outer), changing
         shared, changing = self._rounds[key]
-        frame = Frame(outer.side, body, {argument: lambda _: term, **bound}, outer, shared)
-        frame.changing = changing
-        return frame
+        return Frame(outer.side, body, {argument: lambda _: term, **bound}, outer, shared, changing)
 
     def check_time(self) -> None:
         """Say that no time is left, where that is so: before each step of what may have many.
