@@ -163,6 +163,11 @@ TWO = module(
       %a, %b, %c, %d: %e = subtract %a, %c; return %e, %b } -> (3xi32, 3xf32)""",
     "%r#0, %r#1",
 )
+PIECES = module(
+    "%x: 1x1xi32, %y: 1x1xi32, %s: i32",
+    """%p = concatenate %x, %y, dim = 0
+    %r = reduce(%p init: %s) applies stablehlo.minimum across dimensions = [0]""",
+)
 ZERO = "%z = constant {0} : {1}; %s = broadcast_in_dim %z, dims = [] -> 8x{1}; %r = add %x, %s"
 NARROWED = "%0 = convert %a -> 5x4xi32; %1 = convert %b -> 5x4xi32; %r = {} %0, %1"
 SIX, WIDE = np.arange(6, dtype=np.int32), np.arange(-10, 10).reshape(5, 4)
@@ -176,9 +181,10 @@ MINUS = {
 @pytest.mark.parametrize(
     ("text", "given", "expected"),
     [
-        # a reduction begins with its start, also of one element, and of two types
+        # a reduction begins with its start, also of one element, of pieces of one element, and of two types
         (folded("1x3"), [SIX[None, :3], np.int32(-4)], [np.full(3, -4)]),
         (folded("2x3"), [SIX.reshape(2, 3), np.int32(1)], [[0, 1, 1]]),
+        (PIECES, [np.array([[5]], np.int32), np.array([[3]], np.int32), np.int32(-4)], [np.full(1, -4)]),
         (TWO, [SIX[None, :3], np.ones((1, 3), np.float32), np.int32(5), np.float32(7)], [[5, 4, 3], [7, 7, 7]]),
         # -0.0 and 0.0 are 0.0, in both parts of complex numbers, too
         *((module(f"%x: 8x{t}", ZERO.format(zero, t)), [x], [np.zeros(8)]) for t, (zero, x) in MINUS.items()),

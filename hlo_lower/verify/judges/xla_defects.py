@@ -4,7 +4,7 @@ Nothing of it can be caught or seen in a result, so it is read off a module befo
 written so that it is not.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from math import prod
 from typing import Any
 
@@ -245,7 +245,8 @@ def _content(constant: mlir.RawOperation) -> bytes:
 #
 # What XLA's CPU compiler leaves out of an op, written so that it does not.
 #
-# jaxlib 0.10.2. Its simplifier takes a reduction over dims of one element for a reshape, whatever it starts from; and a
+# jaxlib 0.10.2. Its simplifier takes a reduction over dims of one element for a reshape, whatever it starts from; so it
+# does with each piece of a concatenation of such pieces, which stands behind a barrier where the start counts. A
 # convolution of floats in groups of features, by a kernel as large as what it lies on, is computed as if the window was
 # not reversed. Where 0.0 is added it gives the other operand, at each level of optimization, and so keeps a sign that
 # -0.0 + 0.0 loses; not where the 0.0 stands behind a barrier. The same of x - -0.0. A version without the start, the
@@ -282,8 +283,12 @@ STRAIGHT = CONTROL | {"func.func"}
 
 
 def write_out_omitted(module: mlir.RawModule) -> None:
-    """Reduce dims of one element by a map of the region or a reshape, reverse kernels in front of convolutions, hide
-    zeros that are added, scatter into arrays instead of scalars, and round once, in place."""
+    """Write out, in place, what XLA would leave out of an op.
+
+    Dims of one element are reduced by a map of the region or a reshape, and what else is reduced from a start that
+    counts stands behind a barrier, as zeros do that are added. Kernels are reversed in front of convolutions, scatters
+    go into arrays instead of scalars, and numbers are rounded once.
+    """
     ops = mlir.find_named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]
     for op in reversed(ops):  # what stands in a region before what holds it, which may go
         if op.name == names.CONVOLUTION:
@@ -293,13 +298,15 @@ def write_out_omitted(module: mlir.RawModule) -> None:
         elif op.name == names.SCATTER:
             _spread(op)
         elif op.name in ADDING:
-            _hide_zeros(op)
+            _hide(op, [place for place, value in enumerate(op.operands) if _is_float_zero(value)])
         elif _is_of_one(op):
             if len(op.results) > 1 or not _changes_nothing(op.operands[1], op.regions[0].blocks[0]):
                 _map(op)
             else:
                 op.results[0].replace_all_uses_with(OpsBeside(op).op("reshape", [op.operands[0]], op.results[0].type))
                 op.erase()
+        elif len(op.results) == 1 and not _changes_nothing(op.operands[1], op.regions[0].blocks[0]):
+            _hide(op, [0])
 
 
 TREE = "tree_reduction_rewriter"
@@ -337,13 +344,13 @@ def _reverse_kernel(convolution: mlir.RawOperation) -> None:
         del given["window_reversal"]
 
 
-def _hide_zeros(add: mlir.RawOperation) -> None:
+def _hide(op: mlir.RawOperation, places: Iterable[int]) -> None:
     """Equal: a barrier gives what it takes."""
-    if add.parent is None or add.parent.name not in STRAIGHT:
+    if op.parent is None or op.parent.name not in STRAIGHT:
         return
-    for place, value in enumerate(list(add.operands)):
-        if _is_float_zero(value):
-            add.operands[place] = OpsBeside(add).op("optimization_barrier", [value], value.type)
+    for place in places:
+        value = op.operands[place]
+        op.operands[place] = OpsBeside(op).op("optimization_barrier", [value], value.type)
 
 
 def _round_once(convert: mlir.RawOperation) -> None:
