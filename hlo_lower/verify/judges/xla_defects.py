@@ -36,8 +36,9 @@ from hlo_lower.verify.read.program import (
 # branches and more, and what it expands into loops or calls (a scatter of several updates, a select_and_scatter, a
 # Cholesky decomposition, a triangular solve, an FFT, a product of matrices). It takes `if` there, a case of two
 # branches, sorts and reductions. It also dies of a function without a body, of a call back into Python, an address in
-# the process that traced the module, and of a known integer divided by a known zero (SIGFPE). What is fed from or to a
-# host it waits for without end. Nothing can be caught, so this is read off the module before anything is compiled; it
+# the process that traced the module, and of a known integer divided by a known zero (SIGFPE), also where its simplifier
+# is who knows them (`y - y`): outside of regions a divisor stands behind a barrier. What is fed from or to a host it
+# waits for without end. Nothing can be caught, so this is read off the module before anything is compiled; it
 # says so of a few that XLA's simplifier would have saved, too (a loop of one iteration, a result that is not used).
 
 _APPLIES = WITH_BODY - ops_with(role=Role.DEVICES)
@@ -62,8 +63,9 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
     if waiting := [op for op in ops if op.name in _WAITS]:
         return f"{waiting[0].name} waits for a host that is not there"
     known: dict[mlir.RawValue, Array | None] = {}
-    if any(_divides_by_zero(op, known) for op in ops if op.name in DIVISIONS):
-        return "it ends the process where a constant is divided by a constant 0"
+    divisions = [op for op in ops if op.name in DIVISIONS and not _is_straight(op)]  # others are hidden
+    if any(_may_divide_by_zero(op, known) and _constant(op.operands[0], known) is not None for op in divisions):
+        return "it ends the process where a region divides a constant by a constant 0"
     without = [name for name, function in functions.items() if not len(function.regions[0].blocks)]
     if without:
         return f"@{without[0]} has no body"
@@ -110,16 +112,16 @@ def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation]
     return ""
 
 
-def _divides_by_zero(op: mlir.RawOperation, known: dict[mlir.RawValue, Array | None]) -> bool:
-    """Whether integers that are known are divided by a 0 that is known."""
+def _may_divide_by_zero(op: mlir.RawOperation, known: dict[mlir.RawValue, Array | None]) -> bool:
+    """Whether an op divides integers by what is not known to be other than 0."""
     if not element_type(mlir.tensor_element_name(op.results[0].type)).is_integer:
         return False
-    divisor = find_constant(op.operands[1], known, _maker_and_operands)
-    return (
-        divisor is not None
-        and not divisor.all()
-        and find_constant(op.operands[0], known, _maker_and_operands) is not None
-    )
+    divisor = _constant(op.operands[1], known)
+    return divisor is None or not divisor.all()
+
+
+def _constant(value: mlir.RawValue, known: dict[mlir.RawValue, Array | None]) -> Array | None:
+    return find_constant(value, known, _maker_and_operands)
 
 
 def _maker_and_operands(value: mlir.RawValue) -> tuple[mlir.RawOperation, list[mlir.RawValue]] | None:
@@ -282,13 +284,21 @@ STRAIGHT = CONTROL | {"func.func"}
 """What holds ops that are run once each; regions of others are for each element, and take no barrier."""
 
 
+def _is_straight(op: mlir.RawOperation) -> bool:
+    return op.parent is not None and op.parent.name in STRAIGHT
+
+
 def write_out_omitted(module: mlir.RawModule) -> None:
     """Write out, in place, what XLA would leave out of an op.
 
-    Dims of one element are reduced by a map of the region or a reshape, and what else is reduced from a start that
-    counts stands behind a barrier, as zeros do that are added. Kernels are reversed in front of convolutions, scatters
-    go into arrays instead of scalars, and numbers are rounded once.
+    Dims of one element are reduced by a map of the region or a reshape. Behind a barrier stand what else is reduced
+    from a start that counts, zeros that are added, and integers that may be 0 and divide others. Kernels are reversed
+    in front of convolutions, scatters go into arrays instead of scalars, and numbers are rounded once.
     """
+    known: dict[mlir.RawValue, Array | None] = {}
+    for op in mlir.find_named(module.operation, DIVISIONS)[0]:
+        if _may_divide_by_zero(op, known):
+            _hide(op, [1])
     ops = mlir.find_named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]
     for op in reversed(ops):  # what stands in a region before what holds it, which may go
         if op.name == names.CONVOLUTION:
@@ -346,9 +356,7 @@ def _reverse_kernel(convolution: mlir.RawOperation) -> None:
 
 def _hide(op: mlir.RawOperation, places: Iterable[int]) -> None:
     """Equal: a barrier gives what it takes."""
-    if op.parent is None or op.parent.name not in STRAIGHT:
-        return
-    for place in places:
+    for place in places if _is_straight(op) else ():
         value = op.operands[place]
         op.operands[place] = OpsBeside(op).op("optimization_barrier", [value], value.type)
 
@@ -357,7 +365,7 @@ def _round_once(convert: mlir.RawOperation) -> None:
     """Equal: with its guards a number lies on the same side of the middle of the same two narrow ones."""
     value = convert.operands[0]
     source, made = (mlir.tensor_element_name(v.type) for v in (value, convert.results[0]))
-    if made not in TWICE.get(source, ()) or convert.parent is None or convert.parent.name not in STRAIGHT:
+    if made not in TWICE.get(source, ()) or not _is_straight(convert):
         return
     if not mlir.is_static(value.type) or 0 in mlir.static_shape(value.type):
         return
