@@ -1,10 +1,11 @@
-"""`chlo.top_k`, and the composite of that name, written out as a sort for a target that refuses sorts.
+"""`chlo.top_k`, and the composite of that name, written out as a sort for a target that refuses sorts, or in f32.
 
 The sort is lowered then. A top_k is looked at after scatters, whose indices it may be told to be distinct by. It is not
 a kind of its own: its rules are those of its op.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from hlo_lower.base.change import Change
 from hlo_lower.facts.sort.canonical_sort import rows_read
@@ -15,7 +16,7 @@ from hlo_lower.lowering.engine.engine import run_stage
 from hlo_lower.lowering.engine.kind import Context, Subject
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
 from hlo_lower.lowering.plain.chlo import ChloFacts, ChloKind, TakenChlo
-from hlo_lower.lowering.plain.composite import CompositeKind, composite_facts
+from hlo_lower.lowering.plain.composite import CompositeKind, TakenComposite, composite_facts, is_taken_in_f32
 from hlo_lower.lowering.sort import TOP_K, becomes_sort
 from hlo_lower.ops.cleanup import erase, erase_uncalled
 from hlo_lower.ops.names import SORT
@@ -34,10 +35,15 @@ class TopKCompositeKind(CompositeKind):
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """None where the target takes it, or sorts."""
-        if mlir.symbol_name(node.raw.attributes["name"]) != TOP_K or not becomes_sort(context.target, node):
+        if mlir.symbol_name(node.raw.attributes["name"]) != TOP_K:
             return None
-        self.called.add(node.body_name)
         facts = composite_facts(context.graph, node, whole=())
+        if is_taken_in_f32(context.target, node, TOP_K):
+            facts = replace(facts, taken=TakenComposite.IN_F32)
+        elif becomes_sort(context.target, node):
+            self.called.add(node.body_name)
+        else:
+            return None
         return self.subject(context, node, facts, label=f'{self.op} "{TOP_K}"')
 
 
@@ -53,6 +59,8 @@ class TopKKind(ChloKind):
     def read(self, context: Context, node: Node) -> Subject | None:
         """None where the target takes it, or sorts."""
         is_within = context.graph.function_of(node).name in self._within
+        if not is_within and is_taken_in_f32(context.target, node, TOP_K):
+            return self.subject(context, node, ChloFacts(TakenChlo.IN_F32, TOP_K))
         if not is_within and not becomes_sort(context.target, node):
             return None
         return self.subject(context, node, ChloFacts(TakenChlo.WRITTEN_OUT, TOP_K))

@@ -74,7 +74,7 @@ def test_gathers_and_scatters_with_positions_out_of_bounds(judge):
 
 
 MASKED = "%f = constant 0xFF80 : bf16; %b = call @spread(%f) -> 4x8xbf16; %r = select %p, %x, %b"
-NARROW = {
+FORMS = {
     "an infinity that a call is given": module(
         "%p: 4x8xi1, %x: 4x8xbf16",
         MASKED,
@@ -88,15 +88,35 @@ NARROW = {
     "repeated and computed": module(
         "%x: 8xf32", "%b = broadcast_in_dim %x, dims = [1] -> 4x8xf32; %s = add %b, %b; %r = convert %s -> 4x8xbf16"
     ),
+    "repeated and transposed": module(
+        "%x: 3x5xf32", "%b = broadcast_in_dim %x, dims = [1, 2] -> 4x3x5xf32; %r = transpose %b, dims = [0, 2, 1]"
+    ),
+    "one head for several": module(
+        "%x: 8x3x3xf32, %y: 2x1x3x5xf32",
+        """%b = broadcast_in_dim %y, dims = [0, 1, 3, 4] -> 2x1x4x3x5xf32; %h = reshape %b -> 2x4x3x5xf32
+        %t = transpose %h, dims = [0, 1, 3, 2]; %f = reshape %t -> 8x5x3xf32
+        %r = dot_general %f, %x, batching_dims = [0] x [0], contracting_dims = [2] x [1]""",
+    ),
+    "known, repeated and transposed": module(
+        "%x: 4x2x3xf32",
+        """%c = constant [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]] : 3x2xf32
+        %b = broadcast_in_dim %c, dims = [1, 2] -> 4x3x2xf32; %t = transpose %b, dims = [0, 2, 1]; %r = add %t, %x""",
+    ),
+    "repeated and added up": module(
+        "%x: 3x5xf32",
+        """%b = broadcast_in_dim %x, dims = [1, 2] -> 4x3x5xf32; %e = negate %b; %z = constant 0.0 : f32
+        %r = reduce(%e init: %z) applies stablehlo.add across dimensions = [1]""",
+    ),
 }
 
 
 @pytest.mark.litert
 @NO_LITERT
-@pytest.mark.parametrize("name", NARROW)
-def test_narrow_floats_that_are_infinite_or_repeated(judge, name):
-    """It converts before it repeats, where nothing holds it back, and has no kernel then."""
-    reference, lowered = reference_of(NARROW[name]), hl.lower(NARROW[name], target="litert")
+@pytest.mark.parametrize("name", FORMS)
+def test_numbers_that_are_infinite_or_repeated(judge, name):
+    """It converts, transposes and adds up before it repeats, where nothing holds it back: bf16 without a kernel, others
+    to another shape."""
+    reference, lowered = reference_of(FORMS[name]), hl.lower(FORMS[name], target="litert")
     assert lowered.refused == ()
     found = judge.judge(lowered.text, reference.runs, reference.rounding)
     assert found.result == "right", lowered.text

@@ -344,6 +344,31 @@ def test_an_encoded_top_k_is_lowered_where_sorts_are_refused():
     assert "chlo.top_k" in hl.lower(text, target=target("npu", "sort", legalize=True, **whole)).text
 
 
+IN_F32 = target("npu", "sort", composites=["chlo.top_k"], op_dtypes={"chlo.top_k": ["f32", "i32"]})
+
+
+@pytest.mark.parametrize("is_composite", [False, True])
+def test_a_top_k_of_bf16_is_one_of_f32_where_the_target_takes_that(is_composite):
+    """Also as a composite of that name. It is derived; the least ones are seen to differ."""
+    text = top_k(element="bf16")
+    if is_composite:
+        made = "composite_attributes = {k = 2 : i64}, decomposition = @f"
+        signature = "(tensor<3x9xbf16>) -> (tensor<3x2xbf16>, tensor<3x2xi32>)"
+        body = text.replace("public @main", "private @f").removeprefix("module {").removesuffix("}")
+        call = f'%v, %i = "stablehlo.composite"(%x) {{name = "chlo.top_k", {made}}} : {signature}'
+        text = "\n".join(call if "chlo.top_k" in line else line for line in text.splitlines()) + body
+    lowered = hl.lower(text, target=IN_F32)
+    assert lowered.refused == ()
+    assert "xf32>" in "".join(line for line in lowered.text.splitlines() if "chlo.top_k" in line)
+    assert {region.how for region in hl.verify(text, lowered).regions} == {"derived"}
+    call = next(line for line in lowered.text.splitlines() if "chlo.top_k" in line)
+    least = call.replace("top_k(%0", "top_k(%least")
+    assert not hl.verify(
+        text, lowered.text.replace(call, f"%least = stablehlo.negate %0 : tensor<3x9xf32>\n{least}")
+    ).ok
+    same(text, lowered, floats((3, 9)).astype(jnp.bfloat16))
+
+
 WHOLE = target("npu", "sort", composites=["chlo.top_k"])
 
 

@@ -62,7 +62,7 @@ def type_refusal(target: Target, op: str, dtypes: frozenset[str]) -> Cause | Non
 
 def refused_by_name(target: Target, _graph: Graph, built: Sequence[Node]) -> Refusal | None:
     """The same of what other kinds and other element types come after: only names count, and calls are the module's."""
-    names = (node.name for node in built if node.name not in ("func.call", *RETURNS))
+    names = (node.name for node in built if node.name not in ("func.call", *RETURNS, *target.composites))
     refused = ((name, target.refusal(name)) for name in names)
     return next((Refusal(op, reason) for op, reason in refused if reason is not None), None)
 

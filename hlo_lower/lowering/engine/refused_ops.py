@@ -102,7 +102,7 @@ def _reachable_nodes(graph: Graph, target: Target) -> Iterator[Node]:
 
     def below(block: Block) -> Iterator[Node]:
         for node in block.nodes:
-            if node.name in RETURNS or node.name in target.composites or _target_name(node) in target.composites:
+            if node.name in RETURNS or target.takes_whole(_target_name(node) or node.name, dtypes_on(node)):
                 continue
             if node.name == "func.call":
                 callee = graph.functions.get(node.callee)

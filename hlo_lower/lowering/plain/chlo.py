@@ -13,7 +13,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.engine.kind import Context, OpLowering, Subject
-from hlo_lower.lowering.plain.composite import LegalizedKind
+from hlo_lower.lowering.plain.composite import LegalizedKind, in_f32
 from hlo_lower.lowering.sort import TOP_K, becomes_sort
 
 CHLO = "chlo."
@@ -31,6 +31,7 @@ class TakenChlo(Enum):
     """How the target takes it."""
 
     WHOLE = "whole"
+    IN_F32 = "in f32"  # not on the bf16 or f16 that it is of
     WRITTEN_OUT = "written out"
 
 
@@ -54,6 +55,18 @@ rules = RuleList()
 def chlo_to_itself(op: OpLowering[ChloFacts]) -> Sequence[Value]:
     """Leave an operation that the target names among its composites. Equal: it is the same operation."""
     return op.node.results
+
+
+@rules.lowers(CHLO, taken={TakenChlo.IN_F32}, form="the operation in f32, rounded back")
+def chlo_to_f32(op: OpLowering[ChloFacts]) -> Sequence[Value]:
+    """Compute an operation on bf16 or f16 in f32, where the target takes it whole on that.
+
+        %v, %i = chlo.top_k(%x) : bf16   ->   %v, %i = chlo.top_k(convert %x) : f32; convert %v
+
+    Equal: f32 holds the same numbers in the same order, so the greatest are the same; of a function jaxlib's form is
+    computed in f32 and rounded, too.
+    """
+    return in_f32(op.build, op.node, op.node.name, mlir.attributes_of(op.node.raw))
 
 
 @rules.lowers(CHLO, taken={TakenChlo.WRITTEN_OUT}, form="jaxlib's StableHLO form")

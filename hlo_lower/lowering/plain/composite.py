@@ -18,6 +18,7 @@ from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS, element_type
 from hlo_lower.base.registry import FactsByName, Rule, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
+from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.regions import only_op
 from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.lowering.engine.kind import (
@@ -32,7 +33,7 @@ from hlo_lower.lowering.engine.kind import (
     Subject,
     values_of,
 )
-from hlo_lower.lowering.engine.legality import Refusal, refused_by_name
+from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
 from hlo_lower.lowering.options import Options
 from hlo_lower.named.match.arithmetic import uncast
 from hlo_lower.named.match.axis_atoms import View, are_same
@@ -52,6 +53,7 @@ class TakenComposite(Enum):
     """How the target takes it: one of a name that it takes, but of another meaning or version, it does not."""
 
     WHOLE = "whole"
+    IN_F32 = "in f32"  # a `chlo` operation, not on the bf16 or f16 that it is of
     DECOMPOSED = "decomposed"
 
 
@@ -213,6 +215,18 @@ def composite_to_softmax(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     return [build.convert(build.divide(powers, total), given.element_type)]
 
 
+@rules.lowers(COMPOSITE, taken={TakenComposite.IN_F32}, form="the chlo operation of its name, in f32")
+def composite_to_f32(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
+    """Compute a `chlo` operation that is written as a composite, on bf16 or f16, in f32.
+
+        %v, %i = stablehlo.composite "chlo.top_k" %x {...} : bf16   ->   chlo.top_k(convert %x) : f32; convert %v
+
+    Equal as far as the composite is what its name says, which the target takes it for; then as `chlo_to_f32`.
+    """
+    attributes = mlir.entries_of(op.node.raw.attributes["composite_attributes"])
+    return in_f32(op.build, op.node, op.facts.full_name, attributes)
+
+
 @rules.lowers(COMPOSITE, form="a call of its decomposition")
 def composite_to_call(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     """Replace a composite by a call of its decomposition.
@@ -226,6 +240,23 @@ def composite_to_call(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     """
     callee = {"callee": op.node.raw.attributes["decomposition"]}
     return op.build.op("func.call", op.node.operands, [r.raw.type for r in op.node.results], callee).results
+
+
+def is_taken_in_f32(target: Target, node: Node, name: str) -> bool:
+    """Whether a target takes a composite or a `chlo` operation whole, though not on the bf16 or f16 that it is of."""
+    dtypes = dtypes_on(node)
+    wide = {"f32" if dtype in HALF_FLOATS else dtype for dtype in dtypes}
+    return target.takes_whole(name, wide) and not target.takes_whole(name, dtypes)
+
+
+def in_f32(build: Builder, node: Node, name: str, attributes: Mapping[str, mlir.RawAttribute]) -> list[Value]:
+    """Build an operation in f32 where a node is of bf16 or f16, and round its results back."""
+    operands = [build.convert(v, "f32") if v.element_type in HALF_FLOATS else v for v in node.operands]
+    elements = [result.element_type for result in node.results]
+    wide = ["f32" if element in HALF_FLOATS else element for element in elements]
+    types = [mlir.tensor_type(r.static_shape, element) for r, element in zip(node.results, wide, strict=True)]
+    made = build.op(name, operands, types, dict(attributes))
+    return [build.convert(value, element) for value, element in zip(made.results, elements, strict=True)]
 
 
 class LegalizedKind(Kind):

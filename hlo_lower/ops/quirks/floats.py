@@ -6,6 +6,7 @@ from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
+from hlo_lower.ops.axes.op_axes import is_one_op
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
 from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 
@@ -102,15 +103,23 @@ MOST_BEHIND = 50
 """Ops behind a conversion that are looked at."""
 
 
+def _is_one_number(value: Value) -> bool:
+    numbers = source_of(value).constant()
+    return numbers is not None and bool((numbers == numbers.flat[:1]).all())
+
+
 def _is_spread(value: Value) -> bool:
-    """Whether a value is computed, element by element, of what a broadcast repeats, and of constants."""
+    """Whether a value is computed, element by element, of what a broadcast repeats, and of constants.
+
+    What repeats one number is a constant to the consumer.
+    """
     pending, seen, repeats = [value], {value}, False
     while pending:
         made = pending.pop().node
         if made is None or len(seen) > MOST_BEHIND or made.has_regions:
             return False
         is_larger = made.name == names.BROADCAST_IN_DIM and made.result().shape != made.operand(0).shape
-        if is_larger and source_of(made.operand(0)).constant() is None:
+        if is_larger and not _is_one_number(made.operand(0)):
             repeats = True
         elif made.name in ELEMENTWISE | LAYOUT | {names.CONSTANT}:
             more = [operand for operand in made.operands if operand not in seen]
@@ -121,15 +130,26 @@ def _is_spread(value: Value) -> bool:
     return repeats
 
 
-def _narrows_spread(_graph: Graph, node: Node) -> bool:
-    return node.result().element_type in HALF_FLOATS and _is_spread(node.operand(0))
+def _takes_spread(_graph: Graph, node: Node) -> bool:
+    """Whether what a broadcast repeats is converted to a narrow float, transposed or added up."""
+    if node.name == names.CONVERT:
+        is_moved = node.result().element_type in HALF_FLOATS
+    else:
+        is_moved = node.name == names.TRANSPOSE or _is_sum(node)
+    return is_moved and _is_spread(node.operand(0))
 
 
-@over_each(names.CONVERT)
+def _is_sum(reduce: Node) -> bool:
+    [body] = reduce.blocks
+    return is_one_op(body) and next(iter(body.nodes)).name == names.ADD
+
+
+@over_each(names.CONVERT, names.TRANSPOSE, names.REDUCE)
 def hold_spread(graph: Graph, node: Node) -> None:
-    """Put a barrier between what a broadcast repeats and its conversion to a narrow float."""
-    if _narrows_spread(graph, node):
-        [held] = Builder.before(node).op(names.OPTIMIZATION_BARRIER, node.operands, [node.operand(0).raw.type]).results
+    """Put a barrier behind what a broadcast repeats, where a consumer would move the broadcast."""
+    if _takes_spread(graph, node):
+        value = node.operand(0)
+        [held] = Builder.before(node).op(names.OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
         node.raw.operands[0] = held.raw
 
 
@@ -149,19 +169,19 @@ INFINITE = Quirk(
     is_anywhere=True,
 )
 
-NARROWED = Quirk(
-    "convert of a repeated float",
-    (names.CONVERT,),
-    {"litert": "to bf16 or f16: it converts first, and has no kernel that repeats these"},
-    "the same conversion behind an `optimization_barrier`",
+REPEATED = Quirk(
+    "repeated value",
+    (names.CONVERT, names.TRANSPOSE, names.REDUCE),
+    {"litert": "it converts to bf16 or f16, transposes or adds up first, and then repeats to another shape"},
+    "the same op behind an `optimization_barrier`",
     module(
         "%x: tensor<4xf32>",
         "tensor<2x4xbf16>",
         "%b = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>",
         "%r = stablehlo.convert %b : (tensor<2x4xf32>) -> tensor<2x4xbf16>",
     ),
-    _narrows_spread,
-    (Rewrite("hold-repeated", "holds back conversions to narrow floats", hold_spread, Place.LAST),),
+    _takes_spread,
+    (Rewrite("hold-repeated", "holds back what would be moved before a broadcast", hold_spread, Place.LAST),),
     is_reported=False,
 )
 

@@ -166,6 +166,10 @@ class Target:
         taken = self.op_dtypes.get(op)
         return taken is not None and dtype not in taken and op not in ALWAYS_TAKEN
 
+    def takes_whole(self, name: str, dtypes: Collection[str]) -> bool:
+        """Whether a composite, or a `chlo` operation, is taken as it is on these element types."""
+        return name in self.composites and not any(self.refuses_op_on(name, dtype) for dtype in dtypes)
+
     @property
     def costs_there(self) -> CostTable:
         """The table of costs; where loops are refused, none could take a mask in parts: masks are whole."""

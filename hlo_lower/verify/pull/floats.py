@@ -74,6 +74,8 @@ class Arithmetic:
         self._absolute: dict[int, tuple[Term, Term]] = {}
         self._inside: dict[tuple[str | int, ...], tuple[Term, list[Term]]] = {}
         self._among: dict[int, tuple[Term, bool]] = {}
+        self._upper: dict[int, tuple[Term, Term | None]] = {}
+        self._narrowed: dict[tuple[int, str], tuple[Term, Term]] = {}
         self.adds_known = self.reassociated = False
 
     # --- any op on elements ---
@@ -340,17 +342,25 @@ class Arithmetic:
 
     def narrow(self, term: Term, element: ElementType) -> Term:
         """f32 rounded to f16 or bf16; what was widened is what it was."""
-        term = z3.simplify(term)
+        return self._narrow(z3.simplify(term), element)
+
+    def _narrow(self, term: Term, element: ElementType) -> Term:
+        """The same of what is simplified, as its parts then are: each of them once, however often it stands there."""
+        known = self._narrowed.get((term.get_id(), element.name))
+        if known is None:
+            known = self._narrowed[term.get_id(), element.name] = term, self._narrow_anew(term, element)
+        return known[1]
+
+    def _narrow_anew(self, term: Term, element: ElementType) -> Term:
         if element.name == "f16" and term.decl().name().startswith("widen f16:"):
             self._use("round trip")
             return term.arg(0)
-        if element.name == "bf16" and z3.is_app_of(term, z3.Z3_OP_CONCAT):
-            last = term.arg(term.num_args() - 1)
-            if z3.is_bv_value(last) and last.size() >= 16 and last.as_long() % (1 << 16) == 0:
-                self._use("round trip")
-                return z3.simplify(z3.Extract(31, 16, term))
+        upper = self._upper_half(term) if element.name == "bf16" else None
+        if upper is not None:
+            self._use("round trip")
+            return upper
         if z3.is_app_of(term, z3.Z3_OP_ITE):
-            return choose(term.arg(0), self.narrow(term.arg(1), element), self.narrow(term.arg(2), element))
+            return choose(term.arg(0), self._narrow(term.arg(1), element), self._narrow(term.arg(2), element))
         negated = self._negated.get(term.get_id())
         if negated is not None:
             self._use("signs")
@@ -360,6 +370,22 @@ class Arithmetic:
             with np.errstate(all="ignore"):
                 return literal(np.asarray(value).astype(element.dtype), element)
         return apply_symbol(f"narrow {element.name}", [term], sort_of(element))
+
+    def _upper_half(self, term: Term) -> Term | None:
+        """The bf16 that an f32 was widened from, or the choice among several; None where that is not seen.
+
+        The term is simplified.
+        """
+        known = self._upper.get(term.get_id())
+        if known is None:
+            found: Term | None = None
+            if z3.is_app_of(term, z3.Z3_OP_ITE):
+                left, right = self._upper_half(term.arg(1)), self._upper_half(term.arg(2))
+                found = choose(term.arg(0), left, right) if left is not None and right is not None else None
+            elif _is_widened(term):
+                found = z3.simplify(z3.Extract(31, 16, term))
+            known = self._upper[term.get_id()] = term, found
+        return known[1]
 
     def convert(self, term: Term, source: ElementType, target: ElementType) -> Term:
         """An element in another type."""
@@ -443,6 +469,10 @@ class Arithmetic:
         if element.name not in IEEE:
             return apply_symbol(f"compare {element.name} {direction} {kind}", [a, b], z3.BoolSort())
         if kind == "TOTALORDER":
+            halves = [self._upper_half(z3.simplify(term)) if element == F32 else None for term in (a, b)]
+            if halves[0] is not None and halves[1] is not None:
+                self._use("round trip")
+                return self.compare(direction, halves[0], halves[1], element_of("bf16"), kind)
             x, y = _totally_ordered(a, element), _totally_ordered(b, element)
             return {"EQ": a == b, "LT": x < y, "LE": x <= y}[direction]
         narrower = self._as_narrower(direction, z3.simplify(a), z3.simplify(b), element)
@@ -500,6 +530,12 @@ def _is_negation(term: Term) -> bool:
     sign, bits = sign.arg(0), term.size()
     is_of_one = z3.is_app_of(sign, z3.Z3_OP_EXTRACT) and sign.arg(0).eq(rest.arg(0))
     return is_of_one and (rest.arg(0).size(), sign.params(), rest.params()) == (bits, [bits - 1] * 2, [bits - 2, 0])
+
+
+def _is_widened(term: Term) -> bool:
+    """Whether the lower half of an f32 is zeros."""
+    last = term.arg(term.num_args() - 1) if z3.is_app_of(term, z3.Z3_OP_CONCAT) else term
+    return z3.is_bv_value(last) and last.size() >= 16 and last.as_long() % (1 << 16) == 0
 
 
 def _order_key(term: Term, element: ElementType) -> Term:

@@ -319,6 +319,9 @@ def in_any_order(
 
 def know_ranks(at: At, own: Term, rank: Term, total: int) -> Callable[[Term], Term]:
     """Note that each place below `total` is the rank of one element; gives the number of that at a place."""
+    known = at.prover.one_to_one.get(rank.decl().name().split(":")[0])
+    if known is not None and known.mapped_argument(rank).eq(own):  # the same ranks were met before
+        return lambda here: known.back(rank, here)
     place = z3.BitVec("place of a rank", POSITION)
     last, _ = greatest(at, own, z3.simplify(rank == place), total)
     at.prover.know_one_to_one(rank, own, last, place, total)
