@@ -653,7 +653,7 @@ def scatter(at: At) -> Pull:
         while bound and (its := _one_number(deep, bound[0], total, test)) is not None:
             changed, which, total = its
             term, test = (deep.prover.written_in(deep, one, bound, [changed]) for one in (term, test))
-            bound = [which]
+            bound = [which] if total > 1 else []
         found = _combined_or_split(deep, single, term, bound, [total])
         return at.numbers.compute(single, [begin[0], found], at.element)
 
@@ -733,13 +733,17 @@ def _implies(at: At, test: Term, what: Term) -> bool:
 
 def _one_number(at: At, which: Term, total: Extent, test: Term) -> tuple[Term, Term, int] | None:
     """The steps of a fold that may do anything, where they have one number along a dim of those into which the test
-    takes their numbers apart.
+    takes their numbers apart, or in all.
 
     Returns:
       The number of such a step, of a new variable; this; and what it is less than. None where no dim has one number.
     """
-    sizes = _dims_of(which, total, test)
-    if len(sizes) < 2:
+    if not isinstance(total, int) or total == 1:
+        return None
+    for one in _told_numbers(at, test, [which], [total]).values():
+        at.use("one number of a dim")
+        return one, number(0), 1
+    if not (sizes := _dims_of(which, total, test)):
         return None
     place = at.positions.place(f"d{at.depth}.", sizes)
     told = at.prover.written_in(at, test, [which], [at.positions.linear(place, sizes)])
@@ -752,16 +756,16 @@ def _one_number(at: At, which: Term, total: Extent, test: Term) -> tuple[Term, T
     return None
 
 
-def _dims_of(which: Term, total: Extent, test: Term) -> list[int]:
+def _dims_of(which: Term, total: int, test: Term) -> list[int]:
     """The sizes of the dims into which a term takes a number below a total apart, by quotients and remainders."""
     divided = (division(part.term) for part in parts_of([test]) if len(part.operands) == 2)
     factors = {by for its in divided if its is not None for given, by, _ in [its] if widened(given).eq(which)}
     sizes, rest = list[int](), 1
-    for by in sorted(factors) if isinstance(total, int) else ():
+    for by in sorted(factors):
         if rest < by < total and by % rest == 0 and total % by == 0:
             sizes.insert(0, by // rest)
             rest = by
-    return [total // rest, *sizes] if isinstance(total, int) and sizes else []
+    return [total // rest, *sizes] if sizes else []
 
 
 def _is_below(at: At, term: Term, size: Extent) -> bool:
