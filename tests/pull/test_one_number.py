@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from hlo_lower.ir import mlir
+from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.verify.pull import derive, folding
 from hlo_lower.verify.run import Executable
 
@@ -133,7 +135,7 @@ def are_equal(first, second):
         x = (rng.normal(size=(ROWS, SIZE)) * 10.0 ** rng.integers(-6, 6, (ROWS, SIZE))).astype(np.float32)
         x[rng.random(x.shape) < 0.3] = -0.0
         u = (rng.normal(size=(ROWS, EACH)) * 10.0 ** rng.integers(-6, 6, (ROWS, EACH))).astype(np.float32)
-        i = rng.integers(-2, SIZE + 2, (ROWS, EACH)).astype(np.int32)
+        i = rng.integers(-2, SIZE + 2, versions[0].arguments[1].shape).astype(np.int32)
         one, other = (version.run([x, i, u])[0] for version in versions)
         if one.tobytes() != other.tobytes():
             return False
@@ -161,3 +163,76 @@ def test_it_is_asked_whether_the_others_do_nothing(monkeypatch):
     before = DIFFERENT["what stands before a row"]
     monkeypatch.setattr(folding, "_implies", lambda *_: True)
     assert derive(IN_ROWS, before).status == "derived"
+
+
+ANY = f"func.func @main(%x: tensor<?x{SIZE}xf32>, %i: tensor<?x{EACH}x1xi32>, %u: tensor<?x{EACH}xf32>)"
+ANY_IN_ROWS = f"""{ANY} -> tensor<?x{SIZE}xf32> {{
+  %some = stablehlo.slice %x [0:1, 0:{SIZE}] : (tensor<?x{SIZE}xf32>) -> tensor<1x{SIZE}xf32>
+  %r = "stablehlo.scatter"(%x, %i, %u) ({{
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+  }}) {{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1], input_batching_dims = [0],
+        scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2>}}
+    : (tensor<?x{SIZE}xf32>, tensor<?x{EACH}x1xi32>, tensor<?x{EACH}xf32>) -> tensor<?x{SIZE}xf32>
+  return %r : tensor<?x{SIZE}xf32>
+}}"""
+
+
+def any_loop(by=EACH, times=EACH, row="%q"):
+    """`loop` over the rows of any number of them."""
+    return f"""{ANY} -> tensor<?x{SIZE}xf32> {{
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %one = stablehlo.constant dense<1> : tensor<i64>
+  %by = stablehlo.constant dense<{by}> : tensor<i64>
+  %times = stablehlo.constant dense<{times}> : tensor<i64>
+  %low = stablehlo.constant dense<0> : tensor<i32>
+  %high = stablehlo.constant dense<{SIZE - 1}> : tensor<i32>
+  %rows = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x{SIZE}xf32>) -> tensor<i32>
+  %n = stablehlo.convert %rows : (tensor<i32>) -> tensor<i64>
+  %count = stablehlo.multiply %n, %times : tensor<i64>
+  %w:2 = stablehlo.while(%k = %zero, %v = %x) : tensor<i64>, tensor<?x{SIZE}xf32>
+    cond {{
+      %t = stablehlo.compare LT, %k, %count, SIGNED : (tensor<i64>, tensor<i64>) -> tensor<i1>
+      stablehlo.return %t : tensor<i1>
+    }} do {{
+      %quotient = stablehlo.divide %k, %by : tensor<i64>
+      %left = stablehlo.remainder %k, %by : tensor<i64>
+      %q = stablehlo.convert %quotient : (tensor<i64>) -> tensor<i32>
+      %m = stablehlo.convert %left : (tensor<i64>) -> tensor<i32>
+      %j = stablehlo.dynamic_slice %i, %q, %m, %low, sizes = [1, 1, 1]
+        : (tensor<?x{EACH}x1xi32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x1x1xi32>
+      %at = stablehlo.reshape %j : (tensor<1x1x1xi32>) -> tensor<i32>
+      %start = stablehlo.clamp %low, %at, %high : tensor<i32>
+      %is = stablehlo.compare EQ, %start, %at, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %new = stablehlo.dynamic_slice %u, %q, %m, sizes = [1, 1]
+        : (tensor<?x{EACH}xf32>, tensor<i32>, tensor<i32>) -> tensor<1x1xf32>
+      %old = stablehlo.dynamic_slice %v, {row}, %start, sizes = [1, 1]
+        : (tensor<?x{SIZE}xf32>, tensor<i32>, tensor<i32>) -> tensor<1x1xf32>
+      %sum = stablehlo.add %old, %new : tensor<1x1xf32>
+      %some = stablehlo.select %is, %sum, %old : tensor<i1>, tensor<1x1xf32>
+      %next = stablehlo.dynamic_update_slice %v, %some, {row}, %start
+        : (tensor<?x{SIZE}xf32>, tensor<1x1xf32>, tensor<i32>, tensor<i32>) -> tensor<?x{SIZE}xf32>
+      %more = stablehlo.add %k, %one : tensor<i64>
+      stablehlo.return %more, %next : tensor<i64>, tensor<?x{SIZE}xf32>
+    }}
+  return %w#1 : tensor<?x{SIZE}xf32>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("after", "is_equal"),
+    [
+        (any_loop(), True),
+        (any_loop(by=EACH - 1), False),
+        (any_loop(times=EACH - 1), False),
+        (any_loop(row="%m"), False),
+    ],
+    ids=["as many", "fewer in each row", "fewer turns", "rows taken for columns"],
+)
+def test_it_holds_for_any_number_of_rows(after, is_equal):
+    """The size of the outer dim is the number of turns divided by that of the inner one."""
+    sizes = {"arg0.0": ROWS, "arg1.0": ROWS, "arg2.0": ROWS}
+    bound = [mlir.print_module(bind_module(mlir.parse_module(text), sizes)) for text in (ANY_IN_ROWS, after)]
+    assert are_equal(*bound) == is_equal
+    assert bool(derive(ANY_IN_ROWS, after)) == is_equal

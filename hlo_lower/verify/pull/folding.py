@@ -653,7 +653,7 @@ def scatter(at: At) -> Pull:
         while bound and (its := _one_number(deep, bound[0], total, test)) is not None:
             changed, which, total = its
             term, test = (deep.prover.written_in(deep, one, bound, [changed]) for one in (term, test))
-            bound = [which] if total > 1 else []
+            bound = [] if is_one(total) else [which]
         found = _combined_or_split(deep, single, term, bound, [total])
         return at.numbers.compute(single, [begin[0], found], at.element)
 
@@ -731,45 +731,50 @@ def _implies(at: At, test: Term, what: Term) -> bool:
     return bool(at.prover.same([(z3.Implies(test, what), z3.BoolVal(True))], SOON_SECONDS))
 
 
-def _one_number(at: At, which: Term, total: Extent, test: Term) -> tuple[Term, Term, int] | None:
+def _one_number(at: At, which: Term, total: Extent, test: Term) -> tuple[Term, Term, Extent] | None:
     """The steps of a fold that may do anything, where they have one number along a dim of those into which the test
     takes their numbers apart, or in all.
 
     Returns:
       The number of such a step, of a new variable; this; and what it is less than. None where no dim has one number.
     """
-    if not isinstance(total, int) or total == 1:
+    if is_one(total):
         return None
     for one in _told_numbers(at, test, [which], [total]).values():
         at.use("one number of a dim")
         return one, number(0), 1
-    if not (sizes := _dims_of(which, total, test)):
+    if not (sizes := _dims_of(at, which, total, test)):
         return None
     place = at.positions.place(f"d{at.depth}.", sizes)
     told = at.prover.written_in(at, test, [which], [at.positions.linear(place, sizes)])
     for dim, one in _told_numbers(at, told, place, sizes).items():
         rest = [*sizes[:dim], *sizes[dim + 1 :]]
-        step = at.positions.variable(f"s{at.depth}.", prod(rest))
+        count = at.prover.product(rest, at.frame)
+        step = at.positions.variable(f"s{at.depth}.", count)
         parts = at.positions.split(step, rest)
         at.use("one number of a dim")
-        return at.positions.linear([*parts[:dim], one, *parts[dim:]], sizes), step, prod(rest)
+        return at.positions.linear([*parts[:dim], one, *parts[dim:]], sizes), step, count
     return None
 
 
-def _dims_of(which: Term, total: int, test: Term) -> list[int]:
+def _dims_of(at: At, which: Term, total: Extent, test: Term) -> list[Extent]:
     """The sizes of the dims into which a term takes a number below a total apart, by quotients and remainders."""
     divided = (division(part.term) for part in parts_of([test]) if len(part.operands) == 2)
     factors = {by for its in divided if its is not None for given, by, _ in [its] if widened(given).eq(which)}
-    sizes, rest = list[int](), 1
+    sizes, rest, outer = list[Extent](), 1, total
     for by in sorted(factors):
-        if rest < by < total and by % rest == 0 and total % by == 0:
+        count = at.prover.part_of_size(total, by) if rest < by and by % rest == 0 else None
+        if count is not None:
             sizes.insert(0, by // rest)
-            rest = by
-    return [total // rest, *sizes] if sizes else []
+            rest, outer = by, count
+    return [outer, *sizes] if sizes else []
 
 
 def _is_below(at: At, term: Term, size: Extent) -> bool:
     """Whether a position is known to be less than a size."""
+    its = at.positions.sizes.get(str(term.decl().name()))
+    if its is not None and is_same(its, size):
+        return True
     ends = at.positions.ranges.ends(term)
     return ends is not None and isinstance(size, int) and ends[0] >= 0 and ends[1] < size
 
@@ -829,7 +834,7 @@ def fold(at: At, total: Extent, first: list[Term], step: Step, element: ElementT
     after = [z3.simplify(term) for term in (yield from step(deep, which, so_far))]
     while (its := _step_at_one_number(deep, which, total, so_far, after)) is not None:
         which, total, after = its
-        if total <= at.prover.chain:
+        if isinstance(total, int) and total <= at.prover.chain:
             for k in range(total):
                 changed = [(which, number(k)), *zip(so_far, first, strict=True)]
                 first = [z3.simplify(z3.substitute(term, *changed)) for term in after]
@@ -863,7 +868,7 @@ def fold(at: At, total: Extent, first: list[Term], step: Step, element: ElementT
 
 def _step_at_one_number(
     at: At, which: Term, total: Extent, so_far: Sequence[Term], after: Sequence[Term]
-) -> tuple[Term, int, list[Term]] | None:
+) -> tuple[Term, Extent, list[Term]] | None:
     """A step of a fold of one element as one over fewer steps, where the others do nothing."""
     choice = choice_of(after[0], so_far[0]) if len(after) == 1 else None
     one = None if choice is None or _holds(choice[0], *so_far) else _one_number(at, which, total, choice[0])

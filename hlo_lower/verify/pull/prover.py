@@ -561,6 +561,17 @@ class Prover:
         self._extents[term.get_id()] = term, found
         return found
 
+    def part_of_size(self, total: Extent, by: int) -> Extent | None:
+        """The size of which a size, that is less than 2^31, is so many times; None where no such one is known."""
+        if isinstance(total, int):
+            return total // by if by < total and total % by == 0 else None
+        for size in dict.fromkeys(size for _, size in self._extents.values() if isinstance(size, Size)):
+            is_small = (product_is_small((size, by)), z3.BoolVal(True))
+            if size is not total and self.same([(extent(size) * number(by), total.term), is_small], SOON_SECONDS):
+                self.positions.ranges.bound_size(size, by)
+                return size
+        return None
+
     def _are_equal(self, one: Term, other: Term) -> bool:
         """Whether two sizes are equal; not asked where sizes are known at which they are not."""
         pairs = zip(self._values(one), self._values(other), strict=True)

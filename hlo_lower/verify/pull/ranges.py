@@ -31,6 +31,13 @@ class Ranges:
     def __init__(self, sizes: Mapping[str, Extent]) -> None:
         self._sizes = sizes
         self._known: dict[int, tuple[Term, Ends | None, Term]] = {}
+        self._most: dict[Extent, int] = {}
+
+    def bound_size(self, size: Extent, times: int) -> None:
+        """Take it that a size that is not known, so many times, is less than 2^31."""
+        if times > self._most.get(size, 1):
+            self._most[size] = times
+            self._known.clear()
 
     def ends(self, term: Term) -> Ends | None:
         """The ends of a term that is made of variables by +, *, /, rem and choices; None of another one."""
@@ -109,7 +116,7 @@ class Ranges:
         size = self._sizes.get(part.name)
         if size is None:
             return (0, LIMIT - 1) if part.name.startswith(SIZE) else None
-        return (0, size - 1) if isinstance(size, int) else (0, LIMIT - 2)
+        return (0, size - 1) if isinstance(size, int) else (0, (LIMIT - 1) // self._most.get(size, 1) - 1)
 
 
 def _ruled_operands(part: Part) -> Sequence[Part]:
