@@ -23,7 +23,7 @@ NARROWER = {
     "verify": ("base.", "ir.mlir", "ir.jax_compile.", "ir.shapes.", "ops.spec.", "ops.names."),
     "verify.pull": (
         *("base.errors.", "base.element_types.", "ir.mlir", "ops.spec.", "ops.names."),
-        *("verify.pull.", "verify.read."),
+        *("verify.pull.", "verify.read.", "verify.patience."),
     ),
     "base.rule": ("base.",),
     "ops.targets": ("base.", "ir.mlir", "ops."),  # names of ops are checked against jaxlib

@@ -123,6 +123,8 @@ def verify(
                 return verify_module(one, other, assumed, effort, budget)
         except (TooLargeError, RecursionError) as error:
             return ModuleVerdict("not run", reason=f"it is too large to be run: {str(error).splitlines()[0]}")
+        except LateError as late:
+            return ModuleVerdict("not run", reason=str(late))
 
     def compare_modules() -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None, ClaimsVerdict | None]:
         whole = _for_all_sizes(first, second, terms) if is_open(first) else None
@@ -139,9 +141,7 @@ def verify(
             is_small = level == "full" or _bytes_of_run(first) <= SMALL_RUN
             running = pool.submit(run_module, *texts) if level != "regions" and is_small else None
             interface, regions = _compare_static(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
-            if inside and not interface and deadline.is_over:
-                regions.append(_not_compared(f"reads inside: {deadline.reason}"))
-            elif inside and not interface:
+            if inside and not interface:
                 regions += _reads(_with_orders(second, texts[1]), inside, terms, tell)
             if level != "regions" and running is None and any(region.status != "equal" for region in regions):
                 running = pool.submit(run_module, *texts)
@@ -150,16 +150,19 @@ def verify(
                 module = ModuleVerdict("not run", reason=LARGE_AND_EQUAL)
         if claims is None or interface:
             return interface, regions, module, None
-        if deadline.is_over:
-            return interface, [*regions, _not_compared(f"the converter's claims: {deadline.reason}")], module, None
-        tell("claims", 0, 1)
-        return interface, regions, module, check_claims(Program(first), claims, effort.seed)
+        try:
+            deadline.check()
+            tell("claims", 0, 1)
+            return interface, regions, module, check_claims(Program(first), claims, effort.seed)
+        except LateError as late:
+            return interface, [*regions, _not_compared(f"the converter's claims: {late}")], module, None
 
     try:
         with at_most(effort.patience, deadline):
             interface, regions, module, claimed = compare_modules()
     except LateError as late:
-        interface, regions, module, claimed = [], [_not_compared(str(late))], None, None
+        interface, regions, claimed = [], [_not_compared(str(late))], None
+        module = None if level == "regions" else ModuleVerdict("not run", reason=str(late))
     except (TooLargeError, RecursionError) as error:
         told = str(error) if isinstance(error, TooLargeError) else TOO_DEEP
         interface, module, claimed = [], None, None
@@ -258,7 +261,10 @@ def _orders_told(pairs: Sequence[BodyPair]) -> dict[mlir.RawOperation, int]:
     if not any(op.name == names.SORT for pair in pairs for op in pair.first.body.ops):
         return {}
     [name], program = {pair.where[0] for pair in pairs}, pairs[0].first.program
-    return orders_told(pairs, Ranges(program, {}, function=name).of)
+    try:
+        return orders_told(pairs, Ranges(program, {}, function=name).of)
+    except LateError:
+        return {}
 
 
 def _with_orders(module: mlir.RawModule, text: str) -> str:
@@ -290,11 +296,15 @@ def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> lis
 
     One that reads where a loop with others points is looked at beside a loop without: that can be entered.
     """
-    found = _reads_of(text, ops, terms, tell, in_loops=True)
-    within = [verdict for verdict in found if IN_BODY in verdict.where]
-    if within and any(verdict.status == "not judged" and verdict not in within for verdict in found):
-        found = [*within, *_reads_of(text, ops, terms, tell, in_loops=False)]
     what = "reads inside" if ops else "promises kept"
+    try:
+        patience().deadline.check()
+        found = _reads_of(text, ops, terms, tell, in_loops=True)
+        within = [verdict for verdict in found if IN_BODY in verdict.where]
+        if within and any(verdict.status == "not judged" and verdict not in within for verdict in found):
+            found = [*within, *_reads_of(text, ops, terms, tell, in_loops=False)]
+    except LateError as late:
+        return [_not_compared(f"{what}: {late}")]
     return [replace(verdict, where=f"{verdict.where}, {what}", scatters=()) for verdict in found]
 
 

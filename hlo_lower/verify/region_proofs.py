@@ -26,7 +26,7 @@ from hlo_lower.verify.judges.every_input import Evaluation, evaluate_every_input
 from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.judges.without_inputs import with_computed_positions
-from hlo_lower.verify.patience import patience
+from hlo_lower.verify.patience import LateError, patience
 from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
@@ -156,11 +156,12 @@ class RegionProofs:
         """The region, alone or with producers of its inputs, and its derivation; None if there is none."""
         if not self.may_derive:
             return None
-        if region not in self.found and patience().deadline.is_over:
-            return None
         if region not in self.found:
             cache = self.terms.cache
-            self.found[region] = self._derive(region) if cache is None else self._derive_with_cache(cache, region)
+            try:
+                self.found[region] = self._derive(region) if cache is None else self._derive_with_cache(cache, region)
+            except LateError:
+                return None
         return self.found[region]
 
     def _derive(self, region: Region) -> Found:
@@ -168,6 +169,7 @@ class RegionProofs:
         if self._is_hopeless(region):
             return None
         for wide in chain([region], self._behind_orders(region), _widenings(region)):
+            patience().deadline.check()
             if tried and spent >= (HURRIED_SECONDS if self.is_hurried else TOTAL_SECONDS):
                 break
             key = self._key(wide)
@@ -287,7 +289,7 @@ class RegionProofs:
             return None
         if key not in self._known:
             seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else most
-            found = self.derivation_of(*key, seconds=min(seconds, max(patience().deadline.left, 0.0)))
+            found = self.derivation_of(*key, seconds=seconds)
             self._vain += 0.0 if found else found.seconds
             self._derived += bool(found)
         return self._known[key]
@@ -303,10 +305,13 @@ class RegionProofs:
         seconds: float = PROVE_SECONDS,
     ) -> Derivation:
         """Whether two modules are equal, as these terms take it, where integers lie within some numbers, or are in some
-        order."""
+        order; not behind the deadline of the verification."""
         key = first, second, within, ordered, one_nan
         if key not in self._known:
-            found = self._in_cache(key) or self._derive_texts(key, seconds)
+            try:
+                found = self._in_cache(key) or self._derive_texts(key, seconds)
+            except LateError as late:
+                found = Derivation("open", reason=str(late))
             self._keep(key, found)
         return self._known[key]
 

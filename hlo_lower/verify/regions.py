@@ -328,10 +328,12 @@ class RegionJudge:
         Raises:
           WrongAssumptionError: one of its outputs, which nothing returns, was taken as equal and is not.
         """
-        if patience().deadline.is_over and self._derived_verdict(name, region) is None:
-            late = Judgement("not judged", reason=patience().deadline.reason, is_late=True)
-            return self._verdict(name, region, region, late)
-        found = self._judge_by_runs(name, region)
+        try:
+            if self._derived_verdict(name, region) is None:
+                patience().deadline.check()
+            found = self._judge_by_runs(name, region)
+        except LateError as late:
+            return self._verdict(name, region, region, Judgement("not judged", reason=str(late), is_late=True))
         less = self._unshown_in(region).less
         if found.status == "differs" and allows_another(region.first):
             found = replace(found, status="not judged", reason=f"{ANOTHER_ORDER}: {found.difference}", difference="")
@@ -531,7 +533,7 @@ class RegionJudge:
             return None
         more = max(1.0, (self._first.op_count + self._second.op_count) / OPS_AT_ONCE)
         seconds = more * (PROVE_SECONDS if is_large else TOTAL_SECONDS)
-        return self._whole(name, regions, min(seconds, max(patience().deadline.left, 0.0)))
+        return self._whole(name, regions, seconds)
 
     def derived_for_all_sizes(self, name: str) -> list[RegionVerdict] | None:
         """The verdict on @main of modules of symbolic sizes that is derived for all of them; none where all operations

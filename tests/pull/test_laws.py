@@ -222,9 +222,8 @@ BROKEN = {
         (folding, "[begin[0], found]", "[unit, found]"),
     ],
     "numbered": [
-        (folding, "if one.eq(part) and not _holds(other, *parts) and _is_below(at, other, size):",
-         "if one.eq(part) and not _holds(other, *parts):"),
-        (folding, "found.setdefault(dim, other)", "found.setdefault(dim, number(0))"),
+        (folding, "dim not in found and _is_below(at, told, sizes[dim])", "dim not in found"),
+        (folding, "found[dim] = told", "found[dim] = number(0)"),
     ],
     "one_hot, finite first": [
         (folding, "z3.simplify(z3.And(test, other == one))", "test"),

@@ -60,3 +60,22 @@ def test_what_is_rounded_otherwise_differs(first, second):
     """XLA's simplifier makes one of some of them, and would hide that."""
     found = verify_module(*(module("%x: 64xf32", body) for body in (first, second)), Assumed(), Effort())
     assert found.status == "differs"
+
+
+@pytest.mark.parametrize(
+    ("after", "is_asked"), [("%r = negate %s", False), ("%r = divide %s, %c", True)], ids=["moved", "rounded"]
+)
+def test_what_xla_simplifies_of_the_first_version_is_asked_where_the_second_one_gives_other_bits(
+    after, is_asked, monkeypatch
+):
+    """A quotient by a constant becomes a product, in both versions alike; where the bits are those op by op it is not
+    compiled."""
+    body = "%c = constant 3.0 : 8xf32; %s = scatter(%x, %i, %u) <inserted=[0], to=[0]> {assign}"
+    arguments = "%x: 8xf32, %i: 1xi32, %u: f32"
+    first, second = (module(arguments, f"{body}{more}; {after}") for more in ("", "; %unused = negate %x"))
+    compiled, real = [], module_runs._compile
+    monkeypatch.setattr(module_runs, "_compile", lambda *what: compiled.append(what) or real(*what))
+    found = verify_module(first, second, Assumed(), Effort(), 1 << 30)
+    assert (found.status, found.how) == ("equal", "bit for bit, and 10 beyond the edges")
+    told = [([first, second], "fused"), ([second], "quick"), *([([first], "quick")] if is_asked else [])]
+    assert compiled == told

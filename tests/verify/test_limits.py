@@ -2,6 +2,8 @@
 
 import sys
 import time
+from contextlib import suppress
+from importlib import import_module
 from math import inf
 
 import numpy as np
@@ -11,6 +13,7 @@ from untyped_mlir import function, module
 
 import hlo_lower as hl
 from hlo_lower.api.verified import more_careful
+from hlo_lower.verify import region_proofs as proofs_file
 from hlo_lower.verify import regions as regions_file
 from hlo_lower.verify import run, verify
 from hlo_lower.verify.align import piece as piece_file
@@ -19,13 +22,15 @@ from hlo_lower.verify.align.piece import pieces_of
 from hlo_lower.verify.drive import driven_runs
 from hlo_lower.verify.drive.driven_runs import runs_of
 from hlo_lower.verify.drive.input_roles import LOOP_REACH, Role, Roles, roles_of
+from hlo_lower.verify.drive.ranges import Ranges
 from hlo_lower.verify.judges import devices, judge, kept
 from hlo_lower.verify.judges.devices import OPERATIONS, SOON, DeviceProcess, TookTooLongError, cost_of
 from hlo_lower.verify.judges.devices import executable as executed
 from hlo_lower.verify.judges.devices import piece_executable as piece
 from hlo_lower.verify.judges.interpreter import InterpreterError, shared_interpreter
 from hlo_lower.verify.judges.judge import Terms
-from hlo_lower.verify.patience import Deadline, at_most, deadline_of, patience
+from hlo_lower.verify.patience import Deadline, LateError, at_most, deadline_of, patience
+from hlo_lower.verify.pull import derive
 from hlo_lower.verify.read import meanings
 from hlo_lower.verify.read import program as program_file
 from hlo_lower.verify.regions import RegionJudge
@@ -325,6 +330,71 @@ def test_what_the_clock_ended_is_not_tried_more_carefully():
     assert late.is_late
     assert not hl.verify(source, lowered).is_late
     assert more_careful(source, lowered, late, None) == (lowered, late)
+
+
+patience_file = import_module("hlo_lower.verify.patience")
+CHAIN = "\n".join(f"%a{k + 1} = add %a{k}, %y" for k in range(40))
+
+
+@pytest.mark.parametrize("what", ["a derivation", "ranges", "reading"])
+def test_what_has_many_steps_looks_at_the_clock_between_them(what, monkeypatch):
+    """What began before the deadline ends there, and says so. The clock goes on by a second with each look."""
+    text = module("%a0: 8xi32, %y: 8xi32", CHAIN, "%a40")
+    read, looks = programs(text), iter(range(1000))
+    monkeypatch.setattr(patience_file, "monotonic", lambda: float(next(looks)))
+    monkeypatch.setattr(program_file, "LOOKS", 1)
+    work = {
+        "a derivation": lambda: derive(text, text.replace("%a0, %y", "%y, %a0")),
+        "ranges": lambda: Ranges(*read, {}).of(41),
+        "reading": lambda: programs(text),
+    }
+    with at_most(60, Deadline(20.0)), pytest.raises(LateError, match="in the 20 s of --timeout"):
+        work[what]()
+    assert 20 < next(looks) < 30
+
+
+def test_what_loops_were_taken_to_carry_is_forgotten_where_the_clock_ends_it(monkeypatch):
+    """It is not shown then, and may be asked for once more."""
+    [program] = programs(counted(3).replace("8xf32", "8xi32"))
+    [value] = program.entries["main"].returned
+    for left in range(40):
+        ranges, looks = Ranges(program, {}), iter([0.0] * (left + 1))
+        monkeypatch.setattr(patience_file, "monotonic", lambda looks=looks: next(looks, 99.0))
+        with at_most(60, Deadline(20.0)), suppress(LateError):
+            ranges.of(value)
+            break
+        assert ranges.of(value) == Ranges(program, {}).of(value)
+    assert left > 5
+
+
+def test_a_question_ends_with_the_deadline():
+    """z3 is not waited for: that a * b / b is a for numbers of 32 bits takes it long."""
+    low = "%m = constant 4294967295 : 8xui64; %one = constant 1 : 8xui64; %a = and %x, %m; %c = and %y, %m"
+    product = f"{low}; %b = or %c, %one; %p = multiply %a, %b; %r = divide %p, %b"
+    texts = [module("%x: 8xui64, %y: 8xui64", body) for body in (product, f"{low}; %r = or %a, %a")]
+    with at_most(60, Deadline(0.3)), pytest.raises(LateError):
+        derive(*texts, seconds=60)
+
+
+def test_what_was_derived_before_the_deadline_stays_derived(monkeypatch):
+    """Of two regions the second one is late while it is derived: it is not judged, and nothing of it is kept."""
+    halves = "%two = constant 2.0 : 8xf32; %half = constant 0.5 : 8xf32; %n = negate %y"
+    first, second = (
+        module("%x: 8xf32, %y: 8xf32", f"{halves}; %a = {one}; %b = tanh %a; %s = {other}; %c = sine %s", "%b, %c")
+        for one, other in (("subtract %x, %y", "divide %x, %two"), ("add %x, %n", "multiply %x, %half"))
+    )
+    calls, real = [], proofs_file.derive
+
+    def late(*texts, **how):
+        calls.append(texts)
+        return real(*texts, **how)
+
+    monkeypatch.setattr(proofs_file, "derive", late)
+    monkeypatch.setattr(patience_file, "monotonic", lambda: 99.0 * (len(calls) > 1))
+    monkeypatch.setattr(proofs_file.RegionProofs, "may_derive", True)
+    found = hl.verify(first, second, timeout=60, level="regions")
+    assert sorted((r.status, r.how) for r in found.regions) == [("equal", "derived"), ("not judged", "as it stands")]
+    assert all(r.how == "derived" for r in hl.verify(first, second, level="regions").regions)
 
 
 def test_a_timeout_is_a_number_of_seconds():

@@ -178,6 +178,19 @@ def told(before: str, after: str) -> set[tuple[int, int]]:
     return {(one.order, other.order) for one, other in makers if one is not None and other is not None}
 
 
+def test_of_several_counterparts_the_one_is_taken_that_a_value_is_computed_from():
+    """A power of 1 is its base, and not that of another layer, however the layers are ordered."""
+    start = "%two = constant 2.0 : 4xf32; %one = constant 1.0 : 4xf32; %x0 = tanh %x; %x1 = sine %x0"
+    powers = "\n".join(
+        f"%p{k} = power %x{k}, %one; %m{k} = multiply %two, %p{k}; %e{k} = exponential %m{k}" for k in (0, 1)
+    )
+    bases = "\n".join(f"%m{k} = multiply %two, %x{k}; %e{k} = exponential %m{k}" for k in (1, 0))
+    texts = [module("%x: 4xf32", f"{start}\n{body}\n%r = subtract %e0, %e1") for body in (powers, bases)]
+    found = [region for region in regions(*texts) if names(region) == (["power"], [])]
+    assert len(found) == 2
+    assert [[r.pair.second.numbers[o.second] for o in r.outputs] for r in found] == [r.inputs for r in found]
+
+
 def test_values_that_differ_are_apart():
     """x + 2 is not x - 2, and what is rounded otherwise is not apart: x + 2 - 2 and x - 2 + 2."""
     assert (1, 1) in told(ONE, OTHER)

@@ -553,13 +553,12 @@ def _shared(pair: BodyPair, x: ValueId, y: ValueId) -> int:
 
 
 def _matched_behind(pair: BodyPair, side: Side, value: ValueId) -> set[Number]:
-    """The numbers of the matched values from which a value is computed in a few steps."""
+    """The numbers of the matched values from which a value is computed in a few steps; its own where it is one."""
     found, now = set[Number](), [value]
-    for _ in range(BEHIND):
-        makers = [maker for v in now if (maker := side.program.makers[v]) is not None and side.is_own(v)]
-        now = list(dict.fromkeys(read for maker in makers for read in maker.reads))
+    for _ in range(BEHIND + 1):
         found.update(side.numbers[v] for v in now if pair.is_matched(side, v))
-        now = [v for v in now if not pair.is_matched(side, v)]
+        makers = [side.program.makers[v] for v in now if side.is_own(v) and not pair.is_matched(side, v)]
+        now = list(dict.fromkeys(read for maker in makers if maker is not None for read in maker.reads))
     return found - pair.first.table.known.keys()
 
 

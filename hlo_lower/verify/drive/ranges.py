@@ -22,6 +22,7 @@ from hlo_lower.verify.align.piece import module_of
 from hlo_lower.verify.bounds.compare import is_inexact
 from hlo_lower.verify.drive import ties
 from hlo_lower.verify.drive.sample_sizes import compute_integers
+from hlo_lower.verify.patience import LateError, patience
 from hlo_lower.verify.read.meanings import DIVISIONS, MOVES
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import Executable
@@ -227,7 +228,18 @@ class Ranges:
     # --- intervals ---
 
     def of(self, value: ValueId) -> Interval:
-        """The interval of a value."""
+        """The interval of a value.
+
+        Raises:
+          LateError: the deadline of the verification is over; what was taken to hold until then is forgotten.
+        """
+        try:
+            return self._interval_of(value)
+        except LateError:
+            self._known.clear()
+            raise
+
+    def _interval_of(self, value: ValueId) -> Interval:
         pending = [value]
         while pending:  # long chains of operations, without recursion
             last = pending[-1]
@@ -242,6 +254,7 @@ class Ranges:
         return self._known[value]
 
     def _find_interval(self, value: ValueId) -> Interval:
+        patience().deadline.check()
         maker = self.program.makers[value]
         if maker is None:
             return self._of_argument(value)

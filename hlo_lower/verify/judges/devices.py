@@ -18,7 +18,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.verify.align.loops import counter_at
 from hlo_lower.verify.judges.xla_defects import MAX_INLINED
-from hlo_lower.verify.patience import Deadline, patience
+from hlo_lower.verify.patience import Deadline, LateError, patience
 from hlo_lower.verify.read.partitions import device_count
 from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, inlined_operations
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
@@ -78,6 +78,8 @@ def cost_of(text: str) -> Cost:
         program = Program(module)
     except TooLargeError:
         return Cost(inf, inf)
+    except LateError as late:
+        raise TookTooLongError(str(late)) from None
     seconds = sum(seconds_of(program, body.live()) for body in program.entries.values())
     return Cost(count, seconds, len(text))
 

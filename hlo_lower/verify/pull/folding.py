@@ -14,10 +14,11 @@ from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
 from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilate
-from hlo_lower.verify.pull.occurrences import IN_ORDER, abstract_parts
-from hlo_lower.verify.pull.parts import parts_of
+from hlo_lower.verify.pull.occurrences import IN_ORDER, abstract_parts, multiple_of
+from hlo_lower.verify.pull.parts import part_of, parts_of
 from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Pull
-from hlo_lower.verify.pull.sizes import Extent, are_known, extent, is_at_most, is_empty, is_one, is_same
+from hlo_lower.verify.pull.ranges import division, widened
+from hlo_lower.verify.pull.sizes import LIMIT, Extent, are_known, extent, is_at_most, is_empty, is_one, is_same
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import (
     IEEE,
@@ -651,7 +652,12 @@ def scatter(at: At) -> Pull:
         deep = at.deeper()
         [which], bound = deep.bound_place([total])
         test, new = yield from window(deep, deep.positions.split(which, steps))
-        found = _combined_or_split(deep, single, choose(test, new, unit), bound, [total])
+        term = choose(test, new, unit)
+        while bound and (its := _one_number(deep, bound[0], total, test)) is not None:
+            changed, which, total = its
+            term, test = (deep.prover.written_in(deep, one, bound, [changed]) for one in (term, test))
+            bound = [] if is_one(total) else [which]
+        found = _combined_or_split(deep, single, term, bound, [total])
         return at.numbers.compute(single, [begin[0], found], at.element)
 
     tests: list[Term] = []
@@ -690,18 +696,88 @@ def _single_numbers(
     deep = at.deeper()
     parts, _ = deep.bound_place(sizes)
     test, *_ = yield from window(deep, parts)
+    return {free[dim]: told for dim, told in _told_numbers(deep, test, parts, sizes).items()}
+
+
+def _told_numbers(at: At, test: Term, place: Place, sizes: Sequence[Extent]) -> dict[int, Term]:
+    """The dims at one number of which alone a test holds, as it says that this, or a multiple of it beside other
+    numbers, is equal to something else; and these numbers."""
     found: dict[int, Term] = {}
     for equal in filter(z3.is_eq, test.children() if z3.is_and(test) else [test]):
         sides = equal.children()
-        for dim, part, size in zip(free, parts, sizes, strict=True):
-            for one, other in (sides, sides[::-1]):
-                if one.eq(part) and not _holds(other, *parts) and _is_below(at, other, size):
-                    found.setdefault(dim, other)
+        for one, other in (sides, sides[::-1]):
+            if not z3.is_bv(one) or one.size() != POSITION or _holds(other, *place):
+                continue
+            for dim, factor in _multiples(one, place):
+                told = at.positions.ranges.simplify(z3.simplify(z3.UDiv(other, number(factor))))
+                is_it = dim not in found and _is_below(at, told, sizes[dim])
+                if is_it and (one.eq(place[dim]) or _implies(at, test, place[dim] == told)):
+                    found[dim] = told
     return found
+
+
+def _multiples(term: Term, place: Place) -> list[tuple[int, int]]:
+    """The dims whose positions stand in a sum, or in one side of a choice in it, and how many times each does."""
+    dims, pending = {one.get_id(): dim for dim, one in enumerate(place)}, [part_of(term)]
+    found: dict[tuple[int, int], None] = {}
+    while pending:
+        part = pending.pop()
+        which, factor = multiple_of(part)
+        if which in dims and 0 < factor < LIMIT:
+            found[dims[which], factor] = None
+        elif part.kind in (z3.Z3_OP_BADD, z3.Z3_OP_ITE):
+            pending += part.operands[part.kind == z3.Z3_OP_ITE :]
+    return list(found)
+
+
+def _implies(at: At, test: Term, what: Term) -> bool:
+    return bool(at.prover.same([(z3.Implies(test, what), z3.BoolVal(True))], SOON_SECONDS))
+
+
+def _one_number(at: At, which: Term, total: Extent, test: Term) -> tuple[Term, Term, Extent] | None:
+    """The steps of a fold that may do anything, where they have one number along a dim of those into which the test
+    takes their numbers apart, or in all.
+
+    Returns:
+      The number of such a step, of a new variable; this; and what it is less than. None where no dim has one number.
+    """
+    if is_one(total):
+        return None
+    for one in _told_numbers(at, test, [which], [total]).values():
+        at.use("one number of a dim")
+        return one, number(0), 1
+    if not (sizes := _dims_of(at, which, total, test)):
+        return None
+    place = at.positions.place(f"d{at.depth}.", sizes)
+    told = at.prover.written_in(at, test, [which], [at.positions.linear(place, sizes)])
+    for dim, one in _told_numbers(at, told, place, sizes).items():
+        rest = [*sizes[:dim], *sizes[dim + 1 :]]
+        count = at.prover.product(rest, at.frame)
+        step = at.positions.variable(f"s{at.depth}.", count)
+        parts = at.positions.split(step, rest)
+        at.use("one number of a dim")
+        return at.positions.linear([*parts[:dim], one, *parts[dim:]], sizes), step, count
+    return None
+
+
+def _dims_of(at: At, which: Term, total: Extent, test: Term) -> list[Extent]:
+    """The sizes of the dims into which a term takes a number below a total apart, by quotients and remainders."""
+    divided = (division(part.term) for part in parts_of([test]) if len(part.operands) == 2)
+    factors = {by for its in divided if its is not None for given, by, _ in [its] if widened(given).eq(which)}
+    sizes, rest, outer = list[Extent](), 1, total
+    for by in sorted(factors):
+        count = at.prover.part_of_size(total, by) if rest < by and by % rest == 0 else None
+        if count is not None:
+            sizes.insert(0, by // rest)
+            rest, outer = by, count
+    return [outer, *sizes] if sizes else []
 
 
 def _is_below(at: At, term: Term, size: Extent) -> bool:
     """Whether a position is known to be less than a size."""
+    its = at.positions.sizes.get(str(term.decl().name()))
+    if its is not None and is_same(its, size):
+        return True
     ends = at.positions.ranges.ends(term)
     return ends is not None and isinstance(size, int) and ends[0] >= 0 and ends[1] < size
 
@@ -759,6 +835,13 @@ def fold(at: At, total: Extent, first: list[Term], step: Step, element: ElementT
     [which], _ = deep.bound_place([total])
     so_far = [z3.Const(f"so far {deep.depth}.{k} {t.sort()}", t.sort()) for k, t in enumerate(first)]
     after = [z3.simplify(term) for term in (yield from step(deep, which, so_far))]
+    while (its := _step_at_one_number(deep, which, total, so_far, after)) is not None:
+        which, total, after = its
+        if isinstance(total, int) and total <= at.prover.chain:
+            for k in range(total):
+                changed = [(which, number(k)), *zip(so_far, first, strict=True)]
+                first = [z3.simplify(z3.substitute(term, *changed)) for term in after]
+            return first
     moving = [k for k, (a, t) in enumerate(zip(so_far, after, strict=True)) if not t.eq(a)]
     if len(first) == 1 and moving and element is not None:
         for single in ("add", "multiply", "maximum", "minimum"):
@@ -784,6 +867,18 @@ def fold(at: At, total: Extent, first: list[Term], step: Step, element: ElementT
             terms = [*first, *after]
             results.append(at.prover.occurrence(at, ("fold", total, k), terms, [which, *so_far], begin.sort()))
     return results
+
+
+def _step_at_one_number(
+    at: At, which: Term, total: Extent, so_far: Sequence[Term], after: Sequence[Term]
+) -> tuple[Term, Extent, list[Term]] | None:
+    """A step of a fold of one element as one over fewer steps, where the others do nothing."""
+    choice = choice_of(after[0], so_far[0]) if len(after) == 1 else None
+    one = None if choice is None or _holds(choice[0], *so_far) else _one_number(at, which, total, choice[0])
+    if one is None:
+        return None
+    number_, step, count = one
+    return step, count, [z3.simplify(at.prover.written_in(at, after[0], [which], [number_]))]
 
 
 def _last_writer(at: At, total: Extent, first: Term, which: Term, so_far: Term, after: Term) -> Term | None:

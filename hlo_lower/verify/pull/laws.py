@@ -118,7 +118,7 @@ _LAWS = (
     Law(
         "one number of a dim",
         "folds",
-        "a scatter whose windows cover an element at one number of a dim only is one over its other dims",
+        "a fold whose steps do nothing but at one number of a dim is one over its other dims",
     ),
     Law("promise", "folds", "if flags are trusted, `unique_indices` means that an element is written at most once"),
     Law("written out", "folds", "a loop of few turns is its turns, each if the condition has held so far"),

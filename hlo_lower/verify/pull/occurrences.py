@@ -181,13 +181,13 @@ def _joinable(
 ) -> list[tuple[int, int]]:
     """Pairs of dims of which terms seem to hold a row-major number alone: found without making any term."""
     dims = {term.get_id(): dim for dim, term in enumerate(bound)}
-    alone = {dims[which] for which, _ in (_multiple(part_of(term)) for term in terms) if which in dims}
+    alone = {dims[which] for which, _ in (multiple_of(part_of(term)) for term in terms) if which in dims}
     sums = set[tuple[int, ...]]()
     for part in parts_of(terms):
-        held = [(dims[which], factor) for which, factor in map(_multiple, part.operands) if which in dims]
+        held = [(dims[which], factor) for which, factor in map(multiple_of, part.operands) if which in dims]
         if held and _is_sum(part):
             sums.add(tuple(sum(factor for dim, factor in held if dim == d) for d in range(len(bound))))
-        elif held and _multiple(part)[0] not in dims:
+        elif held and multiple_of(part)[0] not in dims:
             alone |= {dim for dim, _ in held}
     return [
         (outer, inner)
@@ -212,7 +212,7 @@ def _over_number(terms: Sequence[Term], outer: Term, inner: Term, times: int, wh
         if _is_sum(part):
             factors, rest = [0, 0], list[Term]()
             for one, changed in zip(part.operands, operands, strict=True):
-                which, factor = _multiple(one)
+                which, factor = multiple_of(one)
                 if which in variables:
                     factors[variables.index(which)] += factor
                 else:
@@ -224,7 +224,7 @@ def _over_number(terms: Sequence[Term], outer: Term, inner: Term, times: int, wh
     return None if any(term.decl().name() in constants for term in (outer, inner)) else found
 
 
-def _multiple(part: Part) -> tuple[int, int]:
+def multiple_of(part: Part) -> tuple[int, int]:
     """Of which part a part is a multiple, by its number, and how many times."""
     if part.kind == z3.Z3_OP_BMUL and len(part.operands) == 2 and z3.is_bv_value(part.operands[0].term):
         return part.operands[1].number, part.operands[0].term.as_long()

@@ -13,6 +13,7 @@ from time import thread_time
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from hlo_lower.base.element_types import ElementType
+from hlo_lower.verify.patience import patience
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.floats import Arithmetic, half
 from hlo_lower.verify.pull.occurrences import (
@@ -75,6 +76,9 @@ PATIENCE = 8
 HANGS = 20.0
 """Seconds of the clock up to which a question is never ended: many may share a processor, and what z3 answers there is
 what it answers alone."""
+
+LATER = 0.1
+"""Seconds behind the deadline of a verification that a question may take: the deadline is over where it ends then."""
 
 WITHOUT_CHOICES = ("simplify", "propagate-values", "cofactor-term-ite", "simplify", "smt")
 """z3's steps to answer what it does not answer soon: sums in another order are easy once no choice stands in them."""
@@ -368,6 +372,7 @@ class Prover:
         self._examples: list[Any] = []
         self.any_order, self.is_finite_first = order != "row-major", order == "finite first"
         self._until, self._latest = self.work.seconds + seconds, thread_time() + PATIENCE * seconds
+        self._deadline = patience().deadline
         self.used: dict[str, None] = {} if sizes is None else {"sizes": None}
         self.numbers, self.positions = Arithmetic(lambda law: self.used.setdefault(law), self.know), Positions()
         self.numbers.adds_known, self.numbers.reassociated = self.is_finite_first, reassociated
@@ -556,6 +561,17 @@ class Prover:
         self._extents[term.get_id()] = term, found
         return found
 
+    def part_of_size(self, total: Extent, by: int) -> Extent | None:
+        """The size of which a size, that is less than 2^31, is so many times; None where no such one is known."""
+        if isinstance(total, int):
+            return total // by if by < total and total % by == 0 else None
+        for size in dict.fromkeys(size for _, size in self._extents.values() if isinstance(size, Size)):
+            is_small = (product_is_small((size, by)), z3.BoolVal(True))
+            if size is not total and self.same([(extent(size) * number(by), total.term), is_small], SOON_SECONDS):
+                self.positions.ranges.bound_size(size, by)
+                return size
+        return None
+
     def _are_equal(self, one: Term, other: Term) -> bool:
         """Whether two sizes are equal; not asked where sizes are known at which they are not."""
         pairs = zip(self._values(one), self._values(other), strict=True)
@@ -707,7 +723,9 @@ class Prover:
 
         Raises:
           Beyond: none is left.
+          LateError: the deadline of the verification is over.
         """
+        self._deadline.check()
         if self.work.pull() > self._until or thread_time() > self._latest:
             raise Beyond("no time is left")
 
@@ -836,8 +854,9 @@ class Prover:
             asked.add(*(solver.assertions() if steps else ()))
             left = share * (until - self.work.seconds)
             asked.set("rlimit", max(1, int(STEPS_A_SECOND * left)))
-            asked.set("timeout", _most_milliseconds(left))
+            asked.set("timeout", self._milliseconds(left))
             found = asked.check()
+            self._deadline.check()
             if found != z3.unknown or until - self.work.seconds < SOON_SECONDS:
                 break
         self.model = asked.model() if found == z3.sat else None
@@ -852,8 +871,13 @@ class Prover:
         solver = z3.Solver()
         solver.add(*(z3.substitute(assertion, *changed) for assertion in assertions))
         solver.set("rlimit", max(1, int(STEPS_A_SECOND * seconds)))
-        solver.set("timeout", _most_milliseconds(seconds))
+        solver.set("timeout", self._milliseconds(seconds))
         return solver.check() == z3.unsat
+
+    def _milliseconds(self, seconds: float) -> int:
+        """How long a question may take by the clock whose steps are limited: only what hangs is ended so, and what goes
+        on behind the deadline of the verification."""
+        return int(1000 * min(max(HANGS, PATIENCE * seconds), max(self._deadline.left, 0.0) + LATER))
 
     def _known_of(self, term: Term) -> list[Term]:
         """What is known of the application of a symbol: its range, that it commutes, and the facts of the symbol."""
@@ -1181,11 +1205,6 @@ class Prover:
         if not self.same([(after, alone)]):
             raise Beyond("a loop that writes a position from others")
         return alone
-
-
-def _most_milliseconds(seconds: float) -> int:
-    """How long a question may take by the clock whose steps are limited: only what hangs is ended so."""
-    return int(1000 * max(HANGS, PATIENCE * seconds))
 
 
 def _is_hard(part: Part) -> bool:

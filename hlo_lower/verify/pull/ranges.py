@@ -12,7 +12,7 @@ from typing import TypeAlias
 from hlo_lower.verify.pull.parts import Part, operands_first
 from hlo_lower.verify.pull.sizes import LIMIT, Extent
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import SIZE, Term, number
+from hlo_lower.verify.pull.terms import SIZE, Term, number, resize
 
 Ends: TypeAlias = tuple[int, int]
 """The least and the greatest number that a term may be: of a signed one, or of one that is never negative."""
@@ -31,6 +31,13 @@ class Ranges:
     def __init__(self, sizes: Mapping[str, Extent]) -> None:
         self._sizes = sizes
         self._known: dict[int, tuple[Term, Ends | None, Term]] = {}
+        self._most: dict[Extent, int] = {}
+
+    def bound_size(self, size: Extent, times: int) -> None:
+        """Take it that a size that is not known, so many times, is less than 2^31."""
+        if times > self._most.get(size, 1):
+            self._most[size] = times
+            self._known.clear()
 
     def ends(self, term: Term) -> Ends | None:
         """The ends of a term that is made of variables by +, *, /, rem and choices; None of another one."""
@@ -73,13 +80,16 @@ class Ranges:
 
     def _simplify_division(self, term: Term) -> Term:
         """Split a quotient or remainder of a sum: the parts that are multiples of the divisor, and the rest."""
-        found = _division(term)
+        found = division(term)
         if found is None:
             return term
         given, by, is_quotient = found
         ends = self.ends(given)
         if ends is None or ends[0] < 0:
             return term
+        inner = widened(given)
+        if self.ends(inner) == ends and by < 1 << (inner.size() - 1):
+            given = inner
         whole, rest = number(0, given.size()), number(0, given.size())
         for part in given.children() if z3.is_app_of(given, z3.Z3_OP_BADD) else [given]:
             times, factor = _factor(part)
@@ -92,9 +102,11 @@ class Ranges:
         if ends is None or ends[0] < 0:
             return term
         if ends[1] < by:
-            return z3.simplify(whole) if is_quotient else rest
-        divisor = number(by, given.size())
-        return z3.simplify(whole + z3.UDiv(rest, divisor) if is_quotient else z3.URem(rest, divisor))
+            told = whole if is_quotient else rest
+        else:
+            divisor = number(by, given.size())
+            told = whole + z3.UDiv(rest, divisor) if is_quotient else z3.URem(rest, divisor)
+        return z3.simplify(resize(told, term.size(), is_signed=False))
 
     def _of_leaf(self, part: Part) -> Ends | None:
         if z3.is_bv_value(part.term):
@@ -104,7 +116,7 @@ class Ranges:
         size = self._sizes.get(part.name)
         if size is None:
             return (0, LIMIT - 1) if part.name.startswith(SIZE) else None
-        return (0, size - 1) if isinstance(size, int) else (0, LIMIT - 2)
+        return (0, size - 1) if isinstance(size, int) else (0, (LIMIT - 1) // self._most.get(size, 1) - 1)
 
 
 def _ruled_operands(part: Part) -> Sequence[Part]:
@@ -112,20 +124,26 @@ def _ruled_operands(part: Part) -> Sequence[Part]:
     return part.operands if part.kind in _rules() else ()
 
 
-def _division(term: Term) -> tuple[Term, int, bool] | None:
+def widened(term: Term) -> Term:
+    """What stands behind the zeros of a term; another term itself."""
+    is_behind = z3.is_app_of(term, z3.Z3_OP_CONCAT) and term.num_args() == 2 and z3.is_bv_value(term.arg(0))
+    return term.arg(1) if is_behind and not term.arg(0).as_long() else term
+
+
+def division(term: Term) -> tuple[Term, int, bool] | None:
     """What a term divides by which number, and whether it is the quotient; None of another term.
 
-    z3 writes a division by a power of two as some of the bits of what is divided, after zeros.
+    z3 writes a division by a power of two as some of the bits of what is divided, after zeros. What is divided with a
+    sign is taken for a number that is not negative.
     """
     kind = term.decl().kind()
-    is_quotient = kind in (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I)
-    if is_quotient or kind in (z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I):
+    if kind in _quotients() or kind in _remainders():
         given, by = term.children()
-        return (given, by.as_long(), is_quotient) if z3.is_bv_value(by) and by.as_long() > 0 else None
+        return (given, by.as_long(), kind in _quotients()) if z3.is_bv_value(by) and by.as_signed_long() > 0 else None
     if kind != z3.Z3_OP_CONCAT or term.num_args() != 2 or not z3.is_app_of(term.arg(1), z3.Z3_OP_EXTRACT):
         return None
     zeros, (high, low), given = term.arg(0), term.arg(1).params(), term.arg(1).arg(0)
-    if given.size() != term.size() or not z3.is_bv_value(zeros) or zeros.as_long():
+    if given.size() > term.size() or not z3.is_bv_value(zeros) or zeros.as_long():
         return None
     if low == 0:
         return given, 1 << (high + 1), False
@@ -158,11 +176,19 @@ def _rules() -> Mapping[int, Rule]:
         z3.Z3_OP_BMUL: _of_product,
         z3.Z3_OP_CONCAT: _of_concatenation,
         z3.Z3_OP_EXTRACT: _of_bits,
-        z3.Z3_OP_BUDIV: _of_quotient,
-        z3.Z3_OP_BUDIV_I: _of_quotient,
-        z3.Z3_OP_BUREM: _of_remainder,
-        z3.Z3_OP_BUREM_I: _of_remainder,
+        **dict.fromkeys(_quotients(), _of_quotient),
+        **dict.fromkeys(_remainders(), _of_remainder),
     }
+
+
+@cache
+def _quotients() -> frozenset[int]:
+    return frozenset({z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I, z3.Z3_OP_BSDIV, z3.Z3_OP_BSDIV_I})
+
+
+@cache
+def _remainders() -> frozenset[int]:
+    return frozenset({z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I, z3.Z3_OP_BSREM, z3.Z3_OP_BSREM_I})
 
 
 def _of_choice(_: Term, ends: Sequence[Ends | None]) -> Ends | None:

@@ -17,12 +17,16 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.names import COMPOSITE, CONSTANT, CONVERT, CUSTOM_CALL, RESHAPE, RETURN, SCATTER, WHILE
 from hlo_lower.ops.spec import RESHAPING, Role, ops_with
+from hlo_lower.verify.patience import patience
 
 ValueId: TypeAlias = int
 """The number of a value in its program."""
 
 MAX_OPS = 200_000
 """Operations, calls inlined, up to which a module is read: seconds of reading. XLA is asked for no more, either."""
+
+LOOKS = 1_000
+"""Operations that are read between two looks at the deadline of the verification."""
 
 TOO_DEEP = "calls, loops or branches stand too deep in one another"
 
@@ -301,6 +305,8 @@ class Program:
         self, body: Body, raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
     ) -> None:
         self.op_count += 1
+        if self.op_count % LOOKS == 0:
+            patience().deadline.check()
         if self.op_count > MAX_OPS:
             raise TooLargeError(f"more than {MAX_OPS:,} operations, calls inlined")
         inputs = tuple(env[v] for v in raw.operands)
