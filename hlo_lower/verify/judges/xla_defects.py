@@ -251,6 +251,9 @@ def _content(constant: mlir.RawOperation) -> bytes:
 # -0.0 + 0.0 loses; not where the 0.0 stands behind a barrier. The same of x - -0.0. A version without the start, the
 # reversal or the sum would be equal to what is run of the one that has it.
 #
+# A convolution in groups of its batch is computed of all groups, those of others times 0: NaN of infinite kernels.
+# In groups of features it is right.
+#
 # A sum that reduces one element from 0.0 becomes a reshape: how often the start comes in is the implementation's
 # (StableHLO, `reduce`), so the sign of a zero is not said. Reductions that promote their elements XLA does not compile.
 # Without its simplifier the compiler dies on a scatter into a scalar, which is one into an array of one element.
@@ -282,12 +285,14 @@ STRAIGHT = CONTROL | {"func.func"}
 
 
 def write_out_omitted(module: mlir.RawModule) -> None:
-    """Reduce dims of one element by a map of the region or a reshape, reverse kernels in front of convolutions, hide
-    zeros that are added, scatter into arrays instead of scalars, and round once, in place."""
+    """Reduce dims of one element by a map of the region or a reshape, reverse kernels in front of convolutions and take
+    groups of features for those of the batch, hide zeros that are added, scatter into arrays instead of scalars, and
+    round once, in place."""
     ops = mlir.find_named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]
     for op in reversed(ops):  # what stands in a region before what holds it, which may go
         if op.name == names.CONVOLUTION:
             _reverse_kernel(op)
+            _group_features(op)
         elif op.name == names.CONVERT:
             _round_once(op)
         elif op.name == names.SCATTER:
@@ -335,6 +340,23 @@ def _reverse_kernel(convolution: mlir.RawOperation) -> None:
             "reverse", [kernel], kernel.type, dimensions=mlir.dense_i64(dims)
         )
         del given["window_reversal"]
+
+
+def _group_features(convolution: mlir.RawOperation) -> None:
+    """Equal: a group of the output's features is made of one part of the batch, as of all features of that part."""
+    groups, value = mlir.integer_of(convolution.attributes["batch_group_count"]), convolution.operands[0]
+    if groups == 1 or not mlir.is_static(value.type):
+        return
+    numbers, beside = mlir.convolution_dimension_numbers(convolution), OpsBeside(convolution)
+    batch, feature, shape = numbers.input_batch, numbers.input_feature, mlir.static_shape(value.type)
+    split = beside.reshape(value, [*shape[:batch], groups, shape[batch] // groups, *shape[batch + 1 :]])
+    rest = [dim for dim in range(len(shape) + 1) if dim != batch]
+    rest.insert(rest.index(feature + (feature > batch)), batch)  # the group in front of the features
+    merged = {batch: shape[batch] // groups, feature: shape[feature] * groups}
+    together = [merged.get(dim, size) for dim, size in enumerate(shape)]
+    convolution.operands[0] = beside.reshape(beside.transpose(split, rest), together)
+    convolution.attributes["batch_group_count"] = mlir.i64_attribute(1)
+    convolution.attributes["feature_group_count"] = mlir.i64_attribute(groups)
 
 
 def _hide_zeros(add: mlir.RawOperation) -> None:
