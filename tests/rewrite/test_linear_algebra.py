@@ -182,6 +182,22 @@ def test_each_element_of_a_tuple_is_the_result_of_its_number(form):
     assert [value.number for value in returned] == [1, 0, 1]
 
 
+@pytest.mark.parametrize("form", ["text", "bytecode"])
+def test_a_copy_of_hlo_is_what_it_copies(form):
+    """TensorFlow exports layouts of HLO as copies; StableHLO has none, and no target knows them."""
+    source = """func.func public @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %0 = mhlo.copy %x : tensor<2x3xf32>
+      %1 = stablehlo.add %0, %x : tensor<2x3xf32>
+      %2 = mhlo.copy %1 : tensor<2x3xf32>
+      return %2 : tensor<2x3xf32>
+    }"""
+    if form == "bytecode":
+        source = mlir.module_bytecode(mlir._parse(source, mlir.shared_context(0)))  # pyright: ignore[reportPrivateUsage]
+    add, _ = hl.read(source).main.body.nodes
+    assert add.name == "stablehlo.add"
+    assert hl.lower(source, target="coreml").refused == ()
+
+
 def eigh(told, n=3):
     """XLA's own call for eigenvectors and eigenvalues."""
     a, values = of((n, n), "f32"), of((n,), "f32")
