@@ -192,6 +192,23 @@ MINUS = {
             [np.full((2, 3, 4), 2, np.float32), KERNEL],
             [np.broadcast_to([8.0, 8, np.inf, np.inf, 8, 8], (3, 1, 6))],
         ),
+        # a pad that takes elements away, also of those that it puts between
+        *(
+            (
+                module(
+                    "%x: 4xi32, %v: i32", f"%r = pad %x, %v, low = [{a}], high = [{b}], interior = [{n}] -> {size}xi32"
+                ),
+                [SIX[:4], np.int32(9)],
+                [right],
+            )
+            for a, b, n, size, right in (
+                (-1, 0, 0, 3, [1, 2, 3]),
+                (-1, 1, 1, 7, [9, 1, 9, 2, 9, 3, 9]),
+                (1, -2, 1, 6, [9, 0, 9, 1, 9, 2]),
+                (-2, -3, 1, 2, [1, 9]),
+                (-2, -2, 0, 0, []),
+            )
+        ),
         # its compiler dies on a scatter into a scalar where its simplifier is off
         *(
             (module(f"%x: f32, %i: {i}xi32, %u: {u}f32", f"%r = scatter(%x, %i, %u) <ivd={ivd}> {{add}}"), None, [4.0])

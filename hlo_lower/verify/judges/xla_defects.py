@@ -256,7 +256,8 @@ def _content(constant: mlir.RawOperation) -> bytes:
 #
 # A sum that reduces one element from 0.0 becomes a reshape: how often the start comes in is the implementation's
 # (StableHLO, `reduce`), so the sign of a zero is not said. Reductions that promote their elements XLA does not compile.
-# Without its simplifier the compiler dies on a scatter into a scalar, which is one into an array of one element.
+# Without its simplifier the compiler dies on a scatter into a scalar, which is one into an array of one element, and
+# rejects a pad by less than nothing.
 #
 # Numbers that XLA converts by way of a type in between it rounds twice: an f64 to bf16 and f16 through f32, integers to
 # bf16 through f32, to f8E5M2 through f16. What is cut off is gathered in one bit before (rounded to odd), so that they
@@ -286,9 +287,10 @@ STRAIGHT = CONTROL | {"func.func"}
 
 def write_out_omitted(module: mlir.RawModule) -> None:
     """Reduce dims of one element by a map of the region or a reshape, reverse kernels in front of convolutions and take
-    groups of features for those of the batch, hide zeros that are added, scatter into arrays instead of scalars, and
-    round once, in place."""
-    ops = mlir.find_named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]
+    groups of features for those of the batch, hide zeros that are added, scatter into arrays instead of scalars, cut
+    edges off by a slice, and round once, in place."""
+    wanted = (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, names.PAD, *ADDING)
+    ops = mlir.find_named(module.operation, wanted)[0]
     for op in reversed(ops):  # what stands in a region before what holds it, which may go
         if op.name == names.CONVOLUTION:
             _reverse_kernel(op)
@@ -297,6 +299,8 @@ def write_out_omitted(module: mlir.RawModule) -> None:
             _round_once(op)
         elif op.name == names.SCATTER:
             _spread(op)
+        elif op.name == names.PAD:
+            _cut_edges(op)
         elif op.name in ADDING:
             _hide_zeros(op)
         elif _is_of_one(op):
@@ -432,6 +436,25 @@ def _spread(scatter: mlir.RawOperation) -> None:
         scalar = behind.reshape(result, [])
         result.replace_all_uses_with(scalar)
         scalar.owner.operands[0] = result
+
+
+def _cut_edges(pad: mlir.RawOperation) -> None:
+    """Equal: a negative edge takes elements away once those between are there."""
+    low, high = (list(mlir.integers_of(pad.attributes[f"edge_padding_{end}"])) for end in ("low", "high"))
+    if min((*low, *high), default=0) >= 0 or not mlir.is_static(pad.results[0].type):
+        return
+    shape = mlir.static_shape(pad.results[0].type)
+    start = [max(-a, 0) for a in low]
+    limit = [a + size for a, size in zip(start, shape, strict=True)]
+    whole = [b + max(-c, 0) for b, c in zip(limit, high, strict=True)]
+    beside, element = OpsBeside(pad), mlir.tensor_element(pad.results[0].type)
+    edges = {
+        f"edge_padding_{end}": mlir.dense_i64([max(n, 0) for n in by]) for end, by in (("low", low), ("high", high))
+    }
+    told = {**edges, "interior_padding": pad.attributes["interior_padding"]}
+    made = beside.op("pad", list(pad.operands), mlir.tensor_type(whole, element), **told)
+    pad.results[0].replace_all_uses_with(beside.slice(made, start, limit))
+    pad.erase()
 
 
 def _is_float_zero(value: mlir.RawValue) -> bool:
