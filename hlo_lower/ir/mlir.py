@@ -184,7 +184,7 @@ def parse_module(source: str | bytes, context: RawContext | None = None) -> RawM
     """Parse and verify text, bytecode or a portable artifact, by default in `shared_context`.
 
     Long i1 constants of text may be written as another MLIR writes them. A custom call that gives a tuple is read as
-    one of several results, and `mhlo.copy` as what it copies.
+    one of several results, `mhlo.copy` as what it copies, and `mhlo.erf` as chlo's.
 
     Raises:
       MlirSyntaxError: with jaxlib's own diagnostics.
@@ -193,12 +193,13 @@ def parse_module(source: str | bytes, context: RawContext | None = None) -> RawM
     module = _parse(source, context)
     if _may_hold("stablehlo.get_tuple_element", source):
         _plain_results(module)
-    if _may_hold(COPY, source):
-        _leave_copies_out(module)
+    if any(_may_hold(name, source) for name in OF_HLO):
+        _without_hlo(module)
     return module
 
 
-COPY = "mhlo.copy"
+OF_HLO = COPY, ERF = "mhlo.copy", "mhlo.erf"
+"""Operations that TensorFlow exports which are none of StableHLO."""
 
 
 def _may_hold(name: str, source: str | bytes) -> bool:
@@ -245,10 +246,14 @@ def _plain_results(module: RawModule) -> None:
         op.erase()
 
 
-def _leave_copies_out(module: RawModule) -> None:
-    """Take what `mhlo.copy` copies for it, as TensorFlow exports layouts of HLO: in StableHLO a tensor has none."""
-    for op in find_named(module.operation, (COPY,))[0]:
-        replace_results(op, list(op.operands))
+def _without_hlo(module: RawModule) -> None:
+    """Take what `mhlo.copy` copies for it, a layout, of which a tensor has none in StableHLO; and chlo's erf."""
+    for op in find_named(module.operation, OF_HLO)[0]:
+        values, place = list(op.operands), insert_before(op)
+        if op.name == ERF:
+            made = [values[0].type]
+            values = create_operation("chlo.erf", values, made, location=op.location, insertion_point=place).results
+        replace_results(op, list(values))
         op.erase()
 
 
