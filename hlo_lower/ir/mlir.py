@@ -184,15 +184,27 @@ def parse_module(source: str | bytes, context: RawContext | None = None) -> RawM
     """Parse and verify text, bytecode or a portable artifact, by default in `shared_context`.
 
     Long i1 constants of text may be written as another MLIR writes them. A custom call that gives a tuple is read as
-    one of several results.
+    one of several results, `mhlo.copy` as what it copies, and `mhlo.erf` as chlo's.
 
     Raises:
       MlirSyntaxError: with jaxlib's own diagnostics.
     """
     context = shared_context(len(source)) if context is None else context
-    if ("get_tuple_element" in source) if isinstance(source, str) else (b"get_tuple_element" in source):
-        return _with_plain_results(_parse(source, context))
-    return _parse(source, context)
+    module = _parse(source, context)
+    if _may_hold("stablehlo.get_tuple_element", source):
+        _plain_results(module)
+    if any(_may_hold(name, source) for name in OF_HLO):
+        _without_hlo(module)
+    return module
+
+
+OF_HLO = COPY, ERF = "mhlo.copy", "mhlo.erf"
+"""Operations that TensorFlow exports which are none of StableHLO."""
+
+
+def _may_hold(name: str, source: str | bytes) -> bool:
+    """Whether a text may hold an operation, or bytecode, which has the name of the dialect apart."""
+    return name in source if isinstance(source, str) else name.partition(".")[2].encode() in source
 
 
 def _parse(source: str | bytes, context: RawContext) -> RawModule:
@@ -213,7 +225,7 @@ def _parse(source: str | bytes, context: RawContext) -> RawModule:
         raise MlirSyntaxError([Diagnostic(str(error).splitlines()[0], 0, 0)]) from None
 
 
-def _with_plain_results(module: RawModule) -> RawModule:
+def _plain_results(module: RawModule) -> None:
     """Give a custom call the elements of its tuple as results, where the tuple is only taken apart.
 
     TensorFlow writes a tuple, JAX several results. XLA compiles both to the same call.
@@ -232,7 +244,17 @@ def _with_plain_results(module: RawModule) -> RawModule:
             part.results[0].replace_all_uses_with(made.results[integer_of(part.attributes["index"])])
             part.erase()
         op.erase()
-    return module
+
+
+def _without_hlo(module: RawModule) -> None:
+    """Take what `mhlo.copy` copies for it, a layout, of which a tensor has none in StableHLO; and chlo's erf."""
+    for op in find_named(module.operation, OF_HLO)[0]:
+        values, place = list(op.operands), insert_before(op)
+        if op.name == ERF:
+            made = [values[0].type]
+            values = create_operation("chlo.erf", values, made, location=op.location, insertion_point=place).results
+        replace_results(op, list(values))
+        op.erase()
 
 
 WRONG_HEX_SIZE = "elements hex data size is invalid"

@@ -416,11 +416,27 @@ def test_a_logistic_is_what_it_is_defined_as(argument, spread, over, is_derived)
     assert bool(derive(unary("%r = logistic %x"), unary(f"{told}%r = divide {over}, %s"))) == is_derived
 
 
-def test_a_convolution_in_groups_of_its_batch_is_a_function():
-    """Each half of its features reads a half of the batch: no fold over the first half is equal to it."""
+def in_features(before):
+    """A convolution of which each half of the features reads a half of the features given."""
+    line = (
+        "%r = convolution(%h, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} "
+        "{batch_group_count = 1 : i64, feature_group_count = 2 : i64}"
+    )
+    return module("%x: 4x3x9x9xf32, %k: 4x3x3x3xf32", f"{before}; {line} -> 2x4x7x7xf32")
+
+
+BESIDE = (
+    "%s = reshape %x -> 2x2x3x9x9xf32; %t = transpose %s, dims = [{}] -> {}x9x9xf32; %h = reshape %t -> 2x6x9x9xf32"
+)
+
+
+def test_a_convolution_in_groups_of_its_batch_reads_a_part_of_it():
+    """Each half of its features reads a half of the batch: in groups of features so far as these are that half."""
     first_half = in_batches(1, "%h", "%h = slice %x [0:2, 0:3, 0:9, 0:9]")
     assert not derive(in_batches(2), first_half, seconds=0.5)
-    assert derive(first_half, first_half)
+    assert derive(in_batches(2), in_features(BESIDE.format("1, 0, 2, 3, 4", "2x2x3")))
+    assert not derive(in_batches(2), in_features(BESIDE.format("0, 1, 2, 3, 4", "2x2x3")), seconds=0.5)
+    assert not derive(in_batches(2), in_features(BESIDE.format("1, 2, 0, 3, 4", "2x3x2")), seconds=0.5)
 
 
 def test_terms_that_are_too_large_are_not_derived(monkeypatch):

@@ -20,7 +20,7 @@ from hlo_lower.testing.fuzz.case_arguments import arguments_of
 from hlo_lower.testing.fuzz.module_text import module_text
 from hlo_lower.testing.fuzz.sensitivity import reference
 from hlo_lower.verify.judges.xla_defects import why_xla_errs_in
-from hlo_lower.verify.pull import congruence, elementwise, floats, folding, loops, moving, prover, sorting
+from hlo_lower.verify.pull import congruence, convolving, elementwise, floats, folding, loops, moving, prover, sorting
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.derive import PULLS, _law
 from hlo_lower.verify.pull.prover import Prover
@@ -213,6 +213,11 @@ BROKEN = {
         (folding, " - number(low) for", " for"),
         (folding, "undilate(moved, shape, holes)", "undilate(moved, shape, (1,) * len(shape))"),
         (folding, "asks = here.value(value, place), here.value(outside, ())", "asks = (here.value(value, place),) * 2"),
+    ],
+    "convolutions": [
+        (convolving, "row = group * number(given[numbers.input_batch] // batches) + row", "row = row"),
+        (convolving, "row = group * number(given[numbers.input_batch] // batches)", "row = group * number(batches)"),
+        (convolving, "// max(groups, batches)", "// groups"),
     ],
     "folding, any": [
         (folding, "return at.numbers.compute(single, [first[0]", "return at.numbers.compute(\"add\", [first[0]"),

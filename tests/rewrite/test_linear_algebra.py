@@ -16,6 +16,7 @@ from hlo_lower.api.many.survey import survey
 from hlo_lower.ir import mlir
 from hlo_lower.lowering import matrices
 from hlo_lower.lowering.engine import traced
+from hlo_lower.verify.bounds.matrices import at_the_edge
 from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 
 BATCHES, SIZES = ((), (2,), (2, 3)), (1, 2, 3, 8, 33)
@@ -181,6 +182,22 @@ def test_each_element_of_a_tuple_is_the_result_of_its_number(form):
     assert [value.number for value in returned] == [1, 0, 1]
 
 
+@pytest.mark.parametrize("form", ["text", "bytecode"])
+def test_operations_of_hlo_are_read_as_those_of_stablehlo(form):
+    """TensorFlow exports layouts as copies, which StableHLO has not, and an erf that no target knows."""
+    source = """func.func public @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %0 = mhlo.copy %x : tensor<2x3xf32>
+      %1 = mhlo.erf %0 : tensor<2x3xf32>
+      %2 = mhlo.copy %1 : tensor<2x3xf32>
+      return %2 : tensor<2x3xf32>
+    }"""
+    if form == "bytecode":
+        source = mlir.module_bytecode(mlir._parse(source, mlir.shared_context(0)))  # pyright: ignore[reportPrivateUsage]
+    erf, _ = hl.read(source).main.body.nodes
+    assert erf.name == "chlo.erf"
+    assert hl.lower(source, target="coreml").refused == ()
+
+
 def eigh(told, n=3):
     """XLA's own call for eigenvectors and eigenvalues."""
     a, values = of((n, n), "f32"), of((n,), "f32")
@@ -333,6 +350,23 @@ PROGRAMS = {
 def verdict_of(text, level="regions"):
     """What verification says of a module lowered by the rules as they are now: by LAPACK's own bound."""
     return hl.verify(text, hl.lower(text, target=NO_MATRICES, float_mode="reassociate"), level=level)
+
+
+def test_a_matrix_at_the_edge_has_one_pivot_that_is_zero():
+    """Nothing rounds on the way to it, so that a comparison with 0 is equal there, in each column in turn."""
+    for turn, column in ((0, 3), (1, 2), (3, 0)):
+        found = at_the_edge(np.random.default_rng(turn), (5, 4, 4), np.dtype(np.float32), turn)
+        minors = [np.linalg.det(found[:, :k, :k].astype(float)) for k in range(1, 5)]
+        assert all((minor > 0.5).all() for minor in minors[:column])
+        np.testing.assert_allclose(minors[column], 0, atol=1e-9)
+
+
+def test_each_outcome_of_a_cholesky_column_is_exercised():
+    """Also that its last pivot is 0, which no drawn matrix has."""
+    text = module("%x: 3x3xf32", "%r = cholesky %x, lower = true")
+    verdict = hl.verify(text, hl.lower(text, target="litert", float_mode="reassociate"), level="regions")
+    assert verdict.ok
+    assert all(region.not_exercised == () for region in verdict.regions)
 
 
 @pytest.mark.parametrize("name", swept(PROGRAMS, "solve", "cholesky"))

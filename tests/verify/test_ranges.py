@@ -204,6 +204,39 @@ def test_the_interval_of_a_result_is_known(arguments, body, interval):
         assert ranges.of(next(op for op in main.ops if op.bodies).bodies[1].arguments[0]) == (0, 4)
 
 
+EXTREME = "%x1 = clamp %a, %x, %b; %m = reduce(%x1 init: %s) applies stablehlo.{} across dimensions = [0]"
+
+
+@pytest.mark.parametrize(
+    ("extreme", "shape", "start", "interval"),
+    [
+        ("maximum", "4x", "-7", (0, 3)),
+        ("maximum", "4x", "2", (2, 3)),
+        ("minimum", "4x", "2", (0, 2)),
+        ("maximum", "0x", "-7", (-(1 << 31), (1 << 31) - 1)),
+    ],
+)
+def test_an_extreme_lies_beyond_its_elements(extreme, shape, start, interval):
+    """Where there is one: what a mask leaves out is 0, and so is the largest size of it, whatever it begins with."""
+    given = (("a", f"0 : {shape}i32"), ("b", f"3 : {shape}i32"), ("s", f"{start} : i32"))
+    constants = "".join(f"%{k} = constant {n}; " for k, n in given)
+    ranges, main = ranges_of(module(f"%x: {shape}i32", constants + EXTREME.format(extreme), "%m"))
+    assert ranges.of(main.returned[0]) == interval
+
+
+MASKED = """%i = iota dim = 0 : 4xi32; %k = constant LAST : 4xi32; %p = compare GT, %i, %k
+%z = constant 0.0 : 4xf32; %y = select %p, %x, %z; %a = abs %y; %s = constant 0xFF800000 : f32
+%m = reduce(%a init: %s) applies stablehlo.maximum across dimensions = [0]; %n = constant 0.0 : f32
+%r = compare EQ, %m, %n"""
+
+
+@pytest.mark.parametrize(("last", "interval"), [(3, (1, 1)), (2, (0, 1))])
+def test_what_a_mask_leaves_out_is_no_nan(last, interval):
+    """The size of a column below the last row is 0; of one with an element it may be anything, also NaN."""
+    ranges, main = ranges_of(module("%x: 4xf32", MASKED.replace("LAST", str(last))))
+    assert ranges.of(main.returned[0]) == interval
+
+
 SEARCHED = """%low = constant 0 : 4xui32; %high = constant 8 : 4xui32; %two = constant 2 : 4xui32
 %d = subtract %high, %low; %h = divide %d, %two; %m = add %low, %h; %p = compare LT, %x, %y; %q = OTHER
 %low1 = select %p, %low, %m; %high1 = select %q, %m, %high; %r = compare LT, %low1, %high1"""

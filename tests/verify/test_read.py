@@ -184,3 +184,17 @@ def test_a_splat_is_never_materialised():
     """A tensor of 2^40 equal integers is one of them with a shape, through arithmetic and reshapes."""
     value = known("%a = constant 3 : 1048576x1048576xi32; %b = add %a, %a; %r = reshape %b -> 1099511627776xi32")
     assert (value.shape, value.strides, int(value[0]), is_splat(value)) == ((1 << 40,), (0,), 6, True)
+
+
+RULED = """%r = custom_call @solve(%a) {backend_config = "" RULE} -> 8xf32"""
+
+
+@pytest.mark.parametrize(("attributes", "is_same"), [("", True), ("mhlo.num_partitions = 2 : i32", False)])
+def test_a_sharding_rule_says_nothing_on_one_device(attributes, is_same):
+    """A target without Shardy takes calls without: they are the same calls."""
+    rule = ", sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i]) {i=8}>"
+    texts = [module("%a: 8xf32", RULED.replace("RULE", given)) for given in (rule, "")]
+    if attributes:
+        texts = [f"module attributes {{{attributes}}} {{\n{text}\n}}" for text in texts]
+    first, second = numbers(*texts)
+    assert (first == second) is is_same

@@ -172,6 +172,10 @@ ZERO = "%z = constant {0} : {1}; %s = broadcast_in_dim %z, dims = [] -> 8x{1}; %
 NARROWED = "%0 = convert %a -> 5x4xi32; %1 = convert %b -> 5x4xi32; %r = {} %0, %1"
 SIX, WIDE = np.arange(6, dtype=np.int32), np.arange(-10, 10).reshape(5, 4)
 ZEROS = {"f32": "0.0", "complex<f32>": "(0.0, 0.0)"}
+GROUPED = """%r = convolution(%x, %k) dim_numbers = [f, b, 0]x[i, 0, o]->[0, b, f], window = {}
+  {batch_group_count = 3 : i64, feature_group_count = 1 : i64} -> 3x1x6xf32""".replace("\n", " ")
+KERNEL = np.ones((2, 2, 6), np.float32)
+KERNEL[:, :, 2:4] = np.inf
 MINUS = {
     "f64": ("0.0", np.full(8, -0.0)),
     "complex<f32>": ("(0.0, 0.0)", np.full(8, complex(-0.0, -0.0), np.complex64)),
@@ -191,6 +195,29 @@ MINUS = {
         (module("%x: 3xi32", "%z = constant 0 : 3xi32; %r = remainder %z, %z"), None, [np.zeros(3)]),
         # -0.0 and 0.0 are 0.0, in both parts of complex numbers, too
         *((module(f"%x: 8x{t}", ZERO.format(zero, t)), [x], [np.zeros(8)]) for t, (zero, x) in MINUS.items()),
+        # a feature is made of its own group of the batch, not of others times 0
+        (
+            module("%x: 2x3x4xf32, %k: 2x2x6xf32", GROUPED),
+            [np.full((2, 3, 4), 2, np.float32), KERNEL],
+            [np.broadcast_to([8.0, 8, np.inf, np.inf, 8, 8], (3, 1, 6))],
+        ),
+        # a pad that takes elements away, also of those that it puts between
+        *(
+            (
+                module(
+                    "%x: 4xi32, %v: i32", f"%r = pad %x, %v, low = [{a}], high = [{b}], interior = [{n}] -> {size}xi32"
+                ),
+                [SIX[:4], np.int32(9)],
+                [right],
+            )
+            for a, b, n, size, right in (
+                (-1, 0, 0, 3, [1, 2, 3]),
+                (-1, 1, 1, 7, [9, 1, 9, 2, 9, 3, 9]),
+                (1, -2, 1, 6, [9, 0, 9, 1, 9, 2]),
+                (-2, -3, 1, 2, [1, 9]),
+                (-2, -2, 0, 0, []),
+            )
+        ),
         # its compiler dies on a scatter into a scalar where its simplifier is off
         *(
             (module(f"%x: f32, %i: {i}xi32, %u: {u}f32", f"%r = scatter(%x, %i, %u) <ivd={ivd}> {{add}}"), None, [4.0])

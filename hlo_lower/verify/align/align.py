@@ -22,7 +22,7 @@ from functools import cached_property, partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, MANUAL
+from hlo_lower.ops.spec import CONTROL, ELEMENTWISE, LAYOUT, MANUAL
 from hlo_lower.verify.align.looks import Looks, behind_conversions, has_float_conversions, is_widening, loose_type
 from hlo_lower.verify.patience import patience
 from hlo_lower.verify.read.numbering import Number, Table
@@ -31,6 +31,12 @@ from hlo_lower.verify.read.program import Body, Op, Program, ValueId, ops_within
 _ALIGNED_WITHIN = CONTROL | {MANUAL}
 """Operations whose bodies are aligned: those of others hold a few operations for each element."""
 
+
+JOINED = 32
+"""Operations up to which outputs that share only cheap ones are one region."""
+
+CHEAP = ELEMENTWISE | LAYOUT
+"""Operations that may be computed again in each of several regions."""
 
 BEHIND = 6
 """Steps in which it is looked at what two values are computed from, to choose between several counterparts."""
@@ -795,7 +801,10 @@ class Region:
 
 
 def regions_of(pairs: Iterable[BodyPair]) -> list[Region]:
-    """The regions of aligned bodies, outputs that share an operation of the first body together."""
+    """The regions of aligned bodies, outputs that share an operation of the first body together.
+
+    Many that share only what is cheap stay apart, as in the rounds of a cipher: a chain of regions is easier to judge.
+    """
     found: list[Region] = []
     for pair in pairs:
         groups: list[tuple[list[Assumption], set[Op]]] = []
@@ -803,11 +812,17 @@ def regions_of(pairs: Iterable[BodyPair]) -> list[Region]:
         for assumption in pair.assumptions:
             inner = Region(pair, (assumption,), opened).first
             ops = {op for op in inner if op.inputs and not {pair.first.numbers.get(r) for r in op.results} & opened}
-            joined = [group for group in groups if group[1] & ops]
+            joined = [group for group in groups if _are_one(group[1], ops)]
             merged = ([a for group in joined for a in group[0]] + [assumption], ops.union(*(g[1] for g in joined)))
             groups = [*(group for group in groups if group not in joined), merged]
         found.extend(Region(pair, tuple(outputs), opened) for outputs, _ in groups)
     return found
+
+
+def _are_one(first: set[Op], second: set[Op]) -> bool:
+    """Whether the operations behind outputs make one region."""
+    shared = first & second
+    return bool(shared) and (len(first | second) <= JOINED or any(op.name not in CHEAP for op in shared))
 
 
 def _widenings(pair: BodyPair) -> frozenset[Number]:

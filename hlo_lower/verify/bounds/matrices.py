@@ -132,6 +132,21 @@ def definite(rng: np.random.Generator, shape: Sequence[int], dtype: "np.dtype[np
     return found.reshape(tuple(shape)).astype(dtype)
 
 
+def at_the_edge(
+    rng: np.random.Generator, shape: Sequence[int], dtype: "np.dtype[np.generic]", turn: int
+) -> NDArray[np.generic]:
+    """Symmetric matrices of which one pivot is 0, the last one in the first turn, and those before it are positive.
+
+    They are products of small whole numbers with pivots of powers of two, so that no way of factoring them rounds.
+    """
+    n, count = shape[-1], prod(shape[:-2])
+    lower = np.tril(rng.integers(-1, 2, (count, n, n)), -1)
+    pivots = rng.integers(1, 3, (count, n))
+    pivots[:, n - 1 - turn % n] = 0
+    lower += pivots[:, :, None] * np.eye(n, dtype=int)
+    return (lower @ lower.transpose(0, 2, 1)).reshape(tuple(shape)).astype(dtype)
+
+
 # --- columns that are done or not ---
 #
 # A reflection is left out where nothing stands below the diagonal. Where that is no more than rounding makes, another

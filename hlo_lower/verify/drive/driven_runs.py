@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type_of
 from hlo_lower.verify.align.one_nan import NOT_COMPUTED
 from hlo_lower.verify.bounds.compare import is_inexact
-from hlo_lower.verify.bounds.matrices import IN_MATRICES, OF_SQUARES, definite
+from hlo_lower.verify.bounds.matrices import IN_MATRICES, OF_SQUARES, at_the_edge, definite
 from hlo_lower.verify.drive.input_roles import (
     MOST,
     REGIMES,
@@ -351,6 +351,8 @@ def _draw_input(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan,
         return chosen if dtype.kind != "c" else np.ascontiguousarray(chosen).view(dtype).reshape(shape)
     if role.is_definite and dtype.kind == "f" and plan.payload in ("ordinary", "mild", "large"):
         return definite(rng, shape, dtype)
+    if role.is_definite and dtype.kind == "f" and plan.payload == TIED:
+        return at_the_edge(rng, shape, dtype, plan.turn)
     if plan.payload == LONE and is_inexact(np.empty(0, dtype)) and dtype.kind != "c":
         turn, which = divmod(plan.turn, len(LONE_VALUES))
         is_there = np.ones(shape, bool) if turn % 2 else rng.random(shape) < 0.5

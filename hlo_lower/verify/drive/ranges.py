@@ -51,6 +51,15 @@ SMALLEST = 1e-37
 TRUTH = 0, 1
 _SAME = LAYOUT | PICKS
 
+NUMBER_STEPS = 8
+"""Operations behind a value that are looked at for NaN."""
+
+KEEPS_NUMBERS = LAYOUT | {names.ABS, names.NEGATE, names.MAXIMUM, names.MINIMUM, names.SELECT}
+"""Operations that give NaN for NaN alone."""
+
+EXTREMES = (names.MAXIMUM, names.MINIMUM)
+"""Of some elements and a start no less, or no more, than each."""
+
 
 @dataclass
 class Ranges:
@@ -543,7 +552,7 @@ class Ranges:
 
     def _interval_of_comparison(self, op: Op, given: list[Interval]) -> Interval:
         direction = mlir.enum_value(op.raw.attributes["comparison_direction"])
-        if any(self._is_float(v) for v in op.inputs):  # NaN
+        if not all(self._is_number(v) for v in op.inputs):
             return TRUTH
         (a, b), (c, d) = given
         if self._is_clamped(*op.inputs) or self._is_clamped(*op.inputs[::-1]):
@@ -558,6 +567,19 @@ class Ranges:
         }[direction]
         return (1, 1) if always else (0, 0) if never else TRUTH
 
+    def _is_number(self, value: ValueId, left: int = NUMBER_STEPS) -> bool:
+        """Whether no element of a value may be NaN, as what a mask that chooses nothing leaves of floats."""
+        maker, constant = self.program.makers[value], self.program.constant_behind(value)
+        if constant is not None or not self._is_float(value):
+            return constant is None or bool((constant == constant).all())
+        if maker is None or left == 0:
+            return False
+        inputs = maker.inputs
+        if maker.name == names.SELECT:
+            inputs = [inputs[1 if is_true else 2] for is_true in self._truths(inputs[0])]
+        is_kept = maker.name in KEEPS_NUMBERS or (maker.name == names.REDUCE and _by(maker) in EXTREMES)
+        return is_kept and all(self._is_number(v, left - 1) for v in inputs)
+
     def _interval_of_conversion(self, op: Op, value: ValueId, given: Interval) -> Interval:
         if self._is_float(value):
             return self._fit_type(value, given)
@@ -568,13 +590,15 @@ class Ranges:
         return self._fit_type(value, given)
 
     def _interval_of_reduction(self, op: Op, value: ValueId, given: list[Interval]) -> Interval | None:
-        """The interval of a reduction. If the body maps the interval of operands and start into itself, that is it; a
-        sum grows with the number of elements."""
+        """The interval of a reduction: that of operands and start where the body maps it into itself; of an extreme no
+        more than its element and start give; a sum grows with the number of elements."""
         body, place, count = op.bodies[0], op.results.index(value), len(op.results)
         if self.no_nan and (found := self._place_of_largest(op)) is not None:
             return min(given[0][0], given[1][0]), found
         for k, argument in enumerate(body.arguments):
             self._known.setdefault(argument, _hull([given[k % count], given[k % count + count]]))
+        if op.name == names.REDUCE and _by(op) in EXTREMES and _takes_some(op):
+            return _LAWS[_by(op)](given)
         inside, found = self._known[body.arguments[place]], self.of(body.returned[place])
         if inside[0] <= found[0] and found[1] <= inside[1]:
             return inside
@@ -645,6 +669,12 @@ def _by(op: Op) -> str:
     body = op.bodies[0]
     is_one = len(op.results) == 1 and len(body.ops) == 1 and list(body.returned) == list(body.ops[0].results)
     return body.ops[0].name if is_one and sorted(body.ops[0].inputs) == sorted(body.arguments) else ""
+
+
+def _takes_some(reduce: Op) -> bool:
+    """Whether each result of a reduction takes in an element at least."""
+    shape = mlir.static_shape(reduce.raw.operands[0].type)
+    return all(shape[dim] for dim in mlir.integers_of(reduce.raw.attributes["dimensions"]))
 
 
 def _count(op: Op) -> int:

@@ -254,9 +254,13 @@ def _content(constant: mlir.RawOperation) -> bytes:
 # -0.0 + 0.0 loses; not where the 0.0 stands behind a barrier. The same of x - -0.0. A version without the start, the
 # reversal or the sum would be equal to what is run of the one that has it.
 #
+# A convolution in groups of its batch is computed of all groups, those of others times 0: NaN of infinite kernels.
+# In groups of features it is right.
+#
 # A sum that reduces one element from 0.0 becomes a reshape: how often the start comes in is the implementation's
 # (StableHLO, `reduce`), so the sign of a zero is not said. Reductions that promote their elements XLA does not compile.
-# Without its simplifier the compiler dies on a scatter into a scalar, which is one into an array of one element.
+# Without its simplifier the compiler dies on a scatter into a scalar, which is one into an array of one element, and
+# rejects a pad by less than nothing.
 #
 # Numbers that XLA converts by way of a type in between it rounds twice: an f64 to bf16 and f16 through f32, integers to
 # bf16 through f32, to f8E5M2 through f16. What is cut off is gathered in one bit before (rounded to odd), so that they
@@ -293,20 +297,25 @@ def write_out_omitted(module: mlir.RawModule) -> None:
 
     Dims of one element are reduced by a map of the region or a reshape. Behind a barrier stand what else is reduced
     from a start that counts, zeros that are added, and integers that may be 0 and divide others. Kernels are reversed
-    in front of convolutions, scatters go into arrays instead of scalars, and numbers are rounded once.
+    in front of convolutions, which take groups of features for those of the batch; scatters go into arrays instead of
+    scalars, a slice cuts edges off, and numbers are rounded once.
     """
     known: dict[mlir.RawValue, Array | None] = {}
     for op in mlir.find_named(module.operation, DIVISIONS)[0]:
         if _may_divide_by_zero(op, known):
             _hide(op, [1])
-    ops = mlir.find_named(module.operation, (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, *ADDING))[0]
+    wanted = (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, names.PAD, *ADDING)
+    ops = mlir.find_named(module.operation, wanted)[0]
     for op in reversed(ops):  # what stands in a region before what holds it, which may go
         if op.name == names.CONVOLUTION:
             _reverse_kernel(op)
+            _group_features(op)
         elif op.name == names.CONVERT:
             _round_once(op)
         elif op.name == names.SCATTER:
             _spread(op)
+        elif op.name == names.PAD:
+            _cut_edges(op)
         elif op.name in ADDING:
             _hide(op, [place for place, value in enumerate(op.operands) if _is_float_zero(value)])
         elif _is_of_one(op):
@@ -352,6 +361,23 @@ def _reverse_kernel(convolution: mlir.RawOperation) -> None:
             "reverse", [kernel], kernel.type, dimensions=mlir.dense_i64(dims)
         )
         del given["window_reversal"]
+
+
+def _group_features(convolution: mlir.RawOperation) -> None:
+    """Equal: a group of the output's features is made of one part of the batch, as of all features of that part."""
+    groups, value = mlir.integer_of(convolution.attributes["batch_group_count"]), convolution.operands[0]
+    if groups == 1 or not mlir.is_static(value.type):
+        return
+    numbers, beside = mlir.convolution_dimension_numbers(convolution), OpsBeside(convolution)
+    batch, feature, shape = numbers.input_batch, numbers.input_feature, mlir.static_shape(value.type)
+    split = beside.reshape(value, [*shape[:batch], groups, shape[batch] // groups, *shape[batch + 1 :]])
+    rest = [dim for dim in range(len(shape) + 1) if dim != batch]
+    rest.insert(rest.index(feature + (feature > batch)), batch)  # the group in front of the features
+    merged = {batch: shape[batch] // groups, feature: shape[feature] * groups}
+    together = [merged.get(dim, size) for dim, size in enumerate(shape)]
+    convolution.operands[0] = beside.reshape(beside.transpose(split, rest), together)
+    convolution.attributes["batch_group_count"] = mlir.i64_attribute(1)
+    convolution.attributes["feature_group_count"] = mlir.i64_attribute(groups)
 
 
 def _hide(op: mlir.RawOperation, places: Iterable[int]) -> None:
@@ -425,6 +451,25 @@ def _spread(scatter: mlir.RawOperation) -> None:
         scalar = behind.reshape(result, [])
         result.replace_all_uses_with(scalar)
         scalar.owner.operands[0] = result
+
+
+def _cut_edges(pad: mlir.RawOperation) -> None:
+    """Equal: a negative edge takes elements away once those between are there."""
+    low, high = (list(mlir.integers_of(pad.attributes[f"edge_padding_{end}"])) for end in ("low", "high"))
+    if min((*low, *high), default=0) >= 0 or not mlir.is_static(pad.results[0].type):
+        return
+    shape = mlir.static_shape(pad.results[0].type)
+    start = [max(-a, 0) for a in low]
+    limit = [a + size for a, size in zip(start, shape, strict=True)]
+    whole = [b + max(-c, 0) for b, c in zip(limit, high, strict=True)]
+    beside, element = OpsBeside(pad), mlir.tensor_element(pad.results[0].type)
+    edges = {
+        f"edge_padding_{end}": mlir.dense_i64([max(n, 0) for n in by]) for end, by in (("low", low), ("high", high))
+    }
+    told = {**edges, "interior_padding": pad.attributes["interior_padding"]}
+    made = beside.op("pad", list(pad.operands), mlir.tensor_type(whole, element), **told)
+    pad.results[0].replace_all_uses_with(beside.slice(made, start, limit))
+    pad.erase()
 
 
 def _is_float_zero(value: mlir.RawValue) -> bool:

@@ -21,14 +21,14 @@ from hlo_lower.verify.pull.terms import Term, literal, number
 
 
 def convolution(at: At) -> Pull:
-    """A fold over the kernel and the input features; one in groups of its batch is a function of its operands."""
+    """A fold over the kernel and the input features, of the group's part of the features or of the batch."""
     raw, element = at.op.raw, at.element
     attributes, types = mlir.attributes_of(raw), [at.operand_type(k) for k in (0, 1)]
     groups, batches = (mlir.integer_of(attributes[f"{name}_group_count"]) for name in ("feature", "batch"))
     given, kernel = (tuple(size for size in shape if isinstance(size, int)) for shape, _ in types)
     is_static = (len(given), len(kernel)) == tuple(len(shape) for shape, _ in types) and are_known(at.shape)
     is_plain = is_static and 0 not in (*given, *kernel, *at.shape) and all(its.name == element.name for _, its in types)
-    if not is_plain or batches != 1 or element.is_complex or element.bits == 1:
+    if not is_plain or element.is_complex or element.bits == 1:
         return (yield from same_function(at))
     numbers, spatial = mlir.convolution_dimension_numbers(raw), mlir.convolution_spatial_dimensions(raw)
     ones = (1,) * len(spatial)
@@ -49,10 +49,15 @@ def convolution(at: At) -> Pull:
 
     extents = [given[dim] for dim, _, _ in spatial]
     test, places = undilate([position(k) for k in range(len(spatial))], extents, holes)
-    group = z3.UDiv(at.place[numbers.output_feature], number(kernel[numbers.kernel_output_feature] // groups))
-    feature = group * number(sizes[-1]) + along[-1] if groups > 1 else along[-1]
+    features = kernel[numbers.kernel_output_feature] // max(groups, batches)
+    group = z3.UDiv(at.place[numbers.output_feature], number(features))
+    feature, row = along[-1], at.place[numbers.output_batch]
+    if groups > 1:
+        feature = group * number(sizes[-1]) + feature
+    if batches > 1:
+        row = group * number(given[numbers.input_batch] // batches) + row
     first, second = [number(0)] * len(given), [number(0)] * len(kernel)
-    first[numbers.input_batch], first[numbers.input_feature] = at.place[numbers.output_batch], feature
+    first[numbers.input_batch], first[numbers.input_feature] = row, feature
     second[numbers.kernel_output_feature] = at.place[numbers.output_feature]
     second[numbers.kernel_input_feature] = along[-1]
     for k, (mine, its, _) in enumerate(spatial):

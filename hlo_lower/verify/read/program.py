@@ -18,6 +18,7 @@ from hlo_lower.ops import names
 from hlo_lower.ops.names import COMPOSITE, CONSTANT, CONVERT, CUSTOM_CALL, RESHAPE, RETURN, SCATTER, WHILE
 from hlo_lower.ops.spec import RESHAPING, Role, ops_with
 from hlo_lower.verify.patience import patience
+from hlo_lower.verify.read.partitions import is_for_one_device
 
 ValueId: TypeAlias = int
 """The number of a value in its program."""
@@ -40,6 +41,9 @@ CALLS = {"func.call": "callee", COMPOSITE: "decomposition"}
 
 COPIES = frozenset({CONVERT, RESHAPE})
 """Operations that are their operand where the type stays: modules that were HLO have one behind each argument."""
+
+SHARDING_RULE = "sdy.sharding_rule"
+"""An attribute that says how operands and results may be cut among devices."""
 
 NAMING = frozenset({*CALLS, CUSTOM_CALL})
 """Operations whose attributes may name functions."""
@@ -159,6 +163,7 @@ class Program:
         self.has_composites = False
         self.functions = functions_of(raw)
         self._effects: dict[str, bool] = {}
+        self._is_on_one = is_for_one_device(raw)
         self._trips = trips
         numbered, _ = mlir.find_named(raw.operation, (SCATTER, WHILE))
         self.scatter_numbers, self.loop_numbers = (
@@ -356,6 +361,8 @@ class Program:
     def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[str, Hashable], ...]:
         """The attributes of an operation, functions that they name by their text."""
         found: list[tuple[str, Hashable]] = list(mlir.attributes_of(raw).items())
+        if self._is_on_one:  # where operands may be cut says nothing there
+            found = [pair for pair in found if pair[0] != SHARDING_RULE]
         if raw.name in NAMING:
             found.append(("", tuple(str(function) for function in self.functions_named(raw))))
         return tuple(sorted(found, key=lambda pair: pair[0]))
