@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -137,9 +138,17 @@ WRONG_LOOPS = {
     "one more": (END, 1),
     "tiles overlap": (SIZE, -1),
     "it begins with the second tile": (r"START = stablehlo.constant dense<(0)>", 1),
-    "each second tile": (r"constant dense<(1)> : tensor<i32>\s*%\w+ = stablehlo.add %iterArg,", 1),
+    "each second tile": (r"constant dense<(1)> : tensor<i32>\s*%\w+ = stablehlo.add %iterArg\w*,", 1),
 }
 """A number in the text of a loop, and what is added to it."""
+
+
+def wrong_loop(text, name):
+    """A text whose last loop is wrong in a way."""
+    start = re.findall(r"stablehlo.while\(%iterArg\w* = (%\w+)", text)[-1]
+    pattern, more = WRONG_LOOPS[name]
+    *_, found = re.finditer(pattern.replace("START", start), text)
+    return f"{text[: found.start(1)]}{int(found[1]) + more}{text[found.end(1) :]}"
 
 
 @pytest.mark.sweep
@@ -148,11 +157,38 @@ def test_a_wrong_training_step_is_not_derived(name, estimated):
     """The last loop adds up gradients."""
     text = WORKLOADS["train_step"].text((1, 64, 8, 2, 32))
     after = tile(text, max_temp="60KiB").text
-    start = re.findall(r"stablehlo.while\(%iterArg = (%\w+)", after)[-1]
-    pattern, more = WRONG_LOOPS[name]
-    *_, found = re.finditer(pattern.replace("START", start), after)
-    wrong = f"{after[: found.start(1)]}{int(found[1]) + more}{after[found.end(1) :]}"
-    assert not derive(text, wrong, seconds=8, reassociated=True)
+    assert not derive(text, wrong_loop(after, name), seconds=8, reassociated=True)
+
+
+def in_pieces(most):
+    """The gradient of a table of logits, by rows, and what a tile adds to it, in pieces of so many bytes."""
+    text = module(
+        "%x: 48x24xf32, %w: 24x20xf32",
+        """%l = dot_general %x, %w, contracting_dims = [1] x [0]; %e = exponential %l
+        %r = dot_general %x, %e, contracting_dims = [0] x [0]; %s = dot_general %e, %w, contracting_dims = [1] x [1]""",
+        "%r, %s",
+    )
+    graph, program = prepared(text)
+    [choice, *_] = (c for c in choices(program, 1 << 10) if any(loop.accumulators for loop in c.plan.loops))
+    return text, with_loops(graph, replace(choice, sizes=Sizes(6, most)))
+
+
+def test_what_a_tile_adds_is_computed_in_pieces():
+    """In a loop of its own, where it is large: pieces that stand beside each other XLA keeps all at once. Their sizes
+    are no larger than is fast, and what they add up to is derived."""
+    text, whole = in_pieces(1 << 20)
+    text, after = in_pieces(500)
+    assert [version.count("stablehlo.while") for version in (whole, after)] == [1, 2]
+    assert derive(text, after, seconds=8, reassociated=True)
+    _, program = prepared(WORKLOADS["cross_entropy"].text(WORKLOADS["cross_entropy"].full))
+    assert {choice.sizes.most for choice in choices(program, 96 << 20)} == {CACHED, 6 << 20}
+
+
+@pytest.mark.parametrize("name", WRONG_LOOPS)
+def test_wrong_pieces_are_not_derived(name):
+    """The loop over pieces is the last one of the text."""
+    text, after = in_pieces(500)
+    assert not derive(text, wrong_loop(after, name), seconds=2, reassociated=True)
 
 
 def test_what_is_cheap_is_made_again():

@@ -452,9 +452,11 @@ def _only_witness(at: At, which: Term, test: Term, total: Extent) -> tuple[Term,
 
 def _only(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
     """The one number below `total` for which a test may hold, and whether it does; None where there may be several."""
-    parts = test.children() if z3.is_and(test) else [test]
-    if not isinstance(total, int) or not any(z3.is_eq(part) and _holds(part, which) for part in parts):
+    if not isinstance(total, int) or not _holds(test, which):
         return None
+    parts = test.children() if z3.is_and(test) else [test]
+    if not any(z3.is_eq(part) and _holds(part, which) for part in parts):
+        return None if symbols_of([test])[1] else _only_witness(at, which, test, total)
     other = at.deeper().positions.variable(f"other {at.depth}.", total)
     is_no_other = z3.Implies(z3.And(test, _substitute(test, which, other)), which == other)
     is_one = at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS)
