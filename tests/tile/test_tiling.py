@@ -122,6 +122,23 @@ def test_a_search_begins_with_what_comes_near_the_bound(monkeypatch):
     assert sizes[2:] == sorted(sizes[2:]), sizes
 
 
+@pytest.mark.parametrize(("needed", "is_larger"), [(1 << 16, True), ((1 << 16) + 1, False)], ids=str)
+def test_tiles_are_as_large_as_the_bound_allows(needed, is_larger, monkeypatch):
+    """Where a plan needs half of the bound larger tiles are tried, which go through weights less often; they are taken
+    where they are within it."""
+    tiles, sizes = list[int](), [1 << 20, 1 << 20, 1 << 15, needed]
+
+    def measured(texts, seconds=0.0):
+        for number, text in enumerate(texts):
+            tiles.append(max(map(int, re.findall(r"dot_general .*-> tensor<(\d+)x320xf32>", text))))
+            yield number, sizes[len(tiles) - 1]
+
+    monkeypatch.setattr(plan_search, "measure_temporaries", measured)
+    tiled = tile(WORKLOADS["cross_entropy"].text((256, 64, 320)), max_temp=1 << 16)
+    assert tiles[2] < tiles[3] < tiles[0] == 256
+    assert tiled.loops[0].subset.startswith(f"[i:+{tiles[3 if is_larger else 2]}")
+
+
 @pytest.mark.parametrize("layers", [1, pytest.param(2, marks=pytest.mark.sweep)])
 def test_a_tiled_training_step_is_derived(layers, estimated):
     """Its loops write rows, add up gradients, and compute attention's weights again: no run is needed."""
