@@ -28,7 +28,7 @@ from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.ops.axes.cut import AxisLink, Boundary, OpAxes, SubsetRules
 from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.emit.phases import cut
-from hlo_lower.tile.find.choose import LARGE, CostedPlan
+from hlo_lower.tile.find.choose import CACHED, LARGE, CostedPlan
 from hlo_lower.tile.find.labels import FUSES, NOTHING, Core, Fuse, core_of, label, label_combined, lengths
 from hlo_lower.tile.find.moved_links import link_at
 from hlo_lower.tile.tiled_module import TiledLoopRecord, records
@@ -160,7 +160,7 @@ def _choice(program: Dataflow, node: Node, hand: ByHand, dim: int) -> CostedPlan
             facts=f"with what is fused it is cut into {labels.steps} steps of {unit}",
             next_step=f"write --sizes {dim}={unit * min(max(1, size // unit), labels.steps)}, or --fuse none",
         )
-    most = program.size[seed] if axis.combine else least  # it is asked for in these tiles, and no smaller ones
+    most = max(program.size[seed], CACHED)  # what is asked for is made in these tiles, and no smaller ones
     return CostedPlan(program, cut(program, labels), Sizes(size // unit, most, hand.is_unrolled), 0.0)
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -121,6 +122,23 @@ def test_a_search_begins_with_what_comes_near_the_bound(monkeypatch):
     assert sizes[2:] == sorted(sizes[2:]), sizes
 
 
+@pytest.mark.parametrize(("needed", "is_larger"), [(1 << 16, True), ((1 << 16) + 1, False)], ids=str)
+def test_tiles_are_as_large_as_the_bound_allows(needed, is_larger, monkeypatch):
+    """Where a plan needs half of the bound larger tiles are tried, which go through weights less often; they are taken
+    where they are within it."""
+    tiles, sizes = list[int](), [1 << 20, 1 << 20, 1 << 15, needed]
+
+    def measured(texts, seconds=0.0):
+        for number, text in enumerate(texts):
+            tiles.append(max(map(int, re.findall(r"dot_general .*-> tensor<(\d+)x320xf32>", text))))
+            yield number, sizes[len(tiles) - 1]
+
+    monkeypatch.setattr(plan_search, "measure_temporaries", measured)
+    tiled = tile(WORKLOADS["cross_entropy"].text((256, 64, 320)), max_temp=1 << 16)
+    assert tiles[2] < tiles[3] < tiles[0] == 256
+    assert tiled.loops[0].subset.startswith(f"[i:+{tiles[3 if is_larger else 2]}")
+
+
 @pytest.mark.parametrize("layers", [1, pytest.param(2, marks=pytest.mark.sweep)])
 def test_a_tiled_training_step_is_derived(layers, estimated):
     """Its loops write rows, add up gradients, and compute attention's weights again: no run is needed."""
@@ -137,9 +155,17 @@ WRONG_LOOPS = {
     "one more": (END, 1),
     "tiles overlap": (SIZE, -1),
     "it begins with the second tile": (r"START = stablehlo.constant dense<(0)>", 1),
-    "each second tile": (r"constant dense<(1)> : tensor<i32>\s*%\w+ = stablehlo.add %iterArg,", 1),
+    "each second tile": (r"constant dense<(1)> : tensor<i32>\s*%\w+ = stablehlo.add %iterArg\w*,", 1),
 }
 """A number in the text of a loop, and what is added to it."""
+
+
+def wrong_loop(text, name):
+    """A text whose last loop is wrong in a way."""
+    start = re.findall(r"stablehlo.while\(%iterArg\w* = (%\w+)", text)[-1]
+    pattern, more = WRONG_LOOPS[name]
+    *_, found = re.finditer(pattern.replace("START", start), text)
+    return f"{text[: found.start(1)]}{int(found[1]) + more}{text[found.end(1) :]}"
 
 
 @pytest.mark.sweep
@@ -148,11 +174,38 @@ def test_a_wrong_training_step_is_not_derived(name, estimated):
     """The last loop adds up gradients."""
     text = WORKLOADS["train_step"].text((1, 64, 8, 2, 32))
     after = tile(text, max_temp="60KiB").text
-    start = re.findall(r"stablehlo.while\(%iterArg = (%\w+)", after)[-1]
-    pattern, more = WRONG_LOOPS[name]
-    *_, found = re.finditer(pattern.replace("START", start), after)
-    wrong = f"{after[: found.start(1)]}{int(found[1]) + more}{after[found.end(1) :]}"
-    assert not derive(text, wrong, seconds=8, reassociated=True)
+    assert not derive(text, wrong_loop(after, name), seconds=8, reassociated=True)
+
+
+def in_pieces(most):
+    """The gradient of a table of logits, by rows, and what a tile adds to it, in pieces of so many bytes."""
+    text = module(
+        "%x: 48x24xf32, %w: 24x20xf32",
+        """%l = dot_general %x, %w, contracting_dims = [1] x [0]; %e = exponential %l
+        %r = dot_general %x, %e, contracting_dims = [0] x [0]; %s = dot_general %e, %w, contracting_dims = [1] x [1]""",
+        "%r, %s",
+    )
+    graph, program = prepared(text)
+    [choice, *_] = (c for c in choices(program, 1 << 10) if any(loop.accumulators for loop in c.plan.loops))
+    return text, with_loops(graph, replace(choice, sizes=Sizes(6, most)))
+
+
+def test_what_a_tile_adds_is_computed_in_pieces():
+    """In a loop of its own, where it is large: pieces that stand beside each other XLA keeps all at once. Their sizes
+    are no larger than is fast, and what they add up to is derived."""
+    text, whole = in_pieces(1 << 20)
+    text, after = in_pieces(500)
+    assert [version.count("stablehlo.while") for version in (whole, after)] == [1, 2]
+    assert derive(text, after, seconds=8, reassociated=True)
+    _, program = prepared(WORKLOADS["cross_entropy"].text(WORKLOADS["cross_entropy"].full))
+    assert {choice.sizes.most for choice in choices(program, 96 << 20)} == {CACHED, 6 << 20}
+
+
+@pytest.mark.parametrize("name", WRONG_LOOPS)
+def test_wrong_pieces_are_not_derived(name):
+    """The loop over pieces is the last one of the text."""
+    text, after = in_pieces(500)
+    assert not derive(text, wrong_loop(after, name), seconds=2, reassociated=True)
 
 
 def test_what_is_cheap_is_made_again():

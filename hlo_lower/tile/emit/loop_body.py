@@ -21,10 +21,6 @@ from hlo_lower.tile.subsets import Picked
 
 INNER = "j"
 
-FEW = 4
-"""So many pieces of an accumulator stand one after the other, without a loop: XLA adds a piece to its place on one
-thread (it ends in a `dynamic_update_slice`), and others multiply meanwhile, but not across the trips of a loop."""
-
 
 class LoopBody:
     """Builds the tiles of a loop, which takes `given` from around it: values, and the rows that filters are by. What a
@@ -239,8 +235,7 @@ class _Tile:
             part = those.part(carried[0].static_shape, dim)
             return [accumulate(build, carried[0], part, partial, bound, combine)]
 
-        is_unrolled = length <= FEW * size
-        return TiledLoop(length, size, is_unrolled=is_unrolled).emit(self._build, [old], kept, piece)
+        return TiledLoop(length, size).emit(self._build, [old], kept, piece)
 
     def drop_unused(self, given: Sequence[Value]) -> None:
         """Erase the parts that were read and that nothing takes: an op read another part in their place."""

@@ -197,7 +197,7 @@ def sizes_for(program: Dataflow, plan: LoopPlan, most_live: int) -> Sizes:
     most = max(step_bytes(program, plan, loop) for loop in plan.loops)
     fast = max(CACHED, READ * max(read_whole(program, plan, loop) for loop in plan.loops))
     wanted = int(min(max(1, min(most_live, fast) // max(most, 1)), max(1, steps // 2)))
-    return Sizes(tile_size_near(wanted, steps), max(1, most_live // 2))
+    return Sizes(tile_size_near(wanted, steps), max(1, min(most_live // 2, CACHED)))
 
 
 GOES_THROUGH = PRODUCTS | {SCATTER}

@@ -11,6 +11,7 @@ from hlo_lower.base.element_types import HALF_FLOATS, ElementType
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import COMBINING, identity_of
 from hlo_lower.verify.pull.beyond import Beyond
+from hlo_lower.verify.pull.chunks import over_list
 from hlo_lower.verify.pull.congruence import body_on_variables, same_function, scalars
 from hlo_lower.verify.pull.floats import F32, is_finite, is_nan
 from hlo_lower.verify.pull.moving import chosen_of, index_at, integers, undilate
@@ -269,7 +270,11 @@ def _combine_symbolically(
     key = (*kind, varying)
     choice = choice_of(term, unit) if len(bound) == 1 else None
     if single == "add" and element.is_integer and z3.is_bv_value(term if choice is None else choice[1]):  # it counts
-        return at.prover.occurrence(at, key, [term], bound, sort_of(element), of_variables=True)
+        found = at.prover.occurrence(at, key, [term], bound, sort_of(element), of_variables=True)
+        is_count = choice is not None and choice[1].eq(number(1)) and len(varying) == 1
+        if is_count and isinstance(varying[0], int):
+            at.prover.know_count(found, varying[0])
+        return found
     total = varying[0] if len(bound) == 1 else None
     if choice is not None and isinstance(total, int) and (one := _only(at, bound[0], choice[0], total)) is not None:
         at.use("one step")
@@ -280,6 +285,11 @@ def _combine_symbolically(
         if numbers is not None and numbers[1].eq(bound[0]):
             return greatest(at, bound[0], numbers[0], total)[0]
     if _is_free(at, single, element):
+        listed = (
+            over_list(at, kind, term, bound[0], total, unit) if choice is not None and isinstance(total, int) else None
+        )
+        if listed is not None and listed.sizes is not None:
+            return in_any_order(at, kind, listed.terms, listed.bound, listed.sizes, element)
         found = in_any_order(at, kind, [term], bound, sizes, element)
     else:
         found = at.prover.occurrence(at, key, [term], bound, sort_of(element))
@@ -318,14 +328,20 @@ def in_any_order(
     return at.prover.occurrence(at, kind, terms, bound, sort_of(element), sizes=_varying(sizes))
 
 
-def know_ranks(at: At, own: Term, rank: Term, total: int) -> Callable[[Term], Term]:
-    """Note that each place below `total` is the rank of one element; gives the number of that at a place."""
+def know_ranks(at: At, own: Term, rank: Term, total: int, pair: tuple[Term, Term]) -> Callable[[Term], Term]:
+    """Note that each place below `total` is the rank of one element; gives the number of that at a place.
+
+    Args:
+      at, own, rank, total: where, the number of an element, its rank, and how many there are.
+      pair: the number of another one, and whether this comes before it.
+    """
+    place = z3.BitVec("place of a rank", POSITION)
     known = at.prover.one_to_one.get(rank.decl().name().split(":")[0])
     if known is not None and known.mapped_argument(rank).eq(own):  # the same ranks were met before
         return lambda here: known.back(rank, here)
-    place = z3.BitVec("place of a rank", POSITION)
     last, _ = greatest(at, own, z3.simplify(rank == place), total)
     at.prover.know_one_to_one(rank, own, last, place, total)
+    at.prover.know_order(last, total, *pair, own)
     return lambda here: z3.substitute(last, (place, here))
 
 
@@ -456,9 +472,11 @@ def _only_witness(at: At, which: Term, test: Term, total: Extent) -> tuple[Term,
 
 def _only(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
     """The one number below `total` for which a test may hold, and whether it does; None where there may be several."""
-    parts = test.children() if z3.is_and(test) else [test]
-    if not isinstance(total, int) or not any(z3.is_eq(part) and _holds(part, which) for part in parts):
+    if not isinstance(total, int) or not _holds(test, which):
         return None
+    parts = test.children() if z3.is_and(test) else [test]
+    if not any(z3.is_eq(part) and _holds(part, which) for part in parts):
+        return None if symbols_of([test])[1] else _only_witness(at, which, test, total)
     other = at.deeper().positions.variable(f"other {at.depth}.", total)
     is_no_other = z3.Implies(z3.And(test, _substitute(test, which, other)), which == other)
     is_one = at.prover.same([(is_no_other, z3.BoolVal(True))], SOON_SECONDS)

@@ -108,6 +108,12 @@ _LAWS = (
         "folds",
         "a fold in which at most one step does something is that step applied to the start",
     ),
+    Law(
+        "chunks of a list",
+        "folds",
+        "a sum over chunks of a sorted list, from how many of it come before x to how many come before y, is one over "
+        "all that do not come before x and do before y",
+    ),
     Law("ranks", "folds", "a stable sort puts at k the element that k others precede"),
     Law(
         "numbers in order",

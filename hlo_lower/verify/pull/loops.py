@@ -9,11 +9,15 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import same_function
 from hlo_lower.verify.pull.folding import Terms, fold
-from hlo_lower.verify.pull.prover import Ask, At, Frame, Prover, Pull
+from hlo_lower.verify.pull.parts import parts_of
+from hlo_lower.verify.pull.prover import SOON_SECONDS, Ask, At, Frame, Prover, Pull
 from hlo_lower.verify.pull.sizes import LIMIT, Extent, extent, is_empty
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import POSITION, Place, Term, choose, number, resize
 from hlo_lower.verify.read.program import Op
+
+MOST_ENDS = 4
+"""Numbers that are tried as the most rounds of a loop."""
 
 MOST_OPEN_ROUNDS = 16
 """Rounds that a loop may have or not up to which it is written out."""
@@ -36,11 +40,23 @@ def branches(at: At) -> Pull:
 
 @dataclass(frozen=True)
 class Count:
-    """How a loop counts: its counter's place among what it carries, its first value, and how often it runs."""
+    """How a loop counts.
+
+    Attributes:
+      place: the counter's place among what the loop carries.
+      begin: its first value.
+      total: how often it runs, or at most.
+      rounds: how often it runs where that is computed, else None.
+    """
 
     place: int
     begin: Term
     total: Extent
+    rounds: Term | None = None
+
+    def runs(self, which: Term) -> Term:
+        """Whether there is a round of a number."""
+        return z3.BoolVal(True) if self.rounds is None else which < self.rounds
 
 
 def count_of_loop(at: At) -> Generator[Ask, Term, Count]:
@@ -66,11 +82,28 @@ def count_of_loop(at: At) -> Generator[Ask, Term, Count]:
     if not (z3.is_bv_value(begin) and z3.is_bv_value(step) and step.as_long() == 1):
         raise Beyond("a loop that does not count by 1 between known numbers")
     if not z3.is_bv_value(end):
+        if (known := _computed(at, begin, end, is_signed=element.is_signed)) is not None:
+            return Count(place, begin, *known)
         return Count(place, begin, _rounds(at, begin, end, is_signed=element.is_signed))
     first, last = ((t.as_signed_long() if element.is_signed else t.as_long()) for t in (begin, end))
     if last - first >= 1 << 31:
         raise Beyond("a loop of 2^31 rounds")
     return Count(place, begin, max(last - first, 0))
+
+
+def _computed(at: At, begin: Term, end: Term, *, is_signed: bool) -> tuple[int, Term] | None:
+    """How often a loop from 0 to a computed number runs: at most a number that stands in it, and exactly."""
+    if begin.as_long() or not is_signed or end.size() != POSITION:
+        return None
+    ends = {
+        part.term.as_signed_long()
+        for part in parts_of([end])
+        if z3.is_bv_value(part.term) and part.term.size() == POSITION
+    }
+    for most in sorted(n for n in ends if n > 0)[:MOST_ENDS]:
+        if at.prover.same([(end <= number(most), z3.BoolVal(True))], SOON_SECONDS):
+            return most, z3.simplify(z3.If(end > 0, end, number(0)))
+    return None
 
 
 def _rounds(at: At, begin: Term, end: Term, *, is_signed: bool) -> Extent:
@@ -167,7 +200,9 @@ def _as_fold(at: At) -> Pull:
     at.prover.ending.add(at.op)
     body, bits = at.op.bodies[1], count.begin.size()
     if at.result == count.place:
-        return count.begin + resize(extent(count.total), bits, is_signed=False)
+        return count.begin + resize(
+            extent(count.total) if count.rounds is None else count.rounds, bits, is_signed=False
+        )
     first = yield at.operand(at.result)
     if is_empty([count.total]) or body.returned[at.result] == body.arguments[at.result]:
         return first
@@ -183,6 +218,6 @@ def _as_fold(at: At) -> Pull:
         bound = {body.arguments[at.result]: itself}
         frame = here.prover.frame_of_round(here.frame, body, (body.arguments[count.place], counter), bound)
         after = yield Ask(frame, here.depth, body.returned[at.result], at.place)
-        return [here.prover.of_itself(after, so_far[0])]
+        return [choose(count.runs(which), here.prover.of_itself(after, so_far[0]), so_far[0])]
 
     return (yield from fold(at, count.total, [first], step, at.element))[0]

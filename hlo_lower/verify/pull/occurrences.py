@@ -79,6 +79,34 @@ class OneToOne:
         return next(b for a, b in zip(self.term.children(), application.children(), strict=True) if a.eq(self.which))
 
 
+@dataclass(frozen=True)
+class RankOrder:
+    """A symbol that gives the number of the element that an order puts at each place below a size.
+
+    Attributes:
+      inverse: that symbol, applied to variables, of which it maps one.
+      size: how many elements there are.
+      other, own: the numbers of two elements.
+      test: whether the other one comes before the own one.
+    """
+
+    inverse: OneToOne
+    size: int
+    other: Term
+    own: Term
+    test: Term
+
+    def place(self, application: Term) -> Term:
+        """The place that an application of the symbol is of."""
+        return self.inverse.mapped_argument(application)
+
+    def comes(self, first: Term, second: Term) -> Term:
+        """Whether one element comes before another, both given by applications of the symbol to all but a place."""
+        pairs = zip(self.inverse.term.children(), first.children(), strict=True)
+        given = [(a, b) for a, b in pairs if not a.eq(self.inverse.which)]
+        return z3.substitute(self.test, (self.other, first), (self.own, second), *given)
+
+
 def rename_variables(terms: Sequence[Term], old: Sequence[Term], new: Sequence[Term]) -> list[Term]:
     """Replace some variables in terms."""
     changed = [(a, b) for a, b in zip(old, new, strict=True) if not a.eq(b)]

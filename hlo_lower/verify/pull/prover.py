@@ -20,6 +20,7 @@ from hlo_lower.verify.pull.occurrences import (
     IN_ORDER,
     Made,
     OneToOne,
+    RankOrder,
     abstract_parts,
     as_parts,
     common_refinement,
@@ -335,6 +336,8 @@ class Prover:
     Attributes:
       has_shared, has_ordered: whether anything was.
       one_to_one: the symbols that map numbers one to one, and those of their inverses, by name.
+      ranked: of those that say which element stands at a place, the order of the elements.
+      counts: the symbols of how many of so many numbers a test holds for, by name.
       made: what each symbol of an occurrence stands for.
       assumptions: what is promised of the arguments.
       has_long_sort: whether a sort was met that is too long to be written out.
@@ -379,6 +382,8 @@ class Prover:
         self.facts: dict[str, list[tuple[list[Term], Term]]] = {}
         self.greatest: dict[str, Greatest] = {}
         self.one_to_one: dict[str, OneToOne] = {}
+        self.ranked: dict[str, RankOrder] = {}
+        self.counts: dict[str, int] = {}
         self.made: dict[str, Made] = {}
         self.has_closed = self.has_long_sort = self.has_shared = self.has_ordered = self.is_pulled = False
         self.ending: set[Op] = set()
@@ -980,6 +985,30 @@ class Prover:
             fact = z3.And(z3.ULT(one.term, number(total)), back == one.which)
             self.know(one.term, z3.Implies(z3.ULT(one.which, number(total)), fact))
             self.one_to_one[one.term.decl().name().split(":")[0]] = one
+
+    def know_order(self, inverse: Term, total: int, other: Term, test: Term, own: Term) -> None:
+        """Note which of two elements comes first in an order, of which `inverse` gives the elements.
+
+        Args:
+          inverse: the symbol, applied to variables, a place among them.
+          total: how many elements there are.
+          other, own: the numbers of two elements.
+          test: whether the other one comes before the own one.
+        """
+        name = inverse.decl().name().split(":")[0]
+        its = self.one_to_one[name]
+        known = {term.decl().name() for term in (other, own, *inverse.children())}
+        is_plain = all(term.num_args() == 0 for term in inverse.children())
+        if is_plain and symbols_of([test])[0].keys() <= known:
+            self.ranked[name] = RankOrder(its, total, other, own, test)
+
+    def know_count(self, count: Term, total: int) -> None:
+        """Note that a symbol is how many of the numbers below `total` something holds for."""
+        name = count.decl().name().split(":")[0]
+        if name not in self.counts:
+            self.counts[name] = total
+            self.positions.ranges.of_symbols[name] = 0, total
+            self.know(count, z3.And(count >= 0, count <= number(total)))
 
     def occurrence(
         self,

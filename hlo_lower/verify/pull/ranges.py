@@ -26,10 +26,14 @@ class Ranges:
 
     Args:
       sizes: what each variable is less than, by name.
+
+    Attributes:
+      of_symbols: the ends of what a symbol gives, whatever it is applied to, by name.
     """
 
     def __init__(self, sizes: Mapping[str, Extent]) -> None:
         self._sizes = sizes
+        self.of_symbols: dict[str, Ends] = {}
         self._known: dict[int, tuple[Term, Ends | None, Term]] = {}
         self._most: dict[Extent, int] = {}
 
@@ -111,8 +115,8 @@ class Ranges:
     def _of_leaf(self, part: Part) -> Ends | None:
         if z3.is_bv_value(part.term):
             return (part.term.as_signed_long(),) * 2
-        if part.operands:
-            return None
+        if part.operands or part.name in self.of_symbols:
+            return self.of_symbols.get(part.name.split(":")[0])
         size = self._sizes.get(part.name)
         if size is None:
             return (0, LIMIT - 1) if part.name.startswith(SIZE) else None

@@ -170,12 +170,17 @@ def _by_rank(at: At, rows: Rows) -> Pull:
     """operand[i] for the i whose rank is the place that is asked for."""
     outer = at.deeper()
     [own], _ = outer.bound_place([rows.size])
-    inner = outer.deeper()
-    [other], bound = inner.bound_place([rows.size])
-    mine, theirs = (yield from rows.row(outer, own)), (yield from rows.row(inner, other))
-    first = yield from rows.before(inner, theirs, mine)
-    behind = yield from rows.before(inner, mine, theirs)
-    comes = z3.simplify(z3.Or(first, z3.And(z3.Not(behind), other < own)))
-    rank = combine_all(inner, "add", choose(comes, number(1), number(0)), bound, [rows.size], element_of("i32"))
-    number_of = know_ranks(outer, own, rank, rows.size)
+    mine = yield from rows.row(outer, own)
+    others = tuple(term.get_id() for dim, term in enumerate(at.place) if dim != rows.dim)
+    key = ("ranks", *at.op.results, *others)
+    if key not in at.frame.known:
+        inner = outer.deeper()
+        [other], bound = inner.bound_place([rows.size])
+        theirs = yield from rows.row(inner, other)
+        first = yield from rows.before(inner, theirs, mine)
+        behind = yield from rows.before(inner, mine, theirs)
+        comes = z3.simplify(z3.Or(first, z3.And(z3.Not(behind), other < own)))
+        rank = combine_all(inner, "add", choose(comes, number(1), number(0)), bound, [rows.size], element_of("i32"))
+        at.frame.known[key] = know_ranks(outer, own, rank, rows.size, (other, comes)), at.place
+    number_of, _ = at.frame.known[key]
     return z3.simplify(z3.substitute(mine[at.result], (own, number_of(at.place[rows.dim]))))
