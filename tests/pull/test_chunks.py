@@ -82,7 +82,7 @@ WRONG = {
     "the last chunk counts twice what the one before it had": ("compare GE, %30, %31", "compare GE, %30, %28"),
     "a chunk is missed": ("%c_7 = stablehlo.constant dense<2>", "%c_7 = stablehlo.constant dense<0>"),
     "at most three chunks": ("stablehlo.minimum %19, %c_5", "stablehlo.minimum %19, %c_8"),
-    "it begins at the second update": ("stablehlo.add %iterArg_14, %25", "stablehlo.add %iterArg_15, %25"),
+    "it begins behind the last update": ("stablehlo.add %iterArg_14, %25", "stablehlo.add %iterArg_15, %25"),
     "the last row of a tile is missed": (
         "%12 = stablehlo.add %5, %c_5 : tensor<i32>",
         "%k = stablehlo.constant dense<3> : tensor<i32> %12 = stablehlo.add %5, %k : tensor<i32>",
