@@ -65,6 +65,7 @@ TARGETS = {
     "one_key": target("one_key", refused_forms=["sort by another order", "sort of several downwards"]),
     "few_dims": target("few_dims", max_rank={"*": 4}),
     "takes_square": target("takes_square", legalize=True, composites=["chlo.square"]),
+    "wide_top_k": target("wide_top_k", "sort", composites=["chlo.top_k"], op_dtypes={"chlo.top_k": ["f32", "i32"]}),
 }
 
 

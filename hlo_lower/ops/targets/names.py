@@ -51,7 +51,7 @@ def _check_consistent(target: Target, where: str) -> None:
     if both := _first(dtype for dtype in sorted(target.dtypes or ()) if dtype in target.refused_dtypes):
         raise InputError(where, f"{both} is among dtypes and among refused_dtypes", next_step="keep it in one of them")
     for op, dtypes in sorted(target.op_dtypes.items()):
-        if target.refuses_op(op) is not None:
+        if target.refuses_op(op) is not None and op not in target.composites:
             raise InputError(
                 where,
                 f"op_dtypes: {op} is not accepted at all",

@@ -11,6 +11,7 @@ from hlo_lower.lowering.control import ControlOp, Way
 from hlo_lower.lowering.plain.composite import TakenComposite
 from hlo_lower.lowering.single_ops.plain_op import Elements, PlainOp
 from hlo_lower.lowering.single_ops.reverse import Axes
+from hlo_lower.lowering.sort import TOP_K
 from hlo_lower.lowering.types.carried.carrier import Form
 from hlo_lower.lowering.types.carried.exactness import TABLE
 from hlo_lower.ops.names import AND, BITCAST_CONVERT, CONVERT, OR, REVERSE, SCATTER, SORT
@@ -168,6 +169,9 @@ def reverse_cases(rule: Rule) -> Iterator[ProofCase]:
 
 def composite_cases(rule: Rule) -> Iterator[ProofCase]:
     """Every case that a rule for composites may take."""
+    if TakenComposite.IN_F32 in rule.constraints.get("taken", ()):
+        yield from _top_k_cases()
+        return
     is_kept = TakenComposite.WHOLE in rule.constraints.get("taken", ())
     is_softmax = rule.short_name.endswith("softmax")
     name = "odml.softmax" if is_softmax else "some.name"
@@ -183,6 +187,24 @@ def composite_cases(rule: Rule) -> Iterator[ProofCase]:
             f"func.func private @f(%x: {kind}) -> {kind} {{\n{body}}}\n"
         )
         yield ProofCase(text, f"{name} of {rows}x{columns}, {element}", "xla", {"target": target})
+
+
+def _top_k_cases() -> Iterator[ProofCase]:
+    """Composites of a top_k of bf16, which the target takes in f32."""
+    taken = {TOP_K: ["f32", "i32"]}
+    target = Target("wide_top_k", composites=[TOP_K], op_dtypes=taken, refused={SCATTER: "lowered", SORT: "none"})
+    for rows, columns, k in ((1, 1, 1), (1, 2, 1), (2, 2, 2), (1, 3, 2)):
+        given = tensor_type((rows, columns), "bf16")
+        found = [tensor_type((rows, k), element) for element in ("bf16", "i32")]
+        types = f"({found[0]}, {found[1]})"
+        attributes = f"{{composite_attributes = {{k = {k} : i64}}, decomposition = @f}}"
+        text = (
+            f"func.func public @main(%x: {given}) -> {types} {{\n"
+            f'%r:2 = stablehlo.composite "{TOP_K}" %x {attributes} : ({given}) -> {types}\n'
+            f"return %r#0, %r#1 : {found[0]}, {found[1]}\n}}\nfunc.func private @f(%x: {given}) -> {types} {{\n"
+            f"%v, %i = {TOP_K}(%x, k = {k}) : {given} -> {types}\nreturn %v, %i : {found[0]}, {found[1]}\n}}\n"
+        )
+        yield ProofCase(text, f"{k} of {rows}x{columns}", "xla", {"target": target})
 
 
 def _double(shape: tuple[int, ...], element: str) -> str:
