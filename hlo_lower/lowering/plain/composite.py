@@ -215,7 +215,7 @@ def composite_to_softmax(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     return [build.convert(build.divide(powers, total), given.element_type)]
 
 
-@rules.lowers(COMPOSITE, taken={TakenComposite.IN_F32}, form="the chlo operation of its name, in f32")
+@rules.lowers(COMPOSITE, taken={TakenComposite.IN_F32}, form="the operation of its name, in f32")
 def composite_to_f32(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     """Compute a `chlo` operation that is written as a composite, on bf16 or f16, in f32.
 
