@@ -124,6 +124,23 @@ def test_numbers_that_are_infinite_or_repeated(judge, name):
 
 @pytest.mark.litert
 @NO_LITERT
+@pytest.mark.parametrize("channels", [4832, 4840])
+def test_a_convolution_of_many_channels_ends(judge, channels):
+    """Its kernel has room for 4,832 results of a place, and goes on for ever with more of them."""
+    x, k, r = f"1x1x5x{channels}xf32", f"1x4x1x{channels}xf32", f"1x1x2x{channels}xf32"
+    dims = "dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {}"
+    groups = f"{{batch_group_count = 1 : i64, feature_group_count = {channels} : i64}}"
+    text = (
+        f"func.func @main(%x: tensor<{x}>, %k: tensor<{k}>) -> tensor<{r}> {{\n"
+        f"  %r = stablehlo.convolution(%x, %k) {dims} {groups} : (tensor<{x}>, tensor<{k}>) -> tensor<{r}>\n  return %r : tensor<{r}>\n}}\n"
+    )
+    reference, lowered = reference_of(text, runs=1), hl.lower(text, target="litert")
+    assert lowered.text.count("stablehlo.convolution") == (1 if channels == 4832 else 2)
+    assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
+
+
+@pytest.mark.litert
+@NO_LITERT
 def test_what_is_built_is_run_from_its_file(judge, tmp_path):
     """With a setting of the converter; the file is one of LiteRT's."""
     reference, path = reference_of(three("add")), tmp_path / "m.tflite"

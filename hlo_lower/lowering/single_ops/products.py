@@ -27,6 +27,8 @@ from hlo_lower.ops.quirks.sums import (
     DILATED_OPERAND,
     EMPTY_SUM,
     FEATURE_GROUPS,
+    MANY_CHANNELS,
+    MOST_CHANNELS,
     REVERSED_KERNEL,
     WIDER_PRODUCT,
 )
@@ -91,7 +93,10 @@ def _pad_ends(build: Builder, value: Value, fill: Value, dim: int, ends: tuple[i
 
 
 MOST_GROUPS = 64
-"""Groups of features that get a convolution each."""
+"""Convolutions that take the place of one in groups of features."""
+
+DIMS_OF_SPACE = 3
+"""Dims of a convolution whose groups of features get one each."""
 
 lowers_convolution = partial(rules.lowers, PLAIN, named={PlainOp.CONVOLUTION})
 
@@ -200,31 +205,41 @@ def _beside(build: Builder, found: Convolution, value: Value, groups: int) -> Va
 
 
 @lowers_convolution(
-    needs={RefusedForm.of(FEATURE_GROUPS)}, form="a convolution for each group of features; concatenate"
+    needs={RefusedForm.of(FEATURE_GROUPS), RefusedForm.of(MANY_CHANNELS)},
+    form="a convolution for each group of features, or for as many as there is room for; concatenate",
 )
 def feature_groups_to_convolutions(op: PlainLowering) -> Sequence[Value]:
-    """Convolve each group of features with its part of the kernel. Equal: that is what the specification says."""
+    """Convolve groups of features, or of channels as many as a consumer has room for, with their part of the kernel.
+
+    Equal: that is what the specification says.
+    """
     must_not_round_otherwise(op)
     build, found, [value, kernel] = op.build, Convolution(op.node), op.node.operands
-    groups, numbers = op.node.integer("feature_group_count"), found.numbers
-    if groups > MOST_GROUPS:
-        raise DoesNotApply(f"{groups} groups, more than {MOST_GROUPS}, would each be a convolution")
-    shape = list(op.node.result().static_shape)
-    shape[numbers.output_feature] //= groups
+    groups, numbers, shape = op.node.integer("feature_group_count"), found.numbers, op.node.result().static_shape
+    results = shape[numbers.output_feature] // groups
+    at_once = max(1, MOST_CHANNELS // results) if len(found.spatial) < DIMS_OF_SPACE else 1
+    firsts = range(0, groups, at_once)
+    if len(firsts) > MOST_GROUPS:
+        raise DoesNotApply(f"{len(firsts)} convolutions, more than {MOST_GROUPS}, would take its place")
+    counts = [min(at_once, groups - first) for first in firsts]
     parts = [
         [
-            _part(build, value, numbers.input_feature, k, groups),
-            _part(build, kernel, numbers.kernel_output_feature, k, groups),
+            _part(build, value, numbers.input_feature, first, count, groups),
+            _part(build, kernel, numbers.kernel_output_feature, first, count, groups),
         ]
-        for k in range(groups)
+        for first, count in zip(firsts, counts, strict=True)
     ]
-    other = {"feature_group_count": mlir.i64_attribute(1)}
-    return [build.concatenate([found.on(build, pair, shape, other) for pair in parts], numbers.output_feature)]
+    found_parts: list[Value] = []
+    for pair, count in zip(parts, counts, strict=True):
+        of = [count * results if d == numbers.output_feature else size for d, size in enumerate(shape)]
+        found_parts.append(found.on(build, pair, of, {"feature_group_count": mlir.i64_attribute(count)}))
+    return [build.concatenate(found_parts, numbers.output_feature)]
 
 
-def _part(build: Builder, value: Value, dim: int, number: int, count: int) -> Value:
-    size = value.static_shape[dim] // count
-    return slice_along(build, value, dim, number * size, size)
+def _part(build: Builder, value: Value, dim: int, first: int, count: int, groups: int) -> Value:
+    """Some groups along a dim."""
+    size = value.static_shape[dim] // groups
+    return slice_along(build, value, dim, first * size, count * size)
 
 
 @lowers_convolution(needs={RefusedForm.of(DILATED_KERNEL)}, form="every d-th element as a batch of its own; interleave")

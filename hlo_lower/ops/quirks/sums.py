@@ -138,6 +138,26 @@ FEATURE_GROUPS = Quirk(
     (Rules("op", ("feature_groups_to_convolutions",)),),
 )
 
+MOST_CHANNELS = 4832
+"""Results of a convolution of channels that LiteRT's kernel has room for; with more of them it goes on for ever."""
+
+
+def _has_many_channels(_graph: Graph, node: Node) -> bool:
+    numbers, groups = mlir.convolution_dimension_numbers(node.raw), node.integer("feature_group_count")
+    features = node.operand(0).static_shape[numbers.input_feature]
+    return features == groups and node.result().static_shape[numbers.output_feature] > MOST_CHANNELS
+
+
+MANY_CHANNELS = Quirk(
+    "convolution of many channels",  # a depthwise one
+    (names.CONVOLUTION,),
+    {"litert": "with more than 4,832 results of a place it does not end"},
+    "convolutions of 4,832 channels at most",
+    _convolution("1x3x4840xf32", "2x1x4840xf32", "1x2x4840xf32", groups=(1, 4840)),
+    _has_many_channels,
+    (Rules("op", ("feature_groups_to_convolutions",)),),
+)
+
 DILATED_OPERAND = Quirk(
     "convolution of a dilated operand",  # a transposed one
     (names.CONVOLUTION,),
