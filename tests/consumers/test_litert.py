@@ -132,7 +132,8 @@ def test_a_convolution_of_many_channels_ends(judge, channels):
     groups = f"{{batch_group_count = 1 : i64, feature_group_count = {channels} : i64}}"
     text = (
         f"func.func @main(%x: tensor<{x}>, %k: tensor<{k}>) -> tensor<{r}> {{\n"
-        f"  %r = stablehlo.convolution(%x, %k) {dims} {groups} : (tensor<{x}>, tensor<{k}>) -> tensor<{r}>\n  return %r : tensor<{r}>\n}}\n"
+        f"  %r = stablehlo.convolution(%x, %k) {dims} {groups} : (tensor<{x}>, tensor<{k}>) -> tensor<{r}>\n"
+        f"  return %r : tensor<{r}>\n}}\n"
     )
     reference, lowered = reference_of(text, runs=1), hl.lower(text, target="litert")
     assert lowered.text.count("stablehlo.convolution") == (1 if channels == 4832 else 2)
