@@ -124,6 +124,18 @@ def test_numbers_that_are_infinite_or_repeated(judge, name):
 
 @pytest.mark.litert
 @NO_LITERT
+@pytest.mark.parametrize("op", ["log_plus_one", "exponential_minus_one"])
+def test_functions_of_numbers_near_zero_keep_their_digits(judge, op):
+    """It adds the 1, or subtracts it, where nothing is left of the number then."""
+    text = module("%x: 64xf32", f"%r = {op} %x")
+    reference = reference_of(text, inputs=[np.geomspace(1e-30, 1, 64, dtype=np.float32)])
+    assert judge.judge(text, reference.runs, reference.rounding).result == "wrong"
+    lowered = hl.lower(text, target="litert")
+    assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
+
+
+@pytest.mark.litert
+@NO_LITERT
 @pytest.mark.parametrize("channels", [4832, 4840])
 def test_a_convolution_of_many_channels_ends(judge, channels):
     """Its kernel has room for 4,832 results of a place, and goes on for ever with more of them."""
