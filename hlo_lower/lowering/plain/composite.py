@@ -254,7 +254,7 @@ def in_f32(build: Builder, node: Node, name: str, attributes: Mapping[str, mlir.
     operands = [build.convert(v, "f32") if v.element_type in HALF_FLOATS else v for v in node.operands]
     elements = [result.element_type for result in node.results]
     wide = ["f32" if element in HALF_FLOATS else element for element in elements]
-    types = [mlir.tensor_type(r.static_shape, element) for r, element in zip(node.results, wide, strict=True)]
+    types = [mlir.tensor_type(r.shape, element) for r, element in zip(node.results, wide, strict=True)]
     made = build.op(name, operands, types, dict(attributes))
     return [build.convert(value, element) for value, element in zip(made.results, elements, strict=True)]
 
