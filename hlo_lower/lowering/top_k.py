@@ -16,7 +16,13 @@ from hlo_lower.lowering.engine.engine import run_stage
 from hlo_lower.lowering.engine.kind import Context, Subject
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
 from hlo_lower.lowering.plain.chlo import ChloFacts, ChloKind, TakenChlo
-from hlo_lower.lowering.plain.composite import CompositeKind, TakenComposite, composite_facts, is_taken_in_f32
+from hlo_lower.lowering.plain.composite import (
+    CompositeKind,
+    TakenComposite,
+    composite_facts,
+    is_taken_in_f32,
+    is_top_k_in_f32,
+)
 from hlo_lower.lowering.sort import TOP_K, becomes_sort
 from hlo_lower.ops.cleanup import erase, erase_uncalled
 from hlo_lower.ops.names import SORT
@@ -38,7 +44,7 @@ class TopKCompositeKind(CompositeKind):
         if mlir.symbol_name(node.raw.attributes["name"]) != TOP_K:
             return None
         facts = composite_facts(context.graph, node, whole=())
-        if is_taken_in_f32(context.target, node, TOP_K):
+        if is_top_k_in_f32(context.target, node, facts):
             facts = replace(facts, taken=TakenComposite.IN_F32)
         elif becomes_sort(context.target, node):
             self.called.add(node.body_name)

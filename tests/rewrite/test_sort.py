@@ -369,6 +369,20 @@ def test_a_top_k_of_bf16_is_one_of_f32_where_the_target_takes_that(is_composite)
     same(text, lowered, floats((3, 9)).astype(jnp.bfloat16))
 
 
+@pytest.mark.parametrize("attributes", ["", "composite_attributes = {k = 3 : i64}, "])
+def test_a_composite_that_does_not_say_the_size_of_its_top_k_is_called(attributes):
+    """What it means its decomposition says, where the target does not take it as it is."""
+    signature = "(tensor<3x9xbf16>) -> (tensor<3x2xbf16>, tensor<3x2xi32>)"
+    call = f'%v, %i = "stablehlo.composite"(%x) {{name = "chlo.top_k", {attributes}decomposition = @f}} : {signature}'
+    text = top_k(element="bf16")
+    text = "\n".join(call if "chlo.top_k" in line else line for line in text.splitlines())
+    text += top_k(element="bf16").replace("public @main", "private @f")
+    lowered = hl.lower(text, target="litert")
+    assert lowered.refused == ()
+    assert "call @f" in lowered.text
+    same(text, lowered, floats((3, 9)).astype(jnp.bfloat16))
+
+
 WHOLE = target("npu", "sort", composites=["chlo.top_k"])
 
 

@@ -63,8 +63,7 @@ def chlo_to_f32(op: OpLowering[ChloFacts]) -> Sequence[Value]:
 
         %v, %i = chlo.top_k(%x) : bf16   ->   %v, %i = chlo.top_k(convert %x) : f32; convert %v
 
-    Equal: f32 holds the same numbers in the same order, so the greatest are the same; of a function jaxlib's form is
-    computed in f32 and rounded, too.
+    Equal: f32 holds the same numbers in the same order, so the greatest are the same, at the same places.
     """
     return in_f32(op.build, op.node, op.node.name, mlir.attributes_of(op.node.raw))
 

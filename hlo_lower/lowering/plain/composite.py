@@ -249,6 +249,13 @@ def is_taken_in_f32(target: Target, node: Node, name: str) -> bool:
     return target.takes_whole(name, wide) and not target.takes_whole(name, dtypes)
 
 
+def is_top_k_in_f32(target: Target, node: Node, facts: CompositeFacts) -> bool:
+    """Whether a composite is a top_k, as its name, size and results say, that a target takes in f32 alone."""
+    is_top_k = facts.full_name == "chlo.top_k" and len(node.operands) == 1 and len(node.results) == 2
+    says_size = is_top_k and facts.attributes == {"k": node.result(0).shape[-1]}
+    return says_size and is_taken_in_f32(target, node, facts.full_name)
+
+
 def in_f32(build: Builder, node: Node, name: str, attributes: Mapping[str, mlir.RawAttribute]) -> list[Value]:
     """Build an operation in f32 where a node is of bf16 or f16, and round its results back."""
     operands = [build.convert(v, "f32") if v.element_type in HALF_FLOATS else v for v in node.operands]
@@ -299,8 +306,13 @@ class CompositeKind(LegalizedKind):
     owned = OWN
 
     def read(self, context: Context, node: Node) -> Subject | None:
-        """None of one whose parameters are declared: `variants` looked at it first, and left it."""
-        facts = composite_facts(context.graph, node, whole=context.target.composites)
+        """None of one whose parameters are declared: `variants` looked at it first, and left it; and of a top_k that is
+        computed in f32, after scatters."""
+        name = mlir.symbol_name(node.raw.attributes["name"])
+        whole = (name,) if context.target.takes_whole(name, dtypes_on(node)) else ()
+        facts = composite_facts(context.graph, node, whole=whole)
+        if is_top_k_in_f32(context.target, node, facts):
+            return None
         declared = context.registry.declarations.get(facts.full_name)
         if declared and declared.is_for(context.target.name) and facts.full_name not in context.target.composites:
             return None
