@@ -3,7 +3,7 @@
 With them what only names control flow or placement, for consumers that do not know it: `map`, barriers, notes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -22,7 +22,7 @@ from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import Carried
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.lowering.engine.kind import Context, Decision, Kind, OpLowering, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name, refused_of
 from hlo_lower.lowering.plain.custom_call import NOTES
@@ -115,6 +115,11 @@ class NotFlatError(Exception):
         self.why = why
 
 
+CALL = "func.call"
+
+COPIED = 64
+"""Ops up to which a function is copied where a trip calls it."""
+
 ENDLESS = 1 << 30
 """A bound that is as good as none: of the type of a counter."""
 
@@ -134,6 +139,7 @@ class FlatCopy:
         self,
         most: int,
         bound: Callable[[Node], int | None],
+        functions: Mapping[str, Function],
         build: Builder | None = None,
     ) -> None:
         """Copy in front of a node, or only count.
@@ -141,11 +147,13 @@ class FlatCopy:
         Args:
           most: ops and trips beyond which it is given up.
           bound: the most trips that a loop can make, asked where they do not follow from constants; None: not known.
+          functions: of the module: small ones are copied where they are called, as what a trip gives them is known.
           build: builds in front of the node; None: nothing is built.
         """
         self.size = 0
         self.bounds: dict[Node, int] = {}
         self._most, self._bound = most, bound
+        self._functions = functions
         self._build = build
         self._became: dict[Value, Item] = {}
         self._nodes: dict[Block, list[Node]] = {}
@@ -217,8 +225,22 @@ class FlatCopy:
             self._bind(node.results, self.loop(node))
         elif node.name in (CASE, IF) and (branch := self.known_branch(node)) is not None:
             self._bind(node.results, self.block(branch))
+        elif (body := self._small_body(node)) is not None:
+            self._bind(body.arguments, [self._item(value) for value in node.operands])
+            self._bind(node.results, self.block(body))
         else:
             self._copy(node)
+
+    def _small_body(self, node: Node) -> Block | None:
+        """The block of a small function without regions that a node calls; None of others."""
+        function = self._functions.get(node.callee) if node.name == CALL else None
+        if function is None or not function.has_body:
+            return None
+        if function.body not in self._nodes:
+            self._nodes[function.body] = list(function.body.nodes)
+        inner = self._nodes[function.body]
+        is_small = len(inner) <= COPIED and not any(each.has_regions or each.name == CALL for each in inner)
+        return function.body if is_small else None
 
     def _copy(self, node: Node) -> None:
         reads, size = self._reads_of(node)
@@ -373,7 +395,7 @@ rules = RuleList()
 
 
 def _flat(op: Op) -> FlatCopy:
-    return FlatCopy(op.facts.most, dict(op.facts.bounds).get, op.build)
+    return FlatCopy(op.facts.most, dict(op.facts.bounds).get, op.graph.functions, op.build)
 
 
 @rules.lowers(CONTROL, named={ControlOp.WHILE}, goes={Outcome.KNOWN}, form="its trips one after the other")
@@ -614,11 +636,11 @@ def _facts(context: Context, node: Node) -> ControlFacts:
     op, most = ControlOp(node.name), context.options.max_unroll
     if node.name not in (WHILE, CASE, IF):
         return ControlFacts(op, says=Placed.NOTE, contents=Contents.HARMLESS)
-    flat = FlatCopy(most, partial(_most_trips, context))
+    flat = FlatCopy(most, partial(_most_trips, context), context.graph.functions)
     goes, why = _goes(context, node, flat)
     if goes is not Outcome.UNKNOWN or node.name == WHILE:
         return ControlFacts(op, goes, most=most, bounds=tuple(flat.bounds.items()), why=why)
-    flat = FlatCopy(most, partial(_most_trips, context))
+    flat = FlatCopy(most, partial(_most_trips, context), context.graph.functions)
     why = _harm(context, node, flat)
     contents = Contents.NOT if why else Contents.HARMLESS
     return ControlFacts(op, contents=contents, most=most, bounds=tuple(flat.bounds.items()), why=why)

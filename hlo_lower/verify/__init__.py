@@ -21,6 +21,7 @@ from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Aligner, BodyPair
 from hlo_lower.verify.align.drawn_bits import draws_written_out
 from hlo_lower.verify.align.in_order import TOLD, forget_orders, orders_told
+from hlo_lower.verify.align.signed_bits import read_on_signed
 from hlo_lower.verify.claim_checks import Check, ClaimsVerdict, check_claims
 from hlo_lower.verify.drive.indices import PROMISED, overhanging, with_single_elements, with_told_starts
 from hlo_lower.verify.drive.ranges import Ranges
@@ -224,10 +225,11 @@ def _compare_static(
             first, second = (Program(mlir.parse_module(text, context)) for text in texts)
     if interface:  # what they compute cannot be compared where the signatures differ
         return interface, []
-    if (written := draws_written_out(texts)) is not None:
-        texts = written
-        context = mlir.shared_context(sum(map(len, texts)))
-        first, second = (Program(mlir.parse_module(text, context)) for text in texts)
+    for read in (draws_written_out, read_on_signed):
+        if (written := read(texts)) is not None:
+            texts = written
+            context = mlir.shared_context(sum(map(len, texts)))
+            first, second = (Program(mlir.parse_module(text, context)) for text in texts)
     regions: list[RegionVerdict] = []
     processes = (
         RegionProcesses((texts[0], texts[1]), (before, after), terms, jobs, patience().given, patience().deadline)

@@ -56,7 +56,10 @@ STEPS = (1, 1, 2, 4, 8, 32, 256)
 PATIENCE = 3
 """Widenings after which it is asked whether the functions have different values there."""
 
-ANCHORS = frozenset({names.SCATTER, names.GATHER, names.WHILE, names.SORT, names.DYNAMIC_UPDATE_SLICE, names.CASE})
+ANCHORS = frozenset({
+    names.SCATTER, names.GATHER, names.WHILE, names.SORT, names.DYNAMIC_UPDATE_SLICE, names.CASE,
+    names.AND, names.OR, names.XOR, names.SHIFT_LEFT, names.SHIFT_RIGHT_LOGICAL,
+})  # fmt: skip
 """Operations whose results are looked for in the second piece, to cut a region that holds several of them."""
 
 WRITING = (names.WHILE, names.DYNAMIC_UPDATE_SLICE)

@@ -277,21 +277,25 @@ def shift_left_to_multiply(op: PlainLowering) -> Sequence[Value]:
     Equal: products wrap. Shifting by as many bits as there are, or by more, gives 0, as StableHLO has it; a negative
     number is a large one.
     """
-    return on_each(op.build, _times, *op.node.operands, known=op.node.operand(1).repeated_integer)
+    return on_each(op.build, _times, *op.node.operands, known=op.facts.shift)
 
 
 def _times(x: Array, s: Array, *, known: int | None) -> Array:
-    return x * _power(s, 0, known)
+    if known is None:
+        return x * _power(s, 0)
+    return x * _number(x, 1 << known) if 0 <= known < _width(x) else jnp.zeros_like(x)
 
 
 @rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT_LOGICAL}, elements={Elements.UNSIGNED}, form="x / 2^s")
 def shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
     """Divide by the power of two. Equal: unsigned division rounds down; where s is no bit's number, 0 is chosen."""
-    return on_each(op.build, _divide_by_power, *op.node.operands, known=op.node.operand(1).repeated_integer)
+    return on_each(op.build, _divide_by_power, *op.node.operands, known=op.facts.shift)
 
 
 def _divide_by_power(x: Array, s: Array, *, known: int | None) -> Array:
-    return jnp.where(s < _width(x), lax.div(x, _power(s, 1, known)), 0)
+    if known is None:
+        return jnp.where(s < _width(x), lax.div(x, _power(s, 1)), 0)
+    return lax.div(x, _number(x, 1 << known)) if known < _width(x) else jnp.zeros_like(x)
 
 
 @rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT}, elements={Elements.SIGNED}, form="x / 2^s, rounded down")
@@ -303,33 +307,49 @@ def shift_right_to_divide(op: PlainLowering) -> Sequence[Value]:
     Equal: -1 - x is not negative, so both divisions round down, and nothing overflows. From the highest bit on, which
     has no positive power, all bits are the sign's.
     """
-    return on_each(op.build, _down, *op.node.operands, known=op.node.operand(1).repeated_integer)
+    return on_each(op.build, _down, *op.node.operands, known=op.facts.shift)
 
 
 def _down(x: Array, s: Array, *, known: int | None) -> Array:
-    power = _power(s, 1, known)
+    last, signs = _width(x) - 1, jnp.where(x < 0, -1, _number(x, 0))
+    if known is not None and not 0 <= known < last:
+        return signs
+    power = _power(s, 1) if known is None else _number(x, 1 << known)
     found = jnp.where(x < 0, -1 - lax.div(-1 - x, power), lax.div(x, power))
-    return jnp.where((s >= 0) & (s < _width(x) - 1), found, jnp.where(x < 0, -1, _number(x, 0)))
+    return found if known is not None else jnp.where((s >= 0) & (s < last), found, signs)
 
 
 @rules.lowers(
     PLAIN, named={PlainOp.SHIFT_RIGHT_LOGICAL}, elements={Elements.SIGNED}, form="x / 2^s, rounded down, high bits 0"
 )
 def signed_shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
-    """Shift the sign in, and take it away again.
+    """Shift the sign in, and take it away again; where s is known, take the sign's bit off first.
 
         (x < 0 ? x shifted with its sign + 2^(width - s) : x / 2^s)
+        s known:  (x < 0 ? x + 2^(width - 1) : x) / 2^s + (x < 0 ? 2^(width - 1 - s) : 0)
 
-    Equal: of a negative number the s high bits are 1, and adding 2^(width - s) makes them 0 and wraps.
+    Equal: of a negative number the s high bits are 1, and adding 2^(width - s) makes them 0 and wraps. Without the top
+    bit the number is not negative, and the quotient rounds down; that bit comes to stand s places lower.
     """
-    return on_each(op.build, _without_sign, *op.node.operands, known=op.node.operand(1).repeated_integer)
+    return on_each(op.build, _without_sign, *op.node.operands, known=op.facts.shift)
 
 
 def _without_sign(x: Array, s: Array, *, known: int | None) -> Array:
-    last, shifted = _width(x) - 1, _down(x, s, known=known)
+    last = _width(x) - 1
+    if known is not None:
+        return _without_sign_by(x, known) if 0 <= known <= last else jnp.zeros_like(x)
+    shifted = _down(x, s, known=None)
     # 2^(width - s) as -2^(width - 1 - s) twice, which wraps to 0 for s = 0.
-    gap = _power(last - s, 0, None if known is None else last - known)
+    gap = _power(last - s, 0)
     return jnp.where((s >= 0) & (s <= last), jnp.where(x < 0, shifted + gap + gap, shifted), 0)
+
+
+def _without_sign_by(x: Array, s: int) -> Array:
+    last = _width(x) - 1
+    if s == 0:
+        return x
+    sign = jnp.where(x < 0, _number(x, 1 << last - s), _number(x, 0))
+    return sign if s == last else lax.div(jnp.where(x < 0, x + _number(x, 1 << last), x), _number(x, 1 << s)) + sign
 
 
 def _wide_shift(op: PlainLowering) -> Sequence[Value]:
@@ -381,10 +401,8 @@ def wide_shift_right_to_halves(op: PlainLowering) -> Sequence[Value]:
     return _wide_shift(op)
 
 
-def _power(s: Array, otherwise: int, known: int | None) -> Any:
+def _power(s: Array, otherwise: int) -> Any:
     """2^s for each bit's number s; else another number. Each is chosen by comparing, from powers that are constants."""
-    if known is not None:
-        return _number(s, 1 << known if 0 <= known < _width(s) else otherwise)
     found = _number(s, otherwise)
     for bit in range(_width(s)):
         found = lax.select(lax.eq(s, _number(s, bit)), _number(s, 1 << bit), found)

@@ -110,7 +110,17 @@ def _facts(context: Context, node: Node, form: Quirk | None) -> PlainFacts:
         window=prod(node.integers("window_dimensions")) if named in WINDOWED else 0,
         summed=summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
         exponent=_common_exponent(context, node) if named is PlainOp.BITCAST_CONVERT else 0,
+        shift=_known_shift(context, node) if node.name in SHIFTS else None,
     )
+
+
+def _known_shift(context: Context, node: Node) -> int | None:
+    """By how many bits a shift shifts, where all elements are shifted by the same number of them."""
+    amount = node.operand(1)
+    if elements_of(amount.element_type) not in (Elements.SIGNED, Elements.UNSIGNED) or not prod(amount.static_shape):
+        return None
+    low, high = context.analysis.of(Site(amount)).hull()
+    return low if low == high else None
 
 
 def _common_exponent(context: Context, node: Node) -> int:

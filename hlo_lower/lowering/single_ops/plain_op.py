@@ -89,6 +89,7 @@ class PlainFacts(FactsByName):
       summed: numbers that each element of a product is the sum of.
       exponent: of integers that are bitcast to floats: the exponent's bits where all have the same, no sign, and no
         result is small or infinite; else 0.
+      shift: by how many bits a shift shifts, where that is one number that is known; else None.
     """
 
     named: PlainOp
@@ -100,6 +101,7 @@ class PlainFacts(FactsByName):
     window: int = 0
     summed: int = 0
     exponent: int = 0
+    shift: int | None = None
 
 
 PlainLowering = OpLowering[PlainFacts]

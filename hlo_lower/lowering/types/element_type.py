@@ -22,8 +22,19 @@ from hlo_lower.lowering.types.carried.carrier import PAIRED, Carrier, Carrying, 
 from hlo_lower.lowering.types.carried.exactness import TABLE, How
 from hlo_lower.lowering.types.carried.narrower import compares_widened, narrowed
 from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
-from hlo_lower.ops.names import BITCAST_CONVERT, CASE, CONVERT, CONVOLUTION, IF, WHILE
-from hlo_lower.ops.spec import MIRRORED, WITH_BODY
+from hlo_lower.ops.names import (
+    BITCAST_CONVERT,
+    CASE,
+    CONVERT,
+    CONVOLUTION,
+    IF,
+    MULTIPLY,
+    OR,
+    SHIFT_LEFT,
+    WHILE,
+    XOR,
+)
+from hlo_lower.ops.spec import LAYOUT, MIRRORED, WITH_BODY
 from hlo_lower.ops.targets.target import Target
 
 ON_INTEGERS = "stablehlo. on integers"
@@ -43,6 +54,7 @@ class ElementTypeFacts(FactsByName):
       takes: whether the target takes an op ("and") on an element type.
       reassociated: whether floats may be added in another order.
       are_truths: whether a bit operation is one of numbers that are 0 or 1.
+      are_apart: whether it is one of two numbers that have no bit in common.
     """
 
     carried: Form
@@ -51,6 +63,7 @@ class ElementTypeFacts(FactsByName):
     takes: Callable[[str, str], bool]
     reassociated: bool = False
     are_truths: bool = False
+    are_apart: bool = False
 
 
 integer_rules, float_rules, complex_rules = RuleList(), RuleList(), RuleList()
@@ -109,9 +122,11 @@ def bits_to_sums(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
         %r = stablehlo.xor %x, %y : i32    ->   each bit as a truth value, along a last dim; the sum of those set
         %r = stablehlo.and %x, %y : i32    ->   minimum, where both are 0 or 1; or: maximum; xor: whether they differ
         %r = stablehlo.not %x : i32        ->   -1 - x
+        %r = stablehlo.or %x, %y : i32     ->   x + y, where no bit is set in both: x is 8 a, and y is below 8
 
     Equal: x + y = (x xor y) + 2 (x and y) modulo 2^32, which leaves the uppermost bit open. A number is the sum of its
-    bits, the uppermost counted as -2^31. What is 0 or 1 shows the analysis of ranges.
+    bits, the uppermost counted as -2^31. What is 0 or 1, or below a power
+    of two, shows the analysis of ranges.
     """
     return _on_carriers(op)
 
@@ -167,7 +182,8 @@ def complex_to_parts(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
 def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     facts = op.facts
     return lower_on_carriers(
-        op.node, Carrying(op.build, facts.scheme, facts.takes, facts.reassociated, facts.are_truths)
+        op.node,
+        Carrying(op.build, facts.scheme, facts.takes, facts.reassociated, facts.are_truths, facts.are_apart),
     )
 
 
@@ -216,7 +232,10 @@ class ElementTypeKind(Kind):
         reassociated = context.options.float_mode == "reassociate"
         facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
         are_truths = node.name in BY_BITS and all(_is_truth(context, value) for value in node.operands)
-        known = [replace(known, reassociated=reassociated, are_truths=are_truths) for known in facts]
+        are_apart = node.name in (OR, XOR) and _are_apart(context, *node.operands)
+        known = [
+            replace(known, reassociated=reassociated, are_truths=are_truths, are_apart=are_apart) for known in facts
+        ]
         if (known[0].carried if known else Form.WIDER) not in self.forms:
             return None
         return self.subject(context, node, *known, told=f"element types {', '.join(refused)}")
@@ -294,6 +313,32 @@ def _is_truth(context: Context, value: Value) -> bool:
     """Whether a value is 0 or 1 everywhere."""
     low, high = context.analysis.of(Site(value)).hull()
     return low >= 0 and high <= 1
+
+
+def _are_apart(context: Context, x: Value, y: Value) -> bool:
+    """Whether no bit is set in both of two numbers: one ends in so many zeros as the other one has bits."""
+    for value, other in ((x, y), (y, x)):
+        low, high = context.analysis.of(Site(other)).hull()
+        if low >= 0 and high < 1 << _zeros_of(context, value):
+            return True
+    return False
+
+
+def _zeros_of(context: Context, value: Value) -> int:
+    """In how many zeros all elements of an integer end, as far as its op tells."""
+    node = value.node
+    if node is None or not value.element.is_integer:
+        return 0
+    if (numbers := node.constant()) is not None:
+        found = {int(number) for number in numbers.reshape(-1)} - {0}
+        return min(((number & -number).bit_length() - 1 for number in found), default=value.element.bits)
+    if node.name in LAYOUT:
+        return _zeros_of(context, node.operand(0))
+    if node.name == MULTIPLY:
+        return min(sum(_zeros_of(context, operand) for operand in node.operands), value.element.bits)
+    if node.name == SHIFT_LEFT:
+        return min(max(context.analysis.of(Site(node.operand(1))).hull()[0], 0), value.element.bits)
+    return 0
 
 
 def refused_types(target: Target, op: str, dtypes: frozenset[str]) -> list[str]:

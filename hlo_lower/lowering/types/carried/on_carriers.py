@@ -95,6 +95,8 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
             raise DoesNotApply("unsigned, which is carried in a signed type")
         if c.are_truths and name in BY_ORDER:
             return [_on_truths(name, operands, c)], True
+        if c.are_apart and name in (OR, XOR):
+            return [c.add(*operands)], True
         return [BY_BITS[name](c, carrier, operands)], True
     if how is How.WRITTEN:
         return [(ON_SIGNED if carrier.form is Form.SIGNED else ON_WIDER)[name](c, carrier, operands)], True

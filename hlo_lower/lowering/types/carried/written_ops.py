@@ -43,11 +43,16 @@ def unsigned_divide(c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -
 
         d >= 2^(w-1):   1 where x >= d, else 0
         else            q = 2 (x / 2 / d);   q + 1 where x - q d >= d, else q
+        d known, even:  x / 2 / (d / 2)
 
     Exact: twice the quotient of the half is the quotient or one less, so that the rest is below 2 d, below 2^w.
-    By 0 the signed quotient is -1, q is -2, the rest is not below 0: -1, all ones, as XLA gives.
+    By 0 the signed quotient is -1, q is -2, the rest is not below 0: -1, all ones, as XLA gives. Of an even divisor the
+    quotient of the halves, both rounded down, is the quotient.
     """
     x, d = operands
+    known = d.repeated_integer
+    if known is not None and known > 0 and known % 2 == 0:
+        return c.divide(half_of(c, x), known // 2) if known > 2 else half_of(c, x)
     q = c.divide(half_of(c, x), d)
     q = c.add(q, q)
     rest = c.subtract(x, c.multiply(q, d))
