@@ -101,7 +101,7 @@ class _Reading:
             self._change(op.results)
             self._rewrite_attributes(op)
             return True
-        if op.name in (names.COMPOSITE, names.CUSTOM_CALL) or self._is_of(mlir.taken_by(op)[len(op.operands) :]):
+        if mlir.symbols_in(op) or self._is_of(mlir.taken_by(op)[len(op.operands) :]):
             return False
         self._cast_operands(op, range(len(op.operands)))
         self._cast_values(op, [value for value in op.results if self._is_of([value])])
@@ -121,7 +121,8 @@ class _Reading:
             self._change([*arguments, *op.results])
             return True
         self._cast_operands(inner[-1], range(len(inner[-1].operands)))
-        self._cast_values(inner[0], [value for value in arguments if self._is_of([value])], before=True)
+        first = blocks[0].operations[0].operation
+        self._cast_values(first, [value for value in arguments if self._is_of([value])], before=True)
         return True
 
     def _cast_operands(self, op: mlir.RawOperation, places: Collection[int]) -> None:
@@ -134,7 +135,8 @@ class _Reading:
         """Keep the type of values, and let what uses them use what they are cast to, beside an op."""
         for value in values:
             uses = [(use.owner, use.operand_number) for use in value.uses]
-            cast = OpsBeside(op, is_behind=not before).op(names.BITCAST_CONVERT, [value], self._changed_type(value))
+            cast = OpsBeside(op, is_behind=not before).op(names.BITCAST_CONVERT, [value], value.type)
+            self._changed.append(cast)
             for user, place in uses:
                 user.operands[place] = cast
 
