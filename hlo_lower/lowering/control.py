@@ -239,7 +239,7 @@ class FlatCopy:
         if function.body not in self._nodes:
             self._nodes[function.body] = list(function.body.nodes)
         inner = self._nodes[function.body]
-        is_small = len(inner) <= COPIED and not any(each.has_regions or each.name == CALL for each in inner)
+        is_small = len(inner) <= COPIED and not any(each.has_regions for each in inner)
         return function.body if is_small else None
 
     def _copy(self, node: Node) -> None:

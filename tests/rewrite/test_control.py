@@ -1,5 +1,6 @@
 """Control flow for targets that refuse it: the bits of XLA's own loops and branches, or it is left and told."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -56,6 +57,21 @@ def test_loops_that_follow_from_constants_are_unrolled(function, dtype):
     assert any("(while_to_trips)" in note for note in assert_same(source, (x,)).notes)
     taken = hl.lower(source)
     assert (taken.notes, taken.text.count("stablehlo.while")) == ((), 2)
+
+
+@pytest.mark.parametrize("more", [0, 80])
+def test_small_functions_are_copied_into_the_trips_that_call_them(more):
+    """So what a trip gives them is known; large ones are called."""
+
+    @jax.jit
+    def called(y, k):
+        for _ in range(more):
+            y = y * 2 - k
+        return y * k
+
+    source = hl.export(lambda x: lax.fori_loop(0, 4, lambda k, y: called(y, k.astype(y.dtype)), x), X)
+    lowered = assert_same(source, (X,))
+    assert ("call @called" in lowered.text) == bool(more)
 
 
 def up_to(n, x):

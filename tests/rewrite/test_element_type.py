@@ -20,6 +20,7 @@ from element_type_programs import (
     to,
     wrong,
 )
+from jax import lax
 from rewrites import assert_same, results
 from rule_examples import target
 from untyped_mlir import function, module
@@ -186,6 +187,37 @@ def test_halves_become_floats_rounded_once(dtype):
     odd = [(m << 1 | 1) << k for k in range(40) for m in (1, 3, (1 << 23) + 1, (1 << 24) - 1, 12345678)]
     x = np.array([(n + e) % (1 << 64) for n in odd for e in (-1, 0, 1)], np.uint64).view(dtype)
     assert_right(conversions(("float32", "float64")), (x, x), on_32_bits((), ("f32", "f64")))
+
+
+def turned(op, left, right):
+    """Bits that are moved to the left, and others that are moved to the right, put together."""
+
+    def function(x, y):
+        count = lambda n: np.array(n, x.dtype)  # noqa: E731
+        return op(lax.shift_left(x, count(left)), lax.shift_right_logical(y, count(right)))
+
+    return function
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "uint8"])
+@pytest.mark.parametrize("op", [lax.bitwise_or, lax.bitwise_xor])
+def test_numbers_without_a_common_bit_are_added(dtype, op):
+    """Of one bit less between them no number is known to have none in common, and they are taken apart."""
+    bits = np.iinfo(dtype).bits
+    ways = {right: turned(op, 5, right) for right in (bits - 6, bits - 5, bits - 4)}
+    texts = {n: hl.lower(exported(way, *np.zeros((2, 4), dtype)), target=no_bits()).text for n, way in ways.items()}
+    assert [n for n, text in texts.items() if "stablehlo.reduce" in text] == [bits - 6]
+    assert_right({f"by {n}": way for n, way in ways.items()}, [x[::5] for x in operands(dtype)], no_bits())
+
+
+@pytest.mark.parametrize("divisor", [2, 6, 10, 1 << 30, (1 << 31) - 2, 1 << 31, 7])
+def test_a_quotient_by_a_number_that_is_known(divisor):
+    """By an even one it is that of the halves, and nothing is put right afterwards."""
+    by = np.uint32(divisor)
+    source = exported(lambda x: lax.div(x, by), np.zeros(4, np.uint32))
+    is_half = divisor % 2 == 0 and divisor < 1 << 31
+    assert ("stablehlo.multiply" in hl.lower(source, target=NO_SHIFT).text) != is_half
+    assert_right({"quotient": lambda x, _: lax.div(x, by)}, operands("uint32"), NO_SHIFT)
 
 
 def twice(op, of="5xui32"):

@@ -83,6 +83,21 @@ def test_integer_ops_are_the_same_bits(dtype):
     )
 
 
+@pytest.mark.parametrize("dtype", swept(INTEGERS, "int8", "uint32"))
+def test_shifts_by_a_number_that_is_known(dtype):
+    """By each bit's number, by more and by less; the number may be computed of a table of constants."""
+    x, info = integers(dtype, 200), np.iinfo(dtype)
+    ops = [lax.shift_left, lax.shift_right_logical, *([lax.shift_right_arithmetic] if info.min else [])]
+    table = np.arange(-2 if info.min else 0, info.bits + 2).astype(dtype)
+
+    def shifted(x):
+        counts = [jnp.asarray(table)[k] for k in range(len(table))]
+        return [op(x, count) for op in ops for count in counts]
+
+    names = " ".join(f"shift_{name}" for name in ("left", "right_logical", *(("right_arithmetic",) * bool(info.min))))
+    assert_same(names, shifted, x)
+
+
 @pytest.mark.parametrize("dtype", swept(INTEGERS, "uint32"))
 def test_sums_and_products_of_integers_are_the_same_bits(dtype):
     """They wrap, in any order; reductions of two results and of a region are halved by the region itself."""
