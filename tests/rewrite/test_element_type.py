@@ -155,7 +155,7 @@ def test_bit_operations_of_truth_values_as_integers():
     }
     for expected, found in zip(told_of_truths(*given), results(lowered.as_given, *given), strict=True):
         np.testing.assert_array_equal(expected, found)
-    wide = exported(lambda x: x & np.uint8(1) | np.uint8(2), np.zeros(4, np.uint8))
+    wide = exported(lambda x: x & np.uint8(1) | np.uint8(3), np.zeros(4, np.uint8))
     assert "reduce" in hl.lower(wide, target=no_bits()).text
 
 

@@ -283,7 +283,7 @@ def shift_left_to_multiply(op: PlainLowering) -> Sequence[Value]:
 def _times(x: Array, s: Array, *, known: int | None) -> Array:
     if known is None:
         return x * _power(s, 0)
-    return x * _number(x, 1 << known) if 0 <= known < _width(x) else jnp.zeros_like(x)
+    return x * _number(x, 1 << known) if 0 <= known < _width(x) else lax.full_like(x, 0)
 
 
 @rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT_LOGICAL}, elements={Elements.UNSIGNED}, form="x / 2^s")
@@ -295,7 +295,7 @@ def shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
 def _divide_by_power(x: Array, s: Array, *, known: int | None) -> Array:
     if known is None:
         return jnp.where(s < _width(x), lax.div(x, _power(s, 1)), 0)
-    return lax.div(x, _number(x, 1 << known)) if known < _width(x) else jnp.zeros_like(x)
+    return lax.div(x, _number(x, 1 << known)) if known < _width(x) else lax.full_like(x, 0)
 
 
 @rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT}, elements={Elements.SIGNED}, form="x / 2^s, rounded down")
@@ -311,12 +311,19 @@ def shift_right_to_divide(op: PlainLowering) -> Sequence[Value]:
 
 
 def _down(x: Array, s: Array, *, known: int | None) -> Array:
-    last, signs = _width(x) - 1, jnp.where(x < 0, -1, _number(x, 0))
-    if known is not None and not 0 <= known < last:
-        return signs
-    power = _power(s, 1) if known is None else _number(x, 1 << known)
-    found = jnp.where(x < 0, -1 - lax.div(-1 - x, power), lax.div(x, power))
-    return found if known is not None else jnp.where((s >= 0) & (s < last), found, signs)
+    last = _width(x) - 1
+    if known is not None:
+        return _down_by(x, _number(x, 1 << known)) if 0 <= known < last else _signs(x)
+    found = _down_by(x, _power(s, 1))
+    return jnp.where((s >= 0) & (s < last), found, _signs(x))
+
+
+def _down_by(x: Array, power: Any) -> Array:
+    return jnp.where(x < 0, -1 - lax.div(-1 - x, power), lax.div(x, power))
+
+
+def _signs(x: Array) -> Array:
+    return jnp.where(x < 0, -1, _number(x, 0))
 
 
 @rules.lowers(
@@ -337,7 +344,7 @@ def signed_shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
 def _without_sign(x: Array, s: Array, *, known: int | None) -> Array:
     last = _width(x) - 1
     if known is not None:
-        return _without_sign_by(x, known) if 0 <= known <= last else jnp.zeros_like(x)
+        return _without_sign_by(x, known) if 0 <= known <= last else lax.full_like(x, 0)
     shifted = _down(x, s, known=None)
     # 2^(width - s) as -2^(width - 1 - s) twice, which wraps to 0 for s = 0.
     gap = _power(last - s, 0)

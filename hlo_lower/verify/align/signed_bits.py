@@ -12,7 +12,6 @@ The modules are run as they were given.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import CONTROL, MOVES, OPS
@@ -29,7 +28,7 @@ PASSING = CONTROL | {names.OPTIMIZATION_BARRIER, names.REDUCE, names.RETURN, "fu
 
 
 def read_on_signed(texts: Sequence[str]) -> list[str] | None:
-    """Two versions on signed integers where one alone computes on unsigned ones.
+    """Two versions on signed integers where one alone computes on unsigned ones, and the other casts their bits.
 
     None where both do or none does, and where such integers stand in a body that is kept, or are passed to a function
     that is named otherwise than by a call.
@@ -39,17 +38,22 @@ def read_on_signed(texts: Sequence[str]) -> list[str] | None:
     context = mlir.shared_context(sum(map(len, texts)))
     with mlir.active(context):
         modules = [mlir.parse_module(text, context) for text in texts]
-        first, second = map(_computed_on, modules)
-        becomes = {kind: kind.removeprefix("u") for kind in first ^ second}
+        (first, cast), (second, other) = map(_computed_and_cast, modules)
+        becomes = {kind: kind.removeprefix("u") for kind in (first - second) & other | (second - first) & cast}
         if not becomes or not all(_Reading(module, becomes).is_done for module in modules):
             return None
         return [mlir.print_module(module, locations=True) for module in modules]
 
 
-def _computed_on(module: mlir.RawModule) -> set[str]:
-    """The unsigned element types that a module computes on; a cast to one of them is no computation."""
-    ops = (op for op in mlir.operations_within(module.operation) if op.name != names.BITCAST_CONVERT)
-    return {kind for op in ops for value in op.results if (kind := _kind(value)).startswith("ui")}
+def _computed_and_cast(module: mlir.RawModule) -> tuple[set[str], set[str]]:
+    """The unsigned element types that the ops of a module compute, and those whose bits it casts."""
+    computed, cast = set[str](), set[str]()
+    for op in mlir.operations_within(module.operation):
+        if op.name == names.BITCAST_CONVERT:
+            cast |= {_kind(op.operands[0]), _kind(op.results[0])}
+        else:
+            computed |= set(map(_kind, op.results))
+    return {kind for kind in computed if kind.startswith("ui")}, {kind for kind in cast if kind.startswith("ui")}
 
 
 def _kind(value: mlir.RawValue) -> str:
@@ -145,10 +149,8 @@ class _Reading:
             op.attributes["compare_type"] = mlir.parse_attribute("#stablehlo<comparison_type SIGNED>")
         elif op.name == names.CONSTANT and (numbers := mlir.constant_value(op)) is not None:
             made = self._changed_type(op.results[0])
-            numbers = numbers.view(element_type(mlir.tensor_element_name(made)).dtype)
-            op.attributes["value"] = mlir.dense_attribute(
-                numbers.reshape(-1)[:1] if mlir.is_splat(op) else numbers, made
-            )
+            shown = numbers.reshape(-1)[:1] if mlir.is_splat(op) else numbers
+            op.attributes["value"] = mlir.dense_attribute(shown, made)
 
 
 def _is_signless(op: mlir.RawOperation) -> bool:
