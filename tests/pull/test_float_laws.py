@@ -50,6 +50,20 @@ def _zeros(number):
     return [(number(np.inf), number(0.0), number(1)), (number(np.inf), number(-0.0), number(-1))]
 
 
+def _sums_of_bits(x):
+    """Numbers of one exponent, of their mantissas, and of the bits of both."""
+    bits = x.view(f"u{x.itemsize}")
+    size = np.finfo(x.dtype).nmant
+    mantissa = bits & bits.dtype.type((1 << size) - 1)
+    return [
+        (
+            power + mantissa.astype(x.dtype) * (power * x.dtype.type(2.0**-size)),
+            (power.view(bits.dtype) + mantissa).view(x.dtype),
+        )
+        for power in x.dtype.type([1, 2, 0.125])
+    ]
+
+
 SIDES = {
     "commutes": lambda x, y: [(x + y, y + x), (x * y, y * x), (maximum(x, y), maximum(y, x))],
     "constants": lambda x, y: [(x + y, (x.astype(np.float64) + y.astype(np.float64)).astype(x.dtype))],
@@ -61,6 +75,7 @@ SIDES = {
                               for inf in (x.dtype.type(np.inf), x.dtype.type(-np.inf))],
     "difference": lambda x, y: [(x - y, x + (-y))],
     "power of two": lambda x, y: [(x / x.dtype.type(c), x * x.dtype.type(1 / c)) for c in (2, 0.25, -8, 0.5)],
+    "bits of a sum": lambda x, y: _sums_of_bits(x),
     "signs": lambda x, y: [((-x) * y, -(x * y)), (x / (-y), -(x / y)), (np.negative(-x), x), (np.abs(-x), np.abs(x))],
     "division by zero": lambda x, y: [(x / zero, np.where((x == 0) | np.isnan(x), x / zero, np.copysign(inf, x * one)))
                                       for inf, zero, one in _zeros(x.dtype.type)],

@@ -30,6 +30,9 @@ from hlo_lower.verify.pull.terms import (
 
 F32 = element_of("f32")
 
+INTEGER = "integer of 65 bits"
+"""The symbol that makes an integer a float, before the float's type."""
+
 _FOLDED: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -167,6 +170,7 @@ class Arithmetic:
             self._neutral,
             self._power_of_two,
             self._choice,
+            self._bits_of_sum,
         )
         for law in laws:
             found = law(name, args, element)
@@ -296,6 +300,27 @@ class Arithmetic:
         self._use("power of two")
         return self.float("multiply", [args[0], literal(element.dtype.type(1) / value, element)], element)  # pyright: ignore
 
+    def _bits_of_sum(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        """2^e + m * 2^(e - M), m a whole number below 2^M, M the bits of a mantissa: those of m behind those of 2^e."""
+        if name != "add" or element.dtype is None:
+            return None
+        for term, other in (args, args[::-1]):
+            power = value_of(other, element)
+            if power is None or not 2.0**-100 < power < 2.0**100 or np.frexp(power)[0] != 0.5:
+                continue
+            if not term.decl().name().startswith(f"multiply {element.name}:"):
+                continue
+            whole, unit = term.children()
+            is_unit = value_of(unit, element) == power * 2.0**-element.mantissa
+            if not is_unit or not whole.decl().name().startswith(f"{INTEGER} {element.name}:"):
+                continue
+            self._use("bits of a sum")
+            bits, most = whole.arg(0), 1 << element.mantissa
+            is_below = z3.And(bits >= 0, bits < number(most, bits.size()))
+            own = self.symbol(name, [term, other], element)
+            return choose(is_below, other + resize(bits, element.bits, is_signed=True), own)
+        return None
+
     def _choice(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
         if name not in COMMUTING:
             return None
@@ -419,15 +444,14 @@ class Arithmetic:
 
     def _float_of(self, term: Term, source: ElementType, target: ElementType) -> Term:
         """An integer as a float: by its value, so that its width does not matter."""
-        symbol = "integer of 65 bits"
         if z3.is_bv_value(term) and target.dtype is not None:
             value = term.as_signed_long() if source.is_signed else term.as_long()
             if abs(value) < 1 << (53 if target.name in ("f32", "f64") else 24):  # rounded once
                 return literal(np.float64(value), target)
         wide = z3.simplify(resize(term, 65, is_signed=source.is_signed))
         if target.name in HALF_FLOATS and source.bits <= 16:  # exact in f32, so it is rounded once
-            return self.narrow(apply_symbol(f"{symbol} f32", [wide], sort_of(F32)), target)
-        return apply_symbol(f"{symbol} {target.name}", [wide], sort_of(target))
+            return self.narrow(apply_symbol(f"{INTEGER} f32", [wide], sort_of(F32)), target)
+        return apply_symbol(f"{INTEGER} {target.name}", [wide], sort_of(target))
 
     def _refloat(self, term: Term, source: ElementType, target: ElementType) -> Term:
         if source.name in HALF_FLOATS and target == F32:

@@ -33,6 +33,9 @@ _LAWS = (
     Law("infinity", "floats", "x + inf = inf, and NaN if x is NaN or -inf; likewise -inf"),
     Law("difference", "floats", "x - y = x + (-y)"),
     Law("power of two", "floats", "x / 2^k = x * 2^-k if both are normal numbers"),
+    Law(
+        "bits of a sum", "floats", "2^e + m * 2^(e - M) has the bits of 2^e + m if M is the mantissa's and 0 <= m < 2^M"
+    ),
     Law("signs", "floats", "(-x) * y = -(x * y); (-x) / y = x / (-y) = -(x / y); --x = x; |-x| = |x|"),
     Law("odd", "floats", "f(-x) = -f(x), f(0) = 0, f(NaN) = NaN if f is odd, as sine is", "by definition"),
     Law("even", "floats", "f(-x) = f(x) if f is even: cosine, x^c for an even c", "by definition"),
