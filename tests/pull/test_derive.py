@@ -281,14 +281,14 @@ def uniform(body, by=9):
     return module(f"%x: {MANY}xi32", f"%m = shift_right_logical %x, {by}; {body}")
 
 
-def summed(one):
+def as_sum(one):
     """The same as sums of a whole number, scaled, and a power of two."""
     return f"%f = convert %m -> {MANY}xf32; %s = multiply %f, 1.1920929E-7; %r = add %s, {one}"
 
 
 BITS = f"%b = or %m, 1065353216; %r = bitcast_convert %b -> {MANY}xf32"
 EQUAL = {
-    "floats by their bits and by a sum": (uniform(BITS), uniform(summed(1.0))),
+    "floats by their bits and by a sum": (uniform(BITS), uniform(as_sum(1.0))),
     "a remainder as what its quotient leaves": REMAINDERS["i32"],
     "an unsigned one": REMAINDERS["ui32"],
     "one by a number that is not known": [
@@ -328,8 +328,8 @@ EQUAL = {
 }
 
 DIFFERENT = {
-    "a sum of another exponent": (uniform(BITS), uniform(summed(2.0))),
-    "a sum of a bit too many": (uniform(BITS, by=8), uniform(summed(1.0), by=8)),
+    "a sum of another exponent": (uniform(BITS), uniform(as_sum(2.0))),
+    "a sum of a bit too many": (uniform(BITS, by=8), uniform(as_sum(1.0), by=8)),
     "a remainder of another quotient": (
         REMAINDERS["i32"][0],
         remainder(WHAT_IS_LEFT.replace("KIND", "i32").replace("multiply %q, %d", "multiply %q, %x")),
