@@ -92,6 +92,8 @@ class OpSpec:
       numbers: which numbers it gives; None where nothing is known. A quotient or a root in the middle would have more
         digits than there are, also where it is rounded to twice as many and two. An exponential is no fraction but 1, a
         sine none but 0; that one is rounded to a middle is an accident of each consumer.
+      is_signless: whether it gives the same bits of integers with and without a sign. Of what moves elements that holds
+        of these, not of the indices.
     """
 
     name: str
@@ -107,6 +109,7 @@ class OpSpec:
     image: tuple[float, float] | None = None
     has_bodies: bool = False
     numbers: Numbers | None = None
+    is_signless: bool = False
 
     @property
     def short_name(self) -> str:
@@ -124,25 +127,28 @@ _E, _M, _F, _ONCE, _FREELY = Role.ELEMENTWISE, Role.MOVES, Role.FOLDS, Rounds.ON
 _SAME, _WHOLE, _STAYS, _NONE = Numbers.OPERANDS, Numbers.WHOLE, Numbers.WHOLE_OF_WHOLE, Numbers.NO_MIDDLES
 
 _SPECS = (
-    *_declare_ops("constant iota", Role.CONSTANT, 0),
+    *_declare_ops("constant iota", Role.CONSTANT, 0, is_signless=True),
     *_declare_ops("dynamic_iota", Role.CONSTANT, 1, is_dynamic=True),
     # --- element by element ---
-    *_declare_ops("add", _E, 2, rounds=_ONCE, identity="0", numbers=_STAYS),
-    *_declare_ops("multiply", _E, 2, rounds=_ONCE, identity="1", numbers=_STAYS),
-    *_declare_ops("and", _E, 2, identity="-1"),
-    *_declare_ops("or xor", _E, 2, identity="0"),
+    *_declare_ops("add", _E, 2, rounds=_ONCE, identity="0", numbers=_STAYS, is_signless=True),
+    *_declare_ops("multiply", _E, 2, rounds=_ONCE, identity="1", numbers=_STAYS, is_signless=True),
+    *_declare_ops("and", _E, 2, identity="-1", is_signless=True),
+    *_declare_ops("or xor", _E, 2, identity="0", is_signless=True),
     *_declare_ops("maximum", _E, 2, identity="least", numbers=_SAME),
     *_declare_ops("minimum", _E, 2, identity="greatest", numbers=_SAME),
-    *_declare_ops("subtract remainder", _E, 2, rounds=_ONCE, numbers=_STAYS),
+    *_declare_ops("subtract", _E, 2, rounds=_ONCE, numbers=_STAYS, is_signless=True),
+    *_declare_ops("remainder", _E, 2, rounds=_ONCE, numbers=_STAYS),
     *_declare_ops("divide", _E, 2, rounds=_ONCE, numbers=_NONE),
     *_declare_ops("power", _E, 2, rounds=_FREELY),
     *_declare_ops("atan2", _E, 2, rounds=_FREELY, numbers=_NONE),
-    *_declare_ops("compare complex shift_left shift_right_arithmetic shift_right_logical", _E, 2),
-    *_declare_ops("negate", _E, 1, keeps="odd", numbers=_SAME),
+    *_declare_ops("compare complex", _E, 2),
+    *_declare_ops("shift_left shift_right_arithmetic shift_right_logical", _E, 2, is_signless=True),
+    *_declare_ops("negate", _E, 1, keeps="odd", numbers=_SAME, is_signless=True),
     *_declare_ops("sign", _E, 1, keeps="odd", image=(-1, 1), numbers=_WHOLE),
     *_declare_ops("abs", _E, 1, keeps="even", image=(0, inf), numbers=_SAME),
     *_declare_ops("ceil floor", _E, 1, numbers=_WHOLE),
-    *_declare_ops("real imag is_finite not popcnt count_leading_zeros", _E, 1),
+    *_declare_ops("real imag is_finite", _E, 1),
+    *_declare_ops("not popcnt count_leading_zeros", _E, 1, is_signless=True),
     *_declare_ops("round_nearest_afz round_nearest_even", _E, 1, keeps="odd", numbers=_WHOLE),
     *_declare_ops("convert reduce_precision", _E, 1, rounds=_ONCE, numbers=_STAYS),
     *_declare_ops("tan cbrt", _E, 1, rounds=_FREELY, keeps="odd", numbers=_NONE),
@@ -152,7 +158,8 @@ _SPECS = (
     *_declare_ops("exponential_minus_one", _E, 1, rounds=_FREELY, image=(-1, inf), numbers=_NONE),
     *_declare_ops("logistic", _E, 1, rounds=_FREELY, image=(0, 1), numbers=_NONE),
     *_declare_ops("log log_plus_one rsqrt", _E, 1, rounds=_FREELY, numbers=_NONE),
-    *_declare_ops("clamp select", _E, 3, numbers=_SAME),
+    *_declare_ops("clamp", _E, 3, numbers=_SAME),
+    *_declare_ops("select", _E, 3, numbers=_SAME, is_signless=True),
     *_declare_ops(
         "chlo.asin chlo.asinh chlo.atan chlo.atanh chlo.erf chlo.sinh chlo.tan", _E, 1, rounds=_FREELY, keeps="odd"
     ),
@@ -269,6 +276,9 @@ ANY_NAN = (
 It does not of those that move or choose elements, negate, or take the magnitude. A conversion is left out, so that what
 it makes of a NaN is asked of its operand.
 """
+
+SIGNLESS = ops_with(is_signless=True) | MOVES
+"""Ops that give the same bits of integers with and without a sign."""
 
 CONSTANTS = ops_with(role=Role.CONSTANT)
 PRODUCTS = ops_with(role=Role.PRODUCT)

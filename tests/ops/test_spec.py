@@ -9,7 +9,18 @@ from untyped_mlir import module
 
 from hlo_lower.ops import names
 from hlo_lower.ops.purity import FUNCTIONS, PURE_OPS
-from hlo_lower.ops.spec import COMBINING, KEEPS_ELEMENTS, MOVES, OPS, Elements, Numbers, Role, Rounds, ops_with
+from hlo_lower.ops.spec import (
+    COMBINING,
+    CONSTANTS,
+    KEEPS_ELEMENTS,
+    MOVES,
+    OPS,
+    Elements,
+    Numbers,
+    Role,
+    Rounds,
+    ops_with,
+)
 from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable
 
@@ -94,6 +105,30 @@ def test_results_lie_in_the_image(name):
     known = found[~np.isnan(found)]
     assert low <= known.min() <= known.max() <= high
     assert known.max() > high - 0.01 if high < np.inf else known.max() > 100
+
+
+ON_INTEGERS = {
+    **dict.fromkeys(
+        ["add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor"], "%x, %y"
+    ),
+    **dict.fromkeys(["shift_left", "shift_right_logical", "shift_right_arithmetic"], "%x, %y"),
+    **dict.fromkeys(["negate", "not", "popcnt", "count_leading_zeros"], "%x"),
+    "select": "%p, %x, %y",
+    "clamp": "%x, %x, %y",
+}
+
+
+@pytest.mark.parametrize("name", ON_INTEGERS)
+def test_the_sign_of_integers_changes_the_bits_of_a_result_or_not(name):
+    """Of all pairs of 8 bits an op gives the same ones with and without a sign, as the column says, or some others."""
+    x, y = (each.reshape(-1) for each in np.meshgrid(*[np.arange(256, dtype=np.uint8)] * 2))
+    found = []
+    for kind, dtype in (("ui8", np.uint8), ("i8", np.int8)):
+        arguments = f"%x: 65536x{kind}, %y: 65536x{kind}"
+        body = f"%p = compare EQ, %x, %y; %r = {name} {ON_INTEGERS[name]}"
+        found.append(run(module(arguments, body), x.view(dtype), y.view(dtype)).view(np.uint8))
+    assert (found[0] == found[1]).all() == OPS[f"stablehlo.{name}"].is_signless
+    assert {f"stablehlo.{op}" for op in ON_INTEGERS} >= ops_with(is_signless=True) - CONSTANTS
 
 
 MOVING = {

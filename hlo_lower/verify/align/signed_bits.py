@@ -14,14 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import CONTROL, MOVES, OPS
+from hlo_lower.ops.spec import CONTROL, MOVES, OPS, SIGNLESS
 from hlo_lower.verify.align.appended_ops import OpsBeside
-
-SIGNLESS = MOVES | {
-    names.ADD, names.AND, names.CONSTANT, names.IOTA, names.MULTIPLY, names.NEGATE, names.NOT, names.OR, names.SELECT,
-    names.SHIFT_LEFT, names.SHIFT_RIGHT_LOGICAL, names.SUBTRACT, names.XOR,
-}  # fmt: skip
-"""Ops that give the same bits of signed and of unsigned integers."""
 
 PASSING = CONTROL | {names.OPTIMIZATION_BARRIER, names.REDUCE, names.RETURN, "func.call", "func.func", "func.return"}
 """Ops that take and give values of any type; what their bodies compute is read, too."""
