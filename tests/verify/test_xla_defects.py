@@ -193,6 +193,24 @@ MINUS = {
         # its simplifier divides what it knows, and dies of 0 / 0, where the spec leaves open what that gives
         (module("%x: 3xi32", "%z = subtract %x, %x; %r = divide %z, %z"), None, [np.full(3, -1)]),
         (module("%x: 3xi32", "%z = constant 0 : 3xi32; %r = remainder %z, %z"), None, [np.zeros(3)]),
+        # leading zeros of constants below 0, and starts beyond the half of an unsigned type, which are no negative ones
+        *(
+            (module("", f"%c = constant [-5, 3, 0] : 3x{kind}; %r = count_leading_zeros %c"), [], [[0, bits - 2, bits]])
+            for kind, bits in (("i8", 8), ("i32", 32))
+        ),
+        *(
+            (
+                module("%x: 4xi32", f"%i = constant {start} : {kind}; %r = dynamic_slice %x, %i, sizes = [2]"),
+                [SIX[:4]],
+                [[2, 3]],
+            )
+            for kind, start in (("ui8", 255), ("ui32", 1 << 31), ("ui64", (1 << 64) - 1))
+        ),
+        (
+            module("%x: 4xi32, %u: 1xi32", "%i = constant 200 : ui8; %r = dynamic_update_slice %x, %u, %i"),
+            [SIX[:4], np.full(1, 9, np.int32)],
+            [[0, 1, 2, 9]],
+        ),
         # -0.0 and 0.0 are 0.0, in both parts of complex numbers, too
         *((module(f"%x: 8x{t}", ZERO.format(zero, t)), [x], [np.zeros(8)]) for t, (zero, x) in MINUS.items()),
         # a feature is made of its own group of the batch, not of others times 0

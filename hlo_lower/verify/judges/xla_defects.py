@@ -262,6 +262,9 @@ def _content(constant: mlir.RawOperation) -> bytes:
 # Without its simplifier the compiler dies on a scatter into a scalar, which is one into an array of one element, and
 # rejects a pad by less than nothing.
 #
+# Of constants below 0 it counts the leading zeros of more bits, and less than 0 of them; a constant start that is
+# unsigned and large it takes for one below 0. Both stand behind a barrier.
+#
 # Numbers that XLA converts by way of a type in between it rounds twice: an f64 to bf16 and f16 through f32, integers to
 # bf16 through f32, to f8E5M2 through f16. What is cut off is gathered in one bit before (rounded to odd), so that they
 # are rounded once.
@@ -282,6 +285,9 @@ INTEGER_GUARDS = 12
 
 ADDING = (names.ADD, names.SUBTRACT)
 
+STARTS = {names.DYNAMIC_SLICE: 1, names.DYNAMIC_UPDATE_SLICE: 2}
+"""Ops that read or write at a start, and the first operand that says where."""
+
 SPREADING = RESHAPING | {names.CONVERT}
 
 STRAIGHT = CONTROL | {"func.func"}
@@ -296,7 +302,8 @@ def write_out_omitted(module: mlir.RawModule) -> None:
     """Write out, in place, what XLA would leave out of an op.
 
     Dims of one element are reduced by a map of the region or a reshape. Behind a barrier stand what else is reduced
-    from a start that counts, zeros that are added, and integers that may be 0 and divide others. Kernels are reversed
+    from a start that counts, zeros that are added, integers that may be 0 and divide others, unsigned starts of slices,
+    and what leading zeros are counted of. Kernels are reversed
     in front of convolutions, which take groups of features for those of the batch; scatters go into arrays instead of
     scalars, a slice cuts edges off, and numbers are rounded once.
     """
@@ -304,6 +311,8 @@ def write_out_omitted(module: mlir.RawModule) -> None:
     for op in mlir.find_named(module.operation, DIVISIONS)[0]:
         if _may_divide_by_zero(op, known):
             _hide(op, [1])
+    for op in mlir.find_named(module.operation, (names.COUNT_LEADING_ZEROS, *STARTS))[0]:
+        _hide(op, range(len(op.operands)) if op.name not in STARTS else _unsigned_starts(op))
     wanted = (names.REDUCE, names.CONVOLUTION, names.SCATTER, names.CONVERT, names.PAD, *ADDING)
     ops = mlir.find_named(module.operation, wanted)[0]
     for op in reversed(ops):  # what stands in a region before what holds it, which may go
@@ -385,6 +394,11 @@ def _hide(op: mlir.RawOperation, places: Iterable[int]) -> None:
     for place in places if _is_straight(op) else ():
         value = op.operands[place]
         op.operands[place] = OpsBeside(op).op("optimization_barrier", [value], value.type)
+
+
+def _unsigned_starts(op: mlir.RawOperation) -> list[int]:
+    starts = range(STARTS[op.name], len(op.operands))
+    return [place for place in starts if element_type(mlir.tensor_element_name(op.operands[place].type)).is_unsigned]
 
 
 def _round_once(convert: mlir.RawOperation) -> None:
