@@ -68,12 +68,14 @@ _PNG = flags.DEFINE_string("png", None, "Draw the ratios of the classes into thi
 
 
 def measure_convert(sizes: Sizes) -> list[dict[str, Any]]:
-    """Conversion without verification, against jaxlib's parse and print."""
-    row = conversion.decoder_conversion(_LAYERS.value or sizes.layers, _ROUNDS.value, sizes.sample)
-    title = "conversion without verification"
+    """Conversion without verification, and raising, against jaxlib's parse and print."""
+    text = conversion.decoder_text(_LAYERS.value or sizes.layers)
+    row = conversion.conversion(text, _ROUNDS.value, sizes.sample)
     rows = [(row.what, row.jaxlib, row.hlo_lower)]
-    show(table.comparison_lines(title, "jaxlib parse + print", "hl.lower", rows))
-    return comparison_figures(rows)
+    show(table.comparison_lines("conversion without verification", "jaxlib parse + print", "hl.lower", rows))
+    raised = [(f"raise {row.kilobytes:,.0f} kB", *conversion.raising(text, _ROUNDS.value, sizes.sample))]
+    show(table.comparison_lines("named ops as composites", "jaxlib parse + print", "hl.raise_named", raised))
+    return comparison_figures([*rows, *raised])
 
 
 def measure_growth(sizes: Sizes) -> list[dict[str, Any]]:

@@ -62,6 +62,16 @@ def test_what_was_made_plain_is_told_and_verified(module, capsys):
     assert not Path("x.mlir").exists()
 
 
+def test_what_a_target_accepts_as_it_is_has_no_plain_form():
+    """A chlo op that stays is told, and the module as it was given is not run against itself."""
+    body = "%e = chlo.square %u : 2xf32 -> 2xf32; %r = scatter(%c, %i, %e) <inserted=[0], to=[0], ivd=1> {assign}"
+    text = module_of("%c: 8xf32, %i: 2x1xi32, %u: 2xf32", body, "%r")
+    lowered = hl.lower(text, target="iree")
+    assert [change.outcome.name for change in lowered.changes] == ["KEPT"]
+    verdict = hl.verify(text, lowered, level="regions")
+    assert (verdict.ok, verdict.plain) == (True, None), verdict.lines()
+
+
 @runs_chlo
 def test_a_wrong_plain_form_is_found(module, monkeypatch):
     """Verification compares the plain form with the module as it was given, and says so where it differs."""

@@ -252,7 +252,8 @@ def _verify_plain(
 ) -> ModuleVerdict | None:
     """The verdict on the plain form of a module; None where there was nothing to make plain."""
     demotion = plain.demotion
-    if not plain.changes and not (demotion and demotion.is_needed) and not checked:
+    is_changed = bool(plain.changes) and plain.text != before  # what a target accepts is told, and stays as it is
+    if not is_changed and not (demotion and demotion.is_needed) and not checked:
         return None if plain.floats is None else ModuleVerdict("not run", reason=NUMBERS_CHANGE)
     if is_symbolic(before):
         return ModuleVerdict("not run", reason=OPEN_SIZES)

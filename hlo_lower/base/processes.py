@@ -5,6 +5,7 @@ from this one: JAX has threads, which a fork does not survive. On Linux they are
 what the work needs and started nothing, which takes 20 ms where a spawned process takes a second.
 """
 
+import gc
 import multiprocessing
 import os
 import resource
@@ -159,6 +160,7 @@ def _serve(
     os.environ.update(environment)
     if prepare is not None:
         prepare()
+    gc.freeze()  # what is there by now stays: the collector need not look through it again and again
     pipe.send((None, False))
     with suppress(EOFError, OSError):
         while True:

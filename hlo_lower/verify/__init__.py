@@ -142,7 +142,8 @@ def verify(
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
             is_small = level == "full" or _bytes_of_run(first) <= SMALL_RUN
             running = pool.submit(run_module, *texts) if level != "regions" and is_small else None
-            interface, regions = _compare_static(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
+            programs = Program(first), Program(second)
+            interface, regions = _compare_static(texts[0], texts[1], terms, tell, effort.jobs, programs)
             if inside and not interface:
                 regions += _reads(_with_orders(second, texts[1]), inside, terms, tell)
             if level != "regions" and running is None and any(region.status != "equal" for region in regions):
@@ -155,7 +156,7 @@ def verify(
         try:
             deadline.check()
             tell("claims", 0, 1)
-            return interface, regions, module, check_claims(Program(first), claims, effort.seed)
+            return interface, regions, module, check_claims(programs[0], claims, effort.seed)
         except LateError as late:
             return interface, [*regions, _not_compared(f"the converter's claims: {late}")], module, None
 
@@ -210,12 +211,12 @@ def _compare_static(
     terms: Terms,
     tell: Progress,
     jobs: int,
-    modules: tuple[mlir.RawModule, mlir.RawModule],
+    programs: tuple[Program, Program],
 ) -> tuple[list[str], list[RegionVerdict]]:
     """The differences of two modules of static shapes beside what they compute, and their regions."""
     whole = WholeModules(before, after)
     texts = [before, after]
-    first, second = map(Program, modules)
+    first, second = programs
     interface = interface_differences(first, second, one_device=terms.one_device)
     if max(devices_of(before), devices_of(after)) > 1 or any(map(may_speak, texts)):
         alone = [on_one_device(text) for text in (before, after)]
@@ -317,8 +318,12 @@ def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> lis
 
 def _reads_of(text: str, ops: Collection[str], terms: Terms, tell: Progress, *, in_loops: bool) -> list[RegionVerdict]:
     context = mlir.shared_context(2 * len(text))
-    texts = (with_told_starts(text, ops, clamped=clamped, in_loops=in_loops) for clamped in (False, True))
+    texts = [with_told_starts(text, ops, clamped=clamped, in_loops=in_loops) for clamped in (False, True)]
+    if texts[0] == texts[1]:  # nothing is told
+        return []
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)
+    for body in (*first.entries.values(), *second.entries.values()):
+        body.returned = ()  # it is the same in both: what matters is what is told
     strict = replace(terms, is_strict=True, reassociated=False)
     judge = RegionJudge(
         first, second, strict, shared_interpreter(), _unknown, lambda done, all_of: tell("reads", done, all_of)
@@ -377,7 +382,9 @@ def _at_sizes(
             return interface, [*regions, _not_compared(f"{refused}; --bind gives those that it was made with")], None
         texts = mlir.print_module(bound), mlir.print_module(other)
         differences, found = (
-            ([], []) if whole is not None else _compare_static(*texts, terms, tell, jobs, (bound, other))
+            ([], [])
+            if whole is not None
+            else _compare_static(*texts, terms, tell, jobs, (Program(bound), Program(other)))
         )
         interface += [f"at {told[-1]}: {what}" for what in differences]
         regions += [replace(region, where=f"{region.where} at {told[-1]}", sizes="chosen") for region in found]

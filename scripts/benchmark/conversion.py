@@ -1,6 +1,7 @@
 """How long a conversion takes beside jaxlib's own parse and print, and that it grows with the module, no faster."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import hlo_lower as hl
 from benchmark.decoder import decode_step
@@ -40,22 +41,32 @@ class Conversion:
 def conversion(text: str, rounds: int, sample: float) -> Conversion:
     """Measure the conversion of one module, each run in a context of its own."""
 
-    def parse_and_print() -> None:
-        mlir.print_module(mlir.parse_module(text), locations="loc(" in text)
-
     def convert() -> None:
         _ = hl.lower(text).text
 
-    timings = interleave({"jaxlib": parse_and_print, "hlo_lower": convert}, rounds, sample=sample)
+    timings = interleave({"jaxlib": partial(_parse_and_print, text), "hlo_lower": convert}, rounds, sample=sample)
     operations = sum(" = " in line and not line.startswith("#") for line in text.splitlines())
     scatters = text.count('"stablehlo.scatter"(')
     return Conversion(scatters, operations, len(text) / 1e3, timings["jaxlib"], timings["hlo_lower"])
 
 
-def decoder_conversion(layers: int, rounds: int, sample: float) -> Conversion:
-    """The decode step of models/llama.py."""
-    exported, _ = decode_step(layers=layers)
-    return conversion(exported_text(exported), rounds, sample)
+def decoder_text(layers: int) -> str:
+    """The decode step of models/llama.py, as text."""
+    return exported_text(decode_step(layers=layers)[0])
+
+
+def raising(text: str, rounds: int, sample: float) -> tuple[Timing, Timing]:
+    """jaxlib's parse and print of a module, and `hl.raise_named` from text to text."""
+
+    def raise_all() -> None:
+        _ = hl.raise_named(text).text
+
+    timings = interleave({"jaxlib": partial(_parse_and_print, text), "raised": raise_all}, rounds, sample=sample)
+    return timings["jaxlib"], timings["raised"]
+
+
+def _parse_and_print(text: str) -> None:
+    mlir.print_module(mlir.parse_module(text), locations="loc(" in text)
 
 
 def growth(sizes: Sizes, rounds: int) -> list[Conversion]:

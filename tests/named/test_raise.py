@@ -12,9 +12,13 @@ from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
 from hlo_lower.ir.writer import to_text
 from hlo_lower.named.match.axis_atoms import Atom, View, dealt, leaves
+from hlo_lower.named.match.matches import Match
 from hlo_lower.named.match.terms import Terms
+from hlo_lower.named.take_out.region import BlockOrder, region_of
+from hlo_lower.ops.purity import Functional
 
 HERE = Path(__file__).parent
 X, W = jax.ShapeDtypeStruct((2, 4, 8), jnp.float32), jax.ShapeDtypeStruct((8,), jnp.float32)
@@ -243,3 +247,21 @@ def test_another_operand_is_another_structure():
     )
     assert one == renamed
     assert one not in (other, changed)
+
+
+def test_an_input_that_a_covered_op_makes_beside_another_result_keeps_a_region_in_place():
+    """What a sort gives first is covered, what it gives second is an input: the sort cannot be taken out."""
+    text = module(
+        "%x: 4xf32, %y: 4xf32",
+        """%s:2 = sort(%x, %y) <dimension = 0 : i64> {%a, %b, %c, %d: %p = compare LT, %a, %b; return %p}
+        %r = add %s#0, %s#1; %q = add %x, %s#1; %t = add %q, %s#1""",
+        "%r, %t",
+    )
+    graph = read(text)
+    terms, order = Terms(graph), BlockOrder(mlir.body_of(graph.main.node.raw))
+    first, second = (terms.of(value) for value in graph.main.body.terminator.raw.operands)
+    sorted_second, is_function = first.operands[1], Functional(graph)
+    x, y = map(terms.of, graph.main.body.raw.arguments)
+    assert region_of(Match("swiglu", {"x": x, "y": y, "z": sorted_second}, [first]), order, is_function) is None
+    near = Match("swiglu", {"x": x, "z": sorted_second}, [second])
+    assert [op.name for op in region_of(near, order, is_function).operations] == ["stablehlo.add"] * 2

@@ -77,7 +77,7 @@ def twins(source, monkeypatch, by=matchers):
 def told_of(one, order):
     """A named op as data: values by where they stand."""
     region = one.region
-    beside = (*region.aliases, *(operation.results[0] for operation in region.kept_operations))
+    beside = (*region.aliases, *region.kept)
     return (
         (one.match.name, sorted(one.match.attributes.items()), list(one.match.inputs)),
         [place_of(term.surface) for term in (*one.match.inputs.values(), *one.match.results)],

@@ -121,3 +121,15 @@ def test_a_scatter_does_not_vouch_for_one_of_wider_windows(extents):
     assert found.scatters == (1, 2)
     [told] = found.broken
     assert told.startswith(f"scatter {extents.index(3) + 1}: claimed, and not so (")
+
+
+def test_no_indices_are_looked_at_twice():
+    """Runs that give the indices of an earlier one say nothing more: each that is looked at is another one."""
+    looked_at = []
+
+    def broken(_claims, _scatter, values):
+        looked_at.append(b"".join(value.tobytes() for value in values))
+        return ""
+
+    assert checked(written(CLAMPED), {1: 1}, broken).scatters == (1,)
+    assert len(set(looked_at)) == len(looked_at) > 20

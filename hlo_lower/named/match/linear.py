@@ -31,10 +31,12 @@ class Side:
 @matchers.finds("linear", at=(DOT_GENERAL,))
 def linear(anchor: Term) -> Found:
     """A product and a bias."""
-    numbers = mlir.dot_dimension_numbers(anchor.node.raw)
-    if len(numbers.lhs_batching_dimensions) or not anchor.is_float:
+    if not anchor.is_float or not (sums := list(_sums(anchor))):
         return None
-    for total in _sums(anchor):
+    numbers = mlir.dot_dimension_numbers(anchor.node.raw)
+    if len(numbers.lhs_batching_dimensions):
+        return None
+    for total in sums:
         view = View.of(total)
         for product, bias in (total.operands, total.operands[::-1]):
             inner = view.on(product).root(until=anchor)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -178,6 +178,10 @@ _MOVED = short(LAYOUT | {names.SLICE, names.DYNAMIC_BROADCAST_IN_DIM})
 """Ops of which a scalar stays what it is."""
 
 
+Maker: TypeAlias = tuple[mlir.RawOperation | None, str]
+"""The op that makes a value, None of an argument; and its name."""
+
+
 @dataclass(eq=False)
 class Terms:
     """The terms of the functions of a module, and of what these call."""
@@ -193,17 +197,34 @@ class Terms:
     probed: list[mlir.RawValue] = field(default_factory=list[mlir.RawValue])
     # ops without results that were seen to take one
     ends: list[mlir.RawOperation] = field(default_factory=list[mlir.RawOperation])
-    _known: dict[tuple[mlir.RawValue, Frame | None], Term] = field(
-        default_factory=dict[tuple[mlir.RawValue, Frame | None], Term]
-    )
+    # the op that makes each value that was asked for, and its name
+    makers: dict[mlir.RawValue, Maker] = field(default_factory=dict[mlir.RawValue, Maker])
+    # terms of values of the function where the match is, and of those seen through calls
+    _here: dict[mlir.RawValue, Term] = field(default_factory=dict[mlir.RawValue, Term])
+    _within: dict[tuple[mlir.RawValue, Frame], Term] = field(default_factory=dict[tuple[mlir.RawValue, Frame], Term])
     _frames: dict[tuple[mlir.RawOperation, Frame | None], Frame] = field(
         default_factory=dict[tuple[mlir.RawOperation, Frame | None], Frame]
     )
 
+    def apart(self) -> "Terms":
+        """Terms of the same module that remember apart what was asked; what attributes hold is read once for both."""
+        return Terms(self.graph, self.integers, self.splats, makers=self.makers)
+
+    def maker(self, raw: mlir.RawValue) -> Maker:
+        """The op that makes a value, and its name; None and "argument" of an argument."""
+        known = self.makers.get(raw)
+        if known is None:
+            operation = mlir.producer(raw)
+            known = self.makers[raw] = (None, "argument") if operation is None else (operation, operation.name)
+        return known
+
     def of(self, raw: mlir.RawValue, frame: Frame | None = None) -> Term:
         """The term of a value that is looked at through a call."""
-        known = self._known.get((raw, frame))
+        known = self._known_at(raw, frame)
         if known is not None:
+            return known
+        if frame is None and (name := self.maker(raw)[1]) not in _LOOKED_BENEATH:
+            known = self._here[raw] = Term(self, raw, None, name.removeprefix("stablehlo."), raw)
             return known
         passed: list[tuple[mlir.RawValue, Frame | None]] = []
         surface, last = None, (raw, frame)
@@ -212,20 +233,24 @@ class Terms:
         while at is not None and term is None and len(passed) < STEPS:
             passed.append(at)
             surface = at[0] if at[1] is None else surface
-            term = self._known.get(at)
+            term = self._known_at(*at)
             if term is None:
                 last, at = at, self._beneath(*at)
         if term is None:
             raw, frame = last
-            producer = mlir.producer(raw)
-            op = "argument" if producer is None else producer.name.removeprefix("stablehlo.")
-            term = Term(self, raw, frame, op, surface)
+            term = Term(self, raw, frame, self.maker(raw)[1].removeprefix("stablehlo."), surface)
         elif term.surface is None:
             term.surface = surface
-        for place in passed:
-            self._known[place] = term
+        for value, place in passed:
+            if place is None:
+                self._here[value] = term
+            else:
+                self._within[value, place] = term
         term.is_beneath = term.is_beneath or len(passed) > 1
         return term
+
+    def _known_at(self, raw: mlir.RawValue, frame: Frame | None) -> Term | None:
+        return self._here.get(raw) if frame is None else self._within.get((raw, frame))
 
     def chain_beneath(self, raw: mlir.RawValue) -> list[mlir.RawValue]:
         """A value of the function where the match is, then the values beneath it, step by step."""
@@ -238,19 +263,18 @@ class Terms:
 
     def known_term(self, raw: mlir.RawValue) -> Term | None:
         """The term of a value of the function where the match is, if there is one already."""
-        return self._known.get((raw, None))
+        return self._here.get(raw)
 
     @property
     def visited_values(self) -> list[mlir.RawValue]:
         """All values outside of calls that matchers have visited, each with the op that makes it."""
-        return [*(raw for raw, frame in self._known if frame is None), *self.probed]
+        return [*self._here, *self.probed]
 
     def _beneath(self, raw: mlir.RawValue, frame: Frame | None) -> tuple[mlir.RawValue, Frame | None] | None:
         """The value that one is, one step beneath; None where it is made by an op that does something."""
-        operation = mlir.producer(raw)
+        operation, name = self.maker(raw)
         if operation is None:
             return self._call_operand(raw, frame)
-        name = operation.name
         if name == "func.call":
             function = self.graph.functions.get(Node(operation).callee)
             if function is None or not function.has_body:
@@ -372,12 +396,13 @@ def _splat(term: Term) -> Any:
 def _is(terms: Terms, operation: mlir.RawOperation, frame: Frame | None, number: int, value: float) -> bool:
     """Whether an operand is a constant of a value everywhere; nothing but constants is looked into."""
     raw = operation.operands[number]
-    producer = mlir.producer(raw)
+    producer, name = terms.maker(raw)
     terms.probed.append(raw)
-    while producer is not None and producer.name in (names.BROADCAST_IN_DIM, names.CONVERT):
-        terms.probed.append(producer.operands[0])
-        producer = mlir.producer(producer.operands[0])
-    if producer is None or producer.name not in (names.CONSTANT, "func.call"):
+    while producer is not None and name in (names.BROADCAST_IN_DIM, names.CONVERT):
+        below = producer.operands[0]
+        terms.probed.append(below)
+        producer, name = terms.maker(below)
+    if name not in (names.CONSTANT, "func.call"):
         return False
     found = terms.of(raw, frame).scalar
     return found is not None and found.dtype.kind in "fiuV" and bool(found == value)
@@ -415,3 +440,6 @@ _IDENTITIES = {
     names.OPTIMIZATION_BARRIER: _alone,
 }
 """Ops that may give what they take, and of which operand."""
+
+_LOOKED_BENEATH = frozenset({*_IDENTITIES, "func.call"})
+"""Ops beneath which a value may be another one."""

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Function, Graph, Node
 from hlo_lower.named.match.matches import AttributeValue, Match
-from hlo_lower.named.take_out.region import BlockOrder, RawOperation, RawValue, Region, name_of, operations_to_move
+from hlo_lower.named.take_out.region import (
+    BlockOrder,
+    Name,
+    RawOperation,
+    RawValue,
+    Region,
+    name_of,
+    operations_to_move,
+)
 from hlo_lower.ops.cleanup import erase_uncalled
 from hlo_lower.ops.names import COMPOSITE
 from hlo_lower.ops.vocabulary import BY_NAME, PREFIX, VERSION
@@ -42,8 +50,9 @@ class Outliner:
     functions: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _made: dict[str, dict[str, mlir.RawAttribute]] = field(default_factory=dict[str, dict[str, mlir.RawAttribute]])
-    _gone: list[RawOperation] = field(default_factory=list[RawOperation])
-    _copied: list[RawOperation] = field(default_factory=list[RawOperation])
+    # what is taken out and not needed, and constants that were copied, by what they are known
+    _gone: dict[Name, RawOperation] = field(default_factory=dict[Name, RawOperation])
+    _copied: dict[Name, RawOperation] = field(default_factory=dict[Name, RawOperation])
 
     def outline(self, region: Region, order: BlockOrder) -> Outlined | None:
         """Put a composite in the place of a region; None where it is no longer possible."""
@@ -57,12 +66,12 @@ class Outliner:
         _use_instead(region, composite.results, is_erased=known is not None)
         _move_behind(after, composite)
         place = order.place(region.operations[-1])
-        self._copied += region.kept_operations
+        self._copied.update(region.kept)
         order.remove_all(region.own_names)
         order.put(place, composite, after)
         self.functions[region.kind] = self.functions[key] = name
         if known is not None:
-            self._gone += region.own
+            self._gone.update(zip(region.own_names, region.own, strict=True))
             return Outlined(composite)
         return Outlined(composite, *self._function(region, name))
 
@@ -72,14 +81,13 @@ class Outliner:
         place = order.place(call)
         order.remove_all([name_of(call)])
         order.put(place, composite)
-        self._gone.append(call)
+        self._gone[name_of(call)] = call
         return composite
 
     def finish(self) -> None:
         """Erase what was taken out and is not needed: until then values that stood there can be asked for."""
-        gone = {name_of(operation) for operation in self._gone}  # what one region keeps another may take out
-        copied = {name: operation for operation in self._copied if (name := operation.results[0]) not in gone}
-        mlir.discard(self._gone)
+        copied = {name: operation for name, operation in self._copied.items() if name not in self._gone}
+        mlir.discard(list(self._gone.values()))
         for value in reversed(copied):
             if not mlir.is_used(value):
                 copied[value].erase()

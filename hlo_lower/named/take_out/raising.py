@@ -72,7 +72,8 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
     listings: dict[str, Listing] = {}
     for function in _searched_functions(graph):
         for number, order in enumerate(_blocks(function)):
-            listing = None if number else listing_of(function.node.raw, order.operations)
+            operations = order.operations
+            listing = None if number or len(operations) < LISTED else listing_of(function.node.raw, operations)
             if listing is not None:
                 listings[function.name] = listing
             named, missed = search.in_block(order, listing)
@@ -156,6 +157,9 @@ def _blocks(function: Function) -> list[BlockOrder]:
 
 
 _WITH_BLOCKS = frozenset({WHILE, CASE, IF})
+
+LISTED = 64
+"""Of a block of fewer ops each is looked at: it has no layers."""
 
 
 IDENTITY = "identity "

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from operator import not_
+from typing import NamedTuple, TypeAlias
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Node
@@ -21,6 +22,9 @@ from hlo_lower.ops.spec import RESHAPING
 
 RawOperation = mlir.RawOperation
 RawValue = mlir.RawValue
+
+Name: TypeAlias = RawValue | RawOperation
+"""By what an operation is known: its first result, itself where it has none."""
 
 CHEAP = frozenset({CONSTANT, IOTA})
 """Ops that are copied where others use them as well."""
@@ -44,7 +48,7 @@ class BlockOrder:
 
     def __init__(self, operations: Sequence[RawOperation]) -> None:
         self.names = list(map(name_of, operations))
-        self._places: dict[RawValue | RawOperation, float] = dict(zip(self.names, range(len(operations)), strict=True))
+        self._places: dict[Name, float] = dict(zip(self.names, range(len(operations)), strict=True))
         self._standing: dict[float, RawOperation] = dict(enumerate(operations))
         self._ascending: list[float] = list(range(len(operations)))  # at some of them nothing stands any more
 
@@ -61,6 +65,10 @@ class BlockOrder:
         """A number that grows along the block; of those that stood there at first how many stood before."""
         return self._places[name_of(operation)]
 
+    def place_of_name(self, name: Name) -> float:
+        """The same of one by what it is known."""
+        return self._places[name]
+
     def place_of(self, value: RawValue) -> float | None:
         """The place of the operation that makes a value; None where that stands elsewhere, and of an argument."""
         place = self._places.get(value)
@@ -73,7 +81,7 @@ class BlockOrder:
         places = self._ascending[bisect_left(self._ascending, first) : bisect_right(self._ascending, last)]
         return [operation for operation in map(self._standing.get, places) if operation is not None]
 
-    def remove_all(self, names: Iterable[RawValue | RawOperation]) -> None:
+    def remove_all(self, names: Iterable[Name]) -> None:
         """Those that are known by these are about to be taken out."""
         for name in names:
             del self._standing[self._places.pop(name)]
@@ -89,7 +97,7 @@ class BlockOrder:
             self._places[name_of(other)], self._standing[own] = own, other
 
 
-def name_of(operation: RawOperation) -> RawValue | RawOperation:
+def name_of(operation: RawOperation) -> Name:
     """By what an operation is known: its first result, itself where it has none."""
     try:
         return operation.results[0]
@@ -104,7 +112,7 @@ class Region:
     match: Match  # whose
     # those that it covers, in program order; constants that others use, too, are among them
     operations: tuple[RawOperation, ...]
-    names: tuple[RawValue | RawOperation, ...]  # by what these are known
+    names: tuple[Name, ...]  # by what these are known
     places: tuple[int, ...]  # where these stand in the block, as it was when they were found
     are_own: tuple[bool, ...]  # for each of these whether it is taken out; others stay where they are as well
     inputs: tuple[RawValue, ...]  # what they take
@@ -117,10 +125,11 @@ class Region:
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation is one of its own, or stands in a region of one."""
-        return name_of(operation) in self._name_set or _is_within(operation, self._name_set)
+        return name_of(operation) in self.name_set or _is_within(operation, self.name_set)
 
     @cached_property
-    def _name_set(self) -> frozenset[RawValue | RawOperation]:
+    def name_set(self) -> frozenset[Name]:
+        """By what its operations are known."""
         return frozenset(self.names)
 
     @property
@@ -129,7 +138,7 @@ class Region:
         return list(compress(self.operations, self.are_own))
 
     @property
-    def own_names(self) -> Iterable[RawValue | RawOperation]:
+    def own_names(self) -> Iterable[Name]:
         """By what these are known."""
         return compress(self.names, self.are_own)
 
@@ -139,9 +148,11 @@ class Region:
         return list(compress(self.places, self.are_own))
 
     @property
-    def kept_operations(self) -> list[RawOperation]:
-        """Those of its operations that also stay in place."""
-        return [] if all(self.are_own) else list(compress(self.operations, map(not_, self.are_own)))
+    def kept(self) -> dict[Name, RawOperation]:
+        """Those of its operations that also stay in place, by what they are known."""
+        if all(self.are_own):
+            return {}
+        return dict(compress(zip(self.names, self.operations, strict=True), map(not_, self.are_own)))
 
 
 def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
@@ -171,21 +182,23 @@ def region_of(
     if covered is None:
         return None
     inputs = _rim(match, inputs, covered)
-    operations = sorted(covered.values(), key=order.place)
-    if not operations or not all(is_function(Node(operation)) for operation in operations):
+    names = tuple(sorted(covered, key=order.place_of_name))
+    operations = {name: covered[name].raw for name in names}
+    if not operations or not all(map(is_function, map(Node, operations.values()))):
         return None
-    outside = {v for op in operations for v in op.results if _is_used_outside(v, covered)}
-    names = tuple(name_of(operation) for operation in operations)
-    copied = {name_of(operation) for operation in _shared_constants(operations, outside, set(results))}
-    own = tuple(name not in copied for name in names)
-    extra = [v for op in compress(operations, own) for v in op.results if v in outside and v not in results]
-    aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
-    places = tuple(int(order.place(operation)) for operation in operations)
-    results += extra
-    has_early = any(mlir.producer(value) != operations[-1] for value in results)
-    values = tuple(inputs), tuple(results)
-    region = Region(match, tuple(operations), names, places, own, *values, has_early, aliases)
-    after = _dependent(region, order)
+    made = [list(operation.results) for operation in operations.values()]
+    outside = {value for values in made for value in values if _is_used_outside(value, covered)}
+    copied = _shared_constants(operations, outside, results)
+    are_own = tuple([name not in copied for name in names])
+    own = [value for values in compress(made, are_own) for value in values]
+    if not set(own).isdisjoint(inputs):  # another result of its op is covered
+        return None
+    results += [value for value in own if value in outside and value not in results]
+    aliases = {o: value for o, value in aliases.items() if any(o in op.operands for op in operations.values())}
+    places = tuple([int(order.place_of_name(name)) for name in names])
+    has_early, values = any(value not in made[-1] for value in results), (tuple(inputs), tuple(results))
+    region = Region(match, tuple(operations.values()), names, places, are_own, *values, has_early, aliases)
+    after = operations_to_move(region, order)
     if after is None or not all(is_function(Node(operation)) for operation in after):
         return None
     return region
@@ -234,41 +247,47 @@ def _nearest(match: Match, given: Sequence[RawValue], results: Sequence[RawValue
     return [next(iter(hit)) if len(hit) == 1 else value for hit, value in zip(hits, given, strict=True)]
 
 
-def _between(
-    inputs: Iterable[RawValue], results: Iterable[RawValue], order: BlockOrder
-) -> dict[RawValue | RawOperation, RawOperation] | None:
+class Covered(NamedTuple):
+    """An op between values, and what it takes."""
+
+    raw: RawOperation
+    taken: list[RawValue]  # `mlir.taken_by`
+
+
+def _between(inputs: Iterable[RawValue], results: Iterable[RawValue], order: BlockOrder) -> dict[Name, Covered] | None:
     """The ops of the block between values, by their first results; None where something else comes in."""
-    given, covered = set(inputs), dict[RawValue | RawOperation, RawOperation]()
+    given, covered = set(inputs), dict[Name, Covered]()
     pending = [value for value in results if value not in given]
     while pending:
         value = pending.pop()
+        if value in covered:
+            continue
         producer = mlir.producer(value)
         if producer is None or not order.holds(producer):
             return None
         name = name_of(producer)
         if name in covered:
             continue
-        covered[name] = producer
-        pending += [operand for operand in mlir.taken_by(producer) if operand not in given]
+        taken = mlir.taken_by(producer)
+        covered[name] = Covered(producer, taken)
+        pending += [operand for operand in taken if operand not in given]
     return covered
 
 
-def _rim(
-    match: Match, inputs: Sequence[RawValue], covered: dict[RawValue | RawOperation, RawOperation]
-) -> list[RawValue]:
+def _rim(match: Match, inputs: Sequence[RawValue], covered: dict[Name, Covered]) -> list[RawValue]:
     """The inputs, or what a move makes of one, where that is used outside: then the move stays outside.
 
     Only tables, weights and the like may get another shape by that: attributes count the axes of all others.
     """
-    taken: dict[RawValue, list[RawOperation]] = {}
+    takers: dict[RawValue, list[RawOperation]] = {}
     for operation in covered.values():
-        for value in mlir.taken_by(operation):
-            taken.setdefault(value, []).append(operation)
+        for value in operation.taken:
+            takers.setdefault(value, []).append(operation.raw)
     found: list[RawValue] = []
     for role, value in zip(match.inputs, inputs, strict=True):
         is_shaped = role not in BROADCAST or "layout" in match.attributes
         at, chain = value, list[RawOperation]()
-        while len(users := taken.get(at, [])) == 1 and users[0].name in MOVES:
+        while len(users := takers.get(at, ())) == 1 and users[0].name in MOVES:
             chain.append(users[0])
             at = users[0].results[0]
             if is_shaped and users[0].name != CONVERT:
@@ -281,7 +300,7 @@ def _rim(
     return found
 
 
-def _is_used_outside(value: RawValue, covered: Mapping[RawValue | RawOperation, RawOperation]) -> bool:
+def _is_used_outside(value: RawValue, covered: Collection[Name]) -> bool:
     for use in value.uses:
         operation = use.owner.operation
         if name_of(operation) not in covered and not _is_within(operation, covered):
@@ -289,7 +308,7 @@ def _is_used_outside(value: RawValue, covered: Mapping[RawValue | RawOperation, 
     return False
 
 
-def _is_within(operation: RawOperation, covered: Collection[RawValue | RawOperation]) -> bool:
+def _is_within(operation: RawOperation, covered: Collection[Name]) -> bool:
     parent = operation.parent
     while parent is not None and parent.operation.name not in ("func.func", "builtin.module"):
         if name_of(parent.operation) in covered:
@@ -299,49 +318,36 @@ def _is_within(operation: RawOperation, covered: Collection[RawValue | RawOperat
 
 
 def _shared_constants(
-    operations: Sequence[RawOperation], outside: Collection[RawValue], results: Collection[RawValue]
-) -> list[RawOperation]:
-    """The covered constants that have users outside, alone or broadcast, with the ops that make them."""
-    cheap: dict[RawValue | RawOperation, RawOperation] = {}
-    found: dict[RawValue | RawOperation, RawOperation] = {}
-    for operation in operations:
-        if operation.name in CHEAP:
-            cheap[name_of(operation)] = operation
-        elif operation.name in MOVES:
-            if operation.operands[0] not in cheap:
-                continue
-            cheap[name_of(operation)] = operation
-        else:
-            continue
-        value = operation.results[0]
-        if value in outside and value not in results:
-            pending = [operation]
-            while pending:
-                current = pending.pop()
-                found[name_of(current)] = current
-                pending += [p for taken in current.operands if (p := mlir.producer(taken)) is not None]
-    return list(found.values())
+    operations: Mapping[Name, RawOperation], outside: Collection[RawValue], results: Collection[RawValue]
+) -> set[Name]:
+    """Among the covered ops the constants that have users outside, alone or broadcast, with the ops that make them."""
+    cheap, found = set[Name](), set[Name]()
+    for name, operation in operations.items():
+        kind = operation.name
+        if kind in CHEAP or (kind in MOVES and operation.operands[0] in cheap):
+            cheap.add(name)
+            if name in outside and name not in results:
+                pending = [name]
+                while pending:
+                    found.add(current := pending.pop())
+                    pending += [taken for taken in operations[current].operands if taken in operations]
+    return found
 
 
 def operations_to_move(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
     """The ops between those of a region that depend on them, and so have to move behind it.
 
     None where an input of the region depends on them: then they cannot be one op. Only the results of a region have
-    users outside, and the users of its last op stand behind it already.
+    users outside, and the users of its last op stand behind it already: so none depends on it before the first of its
+    results is made.
     """
-    return _dependent(region, order) if region.has_early else ()
-
-
-def _dependent(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
-    first, last = order.place(region.operations[0]), order.place(region.operations[-1])
-    between = order.between(first, last)
-    if len(between) == len(region.operations):
+    if not region.has_early:
         return ()
-    held = frozenset(region.names)
-    tainted = {value for operation in region.own for value in operation.results}
+    made = [place for value in region.results if (place := order.place_of(value)) is not None]
+    tainted = set(region.results)
     after: list[RawOperation] = []
-    for operation in between:
-        if name_of(operation) in held:
+    for operation in order.between(min(made), order.place(region.operations[-1])):
+        if name_of(operation) in region.name_set:
             continue
         if any(value in tainted for value in mlir.taken_by(operation)):
             after.append(operation)

@@ -29,6 +29,9 @@ from hlo_lower.named.take_out.region import BlockOrder, RawOperation, RawValue, 
 MOST = 16
 """How many stretches are remembered for one op; then there are no twins, but ops that happen to be alike."""
 
+FEW = 3
+"""Where nothing was found at an op, and fewer are left that read the same: these are looked at, too."""
+
 Role = TypeVar("Role")
 
 Seen: TypeAlias = list[Region | NearMiss]
@@ -101,10 +104,11 @@ class Twins:
                     break
             else:
                 is_last = not left[line] or len(known[line]) == MOST
-                terms = self._terms if is_last else Terms(self._terms.graph, self._terms.integers, self._terms.splats)
+                terms = self._terms if is_last else self._terms.apart()
                 seen = find(operations[place], terms)
                 found += seen
-                if not is_last and (stretch := self._stretch(place, terms, seen)) is not None:
+                is_worth = not is_last and (bool(seen) or left[line] >= FEW)
+                if is_worth and (stretch := self._stretch(place, terms, seen)) is not None:
                     known[line].append(stretch)
         return found
 

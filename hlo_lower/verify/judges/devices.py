@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count as count_from
 from math import inf, log2, prod, sqrt
 from typing import Any, Protocol, cast
@@ -68,8 +69,16 @@ class Cost:
         return f"{self.operations:.3g} operations, calls inlined, in a run of about {self.seconds:.2g} s,"
 
 
+REMEMBERED = 1 << 20
+"""Characters of a text up to which its cost is remembered: a module is compiled in several ways."""
+
+
 def cost_of(text: str) -> Cost:
     """The cost of a module."""
+    return _cost_once(text) if len(text) <= REMEMBERED else _cost_of(text)
+
+
+def _cost_of(text: str) -> Cost:
     module = mlir.parse_module(text)
     count = inlined_operations(module)
     if count > MAX_INLINED:
@@ -82,6 +91,9 @@ def cost_of(text: str) -> Cost:
         raise TookTooLongError(str(late)) from None
     seconds = sum(seconds_of(program, body.live()) for body in program.entries.values())
     return Cost(count, seconds, len(text))
+
+
+_cost_once = lru_cache(maxsize=8)(_cost_of)
 
 
 def seconds_of(program: Program, ops: Sequence[Op]) -> float:
