@@ -147,6 +147,64 @@ def test_functions_of_numbers_near_zero_keep_their_digits(judge, op):
     assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
 
 
+MANY_DIMS = {
+    "stablehlo.add": 7,
+    "stablehlo.clamp": 6,
+    "stablehlo.divide": 7,
+    "stablehlo.maximum": 6,
+    "stablehlo.minimum": 6,
+    "stablehlo.multiply": 7,
+    "stablehlo.power": 5,
+    "stablehlo.subtract": 7,
+    "chlo.erf": 7,
+    "chlo.lgamma": 5,
+}
+"""In how many dims an operation, or what it is made of, does not repeat an operand."""
+
+
+def of_many_dims():
+    """Each of these operations on numbers of as many dims, and on one number that is repeated; all results in a row."""
+    lines = []
+    for k, (op, dims) in enumerate(MANY_DIMS.items()):
+        t = f"tensor<{'1x' * (dims - 2)}2x3xf32>"
+        told = {
+            "stablehlo.clamp": f"%y, %x{k}, %y : (tensor<f32>, {t}, tensor<f32>) -> {t}",
+            "chlo.erf": f"%x{k} : {t} -> {t}",
+            "chlo.lgamma": f"%x{k} : {t} -> {t}",
+        }.get(op, f"%x{k}, %y{k} : {t}")
+        lines += [
+            f"%x{k} = stablehlo.reshape %x : (tensor<6xf32>) -> {t}",
+            f"%y{k} = stablehlo.broadcast_in_dim %y, dims = [] : (tensor<f32>) -> {t}",
+            f"%a{k} = {op} {told}",
+            f"%r{k} = stablehlo.reshape %a{k} : ({t}) -> tensor<6xf32>",
+        ]
+    results = ", ".join(f"%r{k}" for k in range(len(MANY_DIMS)))
+    types = ", ".join(["tensor<6xf32>"] * len(MANY_DIMS))
+    body = "\n".join([*lines, f"return {results} : {types}"])
+    return f"func.func @main(%x: tensor<6xf32>, %y: tensor<f32>) -> ({types}) {{\n{body}\n}}\n"
+
+
+def test_what_repeats_an_operand_has_few_dims():
+    """Also seen without LiteRT; what it takes whole, and is made of such operations, too."""
+    lowered = hl.lower(of_many_dims(), target="litert")
+    assert lowered.refused == ()
+    for op, dims in MANY_DIMS.items():
+        [line] = [line for line in lowered.text.splitlines() if f" {op} " in line]
+        assert f"<{'1x' * (dims - 2)}2x3xf32>" not in line
+
+
+@pytest.mark.litert
+@NO_LITERT
+def test_what_repeats_an_operand_runs_in_many_dims(judge):
+    """Its converter repeats a number within an addition of up to six dims, a maximum of five, a power of four."""
+    text = of_many_dims()
+    inputs = [np.linspace(0.25, 1.5, 6, dtype=np.float32), np.float32(0.75)]
+    reference, lowered = reference_of(text, inputs=inputs), hl.lower(text, target="litert")
+    assert judge.judge(text, reference.runs, reference.rounding).result == "refused"
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+
+
 def of_channels(channels):
     """A convolution of so many channels, each by itself."""
     x, k, r = f"1x1x5x{channels}xf32", f"1x4x1x{channels}xf32", f"1x1x2x{channels}xf32"
