@@ -147,6 +147,61 @@ def test_functions_of_numbers_near_zero_keep_their_digits(judge, op):
     assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
 
 
+ROOTS = {
+    "rsqrt": "%r = rsqrt %x",
+    "of bf16": "%h = convert %x -> 8xbf16; %s = rsqrt %h; %r = convert %s -> 8xf32",
+    "to the power of -0.5": "%c = constant -0.5 : 8xf32; %r = power %x, %c",
+    "to the power of 0.5": "%h = constant 0.5 : f32; %c = broadcast_in_dim %h, dims = [] -> 8xf32; %r = power %x, %c",
+    "of degrees, at least 0": "%m = abs %x; %r = rsqrt %m",
+}
+ABOVE_ZERO = {
+    "a mean of squares and an epsilon": """%s = multiply %x, %x; %z = constant 0.0 : f32; %c = constant 8.0 : f32
+        %t = reduce(%s init: %z) applies stablehlo.add across dimensions = [0]; %e = constant 1.0e-6 : f32
+        %m = divide %t, %c; %a = add %m, %e; %r = rsqrt %a""",
+    "what is at least an epsilon": "%e = constant 1.0e-6 : 8xf32; %a = maximum %x, %e; %r = rsqrt %a",
+    "an even power and an epsilon in bf16": """%c = constant 2.0 : 8xf32; %p = power %x, %c
+        %e = constant 1.0e-6 : 8xf32; %a = add %p, %e
+        %h = convert %a -> 8xbf16; %w = convert %h -> 8xf32; %r = rsqrt %w""",
+}
+MAYBE_ZERO = {
+    "what is added is 0": "%s = multiply %x, %x; %e = constant 0.0 : 8xf32; %a = add %s, %e; %r = rsqrt %a",
+    "what is added to may be below zero": "%e = constant 1.0e-6 : 8xf32; %a = add %x, %e; %r = rsqrt %a",
+    "an odd power": "%c = constant 3.0 : 8xf32; %p = power %x, %c; %a = add %p, %c; %r = rsqrt %a",
+    "the epsilon is 0 in f16": """%s = multiply %x, %x; %e = constant 1.0e-8 : 8xf32; %a = add %s, %e
+        %h = convert %a -> 8xf16; %w = convert %h -> 8xf32; %r = rsqrt %w""",
+    "the product of two": "%c = constant 1.0e-30 : 8xf32; %m = maximum %x, %c; %p = multiply %m, %m; %r = rsqrt %p",
+}
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", ROOTS)
+def test_the_root_of_zero_is_an_infinity(judge, name):
+    """The degree of a node without edges, to the power of -0.5: it is NaN where nothing is done about it."""
+    text = module("%x: 8xf32", ROOTS[name])
+    reference = reference_of(text, inputs=[np.asarray([0, -0.0, np.inf, 1, 4, -1, 1e-20, np.nan], np.float32)])
+    assert judge.judge(text, reference.runs, reference.rounding).result != "right"
+    lowered = hl.lower(text, target="litert")
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+
+
+@pytest.mark.parametrize("name", [*ABOVE_ZERO, *MAYBE_ZERO])
+def test_what_may_be_zero_is_told(name):
+    """Also seen without LiteRT: an epsilon is enough where it is added to what is not below zero, and stays."""
+    lowered = hl.lower(module("%x: 8xf32", {**ABOVE_ZERO, **MAYBE_ZERO}[name]), target="litert")
+    assert lowered.refused == ()
+    assert ("stablehlo.compare" in lowered.text) is (name in MAYBE_ZERO)
+
+
+def test_an_exponent_of_a_half_stands_behind_a_barrier():
+    """Also seen without LiteRT; one of 2 does not, it is a product."""
+    for exponent in (0.5, -0.5, 2.0):
+        text = module("%x: 8xf32", f"%c = constant {exponent} : 8xf32; %r = power %x, %c")
+        is_held = "stablehlo.optimization_barrier" in hl.lower(text, target="litert").text
+        assert is_held is (exponent != 2.0)
+
+
 MANY_DIMS = {
     "stablehlo.add": 7,
     "stablehlo.clamp": 6,
