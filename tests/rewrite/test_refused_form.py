@@ -251,6 +251,24 @@ def test_open_shapes_and_bodies_are_lowered_too():
     assert_same_numbers(text, lowered, x, x, ...)
 
 
+@pytest.mark.parametrize("element", ["bf16", "f16"])
+@pytest.mark.parametrize(
+    ("op", "word"),
+    [("compare LT, %x, %y, TOTALORDER", "compare TOTALORDER"), ("sine %x", "sine or tangent below 0"),
+     ("power %x, %y", "power below 0")],
+)  # fmt: skip
+def test_an_op_in_a_form_that_stands_on_a_refused_type_is_lowered_for_both(op, word, element):
+    """It is an op of two kinds; what one of them makes of it is lowered by the other."""
+    name, text = f"stablehlo.{op.split()[0]}", of_two(f"%r = {op}", element)
+    scatter, wide = {"stablehlo.scatter": "lowered"}, {"i1", "i32", "f32"}
+    target = hl.Target("npu", refused=scatter, refused_forms=[word], op_dtypes={name: wide}, float_mode="reassociate")
+    lowered = hl.lower(text, target=target)
+    assert lowered.refused == ()
+    numbers = np.asarray([0.0, -0.0, 1.0, -1.0, np.inf, -2.0, np.nan, 0.5], DTYPES[element])
+    [expected], [found] = (results(one, numbers, numbers[::-1], rounding="exact") for one in (text, lowered))
+    np.testing.assert_array_equal(np.asarray(found, np.float64), np.asarray(expected, np.float64))
+
+
 @pytest.mark.parametrize(("name", "instead"), [("neg", "abs"), ("floor", "ceil"), ("div", "multiply")])
 def test_wrong_powers_do_not_verify(monkeypatch, name, instead):
     """Without the sign, or what is whole, it is another function; without a division (-0)^3 has no sign."""
