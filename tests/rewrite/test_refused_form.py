@@ -221,6 +221,10 @@ def test_a_power_is_that_of_the_magnitude(element):
         # base and exponent may come from any op; (-0)^y has a sign where y is odd
         (of_two("%a = add %x, %y; %r = power %a, %a"), True, False),
         (of_two("%r = power -0.0, %x"), True, False),
+        # a base without a sign may be 0, 1 or infinite, where the exponent may be 0 or infinite
+        *((of_two(f"%a = {op} %x; %r = power %a, %y"), True, False) for op in ("abs", "exponential")),
+        *((of_two(f"%r = power {base}, %x"), True, False) for base in ("0.0", "1.0")),
+        (of_two("%a = abs %x; %r = power %a, 0.5"), False, True),
         # a base that is a constant of no sign, a magnitude, and what is no float are taken as they are
         (of_two("%r = power 10000.0, %x"), False, True),
         (of_two("%r = power %x, %y", "i32"), False, True),

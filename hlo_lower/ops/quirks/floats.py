@@ -1,14 +1,17 @@
 """Constants, comparisons and functions of floats that a consumer takes, but not of every number."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import is_one_op
+from hlo_lower.ops.knowledge import NUMPY
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
 from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 
@@ -81,6 +84,21 @@ def source_of(value: Value) -> Value:
     while value.node is not None and value.node.name in MOVES:
         value = value.node.operand(0)
     return value
+
+
+def numbers_of(value: Value, depth: int = 4) -> NDArray[Any] | None:
+    """The numbers of which a value is made by moving them, as the ops that round alike everywhere compute them; None
+    where they are not constants."""
+    made = source_of(value).node
+    if made is None or made.name == names.CONSTANT or depth == 0:
+        return source_of(value).constant()
+    if made.name not in (names.ADD, names.SUBTRACT, names.MULTIPLY):
+        return None
+    operands = [numbers_of(operand, depth - 1) for operand in made.operands]
+    if any(operand is None or operand.size != 1 for operand in operands):
+        return None
+    with np.errstate(all="ignore"):
+        return NUMPY[made.name](*(operand.reshape(()) for operand in operands if operand is not None))
 
 
 def _has_no_sign(value: Value) -> bool:
@@ -197,6 +215,27 @@ def hold_exponents(graph: Graph, node: Node) -> None:
         value = node.operand(1)
         [held] = Builder.before(node).op(names.OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
         node.raw.operands[1] = held.raw
+
+
+def _is_number(value: Value, but: float) -> bool:
+    """Whether these are constants, finite and other than a number."""
+    numbers = numbers_of(value)
+    return numbers is not None and bool((np.isfinite(numbers) & (numbers != but)).all())
+
+
+def _is_chosen(power: Node) -> bool:
+    """Whether a power is read only where another number is not chosen instead, as the cure leaves it."""
+    readers = [(user, user.operand(1)) for user in power.result().users if user.name == names.SELECT]
+    return len(readers) == len(list(power.result().users)) and all(
+        user.operand(2) == power.result() and _is_number(one, 0) for user, one in readers
+    )
+
+
+def _may_be_no_logarithm(graph: Graph, node: Node) -> bool:
+    """Whether a base may be below zero, or a power be one of 0, or of 1, which takes no logarithm."""
+    base, exponent = node.operands
+    is_power = _is_number(exponent, 0) or (_is_number(base, 1) and _is_number(base, 0)) or _is_chosen(node)
+    return _may_be_below_zero(graph, node) or (base.element_type in WIDE_FLOATS and not is_power)
 
 
 def _is_total_order(_graph: Graph, node: Node) -> bool:
@@ -320,10 +359,10 @@ ODD_BELOW_ZERO = Quirk(
 POWER_BELOW_ZERO = Quirk(
     "power below 0",
     (names.POWER,),
-    {"iree": "it is exp(y log x): NaN of a base below 0, of 0^0 and of 1^inf"},
+    {"iree": "it is exp(y log x): NaN of a base below 0, and of any base of 0^0 and of 1^inf"},
     "that of the magnitude, the sign by whether the exponent is odd",
     module(f"%x: {V}, %y: {V}", V, f"%r = stablehlo.power %x, %y : {V}"),
-    _may_be_below_zero,
+    _may_be_no_logarithm,
     (Rules(FORM, ("power_to_magnitude",)),),
     is_anywhere=True,
 )
