@@ -21,8 +21,7 @@ from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.lowering.options import Options
-from hlo_lower.ops.knowledge import NUMPY
-from hlo_lower.ops.names import ADD, CASE, COMPARE, CONSTANT, IF, MULTIPLY, NEGATE, NOT, SUBTRACT, WHILE
+from hlo_lower.ops.names import CASE, COMPARE, CONSTANT, IF, NEGATE, NOT, WHILE
 from hlo_lower.ops.quirks import QUIRKS
 from hlo_lower.ops.quirks.floats import (
     FORM,
@@ -31,7 +30,7 @@ from hlo_lower.ops.quirks.floats import (
     POWER_BELOW_ZERO,
     TOTAL_ORDER,
     is_start_alone,
-    source_of,
+    numbers_of,
 )
 from hlo_lower.ops.refused_forms import RefusedForm, refused_form, refuses_forms
 
@@ -163,7 +162,7 @@ def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     Of subnormals that holds where comparisons tell them from 0, as the specification has it; XLA's on a CPU do not.
     """
     (x, y), build = op.node.operands, op.build
-    known = _constant(y)
+    known = numbers_of(y)
     if known is not None and (known == 1).all():
         return [x]
     size = build.abs(x)
@@ -178,21 +177,6 @@ def _with_sign(x: Array, y: Array, size: Array, power: Array) -> Array:
     is_odd, is_below = is_whole & (y - (half + half) == 1.0), x < 0.0
     power = jnp.where(is_odd & (is_below | (1.0 / x < 0.0)), -power, power)
     return jnp.where(is_below & ((x - x == 0.0) & ~is_whole), jnp.nan, power)
-
-
-def _constant(value: Value, depth: int = 4) -> NDArray[Any] | None:
-    """The numbers of which a value is made by moving them, as the ops that round alike everywhere compute them; None
-    where they are not constants."""
-    made = source_of(value).node
-    if made is None or made.name == CONSTANT or depth == 0:
-        return source_of(value).constant()
-    if made.name not in (ADD, SUBTRACT, MULTIPLY):
-        return None
-    operands = [_constant(operand, depth - 1) for operand in made.operands]
-    if any(operand is None or operand.size != 1 for operand in operands):
-        return None
-    with np.errstate(all="ignore"):
-        return NUMPY[made.name](*(operand.reshape(()) for operand in operands if operand is not None))
 
 
 def _are_even(numbers: NDArray[Any]) -> bool:

@@ -147,6 +147,119 @@ def test_functions_of_numbers_near_zero_keep_their_digits(judge, op):
     assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
 
 
+ROOTS = {
+    "rsqrt": "%r = rsqrt %x",
+    "of bf16": "%h = convert %x -> 8xbf16; %s = rsqrt %h; %r = convert %s -> 8xf32",
+    "to the power of -0.5": "%c = constant -0.5 : 8xf32; %r = power %x, %c",
+    "to the power of 0.5": "%h = constant 0.5 : f32; %c = broadcast_in_dim %h, dims = [] -> 8xf32; %r = power %x, %c",
+    "of degrees, at least 0": "%m = abs %x; %r = rsqrt %m",
+}
+ABOVE_ZERO = {
+    "a mean of squares and an epsilon": """%s = multiply %x, %x; %z = constant 0.0 : f32; %c = constant 8.0 : f32
+        %t = reduce(%s init: %z) applies stablehlo.add across dimensions = [0]; %e = constant 1.0e-6 : f32
+        %m = divide %t, %c; %a = add %m, %e; %r = rsqrt %a""",
+    "what is at least an epsilon": "%e = constant 1.0e-6 : 8xf32; %a = maximum %x, %e; %r = rsqrt %a",
+    "an even power and an epsilon in bf16": """%c = constant 2.0 : 8xf32; %p = power %x, %c
+        %e = constant 1.0e-6 : 8xf32; %a = add %p, %e
+        %h = convert %a -> 8xbf16; %w = convert %h -> 8xf32; %r = rsqrt %w""",
+}
+MAYBE_ZERO = {
+    "what is added is 0": "%s = multiply %x, %x; %e = constant 0.0 : 8xf32; %a = add %s, %e; %r = rsqrt %a",
+    "what is added to may be below zero": "%e = constant 1.0e-6 : 8xf32; %a = add %x, %e; %r = rsqrt %a",
+    "an odd power": "%c = constant 3.0 : 8xf32; %p = power %x, %c; %a = add %p, %c; %r = rsqrt %a",
+    "the epsilon is 0 in f16": """%s = multiply %x, %x; %e = constant 1.0e-8 : 8xf32; %a = add %s, %e
+        %h = convert %a -> 8xf16; %w = convert %h -> 8xf32; %r = rsqrt %w""",
+    "the product of two": "%c = constant 1.0e-30 : 8xf32; %m = maximum %x, %c; %p = multiply %m, %m; %r = rsqrt %p",
+}
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", ROOTS)
+def test_the_root_of_zero_is_an_infinity(judge, name):
+    """The degree of a node without edges, to the power of -0.5: it is NaN where nothing is done about it."""
+    text = module("%x: 8xf32", ROOTS[name])
+    reference = reference_of(text, inputs=[np.asarray([0, -0.0, np.inf, 1, 4, -1, 1e-20, np.nan], np.float32)])
+    assert judge.judge(text, reference.runs, reference.rounding).result != "right"
+    lowered = hl.lower(text, target="litert")
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+
+
+@pytest.mark.parametrize("name", [*ABOVE_ZERO, *MAYBE_ZERO])
+def test_what_may_be_zero_is_told(name):
+    """Also seen without LiteRT: an epsilon is enough where it is added to what is not below zero, and stays."""
+    lowered = hl.lower(module("%x: 8xf32", {**ABOVE_ZERO, **MAYBE_ZERO}[name]), target="litert")
+    assert lowered.refused == ()
+    assert ("stablehlo.compare" in lowered.text) is (name in MAYBE_ZERO)
+
+
+def test_an_exponent_of_a_half_stands_behind_a_barrier():
+    """Also seen without LiteRT; one of 2 does not, it is a product."""
+    for exponent in (0.5, -0.5, 2.0):
+        text = module("%x: 8xf32", f"%c = constant {exponent} : 8xf32; %r = power %x, %c")
+        is_held = "stablehlo.optimization_barrier" in hl.lower(text, target="litert").text
+        assert is_held is (exponent != 2.0)
+
+
+MANY_DIMS = {
+    "stablehlo.add": 7,
+    "stablehlo.clamp": 6,
+    "stablehlo.divide": 7,
+    "stablehlo.maximum": 6,
+    "stablehlo.minimum": 6,
+    "stablehlo.multiply": 7,
+    "stablehlo.power": 5,
+    "stablehlo.subtract": 7,
+    "chlo.erf": 7,
+    "chlo.lgamma": 5,
+}
+"""In how many dims an operation, or what it is made of, does not repeat an operand."""
+
+
+def of_many_dims():
+    """Each of these operations on numbers of as many dims, and on one number that is repeated; all results in a row."""
+    lines = []
+    for k, (op, dims) in enumerate(MANY_DIMS.items()):
+        t = f"tensor<{'1x' * (dims - 2)}2x3xf32>"
+        told = {
+            "stablehlo.clamp": f"%y, %x{k}, %y : (tensor<f32>, {t}, tensor<f32>) -> {t}",
+            "chlo.erf": f"%x{k} : {t} -> {t}",
+            "chlo.lgamma": f"%x{k} : {t} -> {t}",
+        }.get(op, f"%x{k}, %y{k} : {t}")
+        lines += [
+            f"%x{k} = stablehlo.reshape %x : (tensor<6xf32>) -> {t}",
+            f"%y{k} = stablehlo.broadcast_in_dim %y, dims = [] : (tensor<f32>) -> {t}",
+            f"%a{k} = {op} {told}",
+            f"%r{k} = stablehlo.reshape %a{k} : ({t}) -> tensor<6xf32>",
+        ]
+    results = ", ".join(f"%r{k}" for k in range(len(MANY_DIMS)))
+    types = ", ".join(["tensor<6xf32>"] * len(MANY_DIMS))
+    body = "\n".join([*lines, f"return {results} : {types}"])
+    return f"func.func @main(%x: tensor<6xf32>, %y: tensor<f32>) -> ({types}) {{\n{body}\n}}\n"
+
+
+def test_what_repeats_an_operand_has_few_dims():
+    """Also seen without LiteRT; what it takes whole, and is made of such operations, too."""
+    lowered = hl.lower(of_many_dims(), target="litert")
+    assert lowered.refused == ()
+    for op, dims in MANY_DIMS.items():
+        [line] = [line for line in lowered.text.splitlines() if f" {op} " in line]
+        assert f"<{'1x' * (dims - 2)}2x3xf32>" not in line
+
+
+@pytest.mark.litert
+@NO_LITERT
+def test_what_repeats_an_operand_runs_in_many_dims(judge):
+    """Its converter repeats a number within an addition of up to six dims, a maximum of five, a power of four."""
+    text = of_many_dims()
+    inputs = [np.linspace(0.25, 1.5, 6, dtype=np.float32), np.float32(0.75)]
+    reference, lowered = reference_of(text, inputs=inputs), hl.lower(text, target="litert")
+    assert judge.judge(text, reference.runs, reference.rounding).result == "refused"
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+
+
 def of_channels(channels):
     """A convolution of so many channels, each by itself."""
     x, k, r = f"1x1x5x{channels}xf32", f"1x4x1x{channels}xf32", f"1x1x2x{channels}xf32"

@@ -287,8 +287,22 @@ def as_sum(one):
 
 
 BITS = f"%b = or %m, 1065353216; %r = bitcast_convert %b -> {MANY}xf32"
+
+
+def root(of_zero="%q", kind=f"{MANY}xf32"):
+    """`rsqrt` that is not computed of zeros."""
+    return unary(
+        f"""%zero = constant 0.0 : {kind}; %one = constant 1.0 : {kind}; %is = compare EQ, %x, %zero
+        %n = select %is, %one, %x; %s = rsqrt %n; %q = divide %one, %x; %m = abs %q
+        %r = select %is, {of_zero}, %s""",
+        kind,
+    )
+
+
 EQUAL = {
     "floats by their bits and by a sum": (uniform(BITS), uniform(as_sum(1.0))),
+    "a root that is divided for": (unary("%r = rsqrt %x"), root()),
+    "one of f16": (unary("%r = rsqrt %x", f"{MANY}xf16"), root(kind=f"{MANY}xf16")),
     "a remainder as what its quotient leaves": REMAINDERS["i32"],
     "an unsigned one": REMAINDERS["ui32"],
     "one by a number that is not known": [
@@ -330,6 +344,11 @@ EQUAL = {
 DIFFERENT = {
     "a sum of another exponent": (uniform(BITS), uniform(as_sum(2.0))),
     "a sum of a bit too many": (uniform(BITS, by=8), uniform(as_sum(1.0), by=8)),
+    "a root of zeros without a sign": (unary("%r = rsqrt %x"), root(of_zero="%m")),
+    "one of f16 that is no infinity": (
+        unary("%r = rsqrt %x", f"{MANY}xf16"),
+        root(of_zero="%zero", kind=f"{MANY}xf16"),
+    ),
     "a remainder of another quotient": (
         REMAINDERS["i32"][0],
         remainder(WHAT_IS_LEFT.replace("KIND", "i32").replace("multiply %q, %d", "multiply %q, %x")),

@@ -221,6 +221,10 @@ def test_a_power_is_that_of_the_magnitude(element):
         # base and exponent may come from any op; (-0)^y has a sign where y is odd
         (of_two("%a = add %x, %y; %r = power %a, %a"), True, False),
         (of_two("%r = power -0.0, %x"), True, False),
+        # a base without a sign may be 0, 1 or infinite, where the exponent may be 0 or infinite
+        *((of_two(f"%a = {op} %x; %r = power %a, %y"), True, False) for op in ("abs", "exponential")),
+        *((of_two(f"%r = power {base}, %x"), True, False) for base in ("0.0", "1.0")),
+        (of_two("%a = abs %x; %r = power %a, 0.5"), False, True),
         # a base that is a constant of no sign, a magnitude, and what is no float are taken as they are
         (of_two("%r = power 10000.0, %x"), False, True),
         (of_two("%r = power %x, %y", "i32"), False, True),
@@ -249,6 +253,24 @@ def test_open_shapes_and_bodies_are_lowered_too():
     assert lowered.refused == ()
     x = np.asarray([-1.0, 2.0, -0.0, -1e-3], np.float32)
     assert_same_numbers(text, lowered, x, x, ...)
+
+
+@pytest.mark.parametrize("element", ["bf16", "f16"])
+@pytest.mark.parametrize(
+    ("op", "word"),
+    [("compare LT, %x, %y, TOTALORDER", "compare TOTALORDER"), ("sine %x", "sine or tangent below 0"),
+     ("power %x, %y", "power below 0")],
+)  # fmt: skip
+def test_an_op_in_a_form_that_stands_on_a_refused_type_is_lowered_for_both(op, word, element):
+    """It is an op of two kinds; what one of them makes of it is lowered by the other."""
+    name, text = f"stablehlo.{op.split()[0]}", of_two(f"%r = {op}", element)
+    scatter, wide = {"stablehlo.scatter": "lowered"}, {"i1", "i32", "f32"}
+    target = hl.Target("npu", refused=scatter, refused_forms=[word], op_dtypes={name: wide}, float_mode="reassociate")
+    lowered = hl.lower(text, target=target)
+    assert lowered.refused == ()
+    numbers = np.asarray([0.0, -0.0, 1.0, -1.0, np.inf, -2.0, np.nan, 0.5], DTYPES[element])
+    [expected], [found] = (results(one, numbers, numbers[::-1], rounding="exact") for one in (text, lowered))
+    np.testing.assert_array_equal(np.asarray(found, np.float64), np.asarray(expected, np.float64))
 
 
 @pytest.mark.parametrize(("name", "instead"), [("neg", "abs"), ("floor", "ceil"), ("div", "multiply")])

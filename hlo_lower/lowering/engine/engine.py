@@ -1,6 +1,7 @@
 """The engine: for one op of any kind, candidates in order, build, check, take it back and try the next, replace."""
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -478,13 +479,15 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
     if not found:
         return ()
     engine, changes = Engine(context), list[Change | None]()
-    places = {subject.node: place for place, subject in enumerate(found)}
-    # Ops within one that was replaced, or read by it alone: what it became may hold others of their kind.
+    places = defaultdict[Node, list[int]](list)
+    for place, subject in enumerate(found):
+        places[subject.node].append(place)
+    # Ops within one that was replaced, or read by it alone, and itself as an op of another kind: what it became may
+    # hold others of their kind.
     gone: set[int] = set()
 
     def note_erased(node: Node) -> None:
-        if node in places:
-            gone.add(places.pop(node))
+        gone.update(places.pop(node, ()))
 
     engine.tell_erased = note_erased
     with mlir.active(context.graph.context):
@@ -495,7 +498,8 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
             def tell(decision: Decision, subject: Subject = subject) -> None:
                 changes.append(subject.kind.tell(context, subject, decision))
 
-            inner = {places[node] for node in _within(subject.node) if node in places} if len(found) > 1 else set[int]()
+            nodes = [subject.node, *_within(subject.node)] if len(found) > 1 else ()
+            inner = {other for node in nodes for other in places.get(node, ())} - {place}
             if isinstance(engine.lower(subject, tell), Chosen):
                 gone |= inner
         context.graph.forget()

@@ -45,7 +45,7 @@ def refused_of(
             key = (node.name, dtypes_on(node) if target.restricts_dtypes else frozenset[str]())
             if key not in seen:
                 seen.add(key)
-                reason = type_refusal(target, *key) or target.refusal(*key)
+                reason = None if target.takes_whole(*key) else type_refusal(target, *key) or target.refusal(*key)
                 if reason is not None and (spared is None or not spared(node)):
                     return Refusal(node.name, reason)
     return None

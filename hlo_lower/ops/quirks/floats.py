@@ -1,12 +1,17 @@
 """Constants, comparisons and functions of floats that a consumer takes, but not of every number."""
 
+from functools import partial
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import is_one_op
+from hlo_lower.ops.knowledge import NUMPY
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
 from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 
@@ -81,6 +86,21 @@ def source_of(value: Value) -> Value:
     return value
 
 
+def numbers_of(value: Value, depth: int = 4) -> NDArray[Any] | None:
+    """The numbers of which a value is made by moving them, as the ops that round alike everywhere compute them; None
+    where they are not constants."""
+    made = source_of(value).node
+    if made is None or made.name == names.CONSTANT or depth == 0:
+        return source_of(value).constant()
+    if made.name not in (names.ADD, names.SUBTRACT, names.MULTIPLY):
+        return None
+    operands = [numbers_of(operand, depth - 1) for operand in made.operands]
+    if any(operand is None or operand.size != 1 for operand in operands):
+        return None
+    with np.errstate(all="ignore"):
+        return NUMPY[made.name](*(operand.reshape(()) for operand in operands if operand is not None))
+
+
 def _has_no_sign(value: Value) -> bool:
     """Whether no float among these has a sign, as far as the op that makes them says."""
     made, numbers = source_of(value).node, source_of(value).constant()
@@ -91,6 +111,131 @@ def _has_no_sign(value: Value) -> bool:
 
 def _may_be_below_zero(_graph: Graph, node: Node) -> bool:
     return node.operand(0).element_type in WIDE_FLOATS and not _has_no_sign(node.operand(0))
+
+
+UNSIGNED = WITHOUT_SIGN | {names.SQRT}
+MOST_DEEP = 12
+"""Ops behind an operand that are looked at, one behind the other."""
+
+
+def _is_not_below_zero(value: Value, deep: int = MOST_DEEP) -> bool:
+    """Whether no float among these is below zero, as far as the ops tell that make them: squares, sums of them."""
+    made, numbers = source_of(value).node, source_of(value).constant()
+    if numbers is not None:
+        return bool((numbers >= 0).all())
+    if made is None or deep == 0:
+        return False
+    operands = [partial(_is_not_below_zero, operand, deep - 1) for operand in made.operands]
+    match made.name:
+        case names.MULTIPLY if made.operand(0) == made.operand(1):
+            return True
+        case names.ADD | names.MULTIPLY | names.DIVIDE:
+            return all(holds() for holds in operands)
+        case names.MAXIMUM:
+            return any(holds() for holds in operands)
+        case names.SELECT:
+            return operands[1]() and operands[2]()
+        case names.CONVERT:
+            return _is_of_floats(made.operand(0)) and operands[0]()
+        case names.REDUCE:
+            return len(made.results) == 1 and _is_sum(made) and all(holds() for holds in operands)
+        case names.POWER:
+            exponent = source_of(made.operand(1)).constant()
+            return exponent is not None and bool((np.isfinite(exponent) & (exponent % 2 == 0)).all())
+        case _:
+            return made.name in UNSIGNED
+
+
+def _is_above_zero(value: Value) -> bool:
+    """Whether each float among these is above zero, as far as the op tells that makes them: an epsilon is added to what
+    is not below zero, or is the least."""
+    made, numbers = source_of(value).node, source_of(value).constant()
+    if numbers is not None:
+        return bool((numbers >= np.finfo(np.float32).tiny).all())
+    if made is not None and made.name == names.CONVERT:
+        return (
+            made.result().element_type != "f16" and _is_of_floats(made.operand(0)) and _is_above_zero(made.operand(0))
+        )
+    if made is None or made.name not in (names.ADD, names.MAXIMUM):
+        return False
+    some = [operand for operand in made.operands if _is_above_zero(operand)]
+    return bool(some) and (made.name == names.MAXIMUM or all(_is_not_below_zero(operand) for operand in made.operands))
+
+
+def _has_no_zero(value: Value) -> bool:
+    """Whether these are numbers of which zeros were replaced."""
+    made = value.node
+    if made is None or made.name != names.SELECT:
+        return False
+    is_zero, instead, number = made.operands
+    asked, other = is_zero.node, instead.constant()
+    is_asked = (
+        asked is not None and asked.name == names.COMPARE and "EQ" in str(asked.attribute("comparison_direction"))
+    )
+    if not is_asked or asked is None or asked.operand(0) != number or other is None:
+        return False
+    zero = asked.operand(1).constant()
+    return zero is not None and bool((zero == 0).all() and (other != 0).all())
+
+
+def _may_be_zero(_graph: Graph, node: Node) -> bool:
+    value = node.operand(0)
+    return _is_of_floats(value) and not (_is_above_zero(value) or _has_no_zero(value))
+
+
+@over_each(names.RSQRT)
+def divide_by_zeros(graph: Graph, node: Node) -> None:
+    """Divide one by zeros, in the place of the root.
+
+        %r = stablehlo.rsqrt %x   ->   x == 0 ? 1 / x : rsqrt(x == 0 ? 1 : x)
+
+    Equal: of a zero both are the infinity of its sign, as IEEE 754 has it.
+    """
+    if not node.is_static or not _may_be_zero(graph, node):
+        return
+    build, x = Builder.before(node), node.operand(0)
+    zero, one = (build.float_splat(number, x.static_shape, x.element_type) for number in (0, 1))
+    is_zero = build.compare(x, "EQ", zero)
+    root = build.clone(node, [build.select(is_zero, one, x)], [x.raw.type]).result()
+    result = build.select(is_zero, build.divide(one, x), root)
+    node.result().raw.replace_all_uses_with(result.raw)
+    node.raw.erase()
+
+
+def _is_of_half(_graph: Graph, node: Node) -> bool:
+    """Whether an exponent is the constant 0.5, or -0.5."""
+    exponent = source_of(node.operand(1)).constant() if _is_of_floats(node.operand(1)) else None
+    return exponent is not None and bool(exponent.size) and bool((np.abs(exponent) == 0.5).any())
+
+
+@over_each(names.POWER)
+def hold_exponents(graph: Graph, node: Node) -> None:
+    """Put a barrier behind an exponent of 0.5 or -0.5, which a consumer would take for a root."""
+    if _is_of_half(graph, node):
+        value = node.operand(1)
+        [held] = Builder.before(node).op(names.OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
+        node.raw.operands[1] = held.raw
+
+
+def _is_number(value: Value, but: float) -> bool:
+    """Whether these are constants, finite and other than a number."""
+    numbers = numbers_of(value)
+    return numbers is not None and bool((np.isfinite(numbers) & (numbers != but)).all())
+
+
+def _is_chosen(power: Node) -> bool:
+    """Whether a power is read only where another number is not chosen instead, as the cure leaves it."""
+    readers = [(user, user.operand(1)) for user in power.result().users if user.name == names.SELECT]
+    return len(readers) == len(list(power.result().users)) and all(
+        user.operand(2) == power.result() and _is_number(one, 0) for user, one in readers
+    )
+
+
+def _may_be_no_logarithm(graph: Graph, node: Node) -> bool:
+    """Whether a base may be below zero, or a power be one of 0, or of 1, which takes no logarithm."""
+    base, exponent = node.operands
+    is_power = _is_number(exponent, 0) or (_is_number(base, 1) and _is_number(base, 0)) or _is_chosen(node)
+    return _may_be_below_zero(graph, node) or (base.element_type in WIDE_FLOATS and not is_power)
 
 
 def _is_total_order(_graph: Graph, node: Node) -> bool:
@@ -214,10 +359,31 @@ ODD_BELOW_ZERO = Quirk(
 POWER_BELOW_ZERO = Quirk(
     "power below 0",
     (names.POWER,),
-    {"iree": "it is exp(y log x): NaN of a base below 0, of 0^0 and of 1^inf"},
+    {"iree": "it is exp(y log x): NaN of a base below 0, and of any base of 0^0 and of 1^inf"},
     "that of the magnitude, the sign by whether the exponent is odd",
     module(f"%x: {V}, %y: {V}", V, f"%r = stablehlo.power %x, %y : {V}"),
-    _may_be_below_zero,
+    _may_be_no_logarithm,
     (Rules(FORM, ("power_to_magnitude",)),),
     is_anywhere=True,
+)
+
+ROOT_OF_ZERO = Quirk(
+    "rsqrt of zero",
+    (names.RSQRT,),
+    {"litert": "it is NaN, where it should be an infinity"},
+    "1 / x where x is 0, the op of 1 there, if x is not known to be above 0",
+    module(f"%x: {V}", V, f"%r = stablehlo.rsqrt %x : {V}"),
+    _may_be_zero,
+    (Rewrite("divide-by-zeros", "divides 1 by zeros, of which it takes no rsqrt", divide_by_zeros),),
+)
+
+POWER_OF_HALF = Quirk(
+    "power of a half",
+    (names.POWER,),
+    {"litert": "it takes a root for it, which of 0 and of infinities is NaN"},
+    "the same op, its exponent behind an `optimization_barrier`",
+    module(f"%x: {V}", V, f"%c = stablehlo.constant dense<-5.000000e-01> : {V}", f"%r = stablehlo.power %x, %c : {V}"),
+    _is_of_half,
+    (Rewrite("hold-exponents", "holds back exponents that would become roots", hold_exponents, Place.LAST),),
+    is_reported=False,
 )

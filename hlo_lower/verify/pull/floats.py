@@ -57,6 +57,11 @@ def is_finite(term: Term, element: ElementType) -> Term:
     return z3.Extract(element.bits - 2, element.mantissa, term) != number(-1, element.exponent)
 
 
+def _widened(half: Term) -> Term:
+    """f16 as f32."""
+    return apply_symbol("widen f16", [half], sort_of(F32))
+
+
 class Arithmetic:
     """Computes with terms.
 
@@ -182,7 +187,18 @@ class Arithmetic:
             self._know_sums(element)
         if name == "divide" and z3.is_bv_value(args[0]):
             self._know_quotients(element)
+        if name == "rsqrt":
+            self._know_roots(element)
         return self.symbol(name, args, element)
+
+    def _know_roots(self, element: ElementType) -> None:
+        """Note that one divided by the root of a zero is an infinity of its sign."""
+        if ("rsqrt", element.name) not in self._told:
+            self._told["rsqrt", element.name] = None
+            self._use("root of zero")
+            x = z3.Const(f"x of {element.name}", sort_of(element))
+            found, sign = self.symbol("rsqrt", [x], element), number(1 << (element.bits - 1), element.bits)
+            self._know(found, z3.Implies(x & ~sign == 0, found == literal(np.inf, element) | (x & sign)))
 
     def _know_quotients(self, element: ElementType) -> None:
         """Note that a number other than 0, divided by a zero, is an infinity, of the sign that both signs give."""
@@ -363,7 +379,12 @@ class Arithmetic:
             return choose(term.arg(0), self.widen(term.arg(1), element), self.widen(term.arg(2), element))
         if element.name == "bf16":
             return z3.Concat(term, number(0, 16))
-        return apply_symbol("widen f16", [term], sort_of(F32))
+        if ("widen", "f16") not in self._told:
+            self._told["widen", "f16"] = None
+            x = z3.Const("x of f16", sort_of(element))
+            zero = z3.Implies(x & number(0x7FFF, 16) == 0, _widened(x) == z3.Concat(x, number(0, 16)))
+            self._know(_widened(x), zero)
+        return _widened(term)
 
     def narrow(self, term: Term, element: ElementType) -> Term:
         """f32 rounded to f16 or bf16; what was widened is what it was."""

@@ -41,6 +41,7 @@ _LAWS = (
     Law("even", "floats", "f(-x) = f(x) if f is even: cosine, x^c for an even c", "by definition"),
     Law("logistic", "floats", "logistic(x) = 1 / (exp(-x) + 1)", "by definition"),
     Law("division by zero", "floats", "x / 0 is an infinity of the sign of both if x is a number other than 0"),
+    Law("root of zero", "floats", "rsqrt(0) is inf, rsqrt(-0) is -inf"),
     Law(
         "round trip", "floats", "a number that is widened and converted back is what it was, and compares as that does"
     ),
