@@ -496,6 +496,7 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
                 changes.append(subject.kind.tell(context, subject, decision))
 
             inner = {places[node] for node in _within(subject.node) if node in places} if len(found) > 1 else set[int]()
+            inner |= {places.get(subject.node, place)} - {place}  # another kind has read it, too
             if isinstance(engine.lower(subject, tell), Chosen):
                 gone |= inner
         context.graph.forget()

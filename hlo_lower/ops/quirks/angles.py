@@ -1,0 +1,95 @@
+"""Sines, cosines and tangents of numbers that are not known to be small."""
+
+from collections.abc import Callable
+from math import inf, prod
+
+import numpy as np
+
+from hlo_lower.base.element_types import HALF_FLOATS
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ops import names
+from hlo_lower.ops.quirks.floats import FORM, MOVES
+from hlo_lower.ops.quirks.quirk import Quirk, Rules, module
+
+SMALL = 8.0
+"""Below it a consumer that reduces an angle in f32 is within 3e-7, as far as others are in the first quadrant."""
+
+MOST_STEPS = 20
+"""Ops between a number and what it is computed from that are looked at."""
+
+WITHIN_ONE = frozenset({names.SINE, names.COSINE, names.TANH, names.LOGISTIC, names.SIGN})
+
+COMBINED: dict[str, Callable[[list[float]], float]] = {
+    names.ADD: sum,
+    names.SUBTRACT: sum,
+    names.MULTIPLY: prod,
+    names.MAXIMUM: max,
+    names.MINIMUM: max,
+    names.CONCATENATE: max,
+}
+
+
+def largest(value: Value, steps: int = MOST_STEPS) -> float:
+    """How large the finite numbers of a value may be, as far as the ops that make it say; inf where they do not."""
+    node, most = value.node, _largest_of(value)
+    if node is None or steps == 0 or node.has_regions:
+        return most
+    return min(most, _largest_made(node, steps - 1))
+
+
+def _largest_of(value: Value) -> float:
+    """The largest number of an integer type."""
+    return 2.0**value.element.bits if value.is_tensor and value.element.is_integer else inf
+
+
+def _largest_made(node: Node, steps: int) -> float:
+    """What an op says of its result, which is no sum or product that wraps around."""
+    numbers = node.constant() if node.name == names.CONSTANT else None
+    if numbers is not None:
+        return float(np.max(np.abs(numbers.astype(np.float64)), initial=0.0)) if numbers.dtype.kind in "iuf" else inf
+    if node.name == names.IOTA and node.is_static:
+        return float(max(node.result().static_shape))
+    if node.name in WITHIN_ONE:
+        return 1.0
+    if node.name in (*MOVES, names.ABS, names.NEGATE, names.CONVERT):
+        return largest(node.operand(0), steps)
+    if node.name == names.SELECT:
+        predicate, on_true, on_false = node.operands
+        return max(largest(on_true, steps), _largest_beside(predicate, on_false, steps))
+    if node.name == names.SUBTRACT and node.operand(0) == node.operand(1):
+        return 0.0
+    if node.name in COMBINED:
+        found = COMBINED[node.name]([largest(operand, steps) for operand in node.operands])
+        return found if found < _largest_of(node.result()) / 2 else inf
+    return inf
+
+
+def _largest_beside(predicate: Value, value: Value, steps: int) -> float:
+    """How large a value may be where a predicate does not hold, which may be that it is above a constant."""
+    node = predicate.node
+    if node is not None and node.name == names.COMPARE and node.operand(0) == value:
+        limit = node.operand(1).constant()
+        if "GT" in str(node.attribute("comparison_direction")) and limit is not None:
+            return float(np.max(limit, initial=0.0))
+    return largest(value, steps)
+
+
+def _may_be_large(_graph: Graph, node: Node) -> bool:
+    angle = node.operand(0)
+    return angle.element_type in ("f32", *HALF_FLOATS) and not largest(angle) <= SMALL
+
+
+V = "tensor<4xf32>"
+
+LARGE_ANGLE = Quirk(
+    "sine, cosine or tangent of large numbers",
+    (names.SINE, names.COSINE, names.TAN, "chlo.tan"),
+    {
+        "iree": "off by 3e-5 at 10^3, 0.03 at 10^6, and beyond 10^8 no number between -1 and 1",
+        "litert": "off by 2e-6 at 10^6, and beyond 10^8 no number between -1 and 1",
+    },
+    "that of what 2/pi, exact to 2^-61, leaves of the number, by quadrant",
+    module(f"%x: {V}", V, f"%r = stablehlo.cosine %x : {V}"),
+    _may_be_large,
+    (Rules(FORM, ("angle_to_quadrant",)),),
+)
