@@ -70,7 +70,7 @@ def angle_to_quadrant(op: OpLowering[Any]) -> Sequence[Value]:
         functions = build.elementwise(SINE, angle), build.elementwise(COSINE, angle)
         by_quadrant = _sine if op.node.name == SINE else _cosine
     else:
-        functions = (build.clone(op.node, [angle], [angle.raw.type]).result(),)
+        functions = (build.elementwise(op.node.name, angle),)
         by_quadrant = _tangent
     [found] = on_each(build, by_quadrant, given, rest, quadrant, *functions)
     return [build.convert(found, x.element_type)]

@@ -19,7 +19,7 @@ from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.ir.shapes.given_sizes import SizesError
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Aligner, BodyPair
-from hlo_lower.verify.align.angles import angles_written_out
+from hlo_lower.verify.align.angles import with_angles_in_place
 from hlo_lower.verify.align.drawn_bits import draws_written_out
 from hlo_lower.verify.align.in_order import TOLD, forget_orders, orders_told
 from hlo_lower.verify.claim_checks import Check, ClaimsVerdict, check_claims
@@ -110,8 +110,9 @@ def verify(
     texts = [_text(b"" if changed else source, module) for source, module in ((before, first), (after, second))]
     if assumed.oob == "spec" and overhanging(second):  # XLA, which runs it, would drop whole windows
         texts = [with_single_elements(module) for module in (first, second)]
-    if (written := angles_written_out(texts)) is not None:
-        texts, context = written, mlir.shared_context(sum(map(len, written)))
+    raised = [with_angles_in_place(text) for text in texts]
+    if any(raised):
+        texts = [new or text for new, text in zip(raised, texts, strict=True)]
         first, second = (mlir.parse_module(text, context) for text in texts)
     if effort.prove:
         require()

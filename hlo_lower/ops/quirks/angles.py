@@ -10,6 +10,7 @@ from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.quirks.floats import FORM, MOVES
 from hlo_lower.ops.quirks.quirk import Quirk, Rules, module
+from hlo_lower.ops.spec import WITH_BODY
 
 SMALL = 8.0
 """Below it a consumer that reduces an angle in f32 is within 3e-7, as far as others are in the first quadrant."""
@@ -75,6 +76,9 @@ def _largest_beside(predicate: Value, value: Value, steps: int) -> float:
 
 
 def _may_be_large(_graph: Graph, node: Node) -> bool:
+    """Whether an angle may be, outside of what reductions and the like apply to numbers, where no table is read."""
+    if node.parent is not None and node.parent.name in WITH_BODY:
+        return False
     angle = node.operand(0)
     return angle.element_type in ("f32", *HALF_FLOATS) and not largest(angle) <= SMALL
 
