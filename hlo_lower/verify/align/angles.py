@@ -123,8 +123,9 @@ class _Match:
             is_float = KIND not in told or mlir.enum_value(told.pop(KIND)) == "FLOAT"
             return is_float and mlir.enum_value(told.pop(DIRECTION)) == term.direction and not told
         if op.name == names.GATHER:
-            numbers, sizes = str(told.pop("dimension_numbers")), mlir.integers_of(told.pop("slice_sizes"))
-            return numbers == NUMBERS.format(len(self._shape)) and tuple(sizes) == (1,) and not told
+            is_of_one = mlir.integers_of(told.pop("slice_sizes")) == (1,)
+            is_read = told.pop("dimension_numbers") == mlir.parse_attribute(NUMBERS.format(len(self._shape)))
+            return is_read and is_of_one and not told
         return not told
 
     def _is_constant(self, value: mlir.RawValue, term: Term) -> bool:
