@@ -11,10 +11,10 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from hlo_lower.base.registry import RuleList
-from hlo_lower.lowering.engine.kind import OpLowering
-from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
+from hlo_lower.lowering.engine.kind import OpLowering
+from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.ops.names import COSINE, SINE
 from hlo_lower.ops.quirks.angles import LARGE_ANGLE
 from hlo_lower.ops.quirks.floats import FORM
@@ -35,8 +35,8 @@ rules = RuleList()
 
 @cache
 def _quadrants_by_exponent() -> tuple[NDArray[Any], NDArray[Any]]:
-    """For each exponent of an f32 the quadrants in a unit of its mantissa, modulo 4: i64 in units of 2^-PLACES, and what
-    is left of a unit."""
+    """For each exponent of an f32 the quadrants in a unit of its mantissa, modulo 4: as a number of 2^-PLACES, and the
+    part of one that is left."""
     shift = BIAS + MANTISSA + DIGITS - PLACES
     found = [divmod(TWO_OVER_PI << exponent, 1 << shift) for exponent in range(256)]
     whole = np.asarray([number % (1 << 64) for number, _ in found], np.uint64).view(np.int64)
@@ -64,7 +64,9 @@ def angle_to_quadrant(op: OpLowering[Any]) -> Sequence[Value]:
     build, [x] = op.build, op.node.operands
     given = build.convert(x, "f32")
     size, mantissa, exponent = on_each(build, _parts, given)
-    rows = [_at(build, table, kind, exponent) for table, kind in zip(_quadrants_by_exponent(), ("i64", "f32"))]
+    rows = [
+        _at(build, table, kind, exponent) for table, kind in zip(_quadrants_by_exponent(), ("i64", "f32"), strict=True)
+    ]
     angle, rest, quadrant = on_each(build, _reduced, size, mantissa, *rows)
     if op.node.name in (SINE, COSINE):
         functions = build.elementwise(SINE, angle), build.elementwise(COSINE, angle)
@@ -92,7 +94,7 @@ def _parts(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _reduced(size: Array, mantissa: Array, whole: Array, rest: Array) -> tuple[Array, Array, Array]:
-    """The angle in the first half of a quadrant, what is left of it with its sign, and how many quadrants were taken."""
+    """The angle in the first half of a quadrant, what is left with its sign, and how many quadrants were taken."""
     quadrants = mantissa.astype(np.int64) * whole + (mantissa.astype(np.float32) * rest).astype(np.int64)
     quadrant = lax.round(quadrants.astype(np.float32) * np.float32(2.0**-PLACES), lax.RoundingMethod.TO_NEAREST_EVEN)
     left = (quadrants - quadrant.astype(np.int64) * np.int64(1 << PLACES)).astype(np.float32)

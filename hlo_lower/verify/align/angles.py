@@ -23,8 +23,12 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.names import COSINE, SINE, TAN
 from hlo_lower.verify.align.appended_ops import OpsBeside
+from hlo_lower.verify.read.program import location_of
 
 Array = NDArray[Any]
+
+QUADRANTS = "quadrants"
+"""The law, as verdicts name it (`hlo_lower.verify.pull.laws`)."""
 
 ANGLES = (SINE, COSINE, TAN, "chlo.tan")
 
@@ -57,16 +61,17 @@ class Term:
 ANGLE = Term("", "f32")
 
 
-def with_angles_in_place(text: str) -> str | None:
-    """A module with functions of angles in the place of their reductions; None where there are none."""
+def with_angles_in_place(text: str) -> tuple[str, tuple[str, ...]]:
+    """A module with functions of angles in the place of their reductions, and where these were."""
     if names.BITCAST_CONVERT not in text or names.ROUND_NEAREST_EVEN not in text:
-        return None
+        return text, ()
     context = mlir.shared_context(len(text))
     with mlir.active(context):
         module = mlir.parse_module(text, context)
         ops = mlir.operations_within(module.operation)
         roots = {terms.op for terms in _functions().values()}
         found = [made for op in ops if op.name in roots if (made := _function_of(op)) is not None]
+        places = tuple(dict.fromkeys(location_of(op) for op, *_ in found))
         matched = {op for *_, match in found for op in match.ops}
         for op, name, match in found:
             function = OpsBeside(op).op(name, [match.found[ANGLE]], op.results[0].type)
@@ -74,7 +79,7 @@ def with_angles_in_place(text: str) -> str | None:
         for op in reversed(ops):
             if op in matched and not mlir.is_used(op.results[0]):
                 op.erase()
-        return mlir.print_module(module, locations=True) if found else None
+        return mlir.print_module(module, locations=True) if found else text, places
 
 
 def _function_of(op: mlir.RawOperation) -> "tuple[mlir.RawOperation, str, _Match] | None":
@@ -135,9 +140,8 @@ class _Match:
         is_table = number.ndim > 0
         if mlir.tensor_shape(value.type) != (number.shape if is_table else self._shape):
             return False
-        if op.name == names.BROADCAST_IN_DIM and not is_table:
-            op = mlir.producer(op.operands[0])
-        found = mlir.constant_value(op) if op is not None and op.name == names.CONSTANT else None
+        found = mlir.constant_value(op) if op.name == names.CONSTANT else None
+        self.ops.append(op)
         return found is not None and _bits(found) == _bits(np.broadcast_to(number, found.shape))
 
 
@@ -183,7 +187,9 @@ def _functions() -> dict[str, Term]:
 def _made(op: str, first: Term, *others: Any) -> Term:
     """An op of terms of the type of the first one, or of the one that is said."""
     element = others[0] if others and isinstance(others[0], str) else first.element
-    return Term(op if "." in op else f"stablehlo.{op}", element, (first, *(one for one in others if one is not element)))
+    return Term(
+        op if "." in op else f"stablehlo.{op}", element, (first, *(one for one in others if one is not element))
+    )
 
 
 def _convert(term: Term, element: str) -> Term:
