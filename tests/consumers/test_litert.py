@@ -9,7 +9,7 @@ from untyped_mlir import function, module
 import hlo_lower as hl
 from hlo_lower.consumers import COREML, LITERT
 from hlo_lower.consumers.consumer_judge import Judge
-from hlo_lower.consumers.consumer_outcome import Build
+from hlo_lower.consumers.consumer_outcome import Build, ConsumerRun
 from hlo_lower.consumers.reference import reference_of
 from hlo_lower.consumers.rounding import Rounding
 
@@ -145,6 +145,20 @@ def test_functions_of_numbers_near_zero_keep_their_digits(judge, op):
     assert judge.judge(text, reference.runs, reference.rounding).result == "wrong"
     lowered = hl.lower(text, target="litert")
     assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("op", ["sine", "cosine"])
+def test_functions_of_large_angles_have_their_digits(judge, op):
+    """Of its own 2e-6 is left at 10^6, and beyond 10^8 no number between -1 and 1."""
+    x = np.float32([0.5, 3.0, -7.0, 100.0, -1e3, 1e5, -1e6, 2**31, 1e30, -3e38])
+    expected = [np.sin, np.cos][op == "cosine"](x.astype(np.float64)).astype(np.float32)
+    body = f"%f = {op} %x; %d = subtract %f, %y; %m = abs %d; %r = compare LE, %m, 4.0e-7"
+    text = module("%x: 10xf32, %y: 10xf32", body)
+    run = ConsumerRun([x, expected], [np.ones(10, bool)])
+    texts = text, hl.lower(text, target="litert").text
+    assert [judge.judge(one, [run], Rounding((True,))).result for one in texts] == ["wrong", "right"]
 
 
 def of_channels(channels):
