@@ -47,11 +47,11 @@ def _quadrants_by_exponent() -> tuple[NDArray[Any], NDArray[Any]]:
 def angle_to_quadrant(op: OpLowering[Any]) -> Sequence[Value]:
     """Take 2/pi times the number apart into quadrants and a rest, in integers, and the op on that.
 
-        |x| = m * 2^e                    its bits
-        q   = m * whole[e] + m * rest[e] quadrants in units of 2^-62, modulo 4: i64 wraps around
-        k   = round(q)                   -2, -1, 0, 1, 2
-        r   = (q - k) * pi/2             an f32
-        a   = |x| > 0.785 ? |r| : |x|    in the first half of a quadrant; NaN of infinities
+        |x| = m * 2^e                          its bits
+        q   = m * whole[e] + m * part[e]       quadrants in units of 2^-62, modulo 4: i64 wraps around
+        k   = round(q)                         -2, -1, 0, 1, 2
+        r   = (q - k) * pi/2                   an f32
+        a   = 0.785 < |x| < inf ? |r| : |x|    in the first half of a quadrant, or not finite
 
     and sine x = sign(x) * (k odd ? k * cosine a : (1 - |k|) * sign(r) * sine a), cosine likewise; the tangent of an odd
     k is -1 / tangent.
@@ -93,13 +93,14 @@ def _parts(x: Array) -> tuple[Array, Array, Array]:
     return size, bits - exponent * np.int32(1 << MANTISSA) + np.int32(1 << MANTISSA), exponent
 
 
-def _reduced(size: Array, mantissa: Array, whole: Array, rest: Array) -> tuple[Array, Array, Array]:
+def _reduced(size: Array, mantissa: Array, whole: Array, part: Array) -> tuple[Array, Array, Array]:
     """The angle in the first half of a quadrant, what is left with its sign, and how many quadrants were taken."""
-    quadrants = mantissa.astype(np.int64) * whole + (mantissa.astype(np.float32) * rest).astype(np.int64)
+    quadrants = mantissa.astype(np.int64) * whole + (mantissa.astype(np.float32) * part).astype(np.int64)
     quadrant = lax.round(quadrants.astype(np.float32) * np.float32(2.0**-PLACES), lax.RoundingMethod.TO_NEAREST_EVEN)
     left = (quadrants - quadrant.astype(np.int64) * np.int64(1 << PLACES)).astype(np.float32)
     angle = left * np.float32(pi / 2 * 2.0**-PLACES)
-    return jnp.abs(lax.select(size > SMALL, angle + (size - size), size)), angle, quadrant
+    is_beyond = (size > SMALL) & (size <= jnp.finfo(size.dtype).max)  # LiteRT takes inf - inf for 0
+    return jnp.abs(lax.select(is_beyond, angle, size)), angle, quadrant
 
 
 def _sine(x: Array, rest: Array, quadrant: Array, sine: Array, cosine: Array) -> Array:

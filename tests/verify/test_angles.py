@@ -85,9 +85,8 @@ def test_it_is_read_back():
 
 
 OTHERS = {
-    "abs": "negate", "add": "subtract", "convert": "", "divide": "multiply", "multiply": "add", "negate": "abs",
-    "round_nearest_even": "floor", "select": "", "sign": "abs", "sine": "cosine", "cosine": "sine", "subtract": "add",
-    "tan": "tanh", "bitcast_convert": "", "gather": "", "compare": "",
+    "abs": "negate", "add": "subtract", "and": "or", "cosine": "sine", "divide": "multiply", "multiply": "add",
+    "negate": "abs", "round_nearest_even": "floor", "sign": "abs", "sine": "cosine", "subtract": "add", "tan": "tanh",
 }  # fmt: skip
 
 
@@ -111,7 +110,11 @@ def wrong_versions(text):
             digits = [k for k in range(number.start(1), number.end(1)) if line[k] in "123456789ABCDF"]
             for k in digits[:: max(1, len(digits) // 12)]:
                 other = f"{line[:k]}{'7' if line[k] != '7' else '3'}{line[k + 1 :]}"
-                if "E-" not in number[1] or np.float32(number[1]) != np.float32(other[slice(*number.span(1))]):
+                if (
+                    "E" not in number[1]
+                    or number[1].startswith("0x")
+                    or np.float32(number[1]) != np.float32(other[slice(*number.span(1))])
+                ):
                     yield text.replace(line, other)
 
 

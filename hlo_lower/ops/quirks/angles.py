@@ -15,6 +15,8 @@ from hlo_lower.ops.spec import WITH_BODY
 SMALL = 8.0
 """Below it a consumer that reduces an angle in f32 is within 3e-7, as far as others are in the first quadrant."""
 
+LARGEST = float(np.finfo(np.float32).max)
+
 MOST_STEPS = 20
 """Ops between a number and what it is computed from that are looked at."""
 
@@ -57,8 +59,6 @@ def _largest_made(node: Node, steps: int) -> float:
     if node.name == names.SELECT:
         predicate, on_true, on_false = node.operands
         return max(largest(on_true, steps), _largest_beside(predicate, on_false, steps))
-    if node.name == names.SUBTRACT and node.operand(0) == node.operand(1):
-        return 0.0
     if node.name in COMBINED:
         found = COMBINED[node.name]([largest(operand, steps) for operand in node.operands])
         return found if found < _largest_of(node.result()) / 2 else inf
@@ -66,13 +66,22 @@ def _largest_made(node: Node, steps: int) -> float:
 
 
 def _largest_beside(predicate: Value, value: Value, steps: int) -> float:
-    """How large a value may be where a predicate does not hold, which may be that it is above a constant."""
+    """How large a finite value may be where a predicate does not hold, which may be that it is above a constant and
+    finite."""
     node = predicate.node
-    if node is not None and node.name == names.COMPARE and node.operand(0) == value:
-        limit = node.operand(1).constant()
-        if "GT" in str(node.attribute("comparison_direction")) and limit is not None:
-            return float(np.max(limit, initial=0.0))
-    return largest(value, steps)
+    is_both = node is not None and node.name == names.AND and _limit(node.operand(1), value, "LE") == LARGEST
+    limit = _limit(node.operand(0) if node is not None and is_both else predicate, value, "GT")
+    return largest(value, steps) if limit is None else limit
+
+
+def _limit(predicate: Value, value: Value, direction: str) -> float | None:
+    """The constant with which a value is compared so, if it is."""
+    node = predicate.node
+    if node is None or node.name != names.COMPARE or node.operand(0) != value:
+        return None
+    limit = node.operand(1).constant()
+    is_so = limit is not None and limit.size and direction in str(node.attribute("comparison_direction"))
+    return float(np.max(limit)) if limit is not None and is_so else None
 
 
 def _may_be_large(_graph: Graph, node: Node) -> bool:

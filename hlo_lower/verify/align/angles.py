@@ -7,7 +7,7 @@ up to pi/4 (tests/verify/test_angles.py tries all of them). A version that has j
 
     quadrants = m * (2/pi * 2^e), m and e those of |x| = m * 2^e, in units of 2^-62 and modulo 4, the last unit cut off
     k, rest   = the nearest whole number of them, and what is left, times pi/2
-    a         = |x| up to 0.785, |rest| beyond it
+    a         = |x| up to 0.785 and of infinities, |rest| beyond it
     sine x    = sign(x) * (k odd ? k * cosine a : (1 - |k|) * sign(rest) * sine a);   cosine x and tangent x likewise
 """
 
@@ -169,8 +169,8 @@ def _functions() -> dict[str, Term]:
     k = _made("round_nearest_even", _made("multiply", _convert(quadrants, "f32"), _number(2.0**-UNIT)))
     left = _made("subtract", quadrants, _made("multiply", _convert(k, "i64"), _number(1 << UNIT, "i64")))
     rest = _made("multiply", _convert(left, "f32"), _number(pi / 2 * 2.0**-UNIT))
-    nearest = _made("add", rest, _made("subtract", size, size))
-    a = _made("abs", _select(_compare(size, "GT", FIRST), nearest, size))
+    is_beyond = _made("and", _compare(size, "GT", FIRST), _compare(size, "LE", float(np.finfo(np.float32).max)))
+    a = _made("abs", _select(is_beyond, rest, size))
     sign, even = _made("sign", ANGLE), _made("subtract", _number(1.0), _made("abs", k))
     is_odd, sine, cosine = _compare(even, "EQ", 0.0), _signed(rest, _made(SINE, a)), _made(COSINE, a)
     found = {
