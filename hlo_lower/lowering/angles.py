@@ -56,10 +56,10 @@ def angle_to_quadrant(op: OpLowering[Any]) -> Sequence[Value]:
     and sine x = sign(x) * (k odd ? k * cosine a : (1 - |k|) * sign(r) * sine a), cosine likewise; the tangent of an odd
     k is -1 / tangent.
 
-    Within 3 units in the last place for every f32, where the consumer's own ops are within one on the first half of a
-    quadrant: q has an error below 2 of its units, and no f32 but 0 is nearer than 2^-31 to a multiple of pi/2. Up to
-    0.785 it is the op itself. Narrower types are computed in f32. Products of integers are exact and those of floats
-    stand alone, so that no contraction changes a bit.
+    Equal within 3 units in the last place for every f32, a tangent within 5, where the consumer's own ops are within
+    one on the first half of a quadrant: q has an error below 2 of its units, and no f32 but 0 is nearer than 2^-31 to a
+    multiple of pi/2. Up to 0.785 it is the op itself. Narrower types are computed in f32. Products of integers are
+    exact and those of floats stand alone, so that no contraction changes a bit.
     """
     build, [x] = op.build, op.node.operands
     given = build.convert(x, "f32")

@@ -103,7 +103,13 @@ LARGE_ANGLE = Quirk(
         "litert": "off by 2e-6 at 10^6, and beyond 10^8 no number between -1 and 1",
     },
     "that of what 2/pi, exact to 2^-61, leaves of the number, by quadrant",
-    module(f"%x: {V}", V, f"%r = stablehlo.cosine %x : {V}"),
+    module(
+        f"%x: {V}",
+        V,
+        f"%c = stablehlo.constant dense<1.0e+20> : {V}",
+        f"%a = stablehlo.add %x, %c : {V}",
+        f"%r = stablehlo.cosine %a : {V}",
+    ),
     _may_be_large,
     (Rules(FORM, ("angle_to_quadrant",)),),
 )
