@@ -147,6 +147,15 @@ def test_functions_of_numbers_near_zero_keep_their_digits(judge, op):
     assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
 
 
+@pytest.mark.parametrize("op", ["sinh", "asinh", "atanh"])
+def test_what_is_written_out_in_such_functions_is_lowered_further(op):
+    """Its form in StableHLO holds log_plus_one or exponential_minus_one, which have forms of their own."""
+    lowered = hl.lower(
+        module("%x: 8xf32", f"%r = chlo.{op} %x : tensor<8xf32> -> tensor<8xf32>"), target="litert", legalize=True
+    )
+    assert (lowered.refused, "plus_one" in lowered.text, "minus_one" in lowered.text) == ((), False, False)
+
+
 @pytest.mark.litert
 @NO_LITERT
 @pytest.mark.parametrize("op", ["sine", "cosine"])
