@@ -29,6 +29,8 @@ PLACES, MANTISSA, BIAS = 62, 23, 127
 SMALL = 0.785
 """Up to it, just below pi/4, an angle is taken as it is."""
 
+LARGEST = float(np.finfo(np.float32).max)
+
 
 rules = RuleList()
 
@@ -99,7 +101,7 @@ def _reduced(size: Array, mantissa: Array, whole: Array, part: Array) -> tuple[A
     quadrant = lax.round(quadrants.astype(np.float32) * np.float32(2.0**-PLACES), lax.RoundingMethod.TO_NEAREST_EVEN)
     left = (quadrants - quadrant.astype(np.int64) * np.int64(1 << PLACES)).astype(np.float32)
     angle = left * np.float32(pi / 2 * 2.0**-PLACES)
-    is_beyond = (size > SMALL) & (size <= jnp.finfo(size.dtype).max)  # LiteRT takes inf - inf for 0
+    is_beyond = jnp.logical_and(size > SMALL, size <= LARGEST)  # LiteRT takes inf - inf for 0
     return jnp.abs(lax.select(is_beyond, angle, size)), angle, quadrant
 
 
