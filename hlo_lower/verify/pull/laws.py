@@ -41,7 +41,7 @@ _LAWS = (
         "quadrants",
         "floats",
         "a sine, cosine or tangent of x is one of what 2/pi, exact to 2^-61, leaves of x, by quadrant: of every f32 "
-        "within 4 units in the last place",
+        "within 3 units in the last place, a tangent within 5",
         "by definition",
     ),
     Law("division by zero", "floats", "x / 0 is an infinity of the sign of both if x is a number other than 0"),
