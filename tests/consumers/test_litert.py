@@ -147,6 +147,36 @@ def test_functions_of_numbers_near_zero_keep_their_digits(judge, op):
     assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
 
 
+@pytest.mark.litert
+@NO_LITERT
+def test_integers_are_divided_by_zero(judge):
+    """Its kernel ends the run there, and the process where the least number is divided by -1."""
+    text = module("%x: 6xi32, %y: 6xi32", "%r = divide %x, %y")
+    least = -(2**31)
+    inputs = [np.int32([7, -7, 0, least, least, 9]), np.int32([0, 0, 0, -1, 0, -2])]
+    run = ConsumerRun(inputs, [np.int32([-1, -1, -1, least, -1, -4])])
+    lowered = hl.lower(text, target="litert").text
+    assert [judge.judge(one, [run], Rounding((True,))).result for one in (text, lowered)] == ["refused", "right"]
+
+
+DIVISORS = [
+    ("%r = divide %x, %y", True),
+    ("%r = divide %x, 3", False),
+    ("%r = divide %x, -1", True),
+    ("%c = constant 1 : 8xi32; %m = maximum %y, %c; %r = divide %x, %m", False),
+    ("%c = constant 0 : 8xi32; %m = maximum %y, %c; %r = divide %x, %m", True),
+]
+
+
+@pytest.mark.parametrize(("body", "is_guarded"), DIVISORS)
+def test_divisors_that_may_be_zero_are_others(body, is_guarded):
+    """Unless they are known not to be; and it is derived."""
+    text = module("%x: 8xi32, %y: 8xi32", body)
+    lowered = hl.lower(text, target="litert")
+    assert (lowered.text.count("stablehlo.select") == 3, lowered.refused) == (is_guarded, ())
+    assert all(region.basis == "derived" for region in hl.verify(text, lowered, level="regions").regions)
+
+
 @pytest.mark.parametrize("op", ["sinh", "asinh", "atanh"])
 def test_what_is_written_out_in_such_functions_is_lowered_further(op):
     """Its form in StableHLO holds log_plus_one or exponential_minus_one, which have forms of their own."""
