@@ -59,6 +59,7 @@ TARGETS = {
     "finite": target("finite", refused_forms=["constant Inf", "compare TOTALORDER"]),
     "as_numbers": target("as_numbers", "bitcast_convert", refused_forms=["compare TOTALORDER"]),
     "positive": target("positive", refused_forms=["sine or tangent below 0", "power below 0"]),
+    "quadrants": target("quadrants", refused_forms=["sine, cosine or tangent of large numbers"]),
     "no_forms": target("no_forms", refused_forms=OP_FORMS),
     "any_start": target("any_start", refused_forms=["reduce from a number"]),
     "rows": target("rows", refused_forms=["gather of other than rows"]),

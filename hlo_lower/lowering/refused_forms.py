@@ -18,6 +18,7 @@ from hlo_lower.facts.sort.total_order import may_be_negative_zero, may_have_one_
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering import angles
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.lowering.options import Options
@@ -196,7 +197,7 @@ class RefusedFormKind(Kind):
     ops = frozenset(op for quirk in QUIRKS if quirk.is_cured_by(FORM) for op in quirk.ops)
     stage = Stage.TYPES
     domains = FormFacts.domains
-    families = (rules,)
+    families = (rules, angles.rules)
     owned = frozenset({"value", "comparison_direction", "compare_type", "result_accuracy"})
 
     def concerns(self, options: Options) -> bool:

@@ -19,6 +19,7 @@ from hlo_lower.ir.shapes.bind import bind_module
 from hlo_lower.ir.shapes.given_sizes import SizesError
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Aligner, BodyPair
+from hlo_lower.verify.align.angles import QUADRANTS, with_angles_in_place
 from hlo_lower.verify.align.drawn_bits import draws_written_out
 from hlo_lower.verify.align.in_order import TOLD, forget_orders, orders_told
 from hlo_lower.verify.align.signed_bits import read_on_signed
@@ -110,6 +111,10 @@ def verify(
     texts = [_text(b"" if changed else source, module) for source, module in ((before, first), (after, second))]
     if assumed.oob == "spec" and overhanging(second):  # XLA, which runs it, would drop whole windows
         texts = [with_single_elements(module) for module in (first, second)]
+    (one, _), (other, angles) = map(with_angles_in_place, texts)
+    if [one, other] != texts:
+        texts = [one, other]
+        first, second = (mlir.parse_module(text, context) for text in texts)
     if effort.prove:
         require()
     is_proved = effort.prove and not assumed.reassociated
@@ -173,6 +178,8 @@ def verify(
     if module is not None and any(region.reason.startswith(ANOTHER_ORDER) for region in regions):
         module = replace(module, status="not run", reason=ANOTHER_ORDER, difference=None, on_path=())
     regions = [_with_rules(_run_at_least(region, module), rules or {}) for region in regions]
+    if angles and not interface:
+        regions.append(RegionVerdict("main", "main", angles, angles, how="derived", laws=(QUADRANTS,)))
     return Verdict(
         tuple(regions),
         tuple(interface),

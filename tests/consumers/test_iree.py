@@ -10,13 +10,16 @@ from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.consumers import IREE
-from hlo_lower.consumers.consumer_judge import Judge
+from hlo_lower.consumers.consumer_judge import Judge, judge
 from hlo_lower.consumers.reference import reference_of
+from hlo_lower.consumers.rounding import Rounding
 from hlo_lower.consumers.verification import verify_on
 from hlo_lower.ir import mlir
 from hlo_lower.ir.export.load import load_function
 from hlo_lower.ir.export.trace import exported_text
 from hlo_lower.verify.run import entry_function
+
+EXACT = Rounding((True,))
 
 pytestmark = pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")
 
@@ -137,3 +140,24 @@ def test_verify_on_says_what_it_compared():
     assert verdict.ok
     assert verdict.summary() == f"IREE (llvm-cpu, local-task) {IREE.version()}: right in 3 runs"
     assert verdict.lines()[1] == "  compared with XLA's results of the original: bit for bit"
+
+
+ANGLES = np.float32([0.5, 3.0, -7.0, 100.0, -1e3, 1e5, -1e6, 2**31, 1e30, -3e38])
+
+
+def of_angles(element, op, most):
+    """A module that says for each angle whether its function is within so much of what is given."""
+    body = f"%f = {op} %x; %w = convert %f -> 10xf32; %d = subtract %w, %y; %m = abs %d; %r = compare LE, %m, {most}"
+    return module(f"%x: 10x{element}, %y: 10xf32", body)
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+@pytest.mark.parametrize("op", ["sine", "cosine"])
+def test_functions_of_large_angles_have_their_digits(element, op):
+    """Of its own 0.03 is left at 10^6, and beyond 10^8 no number between -1 and 1."""
+    x = ANGLES.astype(mlir.dtype_of(element))
+    expected = [np.sin, np.cos][op == "cosine"](x.astype(np.float64)).astype(np.float32)
+    text = of_angles(element, op, {"f32": "3.0e-7", "bf16": "4.0e-3"}[element])
+    converted = hl.lower(text, target="iree").text
+    found = [judge(IREE, one, [x, expected], [np.ones(10, bool)], rounding=EXACT).result for one in (text, converted)]
+    assert found == ["wrong", "right"]

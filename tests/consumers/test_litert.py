@@ -9,7 +9,7 @@ from untyped_mlir import function, module
 import hlo_lower as hl
 from hlo_lower.consumers import COREML, LITERT
 from hlo_lower.consumers.consumer_judge import Judge
-from hlo_lower.consumers.consumer_outcome import Build
+from hlo_lower.consumers.consumer_outcome import Build, ConsumerRun
 from hlo_lower.consumers.reference import reference_of
 from hlo_lower.consumers.rounding import Rounding
 
@@ -250,6 +250,45 @@ def test_what_repeats_an_operand_has_few_dims():
 
 @pytest.mark.litert
 @NO_LITERT
+def test_integers_are_divided_by_zero(judge):
+    """Its kernel ends the run there, and the process where the least number is divided by -1."""
+    text = module("%x: 6xi32, %y: 6xi32", "%r = divide %x, %y")
+    least = -(2**31)
+    inputs = [np.int32([7, -7, 0, least, least, 9]), np.int32([0, 0, 0, -1, 0, -2])]
+    run = ConsumerRun(inputs, [np.int32([-1, -1, -1, least, -1, -4])])
+    lowered = hl.lower(text, target="litert").text
+    assert [judge.judge(one, [run], Rounding((True,))).result for one in (text, lowered)] == ["refused", "right"]
+
+
+DIVISORS = [
+    ("%r = divide %x, %y", True),
+    ("%r = divide %x, 3", False),
+    ("%r = divide %x, -1", True),
+    ("%c = constant 1 : 8xi32; %m = maximum %y, %c; %r = divide %x, %m", False),
+    ("%c = constant 0 : 8xi32; %m = maximum %y, %c; %r = divide %x, %m", True),
+]
+
+
+@pytest.mark.parametrize(("body", "is_guarded"), DIVISORS)
+def test_divisors_that_may_be_zero_are_others(body, is_guarded):
+    """Unless they are known not to be; and it is derived."""
+    text = module("%x: 8xi32, %y: 8xi32", body)
+    lowered = hl.lower(text, target="litert")
+    assert (lowered.text.count("stablehlo.select") == 3, lowered.refused) == (is_guarded, ())
+    assert all(region.basis == "derived" for region in hl.verify(text, lowered, level="regions").regions)
+
+
+@pytest.mark.parametrize("op", ["sinh", "asinh", "atanh"])
+def test_what_is_written_out_in_such_functions_is_lowered_further(op):
+    """Its form in StableHLO holds log_plus_one or exponential_minus_one, which have forms of their own."""
+    lowered = hl.lower(
+        module("%x: 8xf32", f"%r = chlo.{op} %x : tensor<8xf32> -> tensor<8xf32>"), target="litert", legalize=True
+    )
+    assert (lowered.refused, "plus_one" in lowered.text, "minus_one" in lowered.text) == ((), False, False)
+
+
+@pytest.mark.litert
+@NO_LITERT
 def test_what_repeats_an_operand_runs_in_many_dims(judge):
     """Its converter repeats a number within an addition of up to six dims, a maximum of five, a power of four."""
     text = of_many_dims()
@@ -258,6 +297,20 @@ def test_what_repeats_an_operand_runs_in_many_dims(judge):
     assert judge.judge(text, reference.runs, reference.rounding).result == "refused"
     found = judge.judge(lowered.text, reference.runs, reference.rounding)
     assert found.result == "right", found.message
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("op", ["sine", "cosine"])
+def test_functions_of_large_angles_have_their_digits(judge, op):
+    """Of its own 2e-6 is left at 10^6, and beyond 10^8 no number between -1 and 1."""
+    x = np.float32([0.5, 3.0, -7.0, 100.0, -1e3, 1e5, -1e6, 2**31, 1e30, -3e38])
+    expected = [np.sin, np.cos][op == "cosine"](x.astype(np.float64)).astype(np.float32)
+    body = f"%f = {op} %x; %d = subtract %f, %y; %m = abs %d; %r = compare LE, %m, 4.0e-7"
+    text = module("%x: 10xf32, %y: 10xf32", body)
+    run = ConsumerRun([x, expected], [np.ones(10, bool)])
+    texts = text, hl.lower(text, target="litert").text
+    assert [judge.judge(one, [run], Rounding((True,))).result for one in texts] == ["wrong", "right"]
 
 
 def of_channels(channels):

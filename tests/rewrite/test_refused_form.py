@@ -17,6 +17,7 @@ DTYPES = {"f16": np.float16, "bf16": jnp.bfloat16, "f32": np.float32, "f64": np.
 COUNTED = """%a = constant {1} : f32; %b = constant {2} : f32; %c = {0} %a, %b
 %y1 = broadcast_in_dim %c, dims = [] -> 8xf32; %r = power %x, %y1"""
 FINITE = hl.Target("finite", refused_forms=["constant Inf", "compare TOTALORDER"])
+QUADRANTS = hl.Target("quadrants", refused_forms=["sine, cosine or tangent of large numbers"])
 POSITIVE = hl.Target("positive", refused_forms=["sine or tangent below 0", "power below 0"])
 
 
@@ -271,6 +272,57 @@ def test_an_op_in_a_form_that_stands_on_a_refused_type_is_lowered_for_both(op, w
     numbers = np.asarray([0.0, -0.0, 1.0, -1.0, np.inf, -2.0, np.nan, 0.5], DTYPES[element])
     [expected], [found] = (results(one, numbers, numbers[::-1], rounding="exact") for one in (text, lowered))
     np.testing.assert_array_equal(np.asarray(found, np.float64), np.asarray(expected, np.float64))
+
+
+SMALL_ANGLES = [
+    "%i = iota dim = 0 : 8xf32; %a = multiply %i, 0.5",
+    "%i = iota dim = 0 : 8xi32; %c = convert %i -> 8xf32; %a = divide_by_8 %c",
+    "%s = sine %b; %t = logistic %x; %m = multiply %s, 3.0; %a = subtract %m, %t",
+    "%k = constant 7.0 : 8xf32; %p = compare GT, %x, %k, FLOAT; %a = select %p, %k, %x",
+    "%c = convert %x -> 8xi1; %a = convert %c -> 8xf32",
+    "%k = constant -8.0 : 8xf32; %n = negate %k; %a = minimum %n, %k",
+]
+LARGE_ANGLES = [
+    "%a = add %x, %x",
+    "%i = iota dim = 0 : 8xf32; %a = multiply %i, 2.0",
+    "%k = constant 7.0 : 8xf32; %a = minimum %x, %k",
+    "%k = constant 7.0 : 8xf32; %p = compare LT, %x, %k, FLOAT; %a = select %p, %k, %x",
+    "%k = constant 7.0 : 8xf32; %p = compare GT, %y, %k, FLOAT; %a = select %p, %k, %x",
+    "%c = convert %x -> 8xi8; %d = multiply %c, %c; %a = convert %d -> 8xf32",
+    "%k = constant 0x7FC00000 : 8xf32; %s = sine %b; %a = add %s, %k",
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "is_large"), [*((body, False) for body in SMALL_ANGLES), *((body, True) for body in LARGE_ANGLES)]
+)
+def test_angles_that_are_known_to_be_small_are_left(body, is_large):
+    """By what makes them, of finite numbers; nothing is known of a sum or product that wraps around."""
+    body = body.replace("%s = sine %b", "%b = constant 0.5 : 8xf32; %s = sine %b").replace(
+        "divide_by_8 %c", "multiply %c, 0.125"
+    )
+    text = of_two(f"{body}; %r = cosine %a")
+    lowered = hl.lower(text, target=QUADRANTS)
+    assert (lowered.refused, "(angle_to_quadrant)" in "".join(lowered.notes)) == ((), is_large)
+
+
+@pytest.mark.parametrize(
+    ("element", "op", "is_lowered"),
+    [("bf16", "tan", True), ("f16", "cosine", True), ("f16", "tan", False), ("f64", "sine", False)],
+)
+def test_of_which_types_angles_are_lowered(element, op, is_lowered):
+    """Of those that are computed in f32, but a tangent of f16, of which XLA divides in f16."""
+    text = of_two(f"%r = {op} %x", element)
+    lowered = hl.lower(text, target=QUADRANTS)
+    assert (lowered.refused, "(angle_to_quadrant)" in "".join(lowered.notes)) == ((), is_lowered)
+    assert hl.verify(text, lowered).ok
+
+
+def test_an_op_of_a_refused_type_and_form_is_lowered_by_both_rules():
+    """First its type, then its form: LiteRT takes neither a comparison of bf16 nor a total order."""
+    body = "%p = compare LT, %x, %y, TOTALORDER; %q = compare GT, %x, %y, TOTALORDER; %r = and %p, %q"
+    lowered = hl.lower(of_two(body, "bf16"), target="litert")
+    assert (lowered.refused, "TOTALORDER" in lowered.text) == ((), False)
 
 
 @pytest.mark.parametrize(("name", "instead"), [("neg", "abs"), ("floor", "ceil"), ("div", "multiply")])

@@ -30,9 +30,12 @@ ELEMENTWISE: dict[str, str] = {
     **{name: name for name in ("abs", "add", "and", "atan2", "floor", "log", "not", "or", "rsqrt", "sqrt")},
     **{name: name for name in ("shift_left", "shift_right_logical", "xor")},
     "cos": "cosine", "div": "divide", "exp": "exponential", "expm1": "exponential_minus_one", "max": "maximum",
-    "min": "minimum", "mul": "multiply", "neg": "negate", "pow": "power", "sin": "sine", "sub": "subtract",
+    "min": "minimum", "mul": "multiply", "neg": "negate", "pow": "power", "sign": "sign", "sin": "sine",
+    "sub": "subtract",
 }  # fmt: skip
 """Primitives whose results have their operands' type, and the ops that they are."""
+
+ROUNDED = {"TO_NEAREST_EVEN": "round_nearest_even", "AWAY_FROM_ZERO": "round_nearest_afz"}
 
 COMPARED = ("eq", "ne", "ge", "gt", "le", "lt")
 
@@ -156,6 +159,8 @@ class _Run:
         values = [self._in_shape(operand, shape) for operand in operands]
         if name in COMPARED:
             return build.compare(values[0], name.upper(), values[1])
+        if name == "round":
+            return build.elementwise(ROUNDED[params["rounding_method"].name], *values)
         if name == "is_finite":
             return build.op(IS_FINITE, values, [mlir.tensor_type(shape, "i1")]).result()
         if name == "select_n":

@@ -35,10 +35,12 @@ from hlo_lower.lowering.engine.kind import (
 )
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
 from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.single_ops.plain_op import PlainOp
 from hlo_lower.named.match.arithmetic import uncast
 from hlo_lower.named.match.axis_atoms import View, are_same
 from hlo_lower.named.match.terms import Term, Terms
 from hlo_lower.ops.names import ADD, COMPOSITE, EXPONENTIAL, MAXIMUM
+from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.ops.targets.target import Target
 
 
@@ -266,6 +268,10 @@ def in_f32(build: Builder, node: Node, name: str, attributes: Mapping[str, mlir.
     return [build.convert(value, element) for value, element in zip(made.results, elements, strict=True)]
 
 
+LATER = ELEMENTWISE & {op.value for op in PlainOp}
+"""Ops that single rules write out of plainer ones."""
+
+
 class LegalizedKind(Kind):
     """What portable input has besides StableHLO; what it becomes is looked at again by whatever comes after."""
 
@@ -275,7 +281,8 @@ class LegalizedKind(Kind):
         return True
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
-        return refused_by_name(target, graph, built)
+        """What the target refuses by name, but for elementwise ops that are lowered afterwards."""
+        return refused_by_name(target, graph, [node for node in built if node.name not in LATER])
 
     def tell(self, context: Context, subject: Subject, decision: Decision) -> Change | None:
         where = str(context.graph.location(subject.node))
