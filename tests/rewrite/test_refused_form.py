@@ -318,13 +318,6 @@ def test_of_which_types_angles_are_lowered(element, op, is_lowered):
     assert hl.verify(text, lowered).ok
 
 
-def test_an_op_of_a_refused_type_and_form_is_lowered_by_both_rules():
-    """First its type, then its form: LiteRT takes neither a comparison of bf16 nor a total order."""
-    body = "%p = compare LT, %x, %y, TOTALORDER; %q = compare GT, %x, %y, TOTALORDER; %r = and %p, %q"
-    lowered = hl.lower(of_two(body, "bf16"), target="litert")
-    assert (lowered.refused, "TOTALORDER" in lowered.text) == ((), False)
-
-
 @pytest.mark.parametrize(("name", "instead"), [("neg", "abs"), ("floor", "ceil"), ("div", "multiply")])
 def test_wrong_powers_do_not_verify(monkeypatch, name, instead):
     """Without the sign, or what is whole, it is another function; without a division (-0)^3 has no sign."""
