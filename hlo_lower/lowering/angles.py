@@ -45,7 +45,7 @@ def _quadrants_by_exponent() -> tuple[NDArray[Any], NDArray[Any]]:
     return whole, np.asarray([rest / (1 << shift) for _, rest in found], np.float32)
 
 
-@rules.lowers(FORM, found={RefusedForm.of(LARGE_ANGLE)}, form="the op on x modulo pi/2, by quadrant, within 4 ulp")
+@rules.lowers(FORM, found={RefusedForm.of(LARGE_ANGLE)}, form="the op on x modulo pi/2, by quadrant, within 5 ulp")
 def angle_to_quadrant(op: OpLowering[Any]) -> Sequence[Value]:
     """Take 2/pi times the number apart into quadrants and a rest, in integers, and the op on that.
 
