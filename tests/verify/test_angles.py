@@ -104,7 +104,7 @@ def wrong_versions(text):
             yield text.replace(line, line.replace(f"{a}, {b}", f"{b}, {a}", 1))
         if made[2] == "compare":
             for way in ("GE", "NE", "LE"):
-                yield text.replace(line, re.sub("(?<=compare )..", way, line))
+                yield text.replace(line, re.sub(r"(compare +)\w\w", rf"\g<1>{way}", line))
         if made[2] == "constant":
             number = re.search(r'dense<"?(.+?)"?>', line)
             digits = [k for k in range(number.start(1), number.end(1)) if line[k] in "123456789ABCDF"]
