@@ -67,6 +67,20 @@ def test_what_is_read_computes_the_same(dtype):
         np.testing.assert_array_equal(one, right)
 
 
+@pytest.mark.parametrize("start", [200, 1, 127])
+def test_starts_stay_unsigned(start):
+    """Beyond the half of their type they are large and not below 0: the last elements are read and written."""
+    body = (
+        "%a = dynamic_slice %x, %i, sizes = [2]; %b = dynamic_update_slice %x, %a, %i; %c = concatenate %a, %b, dim = 0"
+    )
+    text = module("%x: 4xui8, %i: ui8", f"{body}; %r = add %c, %c")
+    [read, _] = read_on_signed([text, on_signed("ui8")])
+    given = [np.arange(4, dtype=np.uint8), np.uint8(start)]
+    found = [Executable(one, "quick").run(given)[0] for one in (read, text)]
+    np.testing.assert_array_equal(*found)
+    assert list(found[0][:2]) == ([2, 4] if start == 1 else [4, 6])
+
+
 def test_what_is_not_read_on_signed_integers():
     """Both versions compute on them; none does; no bits are cast; or a function that a composite names takes one."""
     unsigned, signed = (module(f"%x: 2x{kind}", "%r = add %x, %x") for kind in ("ui32", "i32"))
