@@ -16,7 +16,7 @@ from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.kind import OpLowering
 from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.ops.names import COSINE, SINE
-from hlo_lower.ops.quirks.angles import LARGE_ANGLE
+from hlo_lower.ops.quirks.angles import LARGE_ANGLE, LARGEST
 from hlo_lower.ops.quirks.floats import FORM
 from hlo_lower.ops.refused_forms import RefusedForm
 
@@ -28,8 +28,6 @@ PLACES, MANTISSA, BIAS = 62, 23, 127
 
 SMALL = 0.785
 """Up to it, just below pi/4, an angle is taken as it is."""
-
-LARGEST = float(np.finfo(np.float32).max)
 
 
 rules = RuleList()

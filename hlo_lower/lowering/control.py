@@ -32,7 +32,7 @@ from hlo_lower.ops.knowledge import LOGIC, NUMPY
 from hlo_lower.ops.names import CASE, CUSTOM_CALL, IF, MAP, OPTIMIZATION_BARRIER, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.quirks.branches import MANY
-from hlo_lower.ops.quirks.loops import LOOP
+from hlo_lower.ops.quirks.loops import CALL, LOOP
 from hlo_lower.ops.refused_forms import refused_form
 from hlo_lower.ops.targets.target import Target
 
@@ -115,8 +115,6 @@ class NotFlatError(Exception):
         self.why = why
 
 
-CALL = "func.call"
-
 COPIED = 64
 """Ops up to which a function is copied where a trip calls it."""
 
@@ -192,9 +190,7 @@ class FlatCopy:
         Raises:
           NotFlatError: as `loop`.
         """
-        if block not in self._nodes:
-            self._nodes[block] = list(block.nodes)
-        *nodes, end = self._nodes[block]
+        *nodes, end = self._nodes_of(block)
         for node in nodes:
             self._run(node)
         return [self._item(value) for value in end.operands]
@@ -236,11 +232,14 @@ class FlatCopy:
         function = self._functions.get(node.callee) if node.name == CALL else None
         if function is None or not function.has_body:
             return None
-        if function.body not in self._nodes:
-            self._nodes[function.body] = list(function.body.nodes)
-        inner = self._nodes[function.body]
+        inner = self._nodes_of(function.body)
         is_small = len(inner) <= COPIED and not any(each.has_regions for each in inner)
         return function.body if is_small else None
+
+    def _nodes_of(self, block: Block) -> list[Node]:
+        if block not in self._nodes:
+            self._nodes[block] = list(block.nodes)
+        return self._nodes[block]
 
     def _copy(self, node: Node) -> None:
         reads, size = self._reads_of(node)
@@ -268,9 +267,7 @@ class FlatCopy:
     def _holds(self, node: Node, condition: Block, carried: Sequence[Item]) -> bool | None:
         """Whether a loop's condition holds, of which nothing is copied; None where that is not known."""
         self._bind(condition.arguments, carried)
-        if condition not in self._nodes:
-            self._nodes[condition] = list(condition.nodes)
-        *nodes, end = self._nodes[condition]
+        *nodes, end = self._nodes_of(condition)
         for inner in nodes:
             known = self._known_scalar(inner)
             if known is not None:

@@ -1,26 +1,25 @@
 """Sines, cosines and tangents of numbers that are not known to be small."""
 
 from collections.abc import Callable
-from math import inf, prod
+from math import inf, isfinite, prod
 
 import numpy as np
 
 from hlo_lower.base.element_types import HALF_FLOATS
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.floats import FORM, MOVES
+from hlo_lower.ops.quirks.floats import FORM, MOVES, compared_with
 from hlo_lower.ops.quirks.quirk import Quirk, Rules, module
-from hlo_lower.ops.spec import WITH_BODY
+from hlo_lower.ops.spec import OPS, WITH_BODY
 
 SMALL = 8.0
 """Below it a consumer that reduces an angle in f32 is within 3e-7, as far as others are in the first quadrant."""
 
 LARGEST = float(np.finfo(np.float32).max)
+"""The greatest f32."""
 
 MOST_STEPS = 20
 """Ops between a number and what it is computed from that are looked at."""
-
-WITHIN_ONE = frozenset({names.SINE, names.COSINE, names.TANH, names.LOGISTIC, names.SIGN})
 
 COMBINED: dict[str, Callable[[list[float]], float]] = {
     names.ADD: sum,
@@ -52,8 +51,9 @@ def _largest_made(node: Node, steps: int) -> float:
         return float(np.max(np.abs(numbers.astype(np.float64)), initial=0.0)) if numbers.dtype.kind in "iuf" else inf
     if node.name == names.IOTA and node.is_static:
         return float(max(node.result().static_shape))
-    if node.name in WITHIN_ONE:
-        return 1.0
+    spec = OPS.get(node.name)
+    if spec is not None and spec.image is not None and isfinite(most := max(map(abs, spec.image))):
+        return most
     if node.name in (*MOVES, names.ABS, names.NEGATE, names.CONVERT):
         return largest(node.operand(0), steps)
     if node.name == names.SELECT:
@@ -76,12 +76,8 @@ def _largest_beside(predicate: Value, value: Value, steps: int) -> float:
 
 def _limit(predicate: Value, value: Value, direction: str) -> float | None:
     """The constant with which a value is compared so, if it is."""
-    node = predicate.node
-    if node is None or node.name != names.COMPARE or node.operand(0) != value:
-        return None
-    limit = node.operand(1).constant()
-    is_so = limit is not None and limit.size and direction in str(node.attribute("comparison_direction"))
-    return float(np.max(limit)) if limit is not None and is_so else None
+    limit = compared_with(predicate, value, direction)
+    return float(np.max(limit)) if limit is not None and limit.size else None
 
 
 def _may_be_large(_graph: Graph, node: Node) -> bool:

@@ -13,7 +13,7 @@ from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import is_one_op
 from hlo_lower.ops.knowledge import NUMPY
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
-from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
+from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT, OPS
 
 FORM = "op in a form"
 """The kind of op under which rules for these forms are registered."""
@@ -113,7 +113,9 @@ def _may_be_below_zero(_graph: Graph, node: Node) -> bool:
     return node.operand(0).element_type in WIDE_FLOATS and not _has_no_sign(node.operand(0))
 
 
-UNSIGNED = WITHOUT_SIGN | {names.SQRT}
+UNSIGNED = frozenset(name for name, op in OPS.items() if op.image is not None and op.image[0] >= 0)
+"""Functions that give nothing below 0."""
+
 MOST_DEEP = 12
 """Ops behind an operand that are looked at, one behind the other."""
 
@@ -162,20 +164,22 @@ def _is_above_zero(value: Value) -> bool:
     return bool(some) and (made.name == names.MAXIMUM or all(_is_not_below_zero(operand) for operand in made.operands))
 
 
+def compared_with(predicate: Value, value: Value, direction: str) -> NDArray[Any] | None:
+    """The constant with which a value is compared in a direction ("EQ"); None where it is not, or with no constant."""
+    node = predicate.node
+    if node is None or node.name != names.COMPARE or node.operand(0) != value:
+        return None
+    return node.operand(1).constant() if direction in str(node.attribute("comparison_direction")) else None
+
+
 def _has_no_zero(value: Value) -> bool:
     """Whether these are numbers of which zeros were replaced."""
     made = value.node
     if made is None or made.name != names.SELECT:
         return False
     is_zero, instead, number = made.operands
-    asked, other = is_zero.node, instead.constant()
-    is_asked = (
-        asked is not None and asked.name == names.COMPARE and "EQ" in str(asked.attribute("comparison_direction"))
-    )
-    if not is_asked or asked is None or asked.operand(0) != number or other is None:
-        return False
-    zero = asked.operand(1).constant()
-    return zero is not None and bool((zero == 0).all() and (other != 0).all())
+    zero, other = compared_with(is_zero, number, "EQ"), instead.constant()
+    return zero is not None and other is not None and bool((zero == 0).all() and (other != 0).all())
 
 
 def _may_be_zero(_graph: Graph, node: Node) -> bool:

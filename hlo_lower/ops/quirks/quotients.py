@@ -2,8 +2,8 @@
 
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.ops.names import COMPARE, DIVIDE, MAXIMUM, NEGATE, OR, SELECT
-from hlo_lower.ops.quirks.floats import source_of
+from hlo_lower.ops.names import DIVIDE, MAXIMUM, NEGATE, OR, SELECT
+from hlo_lower.ops.quirks.floats import compared_with, source_of
 from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, module, over_each
 
 
@@ -33,12 +33,9 @@ def _is_chosen(select: Node) -> bool:
 
 def _number_met(asked: Value, value: Value) -> int | None:
     """The number that a value is asked to be."""
-    node = asked.node
-    if node is None or node.name != COMPARE or node.operand(0) != value:
-        return None
-    numbers = node.operand(1).constant()
-    is_one = numbers is not None and numbers.size > 0 and "EQ" in str(node.attribute("comparison_direction"))
-    return int(numbers.flat[0]) if numbers is not None and is_one and (numbers == numbers.flat[0]).all() else None
+    numbers = compared_with(asked, value, "EQ")
+    is_one = numbers is not None and numbers.size > 0 and (numbers == numbers.flat[0]).all()
+    return int(numbers.flat[0]) if numbers is not None and is_one else None
 
 
 @over_each(DIVIDE)

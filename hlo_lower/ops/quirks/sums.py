@@ -9,11 +9,10 @@ from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import CONSTANT, REDUCE
+from hlo_lower.ops.quirks.loops import CALL
 from hlo_lower.ops.quirks.moves import comes_of
 from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module
 from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
-
-CALL = "func.call"
 
 # --- products ---
 

@@ -27,8 +27,8 @@ def read_on_signed(texts: Sequence[str]) -> list[str] | None:
     None where both do or none does, and where such integers stand in a body that is kept, or are passed to a function
     that is named otherwise than by a call.
     """
-    if not any("xui" in text or "<ui" in text for text in texts):
-        return None
+    if not any("bitcast_convert" in text and ("xui" in text or "<ui" in text) for text in texts):
+        return None  # nothing is parsed without a cast of the bits of unsigned integers
     context = mlir.shared_context(sum(map(len, texts)))
     with mlir.active(context):
         modules = [mlir.parse_module(text, context) for text in texts]
@@ -67,13 +67,18 @@ class _Reading:
         self._changed: list[mlir.RawValue] = []
         functions = [op.operation for op in module.body.operations]
         self.is_done = all(map(self._read, functions))
-        for value in self._changed if self.is_done else ():
+        if self.is_done:
+            self._give_types(functions)
+
+    def _give_types(self, functions: Sequence[mlir.RawOperation]) -> None:
+        """Give what changes its type, and take casts away that cast nothing any more."""
+        for value in self._changed:
             mlir.set_type(value, self._changed_type(value))
-        for value in self._changed if self.is_done else ():
+        for value in self._changed:
             maker = mlir.producer(value)
             if maker is not None and maker.name == names.BITCAST_CONVERT and maker.operands[0].type == value.type:
                 value.replace_all_uses_with(maker.operands[0])
-        for function in functions if self.is_done else ():
+        for function in functions:
             if function.name == "func.func":
                 mlir.set_signature(function)
 
