@@ -1,6 +1,6 @@
 """The families of ops: small modules of plain ops, other element types, reverses, composites, control flow, sorts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, combinations, product
 from typing import TypeAlias
 
@@ -180,12 +180,7 @@ def composite_cases(rule: Rule) -> Iterator[ProofCase]:
     for rows, columns, element in product((1, 2, 3), (1, 2, 3), ("f32",) if is_softmax else ("f32", "i8")):
         body = _softmax((rows, columns)) if is_softmax else _double((rows, columns), element)
         kind = tensor_type((rows, columns), element)
-        text = (
-            f"func.func public @main(%x: {kind}) -> {kind} {{\n"
-            f'%r = stablehlo.composite "{name}" %x {{composite_attributes = {{axis = -1 : i64}}, decomposition = @f}}'
-            f" : ({kind}) -> {kind}\nreturn %r : {kind}\n}}\n"
-            f"func.func private @f(%x: {kind}) -> {kind} {{\n{body}}}\n"
-        )
+        text = _named(name, "axis = -1 : i64", kind, [kind], body)
         yield ProofCase(text, f"{name} of {rows}x{columns}, {element}", "xla", {"target": target})
 
 
@@ -196,15 +191,23 @@ def _top_k_cases() -> Iterator[ProofCase]:
     for rows, columns, k in ((1, 1, 1), (1, 2, 1), (2, 2, 2), (1, 3, 2)):
         given = tensor_type((rows, columns), "bf16")
         found = [tensor_type((rows, k), element) for element in ("bf16", "i32")]
-        types = f"({found[0]}, {found[1]})"
-        attributes = f"{{composite_attributes = {{k = {k} : i64}}, decomposition = @f}}"
-        text = (
-            f"func.func public @main(%x: {given}) -> {types} {{\n"
-            f'%r:2 = stablehlo.composite "{TOP_K}" %x {attributes} : ({given}) -> {types}\n'
-            f"return %r#0, %r#1 : {found[0]}, {found[1]}\n}}\nfunc.func private @f(%x: {given}) -> {types} {{\n"
-            f"%v, %i = {TOP_K}(%x, k = {k}) : {given} -> {types}\nreturn %v, %i : {found[0]}, {found[1]}\n}}\n"
-        )
+        types = ", ".join(found)
+        body = f"%v, %i = {TOP_K}(%x, k = {k}) : {given} -> ({types})\nreturn %v, %i : {types}\n"
+        text = _named(TOP_K, f"k = {k} : i64", given, found, body)
         yield ProofCase(text, f"{k} of {rows}x{columns}", "xla", {"target": target})
+
+
+def _named(name: str, parameter: str, given: str, found: Sequence[str], body: str) -> str:
+    """A module of one composite of %x, with one parameter; the body of its decomposition returns what it gives."""
+    count, types = len(found), ", ".join(found)
+    several, made = (f":{count}", f"({types})") if count > 1 else ("", types)
+    returned = ", ".join(f"%r#{k}" for k in range(count)) if count > 1 else "%r"
+    attributes = f"{{composite_attributes = {{{parameter}}}, decomposition = @f}}"
+    return (
+        f"func.func public @main(%x: {given}) -> {made} {{\n"
+        f'%r{several} = stablehlo.composite "{name}" %x {attributes} : ({given}) -> {made}\n'
+        f"return {returned} : {types}\n}}\nfunc.func private @f(%x: {given}) -> {made} {{\n{body}}}\n"
+    )
 
 
 def _double(shape: tuple[int, ...], element: str) -> str:
