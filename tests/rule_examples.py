@@ -64,6 +64,7 @@ TARGETS = {
     "any_start": target("any_start", refused_forms=["reduce from a number"]),
     "rows": target("rows", refused_forms=["gather of other than rows"]),
     "one_key": target("one_key", refused_forms=["sort by another order", "sort of several downwards"]),
+    "own_top_k": target("own_top_k", "sort", composites=["chlo.top_k"], costs=COSTS.with_entry("top_k", 1e-6)),
     "few_dims": target("few_dims", max_rank={"*": 4}),
     "takes_square": target("takes_square", legalize=True, composites=["chlo.square"]),
     "wide_top_k": target("wide_top_k", "sort", composites=["chlo.top_k"], op_dtypes={"chlo.top_k": ["f32", "i32"]}),

@@ -17,6 +17,7 @@ from hlo_lower.facts.sort.key_columns import (
     comes_first,
     from_ordered_integers,
     key_columns,
+    ordered_integers,
 )
 from hlo_lower.facts.sort.sort_facts import ExchangeStage, SortFacts, SortStrategy, sort_strategies, stages_of
 from hlo_lower.facts.sort.total_order import floats_in_total_order, may_have_one_nan
@@ -69,6 +70,7 @@ class SortKind(Kind):
             one_nan=frozenset(one_nan),
             numbering=frozenset(k for k, value in numbers if affine.counted_dim(Site(value)) == found.dim),
             has_sort=has_sort,
+            has_top_k=in_bits and sorts_by_top_k(target),
         )
         readers = () if found.readers == (node,) else found.readers
 
@@ -106,6 +108,11 @@ def takes_bits(target: Target, elements: Iterable[str]) -> bool:
         target.refusal(BITCAST_CONVERT, {element, bits}) is None and target.refusal(XOR, {bits}) is None
         for element, bits in widths.items()
     )
+
+
+def sorts_by_top_k(target: Target) -> bool:
+    """Whether a target sorts by its own top_k of integers: its table of costs says what one of all rows costs."""
+    return bool(target.costs.top_k) and target.takes_whole(TOP_K, frozenset({"i32"}))
 
 
 def becomes_sort(target: Target, node: Node) -> bool:
@@ -289,6 +296,70 @@ def _upwards(op: SortLowering, key: Value, is_ascending: bool) -> Value:
     if is_ascending:
         return key
     return op.build.elementwise(NEGATE if key.element.is_float else NOT, key)
+
+
+# --- where it gives the greatest of any number of integers, in order ---
+
+
+@rules.lowers(SORT, strategy={SortStrategy.TOP_K}, form="top_k of all rows by each key, the last one first")
+def sort_to_top_k(op: SortLowering) -> Sequence[Value]:
+    """Order rows by the target's top_k of the last key, those by that of the key before it, and so on.
+
+        sort(%x, %y) by x up   ->   %order = the indices of top_k(-1 - %x, k = n);   gather of %x and %y at %order
+
+    Equal: keys are integers, and top_k gives the greatest first, of equal ones the one that stood first. -1 - x does
+    not wrap around, and is in the order of x downwards, one to one. So each top_k is a stable sort, as in
+    `sort_to_stable_sorts`. Keys behind the positions decide nothing, and rows begin in the order of the positions
+    upwards. Of the first key as many are asked for as are read.
+    """
+    build, sort = op.build, op.sort
+    (a, n, c), order = sort.canonical_shape, None
+    keys = _deciding(op)
+    for number, key in reversed(list(enumerate(keys))):
+        turned = key.value
+        if key.is_ascending:
+            turned = build.subtract(build.constant(-1, turned.static_shape, turned.element_type), turned)
+        column = _side_by_side(build, turned)
+        column = column if order is None else gather_rows(build, column, order)
+        places = _places_of_greatest(build, column, n if number else sort.last)
+        order = places if order is None else gather_rows(build, order, places)
+    if order is None:
+        order = _side_by_side(build, op.positions)
+    order = build.slice(order, [0, sort.first, 0], [a * c, sort.last, 1])
+    order = build.transpose(build.reshape(order, (a, c, sort.rows)), [0, 2, 1])
+    others = [k for k in sort.used_results if k not in op.facts.gathered | op.facts.numbering]
+    columns = {k: _gathered_as_integers(build, sort.column(build, k), order) for k in others}
+    return op.results(order, columns=columns)
+
+
+def _deciding(op: SortLowering) -> Sequence[KeyColumn]:
+    """The keys in front of the positions, and these where they go down."""
+    for number, key in enumerate(op.keys):
+        if key.operand in op.facts.numbering:
+            return op.keys[: number if key.is_ascending else number + 1]
+    return op.keys
+
+
+def _side_by_side(build: Builder, column: Value) -> Value:
+    """A column [A, n, C] as [A * C, n, 1]."""
+    a, n, c = column.static_shape
+    return build.reshape(build.transpose(column, [0, 2, 1]), (a * c, n, 1))
+
+
+def _places_of_greatest(build: Builder, column: Value, count: int) -> Value:
+    """Where the greatest so many of each row are: [B, n, 1] to [B, count, 1] of i32."""
+    b, n, _ = column.static_shape
+    types = [mlir.tensor_type((b, count), element) for element in (column.element_type, "i32")]
+    found = build.op(TOP_K, [build.reshape(column, (b, n))], types, {"k": mlir.i64_attribute(count)})
+    return build.reshape(found.results[1], (b, count, 1))
+
+
+def _gathered_as_integers(build: Builder, column: Value, order: Value) -> Value:
+    """Rows of a type that the target does not gather, as the integers in their order."""
+    if column.element.is_complex:
+        raise DoesNotApply("complex numbers are not gathered as integers")
+    gathered = gather_rows(build, ordered_integers(build, column), order)
+    return from_ordered_integers(build, gathered, column.element_type)
 
 
 # --- long axes: a sorting network of compare-exchanges, written out or in a loop ---

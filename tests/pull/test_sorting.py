@@ -12,6 +12,7 @@ pytest.importorskip("z3")
 
 from mutants import mutant
 from op_pieces import are_same
+from rule_examples import TARGETS
 from untyped_mlir import module
 
 import hlo_lower as hl
@@ -162,6 +163,59 @@ def test_no_wrong_mutant_of_a_permutation_is_derived(block):
     """Each side changed somewhere a few times: those that are derived give the same, on keys that are often equal."""
     texts = at_places(IN_ORDER.replace("50x", "9x"), count=9), gathered(9)
     rng = np.random.default_rng(block)
+    for k in range(4):
+        found = mutant(texts[k % 2], rng)
+        if found is not None and derive(texts[1 - k % 2], found, seconds=1):
+            assert are_same(texts[1 - k % 2], found, seed=k), found
+
+
+def by_keys(count, *shape):
+    """The module of a sort by some keys of a shape along the last dim, and what a target with a top_k gets for it."""
+    source = hl.export(lambda *keys: jax.lax.sort(keys, num_keys=count), *[np.zeros(shape, np.int32)] * count)
+    return source.mlir_module(), hl.lower(source, target=TARGETS["own_top_k"]).text
+
+
+KEYS = {"two": (2, 40), "three": (3, 40), "of rows": (2, 3, 40)}
+
+
+@pytest.mark.parametrize("which", KEYS)
+def test_a_sort_of_sorted_rows_is_one_by_both(which):
+    """By the last key, and what came of that by the one before it, each by a top_k."""
+    found = derive(*by_keys(*KEYS[which]), seconds=20)
+    assert found
+    assert "order of an order" in found.laws
+
+
+def changed(text, which):
+    """The text of two top_k with one thing changed."""
+    tops = re.findall(r"chlo.top_k\((%\w+)", text)
+    match which:
+        case "the keys exchanged":
+            return re.sub("(?<=reshape %arg)[01]", lambda found: str(1 - int(found[0])), text, count=2)
+        case "one key goes down":
+            return text.replace(" = stablehlo.subtract ", " = stablehlo.add ", 1)
+        case "another key's order":
+            return text.replace(f"chlo.top_k({tops[1]}", f"chlo.top_k({tops[0]}")
+        case _:
+            raise AssertionError(which)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("which", ["the keys exchanged", "one key goes down", "another key's order"])
+def test_another_sort_of_sorted_rows_is_not_derived(which):
+    """Keys in another order, a key the other way, and what is sorted again in the order of the same key."""
+    source, lowered = by_keys(2, 40)
+    wrong = changed(lowered, which)
+    assert wrong != lowered
+    assert not derive(source, wrong, seconds=2)
+
+
+@pytest.mark.parametrize(
+    "block", [pytest.param(block, marks=pytest.mark.sweep if block else ()) for block in range(40)]
+)
+def test_no_wrong_mutant_of_a_sort_of_sorted_rows_is_derived(block):
+    """Each side changed somewhere a few times: those that are derived give the same, on keys that are often equal."""
+    texts, rng = by_keys(2 + block % 2, 12), np.random.default_rng(block)
     for k in range(4):
         found = mutant(texts[k % 2], rng)
         if found is not None and derive(texts[1 - k % 2], found, seconds=1):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rewrites import assert_same as same
 from rewrites import swept
-from rule_examples import target
+from rule_examples import TARGETS, target
 from untyped_mlir import module, of
 
 import hlo_lower as hl
@@ -19,6 +19,7 @@ from hlo_lower.lowering import sort as lowering
 
 TARGET = target("npu", "sort")
 ONE_KEY = target("one_key", refused_forms=["sort by another order", "sort of several downwards"])
+OWN = TARGETS["own_top_k"]
 BARE, WITHOUT_BITS = target("bare", "sort", "gather"), target("plain_floats", "sort", "bitcast_convert")
 RANKS, NETWORK, LOOPED = SortStrategy.RANKS, SortStrategy.NETWORK, SortStrategy.LOOPED_NETWORK
 ROUNDS = (SortStrategy.ROUNDS, SortStrategy.LOOPED_ROUNDS)
@@ -114,18 +115,21 @@ ORDERS = module(
 
 
 @pytest.mark.parametrize("which", ["types", "orders"])
-def test_sorts_by_one_key_after_the_other(which, only):
-    """For a target that sorts by its first operand, stably and upwards: what is left are such sorts."""
-    only(SortStrategy.STABLE_SORTS)
+@pytest.mark.parametrize(
+    ("strategy", "npu"), [(SortStrategy.STABLE_SORTS, ONE_KEY), (SortStrategy.TOP_K, OWN)], ids=lambda v: str(v)
+)
+def test_sorts_by_one_key_after_the_other(which, strategy, npu, only):
+    """For a target that sorts by its first operand, stably and upwards, or has a top_k: what is left are such ops."""
+    only(strategy)
     if which == "types":
         arguments = every_type()
         source = exported(many_sorts, *arguments)
     else:
         source, arguments = ORDERS, (integers((40,), "int32"), integers((40,), "int32", seed=1))
-    lowered = hl.lower(source, target=ONE_KEY)
+    lowered = hl.lower(source, target=npu)
     assert not lowered.refused
     same(source, lowered, *arguments)
-    assert {re.search(r"\((\w+)\)$", note)[1] for note in lowered.notes} == {"sort_to_stable_sorts"}
+    assert {re.search(r"\((\w+)\)$", note)[1] for note in lowered.notes} == {f"sort_to_{strategy.value}"}
 
 
 @pytest.mark.parametrize("strategy", swept(STRATEGIES, RANKS, *ROUNDS))

@@ -51,6 +51,7 @@ class SortStrategy(Enum):
 
     NOTHING = "nothing"  # no row has another one to be compared with
     STABLE_SORTS = "stable_sorts"  # the target sorts by one key
+    TOP_K = "top_k"  # its top_k of all rows is a sort
     ROUNDS = "rounds"
     LOOPED_ROUNDS = "looped_rounds"
     RANKS = "ranks"
@@ -93,6 +94,7 @@ def sort_strategies(
     one_nan: frozenset[int] = frozenset(),
     numbering: frozenset[int] = frozenset(),
     has_sort: bool = False,
+    has_top_k: bool = False,
 ) -> list[SortFacts]:
     """The facts of a sort with each of its strategies, the cheapest first.
 
@@ -104,12 +106,16 @@ def sort_strategies(
       one_nan: the numbers of keys whose NaN may be taken for the positive one.
       numbering: the operands that hold the positions along the sorted dim.
       has_sort: whether it takes a sort by one key, upwards.
+      has_top_k: whether it takes a top_k of the integers that the keys are.
     """
     n = sort.shape[sort.dim]
     found = {SortStrategy.NOTHING: 0.0} if n < 2 or not prod(sort.shape) else _costs(sort, costs)
-    if has_sort and SortStrategy.NOTHING not in found:
-        doublings = (n - 1).bit_length()
-        found[SortStrategy.STABLE_SORTS] = len(sort.keys) * prod(sort.shape) * doublings * costs.sort
+    if SortStrategy.NOTHING not in found:
+        doublings = len(sort.keys) * prod(sort.shape) * (n - 1).bit_length()
+        if has_sort:
+            found[SortStrategy.STABLE_SORTS] = doublings * costs.sort
+        if has_top_k:
+            found[SortStrategy.TOP_K] = doublings * costs.top_k
     return [
         SortFacts(strategy, n, sort.rows, gathered, in_bits, cost, one_nan, numbering)
         for strategy, cost in sorted(found.items(), key=lambda item: item[1])

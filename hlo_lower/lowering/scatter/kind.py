@@ -58,7 +58,8 @@ from hlo_lower.lowering.scatter import constant, dynamic_shape, many_windows, nu
 from hlo_lower.lowering.scatter.dynamic_shape import DynamicScatterLowering
 from hlo_lower.lowering.scatter.one_window import READING
 from hlo_lower.lowering.single_ops.updates import BUILT
-from hlo_lower.ops.names import DYNAMIC_UPDATE_SLICE, SCATTER
+from hlo_lower.lowering.sort import sorts_by_top_k
+from hlo_lower.ops.names import DYNAMIC_UPDATE_SLICE, SCATTER, SORT
 from hlo_lower.ops.subset import Tile
 from hlo_lower.ops.targets.native_scatter import NativeScatter
 from hlo_lower.ops.targets.target import Target
@@ -142,10 +143,12 @@ class ScatterKind(Kind):
         return self._subject(context, node, read, lambda: record)
 
     def nodes_to_judge(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
-        """All that a rule built, but for the scatter of a target that has a safe one, and for updates of slices where
-        the target has none and takes what they become next."""
+        """All that a rule built, but for the scatter of a target that has a safe one, for updates of slices where the
+        target has none and takes what they become next, and for sorts where its top_k takes their place."""
         is_safe = any(native.when == "safe" for native in target.keep)
         next_ones = {SCATTER} if is_safe else set[str]()
+        if sorts_by_top_k(target):
+            next_ones.add(SORT)
         if target.refuses_op(DYNAMIC_UPDATE_SLICE) is not None and not target.refusals(BUILT):
             next_ones.add(DYNAMIC_UPDATE_SLICE)
         return [node for node in built if node.name not in next_ones] if next_ones else built

@@ -78,6 +78,12 @@ class CostTable:
         "most stages of a sorting network that get ops of their own, if the target has loops",
         "28 of them, 128 rows, compile in 7 s (XLA CPU) and 9 s (IREE) on two busy cores; 55 in 17 s and 24 s",
     )
+    top_k: float = _entry(
+        0,
+        "sorting one element by the target's own top_k, for each doubling of their number; 0: never so",
+        "LiteRT 5 (1,000 to 32,000 elements) to 8 (1,000,000)",
+        may_be_zero=True,
+    )
     mask_elements: int = _entry(
         1 << 16,
         "most elements of a mask that is made at once; a loop makes larger ones in parts",

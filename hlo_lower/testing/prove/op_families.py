@@ -1,6 +1,7 @@
 """The families of ops: small modules of plain ops, other element types, reverses, composites, control flow, sorts."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, combinations, product
 from typing import TypeAlias
 
@@ -352,6 +353,8 @@ def sort_cases(rule: Rule) -> Iterator[ProofCase]:
     if SortStrategy.STABLE_SORTS in strategies and len(strategies) == 1:
         words = [word for word in WORDS if word.startswith("sort ")]
         target = Target("one_key", refused={SCATTER: "lowered"}, costs=costs, refused_forms=words)
+    if SortStrategy.TOP_K in strategies and len(strategies) == 1:
+        target = replace(target, composites=[TOP_K], costs=costs.with_entry("top_k", 1e-6))
     for (shape, dim), direction, element, second in product(SORTED_SHAPES, ("LT", "GT"), ("i8", "ui8"), (False, True)):
         for rows in (1, 2) if strategies & ROUNDS else (None,):
             if rows is None or rows < shape[dim]:

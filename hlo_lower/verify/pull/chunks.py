@@ -22,7 +22,7 @@ from hlo_lower.verify.pull.parts import parts_of
 from hlo_lower.verify.pull.prover import At
 from hlo_lower.verify.pull.sizes import LIMIT
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Term, choice_of, choose, number, symbols_of
+from hlo_lower.verify.pull.terms import Term, choice_of, choose, has_variable, number
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ def over_list(at: At, kind: tuple[Any, ...], term: Term, which: Term, total: int
         there = [(one, z3.substitute(one, (place, key))) for one in met]
         tests = [z3.simplify(z3.substitute(test, *there)) for test in given.tests]
         value = z3.simplify(z3.substitute(given.term, *there))
-        if _holds(value, *variables):
+        if has_variable(value, *variables):
             continue
-        rest = [test for test in tests if not _holds(test, *variables)]
-        own = [test for test in tests if _holds(test, *variables)]
+        rest = [test for test in tests if not has_variable(test, *variables)]
+        own = [test for test in tests if has_variable(test, *variables)]
         counts = [part.term for part in parts_of(own) if part.name.split(":")[0] in at.prover.counts]
         for low, high in permutations(dict.fromkeys(counts), 2):
             if _is_gone_through(at, given, own, (place, order.size), (low, high)):
@@ -88,7 +88,7 @@ def _over_elements(at: At, kind: tuple[Any, ...], term: Term, listed: str, key: 
         return None
     mine = at.positions.variable("listed", order.size)
     found = at.positions.ranges.simplify(z3.simplify(z3.substitute(term, (read[0], mine))))
-    if _holds(found, key):
+    if has_variable(found, key):
         return None
     turned = z3.simplify(z3.substitute(found, (mine, number(order.size - 1) - mine)))
     found = min(found, turned, key=lambda one: len(parts_of([one])))  # of all numbers, from either end
@@ -148,7 +148,7 @@ def _places_in_lists(at: At, given: Sum) -> Iterator[tuple[Term, str]]:
         name = part.name.split(":")[0]
         if name in at.prover.ranked:
             place = at.prover.ranked[name].place(part.term)
-            if _holds(place, given.within) and (place.get_id(), name) not in seen:
+            if has_variable(place, given.within) and (place.get_id(), name) not in seen:
                 seen.add((place.get_id(), name))
                 yield place, name
 
@@ -167,7 +167,7 @@ def _is_gone_through(
     """
     (place, length), (low, high), size = places, ends, given.size
     begin = z3.simplify(place - given.within)
-    if _holds(begin, given.within) or max(length, given.chunks * size) >= LIMIT // 4:
+    if has_variable(begin, given.within) or max(length, given.chunks * size) >= LIMIT // 4:
         return False
     read = Integers()
     first, last = read.name(low, 0, length), read.name(high, 0, length)
@@ -208,8 +208,3 @@ def _comes_before(at: At, count: Term, listed: str, key: Term) -> Term | None:
     if not at.prover.same([(is_beginning, z3.BoolVal(True))]):
         return None
     return z3.simplify(z3.substitute(test, (which, key)))
-
-
-def _holds(term: Term, *variables: Term) -> bool:
-    constants, _ = symbols_of([term])
-    return any(variable.decl().name() in constants for variable in variables)

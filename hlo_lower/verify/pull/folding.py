@@ -30,6 +30,7 @@ from hlo_lower.verify.pull.terms import (
     choice_of,
     choose,
     element_of,
+    has_variable,
     is_application,
     is_truth,
     literal,
@@ -317,7 +318,7 @@ def in_any_order(
     if kind[0] == "combined":
         [term] = terms
         unit = neutral(kind[1], element)
-        if z3.is_app_of(term, z3.Z3_OP_ITE) and not _holds(term.arg(0), *bound):
+        if z3.is_app_of(term, z3.Z3_OP_ITE) and not has_variable(term.arg(0), *bound):
             sides = [side if side.eq(unit) else of(side) for side in term.children()[1:]]
             return z3.simplify(choose(term.arg(0), *sides))
         if element.is_float and term.decl().name().split(":")[0] == f"add {element.name}" and kind[1] == "add":
@@ -343,12 +344,6 @@ def know_ranks(at: At, own: Term, rank: Term, total: int, pair: tuple[Term, Term
     at.prover.know_one_to_one(rank, own, last, place, total)
     at.prover.know_order(last, total, *pair, own)
     return lambda here: z3.substitute(last, (place, here))
-
-
-def _holds(term: Term, *variables: Term) -> bool:
-    """Whether one of some variables stands in a term."""
-    constants, _ = symbols_of([term])
-    return any(variable.decl().name() in constants for variable in variables)
 
 
 def _combined_or_split(at: At, single: str, term: Term, bound: Sequence[Term], sizes: Sequence[Extent]) -> Term:
@@ -438,7 +433,7 @@ def greatest(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term
     if named is not None:
         step, is_there = named
         return (step if z3.is_true(is_there) else z3.simplify(choose(is_there, step, number(-1)))), is_there
-    if not isinstance(total, int) and not _holds(test, which):  # of all numbers or of none
+    if not isinstance(total, int) and not has_variable(test, which):  # of all numbers or of none
         is_there = z3.simplify(z3.And(test, extent(total) != 0))
         return z3.simplify(choose(is_there, extent(total) - number(1), number(-1))), is_there
     told = z3.simplify(z3.If(test, which, number(-1)))
@@ -472,10 +467,10 @@ def _only_witness(at: At, which: Term, test: Term, total: Extent) -> tuple[Term,
 
 def _only(at: At, which: Term, test: Term, total: Extent) -> tuple[Term, Term] | None:
     """The one number below `total` for which a test may hold, and whether it does; None where there may be several."""
-    if not isinstance(total, int) or not _holds(test, which):
+    if not isinstance(total, int) or not has_variable(test, which):
         return None
     parts = test.children() if z3.is_and(test) else [test]
-    if not any(z3.is_eq(part) and _holds(part, which) for part in parts):
+    if not any(z3.is_eq(part) and has_variable(part, which) for part in parts):
         return None if symbols_of([test])[1] else _only_witness(at, which, test, total)
     other = at.deeper().positions.variable(f"other {at.depth}.", total)
     is_no_other = z3.Implies(z3.And(test, _substitute(test, which, other)), which == other)
@@ -724,7 +719,7 @@ def _told_numbers(at: At, test: Term, place: Place, sizes: Sequence[Extent]) -> 
     for equal in filter(z3.is_eq, test.children() if z3.is_and(test) else [test]):
         sides = equal.children()
         for one, other in (sides, sides[::-1]):
-            if not z3.is_bv(one) or one.size() != POSITION or _holds(other, *place):
+            if not z3.is_bv(one) or one.size() != POSITION or has_variable(other, *place):
                 continue
             for dim, factor in _multiples(one, place):
                 told = at.positions.ranges.simplify(z3.simplify(z3.UDiv(other, number(factor))))
@@ -811,27 +806,27 @@ def _is_free(at: At, single: str, element: ElementType) -> bool:
 
 def _term_of_step(at: At, single: str, so_far: Term, after: Term, element: ElementType) -> Term | None:
     """The operand that a step combines with the result so far; None if the step does something else."""
-    if not _holds(after, so_far):
+    if not has_variable(after, so_far):
         return None
     if after.eq(so_far):
         return neutral(single, element)
-    if z3.is_app_of(after, z3.Z3_OP_ITE) and not _holds(after.arg(0), so_far):
+    if z3.is_app_of(after, z3.Z3_OP_ITE) and not has_variable(after.arg(0), so_far):
         sides = [_term_of_step(at, single, so_far, after.arg(k), element) for k in (1, 2)]
         return None if None in sides else z3.simplify(choose(after.arg(0), *sides))
     if element.is_float:
         if after.decl().name().split(":")[0] != f"{single} {element.name}":
             return None
         for one, other in (after.children(), after.children()[::-1]):
-            term = None if _holds(other, so_far) else _term_of_step(at, single, so_far, one, element)
+            term = None if has_variable(other, so_far) else _term_of_step(at, single, so_far, one, element)
             if term is not None:
                 return at.numbers.compute(single, [term, other], element)
         return None
     if single == "add":
         term = z3.simplify(after - so_far)
-        return None if _holds(term, so_far) else term
+        return None if has_variable(term, so_far) else term
     if single in ("maximum", "minimum") and z3.is_app_of(after, z3.Z3_OP_ITE):
         for one, other in (after.children()[1:], after.children()[:0:-1]):
-            is_it = one.eq(so_far) and not _holds(other, so_far)
+            is_it = one.eq(so_far) and not has_variable(other, so_far)
             if is_it and at.prover.same([(after, at.numbers.compute(single, [so_far, other], element))]):
                 return other
     return None
@@ -892,7 +887,7 @@ def _step_at_one_number(
 ) -> tuple[Term, Extent, list[Term]] | None:
     """A step of a fold of one element as one over fewer steps, where the others do nothing."""
     choice = choice_of(after[0], so_far[0]) if len(after) == 1 else None
-    one = None if choice is None or _holds(choice[0], *so_far) else _one_number(at, which, total, choice[0])
+    one = None if choice is None or has_variable(choice[0], *so_far) else _one_number(at, which, total, choice[0])
     if one is None:
         return None
     number_, step, count = one
@@ -905,10 +900,10 @@ def _last_writer(at: At, total: Extent, first: Term, which: Term, so_far: Term, 
     The last step that writes is the greatest of all steps' numbers, -1 for one that does not write.
     """
     choice = choice_of(after, so_far)
-    if choice is None or _holds(choice[0], so_far):
+    if choice is None or has_variable(choice[0], so_far):
         return None
     test, yes = choice
-    if _holds(yes, so_far):
+    if has_variable(yes, so_far):
         one = _only(at, which, test, total)
         if one is None:
             return None
@@ -969,4 +964,4 @@ def _mapped_back(at: At, test: Term, which: Term) -> list[Term]:
         one = at.prover.one_to_one.get(part.name.split(":")[0])
         if one is not None and one.mapped_argument(part.term).eq(which):
             found += [one.back(part.term, place) for place in _places(test, which)]
-    return [step for step in found if not _holds(step, which)]
+    return [step for step in found if not has_variable(step, which)]

@@ -127,6 +127,11 @@ _LAWS = (
     ),
     Law("ranks", "folds", "a stable sort puts at k the element that k others precede"),
     Law(
+        "order of an order",
+        "folds",
+        "a stable sort of sorted rows is one by its own keys, and then by those of the sort before",
+    ),
+    Law(
         "numbers in order",
         "folds",
         "what a sort makes of the numbers below n holds each of them once, whatever its comparator says",

@@ -676,7 +676,7 @@ class Prover:
         """The element if it is known; otherwise the law that finds it, with the place to store the answer."""
         program = self.programs[ask.frame.side]
         frame = ask.frame.of(program.homes[ask.value])
-        place = [z3.simplify(term) for term in ask.place]
+        place = [self.positions.ranges.simplify(z3.simplify(term)) for term in ask.place]
         if ask.value in frame.bound:
             found = frame.bound[ask.value](place)
             return self._begin(found) if isinstance(found, Ask) else z3.simplify(found)
@@ -984,7 +984,10 @@ class Prover:
             back = one.back(one.term, one.term)
             fact = z3.And(z3.ULT(one.term, number(total)), back == one.which)
             self.know(one.term, z3.Implies(z3.ULT(one.which, number(total)), fact))
-            self.one_to_one[one.term.decl().name().split(":")[0]] = one
+            name, back = (term.decl().name().split(":")[0] for term in (one.term, one.inverse))
+            self.one_to_one[name] = one
+            mapped = next(k for k, a in enumerate(one.term.children()) if a.eq(one.which))
+            self.positions.ranges.one_to_one[name] = mapped, total, back
 
     def know_order(self, inverse: Term, total: int, other: Term, test: Term, own: Term) -> None:
         """Note which of two elements comes first in an order, of which `inverse` gives the elements.

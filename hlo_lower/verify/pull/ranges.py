@@ -29,11 +29,14 @@ class Ranges:
 
     Attributes:
       of_symbols: the ends of what a symbol gives, whatever it is applied to, by name.
+      one_to_one: the symbols that map the numbers below a total one to one onto them, by name: which argument they map,
+        the total, and the name of the symbol that maps back, whose arguments are otherwise the same.
     """
 
     def __init__(self, sizes: Mapping[str, Extent]) -> None:
         self._sizes = sizes
         self.of_symbols: dict[str, Ends] = {}
+        self.one_to_one: dict[str, tuple[int, int, str]] = {}
         self._known: dict[int, tuple[Term, Ends | None, Term]] = {}
         self._most: dict[Extent, int] = {}
 
@@ -61,7 +64,7 @@ class Ranges:
             self._known[part.number] = (
                 part.term,
                 found,
-                self._simplify_division(self._simplify_choice(part.term, known)),
+                self._simplify_return(self._simplify_division(self._simplify_choice(part.term, known))),
             )
 
     def _simplify_choice(self, term: Term, known: list[tuple[Term, Ends | None, Term]]) -> Term:
@@ -81,6 +84,24 @@ class Ranges:
                     return known[2][2]
         changed = [(part, new) for part, _, new in known if not part.eq(new)]
         return z3.simplify(z3.substitute(term, *changed)) if changed else term
+
+    def _is_below(self, term: Term, total: int) -> bool:
+        ends = self.ends(term)
+        return ends is not None and ends[0] >= 0 and ends[1] < total
+
+    def _simplify_return(self, term: Term) -> Term:
+        """The number of which a symbol maps back what another one maps it to."""
+        name = _symbol_of(term)
+        if name not in self.one_to_one:
+            return term
+        which, total, back = self.one_to_one[name]
+        place = term.arg(which)
+        if _symbol_of(place) != back or not self._is_below(place.arg(self.one_to_one[back][0]), total):
+            return term
+        inner = self.one_to_one[back][0]
+        others = ([a for k, a in enumerate(one.children()) if k != at] for one, at in ((term, which), (place, inner)))
+        is_same = all(a.eq(b) for a, b in zip(*others, strict=True))
+        return place.arg(inner) if is_same else term
 
     def _simplify_division(self, term: Term) -> Term:
         """Split a quotient or remainder of a sum: the parts that are multiples of the divisor, and the rest."""
@@ -116,11 +137,21 @@ class Ranges:
         if z3.is_bv_value(part.term):
             return (part.term.as_signed_long(),) * 2
         if part.operands or part.name in self.of_symbols:
-            return self.of_symbols.get(part.name.split(":")[0])
+            name = part.name.split(":")[0]
+            if name in self.one_to_one:
+                which, total, _ = self.one_to_one[name]
+                return (0, total - 1) if self._is_below(part.term.arg(which), total) else None
+            return self.of_symbols.get(name)
         size = self._sizes.get(part.name)
         if size is None:
             return (0, LIMIT - 1) if part.name.startswith(SIZE) else None
         return (0, size - 1) if isinstance(size, int) else (0, (LIMIT - 1) // self._most.get(size, 1) - 1)
+
+
+def _symbol_of(term: Term) -> str:
+    """The name of the symbol that is applied; none of another term."""
+    is_applied = z3.is_app_of(term, z3.Z3_OP_UNINTERPRETED) and term.num_args() > 0
+    return term.decl().name().split(":")[0] if is_applied else ""
 
 
 def _ruled_operands(part: Part) -> Sequence[Part]:

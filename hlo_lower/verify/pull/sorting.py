@@ -3,21 +3,26 @@
     rank(i)   = how many j come before i: those that the comparator puts before it, and equal ones with j < i
     result[k] = operand[the i of rank k]
 
+Rows that were sorted before, and are compared by what stands there, are in the order of both: the numbers that they had
+before are ranked, and of two equal ones the one that came first in the earlier order comes first.
+
 This holds where the comparator is a strict weak order on the elements that are sorted: asked of z3 for any three of
 them. A sort that is not stable leaves the order of equal elements open, so that it has a law where none are equal.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import same_function, scalars
 from hlo_lower.verify.pull.folding import Terms, combine_all, know_ranks
+from hlo_lower.verify.pull.parts import parts_of
 from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
-from hlo_lower.verify.pull.terms import Place, Term, choose, chosen_at, element_of, number
+from hlo_lower.verify.pull.terms import Place, Term, choose, chosen_at, element_of, has_variable, number
 
 MOST_WRITTEN_OUT = 8
 """Elements of a row up to which a sort is written out: it takes the square of so many comparisons."""
@@ -179,8 +184,52 @@ def _by_rank(at: At, rows: Rows) -> Pull:
         theirs = yield from rows.row(inner, other)
         first = yield from rows.before(inner, theirs, mine)
         behind = yield from rows.before(inner, mine, theirs)
-        comes = z3.simplify(z3.Or(first, z3.And(z3.Not(behind), other < own)))
+        before = _order_before(at, (first, behind), own, other, rows.size)
+        first, behind, stood = (first, behind, other < own) if before is None else before.tests
+        comes = z3.simplify(z3.Or(first, z3.And(z3.Not(behind), stood)))
         rank = combine_all(inner, "add", choose(comes, number(1), number(0)), bound, [rows.size], element_of("i32"))
-        at.frame.known[key] = know_ranks(outer, own, rank, rows.size, (other, comes)), at.place
-    number_of, _ = at.frame.known[key]
-    return z3.simplify(z3.substitute(mine[at.result], (own, number_of(at.place[rows.dim]))))
+        number_of = know_ranks(outer, own, rank, rows.size, (other, comes))
+        at.frame.known[key] = (number_of, before), at.place
+    (number_of, before), _ = at.frame.known[key]
+    row = number_of(at.place[rows.dim])
+    return z3.simplify(z3.substitute(mine[at.result], (own, row if before is None else before.place_of(row))))
+
+
+@dataclass(frozen=True)
+class Before:
+    """The order in which rows stand that are sorted again.
+
+    Attributes:
+      tests: by the numbers that two rows had in front of that order: whether the other one comes first, whether it
+        comes behind, and whether it stood in front.
+      place_of: gives the place where that order puts a number.
+    """
+
+    tests: tuple[Term, Term, Term]
+    place_of: Callable[[Term], Term]
+
+
+def _order_before(at: At, tests: Sequence[Term], own: Term, other: Term, size: int) -> Before | None:
+    """The order in which rows stand of which tests read nothing but the numbers that they had before.
+
+    Equal: the places are these numbers' ranks, one to one, so that counting over the ones counts over the others. Of
+    two places one is in front where the number there comes first in that order.
+    """
+    parts = parts_of(tests)
+    for name in dict.fromkeys(part.name.split(":")[0] for part in parts):
+        order = at.prover.ranked.get(name)
+        if order is None or order.size != size:
+            continue
+        read = [part.term for part in parts if part.name.split(":")[0] == name]
+        numbers = [next((one for one in read if order.place(one).eq(place)), None) for place in (other, own)]
+        if numbers[0] is None or numbers[1] is None:
+            continue
+        stood = order.comes(numbers[0], numbers[1])
+        both = [at.positions.variable(name, size) for name in ("first.", "second.")]
+        given = list(zip(numbers, both, strict=True))
+        found = [z3.simplify(z3.substitute(test, *given)) for test in (*tests, stood)]
+        if not any(has_variable(test, own, other) for test in found):
+            at.use("order of an order")
+            first, behind, stood = (z3.substitute(test, *zip(both, (other, own), strict=True)) for test in found)
+            return Before((first, behind, stood), partial(order.inverse.back, numbers[1]))
+    return None

@@ -159,5 +159,11 @@ def symbols_of(terms: Iterable[Term]) -> tuple[dict[str, Term], set[str]]:
     return constants, functions
 
 
+def has_variable(term: Term, *variables: Term) -> bool:
+    """Whether one of some variables stands in a term."""
+    constants, _ = symbols_of([term])
+    return any(variable.decl().name() in constants for variable in variables)
+
+
 COMMUTING = frozenset({"add", "multiply", "maximum", "minimum"})
 """Elementwise ops on floats whose operands may be exchanged."""
