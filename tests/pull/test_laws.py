@@ -204,7 +204,6 @@ BROKEN = {
     ],
     "folding": [
         (folding, "iter(at.place[len(batching[0]) :])", "iter(at.place)"),
-        (folding, "yes = _substitute(yes, so_far, first)", "yes = _substitute(yes, so_far, so_far)"),
         (folding, "inner[d] if term is None else term", "number(0) if term is None else term"),
     ],
     "windows": [
@@ -226,6 +225,9 @@ BROKEN = {
         (folding, "choice[0], varying[0]), found, unit)", "choice[0], varying[0]), unit, found)"),
         (folding, "[begin[0], found]", "[unit, found]"),
     ],
+    "numbered, any": [
+        (folding, "yes = _substitute(yes, so_far, first)", "yes = _substitute(yes, so_far, so_far)"),
+    ],
     "numbered": [
         (folding, "dim not in found and _is_below(at, told, sizes[dim])", "dim not in found"),
         (folding, "found[dim] = told", "found[dim] = number(0)"),
@@ -240,11 +242,14 @@ BROKEN = {
         (folding, "z3.Or(its_nan, term == infinity)", "term == infinity"),
     ],
     "sorts, any": [
-        (sorting, "z3.And(z3.Not(behind), other < own)", "z3.Not(behind)"),
+        (sorting, "z3.And(z3.Not(behind), stood)", "z3.Not(behind)"),
+        (sorting, "order.comes(numbers[0], numbers[1])", "order.comes(numbers[1], numbers[0])"),
+        (sorting, "before is None else before.place_of(row)", "before is None else row"),
+        (sorting, "for place in (other, own)]", "for place in (own, other)]"),
         (sorting, "(inner, theirs, mine)", "(inner, mine, theirs)"),
         (sorting, '"GT", first[0], second[0]', '"LT", first[0], second[0]'),
         (sorting, "number(1), number(0)), bound", "number(0), number(1)), bound"),
-        (folding, "    last, _ = greatest(at, own, z3.simplify(rank == place), total)", "    last = place"),
+        (folding, "greatest(at, own, z3.simplify(rank == place)", "greatest(at, own, z3.simplify(rank != place)"),
         (folding, "which == other)", "z3.BoolVal(True))"),
         (folding, "if numbers is not None and numbers[1].eq(bound[0]):", "if numbers is not None:"),
     ],
@@ -255,7 +260,7 @@ BROKEN = {
     ],
     "tiles, reassociated": [
         (folding, "[at.numbers.compute(single, [first[0], found]", "[at.numbers.compute(single, [found] * 2"),
-        (folding, " and not _holds(term.arg(0), *bound):", ":"),
+        (folding, " and not has_variable(term.arg(0), *bound):", ":"),
         (folding, "at.numbers.compute(single, [term, other], element)", "other"),
         (folding, "choose(after.arg(0), *sides)", "choose(after.arg(0), *sides[::-1])"),
         (folding, "return step, z3.BoolVal(True) if is_always", "return step + 1, z3.BoolVal(True) if is_always"),
@@ -267,8 +272,8 @@ BROKEN = {
     ],
     "control": [
         (loops, "reversed(range(len(bodies)))", "range(len(bodies))"),
-        (loops, "return count.begin + resize(extent", "return count.begin + 1 + resize(extent"),
-        (loops, "return count.begin + resize(which", "return count.begin + 1 + resize(which"),
+        (loops, "return count.begin + resize(", "return count.begin + 1 + resize("),
+        (loops, "z3.simplify(count.begin + resize(which", "z3.simplify(count.begin + 1 + resize(which"),
         (congruence, "zip(body.arguments, args, strict=True)}", "zip(body.arguments, args[::-1], strict=True)}"),
     ],
 }  # fmt: skip

@@ -1,6 +1,6 @@
-func.func public @main(%x: tensor<2x5xi8>, %y: tensor<2x5xi8>, %f: tensor<6xf32>, %t: tensor<2xi1>)
+func.func public @main(%x: tensor<2x5xi8>, %y: tensor<2x5xi8>, %f: tensor<6xf32>, %t: tensor<2xi1>, %w: tensor<6xi8>, %z: tensor<6xi8>)
     -> (tensor<2x5xi8>, tensor<2x5xi8>, tensor<6xi32>, tensor<5x2xi8>, tensor<2xi1>, tensor<2x5xi8>, tensor<3xf32>, tensor<3xi32>,
-    tensor<2x2xi8>, tensor<2x2xi32>, tensor<6xf32>, tensor<6xf32>, tensor<6xi32>, tensor<6xi32>) {
+    tensor<2x2xi8>, tensor<2x2xi32>, tensor<6xf32>, tensor<6xf32>, tensor<6xi32>, tensor<6xi32>, tensor<6xi8>, tensor<6xi32>) {
   %s:2 = "stablehlo.sort"(%x, %y) <{dimension = 1 : i64, is_stable = true}> ({
   ^bb0(%a: tensor<i8>, %b: tensor<i8>, %c: tensor<i8>, %d: tensor<i8>):
     %0 = stablehlo.compare GT, %a, %b, SIGNED : (tensor<i8>, tensor<i8>) -> tensor<i1>
@@ -59,7 +59,12 @@ func.func public @main(%x: tensor<2x5xi8>, %y: tensor<2x5xi8>, %f: tensor<6xf32>
   %twice = stablehlo.add %number, %number : tensor<6x6xi32>
   %those2 = stablehlo.select %is, %twice, %none : tensor<6x6xi1>, tensor<6x6xi32>
   %most = stablehlo.reduce(%those2 init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<6x6xi32>, tensor<i32>) -> tensor<6xi32>
-  return %s#0, %s#1, %g#1, %u, %v, %one#0, %k, %at, %l, %to, %sum, %sums, %last, %most
+  // what was sorted is sorted by another key
+  %w1, %o1 = chlo.top_k(%w, k = 6) : tensor<6xi8> -> (tensor<6xi8>, tensor<6xi32>)
+  %at1 = stablehlo.reshape %o1 : (tensor<6xi32>) -> tensor<6x1xi32>
+  %z1 = "stablehlo.gather"(%z, %at1) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<6xi8>, tensor<6x1xi32>) -> tensor<6xi8>
+  %z2, %o2 = chlo.top_k(%z1, k = 6) : tensor<6xi8> -> (tensor<6xi8>, tensor<6xi32>)
+  return %s#0, %s#1, %g#1, %u, %v, %one#0, %k, %at, %l, %to, %sum, %sums, %last, %most, %z2, %o2
     : tensor<2x5xi8>, tensor<2x5xi8>, tensor<6xi32>, tensor<5x2xi8>, tensor<2xi1>, tensor<2x5xi8>, tensor<3xf32>,
-      tensor<3xi32>, tensor<2x2xi8>, tensor<2x2xi32>, tensor<6xf32>, tensor<6xf32>, tensor<6xi32>, tensor<6xi32>
+      tensor<3xi32>, tensor<2x2xi8>, tensor<2x2xi32>, tensor<6xf32>, tensor<6xf32>, tensor<6xi32>, tensor<6xi32>, tensor<6xi8>, tensor<6xi32>
 }
