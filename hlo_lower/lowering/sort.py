@@ -58,7 +58,8 @@ class SortKind(Kind):
         if isinstance(found, Cause):
             return self.subject(context, node)
         floats = {number: floats_in_total_order(key.value) for number, key in enumerate(found.keys)}
-        in_bits = takes_bits(target, (value.element_type for value in floats.values() if value is not None))
+        elements = {value.element_type for value in floats.values() if value is not None}
+        has_bits, in_f32 = takes_bits(target, elements), takes_bits(target, {_in_f32(element) for element in elements})
         sources = context.analysis.sources
         one_nan = {k for k, value in floats.items() if value is not None and may_have_one_nan(sources, Site(value))}
         affine, numbers = AffineAnalysis(context.analysis), enumerate(node.operands)
@@ -66,11 +67,12 @@ class SortKind(Kind):
             found,
             target.costs,
             _gathered_operands(target, node),
-            in_bits=in_bits,
+            in_bits=has_bits or in_f32,
+            in_f32=in_f32 and not has_bits,
             one_nan=frozenset(one_nan),
             numbering=frozenset(k for k, value in numbers if affine.counted_dim(Site(value)) == found.dim),
             has_sort=has_sort,
-            has_top_k=in_bits and sorts_by_top_k(target),
+            has_top_k=(has_bits or in_f32) and sorts_by_top_k(target),
         )
         readers = () if found.readers == (node,) else found.readers
 
@@ -108,6 +110,11 @@ def takes_bits(target: Target, elements: Iterable[str]) -> bool:
         target.refusal(BITCAST_CONVERT, {element, bits}) is None and target.refusal(XOR, {bits}) is None
         for element, bits in widths.items()
     )
+
+
+def _in_f32(element: str) -> str:
+    """The float type in which a narrower one is compared by bits that the target does not take of its own."""
+    return "f32" if element_type(element).bits < 32 else element
 
 
 def sorts_by_top_k(target: Target) -> bool:
@@ -155,7 +162,8 @@ class SortLowering:
           DoesNotApply: floats are to be compared as they are, and the sign of a NaN among them decides.
         """
         try:
-            return key_columns(self.build, self.sort, in_bits=self.facts.in_bits, one_nan=self.facts.one_nan)
+            facts = self.facts
+            return key_columns(self.build, self.sort, in_bits=facts.in_bits, in_f32=facts.in_f32, one_nan=facts.one_nan)
         except CannotCompareError:
             raise DoesNotApply(
                 "ordering floats that may be NaN of any sign needs their bits, and the target cannot bitcast them"
@@ -327,9 +335,8 @@ def sort_to_top_k(op: SortLowering) -> Sequence[Value]:
         order = _side_by_side(build, op.positions)
     order = build.slice(order, [0, sort.first, 0], [a * c, sort.last, 1])
     order = build.transpose(build.reshape(order, (a, c, sort.rows)), [0, 2, 1])
-    others = [k for k in sort.used_results if k not in op.facts.gathered | op.facts.numbering]
-    columns = {k: _gathered_as_integers(build, sort.column(build, k), order) for k in others}
-    return op.results(order, columns=columns)
+    others = [k for k in sort.used_results if k not in op.facts.numbering]
+    return op.results(order, columns={k: _gathered(op, k, order) for k in others})
 
 
 def _deciding(op: SortLowering) -> Sequence[KeyColumn]:
@@ -354,12 +361,12 @@ def _places_of_greatest(build: Builder, column: Value, count: int) -> Value:
     return build.reshape(found.results[1], (b, count, 1))
 
 
-def _gathered_as_integers(build: Builder, column: Value, order: Value) -> Value:
-    """Rows of a type that the target does not gather, as the integers in their order."""
-    if column.element.is_complex:
-        raise DoesNotApply("complex numbers are not gathered as integers")
-    gathered = gather_rows(build, ordered_integers(build, column), order)
-    return from_ordered_integers(build, gathered, column.element_type)
+def _gathered(op: SortLowering, number: int, order: Value) -> Value:
+    """Rows of an operand; integers of a type that the target does not gather as those that keep their order."""
+    build, column = op.build, op.sort.column(op.build, number)
+    if number in op.facts.gathered or not column.element.is_integer:
+        return gather_rows(build, column, order)
+    return from_ordered_integers(build, gather_rows(build, ordered_integers(build, column), order), column.element_type)
 
 
 # --- long axes: a sorting network of compare-exchanges, written out or in a loop ---

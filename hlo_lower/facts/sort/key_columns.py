@@ -29,7 +29,7 @@ class KeyColumn:
 
 
 def key_columns(
-    build: Builder, sort: CanonicalSort, *, in_bits: bool, one_nan: Collection[int] = ()
+    build: Builder, sort: CanonicalSort, *, in_bits: bool, in_f32: bool = False, one_nan: Collection[int] = ()
 ) -> list[KeyColumn]:
     """The columns that order rows as the comparator does, the first one first.
 
@@ -38,6 +38,7 @@ def key_columns(
       sort: the sort.
       in_bits: whether floats are compared as the integers of their bits; else a float is several columns: whether it
         is NaN, itself, and of one that the comparator does not make canonical whether it is a zero without a sign.
+      in_f32: whether the bits of a narrower float are those of the same number in f32, whose order is the same.
       one_nan: the numbers of keys all of whose NaN may be taken for the positive one.
 
     Raises:
@@ -47,7 +48,7 @@ def key_columns(
     for number, key in enumerate(sort.keys):
         source = None if in_bits else floats_in_total_order(key.value)
         if source is None or canonical_source(key.value) is not None:
-            found += _columns(build, sort, key, in_bits=in_bits)
+            found += _columns(build, sort, key, in_bits=in_bits, in_f32=in_f32)
         elif number in one_nan:
             columns = total_order_columns(build, _comparator_column(build, sort, source))
             found += [KeyColumn(column, key.is_ascending) for column in columns]
@@ -138,7 +139,7 @@ def _flip_sign_bit(build: Builder, bits: Value) -> Value:
     return build.elementwise("xor", bits, lowest)
 
 
-def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool) -> list[KeyColumn]:
+def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool, in_f32: bool) -> list[KeyColumn]:
     number = key.value.number // 2 if key.value.block == sort.node.blocks[0] else None
     canonical = canonical_source(key.value)
     if type_range(key.value.element_type) is not None:
@@ -146,7 +147,7 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
             KeyColumn(ordered_integers(build, _comparator_column(build, sort, key.value)), key.is_ascending, number)
         ]
     if canonical is not None:
-        value = _comparator_column(build, sort, canonical)
+        value = _in_bits_of(build, _comparator_column(build, sort, canonical), in_f32=in_f32)
         is_nan, zero = build.compare(value, "NE", value), _zero(build, value)
         if not in_bits:
             first = KeyColumn(build.convert(is_nan, "i32"), key.is_ascending)
@@ -155,7 +156,14 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
         most = int(element_type(value.element.signed_type).most)
         highest = build.constant(most, column.static_shape, column.element_type)
         return [KeyColumn(build.select(is_nan, highest, column), key.is_ascending)]
-    return [KeyColumn(ordered_integers(build, _comparator_column(build, sort, key.value)), key.is_ascending, number)]
+    column = _comparator_column(build, sort, key.value)
+    value = _in_bits_of(build, column, in_f32=in_f32)
+    return [KeyColumn(ordered_integers(build, value), key.is_ascending, number if value is column else None)]
+
+
+def _in_bits_of(build: Builder, value: Value, *, in_f32: bool) -> Value:
+    """The floats whose bits are compared; those of narrower ones in f32, which has each of them."""
+    return build.convert(value, "f32") if in_f32 and value.element.is_float and value.element.bits < 32 else value
 
 
 def _zero(build: Builder, value: Value) -> Value:

@@ -70,6 +70,7 @@ class SortFacts(FactsByName):
       gathered: the operands whose rows are gathered once their order is known; others are chosen by selects along the
         way, or by a sum over what a comparison chose.
       in_bits: whether floats are compared as integers.
+      in_f32: whether narrower ones are so in f32.
       one_nan: the numbers of keys whose NaN may be taken for the positive one.
       numbering: the operands that hold the positions along the sorted dim: what an argsort carries.
       cost: nanoseconds, estimated.
@@ -83,6 +84,7 @@ class SortFacts(FactsByName):
     cost: float
     one_nan: frozenset[int] = frozenset()
     numbering: frozenset[int] = frozenset()
+    in_f32: bool = False
 
 
 def sort_strategies(
@@ -91,6 +93,7 @@ def sort_strategies(
     gathered: frozenset[int],
     *,
     in_bits: bool,
+    in_f32: bool = False,
     one_nan: frozenset[int] = frozenset(),
     numbering: frozenset[int] = frozenset(),
     has_sort: bool = False,
@@ -103,6 +106,7 @@ def sort_strategies(
       costs: the target's table.
       gathered: the operands whose rows the target gathers.
       in_bits: whether it takes what compares floats as integers.
+      in_f32: whether it does so of narrower floats in f32.
       one_nan: the numbers of keys whose NaN may be taken for the positive one.
       numbering: the operands that hold the positions along the sorted dim.
       has_sort: whether it takes a sort by one key, upwards.
@@ -117,7 +121,7 @@ def sort_strategies(
         if has_top_k:
             found[SortStrategy.TOP_K] = doublings * costs.top_k
     return [
-        SortFacts(strategy, n, sort.rows, gathered, in_bits, cost, one_nan, numbering)
+        SortFacts(strategy, n, sort.rows, gathered, in_bits, cost, one_nan, numbering, in_f32)
         for strategy, cost in sorted(found.items(), key=lambda item: item[1])
     ]
 
