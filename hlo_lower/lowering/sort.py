@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from hlo_lower.base.causes import Cause
-from hlo_lower.base.element_types import WIDE_FLOATS, element_type, type_range
+from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS, element_type, type_range
 from hlo_lower.base.registry import DoesNotApply, RuleList
 from hlo_lower.facts.forms.affine import AffineAnalysis
 from hlo_lower.facts.sort.canonical_sort import CanonicalSort, read_sort
@@ -114,7 +114,7 @@ def takes_bits(target: Target, elements: Iterable[str]) -> bool:
 
 def _in_f32(element: str) -> str:
     """The float type in which a narrower one is compared by bits that the target does not take of its own."""
-    return "f32" if element_type(element).bits < 32 else element
+    return "f32" if element in HALF_FLOATS else element
 
 
 def sorts_by_top_k(target: Target) -> bool:
@@ -123,15 +123,17 @@ def sorts_by_top_k(target: Target) -> bool:
 
 
 def becomes_sort(target: Target, node: Node) -> bool:
-    """Whether a top_k is made a sort, to be lowered: the target refuses sorts, does not take it whole, and takes what
-    floats are ordered by.
+    """Whether a top_k is made a sort, to be lowered: the target refuses sorts, does not take it whole on its type, and
+    takes what floats are ordered by.
 
     Of one of which only the values are read a converter makes a sort: LiteRT's does, which has no kernel for that.
     """
     operand = node.operand(0)
-    if target.refuses_op(SORT) is None or not operand.is_static or not takes_bits(target, (operand.element_type,)):
+    elements = {operand.element_type, _in_f32(operand.element_type)}
+    if target.refuses_op(SORT) is None or not operand.is_static or not any(takes_bits(target, {e}) for e in elements):
         return False
-    return TOP_K not in target.composites or not node.result(1).is_used
+    is_whole = any(target.takes_whole(TOP_K, {element, "i32"}) for element in elements)
+    return not is_whole or not node.result(1).is_used
 
 
 # --- what a rule is given, how rows are moved, and sorts of one row ---

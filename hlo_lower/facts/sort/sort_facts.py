@@ -115,11 +115,12 @@ def sort_strategies(
     n = sort.shape[sort.dim]
     found = {SortStrategy.NOTHING: 0.0} if n < 2 or not prod(sort.shape) else _costs(sort, costs)
     if SortStrategy.NOTHING not in found:
-        doublings = len(sort.keys) * prod(sort.shape) * (n - 1).bit_length()
+        elements, doublings = prod(sort.shape), (n - 1).bit_length()
         if has_sort:
-            found[SortStrategy.STABLE_SORTS] = doublings * costs.sort
-        if has_top_k:
-            found[SortStrategy.TOP_K] = doublings * costs.top_k
+            found[SortStrategy.STABLE_SORTS] = len(sort.keys) * elements * doublings * costs.sort
+        if has_top_k:  # of the first key as many as are read
+            whole = (len(sort.keys) - 1) * doublings
+            found[SortStrategy.TOP_K] = (whole + sort.last.bit_length()) * elements * costs.top_k
     return [
         SortFacts(strategy, n, sort.rows, gathered, in_bits, cost, one_nan, numbering, in_f32)
         for strategy, cost in sorted(found.items(), key=lambda item: item[1])

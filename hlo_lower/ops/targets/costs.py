@@ -80,7 +80,7 @@ class CostTable:
     )
     top_k: float = _entry(
         0,
-        "sorting one element by the target's own top_k, for each doubling of their number; 0: never so",
+        "sorting one element by the target's own top_k, for each doubling of those read; 0: never so",
         "LiteRT 5 (1,000 to 32,000 elements) to 8 (1,000,000)",
         may_be_zero=True,
     )
