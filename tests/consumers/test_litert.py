@@ -341,6 +341,52 @@ def test_a_convolution_of_many_channels_ends(judge, channels):
     assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
 
 
+IN_PLACE = {
+    "add": "%s = add %n, %t",
+    "subtract": "%s = subtract %n, %t",
+    "multiply": "%s = multiply %n, %t",
+    "divide": "%s = divide %n, %t",
+    "of a number": "%k = constant 3 : 8x8xi32; %s = subtract %k, %n",
+    "an update": "%v = reshape %u -> 1x8xi32; %s = dynamic_update_slice %n, %v, %p, %p",
+    "an update of a row": "%w = reshape %b -> 1x64xi32; %l = reshape %u -> 1x8xi32; %o = constant 0 : i32; "
+    "%d = dynamic_update_slice %w, %l, %o, %p; %s = reshape %d -> 8x8xi32",
+}
+MADE = {
+    "add": "%b = add %a, %x",
+    "divide": "%b = divide %a, %x",
+    "an update": "%b = dynamic_update_slice %a, %u, %p",
+    "a call": "%b = call @f(%a, %x) -> 64xi32",
+    "two updates": "%i = dynamic_update_slice %a, %u, %p; %o1 = constant 9 : i32; "
+    "%b = dynamic_update_slice %i, %u, %o1",
+}
+READ_AGAIN = """%a = add %y, %x; {made}; %n = reshape %b -> 8x8xi32; %m = reshape %z -> 8x8xi32
+    %t = transpose %m, dims = [1, 0] -> 8x8xi32
+    {used}; %e = transpose %s, dims = [1, 0] -> 8x8xi32; %q = reshape %e -> 64xi32; %r = maximum %q, %b"""
+
+
+def read_again(made, used):
+    """A number that is read again, behind what is computed of its reshape."""
+    body = READ_AGAIN.format(made=MADE[made], used=IN_PLACE[used])
+    given = "%x: 64xi32, %y: 64xi32, %z: 64xi32, %u: 8xi32, %p: i32"
+    inner = function("private @f", "%v: 64xi32, %w: 64xi32", "%r = add %v, %w") if made == "a call" else ""
+    return module(given, body) + inner
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("made", MADE)
+def test_what_is_read_again_is_not_written_over(judge, made):
+    """The interpreter does arithmetic in the memory of an operand. It counts the readers of the number that lay there
+    first, and no longer those of a number that took its place, where a reshape comes between."""
+    for used in IN_PLACE:
+        text = read_again(made, used)
+        wanted = reference_of(text)
+        lowered = hl.lower(text, target="litert").text
+        found = [judge.judge(one, wanted.runs, wanted.rounding).result for one in (text, lowered)]
+        assert found[1] == "right", used
+        assert found[0] != "right" or (used, "update" in made) == ("an update of a row", True)  # the reshapes are one
+
+
 @pytest.mark.litert
 @NO_LITERT
 def test_what_is_built_is_run_from_its_file(judge, tmp_path):
