@@ -15,7 +15,8 @@ from hlo_lower.facts.values.site import Site
 from hlo_lower.facts.values.sources import OneOf, Same, Sources
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.floats import WITHOUT_SIGN, source_of
+from hlo_lower.ops.bounds import source_of
+from hlo_lower.ops.quirks.floats import WITHOUT_SIGN
 from hlo_lower.ops.spec import ANY_NAN, KEEPS_ELEMENTS, OPS
 
 CHOOSING = {names.SELECT: (1, 2), names.CONVERT: (0,), names.ABS: (0,), "chlo.top_k": (0,)}

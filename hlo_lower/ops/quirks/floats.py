@@ -1,6 +1,5 @@
 """Constants, comparisons and functions of floats that a consumer takes, but not of every number."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,10 @@ from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.axes.op_axes import is_one_op
+from hlo_lower.ops.bounds import compared_with, ends_of, is_sum, source_of
 from hlo_lower.ops.knowledge import NUMPY
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
-from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT, OPS
+from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 
 FORM = "op in a form"
 """The kind of op under which rules for these forms are registered."""
@@ -75,15 +74,6 @@ def give_own_starts(_graph: Graph, node: Node) -> None:
 
 
 WITHOUT_SIGN = frozenset({names.ABS, names.EXPONENTIAL, names.LOGISTIC})
-MOVES = LAYOUT | {names.SLICE}
-"""Ops whose results are numbers of their operand."""
-
-
-def source_of(value: Value) -> Value:
-    """What is moved from place to place to be a value."""
-    while value.node is not None and value.node.name in MOVES:
-        value = value.node.operand(0)
-    return value
 
 
 def numbers_of(value: Value, depth: int = 4) -> NDArray[Any] | None:
@@ -113,63 +103,9 @@ def _may_be_below_zero(_graph: Graph, node: Node) -> bool:
     return node.operand(0).element_type in WIDE_FLOATS and not _has_no_sign(node.operand(0))
 
 
-UNSIGNED = frozenset(name for name, op in OPS.items() if op.image is not None and op.image[0] >= 0)
-"""Functions that give nothing below 0."""
-
-MOST_DEEP = 12
-"""Ops behind an operand that are looked at, one behind the other."""
-
-
-def _is_not_below_zero(value: Value, deep: int = MOST_DEEP) -> bool:
-    """Whether no float among these is below zero, as far as the ops tell that make them: squares, sums of them."""
-    made, numbers = source_of(value).node, source_of(value).constant()
-    if numbers is not None:
-        return bool((numbers >= 0).all())
-    if made is None or deep == 0:
-        return False
-    operands = [partial(_is_not_below_zero, operand, deep - 1) for operand in made.operands]
-    match made.name:
-        case names.MULTIPLY if made.operand(0) == made.operand(1):
-            return True
-        case names.ADD | names.MULTIPLY | names.DIVIDE:
-            return all(holds() for holds in operands)
-        case names.MAXIMUM:
-            return any(holds() for holds in operands)
-        case names.SELECT:
-            return operands[1]() and operands[2]()
-        case names.CONVERT:
-            return _is_of_floats(made.operand(0)) and operands[0]()
-        case names.REDUCE:
-            return len(made.results) == 1 and _is_sum(made) and all(holds() for holds in operands)
-        case names.POWER:
-            exponent = source_of(made.operand(1)).constant()
-            return exponent is not None and bool((np.isfinite(exponent) & (exponent % 2 == 0)).all())
-        case _:
-            return made.name in UNSIGNED
-
-
 def _is_above_zero(value: Value) -> bool:
-    """Whether each float among these is above zero, as far as the op tells that makes them: an epsilon is added to what
-    is not below zero, or is the least."""
-    made, numbers = source_of(value).node, source_of(value).constant()
-    if numbers is not None:
-        return bool((numbers >= np.finfo(np.float32).tiny).all())
-    if made is not None and made.name == names.CONVERT:
-        return (
-            made.result().element_type != "f16" and _is_of_floats(made.operand(0)) and _is_above_zero(made.operand(0))
-        )
-    if made is None or made.name not in (names.ADD, names.MAXIMUM):
-        return False
-    some = [operand for operand in made.operands if _is_above_zero(operand)]
-    return bool(some) and (made.name == names.MAXIMUM or all(_is_not_below_zero(operand) for operand in made.operands))
-
-
-def compared_with(predicate: Value, value: Value, direction: str) -> NDArray[Any] | None:
-    """The constant with which a value is compared in a direction ("EQ"); None where it is not, or with no constant."""
-    node = predicate.node
-    if node is None or node.name != names.COMPARE or node.operand(0) != value:
-        return None
-    return node.operand(1).constant() if direction in str(node.attribute("comparison_direction")) else None
+    """Whether each float among these is above zero: an epsilon is added to what is not below zero, or is the least."""
+    return ends_of(value)[0] >= float(np.finfo(np.float32).tiny)
 
 
 def _has_no_zero(value: Value) -> bool:
@@ -284,13 +220,8 @@ def _takes_spread(_graph: Graph, node: Node) -> bool:
     if node.name == names.CONVERT:
         is_moved = node.result().element_type in HALF_FLOATS
     else:
-        is_moved = node.name == names.TRANSPOSE or _is_sum(node)
+        is_moved = node.name == names.TRANSPOSE or is_sum(node)
     return is_moved and _is_spread(node.operand(0))
-
-
-def _is_sum(reduce: Node) -> bool:
-    [body] = reduce.blocks
-    return is_one_op(body) and next(iter(body.nodes)).name == names.ADD
 
 
 @over_each(names.CONVERT, names.TRANSPOSE, names.REDUCE)

@@ -2,8 +2,8 @@
 
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.ops.names import DIVIDE, MAXIMUM, NEGATE, OR, SELECT
-from hlo_lower.ops.quirks.floats import compared_with, source_of
+from hlo_lower.ops.bounds import compared_with, ends_of, source_of
+from hlo_lower.ops.names import DIVIDE, NEGATE, OR, SELECT
 from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, module, over_each
 
 
@@ -14,13 +14,14 @@ def _may_stop(_graph: Graph, node: Node) -> bool:
 
 
 def _is_safe(divisor: Value) -> bool:
-    """Whether it is a constant of others, at least one of above 0, or what the cure chooses."""
+    """Whether it is a constant of others, above 0, below -1, or what the cure chooses."""
     divisor = source_of(divisor)
     numbers, made = divisor.constant(), divisor.node
     if numbers is not None:
         return bool(((numbers != 0) & (numbers + 1 != 0)).all())
-    if made is not None and made.name == MAXIMUM:
-        return any(bool((low > 0).all()) for value in made.operands if (low := source_of(value).constant()) is not None)
+    low, high = ends_of(divisor)
+    if low > 0 or high < -1:
+        return True
     return made is not None and made.name == SELECT and _is_chosen(made)
 
 
