@@ -68,14 +68,17 @@ _PNG = flags.DEFINE_string("png", None, "Draw the ratios of the classes into thi
 
 
 def measure_convert(sizes: Sizes) -> list[dict[str, Any]]:
-    """Conversion without verification, and raising, against jaxlib's parse and print."""
+    """Conversion without verification, raising, and listing ops for it, against jaxlib's parse and print."""
     text = conversion.decoder_text(_LAYERS.value or sizes.layers)
     row = conversion.conversion(text, _ROUNDS.value, sizes.sample)
     rows = [(row.what, row.jaxlib, row.hlo_lower)]
     show(table.comparison_lines("conversion without verification", "jaxlib parse + print", "hl.lower", rows))
-    raised = [(f"raise {row.kilobytes:,.0f} kB", *conversion.raising(text, _ROUNDS.value, sizes.sample))]
+    how = text, _ROUNDS.value, sizes.sample
+    raised = [(f"raise {row.kilobytes:,.0f} kB", *conversion.raising(*how))]
     show(table.comparison_lines("named ops as composites", "jaxlib parse + print", "hl.raise_named", raised))
-    return comparison_figures([*rows, *raised])
+    listed = [(f"list {row.kilobytes:,.0f} kB", *conversion.listing(*how))]
+    show(table.comparison_lines("its ops listed, to find alike layers", "jaxlib parse + print", "list", listed))
+    return comparison_figures([*rows, *raised, *listed])
 
 
 def measure_growth(sizes: Sizes) -> list[dict[str, Any]]:

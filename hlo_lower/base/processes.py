@@ -14,9 +14,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import repeat
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeVar
 
@@ -35,6 +36,23 @@ class Lost:
     """Work without an answer, and why there is none."""
 
     reason: str
+
+
+def in_turn(call: Callable[[Work], Answer], works: Iterable[Work]) -> Generator[tuple[int, Answer]]:
+    """Call a function on each piece of work in this process, and give each one's number and answer as they come.
+
+    What is there after the first piece, which loads what all of them need, stays until the last one: the collector need
+    not look through it again and again, which takes 0.1 s each time.
+    """
+    may_freeze = not gc.get_freeze_count()
+    try:
+        for number, work in enumerate(works):
+            yield number, call(work)
+            if may_freeze and not number:
+                gc.freeze()
+    finally:
+        if may_freeze:
+            gc.unfreeze()
 
 
 def in_processes(
@@ -160,11 +178,11 @@ def _serve(
     os.environ.update(environment)
     if prepare is not None:
         prepare()
-    gc.freeze()  # what is there by now stays: the collector need not look through it again and again
     pipe.send((None, False))
+    works = (pipe.recv() for _ in repeat(None))
     with suppress(EOFError, OSError):
-        while True:
-            pipe.send((call(pipe.recv()), largest_so_far() > most_memory))
+        for _, answer in in_turn(call, works):
+            pipe.send((answer, largest_so_far() > most_memory))
 
 
 def largest_so_far() -> int:

@@ -6,7 +6,6 @@ the stack. Its bindings abort at a source location whose file is not UTF-8, whic
 """
 
 import re
-from itertools import repeat
 
 import numpy as np
 
@@ -21,7 +20,7 @@ _ESCAPED = re.compile(r"(?:\\[89A-Fa-f][0-9A-Fa-f])+")
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
 _SHAPES = bytes(ord("x") if chr(code) in "0123456789x?" else ord(" ") for code in range(256))
 _LONG_SHAPE = b"x" * (LONGEST_SHAPE + 1)
-_ALIAS = re.compile(r"[#!][\w.$-]+")
+_ALIAS = re.compile(r"\n?[#!][\w.$-]+")
 _ALIASES = re.compile(r"\n([#!].*)")
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"([{<)]}>-"))
@@ -83,9 +82,11 @@ def _depth(letters: bytes) -> int:
 
 def _alias_depth(lines: list[str]) -> int:
     """The longest chain of aliases (`#a1 = [#a0]`) of which each names the one before."""
-    depths: dict[str, int] = {}
-    for line in lines:
-        if line.count("#") > 1 or "!" in line:  # most places name no other
-            defined, *used = _ALIAS.findall(line) or [""]
-            depths[defined] = 1 + max(map(depths.get, used, repeat(1)), default=0)
-    return max(depths.values(), default=1)
+    depths, defined = {"": 1}, ""
+    for name in _ALIAS.findall("\n" + "\n".join(lines)):
+        if name[0] == "\n":
+            defined = name[1:]
+            depths.setdefault(defined, 1)
+        elif depths.get(name, 1) >= depths[defined]:
+            depths[defined] = depths.get(name, 1) + 1
+    return max(depths.values())

@@ -225,24 +225,41 @@ class RegionProofs:
         """`find_derivation` with a cache of verdicts.
 
         A cached derivation of the region or of a wider one counts without another attempt. If the cache says that all
-        of them failed before, there is none, because a region that was tested then has a verdict, too.
+        of them failed before, there is none, because a region that was tested then has a verdict, too. Wider ones are
+        made for that only where it says that the region itself was tried in vain.
         """
-        tried = list[_Key]()
+        key = self._key(region)
+        if key is None:
+            return None
+        found = self._known.get(key) or self._in_cache(key)
+        if found is not None and self._accepts(found):
+            return region, found
+        how = self.terms.prove, self.terms.is_strict
+        alone = self._content("alone", key, *how)
+        tried: list[_Key] = []
+        if cache.find("not derived", alone, bool):
+            for wide, key in self._keys(region):
+                tried.append(key)
+                found = self._known.get(key) or self._in_cache(key)
+                if found is not None and self._accepts(found):
+                    return wide, found
+            if not cache.tries_again and cache.find("not derived", self._content(*tried, *how), bool):
+                return None
+        found = self._derive(region)
+        if not self.is_hurried and (found is None or found[0] is not region):
+            cache.keep("not derived", alone, {"attempts": 1})
+        if not self.is_hurried and found is None:
+            tried = tried or [key for _, key in self._keys(region)]
+            cache.keep("not derived", self._content(*tried, *how), {"attempts": len(tried)})
+        return found
+
+    def _keys(self, region: Region) -> Iterator[tuple[Region, _Key]]:
+        """A region and what is wider, while there are pieces of it, each with what is known by it."""
         for wide in _widenings(region):
             key = self._key(wide)
             if key is None:
-                break
-            tried.append(key)
-            found = self._known.get(key) or self._in_cache(key)
-            if found is not None and self._accepts(found):
-                return wide, found
-        content = self._content(*tried, self.terms.prove, self.terms.is_strict)
-        if not tried or (not cache.tries_again and cache.find("not derived", content, bool)):
-            return None
-        found = self._derive(region)
-        if not found and not self.is_hurried:
-            cache.keep("not derived", content, {"attempts": len(tried)})
-        return found
+                return
+            yield wide, key
 
     def _content(self, *what: object) -> object:
         """What a derivation rests on."""

@@ -10,6 +10,7 @@ from benchmark.synthetic import synthetic_module
 from benchmark.timing import Timing, interleave, shown
 from hlo_lower.ir import mlir
 from hlo_lower.ir.export.trace import exported_text
+from hlo_lower.named.take_out.listing import listing_of
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,20 @@ def raising(text: str, rounds: int, sample: float) -> tuple[Timing, Timing]:
 
     timings = interleave({"jaxlib": partial(_parse_and_print, text), "raised": raise_all}, rounds, sample=sample)
     return timings["jaxlib"], timings["raised"]
+
+
+def listing(text: str, rounds: int, sample: float) -> tuple[Timing, Timing]:
+    """jaxlib's parse and print of a module, and what is told of each op of its main function, which `hl.raise_named`
+    finds alike layers by, of a module that is read."""
+    graph = hl.read(text)  # which keeps its functions alive
+    function = graph.main.node.raw
+
+    def list_ops() -> None:
+        if listing_of(function, mlir.body_of(function)) is None:
+            raise ValueError("the function is not listed")
+
+    timings = interleave({"jaxlib": partial(_parse_and_print, text), "listed": list_ops}, rounds, sample=sample)
+    return timings["jaxlib"], timings["listed"]
 
 
 def _parse_and_print(text: str) -> None:

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from unittest.mock import Mock
 
 import jax
@@ -247,3 +248,23 @@ def test_a_function_with_a_quoted_name_is_kept_where_it_is_called():
     module = mlir.parse_module(text)
     calls = [op for op in mlir.operations_within(module.operation) if op.name == "func.call"]
     assert [mlir.symbols_in(op) for op in calls] == [{"<lambda>"}]
+
+
+def test_a_thread_that_begins_reads_into_the_context_of_one_that_has_ended():
+    """A thread has its own; texts share it until much was read into it, and a longer one has its own."""
+    if not mlir.BINDINGS_OF_8:
+        assert mlir.shared_context(1) is not mlir.shared_context(1)
+        return
+    found, half = [], mlir.SHARED_CHARACTERS // 2 + 1
+
+    def read_some():
+        found.append([mlir.shared_context(size) for size in (1, half, half, 2 * half, 0)])
+
+    mlir._left_behind.clear()  # pyright: ignore[reportPrivateUsage]
+    for _ in range(2):
+        thread = Thread(target=read_some)
+        thread.start()
+        thread.join()
+    contexts = dict.fromkeys(one for row in found for one in row)
+    told = [[list(contexts).index(one) for one in row] for row in found]
+    assert told == [[0, 0, 1, 2, 1], [1, 3, 4, 5, 4]]

@@ -1,5 +1,6 @@
 """Work in processes that die, hang or answer."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -9,7 +10,7 @@ import time
 import pytest
 
 from hlo_lower.base.errors import InputError
-from hlo_lower.base.processes import Lost, in_processes
+from hlo_lower.base.processes import Lost, in_processes, in_turn
 
 
 def double(number):
@@ -97,3 +98,20 @@ def test_a_process_that_has_held_much_gets_no_further_piece(most_memory, process
     found = dict(in_processes(own_process, range(3), jobs=1, most_memory=most_memory))
     assert sorted(found) == [0, 1, 2]
     assert len(set(found.values())) == processes
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_the_collector_leaves_alone_what_is_there_after_the_first_piece(is_frozen):
+    """Until the last one, or until nobody listens; where somebody else has frozen objects, they stay frozen."""
+    if is_frozen:
+        gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        frozen = [(answer, gc.get_freeze_count() > before) for _, answer in in_turn(double, [1, 2, 3])]
+        assert frozen == [(2, False), (4, not is_frozen), (6, not is_frozen)]
+        work = in_turn(double, [1, 2, 3])
+        assert [next(work), next(work)] == [(0, 2), (1, 4)]
+        work.close()
+        assert bool(gc.get_freeze_count()) == is_frozen
+    finally:
+        gc.unfreeze()

@@ -169,6 +169,31 @@ def test_what_has_to_be_derived_is_tried_again(judged, monkeypatch):
     assert tried
 
 
+def test_producers_are_taken_in_only_where_a_region_alone_was_tried_in_vain(tmp_path, monkeypatch):
+    """With an empty cache as without one; what is derived with a producer is found again without another attempt."""
+    widened, tried = [], []
+    widen, derive = region_proofs.widen_region, region_proofs.derive
+    monkeypatch.setattr(region_proofs, "widen_region", lambda *a, **how: widened.append(a) or widen(*a, **how))
+    monkeypatch.setattr(region_proofs, "derive", lambda *a, **how: tried.append(a) or derive(*a, **how))
+
+    def run(*bodies):
+        widened.clear()
+        tried.clear()
+        region_proofs.forget_derivations()
+        both = texts(*bodies, arguments="%a: 8xi32, %b: 8xi32", returned="%k, %x")
+        [region] = verify(*both, level="regions", cache=tmp_path).regions
+        return region.basis, region.from_cache, region.producers, bool(widened), bool(tried)
+
+    alone, behind = (
+        [f"%k = negate %a; {line}" for line in lines]
+        for lines in (("%x = add %a, %a", "%x = multiply %a, 2"), ("%x = add %k, %b", "%x = subtract %b, %a"))
+    )
+    assert run(*alone) == ("derived", False, 0, False, True)
+    assert run(*alone) == ("derived", True, 0, False, False)
+    assert run(*behind) == ("derived", False, 1, True, True)
+    assert run(*behind) == ("derived", True, 1, True, False)
+
+
 def test_another_law_judges_anew(judged, monkeypatch):
     """The version of the judge is of the content: with another one nothing is taken."""
     judged(FIRST, SECOND)

@@ -14,7 +14,7 @@ from hlo_lower.api.many.module_classification import classify_one, failure_repor
 from hlo_lower.api.many.work_spread import SPREAD, Spread, SpreadKeywords
 from hlo_lower.base.arguments import known_names, one_of, split_keywords
 from hlo_lower.base.errors import InputError
-from hlo_lower.base.processes import Lost, in_processes
+from hlo_lower.base.processes import Lost, in_processes, in_turn
 from hlo_lower.lowering.options import NAMES, Options, options_of
 from hlo_lower.report.module import ModuleReport
 
@@ -83,7 +83,7 @@ def reports_of(call: Call, modules: Sequence[Selected], options: Options, spread
     elif spread.jobs > 1 or spread.timeout is not None:
         answers = in_processes(call, modules, jobs=spread.jobs, timeout=spread.timeout, prepare=prepare)
     else:
-        answers = ((number, call(module)) for number, module in enumerate(modules))
+        answers = in_turn(call, modules)
     reports: dict[int, ModuleReport] = {}
     with closing(answers):  # also when interrupted: no process goes on
         for number, answer in answers:

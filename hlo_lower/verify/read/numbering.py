@@ -41,7 +41,7 @@ class Table:
     def __init__(self, is_left_out: Callable[[Op, str], bool] | None = None) -> None:
         self._numbers: dict[Hashable, Number] = {}
         self._kinds: dict[tuple[Op, bool], Number] = {}
-        self._folded: dict[tuple[Op, tuple[Number, ...]], Number | None] = {}
+        self._folded: dict[tuple[Number, tuple[Number, ...]], Number | None] = {}
         self._with_bodies: dict[Hashable, list[Number]] = {}
         self._is_left_out = is_left_out
         self.known: dict[Number, NDArray[np.generic]] = {}
@@ -80,9 +80,10 @@ class Table:
                 self._with_bodies[key] = self._results(program, op, inputs, numbers, depth, effect, true)
             return self._with_bodies[key]
         if len(op.results) == 1 and self.known.keys() >= set(inputs):
-            if (op, inputs) not in self._folded:
-                self._folded[op, inputs] = self._fold(program, op, inputs)
-            if (number := self._folded[op, inputs]) is not None:
+            key = self._kind(program, op, is_mirrored=False), inputs
+            if key not in self._folded:
+                self._folded[key] = self._fold(program, op, inputs)
+            if (number := self._folded[key]) is not None:
                 return [number]
         return self._results(program, op, inputs, numbers, depth, effect, true)
 
