@@ -202,6 +202,39 @@ def test_an_exponent_of_a_half_stands_behind_a_barrier():
         assert is_held is (exponent != 2.0)
 
 
+TURNED = {
+    "last dim first": ("4x1x4", "%t = transpose %y, dims = [2, 0, 1]; %s = reshape %t -> 4x4xf32"),
+    "two dims at once": ("2x1x2x4", "%t = transpose %y, dims = [3, 0, 1, 2]; %s = reshape %t -> 4x4xf32"),
+    "negated": ("4x1x4", "%t = transpose %y, dims = [2, 0, 1]; %n = negate %t; %s = reshape %n -> 4x4xf32"),
+}
+"""Matrices that are products of a transposed one, of which LiteRT merged the transposes."""
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", TURNED)
+def test_a_product_of_turned_matrices(judge, name):
+    """The gradient of an inverse, -A^-T g A^-T, is such a product."""
+    shape, lines = TURNED[name]
+    text = module(
+        f"%x: 4x4xf32, %y: {shape}xf32", f"{lines}; %r = dot_general %x, %s, contracting_dims = [0] x [0] -> 4x4xf32"
+    )
+    reference = reference_of(text)
+    assert judge.judge(text, reference.runs, reference.rounding).result == "wrong"
+    lowered = hl.lower(text, target="litert")
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+
+
+@pytest.mark.parametrize(("lines", "is_held"), [("%s = reshape %t -> 4x4xf32", True), ("%s = add %z, %z", False)])
+def test_a_turned_matrix_stands_behind_a_barrier(lines, is_held):
+    """Also seen without LiteRT; one that is not turned does not."""
+    args = "%x: 4x4xf32, %y: 4x1x4xf32, %z: 4x4xf32"
+    product = "%r = dot_general %x, %s, contracting_dims = [0] x [0] -> 4x4xf32"
+    text = module(args, f"%t = transpose %y, dims = [2, 0, 1]; {lines}; {product}")
+    assert ("stablehlo.optimization_barrier" in hl.lower(text, target="litert").text) is is_held
+
+
 MANY_DIMS = {
     "stablehlo.add": 7,
     "stablehlo.clamp": 6,
