@@ -235,6 +235,36 @@ def test_a_turned_matrix_stands_behind_a_barrier(lines, is_held):
     assert ("stablehlo.optimization_barrier" in hl.lower(text, target="litert").text) is is_held
 
 
+BATCHED = (
+    "offset_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], "
+    "index_vector_dim = 1"
+)
+STARTING = {
+    "gather": f"%s = reshape %i -> 2x1xINDEX; %r = gather(%x, %s) "
+    f"<dimension_numbers = #stablehlo.gather<{BATCHED}>, slice_sizes = array<i64: 1, 3>> -> 2x3xf32",
+    "dynamic_slice": "%a = slice %i [0:1]; %s = reshape %a -> INDEX; %r = dynamic_slice %x, %s, %s, sizes = [1, 3]",
+    "dynamic_update_slice": "%a = slice %i [1:2]; %s = reshape %a -> INDEX; %u = slice %x [0:1, 0:3]; "
+    "%r = dynamic_update_slice %x, %u, %s, %s",
+}
+"""Ops that start somewhere: LiteRT reads elsewhere, ends the process, or has no kernel, where that is no i32."""
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("element", ["i8", "ui8", "i16", "ui16", "ui32", "i64"])
+@pytest.mark.parametrize("op", STARTING)
+def test_starts_of_any_type(judge, op, element):
+    """Also such as are outside, and no i32."""
+    text = module(f"%x: 2x6xf32, %i: 2x{element}", STARTING[op].replace("INDEX", element))
+    limits = np.iinfo(element.replace("ui", "uint") if element[0] == "u" else element.replace("i", "int"))
+    for pair in [(1, 2), (0, limits.max), (limits.min, limits.max)]:
+        given = [np.arange(12, dtype=np.float32).reshape(2, 6), np.asarray(pair, limits.dtype)]
+        reference, lowered = reference_of(text, inputs=given), hl.lower(text, target="litert")
+        assert lowered.refused == ()
+        found = judge.judge(lowered.text, reference.runs, reference.rounding)
+        assert found.result == "right", found.message
+
+
 MANY_DIMS = {
     "stablehlo.add": 7,
     "stablehlo.clamp": 6,
