@@ -12,6 +12,7 @@ from hlo_lower.consumers.consumer_judge import Judge
 from hlo_lower.consumers.consumer_outcome import Build, ConsumerRun
 from hlo_lower.consumers.reference import reference_of
 from hlo_lower.consumers.rounding import Rounding
+from hlo_lower.ir.mlir import dtype_of
 
 NO_LITERT = pytest.mark.skipif(not LITERT.version(), reason="the extra litert is not installed")
 NO_COREML = pytest.mark.skipif(not COREML.version(), reason="the extra coreml is not installed")
@@ -233,6 +234,37 @@ def test_a_turned_matrix_stands_behind_a_barrier(lines, is_held):
     product = "%r = dot_general %x, %s, contracting_dims = [0] x [0] -> 4x4xf32"
     text = module(args, f"%t = transpose %y, dims = [2, 0, 1]; {lines}; {product}")
     assert ("stablehlo.optimization_barrier" in hl.lower(text, target="litert").text) is is_held
+
+
+def of_chlo(op, element):
+    """One operation of chlo."""
+    result = "i1" if op.startswith("is_") else element
+    text = f"%r = chlo.{op} %x : tensor<8x{element}> -> tensor<8x{result}>"
+    return f"func.func @main(%x: tensor<8x{element}>) -> tensor<8x{result}> {{ {text} return %r : tensor<8x{result}> }}"
+
+
+CHLO = [("square", "bf16"), ("square", "f16"), ("is_inf", "f32"), ("is_pos_inf", "f32"), ("is_neg_inf", "bf16")]
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize(("op", "element"), CHLO)
+def test_functions_of_chlo_of_numbers_at_the_edges(judge, op, element):
+    """LiteRT rejects `jnp.square` of bf16 (the norm of each layer of Gemma), and finds no infinity to be one."""
+    text = of_chlo(op, element)
+    given = np.array([np.inf, -np.inf, np.nan, 1e4, -3.0, 0.0, 0.1, 7.0]).astype(dtype_of(element))
+    reference, lowered = reference_of(text, inputs=[given]), hl.lower(text, target="litert", legalize=op != "square")
+    assert lowered.refused == ()
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+    assert hl.verify(text, lowered).ok
+
+
+@pytest.mark.parametrize("op", ["acos", "acosh", "asin", "atan"])
+def test_functions_of_chlo_in_types_that_are_rejected_are_told(op):
+    """Also seen without LiteRT; some are written out, with --legalize."""
+    assert [one.op for one in hl.lower(of_chlo(op, "bf16"), target="litert").refused] == [f"chlo.{op}"]
+    assert hl.lower(of_chlo(op, "f32"), target="litert").refused == ()
 
 
 BATCHED = (

@@ -19,7 +19,7 @@ from hlo_lower.lowering.single_ops.plain_op import PlainOp
 from hlo_lower.lowering.types import element_type
 from hlo_lower.lowering.types.carried.bits import BY_BITS
 from hlo_lower.lowering.types.carried.carrier import PAIRED, Carrier, Carrying, Form, carriers_of
-from hlo_lower.lowering.types.carried.exactness import TABLE, How
+from hlo_lower.lowering.types.carried.exactness import CHLO_ON_F32, TABLE, How
 from hlo_lower.lowering.types.carried.narrower import compares_widened, narrowed
 from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
 from hlo_lower.ops.names import (
@@ -271,6 +271,7 @@ class FloatTypeKind(ElementTypeKind):
     """Ops on floats that are refused for them."""
 
     name = ON_FLOATS
+    ops = frozenset({"stablehlo.", *CHLO_ON_F32})
     families = (element_type.float_rules,)
     forms = frozenset({Form.FLOAT, Form.NARROWER})
 
@@ -348,7 +349,8 @@ def refused_types(target: Target, op: str, dtypes: frozenset[str]) -> list[str]:
 
 def is_refused_by_name(target: Target, node: Node) -> bool:
     """Whether a target refuses an op whatever its types are; what is made of it of complex numbers may be other ops."""
-    return target.refuses_op(node.name) is not None and not is_of_parts(target, node)
+    is_refused = target.refuses_op(node.name) is not None and node.name not in target.composites
+    return is_refused and not is_of_parts(target, node)
 
 
 def is_of_parts(target: Target, node: Node) -> bool:
