@@ -243,6 +243,29 @@ def of_chlo(op, element):
     return f"func.func @main(%x: tensor<8x{element}>) -> tensor<8x{result}> {{ {text} return %r : tensor<8x{result}> }}"
 
 
+def test_a_matrix_is_turned_in_another_function():
+    """The gradient of an inverse solves in one function, and multiplies in another one."""
+    t, last = "tensor<4x4xf32>", "tensor<4x1x4xf32>"
+    text = f"""
+      func.func public @main(%x: {t}, %y: {last}) -> {t} {{
+        %s = call @turned(%y) : ({last}) -> {t}
+        %r = call @product(%x, %s) : ({t}, {t}) -> {t}
+        return %r : {t}
+      }}
+      func.func private @turned(%y: {last}) -> {t} {{
+        %t = stablehlo.transpose %y, dims = [2, 0, 1] : ({last}) -> tensor<4x4x1xf32>
+        %s = stablehlo.reshape %t : (tensor<4x4x1xf32>) -> {t}
+        return %s : {t}
+      }}
+      func.func private @product(%x: {t}, %s: {t}) -> {t} {{
+        %r = stablehlo.dot_general %x, %s, contracting_dims = [0] x [0] : ({t}, {t}) -> {t}
+        return %r : {t}
+      }}"""
+    assert "stablehlo.optimization_barrier" in hl.lower(text, target="litert").text
+    unturned = text.replace("call @product(%x, %s)", "call @product(%x, %x)")
+    assert "stablehlo.optimization_barrier" not in hl.lower(unturned, target="litert").text
+
+
 CHLO = [("square", "bf16"), ("square", "f16"), ("is_inf", "f32"), ("is_pos_inf", "f32"), ("is_neg_inf", "bf16")]
 
 

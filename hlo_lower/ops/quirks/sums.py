@@ -85,27 +85,46 @@ MOST_MAKERS = 200
 """Ops before an operand that are looked at; of more it is not told what they are."""
 
 
-def _is_turned(value: Value, *, is_reshaped: bool) -> bool:
-    """Whether a value may come from a transpose, and a reshape, through what moves elements or computes each alone."""
+def given_at_calls(graph: Graph, value: Value) -> list[Value]:
+    """What a value stands for at the calls of its function, or in the function that is called."""
+    node = value.node
+    if node is not None:
+        callee = graph.functions[node.callee] if node.name == CALL else None
+        return [callee.body.terminator.operand(value.number)] if callee is not None and callee.has_body else []
+    owner = value.block.owner if value.block is not None else None
+    if owner is None or owner.name != "func.func" or Function(owner).is_public:
+        return []
+    return [call.operand(value.number) for call in graph.calls_of(Function(owner).name)]
+
+
+def _is_turned(graph: Graph, value: Value, *, is_reshaped: bool) -> bool:
+    """Whether a value may come from a transpose, and a reshape, through what moves elements or computes each alone.
+
+    The consumer inlines functions, so calls are looked through.
+    """
     seen, pending, found = {value}, [value], set[str]()
     while pending and len(seen) <= MOST_MAKERS:
-        made = pending.pop().node
-        if made is None or made.name not in RESHAPING | ELEMENTWISE:
-            continue
-        found.add(made.name)
-        more = [operand for operand in made.operands if operand not in seen]
+        last = pending.pop()
+        made = last.node
+        if made is not None and made.name in RESHAPING | ELEMENTWISE:
+            found.add(made.name)
+            before = made.operands
+        else:
+            before = given_at_calls(graph, last)
+        more = [one for one in before if one not in seen]
         seen.update(more)
         pending += more
     return bool(pending) or (names.TRANSPOSE in found and (names.RESHAPE in found or not is_reshaped))
 
 
-def _is_turned_twice(_graph: Graph, node: Node) -> bool:
+def _is_turned_twice(graph: Graph, node: Node) -> bool:
     """Whether both sides of a product without batches may be read transposed, the right one in another shape, too."""
     numbers, [left, right] = mlir.dot_dimension_numbers(node.raw), node.operands
     if list(numbers.lhs_batching_dimensions):
         return False
     is_summed_last = list(numbers.lhs_contracting_dimensions) == [len(left.shape) - 1]
-    return (not is_summed_last or _is_turned(left, is_reshaped=False)) and _is_turned(right, is_reshaped=True)
+    is_turned = not is_summed_last or _is_turned(graph, left, is_reshaped=False)
+    return is_turned and _is_turned(graph, right, is_reshaped=True)
 
 
 @over_each(names.DOT_GENERAL)
@@ -301,16 +320,11 @@ class _OneNumber:
 
     def _found(self, value: Value) -> bool:
         node = value.node
-        if node is None:
-            owner = value.block.owner if value.block is not None else None
-            if owner is None or owner.name != "func.func" or Function(owner).is_public:
-                return False
-            calls = self._graph.calls_of(Function(owner).name)
-            return bool(calls) and all(self(call.operand(value.number)) for call in calls)
+        if node is None or node.name == CALL:
+            given = given_at_calls(self._graph, value)
+            return bool(given) and all(map(self, given))
         if node.name == CONSTANT:
             return mlir.is_splat(node.raw)
-        if node.name == CALL and (callee := self._graph.functions[node.callee]).has_body:
-            return self(callee.body.terminator.operand(value.number))
         return (node.name in ELEMENTWISE or node.name in RESHAPING) and all(map(self, node.operands))
 
 
