@@ -2,6 +2,7 @@
 
 import shutil
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from untyped_mlir import function, module
@@ -264,6 +265,18 @@ def test_a_matrix_is_turned_in_another_function():
     assert "stablehlo.optimization_barrier" in hl.lower(text, target="litert").text
     unturned = text.replace("call @product(%x, %s)", "call @product(%x, %x)")
     assert "stablehlo.optimization_barrier" not in hl.lower(unturned, target="litert").text
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("apart", [1e-25, 1e-30, 0.0])
+def test_eigenvalues_of_a_matrix_that_is_almost_diagonal(judge, apart):
+    """A rotation by next to nothing took the root of an infinity, which is NaN to LiteRT."""
+    given = np.array([[1.0, apart, 0.5], [apart, 3.0, 0.0], [0.5, 0.0, 2.0]], np.float32)
+    text = hl.export(jnp.linalg.eigvalsh, given).mlir_module()
+    reference, lowered = reference_of(text, inputs=[given]), hl.lower(text, target="litert")
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
 
 
 CHLO = [("square", "bf16"), ("square", "f16"), ("is_inf", "f32"), ("is_pos_inf", "f32"), ("is_neg_inf", "bf16")]
