@@ -279,6 +279,29 @@ def test_eigenvalues_of_a_matrix_that_is_almost_diagonal(judge, apart):
     assert found.result == "right", found.message
 
 
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("element", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("op", [jnp.argmax, jnp.argmin])
+def test_the_place_of_an_extreme_of_narrow_integers(judge, op, element):
+    """The extreme begins at the end of i32, in which it is computed: LiteRT knows no other; ends of the type, too."""
+    limits = np.iinfo(element)
+    given = np.array([[3, 7, 7, 2], [limits.min] * 4, [limits.max] * 4, [5, limits.min, 0, limits.max]], element)
+    text = hl.export(lambda x: op(x, axis=1), given).mlir_module()
+    reference, lowered = reference_of(text, inputs=[given]), hl.lower(text, target="litert")
+    assert lowered.refused == ()
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+
+
+def test_an_extreme_from_another_number_keeps_it():
+    """A maximum from the greatest number is that one, and stays it in a wider type."""
+    for start, is_kept in ((127, True), (-128, False)):
+        text = module("%x: 6xi8", f"%s = constant {start} : i8; %r = reduce(%x, %s) <dimensions = array<i64: 0>> {{maximum}} -> i8")
+        lowered = hl.lower(text, target=hl.Target("npu", op_dtypes={"stablehlo.reduce": ["i32"]}))
+        assert (f"dense<{start}> : tensor<i32>" in lowered.text) is is_kept
+
+
 CHLO = [("square", "bf16"), ("square", "f16"), ("is_inf", "f32"), ("is_pos_inf", "f32"), ("is_neg_inf", "bf16")]
 
 

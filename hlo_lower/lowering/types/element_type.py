@@ -22,6 +22,9 @@ from hlo_lower.lowering.types.carried.carrier import PAIRED, Carrier, Carrying, 
 from hlo_lower.lowering.types.carried.exactness import CHLO_ON_F32, TABLE, How
 from hlo_lower.lowering.types.carried.narrower import compares_widened, narrowed
 from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
+from hlo_lower.named.match.matches import Match
+from hlo_lower.named.match.selection import argmax
+from hlo_lower.named.match.terms import Terms
 from hlo_lower.ops.names import (
     BITCAST_CONVERT,
     CASE,
@@ -30,6 +33,7 @@ from hlo_lower.ops.names import (
     IF,
     MULTIPLY,
     OR,
+    REDUCE,
     SHIFT_LEFT,
     WHILE,
     XOR,
@@ -55,6 +59,7 @@ class ElementTypeFacts(FactsByName):
       reassociated: whether floats may be added in another order.
       are_truths: whether a bit operation is one of numbers that are 0 or 1.
       are_apart: whether it is one of two numbers that have no bit in common.
+      is_extreme: whether it reduces to an extreme and its first place, from the end of the type.
     """
 
     carried: Form
@@ -64,6 +69,7 @@ class ElementTypeFacts(FactsByName):
     reassociated: bool = False
     are_truths: bool = False
     are_apart: bool = False
+    is_extreme: bool = False
 
 
 integer_rules, float_rules, complex_rules = RuleList(), RuleList(), RuleList()
@@ -183,7 +189,15 @@ def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     facts = op.facts
     return lower_on_carriers(
         op.node,
-        Carrying(op.build, facts.scheme, facts.takes, facts.reassociated, facts.are_truths, facts.are_apart),
+        Carrying(
+            op.build,
+            facts.scheme,
+            facts.takes,
+            facts.reassociated,
+            facts.are_truths,
+            facts.are_apart,
+            facts.is_extreme,
+        ),
     )
 
 
@@ -234,7 +248,14 @@ class ElementTypeKind(Kind):
         are_truths = node.name in BY_BITS and all(_is_truth(context, value) for value in node.operands)
         are_apart = node.name in (OR, XOR) and _are_apart(context, *node.operands)
         known = [
-            replace(known, reassociated=reassociated, are_truths=are_truths, are_apart=are_apart) for known in facts
+            replace(
+                known,
+                reassociated=reassociated,
+                are_truths=are_truths,
+                are_apart=are_apart,
+                is_extreme=_is_extreme(context, node),
+            )
+            for known in facts
         ]
         if (known[0].carried if known else Form.WIDER) not in self.forms:
             return None
@@ -314,6 +335,14 @@ def _is_truth(context: Context, value: Value) -> bool:
     """Whether a value is 0 or 1 everywhere."""
     low, high = context.analysis.of(Site(value)).hull()
     return low >= 0 and high <= 1
+
+
+def _is_extreme(context: Context, node: Node) -> bool:
+    """Whether a reduction gives an extreme and its first place, along a dim with elements, from the end of the type."""
+    if node.name != REDUCE or len(node.results) != 2 or not node.is_static:
+        return False
+    found = argmax(Terms(context.graph).of(node.result(0).raw))
+    return isinstance(found, Match) and all(node.operand(0).static_shape[d] for d in node.integers("dimensions"))
 
 
 def _are_apart(context: Context, x: Value, y: Value) -> bool:
