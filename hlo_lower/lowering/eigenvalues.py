@@ -130,9 +130,14 @@ def _symmetric(a: Array, *, has_vectors: bool) -> list[Array]:
 
 
 def _rotation(p: Array, q: Array, both: Array) -> tuple[Array, Array]:
-    """The cosine and the sine that make what two have in common 0."""
+    """The cosine and the sine that make what two have in common 0.
+
+    Of a |z| beyond 2^32 the root of 1 + z^2 is |z|, and is not taken: that of an infinity is NaN to LiteRT.
+    """
     z = (q - p) / (both + both)
-    t = 1.0 / (jnp.abs(z) + jnp.sqrt(1.0 + z * z))
+    size = jnp.abs(z)
+    near = jnp.minimum(size, z.dtype.type(2.0**32))
+    t = 1.0 / (size + jnp.where(size > near, size, jnp.sqrt(1.0 + near * near)))
     t = jnp.where(both == 0.0, 0.0, jnp.where(z < 0.0, -t, t))
     c = 1.0 / jnp.sqrt(1.0 + t * t)
     return c, t * c

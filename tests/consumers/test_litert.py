@@ -2,6 +2,7 @@
 
 import shutil
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from untyped_mlir import function, module
@@ -12,6 +13,7 @@ from hlo_lower.consumers.consumer_judge import Judge
 from hlo_lower.consumers.consumer_outcome import Build, ConsumerRun
 from hlo_lower.consumers.reference import reference_of
 from hlo_lower.consumers.rounding import Rounding
+from hlo_lower.ir.mlir import dtype_of
 
 NO_LITERT = pytest.mark.skipif(not LITERT.version(), reason="the extra litert is not installed")
 NO_COREML = pytest.mark.skipif(not COREML.version(), reason="the extra coreml is not installed")
@@ -200,6 +202,158 @@ def test_an_exponent_of_a_half_stands_behind_a_barrier():
         text = module("%x: 8xf32", f"%c = constant {exponent} : 8xf32; %r = power %x, %c")
         is_held = "stablehlo.optimization_barrier" in hl.lower(text, target="litert").text
         assert is_held is (exponent != 2.0)
+
+
+TURNED = {
+    "last dim first": ("4x1x4", "%t = transpose %y, dims = [2, 0, 1]; %s = reshape %t -> 4x4xf32"),
+    "two dims at once": ("2x1x2x4", "%t = transpose %y, dims = [3, 0, 1, 2]; %s = reshape %t -> 4x4xf32"),
+    "negated": ("4x1x4", "%t = transpose %y, dims = [2, 0, 1]; %n = negate %t; %s = reshape %n -> 4x4xf32"),
+}
+"""Matrices that are products of a transposed one, of which LiteRT merged the transposes."""
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", TURNED)
+def test_a_product_of_turned_matrices(judge, name):
+    """The gradient of an inverse, -A^-T g A^-T, is such a product."""
+    shape, lines = TURNED[name]
+    text = module(
+        f"%x: 4x4xf32, %y: {shape}xf32", f"{lines}; %r = dot_general %x, %s, contracting_dims = [0] x [0] -> 4x4xf32"
+    )
+    reference = reference_of(text)
+    assert judge.judge(text, reference.runs, reference.rounding).result == "wrong"
+    lowered = hl.lower(text, target="litert")
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+
+
+@pytest.mark.parametrize(("lines", "is_held"), [("%s = reshape %t -> 4x4xf32", True), ("%s = add %z, %z", False)])
+def test_a_turned_matrix_stands_behind_a_barrier(lines, is_held):
+    """Also seen without LiteRT; one that is not turned does not."""
+    args = "%x: 4x4xf32, %y: 4x1x4xf32, %z: 4x4xf32"
+    product = "%r = dot_general %x, %s, contracting_dims = [0] x [0] -> 4x4xf32"
+    text = module(args, f"%t = transpose %y, dims = [2, 0, 1]; {lines}; {product}")
+    assert ("stablehlo.optimization_barrier" in hl.lower(text, target="litert").text) is is_held
+
+
+def of_chlo(op, element):
+    """One operation of chlo."""
+    result = "i1" if op.startswith("is_") else element
+    text = f"%r = chlo.{op} %x : tensor<8x{element}> -> tensor<8x{result}>"
+    return f"func.func @main(%x: tensor<8x{element}>) -> tensor<8x{result}> {{ {text} return %r : tensor<8x{result}> }}"
+
+
+def test_a_matrix_is_turned_in_another_function():
+    """The gradient of an inverse solves in one function, and multiplies in another one."""
+    t, last = "tensor<4x4xf32>", "tensor<4x1x4xf32>"
+    text = f"""
+      func.func public @main(%x: {t}, %y: {last}) -> {t} {{
+        %s = call @turned(%y) : ({last}) -> {t}
+        %r = call @product(%x, %s) : ({t}, {t}) -> {t}
+        return %r : {t}
+      }}
+      func.func private @turned(%y: {last}) -> {t} {{
+        %t = stablehlo.transpose %y, dims = [2, 0, 1] : ({last}) -> tensor<4x4x1xf32>
+        %s = stablehlo.reshape %t : (tensor<4x4x1xf32>) -> {t}
+        return %s : {t}
+      }}
+      func.func private @product(%x: {t}, %s: {t}) -> {t} {{
+        %r = stablehlo.dot_general %x, %s, contracting_dims = [0] x [0] : ({t}, {t}) -> {t}
+        return %r : {t}
+      }}"""
+    assert "stablehlo.optimization_barrier" in hl.lower(text, target="litert").text
+    unturned = text.replace("call @product(%x, %s)", "call @product(%x, %x)")
+    assert "stablehlo.optimization_barrier" not in hl.lower(unturned, target="litert").text
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("apart", [1e-25, 1e-30, 0.0])
+def test_eigenvalues_of_a_matrix_that_is_almost_diagonal(judge, apart):
+    """A rotation by next to nothing took the root of an infinity, which is NaN to LiteRT."""
+    given = np.array([[1.0, apart, 0.5], [apart, 3.0, 0.0], [0.5, 0.0, 2.0]], np.float32)
+    text = hl.export(jnp.linalg.eigvalsh, given).mlir_module()
+    reference, lowered = reference_of(text, inputs=[given]), hl.lower(text, target="litert")
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("element", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("op", [jnp.argmax, jnp.argmin])
+def test_the_place_of_an_extreme_of_narrow_integers(judge, op, element):
+    """The extreme begins at the end of i32, in which it is computed: LiteRT knows no other; ends of the type, too."""
+    limits = np.iinfo(element)
+    given = np.array([[3, 7, 7, 2], [limits.min] * 4, [limits.max] * 4, [5, limits.min, 0, limits.max]], element)
+    text = hl.export(lambda x: op(x, axis=1), given).mlir_module()
+    reference, lowered = reference_of(text, inputs=[given]), hl.lower(text, target="litert")
+    assert lowered.refused == ()
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+
+
+def test_an_extreme_from_another_number_keeps_it():
+    """A maximum from the greatest number is that one, and stays it in a wider type."""
+    for start, is_kept in ((127, True), (-128, False)):
+        text = module("%x: 6xi8", f"%s = constant {start} : i8; %r = reduce(%x, %s) <dimensions = array<i64: 0>> {{maximum}} -> i8")
+        lowered = hl.lower(text, target=hl.Target("npu", op_dtypes={"stablehlo.reduce": ["i32"]}))
+        assert (f"dense<{start}> : tensor<i32>" in lowered.text) is is_kept
+
+
+CHLO = [("square", "bf16"), ("square", "f16"), ("is_inf", "f32"), ("is_pos_inf", "f32"), ("is_neg_inf", "bf16")]
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize(("op", "element"), CHLO)
+def test_functions_of_chlo_of_numbers_at_the_edges(judge, op, element):
+    """LiteRT rejects `jnp.square` of bf16 (the norm of each layer of Gemma), and finds no infinity to be one."""
+    text = of_chlo(op, element)
+    given = np.array([np.inf, -np.inf, np.nan, 1e4, -3.0, 0.0, 0.1, 7.0]).astype(dtype_of(element))
+    reference, lowered = reference_of(text, inputs=[given]), hl.lower(text, target="litert", legalize=op != "square")
+    assert lowered.refused == ()
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+    assert hl.verify(text, lowered).ok
+
+
+@pytest.mark.parametrize("op", ["acos", "acosh", "asin", "atan"])
+def test_functions_of_chlo_in_types_that_are_rejected_are_told(op):
+    """Also seen without LiteRT; some are written out, with --legalize."""
+    assert [one.op for one in hl.lower(of_chlo(op, "bf16"), target="litert").refused] == [f"chlo.{op}"]
+    assert hl.lower(of_chlo(op, "f32"), target="litert").refused == ()
+
+
+BATCHED = (
+    "offset_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], "
+    "index_vector_dim = 1"
+)
+STARTING = {
+    "gather": f"%s = reshape %i -> 2x1xINDEX; %r = gather(%x, %s) "
+    f"<dimension_numbers = #stablehlo.gather<{BATCHED}>, slice_sizes = array<i64: 1, 3>> -> 2x3xf32",
+    "dynamic_slice": "%a = slice %i [0:1]; %s = reshape %a -> INDEX; %r = dynamic_slice %x, %s, %s, sizes = [1, 3]",
+    "dynamic_update_slice": "%a = slice %i [1:2]; %s = reshape %a -> INDEX; %u = slice %x [0:1, 0:3]; "
+    "%r = dynamic_update_slice %x, %u, %s, %s",
+}
+"""Ops that start somewhere: LiteRT reads elsewhere, ends the process, or has no kernel, where that is no i32."""
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("element", ["i8", "ui8", "i16", "ui16", "ui32", "i64"])
+@pytest.mark.parametrize("op", STARTING)
+def test_starts_of_any_type(judge, op, element):
+    """Also such as are outside, and no i32."""
+    text = module(f"%x: 2x6xf32, %i: 2x{element}", STARTING[op].replace("INDEX", element))
+    limits = np.iinfo(element.replace("ui", "uint") if element[0] == "u" else element.replace("i", "int"))
+    for pair in [(1, 2), (0, limits.max), (limits.min, limits.max)]:
+        given = [np.arange(12, dtype=np.float32).reshape(2, 6), np.asarray(pair, limits.dtype)]
+        reference, lowered = reference_of(text, inputs=given), hl.lower(text, target="litert")
+        assert lowered.refused == ()
+        found = judge.judge(lowered.text, reference.runs, reference.rounding)
+        assert found.result == "right", found.message
 
 
 MANY_DIMS = {

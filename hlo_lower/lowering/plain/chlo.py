@@ -13,6 +13,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.engine.kind import Context, OpLowering, Subject
+from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.plain.composite import LegalizedKind, in_f32
 from hlo_lower.lowering.sort import TOP_K, becomes_sort
 
@@ -138,5 +139,6 @@ class ChloKind(LegalizedKind):
         """What is known of it; None where it is looked at after scatters, as a sort."""
         if node.name == TOP_K and becomes_sort(context.target, node):
             return None
-        taken = TakenChlo.WHOLE if node.name in context.target.composites else TakenChlo.WRITTEN_OUT
+        is_whole = context.target.takes_whole(node.name, dtypes_on(node))
+        taken = TakenChlo.WHOLE if is_whole else TakenChlo.WRITTEN_OUT
         return self.subject(context, node, ChloFacts(taken, node.name))

@@ -19,9 +19,12 @@ from hlo_lower.lowering.single_ops.plain_op import PlainOp
 from hlo_lower.lowering.types import element_type
 from hlo_lower.lowering.types.carried.bits import BY_BITS
 from hlo_lower.lowering.types.carried.carrier import PAIRED, Carrier, Carrying, Form, carriers_of
-from hlo_lower.lowering.types.carried.exactness import TABLE, How
+from hlo_lower.lowering.types.carried.exactness import CHLO_ON_F32, TABLE, How
 from hlo_lower.lowering.types.carried.narrower import compares_widened, narrowed
 from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
+from hlo_lower.named.match.matches import Match
+from hlo_lower.named.match.selection import argmax
+from hlo_lower.named.match.terms import Terms
 from hlo_lower.ops.names import (
     BITCAST_CONVERT,
     CASE,
@@ -30,6 +33,7 @@ from hlo_lower.ops.names import (
     IF,
     MULTIPLY,
     OR,
+    REDUCE,
     SHIFT_LEFT,
     WHILE,
     XOR,
@@ -55,6 +59,7 @@ class ElementTypeFacts(FactsByName):
       reassociated: whether floats may be added in another order.
       are_truths: whether a bit operation is one of numbers that are 0 or 1.
       are_apart: whether it is one of two numbers that have no bit in common.
+      is_extreme: whether it reduces to an extreme and its first place, from the end of the type.
     """
 
     carried: Form
@@ -64,6 +69,7 @@ class ElementTypeFacts(FactsByName):
     reassociated: bool = False
     are_truths: bool = False
     are_apart: bool = False
+    is_extreme: bool = False
 
 
 integer_rules, float_rules, complex_rules = RuleList(), RuleList(), RuleList()
@@ -183,7 +189,15 @@ def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     facts = op.facts
     return lower_on_carriers(
         op.node,
-        Carrying(op.build, facts.scheme, facts.takes, facts.reassociated, facts.are_truths, facts.are_apart),
+        Carrying(
+            op.build,
+            facts.scheme,
+            facts.takes,
+            facts.reassociated,
+            facts.are_truths,
+            facts.are_apart,
+            facts.is_extreme,
+        ),
     )
 
 
@@ -234,7 +248,14 @@ class ElementTypeKind(Kind):
         are_truths = node.name in BY_BITS and all(_is_truth(context, value) for value in node.operands)
         are_apart = node.name in (OR, XOR) and _are_apart(context, *node.operands)
         known = [
-            replace(known, reassociated=reassociated, are_truths=are_truths, are_apart=are_apart) for known in facts
+            replace(
+                known,
+                reassociated=reassociated,
+                are_truths=are_truths,
+                are_apart=are_apart,
+                is_extreme=_is_extreme(context, node),
+            )
+            for known in facts
         ]
         if (known[0].carried if known else Form.WIDER) not in self.forms:
             return None
@@ -271,6 +292,7 @@ class FloatTypeKind(ElementTypeKind):
     """Ops on floats that are refused for them."""
 
     name = ON_FLOATS
+    ops = frozenset({"stablehlo.", *CHLO_ON_F32})
     families = (element_type.float_rules,)
     forms = frozenset({Form.FLOAT, Form.NARROWER})
 
@@ -315,6 +337,14 @@ def _is_truth(context: Context, value: Value) -> bool:
     return low >= 0 and high <= 1
 
 
+def _is_extreme(context: Context, node: Node) -> bool:
+    """Whether a reduction gives an extreme and its first place, along a dim with elements, from the end of the type."""
+    if node.name != REDUCE or len(node.results) != 2 or not node.is_static:
+        return False
+    found = argmax(Terms(context.graph).of(node.result(0).raw))
+    return isinstance(found, Match) and all(node.operand(0).static_shape[d] for d in node.integers("dimensions"))
+
+
 def _are_apart(context: Context, x: Value, y: Value) -> bool:
     """Whether no bit is set in both of two numbers: one ends in so many zeros as the other one has bits."""
     for value, other in ((x, y), (y, x)):
@@ -348,7 +378,8 @@ def refused_types(target: Target, op: str, dtypes: frozenset[str]) -> list[str]:
 
 def is_refused_by_name(target: Target, node: Node) -> bool:
     """Whether a target refuses an op whatever its types are; what is made of it of complex numbers may be other ops."""
-    return target.refuses_op(node.name) is not None and not is_of_parts(target, node)
+    is_refused = target.refuses_op(node.name) is not None and node.name not in target.composites
+    return is_refused and not is_of_parts(target, node)
 
 
 def is_of_parts(target: Target, node: Node) -> bool:

@@ -1,10 +1,16 @@
 """Pads, gathers and reverses in forms that few consumers have."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from hlo_lower.base.element_types import type_range
 from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.quirk import Quirk, Rules, module
+from hlo_lower.ops.quirks.quirk import Place as When
+from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module, over_each
 from hlo_lower.ops.spec import RESHAPING
 
 KEEPING = RESHAPING | {names.CONVERT}
@@ -172,4 +178,70 @@ REVERSED_APART = Quirk(
     ),
     _is_reversed_apart,
     (Rules(names.REVERSE, ("reverse_to_reverses",)),),
+)
+
+STARTING = (names.GATHER, names.DYNAMIC_SLICE, names.DYNAMIC_UPDATE_SLICE)
+"""Ops that clamp where they start, so that the window lies inside."""
+LEAST, MOST = -(2**31), 2**31 - 1
+
+
+def _starts_and_limits(node: Node) -> tuple[int, list[int]]:
+    """The first operand that is a start (an index vector of a gather), and the greatest start along each dim of it."""
+    shape = node.operand(0).static_shape
+    if node.name == names.GATHER:
+        sizes = node.integers("slice_sizes")
+        return 1, [shape[d] - sizes[d] for d in mlir.gather_dimension_numbers(node.raw).start_index_map]
+    sizes = node.result().static_shape if node.name == names.DYNAMIC_SLICE else node.operand(1).static_shape
+    first = 1 if node.name == names.DYNAMIC_SLICE else 2
+    return first, [n - size for n, size in zip(shape, sizes, strict=True)]
+
+
+def _starts_in_others(_graph: Graph, node: Node) -> bool:
+    """Whether it starts at numbers of another type than i32, which holds all that are inside."""
+    first, limits = _starts_and_limits(node)
+    starts = node.operands[first:]
+    is_other = bool(limits) and starts[0].element_type != "i32" and type_range(starts[0].element_type) is not None
+    return is_other and max(limits) <= MOST
+
+
+def _inside(build: Builder, starts: Value, limits: Sequence[int], vector: int) -> Value:
+    """Starts as i32: those that i32 may not hold are clamped before."""
+    low, high = type_range(starts.element_type) or (0, 0)
+    if low < LEAST or high > MOST:
+        shape, element = starts.static_shape, starts.element_type
+        starts = starts if low == 0 else build.maximum(starts, build.constant(0, shape, element))
+        if len(set(limits)) == 1:
+            most = build.constant(limits[0], shape, element)
+        else:
+            most = build.broadcast(build.constant_array(np.asarray(limits), element), shape, [vector])
+        starts = build.minimum(starts, most)
+    return build.convert(starts, "i32")
+
+
+@over_each(*STARTING)
+def start_at_i32(graph: Graph, node: Node) -> None:
+    """Let an op start at numbers of i32."""
+    if not node.is_static or not _starts_in_others(graph, node):
+        return
+    build, (first, limits) = Builder.before(node), _starts_and_limits(node)
+    if node.name == names.GATHER:
+        vector = mlir.gather_dimension_numbers(node.raw).index_vector_dim
+        node.raw.operands[1] = _inside(build, node.operand(1), limits, vector).raw
+        return
+    for k, limit in enumerate(limits, start=first):
+        node.raw.operands[k] = _inside(build, node.operand(k), [limit], 0).raw
+
+
+OTHER_STARTS = Quirk(
+    "starts of another type than i32",
+    STARTING,
+    {"litert": "of i64 it reads elsewhere or ends the process; of narrower and unsigned ones it has no kernel"},
+    "the same op at the same starts in i32, clamped before if i32 may not hold them",
+    module(
+        "%x: tensor<6xf32>, %i: tensor<i64>",
+        "tensor<2xf32>",
+        "%r = stablehlo.dynamic_slice %x, %i, sizes = [2] : (tensor<6xf32>, tensor<i64>) -> tensor<2xf32>",
+    ),
+    _starts_in_others,
+    (Rewrite("narrow-starts", "gives starts in i32", start_at_i32, When.BEFORE_TYPES),),
 )

@@ -11,7 +11,7 @@ from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import CONSTANT, REDUCE
 from hlo_lower.ops.quirks.loops import CALL
 from hlo_lower.ops.quirks.moves import comes_of
-from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
 from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
 
 # --- products ---
@@ -79,6 +79,79 @@ CONTRACTED_APART = Quirk(
     ),
     _has_contracted_apart,
     (Rules("op", ("dot_to_ordered_dot",)),),
+)
+
+MOST_MAKERS = 200
+"""Ops before an operand that are looked at; of more it is not told what they are."""
+
+
+def given_at_calls(graph: Graph, value: Value) -> list[Value]:
+    """What a value stands for at the calls of its function, or in the function that is called."""
+    node = value.node
+    if node is not None:
+        callee = graph.functions[node.callee] if node.name == CALL else None
+        return [callee.body.terminator.operand(value.number)] if callee is not None and callee.has_body else []
+    owner = value.block.owner if value.block is not None else None
+    if owner is None or owner.name != "func.func" or Function(owner).is_public:
+        return []
+    return [call.operand(value.number) for call in graph.calls_of(Function(owner).name)]
+
+
+def _is_turned(graph: Graph, value: Value, *, is_reshaped: bool) -> bool:
+    """Whether a value may come from a transpose, and a reshape, through what moves elements or computes each alone.
+
+    The consumer inlines functions, so calls are looked through.
+    """
+    seen, pending, found = {value}, [value], set[str]()
+    while pending and len(seen) <= MOST_MAKERS:
+        last = pending.pop()
+        made = last.node
+        if made is not None and made.name in RESHAPING | ELEMENTWISE:
+            found.add(made.name)
+            before = made.operands
+        else:
+            before = given_at_calls(graph, last)
+        more = [one for one in before if one not in seen]
+        seen.update(more)
+        pending += more
+    return bool(pending) or (names.TRANSPOSE in found and (names.RESHAPE in found or not is_reshaped))
+
+
+def _is_turned_twice(graph: Graph, node: Node) -> bool:
+    """Whether both sides of a product without batches may be read transposed, the right one in another shape, too."""
+    numbers, [left, right] = mlir.dot_dimension_numbers(node.raw), node.operands
+    if list(numbers.lhs_batching_dimensions):
+        return False
+    is_summed_last = list(numbers.lhs_contracting_dimensions) == [len(left.shape) - 1]
+    is_turned = not is_summed_last or _is_turned(graph, left, is_reshaped=False)
+    return is_turned and _is_turned(graph, right, is_reshaped=True)
+
+
+@over_each(names.DOT_GENERAL)
+def hold_turned(graph: Graph, node: Node) -> None:
+    """Put a barrier behind the right side of a product whose transposes a consumer would merge."""
+    if _is_turned_twice(graph, node):
+        value = node.operand(1)
+        [held] = Builder.before(node).op(names.OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
+        node.raw.operands[1] = held.raw
+
+
+TURNED_TWICE = Quirk(
+    "dot_general of turned operands",
+    (names.DOT_GENERAL,),
+    {"litert": "it multiplies by the matrix that is transposed and reshaped, and does not turn the other one"},
+    "the same op, its right operand behind an `optimization_barrier`",
+    module(
+        "%x: tensor<4x4xf32>, %y: tensor<1x4x4xf32>",
+        "tensor<4x4xf32>",
+        "%t = stablehlo.transpose %y, dims = [2, 0, 1] : (tensor<1x4x4xf32>) -> tensor<4x1x4xf32>",
+        "%s = stablehlo.reshape %t : (tensor<4x1x4xf32>) -> tensor<4x4xf32>",
+        "%r = stablehlo.dot_general %x, %s, contracting_dims = [0] x [0]",
+        "  : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>",
+    ),
+    _is_turned_twice,
+    (Rewrite("hold-turned", "holds back a matrix whose transpose would be merged", hold_turned, Place.LAST),),
+    is_reported=False,
 )
 
 # --- convolutions ---
@@ -247,16 +320,11 @@ class _OneNumber:
 
     def _found(self, value: Value) -> bool:
         node = value.node
-        if node is None:
-            owner = value.block.owner if value.block is not None else None
-            if owner is None or owner.name != "func.func" or Function(owner).is_public:
-                return False
-            calls = self._graph.calls_of(Function(owner).name)
-            return bool(calls) and all(self(call.operand(value.number)) for call in calls)
+        if node is None or node.name == CALL:
+            given = given_at_calls(self._graph, value)
+            return bool(given) and all(map(self, given))
         if node.name == CONSTANT:
             return mlir.is_splat(node.raw)
-        if node.name == CALL and (callee := self._graph.functions[node.callee]).has_body:
-            return self(callee.body.terminator.operand(value.number))
         return (node.name in ELEMENTWISE or node.name in RESHAPING) and all(map(self, node.operands))
 
 

@@ -135,6 +135,9 @@ _OTHERS: Mapping[str, tuple[str, str]] = {
 }
 """By letters: on signed, wider and float carriers; on halves, on the type itself, on parts. "-": there is none."""
 
+CHLO_ON_F32: Mapping[str, tuple[str, str]] = {"chlo.square": ("--T ---", _RING)}
+"""Those of chlo that are exact there: others are rounded at each step of what they are written out as."""
+
 
 def _moves(name: str, moved: tuple[int, ...] | None) -> Exactness:
     halves = "W" if name in (*ON_HALVES, *BY_HALVES) else "-"
@@ -149,5 +152,6 @@ def _read(letters: str, proof: str, moved: tuple[int, ...] | None = None) -> Exa
 TABLE: Mapping[str, Exactness] = {
     **{name: _moves(name.removeprefix("stablehlo."), moved) for name, moved in _MOVES.items()},
     **{f"stablehlo.{name}": _read(letters, proof) for name, (letters, proof) in _OTHERS.items()},
+    **{name: _read(letters, proof) for name, (letters, proof) in CHLO_ON_F32.items()},
 }
 """Each op that can be carried."""

@@ -202,10 +202,10 @@ def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Ca
     if fold in ORDERED and carrier.form is Form.SIGNED:
         flipped = [c.flip(value) for value in operands]
         return [c.flip(value) for value in _rebuilt(node, flipped, c, fold)], True
+    if carrier.form is Form.WIDER and (c.is_extreme or (fold in ("maximum", "minimum") and node.name == REDUCE)):
+        operands = _from_end(node, operands, c, carrier, fold)
     if not fold:
         return _rebuilt(node, operands, c, ""), True
-    if carrier.form is Form.WIDER and node.name == REDUCE:
-        operands = _from_identity(node, operands, c, carrier, fold)
     results = _rebuilt(node, operands, c, PREDICATES.get(fold, fold) if carrier.before == "i1" else fold)
     if fold not in SUMS or carrier.before == "i1":
         return results, True
@@ -214,20 +214,25 @@ def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Ca
     return [_settle(value, r, c) for value, r in zip(results, node.results, strict=True)], True
 
 
-def _from_identity(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier, fold: str) -> list[Value]:
-    """The operands of a fold, its start the carrier's own where it was the type's: some targets take no other.
+def _from_end(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier, fold: str) -> list[Value]:
+    """The operands of a reduction to an extreme, its start the carrier's end where it was the type's: some targets take
+    no other.
 
-    Equal where at least one element is folded, which is in the range of the type.
+    Equal where at least one element is folded, which is in the range of the type; its first place is that of an element
+    also where all are the end of the type, as the start has the place 0.
     """
-    value, start = node.operands
+    [value, *_], start = node.operands, node.operand(len(node.results))
     values = start.constant()
     count = prod(value.static_shape[d] for d in node.integers("dimensions")) if value.is_static else 0
-    if fold in ("maximum", "minimum") and values is not None and count:
-        before, after = (element_type(name) for name in (carrier.before, carrier.after))
-        own, start = (before.least, after.least) if fold == "maximum" else (before.most, after.most)
-        if int(values) == own:
-            return [operands[0], c.number(int(start), operands[1])]
-    return list(operands)
+    before, after = (element_type(name) for name in (carrier.before, carrier.after))
+    ends = {before.least: after.least} if fold == "maximum" else {before.most: after.most}
+    ends = ends if fold else {before.least: after.least, before.most: after.most}  # of a place it is the right one
+    end = ends.get(int(values)) if values is not None else None
+    if end is None or not count:
+        return list(operands)
+    found = list(operands)
+    found[len(node.results)] = c.number(int(end), found[len(node.results)])
+    return found
 
 
 def _rebuilt(node: Node, operands: Sequence[Value], c: Carrying, fold: str) -> list[Value]:
