@@ -27,9 +27,11 @@ from hlo_lower.ops.names import (
     CASE,
     CONVERT,
     CONVOLUTION,
+    DIVIDE,
     IF,
     MULTIPLY,
     OR,
+    REMAINDER,
     SHIFT_LEFT,
     WHILE,
     XOR,
@@ -55,6 +57,7 @@ class ElementTypeFacts(FactsByName):
       reassociated: whether floats may be added in another order.
       are_truths: whether a bit operation is one of numbers that are 0 or 1.
       are_apart: whether it is one of two numbers that have no bit in common.
+      divisor: of a quotient or remainder, what is divided by everywhere; 0 where that is not known.
     """
 
     carried: Form
@@ -64,6 +67,7 @@ class ElementTypeFacts(FactsByName):
     reassociated: bool = False
     are_truths: bool = False
     are_apart: bool = False
+    divisor: int = 0
 
 
 integer_rules, float_rules, complex_rules = RuleList(), RuleList(), RuleList()
@@ -183,7 +187,9 @@ def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     facts = op.facts
     return lower_on_carriers(
         op.node,
-        Carrying(op.build, facts.scheme, facts.takes, facts.reassociated, facts.are_truths, facts.are_apart),
+        Carrying(
+            op.build, facts.scheme, facts.takes, facts.reassociated, facts.are_truths, facts.are_apart, facts.divisor
+        ),
     )
 
 
@@ -233,9 +239,8 @@ class ElementTypeKind(Kind):
         facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
         are_truths = node.name in BY_BITS and all(_is_truth(context, value) for value in node.operands)
         are_apart = node.name in (OR, XOR) and _are_apart(context, *node.operands)
-        known = [
-            replace(known, reassociated=reassociated, are_truths=are_truths, are_apart=are_apart) for known in facts
-        ]
+        told = {"are_truths": are_truths, "are_apart": are_apart, "divisor": _divisor(context, node)}
+        known = [replace(known, reassociated=reassociated, **told) for known in facts]
         if (known[0].carried if known else Form.WIDER) not in self.forms:
             return None
         return self.subject(context, node, *known, told=f"element types {', '.join(refused)}")
@@ -322,6 +327,14 @@ def _are_apart(context: Context, x: Value, y: Value) -> bool:
         if low >= 0 and high < 1 << _zeros_of(context, value):
             return True
     return False
+
+
+def _divisor(context: Context, node: Node) -> int:
+    """What a quotient or remainder of integers is divided by everywhere; 0 of others, or where that is not known."""
+    if node.name not in (DIVIDE, REMAINDER) or not node.operand(1).element.is_integer:
+        return 0
+    low, high = context.analysis.of(Site(node.operand(1))).hull()
+    return int(low) if low == high else 0
 
 
 def _zeros_of(context: Context, value: Value) -> int:

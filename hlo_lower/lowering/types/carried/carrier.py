@@ -118,6 +118,7 @@ class Carrying:
       reassociated: whether floats may be added in another order, and so be rounded once.
       are_truths: whether the operands are 0 or 1 everywhere.
       are_apart: whether no bit is set in two operands.
+      divisor: of a quotient, what is divided by everywhere; 0 where that is not known.
       is_nested: whether that is a region, of which a target may take a few ops alone.
     """
 
@@ -127,11 +128,12 @@ class Carrying:
     reassociated: bool = False
     are_truths: bool = False
     are_apart: bool = False
+    divisor: int = 0
     is_nested: bool = False
 
     def inside(self, build: Builder) -> "Carrying":
         """The same in a region."""
-        return replace(self, build=build, are_truths=False, are_apart=False, is_nested=True)
+        return replace(self, build=build, are_truths=False, are_apart=False, divisor=0, is_nested=True)
 
     def carrier(self, value: Value) -> Carrier | None:
         """What values of this one's element type are carried in; None of what is not carried."""
