@@ -7,10 +7,10 @@ nothing cuts. Written out on halves, the ops of its 64 steps are those of the ot
     ->
     64 times, r from 0:   (r, x) = 2 (r, x);   where r >= d, or a bit of r was lost: r = r - d, x = x + 1
 
-Equal: r is what is left of the bits of x that were taken from above, and is below d. So 2 r + 1 is below 2 d, and 2 r is
-d or more if its upper bit is lost. The bits of the quotient enter x from below. By 0 each of them is 1, and x is left,
-as XLA gives. A number with a sign is divided by its size, towards zero. By a number of 15 bits it is divided by digits
-of 16 bits, and a remainder is what the quotient leaves.
+Equal: r is what is left of the bits of x that were taken from above, and is below d. So 2 r + 1 is below 2 d, and 2 r
+is d or more if its upper bit is lost. The bits of the quotient enter x from below. By 0 each of them is 1, and x is
+left, as XLA gives. A number with a sign is divided by its size, towards zero. By a number of 15 bits it is divided by
+digits of 16 bits, and a remainder is what the quotient leaves.
 
 The modules are run as they were given.
 """
