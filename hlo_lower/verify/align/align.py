@@ -79,9 +79,12 @@ class Side:
     def __post_init__(self) -> None:
         self._around = frozenset(self.numbers.values())
         self._true = self.table.true_in(self.program, self.body, self.numbers, self.depth)
+        for value, number in self.numbers.items():
+            self._values[number][value] = None
         for place, argument in enumerate(self.body.arguments):
             self.numbers[argument] = self.table.argument(self.depth, place, self.program.types[argument])
             self.count[self.numbers[argument]] += 1
+            self._values[self.numbers[argument]][argument] = None
         self.live = self.body.live()
         for op in self.live:
             for value in dict.fromkeys(op.reads):
@@ -184,6 +187,10 @@ class Side:
             return None
         value = side._held[own]
         return value, side.assumed[value] if value in side.assumed else side.kept[value]
+
+    def readers_of_number(self, number: Number) -> list[Op]:
+        """The operations of the body that read a value of a number."""
+        return [user for value in self._values.get(number, ()) for user in self.users.get(value, ())]
 
     def readers_of(self, op: Op | None) -> set[Op]:
         """The operations of the body that are computed from what an operation gives; none of an argument."""
@@ -486,7 +493,7 @@ class Aligner:
         for user in pair.first.users.get(x, ()):
             if len(user.inputs) == 1 and (how != "guess" or pair.is_told(user)):
                 continue  # nothing is read beside it
-            for other, place in index.alike(user, x):
+            for other, place in index.alike(user, x, is_sure=how != "guess"):
                 if agrees(user, other, place):
                     y = index.read(other, place, x)
                     if y is not None and self._may_be(pair, x, y):
@@ -632,10 +639,11 @@ class _Readers:
         self._is_loose = any(has_float_conversions(side.program, side.body) for side in sides)
         self._looks = [Looks(s.program, s.live, s.numbers, s.table) for s in sides] if self._is_loose else []
         self._seen = (-1, -1)
-        self._open: dict[Hashable, list[Op]] = {}
-        self._kinds: dict[Op, Hashable] = {}
+        self._open: dict[int, list[Op]] = {}
+        self._kinds: dict[Op, int] = {}
+        self._ids: dict[Hashable, int] = {}
         self._behind: dict[tuple[ValueId, Hashable], ValueId | None] = {}
-        self._ops: dict[Hashable, list[Op]] = defaultdict(list)
+        self._ops: dict[int, list[Op]] = defaultdict(list)
         for op in pair.second.live:
             self._ops[self._kind(pair.second, op)].append(op)
 
@@ -655,16 +663,31 @@ class _Readers:
         for looks, side in zip(self._looks, (self._pair.first, self._pair.second), strict=False):
             looks.look(partial(self._pair.is_matched, side), matched)
 
-    def alike(self, user: Op, value: ValueId) -> Iterator[tuple[Op, int]]:
-        """Ops of the same kind that the first body has not, with each place at which the value is read."""
+    def alike(self, user: Op, value: ValueId, *, is_sure: bool) -> Iterator[tuple[Op, int]]:
+        """Ops of the same kind that the first body has not, with each place at which the value is read; where it has
+        to be sure, those alone that read something that is equal beside it."""
         kind = self._kind(self._pair.first, user)
-        if kind not in self._open:
-            self._open[kind] = [other for other in self._ops.get(kind, ()) if self._is_open(other)]
-        for other in self._open[kind]:
+        others = self._beside_equal(user, value, kind) if is_sure and not self._is_loose else None
+        if others is None:
+            if kind not in self._open:
+                self._open[kind] = [other for other in self._ops.get(kind, ()) if self._is_open(other)]
+            others = self._open[kind]
+        for other in others:
             if self._is_open(other):
                 for place, read in enumerate(user.inputs):
                     if read == value:
                         yield other, place
+
+    def _beside_equal(self, user: Op, value: ValueId, kind: int) -> list[Op] | None:
+        """The ops of a kind, in order, that read something of the number of what is read beside a value the most
+        seldom; None where nothing else is read."""
+        second, numbers = self._pair.second, self._pair.first.numbers
+        beside = {numbers[read] for read in user.inputs if read != value}
+        readers = [second.readers_of_number(number) for number in beside]
+        if not readers:
+            return None
+        found = {op for op in min(readers, key=len) if self._kind(second, op) == kind}
+        return sorted(found, key=lambda op: op.order)
 
     def _is_open(self, other: Op) -> bool:
         """Whether the first body has not all that an op of the second one gives."""
@@ -700,11 +723,12 @@ class _Readers:
         key = self._looks[0].of(value), self._pair.first.program.types[value]
         return self._looks[1].values.get(key, ())
 
-    def _kind(self, side: Side, op: Op) -> Hashable:
+    def _kind(self, side: Side, op: Op) -> int:
         found = self._kinds.get(op)
         if found is None:
             types = (loose_type(side.program, r) if self._is_loose else side.program.types[r] for r in op.results)
-            found = self._kinds[op] = op.name, op.attributes, len(op.inputs), tuple(types)
+            kind = op.name, op.attributes, len(op.inputs), tuple(types)
+            found = self._kinds[op] = self._ids.setdefault(kind, len(self._ids))
         return found
 
 
