@@ -41,6 +41,10 @@ CHEAP = ELEMENTWISE | LAYOUT
 BEHIND = 6
 """Steps in which it is looked at what two values are computed from, to choose between several counterparts."""
 
+ENDS: "Mapping[_How, int]" = {"behind": 6, "far behind": 20}
+"""Steps from what is matched to a value that is the only end of it. First few: of a chain of scatters each has its own
+end, and in many steps only the last one. A scatter may become twenty ops."""
+
 
 @dataclass(eq=False)
 class Side:
@@ -280,9 +284,10 @@ class BodyPair:
         return self.other(side).has(side.numbers[value]) or not side.is_own(value)
 
 
-_How: TypeAlias = Literal["look", "readers", "several", "guess"]
-"""How a counterpart is found: by its look; as the only value that is read beside what is equal; as the first of several
-such; or as one that is read beside some that is equal, and by chance alone."""
+_How: TypeAlias = Literal["look", "readers", "behind", "far behind", "several", "guess"]
+"""How a counterpart is found: by its look; as the only value that is read beside what is equal; as the only end of what
+is computed from the same in a few steps, or in more; as the first of several that are read beside what is equal; or as
+one that is read beside some that is equal, and by chance alone."""
 
 Dropped = frozenset[tuple[ValueId, ValueId]]
 """Assumptions that turned out wrong."""
@@ -378,7 +383,7 @@ class Aligner:
         for place, (x, y) in enumerate(zip(pair.first.roots, pair.second.roots, strict=False)):
             if pair.first.numbers[x] != pair.second.numbers[y]:
                 self._equate(pair, x, y, _root_name(pair, place))
-        pair.assumptions = [each for each in pair.assumptions if each.root or not _follows(pair, each)]
+        pair.assumptions = [each for each in pair.assumptions if not _follows(pair, each)]
 
     def _swept(self, pair: BodyPair, index: "_Readers", how: "_How") -> bool:
         """Go through the first body once and assume what is told.
@@ -398,6 +403,9 @@ class Aligner:
             # What a call gives is chosen by its `info`, its last result: once that is told, the others may be.
             for x in op.results * (2 if op.name == names.CUSTOM_CALL else 1):
                 if pair.second.has(pair.first.numbers[x]):
+                    continue
+                if how in ENDS and (ends := _ends_alike(pair, x, ENDS[how])) is not None and self._may_be(pair, *ends):
+                    found = self._equate(pair, *ends, "") or found
                     continue
                 counterpart = self._counterpart(pair, index, x, how)
                 if counterpart is None:
@@ -489,6 +497,8 @@ class Aligner:
                 return roots[place], _root_name(pair, place)
         if how == "look":
             return next(((y, "") for y in index.that_look_like(x) if self._may_be(pair, x, y)), None)
+        if how in ENDS:
+            return None
         agrees, found = index.is_guess if how == "guess" else index.is_sure, dict[ValueId, None]()
         for user in pair.first.users.get(x, ()):
             if len(user.inputs) == 1 and (how != "guess" or pair.is_told(user)):
@@ -575,6 +585,68 @@ def _matched_behind(pair: BodyPair, side: Side, value: ValueId) -> set[Number]:
     return found - pair.first.table.known.keys()
 
 
+def _ends_alike(pair: BodyPair, x: ValueId, steps: int) -> tuple[ValueId, ValueId] | None:
+    """A value of each body: the ends of what is computed from some matched values, as a scatter's result and that of
+    the ops in its place, where the first one is computed from `x` or is it; or what the same ops make these ends of.
+
+    None where that is not one value each.
+    """
+    behind = _closed(pair, pair.first, x, steps)
+    if not behind or len(behind[0]) < (1 if steps <= BEHIND else 2):  # of one value many things are made in many steps
+        return None
+    first, second = (_end_of(pair, side, x, behind[0], steps) for side in (pair.first, pair.second))
+    if first != x or second is None:
+        return None
+    while (before := _made_alike(pair, first, second)) is not None:
+        first, second = before
+    return first, second
+
+
+def _made_alike(pair: BodyPair, x: ValueId, y: ValueId) -> tuple[ValueId, ValueId] | None:
+    """The one operand of each that is not equal, where the same op makes two values; the second one may be matched."""
+    op, other = pair.first.program.makers[x], pair.second.program.makers[y]
+    if op is None or other is None or op.name not in ELEMENTWISE or not _is_alike(pair.first, op, pair.second, other):
+        return None
+    both = zip(op.inputs, other.inputs, strict=True)
+    apart = dict.fromkeys((a, b) for a, b in both if pair.first.numbers[a] != pair.second.numbers[b])
+    [found] = apart if len(apart) == 1 else [None]
+    return None if found is None or pair.is_matched(pair.first, found[0]) else found
+
+
+def _closed(pair: BodyPair, side: Side, value: ValueId, steps: int) -> tuple[set[Number], set[ValueId]] | None:
+    """The numbers of the matched values from which a value is computed, and what is not matched between; None where
+    that is more than so many steps."""
+    found, between, now = set[Number](), set[ValueId](), [value]
+    for _ in range(steps):
+        made = dict.fromkeys(read for v in now if (op := side.program.makers[v]) is not None for read in op.reads)
+        matched = {v for v in made if pair.is_matched(side, v)}
+        found.update(side.numbers[v] for v in matched)
+        now = [v for v in made if v not in matched and v not in between]
+        between.update(now)
+        if not now:
+            return found - pair.first.table.known.keys(), between
+    return None
+
+
+def _end_of(pair: BodyPair, side: Side, like: ValueId, behind: set[Number], steps: int) -> ValueId | None:
+    """The one value of a type that is computed from some matched values alone, and from all others of which that
+    holds."""
+    raw_type = pair.first.program.types[like]
+    now, seen = min((side.readers_of_number(number) for number in behind), key=len), set[Op]()
+    found = dict[ValueId, set[ValueId]]()
+    for _ in range(steps):
+        now = [op for op in dict.fromkeys(now) if op not in seen]
+        seen.update(now)
+        own = [v for op in now for v in op.results if not pair.is_matched(side, v)]
+        for value in own:
+            closed = _closed(pair, side, value, steps) if side.program.types[value] == raw_type else None
+            if closed is not None and closed[0] == behind:
+                found[value] = closed[1]
+        now = [user for value in own for user in side.users.get(value, ())]
+    ends = [value for value, between in found.items() if found.keys() - {value} <= between]
+    return ends[0] if len(ends) == 1 else None
+
+
 def _guessed(pair: BodyPair, op: Op, other: Op | None = None) -> list[Assumption]:
     """What is assumed of the results of an operation, or of one of the second body."""
     theirs = () if other is None else other.results
@@ -650,7 +722,8 @@ class _Readers:
     @property
     def ways(self) -> "tuple[_How, ...]":
         """How counterparts are found, the surest way first."""
-        return ("look", "readers", "several", "guess") if self._is_loose else ("readers", "several", "guess")
+        surest: tuple[_How, ...] = ("look",) if self._is_loose else ()
+        return (*surest, "readers", *ENDS, "several", "guess")
 
     def look(self) -> None:
         """Look at both bodies with what is assumed by now."""
@@ -839,7 +912,7 @@ def regions_of(pairs: Iterable[BodyPair]) -> list[Region]:
             joined = [group for group in groups if _are_one(group[1], ops)]
             merged = ([a for group in joined for a in group[0]] + [assumption], ops.union(*(g[1] for g in joined)))
             groups = [*(group for group in groups if group not in joined), merged]
-        found.extend(Region(pair, tuple(outputs), opened) for outputs, _ in groups)
+        found.extend(_with_known_indices(Region(pair, tuple(outputs), opened)) for outputs, _ in groups)
     return found
 
 
@@ -853,6 +926,23 @@ def _widenings(pair: BodyPair) -> frozenset[Number]:
     """The numbers of narrow floats in a wider type: a piece computes them, so that it knows what they are."""
     sides = (pair.first, pair.second)
     return frozenset(s.numbers[op.results[0]] for s in sides for op in s.live if is_widening(s.program, op))
+
+
+def _with_known_indices(region: Region) -> Region:
+    """A region, with indices of its scatters and gathers that are put together of some that are known, as those of
+    `x.at[i, 3].set(u)` are."""
+    known, found = region.pair.first.table.known.keys(), set[Number]()
+    for side, ops in region.sides:
+        indices = [op.inputs[1] for op in ops if op.name in (names.SCATTER, names.GATHER)]
+        makers = [(value, side.program.makers[value]) for value in indices if side.numbers[value] in region.inputs]
+        for value, op in makers:
+            if (
+                op is not None
+                and op.name == names.CONCATENATE
+                and not known.isdisjoint(side.numbers[v] for v in op.inputs)
+            ):
+                found.add(side.numbers[value])
+    return Region(region.pair, region.outputs, region.opened | found) if found else region
 
 
 # --- counterparts ---
