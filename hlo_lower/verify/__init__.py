@@ -20,6 +20,7 @@ from hlo_lower.ir.shapes.given_sizes import SizesError
 from hlo_lower.ops import names
 from hlo_lower.verify.align.align import Aligner, BodyPair
 from hlo_lower.verify.align.angles import QUADRANTS, with_angles_in_place
+from hlo_lower.verify.align.divisions import divisions_written_out
 from hlo_lower.verify.align.drawn_bits import draws_written_out
 from hlo_lower.verify.align.in_order import TOLD, forget_orders, orders_told
 from hlo_lower.verify.align.signed_bits import read_on_signed
@@ -233,7 +234,7 @@ def _compare_static(
             first, second = (Program(mlir.parse_module(text, context)) for text in texts)
     if interface:  # what they compute cannot be compared where the signatures differ
         return interface, []
-    for read in (draws_written_out, read_on_signed):
+    for read in (draws_written_out, divisions_written_out, read_on_signed):
         if (written := read(texts)) is not None:
             texts = written
             context = mlir.shared_context(sum(map(len, texts)))

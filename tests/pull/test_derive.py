@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 pytest.importorskip("z3")
@@ -536,3 +537,33 @@ def test_what_has_many_steps_looks_at_the_time_between_them(monkeypatch):
     found = derive(scatter(ASSIGN), scatter("%c, %d: %s = add %d, %d; return %s"), seconds=0.3)
     assert found.reason == "no time is left"
     assert found.seconds < 3.0
+
+
+def zeros_but_at(places, values=None):
+    """A constant of 300 zeros but at some places, and the same written element by element."""
+    numbers = [0] * 300
+    for place, value in zip(places, values or range(1, len(places) + 1), strict=True):
+        numbers[place] = value
+    first = f"%r = constant {numbers} : 300xi32"
+    second = ["%v0 = constant 0 : 300xi32"]
+    for k, place in enumerate(places):
+        second += [f"%i{k} = constant {place} : i32", f"%u{k} = constant {k + 1} : 1xi32"]
+        second.append(f"%v{k + 1} = dynamic_update_slice %v{k}, %u{k}, %i{k}")
+    bodies = first, f"{'; '.join(second)}; %r = add %v{len(places)}, %x"
+    return module("%x: 300xi32", f"{bodies[0].replace('%r', '%c')}; %r = add %c, %x"), module("%x: 300xi32", bodies[1])
+
+
+@pytest.mark.parametrize("count", [1, 3, 20])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_constant_that_is_one_number_almost_everywhere_is_what_was_written(count, seed):
+    """Another number at one place, or the same one a place further, is another constant."""
+    rng = np.random.default_rng(seed)
+    places = rng.choice(299, count, replace=False).tolist()
+    assert derive(*zeros_but_at(places))
+    wrong = list(range(1, count + 1))
+    wrong[rng.integers(count)] += 1
+    assert not derive(*zeros_but_at(places, wrong))
+    text, written = zeros_but_at(places)
+    moved = [place + (k == count - 1) for k, place in enumerate(places)]
+    assert len(set(moved)) < count or not derive(zeros_but_at(moved)[0], written)
+    assert derive(text, text.replace("add %c, %x", "add %x, %c"))

@@ -373,6 +373,19 @@ def test_a_top_k_of_bf16_is_one_of_f32_where_the_target_takes_that(is_composite)
     same(text, lowered, floats((3, 9)).astype(jnp.bfloat16))
 
 
+def test_a_top_k_of_f16_is_one_of_integers():
+    """Each NaN keeps its place in the order, which f32 does not give; another flip of the bits is seen."""
+    text = top_k(element="f16")
+    lowered = hl.lower(text, target=IN_F32)
+    assert "tensor<3x9xi32> ->" in next(line for line in lowered.text.splitlines() if "chlo.top_k" in line)
+    assert {region.how for region in hl.verify(text, lowered).regions} == {"derived"}
+    bits = np.random.default_rng(0).integers(0, 1 << 16, (40, 3, 9), np.uint16)
+    for given in bits:
+        same(text, lowered, given.view(np.float16))
+    for right, wrong in (("32767", "32766"), ("32767", "-1"), ("compare LE", "compare LT"), ("xor", "maximum")):
+        assert not hl.verify(text, re.sub(right.replace(" ", " +"), wrong, lowered.text, count=1)).ok
+
+
 @pytest.mark.parametrize("attributes", ["", "composite_attributes = {k = 3 : i64}, "])
 def test_a_composite_that_does_not_say_the_size_of_its_top_k_is_called(attributes):
     """What it means its decomposition says, where the target does not take it as it is."""

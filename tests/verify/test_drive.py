@@ -126,6 +126,18 @@ def test_a_product_is_solved_for_its_operands(name):
         np.testing.assert_array_equal(np.einsum(name, *(solution[v][0] for v in entry.arguments)), target)
 
 
+@pytest.mark.parametrize("depth", [3, 60])
+def test_ways_back_are_tried_up_to_a_number_of_them(depth):
+    """Of 60 sums of what nothing undoes there are 2^60 ways to an input, and what stands on another way is found."""
+    chain = "%s0 = popcnt %x; " + "; ".join(f"%s{k + 1} = subtract %s{k}, %s{k}" for k in range(depth))
+    program = Program(mlir.parse_module(module("%x: i32, %y: i32", f"{chain}; %r = add %y, %s{depth}")))
+    entry = program.entries["main"]
+    values = {value: np.zeros((), np.int32) for value in range(len(program.types))}
+    solver = Inverse(program, values, np.random.default_rng(0), 1)
+    found = list(solver.solve(entry.returned[0], (np.full((), 7, np.int32), np.ones((), bool))))
+    assert [{value: int(target) for value, (target, _) in one.items()} for one in found] == [{entry.arguments[1]: 7}]
+
+
 @pytest.mark.parametrize("element", ["i16", "i32"])
 def test_both_sides_of_a_maximum_are_looked_for_in_each_integer_type(element):
     """Of a maximum of integers, i16 among them, it is watched which of its operands is the greater one."""

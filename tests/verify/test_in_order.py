@@ -106,16 +106,16 @@ def test_a_region_is_told_what_a_sort_has_put_in_order():
     assert "numbers in order" in region.laws
 
 
-OTHERWISE = "%q = convert %x -> 3x4xi32; %r = call @f(%q) -> 3x4xi32"
-TWICE = "; %t = call @f(%r) -> 3x4xi32; %w = maximum %r, %t"
+OTHERWISE = "%q = convert %x -> 3x4xi16; %r = call @f(%q) -> 3x4xi32"
+TWICE = "; %s = convert %r -> 3x4xi16; %t = call @f(%s) -> 3x4xi32; %w = maximum %r, %t"
 
 
-@pytest.mark.parametrize(("more", "told"), [("", [("stablehlo.negate", 1)]), (TWICE, [])])
+@pytest.mark.parametrize(("more", "told"), [("", [("stablehlo.convert", 1)]), (TWICE, [])])
 def test_the_second_version_is_told_what_the_first_one_has_sorted(more, told):
     """An operation that gives what a sort gives is in order, unless it stands elsewhere, too."""
     body = SORTED.replace("COMPARED", "LT") + MOVED["sorted"][0]
     before = module("%x: 3x4xf32", f"{body}; %w = maximum %r, %n", "%r, %w" if more else "%r")
-    called = function("private @f", "%y: 3x4xi32", "%r = negate %y")
+    called = function("private @f", "%y: 3x4xi16", "%n = negate %y; %r = convert %n -> 3x4xi32")
     after = module("%x: 3x4xf32", OTHERWISE + more, "%r, %w" if more else "%r", called)
     pairs = aligned(before, after)
     ends = Ranges(pairs[0].first.program, {}, function="main").of

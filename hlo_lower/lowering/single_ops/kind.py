@@ -14,7 +14,7 @@ from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.single_ops import arithmetic, fft, products, random_bits, reductions, updates
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp, Whole, elements_of
 from hlo_lower.lowering.types.element_type import is_of_parts
-from hlo_lower.ops.names import SORT
+from hlo_lower.ops.names import DIVIDE, SORT
 from hlo_lower.ops.quirks.quirk import Quirk
 from hlo_lower.ops.quirks.sums import summed_over
 from hlo_lower.ops.refused_forms import RefusedForm, refused_form
@@ -89,6 +89,10 @@ BUILT = SHIFTS | {PlainOp.DYNAMIC_UPDATE_SLICE.value}
 WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
 
 
+WIDE = 64
+"""Bits of integers that are divided on their halves where a target does not divide them."""
+
+
 def is_bitcast_of_words(node: Node) -> bool:
     """Whether it makes what `random_bits_to_rounds` gives for a state, which is taken as words alone."""
     is_bitcast = node.name == PlainOp.BITCAST_CONVERT.value
@@ -135,8 +139,11 @@ def _common_exponent(context: Context, node: Node) -> int:
 
 
 def _is_safe_divisor(context: Context, node: Node) -> bool:
+    """Whether a divisor is never 0 or -1, or is divided by in long division, which any number is right for."""
     divisor = node.operand(1)
     if elements_of(divisor.element_type) not in (Elements.SIGNED, Elements.UNSIGNED):
         return False
+    if divisor.element.integer_bits == WIDE and context.target.refusal(DIVIDE, dtypes_on(node)) is not None:
+        return True
     low, high = context.analysis.of(Site(divisor)).hull()
     return low > 0 or high < -1

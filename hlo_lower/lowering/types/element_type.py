@@ -30,10 +30,12 @@ from hlo_lower.ops.names import (
     CASE,
     CONVERT,
     CONVOLUTION,
+    DIVIDE,
     IF,
     MULTIPLY,
     OR,
     REDUCE,
+    REMAINDER,
     SHIFT_LEFT,
     WHILE,
     XOR,
@@ -60,6 +62,7 @@ class ElementTypeFacts(FactsByName):
       are_truths: whether a bit operation is one of numbers that are 0 or 1.
       are_apart: whether it is one of two numbers that have no bit in common.
       is_extreme: whether it reduces to an extreme and its first place, from the end of the type.
+      divisor: of a quotient or remainder, what is divided by everywhere; 0 where that is not known.
     """
 
     carried: Form
@@ -70,6 +73,7 @@ class ElementTypeFacts(FactsByName):
     are_truths: bool = False
     are_apart: bool = False
     is_extreme: bool = False
+    divisor: int = 0
 
 
 integer_rules, float_rules, complex_rules = RuleList(), RuleList(), RuleList()
@@ -197,6 +201,7 @@ def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
             facts.are_truths,
             facts.are_apart,
             facts.is_extreme,
+            facts.divisor,
         ),
     )
 
@@ -247,16 +252,13 @@ class ElementTypeKind(Kind):
         facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
         are_truths = node.name in BY_BITS and all(_is_truth(context, value) for value in node.operands)
         are_apart = node.name in (OR, XOR) and _are_apart(context, *node.operands)
-        known = [
-            replace(
-                known,
-                reassociated=reassociated,
-                are_truths=are_truths,
-                are_apart=are_apart,
-                is_extreme=_is_extreme(context, node),
-            )
-            for known in facts
-        ]
+        told = {
+            "are_truths": are_truths,
+            "are_apart": are_apart,
+            "is_extreme": _is_extreme(context, node),
+            "divisor": _divisor(context, node),
+        }
+        known = [replace(known, reassociated=reassociated, **told) for known in facts]
         if (known[0].carried if known else Form.WIDER) not in self.forms:
             return None
         return self.subject(context, node, *known, told=f"element types {', '.join(refused)}")
@@ -352,6 +354,14 @@ def _are_apart(context: Context, x: Value, y: Value) -> bool:
         if low >= 0 and high < 1 << _zeros_of(context, value):
             return True
     return False
+
+
+def _divisor(context: Context, node: Node) -> int:
+    """What a quotient or remainder of integers is divided by everywhere; 0 of others, or where that is not known."""
+    if node.name not in (DIVIDE, REMAINDER) or not node.operand(1).element.is_integer:
+        return 0
+    low, high = context.analysis.of(Site(node.operand(1))).hull()
+    return int(low) if low == high else 0
 
 
 def _zeros_of(context: Context, value: Value) -> int:

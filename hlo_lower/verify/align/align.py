@@ -41,6 +41,10 @@ CHEAP = ELEMENTWISE | LAYOUT
 BEHIND = 6
 """Steps in which it is looked at what two values are computed from, to choose between several counterparts."""
 
+ENDS: "Mapping[_How, int]" = {"behind": 6, "far behind": 20}
+"""Steps from what is matched to a value that is the only end of it. First few: of a chain of scatters each has its own
+end, and in many steps only the last one. A scatter may become twenty ops."""
+
 
 @dataclass(eq=False)
 class Side:
@@ -79,9 +83,12 @@ class Side:
     def __post_init__(self) -> None:
         self._around = frozenset(self.numbers.values())
         self._true = self.table.true_in(self.program, self.body, self.numbers, self.depth)
+        for value, number in self.numbers.items():
+            self._values[number][value] = None
         for place, argument in enumerate(self.body.arguments):
             self.numbers[argument] = self.table.argument(self.depth, place, self.program.types[argument])
             self.count[self.numbers[argument]] += 1
+            self._values[self.numbers[argument]][argument] = None
         self.live = self.body.live()
         for op in self.live:
             for value in dict.fromkeys(op.reads):
@@ -185,6 +192,10 @@ class Side:
         value = side._held[own]
         return value, side.assumed[value] if value in side.assumed else side.kept[value]
 
+    def readers_of_number(self, number: Number) -> list[Op]:
+        """The operations of the body that read a value of a number."""
+        return [user for value in self._values.get(number, ()) for user in self.users.get(value, ())]
+
     def readers_of(self, op: Op | None) -> set[Op]:
         """The operations of the body that are computed from what an operation gives; none of an argument."""
         found, waiting = set[Op](), [op] if op is not None else []
@@ -273,9 +284,10 @@ class BodyPair:
         return self.other(side).has(side.numbers[value]) or not side.is_own(value)
 
 
-_How: TypeAlias = Literal["look", "readers", "several", "guess"]
-"""How a counterpart is found: by its look; as the only value that is read beside what is equal; as the first of several
-such; or as one that is read beside some that is equal, and by chance alone."""
+_How: TypeAlias = Literal["look", "readers", "behind", "far behind", "several", "guess"]
+"""How a counterpart is found: by its look; as the only value that is read beside what is equal; as the only end of what
+is computed from the same in a few steps, or in more; as the first of several that are read beside what is equal; or as
+one that is read beside some that is equal, and by chance alone."""
 
 Dropped = frozenset[tuple[ValueId, ValueId]]
 """Assumptions that turned out wrong."""
@@ -371,7 +383,7 @@ class Aligner:
         for place, (x, y) in enumerate(zip(pair.first.roots, pair.second.roots, strict=False)):
             if pair.first.numbers[x] != pair.second.numbers[y]:
                 self._equate(pair, x, y, _root_name(pair, place))
-        pair.assumptions = [each for each in pair.assumptions if each.root or not _follows(pair, each)]
+        pair.assumptions = [each for each in pair.assumptions if not _follows(pair, each)]
 
     def _swept(self, pair: BodyPair, index: "_Readers", how: "_How") -> bool:
         """Go through the first body once and assume what is told.
@@ -391,6 +403,9 @@ class Aligner:
             # What a call gives is chosen by its `info`, its last result: once that is told, the others may be.
             for x in op.results * (2 if op.name == names.CUSTOM_CALL else 1):
                 if pair.second.has(pair.first.numbers[x]):
+                    continue
+                if how in ENDS and (ends := _ends_alike(pair, x, ENDS[how])) is not None and self._may_be(pair, *ends):
+                    found = self._equate(pair, *ends, "") or found
                     continue
                 counterpart = self._counterpart(pair, index, x, how)
                 if counterpart is None:
@@ -482,11 +497,13 @@ class Aligner:
                 return roots[place], _root_name(pair, place)
         if how == "look":
             return next(((y, "") for y in index.that_look_like(x) if self._may_be(pair, x, y)), None)
+        if how in ENDS:
+            return None
         agrees, found = index.is_guess if how == "guess" else index.is_sure, dict[ValueId, None]()
         for user in pair.first.users.get(x, ()):
             if len(user.inputs) == 1 and (how != "guess" or pair.is_told(user)):
                 continue  # nothing is read beside it
-            for other, place in index.alike(user, x):
+            for other, place in index.alike(user, x, is_sure=how != "guess"):
                 if agrees(user, other, place):
                     y = index.read(other, place, x)
                     if y is not None and self._may_be(pair, x, y):
@@ -568,6 +585,68 @@ def _matched_behind(pair: BodyPair, side: Side, value: ValueId) -> set[Number]:
     return found - pair.first.table.known.keys()
 
 
+def _ends_alike(pair: BodyPair, x: ValueId, steps: int) -> tuple[ValueId, ValueId] | None:
+    """A value of each body: the ends of what is computed from some matched values, as a scatter's result and that of
+    the ops in its place, where the first one is computed from `x` or is it; or what the same ops make these ends of.
+
+    None where that is not one value each.
+    """
+    behind = _closed(pair, pair.first, x, steps)
+    if not behind or len(behind[0]) < (1 if steps <= BEHIND else 2):  # of one value many things are made in many steps
+        return None
+    first, second = (_end_of(pair, side, x, behind[0], steps) for side in (pair.first, pair.second))
+    if first != x or second is None:
+        return None
+    while (before := _made_alike(pair, first, second)) is not None:
+        first, second = before
+    return first, second
+
+
+def _made_alike(pair: BodyPair, x: ValueId, y: ValueId) -> tuple[ValueId, ValueId] | None:
+    """The one operand of each that is not equal, where the same op makes two values; the second one may be matched."""
+    op, other = pair.first.program.makers[x], pair.second.program.makers[y]
+    if op is None or other is None or op.name not in ELEMENTWISE or not _is_alike(pair.first, op, pair.second, other):
+        return None
+    both = zip(op.inputs, other.inputs, strict=True)
+    apart = dict.fromkeys((a, b) for a, b in both if pair.first.numbers[a] != pair.second.numbers[b])
+    [found] = apart if len(apart) == 1 else [None]
+    return None if found is None or pair.is_matched(pair.first, found[0]) else found
+
+
+def _closed(pair: BodyPair, side: Side, value: ValueId, steps: int) -> tuple[set[Number], set[ValueId]] | None:
+    """The numbers of the matched values from which a value is computed, and what is not matched between; None where
+    that is more than so many steps."""
+    found, between, now = set[Number](), set[ValueId](), [value]
+    for _ in range(steps):
+        made = dict.fromkeys(read for v in now if (op := side.program.makers[v]) is not None for read in op.reads)
+        matched = {v for v in made if pair.is_matched(side, v)}
+        found.update(side.numbers[v] for v in matched)
+        now = [v for v in made if v not in matched and v not in between]
+        between.update(now)
+        if not now:
+            return found - pair.first.table.known.keys(), between
+    return None
+
+
+def _end_of(pair: BodyPair, side: Side, like: ValueId, behind: set[Number], steps: int) -> ValueId | None:
+    """The one value of a type that is computed from some matched values alone, and from all others of which that
+    holds."""
+    raw_type = pair.first.program.types[like]
+    now, seen = min((side.readers_of_number(number) for number in behind), key=len), set[Op]()
+    found = dict[ValueId, set[ValueId]]()
+    for _ in range(steps):
+        now = [op for op in dict.fromkeys(now) if op not in seen]
+        seen.update(now)
+        own = [v for op in now for v in op.results if not pair.is_matched(side, v)]
+        for value in own:
+            closed = _closed(pair, side, value, steps) if side.program.types[value] == raw_type else None
+            if closed is not None and closed[0] == behind:
+                found[value] = closed[1]
+        now = [user for value in own for user in side.users.get(value, ())]
+    ends = [value for value, between in found.items() if found.keys() - {value} <= between]
+    return ends[0] if len(ends) == 1 else None
+
+
 def _guessed(pair: BodyPair, op: Op, other: Op | None = None) -> list[Assumption]:
     """What is assumed of the results of an operation, or of one of the second body."""
     theirs = () if other is None else other.results
@@ -632,17 +711,19 @@ class _Readers:
         self._is_loose = any(has_float_conversions(side.program, side.body) for side in sides)
         self._looks = [Looks(s.program, s.live, s.numbers, s.table) for s in sides] if self._is_loose else []
         self._seen = (-1, -1)
-        self._open: dict[Hashable, list[Op]] = {}
-        self._kinds: dict[Op, Hashable] = {}
+        self._open: dict[int, list[Op]] = {}
+        self._kinds: dict[Op, int] = {}
+        self._ids: dict[Hashable, int] = {}
         self._behind: dict[tuple[ValueId, Hashable], ValueId | None] = {}
-        self._ops: dict[Hashable, list[Op]] = defaultdict(list)
+        self._ops: dict[int, list[Op]] = defaultdict(list)
         for op in pair.second.live:
             self._ops[self._kind(pair.second, op)].append(op)
 
     @property
     def ways(self) -> "tuple[_How, ...]":
         """How counterparts are found, the surest way first."""
-        return ("look", "readers", "several", "guess") if self._is_loose else ("readers", "several", "guess")
+        surest: tuple[_How, ...] = ("look",) if self._is_loose else ()
+        return (*surest, "readers", *ENDS, "several", "guess")
 
     def look(self) -> None:
         """Look at both bodies with what is assumed by now."""
@@ -655,16 +736,31 @@ class _Readers:
         for looks, side in zip(self._looks, (self._pair.first, self._pair.second), strict=False):
             looks.look(partial(self._pair.is_matched, side), matched)
 
-    def alike(self, user: Op, value: ValueId) -> Iterator[tuple[Op, int]]:
-        """Ops of the same kind that the first body has not, with each place at which the value is read."""
+    def alike(self, user: Op, value: ValueId, *, is_sure: bool) -> Iterator[tuple[Op, int]]:
+        """Ops of the same kind that the first body has not, with each place at which the value is read; where it has
+        to be sure, those alone that read something that is equal beside it."""
         kind = self._kind(self._pair.first, user)
-        if kind not in self._open:
-            self._open[kind] = [other for other in self._ops.get(kind, ()) if self._is_open(other)]
-        for other in self._open[kind]:
+        others = self._beside_equal(user, value, kind) if is_sure and not self._is_loose else None
+        if others is None:
+            if kind not in self._open:
+                self._open[kind] = [other for other in self._ops.get(kind, ()) if self._is_open(other)]
+            others = self._open[kind]
+        for other in others:
             if self._is_open(other):
                 for place, read in enumerate(user.inputs):
                     if read == value:
                         yield other, place
+
+    def _beside_equal(self, user: Op, value: ValueId, kind: int) -> list[Op] | None:
+        """The ops of a kind, in order, that read something of the number of what is read beside a value the most
+        seldom; None where nothing else is read."""
+        second, numbers = self._pair.second, self._pair.first.numbers
+        beside = {numbers[read] for read in user.inputs if read != value}
+        readers = [second.readers_of_number(number) for number in beside]
+        if not readers:
+            return None
+        found = {op for op in min(readers, key=len) if self._kind(second, op) == kind}
+        return sorted(found, key=lambda op: op.order)
 
     def _is_open(self, other: Op) -> bool:
         """Whether the first body has not all that an op of the second one gives."""
@@ -700,11 +796,12 @@ class _Readers:
         key = self._looks[0].of(value), self._pair.first.program.types[value]
         return self._looks[1].values.get(key, ())
 
-    def _kind(self, side: Side, op: Op) -> Hashable:
+    def _kind(self, side: Side, op: Op) -> int:
         found = self._kinds.get(op)
         if found is None:
             types = (loose_type(side.program, r) if self._is_loose else side.program.types[r] for r in op.results)
-            found = self._kinds[op] = op.name, op.attributes, len(op.inputs), tuple(types)
+            kind = op.name, op.attributes, len(op.inputs), tuple(types)
+            found = self._kinds[op] = self._ids.setdefault(kind, len(self._ids))
         return found
 
 
@@ -815,7 +912,7 @@ def regions_of(pairs: Iterable[BodyPair]) -> list[Region]:
             joined = [group for group in groups if _are_one(group[1], ops)]
             merged = ([a for group in joined for a in group[0]] + [assumption], ops.union(*(g[1] for g in joined)))
             groups = [*(group for group in groups if group not in joined), merged]
-        found.extend(Region(pair, tuple(outputs), opened) for outputs, _ in groups)
+        found.extend(_with_known_indices(Region(pair, tuple(outputs), opened)) for outputs, _ in groups)
     return found
 
 
@@ -829,6 +926,23 @@ def _widenings(pair: BodyPair) -> frozenset[Number]:
     """The numbers of narrow floats in a wider type: a piece computes them, so that it knows what they are."""
     sides = (pair.first, pair.second)
     return frozenset(s.numbers[op.results[0]] for s in sides for op in s.live if is_widening(s.program, op))
+
+
+def _with_known_indices(region: Region) -> Region:
+    """A region, with indices of its scatters and gathers that are put together of some that are known, as those of
+    `x.at[i, 3].set(u)` are."""
+    known, found = region.pair.first.table.known.keys(), set[Number]()
+    for side, ops in region.sides:
+        indices = [op.inputs[1] for op in ops if op.name in (names.SCATTER, names.GATHER)]
+        makers = [(value, side.program.makers[value]) for value in indices if side.numbers[value] in region.inputs]
+        for value, op in makers:
+            if (
+                op is not None
+                and op.name == names.CONCATENATE
+                and not known.isdisjoint(side.numbers[v] for v in op.inputs)
+            ):
+                found.add(side.numbers[value])
+    return Region(region.pair, region.outputs, region.opened | found) if found else region
 
 
 # --- counterparts ---

@@ -48,6 +48,9 @@ MOST = 4
 DEEP = 200
 """Operations that are undone, one behind the other."""
 
+UNDONE = 4_000
+"""Operations that are undone in vain, over all ways back: of n sums of two numbers there are 2^n."""
+
 _TRUE = {"EQ": 0, "NE": 1, "LT": -1, "LE": 0, "GT": 1, "GE": 0}
 _FALSE = {"EQ": 1, "NE": 0, "LT": 0, "LE": 1, "GT": 0, "GE": -1}
 """How far the first operand of a comparison lies beside the second one where it holds, and where it does not."""
@@ -67,15 +70,18 @@ class Inverse:
         self, program: Program, values: Mapping[ValueId, Array], rng: np.random.Generator, further: int
     ) -> None:
         self._program, self._values, self._rng, self._further = program, values, rng, further
+        self._left = UNDONE
 
     def solve(self, value: ValueId, wanted: Wanted, deep: int = DEEP) -> Iterator[Solution]:
         """Yield arguments for which a value becomes what is wanted."""
         maker = self._program.makers[value]
-        if not deep or value not in self._values:
+        if not deep or self._left <= 0 or value not in self._values:
             return
         if maker is None:
+            self._left = UNDONE
             yield {value: wanted}
             return
+        self._left -= 1
         name = maker.name
         if name == names.OPTIMIZATION_BARRIER:
             yield from self.solve(maker.inputs[maker.results.index(value)], wanted, deep - 1)

@@ -27,8 +27,7 @@ from hlo_lower.verify.read.program import (
     Op,
     Program,
     ValueId,
-    callee_of,
-    functions_of,
+    inline_calls,
     location_of,
     ops_within,
     terminator,
@@ -109,7 +108,7 @@ class Outcomes:
           sorts, no_nan: see `hlo_lower.verify.drive.ranges`.
         """
         module = mlir.parse_module(piece)
-        _inline(module)
+        inline_calls(module)
         program = Program(module)
         body = program.entries["main"]
         ranges = Ranges(program, counters, sorts, no_nan)
@@ -207,16 +206,6 @@ def _is_as_equal(point: Point) -> bool:
         return False
     direction = mlir.enum_value(point.op.raw.attributes["comparison_direction"])
     return direction in (("LE", "GT") if point.outcome == "less" else ("LT", "GE"))
-
-
-def _inline(module: mlir.RawModule) -> None:
-    """Write every call's function out in its place."""
-    functions = {name: f for name, f in functions_of(module).items() if len(f.regions[0].blocks)}
-    main = entry_function(module)
-    with mlir.active(module.context):
-        while calls := [op for op in mlir.operations_within(main) if callee_of(op) in functions]:
-            for call in calls:
-                mlir.inline_call(call, functions[callee_of(call)])
 
 
 # --- counting ---

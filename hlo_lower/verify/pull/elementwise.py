@@ -140,9 +140,29 @@ def table(at: At, value: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]") ->
         return literal(flat[0], element)
     if flat.size <= TABLED:
         return chosen_at([literal(value, element) for value in flat], where)
+    if (few := _few(flat, as_bytes, where, element)) is not None:
+        return few
     return _row(at, flat, where, element) or apply_symbol(
         f"table {element.name} {hashlib.sha256(as_bytes.tobytes()).hexdigest()}", [where], sort_of(element)
     )
+
+
+def _few(
+    flat: "np.ndarray[tuple[int], np.dtype[np.generic]]",
+    as_bytes: "np.ndarray[tuple[int, int], np.dtype[np.uint8]]",
+    where: Term,
+    element: ElementType,
+) -> Term | None:
+    """One value almost everywhere, and others at a few places: zeros that were written to."""
+    _, firsts, numbers, counts = np.unique(as_bytes, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    common = int(np.argmax(counts))
+    others = np.flatnonzero(numbers.reshape(-1) != common)
+    if others.size > TABLED:
+        return None
+    found = literal(flat[firsts[common]], element)
+    for place in reversed(others.tolist()):
+        found = choose(where == number(place), literal(flat[place], element), found)
+    return found
 
 
 def _row(

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from hlo_lower.base.element_types import ElementType
 from hlo_lower.verify.patience import patience
 from hlo_lower.verify.pull.beyond import Beyond
+from hlo_lower.verify.pull.digits import equalities_of_digits
 from hlo_lower.verify.pull.floats import Arithmetic, half
 from hlo_lower.verify.pull.occurrences import (
     IN_ORDER,
@@ -853,6 +854,8 @@ class Prover:
             solver.add(*pending)
             if not pending:
                 break
+        if self._is_true_of_digits(solver.assertions(), 0.3 * (until - self.work.seconds)):
+            return True
         if self.is_open and self._is_true_of_any(solver.assertions(), 0.4 * (until - self.work.seconds)):
             return True
         for share, steps in ((0.4, ()), (0.5, WITHOUT_CHOICES), (1.0, ())):
@@ -867,6 +870,20 @@ class Prover:
                 break
         self.model = asked.model() if found == z3.sat else None
         return True if found == z3.unsat else False if found == z3.sat else None
+
+    def _is_true_of_digits(self, assertions: Sequence[Term], seconds: float) -> bool:
+        """Whether a question is answered by what is known of numbers by their digits, whatever they are else."""
+        told = equalities_of_digits(parts_of(assertions))
+        if not told:
+            return False
+        changed = [(equality, z3.Bool(f"digits {k}")) for k, (equality, _) in enumerate(told)]
+        solver = z3.Solver()
+        solver.add(*(z3.substitute(assertion, *changed) for assertion in assertions))
+        for (_, cases), (_, holds) in zip(told, changed, strict=True):
+            solver.add(*(z3.Implies(condition, holds == equal) for condition, equal in cases))
+        solver.set("rlimit", max(1, int(STEPS_A_SECOND * seconds)))
+        solver.set("timeout", self._milliseconds(seconds))
+        return solver.check() == z3.unsat
 
     def _is_true_of_any(self, assertions: Sequence[Term], seconds: float) -> bool:
         """Whether a question is answered whatever products and quotients of sizes are: each is taken for any number."""

@@ -415,6 +415,17 @@ def callee_of(op: mlir.RawOperation) -> str:
     return mlir.symbol_name(op.attributes[CALLS[op.name]]) if op.name in CALLS else ""
 
 
+def inline_calls(module: mlir.RawModule) -> None:
+    """Write every call's function out in its place, in all public functions."""
+    known = functions_of(module)
+    written = {name: function for name, function in known.items() if len(function.regions[0].blocks)}
+    with mlir.active(module.context):
+        for function in filter(mlir.is_public, known.values()):
+            while calls := [op for op in mlir.operations_within(function) if callee_of(op) in written]:
+                for call in calls:
+                    mlir.inline_call(call, written[callee_of(call)])
+
+
 def terminator(block: mlir.RawBlock) -> mlir.RawOperation:
     """The last operation of a block."""
     return block.operations[len(block.operations) - 1].operation

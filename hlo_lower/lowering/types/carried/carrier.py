@@ -119,6 +119,7 @@ class Carrying:
       are_truths: whether the operands are 0 or 1 everywhere.
       are_apart: whether no bit is set in two operands.
       is_extreme: whether it reduces to an extreme and its first place, from the end of the type.
+      divisor: of a quotient, what is divided by everywhere; 0 where that is not known.
       is_nested: whether that is a region, of which a target may take a few ops alone.
     """
 
@@ -129,11 +130,14 @@ class Carrying:
     are_truths: bool = False
     are_apart: bool = False
     is_extreme: bool = False
+    divisor: int = 0
     is_nested: bool = False
 
     def inside(self, build: Builder) -> "Carrying":
         """The same in a region."""
-        return replace(self, build=build, are_truths=False, are_apart=False, is_extreme=False, is_nested=True)
+        return replace(
+            self, build=build, are_truths=False, are_apart=False, is_extreme=False, divisor=0, is_nested=True
+        )
 
     def carrier(self, value: Value) -> Carrier | None:
         """What values of this one's element type are carried in; None of what is not carried."""

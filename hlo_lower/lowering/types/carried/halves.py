@@ -20,15 +20,12 @@ from hlo_lower.lowering.types.carried.carrier import Carrier, Carrying, Form
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
 from hlo_lower.lowering.types.carried.written_ops import half_of
 from hlo_lower.ops.names import (
-    BROADCAST_IN_DIM,
     DOT_GENERAL,
     FLOOR,
     NEGATE,
     REDUCE,
     REDUCE_WINDOW,
-    RESHAPE,
     SHIFT_RIGHT_LOGICAL,
-    SLICE,
     SORT,
 )
 from hlo_lower.ops.spec import COMBINING
@@ -97,6 +94,8 @@ def shift_half_right(c: Carrying, x: Value, count: int) -> Value:
         return x
     if c.takes("shift_right_logical", HALF):
         return c.do(SHIFT_RIGHT_LOGICAL, x, count)
+    if count == 31:  # the sign bit
+        return _one_where(c, c.holds(x, "LT", 0), x)
     half = half_of(c, x)
     return half if count == 1 else c.divide(half, 1 << count - 1)
 
@@ -368,27 +367,9 @@ def _one_if_negative(c: Carrying, x: Pair) -> Value:
 
 
 def _parts(c: Carrying, x: Pair, d: Pair) -> tuple[Pair, Pair]:
-    small = _small_constant(d)
-    if small and c.takes("divide", HALF):
-        return _by_digits(c, x, small)
+    if 0 < abs(c.divisor) < 1 << 15 and c.takes("divide", HALF):
+        return _by_digits(c, x, abs(c.divisor))
     return _by_steps(c, x, d)
-
-
-def _small_constant(d: Pair) -> int:
-    """A divisor of at most 15 bits that is one known number, in both halves the same everywhere; 0 of others."""
-    values: list[int] = []
-    for half in d:
-        node = half.node
-        while node is not None and node.name in (BROADCAST_IN_DIM, RESHAPE, SLICE):
-            node = node.operand(0).node
-        found = None if node is None else node.constant()
-        if found is None or not found.size:
-            return 0
-        flat = found.reshape(-1)
-        if bool((flat != flat[0]).any()):
-            return 0
-        values.append(int(flat[0]))
-    return values[0] if values[1] == 0 and 0 < values[0] < 1 << 15 else 0
 
 
 def _by_digits(c: Carrying, x: Pair, d: int) -> tuple[Pair, Pair]:
