@@ -16,6 +16,7 @@ from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.change import Change, Outcome
 from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS, element_type
 from hlo_lower.base.registry import FactsByName, Rule, RuleList
+from hlo_lower.facts.sort.key_columns import from_ordered_integers, ordered_integers
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
@@ -260,27 +261,19 @@ def is_top_k_in_f32(target: Target, node: Node, facts: CompositeFacts) -> bool:
 def in_f32(build: Builder, node: Node, name: str, attributes: Mapping[str, mlir.RawAttribute]) -> list[Value]:
     """Build an operation in f32 where a node is of bf16 or f16, and round its results back; a top_k of f16 in i32.
 
-    A NaN of f16 may get other bits in f32, and another place in the order. As integers numbers are in that order where
-    the bits below the sign are flipped of those that are below 0; flipped again they are what they were.
+    A NaN of f16 may get other bits in f32, and another place in the order.
     """
     if name == "chlo.top_k" and node.operand(0).element_type == "f16":
-        bits = build.convert(build.bitcast(node.operand(0), "i16"), "i32")
         types = [mlir.tensor_type(result.shape, "i32") for result in node.results]
-        values, places = build.op(name, [_in_order(build, bits)], types, dict(attributes)).results
-        found = build.bitcast(build.convert(_in_order(build, values), "i16"), "f16")
-        return [found, build.convert(places, node.result(1).element_type)]
+        ordered = ordered_integers(build, node.operand(0))
+        values, places = build.op(name, [ordered], types, dict(attributes)).results
+        return [from_ordered_integers(build, values, "f16"), build.convert(places, node.result(1).element_type)]
     operands = [build.convert(v, "f32") if v.element_type in HALF_FLOATS else v for v in node.operands]
     elements = [result.element_type for result in node.results]
     wide = ["f32" if element in HALF_FLOATS else element for element in elements]
     types = [mlir.tensor_type(r.shape, element) for r, element in zip(node.results, wide, strict=True)]
     made = build.op(name, operands, types, dict(attributes))
     return [build.convert(value, element) for value, element in zip(made.results, elements, strict=True)]
-
-
-def _in_order(build: Builder, bits: Value) -> Value:
-    """The bits of f16 in i32 as numbers in their total order; of these the bits again."""
-    flipped = build.elementwise("xor", bits, build.constant(0x7FFF, bits.static_shape, "i32"))
-    return build.select(build.compare(bits, "LT", 0), flipped, bits)
 
 
 LATER = frozenset({PlainOp.LOG1P.value, PlainOp.EXPM1.value})
