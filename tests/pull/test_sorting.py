@@ -210,6 +210,18 @@ def test_another_sort_of_sorted_rows_is_not_derived(which):
     assert not derive(source, wrong, seconds=2)
 
 
+def test_a_diagonal_of_several_orders_is_none():
+    """Keys at what k is in the order of row k are 40 numbers, some twice: not the keys in another order."""
+
+    def drawn(x, y):
+        orders = jax.lax.top_k(x, 40)[1]
+        return jax.lax.top_k(y[jnp.diagonal(orders)], 40)[0]
+
+    given = np.zeros((40, 40), np.int32), np.zeros(40, np.int32)
+    texts = [hl.export(function, *given).mlir_module() for function in (drawn, lambda _, y: jax.lax.top_k(y, 40)[0])]
+    assert not derive(*texts, seconds=3)
+
+
 @pytest.mark.parametrize(
     "block", [pytest.param(block, marks=pytest.mark.sweep if block else ()) for block in range(40)]
 )
