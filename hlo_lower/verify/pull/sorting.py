@@ -19,7 +19,6 @@ from hlo_lower.ir import mlir
 from hlo_lower.verify.pull.beyond import Beyond
 from hlo_lower.verify.pull.congruence import same_function, scalars
 from hlo_lower.verify.pull.folding import Terms, combine_all, know_ranks
-from hlo_lower.verify.pull.occurrences import RankOrder
 from hlo_lower.verify.pull.parts import parts_of
 from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
@@ -223,7 +222,7 @@ def _order_before(at: At, tests: Sequence[Term], own: Term, other: Term, size: i
             continue
         read = [part.term for part in parts if part.name.split(":")[0] == name]
         numbers = [next((one for one in read if order.place(one).eq(place)), None) for place in (other, own)]
-        if numbers[0] is None or numbers[1] is None or not _are_of_one_order(order, numbers, (other, own)):
+        if numbers[0] is None or numbers[1] is None:
             continue
         stood = order.comes(numbers[0], numbers[1])
         both = [at.positions.variable(name, size) for name in ("first.", "second.")]
@@ -234,9 +233,3 @@ def _order_before(at: At, tests: Sequence[Term], own: Term, other: Term, size: i
             first, behind, stood = (z3.substitute(test, *zip(both, (other, own), strict=True)) for test in found)
             return Before((first, behind, stood), partial(order.inverse.back, numbers[1]))
     return None
-
-
-def _are_of_one_order(order: RankOrder, numbers: Sequence[Term], places: Sequence[Term]) -> bool:
-    """Whether what stands at two places is of one order, whichever places these are: a diagonal of several is none."""
-    rest = [[a for a in one.children() if not a.eq(order.place(one))] for one in numbers]
-    return all(a.eq(b) and not has_variable(a, *places) for a, b in zip(*rest, strict=True))
