@@ -173,3 +173,17 @@ def test_places_of_equal_numbers_are_in_their_order(judged, element):
     assert "chlo.top_k" not in lowered.text
     found = judged(lowered.text, reference)
     assert found.result == "right", found.message
+
+
+@pytest.mark.parametrize("start", [-1, 0, 1, 2, 9])
+def test_a_part_of_a_value_written_into_it_is_read_before(judged, start):
+    """IREE's copy reads what it has written: a window that is moved on, `x.at[:-1].set(x[1:])`."""
+    text = module("%x: 6xf32, %i: i32", "%u = slice %x [1:5]; %r = dynamic_update_slice %x, %u, %i")
+    reference = reference_of(text, inputs=[np.arange(6, dtype=np.float32), np.int32(start)])
+    found = judged(hl.lower(text, target="iree").text, reference)
+    assert found.result == "right", found.message
+
+
+def test_an_update_of_its_own_is_written_in_place():
+    text = module("%x: 6xf32, %u: 4xf32, %i: i32", "%r = dynamic_update_slice %x, %u, %i")
+    assert "stablehlo.dynamic_update_slice" in hl.lower(text, target="iree").text
