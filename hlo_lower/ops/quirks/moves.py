@@ -245,3 +245,28 @@ OTHER_STARTS = Quirk(
     _starts_in_others,
     (Rewrite("narrow-starts", "gives starts in i32", start_at_i32, When.BEFORE_TYPES),),
 )
+
+
+def _writes_part_of_itself(_graph: Graph, node: Node) -> bool:
+    """Whether an update is cut out of a value of the operand's type: that may be the operand, also computed anew."""
+    made = node.operand(1).node
+    while made is not None and made.name in RESHAPING - {names.TRANSPOSE}:
+        made = made.operand(0).node
+    return made is not None and made.name == names.SLICE and made.operand(0).raw.type == node.operand(0).raw.type
+
+
+PART_OF_ITSELF = Quirk(
+    "dynamic_update_slice of a part of its operand",
+    (names.DYNAMIC_UPDATE_SLICE,),
+    {"iree": "it copies in place, and reads what it has written"},
+    "a `select` between the operand and the moved update",
+    module(
+        "%x: tensor<6xf32>, %i: tensor<i32>",
+        "tensor<6xf32>",
+        "%u = stablehlo.slice %x [0:4] : (tensor<6xf32>) -> tensor<4xf32>",
+        "%r = stablehlo.dynamic_update_slice %x, %u, %i",
+        "  : (tensor<6xf32>, tensor<4xf32>, tensor<i32>) -> tensor<6xf32>",
+    ),
+    _writes_part_of_itself,
+    (Rules("op", ("update_to_padded_slice",)),),
+)
