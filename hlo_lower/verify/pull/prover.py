@@ -63,7 +63,6 @@ from hlo_lower.verify.pull.terms import (
     number,
     remainders_in,
     resize,
-    simplified,
     sort_of,
     symbols_of,
 )
@@ -667,7 +666,7 @@ class Prover:
                 error = None
             except StopIteration as end:
                 stack.pop()
-                current, error, answer = None, None, simplified(end.value)
+                current, error, answer = None, None, z3.simplify(end.value)
                 known[key] = answer, place
             except Beyond as reason:
                 stack.pop()
@@ -678,10 +677,10 @@ class Prover:
         """The element if it is known; otherwise the law that finds it, with the place to store the answer."""
         program = self.programs[ask.frame.side]
         frame = ask.frame.of(program.homes[ask.value])
-        place = [self.positions.ranges.simplify(simplified(term)) for term in ask.place]
+        place = [self.positions.ranges.simplify(z3.simplify(term)) for term in ask.place]
         if ask.value in frame.bound:
             found = frame.bound[ask.value](place)
-            return self._begin(found) if isinstance(found, Ask) else simplified(found)
+            return self._begin(found) if isinstance(found, Ask) else z3.simplify(found)
         op, key = program.makers[ask.value], (ask.value, *(term.get_id() for term in place))
         frame = frame.round_of(op)
         if key in frame.known:

@@ -87,15 +87,6 @@ def apply_symbol(symbol: str, arguments: Sequence[Term], sort: Any) -> Term:
     return z3.Function(f"{symbol}:{told}", *sorts, sort)(*arguments)
 
 
-def simplified(term: Term) -> Term:
-    """`z3.simplify`, which is asked once of an object: places are handed on from law to law."""
-    known = term.__dict__.get("simplified")
-    if known is None:
-        found = z3.simplify(term)
-        term.simplified = known = True if found.eq(term) else found  # a term that holds itself would not be freed
-    return term if known is True else known
-
-
 def resize(term: Term, bits: int, *, is_signed: bool) -> Term:
     """An integer in another width: cut off, or extended by its sign or by zeros."""
     width = term.size()
