@@ -64,7 +64,8 @@ def chlo_to_f32(op: OpLowering[ChloFacts]) -> Sequence[Value]:
 
         %v, %i = chlo.top_k(%x) : bf16   ->   %v, %i = chlo.top_k(convert %x) : f32; convert %v
 
-    Equal: f32 holds the same numbers in the same order, so the greatest are the same, at the same places.
+    Equal: f32 holds the same numbers in the same order, so the greatest are the same, at the same places. A NaN of f16
+    may get another place: a top_k of f16 is one of i32, in the order of the bits.
     """
     return in_f32(op.build, op.node, op.node.name, mlir.attributes_of(op.node.raw))
 

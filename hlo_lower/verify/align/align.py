@@ -594,8 +594,8 @@ def _ends_alike(pair: BodyPair, x: ValueId, steps: int) -> tuple[ValueId, ValueI
     behind = _closed(pair, pair.first, x, steps)
     if not behind or len(behind[0]) < (1 if steps <= BEHIND else 2):  # of one value many things are made in many steps
         return None
-    first, second = (_end_of(pair, side, x, behind[0], steps) for side in (pair.first, pair.second))
-    if first != x or second is None:
+    first, (mine, second) = x, (_end_of(pair, side, x, behind[0], steps) for side in (pair.first, pair.second))
+    if mine != x or second is None:
         return None
     while (before := _made_alike(pair, first, second)) is not None:
         first, second = before
