@@ -278,7 +278,7 @@ SMALL_ANGLES = [
     "%i = iota dim = 0 : 8xf32; %a = multiply %i, 0.5",
     "%i = iota dim = 0 : 8xi32; %c = convert %i -> 8xf32; %a = divide_by_8 %c",
     "%s = sine %b; %t = logistic %x; %m = multiply %s, 3.0; %a = subtract %m, %t",
-    "%k = constant 7.0 : 8xf32; %p = compare GT, %x, %k, FLOAT; %a = select %p, %k, %x",
+    "%k = constant 7.0 : 8xf32; %m = abs %x; %p = compare GT, %m, %k, FLOAT; %a = select %p, %k, %m",
     "%c = convert %x -> 8xi1; %a = convert %c -> 8xf32",
     "%k = constant -8.0 : 8xf32; %n = negate %k; %a = minimum %n, %k",
 ]
@@ -286,6 +286,7 @@ LARGE_ANGLES = [
     "%a = add %x, %x",
     "%i = iota dim = 0 : 8xf32; %a = multiply %i, 2.0",
     "%k = constant 7.0 : 8xf32; %a = minimum %x, %k",
+    "%k = constant 7.0 : 8xf32; %p = compare GT, %x, %k, FLOAT; %a = select %p, %k, %x",
     "%k = constant 7.0 : 8xf32; %p = compare LT, %x, %k, FLOAT; %a = select %p, %k, %x",
     "%k = constant 7.0 : 8xf32; %p = compare GT, %y, %k, FLOAT; %a = select %p, %k, %x",
     "%c = convert %x -> 8xi8; %d = multiply %c, %c; %a = convert %d -> 8xf32",

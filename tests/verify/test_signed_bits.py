@@ -109,7 +109,9 @@ def verdict_of(other):
 
 def test_rounds_on_signed_integers_are_derived_one_by_one():
     """No region holds more than a round."""
-    assert {(region.how, len(region.first)) for region in verdict_of(rounds)} == {("derived", 3)}
+    regions = verdict_of(rounds)
+    assert {region.how for region in regions} == {"derived"}
+    assert max(len(region.first) for region in regions) <= 3
 
 
 @pytest.mark.sweep
