@@ -595,7 +595,7 @@ def _ends_alike(pair: BodyPair, x: ValueId, steps: int) -> tuple[ValueId, ValueI
     if not behind or len(behind[0]) < (1 if steps <= BEHIND else 2):  # of one value many things are made in many steps
         return None
     first, (mine, second) = x, (_end_of(pair, side, x, behind[0], steps) for side in (pair.first, pair.second))
-    if mine != x or second is None:
+    if mine != x or second is None or not _goes_on_alike(pair, x, second, behind[0]):
         return None
     while (before := _made_alike(pair, first, second)) is not None:
         first, second = before
@@ -626,6 +626,18 @@ def _closed(pair: BodyPair, side: Side, value: ValueId, steps: int) -> tuple[set
         if not now:
             return found - pair.first.table.known.keys(), between
     return None
+
+
+def _goes_on_alike(pair: BodyPair, x: ValueId, y: ValueId, behind: set[Number]) -> bool:
+    """Whether what the second version computes of an end, and of what is behind it alone, is of ops that the first one
+    has there: else the end is further on, in more steps."""
+    side, known = pair.second, behind | pair.first.table.known.keys()
+    names_there = {op.name for op in pair.first.users.get(x, ())}
+    return all(
+        op.name in names_there
+        or not all(read == y or (pair.is_matched(side, read) and side.numbers[read] in known) for read in op.reads)
+        for op in side.users.get(y, ())
+    )
 
 
 def _end_of(pair: BodyPair, side: Side, like: ValueId, behind: set[Number], steps: int) -> ValueId | None:
