@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.names import COMPOSITE, CONSTANT, CONVERT, CUSTOM_CALL, RESHAPE, RETURN, SCATTER, WHILE
+from hlo_lower.ops.names import (
+    COMPOSITE,
+    CONSTANT,
+    CONVERT,
+    CUSTOM_CALL,
+    RESHAPE,
+    RETURN,
+    REVERSE,
+    SCATTER,
+    SORT,
+    WHILE,
+)
 from hlo_lower.ops.spec import RESHAPING, Role, ops_with
 from hlo_lower.verify.patience import patience
 from hlo_lower.verify.read.partitions import is_for_one_device
@@ -39,8 +50,9 @@ _EFFECTS = ops_with(role=Role.HOST) | ops_with(role=Role.RANDOM, is_pure=False)
 CALLS = {"func.call": "callee", COMPOSITE: "decomposition"}
 """Operations that are what a function computes, and the attribute that names it: a composite is its decomposition."""
 
-COPIES = frozenset({CONVERT, RESHAPE})
-"""Operations that are their operand where the type stays: modules that were HLO have one behind each argument."""
+COPIES = frozenset({CONVERT, RESHAPE, REVERSE, SORT})
+"""Operations that may be their operands: those of the type that stays, behind each argument of modules that were HLO,
+and those that put one row in order."""
 
 SHARDING_RULE = "sdy.sharding_rule"
 """An attribute that says how operands and results may be cut among devices."""
@@ -257,7 +269,7 @@ class Program:
             if raw.name in CALLS and self._inlined(body, raw, env, stack):
                 continue
             if raw.name in COPIES and _is_copy(raw):
-                env[raw.results[0]] = env[raw.operands[0]]
+                env.update((result, env[operand]) for result, operand in zip(raw.results, raw.operands, strict=True))
                 continue
             if raw.name == WHILE and self._trips is not None:
                 self._loop(body, raw, env, stack, self._trips)
@@ -346,7 +358,7 @@ class Program:
             maker, name = value.owner.operation, callee_of(value.owner.operation)
             function = self.functions.get(name)
             if maker.name in COPIES and _is_copy(maker):
-                value = maker.operands[0]
+                value = maker.operands[mlir.result_number(value)]
             elif function is None or not len(function.regions[0].blocks) or name in stack:
                 break
             else:
@@ -451,6 +463,12 @@ def inlined_operations(module: mlir.RawModule) -> float:
 
 
 def _is_copy(raw: mlir.RawOperation) -> bool:
+    if raw.name in (REVERSE, SORT):
+        shape = mlir.tensor_shape(raw.operands[0].type)
+        if raw.name == REVERSE:
+            return all(shape[dim] == 1 for dim in mlir.integers_of(raw.attributes["dimensions"]))
+        dim = mlir.integer_of(raw.attributes["dimension"]) if "dimension" in raw.attributes else -1
+        return bool(shape) and shape[dim] == 1
     return raw.results[0].type == raw.operands[0].type and not mlir.attributes_of(raw)
 
 
