@@ -103,14 +103,13 @@ def estimated_costs(
 def costs_of_parts(flat: FlatScatter, layout: Layout, costs: CostTable) -> Mapping[Strategy, float]:
     """The forms of a run that may come in two parts, where the consumer's own scatter is right: nanoseconds by form.
 
-    The other one reads and writes two windows.
+    The other one reads and writes two windows. Its rule is for any strategy, so that it is taken where the consumer's
+    scatter, whose rule is more specific, is none of them: where that costs more.
     """
     operand, window = prod(flat.scatter.operand_shape), layout.positions * prod(layout.window)
-    found = {
-        Strategy.OWN_SCATTER: _own(flat, operand, costs),
-        Strategy.FEW_WINDOWS: 2 * (costs.window + 2 * window * costs.pass_element),
-    }
-    return dict(sorted(found.items(), key=lambda pair: pair[1]))
+    own, windows = _own(flat, operand, costs), 2 * (costs.window + 2 * window * costs.pass_element)
+    few = {Strategy.FEW_WINDOWS: windows}
+    return {Strategy.OWN_SCATTER: own} | few if own <= windows else few
 
 
 def _drop_cost(flat: FlatScatter, operand: int, region: RegionFacts, costs: CostTable) -> float:
@@ -138,7 +137,7 @@ def _own(flat: FlatScatter, operand: int, costs: CostTable) -> float:
     """The cost of the consumer's own scatter, of rows that leave the operand's dims where they are."""
     rows = flat.in_order
     moved = 0 if rows.is_in_order else 2 * operand * costs.pass_element
-    return costs.step + rows.batches * rows.writes * (costs.own_row + rows.width * costs.element) + moved
+    return costs.step + rows.batches * rows.writes * (costs.own_row + rows.width * costs.own_element) + moved
 
 
 def _turns(flat: FlatScatter) -> float:

@@ -62,6 +62,7 @@ class CostTable:
     own_row: float = _entry(
         2, "a row written by the consumer's own scatter, if that is right", "IREE 2 to 5, of one element"
     )
+    own_element: float = _entry(0.5, "an element of such a row", "IREE 0.5; LiteRT 100")
     rank_pair: float = _entry(
         1,
         "comparing and counting a pair of rows of a sort",
