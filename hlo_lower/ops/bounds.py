@@ -32,7 +32,8 @@ MOVES = LAYOUT | {names.SLICE}
 def ends_of(value: Value) -> Ends:
     """The least and the greatest number that a value may hold.
 
-    Results are rounded to the value's type, which keeps their order. An integer that may wrap around may be any of its
+    Where a select replaces the finite numbers above a limit, an infinity may be left beyond it. Results are rounded to
+    the value's type, which keeps their order. An integer that may wrap around may be any of its
     type.
     """
     return _Bounds().ends(value)

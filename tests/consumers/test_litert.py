@@ -1,5 +1,6 @@
 """LiteRT and Core ML, where they are installed: right, wrong, refused by the converter and by the interpreter."""
 
+import re
 import shutil
 
 import jax.numpy as jnp
@@ -543,6 +544,33 @@ def test_what_is_read_again_is_not_written_over(judge, made):
         found = [judge.judge(one, wanted.runs, wanted.rounding).result for one in (text, lowered)]
         assert found[1] == "right", used
         assert found[0] != "right" or (used, "update" in made) == ("an update of a row", True)  # the reshapes are one
+
+
+GIVEN = module(
+    "%x: 64xi32, %y: 64xi32",
+    "%a = add %y, %x; %b = add %a, %x; %s = call @f(%b) -> 64xi32; %r = maximum %s, %b",
+) + function(
+    "private @f",
+    "%v: 64xi32",
+    "%n = reshape %v -> 8x8xi32; %k = constant 3 : 8x8xi32; %s = subtract %k, %n; "
+    "%t = transpose %s, dims = [1, 0] -> 8x8xi32; %r = reshape %t -> 64xi32",
+)
+"""A function that computes behind a reshape of its argument, which the caller reads again."""
+
+
+def test_what_a_function_is_given_may_be_read_again():
+    """Its callers are not looked at: the subtraction stands in front of the reshape."""
+    lowered = hl.lower(GIVEN, target="litert").text
+    assert re.search(r"stablehlo\.subtract .*: tensor<64xi32>", lowered)
+    assert hl.verify(GIVEN, lowered).ok
+
+
+@pytest.mark.litert
+@NO_LITERT
+def test_what_a_function_is_given_is_not_written_over(judge):
+    wanted = reference_of(GIVEN)
+    texts = GIVEN, hl.lower(GIVEN, target="litert").text
+    assert [judge.judge(one, wanted.runs, wanted.rounding).result for one in texts] == ["wrong", "right"]
 
 
 @pytest.mark.litert

@@ -132,6 +132,22 @@ def test_sorts_by_one_key_after_the_other(which, strategy, npu, only):
     assert {re.search(r"\((\w+)\)$", note)[1] for note in lowered.notes} == {f"sort_to_{strategy.value}"}
 
 
+@pytest.mark.parametrize("direction", ["LT", "GT"])
+def test_positions_among_the_keys_decide_by_their_direction(direction, only):
+    """Of equal keys the one that stood last comes first where the positions go down; a key behind them says nothing."""
+    only(SortStrategy.TOP_K)
+    tied = "%p = compare LT, %a, %b; %q = compare EQ, %a, %b; %s = compare {}, %c, %d; %t = and %q, %s; %r = or %p, %t"
+    source = module(
+        "%x: 40xi32",
+        f"%i = iota dim = 0 : 40xi32; %s, %o = sort(%x, %i) <dimension = 0 : i64, is_stable = true> "
+        f"{{%a, %b, %c, %d: {tied.format(direction)}; return %r}}",
+        "%s, %o",
+    )
+    lowered = hl.lower(source, target=OWN)
+    assert lowered.text.count("chlo.top_k(") == (1 if direction == "LT" else 2)
+    same(source, lowered, integers((40,), "int32"))
+
+
 @pytest.mark.parametrize("strategy", swept(STRATEGIES, RANKS, *ROUNDS))
 def test_only_the_rows_that_are_read_are_found(strategy, only):
     """Slices of a sort, of `jnp.sort` in a function of its own, and `top_k`: no tensor of the sorted shape is left."""

@@ -7,6 +7,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
+from hlo_lower.ops.quirks.loops import CALL
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, module, over_each
 
 ARITHMETIC = (names.ADD, names.SUBTRACT, names.MULTIPLY, names.DIVIDE)
@@ -14,8 +15,6 @@ ARITHMETIC = (names.ADD, names.SUBTRACT, names.MULTIPLY, names.DIVIDE)
 
 FEW_BYTES = 64
 """Tensors of as many bytes at most are not shared."""
-
-CALL = "func.call"
 
 
 def _reshaped(value: Value) -> Value:
