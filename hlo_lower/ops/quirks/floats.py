@@ -11,7 +11,7 @@ from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.bounds import compared_with, ends_of, is_sum, source_of
 from hlo_lower.ops.knowledge import NUMPY
-from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, hold_operand, module, over_each
 from hlo_lower.ops.spec import ELEMENTWISE, LAYOUT
 
 FORM = "op in a form"
@@ -152,9 +152,7 @@ def _is_of_half(_graph: Graph, node: Node) -> bool:
 def hold_exponents(graph: Graph, node: Node) -> None:
     """Put a barrier behind an exponent of 0.5 or -0.5, which a consumer would take for a root."""
     if _is_of_half(graph, node):
-        value = node.operand(1)
-        [held] = Builder.before(node).op(names.OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
-        node.raw.operands[1] = held.raw
+        hold_operand(node, 1)
 
 
 def _is_number(value: Value, but: float) -> bool:
@@ -228,9 +226,7 @@ def _takes_spread(_graph: Graph, node: Node) -> bool:
 def hold_spread(graph: Graph, node: Node) -> None:
     """Put a barrier behind what a broadcast repeats, where a consumer would move the broadcast."""
     if _takes_spread(graph, node):
-        value = node.operand(0)
-        [held] = Builder.before(node).op(names.OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
-        node.raw.operands[0] = held.raw
+        hold_operand(node, 0)
 
 
 V = "tensor<4xf32>"

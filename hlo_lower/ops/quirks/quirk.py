@@ -6,7 +6,9 @@ from enum import Enum
 
 from hlo_lower.base.change import Change
 from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
+from hlo_lower.ops.names import OPTIMIZATION_BARRIER
 
 
 class Place(Enum):
@@ -96,6 +98,13 @@ def over_each(*ops: str) -> Callable[[Callable[[Graph, Node], None]], Callable[[
         return change
 
     return of_step
+
+
+def hold_operand(node: Node, number: int) -> None:
+    """Put a barrier behind an operand, which a consumer would move or read into the op, in place."""
+    value = node.operand(number)
+    [held] = Builder.before(node).op(OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
+    node.raw.operands[number] = held.raw
 
 
 def module(arguments: str, result: str, *lines: str) -> str:

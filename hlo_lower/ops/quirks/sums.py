@@ -11,7 +11,7 @@ from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import CONSTANT, REDUCE
 from hlo_lower.ops.quirks.loops import CALL
 from hlo_lower.ops.quirks.moves import comes_of
-from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, hold_operand, module, over_each
 from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
 
 # --- products ---
@@ -131,9 +131,7 @@ def _is_turned_twice(graph: Graph, node: Node) -> bool:
 def hold_turned(graph: Graph, node: Node) -> None:
     """Put a barrier behind the right side of a product whose transposes a consumer would merge."""
     if _is_turned_twice(graph, node):
-        value = node.operand(1)
-        [held] = Builder.before(node).op(names.OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
-        node.raw.operands[1] = held.raw
+        hold_operand(node, 1)
 
 
 TURNED_TWICE = Quirk(
