@@ -565,7 +565,7 @@ def sort_to_ranks(op: SortLowering) -> Sequence[Value]:
 
         %before = (key[j] < key[i]) | (key[j] == key[i] & j < i)     [A, i, j, C]
         %rank   = reduce add over j: convert %before                 [A, n, C]
-        %order  = for each row r that is read the i with %rank[i] == r
+        %order  = for each row r that is read the i with %rank[i] == r: their maximum, which is below n at any rate
         %r      = operands' rows at %order
 
     Equal: the comparator is a strict weak order of keys, so with the position behind them no two rows compare equal;
@@ -592,7 +592,10 @@ def sort_to_ranks(op: SortLowering) -> Sequence[Value]:
         for k in sort.used_results
         if k not in op.facts.gathered | op.facts.numbering
     }
-    order = None if len(columns_found) == len(sort.used_results) else select_rows(build, hit, op.positions)
+    order = None
+    if len(columns_found) != len(sort.used_results):
+        taken = build.select(hit, build.broadcast(op.positions, wide, [0, 2, 3]), build.broadcast(zero, wide))
+        order = reduce_along(build, taken, zero, 2, MAXIMUM)
     return op.results(order, columns=columns_found)
 
 

@@ -224,6 +224,8 @@ BROKEN = {
         (folding, "found if is_or else z3.simplify(z3.Not(found))", "found"),
         (folding, "choice[0], varying[0]), found, unit)", "choice[0], varying[0]), unit, found)"),
         (folding, "[begin[0], found]", "[unit, found]"),
+        (folding, "return choose(*again, unit)", "return unit"),
+        (folding, "unit.eq(first) or not _may_be_repeated(single, at.element, first)", "unit.eq(first)"),
     ],
     "numbered, any": [
         (folding, "yes = _substitute(yes, so_far, first)", "yes = _substitute(yes, so_far, so_far)"),

@@ -200,7 +200,9 @@ def derive(
             may_say_more = prover.has_closed or prover.used.keys() & FOLDING
             if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
                 break
-            if prover.has_long_sort and attempts and attempts[0][0] > 1:  # it is not written out
+            if (
+                prover.has_sort and attempts and attempts[0][0] > 1
+            ):  # ranks show more, and sooner, than all that it compares
                 attempts.append(attempts.pop(0))
     return found
 

@@ -142,7 +142,7 @@ def _fold_elements(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequ
     terms = yield from elements(deep, along)
     at.use("fold")
     if (at.prover.any_order or is_truth(element)) and neutral(single, element) is not None:
-        found = _combined_or_split(deep, single, terms[0], bound, sizes)
+        found = _combined_or_split(deep, single, _but_for_start(at, single, terms[0], first[0]), bound, sizes)
         return at.numbers.compute(single, [first[0], found], element)
     at.use("order of a fold")
     kind, varying = ("reduce", single, element.name, at.result), _varying(sizes)
@@ -168,6 +168,15 @@ def _fold_elements(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequ
         return at.prover.occurrence(at, ordered, [*terms, *first], bound, sort_of(element), sizes=varying)
     variables, steps = yield from body_on_variables(deep, body, "fold")
     return at.prover.occurrence(at, key, [*terms, *first, *steps], [*bound, *variables], sort_of(element))
+
+
+def _but_for_start(at: At, single: str, term: Term, first: Term) -> Term:
+    """An element of a fold that may meet its start again, with the neutral element where it is the start."""
+    again, unit = choice_of(term, first), neutral(single, at.element)
+    if again is None or unit is None or unit.eq(first) or not _may_be_repeated(single, at.element, first):
+        return term
+    at.use("start again")
+    return choose(*again, unit)
 
 
 def _varying(sizes: Sequence[Extent]) -> tuple[Extent, ...]:

@@ -119,6 +119,7 @@ _LAWS = (
         "folds",
         "a fold in which at most one step does something is that step applied to the start",
     ),
+    Law("start again", "folds", "a maximum, minimum, and, or of a start may leave out elements that are the start"),
     Law(
         "chunks of a list",
         "folds",

@@ -341,7 +341,7 @@ class Prover:
       counts: the symbols of how many of so many numbers a test holds for, by name.
       made: what each symbol of an occurrence stands for.
       assumptions: what is promised of the arguments.
-      has_long_sort: whether a sort was met that is too long to be written out.
+      has_sort: whether a sort was met of more rows than are always written out.
       has_closed: whether a loop or a sort was taken as a function of its operands.
       is_pulled: whether what an output is was found in both modules, which is asked about then.
       ending: loops that were found to end, those of the second module where the first one has them, too.
@@ -386,7 +386,7 @@ class Prover:
         self.ranked: dict[str, RankOrder] = {}
         self.counts: dict[str, int] = {}
         self.made: dict[str, Made] = {}
-        self.has_closed = self.has_long_sort = self.has_shared = self.has_ordered = self.is_pulled = False
+        self.has_closed = self.has_sort = self.has_shared = self.has_ordered = self.is_pulled = False
         self.ending: set[Op] = set()
         self.ordered: set[str] = set()
         self.loops_of_first: list[Term] = []

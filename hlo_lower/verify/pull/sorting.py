@@ -24,8 +24,10 @@ from hlo_lower.verify.pull.prover import Ask, At, Pull
 from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Place, Term, choose, chosen_at, element_of, has_variable, number
 
+ALWAYS_WRITTEN_OUT = 2
 MOST_WRITTEN_OUT = 8
-"""Elements of a row up to which a sort is written out: it takes the square of so many comparisons."""
+"""Elements of a row up to which a sort is written out, in each attempt and in that of many steps: each pair
+is compared."""
 
 Row: TypeAlias = list[Term]
 """One element of each operand, which move together."""
@@ -116,8 +118,8 @@ def _pull_by_order(at: At, rows: Rows) -> Pull:
     which = at.place[rows.dim]
     if rows.size == 1:
         return (yield from rows.row(at, which))[at.result]
-    at.prover.has_long_sort |= rows.size > MOST_WRITTEN_OUT
-    is_short = rows.size <= (MOST_WRITTEN_OUT if at.prover.chain > 1 else 2)
+    at.prover.has_sort |= rows.size > ALWAYS_WRITTEN_OUT
+    is_short = rows.size <= (MOST_WRITTEN_OUT if at.prover.chain > 1 else ALWAYS_WRITTEN_OUT)
     if not is_short and not at.prover.any_order:
         raise Beyond("a sort of many rows")
     yield from _check_order(at, rows)

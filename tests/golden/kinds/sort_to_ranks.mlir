@@ -5,7 +5,7 @@
 // CHECK:      %[[BEFORE:.*]] = stablehlo.or %{{.*}}, %{{.*}} : tensor<1x6x6x1xi1>
 // CHECK:      %[[COUNTED:.*]] = stablehlo.convert %[[BEFORE]]
 // CHECK-NEXT: %[[RANK:.*]] = stablehlo.reduce(%[[COUNTED]] init: %{{.*}}) applies stablehlo.add across dimensions = [2]
-// CHECK:      %[[ORDER:.*]] = stablehlo.reduce(%{{.*}} init: %{{.*}}) applies stablehlo.add across dimensions = [2]
+// CHECK:      %[[ORDER:.*]] = stablehlo.reduce(%{{.*}} init: %{{.*}}) applies stablehlo.maximum across dimensions = [2]
 // CHECK:      stablehlo.gather
 // CHECK:      stablehlo.gather
 // CHECK-NOT:  stablehlo.sort

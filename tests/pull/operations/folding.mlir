@@ -1,4 +1,4 @@
-func.func public @main(%x: tensor<3x4xi8>, %y: tensor<4x2xi8>, %b: tensor<3x4xi1>, %f: tensor<3x4xf32>, %g: tensor<3x4x2xf32>, %h: tensor<3x40xi32>, %at: tensor<6x1xi32>, %u: tensor<6xi32>, %t: tensor<2x40xi1>) -> (tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>, tensor<5xi32>, tensor<2xi1>, tensor<2xi1>, tensor<4xf32>, tensor<4xf32>) {
+func.func public @main(%x: tensor<3x4xi8>, %y: tensor<4x2xi8>, %b: tensor<3x4xi1>, %f: tensor<3x4xf32>, %g: tensor<3x4x2xf32>, %h: tensor<3x40xi32>, %at: tensor<6x1xi32>, %u: tensor<6xi32>, %t: tensor<2x40xi1>) -> (tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>, tensor<5xi32>, tensor<2xi1>, tensor<2xi1>, tensor<4xf32>, tensor<4xf32>, tensor<3xi32>, tensor<3xi32>) {
   %z = stablehlo.constant dense<0> : tensor<i8>
   %m = stablehlo.constant dense<-128> : tensor<i8>
   %o = stablehlo.constant dense<false> : tensor<i1>
@@ -48,5 +48,11 @@ func.func public @main(%x: tensor<3x4xi8>, %y: tensor<4x2xi8>, %b: tensor<3x4xi1
     %e = stablehlo.subtract %c, %d : tensor<f32>
     stablehlo.return %e : tensor<f32>
   }) : (tensor<4xf32>, tensor<3x1xi32>, tensor<3xf32>) -> tensor<4xf32>
-  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14 : tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>, tensor<5xi32>, tensor<2xi1>, tensor<2xi1>, tensor<4xf32>, tensor<4xf32>
+  // elements that are the start itself
+  %start = stablehlo.broadcast_in_dim %iz, dims = [] : (tensor<i32>) -> tensor<3x40xi32>
+  %above = stablehlo.compare GT, %h, %start, SIGNED : (tensor<3x40xi32>, tensor<3x40xi32>) -> tensor<3x40xi1>
+  %few = stablehlo.select %above, %start, %h : tensor<3x40xi1>, tensor<3x40xi32>
+  %15 = stablehlo.reduce(%few init: %iz) applies stablehlo.minimum across dimensions = [1] : (tensor<3x40xi32>, tensor<i32>) -> tensor<3xi32>
+  %16 = stablehlo.reduce(%few init: %iz) applies stablehlo.add across dimensions = [1] : (tensor<3x40xi32>, tensor<i32>) -> tensor<3xi32>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16 : tensor<3xi8>, tensor<i8>, tensor<4xi1>, tensor<3x2xi32>, tensor<3xf32>, tensor<f32>, tensor<3x2xf32>, tensor<3xi32>, tensor<i32>, tensor<3xi32>, tensor<5xi32>, tensor<2xi1>, tensor<2xi1>, tensor<4xf32>, tensor<4xf32>, tensor<3xi32>, tensor<3xi32>
 }
