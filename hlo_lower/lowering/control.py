@@ -481,7 +481,7 @@ def case_to_pairs(op: Op) -> Sequence[Value]:
         raise DoesNotApply("a result is not a tensor of static shape")
     index, types = node.operand(0), [result.raw.type for result in node.results]
     last = len(node.blocks) - 1
-    found = [build.broadcast(build.zero(mlir.tensor_element(v.raw.type)), v.static_shape) for v in node.results]
+    found = [build.zeros_like(v) for v in node.results]
     for number in reversed(range(last + 1)):
         if number == last:
             is_other = build.and_(build.compare(index, "GE", 0), build.compare(index, "LT", last))

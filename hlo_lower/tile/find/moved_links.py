@@ -298,7 +298,7 @@ def _is_order_free(node: Node) -> bool:
 
 def moved_link(node: Node, dim: int) -> MovedLink | WrittenLink | None:
     """The link of an op along a dim in which it moves positions; None where it does not, or not so."""
-    if not all(value.is_static for value in (*node.operands, *node.results)):
+    if not node.is_static:
         return None
     shape = node.result().static_shape
     if node.name == GATHER:
