@@ -1282,6 +1282,11 @@ def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     return {str(named.name): named.attr for named in (dictionary[i] for i in range(len(dictionary)))}
 
 
+def plain_entries(attribute: RawAttribute) -> dict[str, object]:
+    """The plain values of a dictionary attribute by name."""
+    return {name: plain_value(value) for name, value in entries_of(attribute).items()}
+
+
 def set_type(value: RawValue, raw_type: RawType) -> None:
     """Give a value another type; whoever uses it sees the new one."""
     value.set_type(raw_type)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from hlo_lower.base.errors import NotLoweredError
+from hlo_lower.base.short_forms import by_count
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
@@ -129,7 +130,7 @@ def is_foreign(node: Node) -> bool:
 def left_in(graph: Graph) -> tuple[tuple[str, int], ...]:
     """The foreign operations of a module by name, the most frequent first; what ends a region belongs to its op."""
     counts = Counter(_name(node) for node in graph.nodes() if is_foreign(node) and node.name != RETURN)
-    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+    return tuple(by_count(counts).items())
 
 
 def _name(node: Node) -> str:

@@ -24,7 +24,7 @@ import numpy as np
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops.names import DIVIDE, REMAINDER
-from hlo_lower.verify.read.meanings import find_constant
+from hlo_lower.verify.read.meanings import find_constant, maker_and_operands
 from hlo_lower.verify.read.program import inline_calls
 
 _jax: Any = jax
@@ -81,16 +81,11 @@ def _put_in_place(op: mlir.RawOperation) -> None:
 
 def _small_divisor(op: mlir.RawOperation) -> int:
     """What an op divides by everywhere, without its sign, if that has 15 bits at most; else 0."""
-    divisor = find_constant(op.operands[1], {}, _maker_of)
+    divisor = find_constant(op.operands[1], {}, maker_and_operands)
     if divisor is None or not divisor.size or np.any(divisor != divisor.flat[0]):
         return 0
     size = abs(int(divisor.flat[0]))
     return size if size < 1 << 15 else 0
-
-
-def _maker_of(value: mlir.RawValue) -> tuple[mlir.RawOperation, list[mlir.RawValue]] | None:
-    maker = mlir.producer(value)
-    return (maker, list(maker.operands)) if maker and len(maker.results) == 1 and not len(maker.regions) else None
 
 
 def _quotient(x: Array, d: Array, *, by: int) -> Array:
