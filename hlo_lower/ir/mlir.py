@@ -1462,6 +1462,28 @@ def template_of(
     return function
 
 
+def function_text(function: Callable[..., Any], given: Sequence[RawType], name: str = "") -> str:
+    """The text of a module with a JAX function of tensors of these types.
+
+    Args:
+      function: the function.
+      given: the types of its arguments.
+      name: what it is called where it is private; without one it is @main.
+    """
+    specs = [jax.ShapeDtypeStruct(static_shape(of), dtype_of(tensor_element_name(of))) for of in given]
+    with plain_jax():
+        text = cast(Any, jax).jit(function, keep_unused=True).lower(*specs).as_text()
+    return text.replace("func.func public @main", f"func.func private @{name}") if name else text
+
+
+def put_function_instead(operation: RawOperation, function: Callable[..., Any]) -> None:
+    """Put what a JAX function of an operation's operands computes in the place of its results, and erase it."""
+    made = parse_module(function_text(function, [v.type for v in operation.operands]), operation.context)
+    [body] = made.body.operations
+    replace_results(operation, inline_template(body.operation, list(operation.operands), operation)[1])
+    operation.erase()
+
+
 def inline_template(
     template: RawOperation, values: Sequence[RawValue], before: RawOperation
 ) -> tuple[list[RawOperation], list[RawValue]]:

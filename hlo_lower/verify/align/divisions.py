@@ -33,7 +33,7 @@ Halves = tuple[Array, Array]
 
 STEPS = 64
 
-WIDE = {"i64": "int64", "ui64": "uint64"}
+WIDE = ("i64", "ui64")
 
 WRITTEN_OUT = 4
 """Quotients of a module up to which they are written out: each is a thousand ops."""
@@ -56,7 +56,7 @@ def divisions_written_out(texts: Sequence[str]) -> list[str] | None:
         if len({tuple(op.operands) for op in found}) > WRITTEN_OUT:
             return None
         for op in found:
-            _put_in_place(op)
+            mlir.put_function_instead(op, partial(FUNCTIONS[op.name], by=_small_divisor(op)))
         return [mlir.print_module(first, locations=True), texts[1]]
 
 
@@ -64,19 +64,6 @@ def _divisions(module: mlir.RawModule) -> list[mlir.RawOperation]:
     """The quotients and remainders of 64-bit integers."""
     ops, _ = mlir.find_named(module.operation, (DIVIDE, REMAINDER))
     return [op for op in ops if mlir.tensor_element_name(op.results[0].type) in WIDE]
-
-
-def _put_in_place(op: mlir.RawOperation) -> None:
-    """Let what an op gives be what the steps give, which are put before it."""
-    shape, element = mlir.static_shape(op.results[0].type), mlir.tensor_element_name(op.results[0].type)
-    function = partial(FUNCTIONS[op.name], by=_small_divisor(op))
-    with mlir.plain_jax():
-        given = jax.ShapeDtypeStruct(shape, WIDE[element])
-        text = _jax.jit(function, keep_unused=True).lower(given, given).as_text()
-    made = mlir.parse_module(text, op.context)  # which holds the function
-    [body] = made.body.operations
-    mlir.replace_results(op, mlir.inline_template(body.operation, list(op.operands), op)[1])
-    op.erase()
 
 
 def _small_divisor(op: mlir.RawOperation) -> int:
