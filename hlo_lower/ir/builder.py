@@ -116,6 +116,14 @@ class Builder:
             text = "0x00"
         return self._splat(text, raw_type)
 
+    def zero_of(self, value: Value) -> Value:
+        """A scalar zero of a value's element type."""
+        return self.zero(mlir.tensor_element(value.raw.type))
+
+    def zeros_like(self, value: Value) -> Value:
+        """Zeros of the shape and element type of a value of static shape."""
+        return self.broadcast(self.zero_of(value), value.static_shape)
+
     def infinity(self, element: mlir.RawType, *, is_negative: bool = False) -> Value:
         """A scalar of IEEE 754's infinity in a float type of 16, 32 or 64 bits."""
         declared = element_type(str(element))

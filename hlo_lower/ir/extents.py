@@ -77,7 +77,7 @@ def first_of(build: Builder, value: Value, count: int) -> Value:
     """
     if value.is_static and value.static_shape[0] >= count:
         return build.slice(value, [0], [count])
-    filler = build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), (count,))
+    filler = build.broadcast(build.zero_of(value), (count,))
     joined = mlir.tensor_type((None,), mlir.tensor_element(value.raw.type))
     both = build.op("stablehlo.concatenate", [value, filler], [joined], {"dimension": mlir.i64_attribute(0)}).result()
     return build.slice(both, [0], [count])

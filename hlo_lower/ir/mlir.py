@@ -1282,6 +1282,11 @@ def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     return {str(named.name): named.attr for named in (dictionary[i] for i in range(len(dictionary)))}
 
 
+def plain_entries(attribute: RawAttribute) -> dict[str, object]:
+    """The plain values of a dictionary attribute by name."""
+    return {name: plain_value(value) for name, value in entries_of(attribute).items()}
+
+
 def set_type(value: RawValue, raw_type: RawType) -> None:
     """Give a value another type; whoever uses it sees the new one."""
     value.set_type(raw_type)
@@ -1455,6 +1460,28 @@ def template_of(
     returned = [copies[value] for value in given]
     create_operation("func.return", returned, [], location=location, insertion_point=insert_at_end(block))
     return function
+
+
+def function_text(function: Callable[..., Any], given: Sequence[RawType], name: str = "") -> str:
+    """The text of a module with a JAX function of tensors of these types.
+
+    Args:
+      function: the function.
+      given: the types of its arguments.
+      name: what it is called where it is private; without one it is @main.
+    """
+    specs = [jax.ShapeDtypeStruct(static_shape(of), dtype_of(tensor_element_name(of))) for of in given]
+    with plain_jax():
+        text = cast(Any, jax).jit(function, keep_unused=True).lower(*specs).as_text()
+    return text.replace("func.func public @main", f"func.func private @{name}") if name else text
+
+
+def put_function_instead(operation: RawOperation, function: Callable[..., Any]) -> None:
+    """Put what a JAX function of an operation's operands computes in the place of its results, and erase it."""
+    made = parse_module(function_text(function, [v.type for v in operation.operands]), operation.context)
+    [body] = made.body.operations
+    replace_results(operation, inline_template(body.operation, list(operation.operands), operation)[1])
+    operation.erase()
 
 
 def inline_template(

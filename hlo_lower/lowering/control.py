@@ -25,6 +25,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.lowering.engine.kind import Context, Decision, Kind, OpLowering, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name, refused_of
+from hlo_lower.lowering.engine.refused_ops import node_label
 from hlo_lower.lowering.plain.custom_call import NOTES
 from hlo_lower.lowering.single_ops.reductions import on_tensors
 from hlo_lower.ops import names
@@ -481,7 +482,7 @@ def case_to_pairs(op: Op) -> Sequence[Value]:
         raise DoesNotApply("a result is not a tensor of static shape")
     index, types = node.operand(0), [result.raw.type for result in node.results]
     last = len(node.blocks) - 1
-    found = [build.broadcast(build.zero(mlir.tensor_element(v.raw.type)), v.static_shape) for v in node.results]
+    found = [build.zeros_like(v) for v in node.results]
     for number in reversed(range(last + 1)):
         if number == last:
             is_other = build.and_(build.compare(index, "GE", 0), build.compare(index, "LT", last))
@@ -585,7 +586,7 @@ class ControlKind(Kind):
         facts = _facts(context, node)
         is_many = refused_form(context.graph, context.target, node, CONTROL) is MANY
         ways = (Way.ONE, Way.ALL) if node.name == IF or is_many else (Way.ALL,)
-        return self.subject(context, node, *(replace(facts, way=way) for way in ways), label=_label(node))
+        return self.subject(context, node, *(replace(facts, way=way) for way in ways), label=node_label(node))
 
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) if node.name in (CUSTOM_CALL, CONSTRAINT) else OWNED
@@ -608,10 +609,6 @@ class ControlKind(Kind):
 
 
 OWNED = frozenset({"dimensions"})
-
-
-def _label(node: Node) -> str:
-    return f"{node.name} @{mlir.call_target(node.raw)}" if node.name == CUSTOM_CALL else node.name
 
 
 def _is_refused(context: Context, node: Node) -> bool:

@@ -167,7 +167,7 @@ def gather_to_nothing(op: GatherLowering) -> Sequence[Value]:
     Equal: two tensors without elements, of one type, are the same whatever is read.
     """
     result = op.gather.node.result()
-    return [op.build.broadcast(op.build.zero(mlir.tensor_element(result.raw.type)), result.static_shape)]
+    return [op.build.zeros_like(result)]
 
 
 @in_its_place(strategy={GatherStrategy.FEW}, form="for each window a dynamic_slice; concatenate")
@@ -252,7 +252,7 @@ def gather_to_while(op: GatherLowering) -> Sequence[Value]:
     build, gather = op.build, op.gather
     starts = op.starts()
     shape = (gather.count, *gather.window)
-    empty = build.broadcast(build.zero(mlir.tensor_element(gather.operand.raw.type)), shape)
+    empty = build.broadcast(build.zero_of(gather.operand), shape)
 
     def iteration(inner: Builder, turn: Value, carried: Values, invariant: Values) -> Sequence[Value]:
         operand, *columns = invariant

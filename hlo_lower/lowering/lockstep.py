@@ -228,7 +228,7 @@ class Lockstep:
         sizes, axes = dict(mesh.axes), mlir.manual_axes(node.raw)
         if any(sharding.unreduced for sharding in (*given, *returned)):
             self._refuse(node, "each device has a part of a sum (unreduced)")
-        if not all(value.is_static for value in (*node.operands, *node.results)):
+        if not node.is_static:
             self._refuse(node, "it has open sizes", "--bind gives the sizes")
         outer = [place for place in range(len(scope.devices)) for _ in range(prod(sizes[axis] for axis in axes))]
         own = [dict(zip(axes, one, strict=True)) for one in product(*(range(sizes[axis]) for axis in axes))]
@@ -338,7 +338,7 @@ class Lockstep:
 
     def _speak(self, node: Node, scope: _Scope) -> None:
         """What a collective gives each device."""
-        if not all(value.is_static for value in (*node.operands, *node.results)):
+        if not node.is_static:
             self._refuse(node, "it has open sizes", "--bind gives the sizes")
         match node.name:
             case names.ALL_REDUCE | names.COLLECTIVE_BROADCAST | names.ALL_GATHER:
@@ -443,7 +443,7 @@ class Lockstep:
                 if target in places:
                     found[places[target]] = row[places[source]]
         if None in found:
-            zero = build.zero(mlir.tensor_element(row[0].raw.type))
+            zero = build.zero_of(row[0])
             zeros = build.broadcast(zero, row[0].static_shape)
             found = [zeros if value is None else value for value in found]
         scope.rows[node.result()] = tuple(value for value in found if value is not None)

@@ -9,6 +9,7 @@ from hlo_lower.ir.view import Graph, Node
 from hlo_lower.lowering import eigenvalues, matrices
 from hlo_lower.lowering.engine.kind import Context, Kind, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
+from hlo_lower.lowering.engine.refused_ops import node_label
 from hlo_lower.lowering.matrices import LINEAR_ALGEBRA, MatrixFacts, Routine, is_lapack, matrix_facts
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import Numbers
@@ -37,7 +38,7 @@ class LinearAlgebraKind(Kind):
         is_refused = context.target.refusal(node.name, dtypes_on(node)) is not None
         if not is_refused and not (node.name == CUSTOM_CALL and context.options.legalize):
             return None
-        label = f"{node.name} @{mlir.call_target(node.raw)}" if node.name == CUSTOM_CALL else node.name
+        label = node_label(node)
         if not node.is_static:
             return self.subject(context, node, label=label)
         is_bounded = context.options.float_mode == "reassociate"

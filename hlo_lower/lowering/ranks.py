@@ -228,7 +228,7 @@ def _along(build: Builder, node: Node, value: Value, dim: int) -> Value:
 
 def _read(build: Builder, blocks: Value, start: Value, size: int) -> Value:
     before, _, after = blocks.static_shape
-    zero = build.zero(mlir.tensor_element(start.raw.type))
+    zero = build.zero_of(start)
     return build.dynamic_slice(blocks, [zero, start, zero], (before, size, after))
 
 

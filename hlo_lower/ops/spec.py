@@ -17,6 +17,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import ElementType
 
@@ -276,6 +277,28 @@ ANY_NAN = (
 It does not of those that move or choose elements, negate, or take the magnitude. A conversion is left out, so that what
 it makes of a NaN is asked of its operand.
 """
+
+_NAN_FROM = {"stablehlo.select": (1, 2), "stablehlo.convert": (0,), "stablehlo.abs": (0,), "chlo.top_k": (0,)}
+
+
+def nan_operands(name: str, count: int) -> tuple[int, ...] | None:
+    """The operands, of so many, of which one holds each NaN of a result; none where the op computes what it gives.
+
+    None where nothing is known of it. Of a `select` that is among the values that it chooses from.
+    """
+    if name in ANY_NAN or name == "stablehlo.iota":
+        return ()
+    if name in KEEPS_ELEMENTS:
+        moved = OPS[name].moved
+        return tuple(range(count)) if moved is None else moved
+    return _NAN_FROM.get(name)
+
+
+def has_one_nan(numbers: NDArray[Any]) -> bool:
+    """Whether each NaN among floats is the positive quiet one."""
+    nan = numbers[numbers != numbers]
+    return bool(nan.tobytes() == np.full(nan.shape, np.nan, nan.dtype).tobytes())
+
 
 SIGNLESS = ops_with(is_signless=True) | MOVES
 """Ops that give the same bits of integers with and without a sign."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
+from hlo_lower.base.short_forms import plural
 from hlo_lower.verify.bounds.compare import Difference
 from hlo_lower.verify.claim_checks import ClaimsVerdict
 from hlo_lower.verify.effort import Require
@@ -56,7 +57,7 @@ class ModuleVerdict:
 
     def __repr__(self) -> str:
         told = self.difference or (
-            self.reason if self.status == "not run" else f"{_count_with_noun(self.runs, 'run')}, {self.how}"
+            self.reason if self.status == "not run" else f"{plural(self.runs, 'run')}, {self.how}"
         )
         return f"<ModuleVerdict {self.status}: {told}>"
 
@@ -165,17 +166,17 @@ class Verdict:
         """One line: "160 regions (2 distinct): 158 derived, 2 tested; module 3 runs"."""
         parts = [self._about_regions()]
         if self.interface:
-            parts.insert(0, f"{_count_with_noun(len(self.interface), 'difference')} beside what is computed")
+            parts.insert(0, f"{plural(len(self.interface), 'difference')} beside what is computed")
         if self.module is not None:
-            told = {"equal": f"module {_count_with_noun(self.module.runs, 'run')}", "differs": "module differs"}
+            told = {"equal": f"module {plural(self.module.runs, 'run')}", "differs": "module differs"}
             parts.append(told.get(self.module.status, f"module not run: {self.module.reason}"))
         missed = [what for region in self.regions for what in region.not_exercised]
         missed += self.module.not_exercised if self.module is not None else ()
         parts += [f"not exercised: {len(missed)}"] if missed else []
         if self.claims is not None and self.claims.broken:
-            parts.append(f"{_count_with_noun(len(self.claims.broken), 'scatter')} not as claimed")
+            parts.append(f"{plural(len(self.claims.broken), 'scatter')} not as claimed")
         if self.plain is not None:
-            told = {"equal": f"plain form {_count_with_noun(self.plain.runs, 'run')}", "differs": "plain form differs"}
+            told = {"equal": f"plain form {plural(self.plain.runs, 'run')}", "differs": "plain form differs"}
             parts.append(told.get(self.plain.status, "plain form not run"))
         if self.one_form is not None:
             told = self.one_form._about_regions("rewrite")
@@ -196,7 +197,7 @@ class Verdict:
         cached = f", {kept:,} from the cache" if kept else ""
         if len(counts) == 1:
             (what,) = counts
-            return f"{_count_with_noun(total, noun)}{distinct} {names.get(what, what)}{cached}"
+            return f"{plural(total, noun)}{distinct} {names.get(what, what)}{cached}"
         told = ", ".join(f"{count:,} {names.get(what, what)}" for what, count in counts.items())
         return f"{total:,} {noun}s{distinct}: {told}{cached}"
 
@@ -218,11 +219,11 @@ class Verdict:
             if self.module.status == "not run":
                 lines.append(f"module not run: {self.module.reason}")
             elif self.module.status == "equal":
-                lines.append(f"module: equal in {_count_with_noun(self.module.runs, 'run')}, {self.module.how}")
+                lines.append(f"module: equal in {plural(self.module.runs, 'run')}, {self.module.how}")
             lines.extend(f"  not exercised: {reason}" for reason in self.module.not_exercised)
         if self.plain is not None:
             told = {
-                "equal": f"equal in {_count_with_noun(self.plain.runs, 'run')}, {self.plain.how}",
+                "equal": f"equal in {plural(self.plain.runs, 'run')}, {self.plain.how}",
                 "not run": self.plain.reason,
             }
             lines.append(f"plain form: {self.plain.status}: {told.get(self.plain.status, self.plain.difference)}")
@@ -248,10 +249,6 @@ class Verdict:
         return {"ok": self.ok, "summary": self.summary(), "counts": self.counts(), **plain, "regions": regions}
 
 
-def _count_with_noun(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def _lines_of(region: RegionVerdict) -> list[str]:
     """A region's verdict, readable."""
     alike = f" and {region.count - 1} alike" if region.count > 1 else ""
@@ -260,14 +257,14 @@ def _lines_of(region: RegionVerdict) -> list[str]:
     cached = ", from the cache" if region.from_cache else ""
     head = f"{what}{alike}{rules}"
     if region.status == "equal":
-        widened = f"with {_count_with_noun(region.producers, 'producer')} of its inputs" if region.producers else ""
+        widened = f"with {plural(region.producers, 'producer')} of its inputs" if region.producers else ""
         judged = f", judged by {', '.join(region.judges)}" if region.judges else ""
         if region.how == "derived":
             laws = f" (laws: {', '.join(region.laws)})" if region.laws else ""
             sizes = {"all": " for all sizes", "chosen": " at these sizes"}.get(region.sizes, "")
             lines = [f"{head}: equal, derived{sizes}{widened and ' ' + widened}{laws}{cached}"]
         else:
-            how = f" {widened or 'as it stands'}, {_count_with_noun(region.runs, 'run')}{judged}"
+            how = f" {widened or 'as it stands'}, {plural(region.runs, 'run')}{judged}"
             if region.judges == SAME_TEXT:
                 how = f": the same ops on the same inputs{widened and ' ' + widened}"
             lines = [f"{head}: equal{how}{cached}"]
@@ -289,7 +286,7 @@ def _counterexample(region: RegionVerdict) -> list[str]:
         if np.any(array != 0) and array.size <= SHORT
     ]
     more = sum(1 for array in region.inputs.values() if np.any(array != 0) and array.size > SHORT)
-    told += [f"{_count_with_noun(more, 'longer argument')} (--save-inputs)"] if more else []
+    told += [f"{plural(more, 'longer argument')} (--save-inputs)"] if more else []
     return [f"  where {', '.join(told)}, and zeros"] if told else []
 
 

@@ -108,7 +108,7 @@ def total_order_columns(build: Builder, value: Value) -> list[Value]:
     Numbers are ordered by themselves; of those that are equal only zeros differ, of which 1 / x is an infinity of
     their sign; that column is left out where no zero has a sign.
     """
-    is_nan, zero = build.compare(value, "NE", value), _zero(build, value)
+    is_nan, zero = build.compare(value, "NE", value), build.zeros_like(value)
     columns = [build.convert(is_nan, "i32"), build.select(is_nan, zero, value)]
     if may_be_negative_zero(value):
         is_zero = build.and_(build.compare(value, "EQ", zero), build.elementwise(NOT, has_sign(build, value)))
@@ -119,7 +119,7 @@ def total_order_columns(build: Builder, value: Value) -> list[Value]:
 def has_sign(build: Builder, value: Value) -> Value:
     """Whether numbers are below zero, or a zero with a sign."""
     turned = inverse(build, value)
-    return build.compare(turned, "LT", _zero(build, turned))
+    return build.compare(turned, "LT", build.zeros_like(turned))
 
 
 def inverse(build: Builder, value: Value) -> Value:
@@ -148,7 +148,7 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
         ]
     if canonical is not None:
         value = _in_bits_of(build, _comparator_column(build, sort, canonical), in_f32=in_f32)
-        is_nan, zero = build.compare(value, "NE", value), _zero(build, value)
+        is_nan, zero = build.compare(value, "NE", value), build.zeros_like(value)
         if not in_bits:
             first = KeyColumn(build.convert(is_nan, "i32"), key.is_ascending)
             return [first, KeyColumn(build.select(is_nan, zero, value), key.is_ascending)]
@@ -164,10 +164,6 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
 def _in_bits_of(build: Builder, value: Value, *, in_f32: bool) -> Value:
     """The floats whose bits are compared; those of narrower ones in f32, which has each of them."""
     return build.convert(value, "f32") if in_f32 and value.element.is_float and value.element.bits < 32 else value
-
-
-def _zero(build: Builder, value: Value) -> Value:
-    return build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), value.static_shape)
 
 
 def _comparator_column(build: Builder, sort: CanonicalSort, value: Value) -> Value:

@@ -17,10 +17,7 @@ from hlo_lower.ir.view import Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.bounds import source_of
 from hlo_lower.ops.quirks.floats import WITHOUT_SIGN
-from hlo_lower.ops.spec import ANY_NAN, KEEPS_ELEMENTS, OPS
-
-CHOOSING = {names.SELECT: (1, 2), names.CONVERT: (0,), names.ABS: (0,), "chlo.top_k": (0,)}
-"""Operands of which one holds each float of a result, in another type or without its sign."""
+from hlo_lower.ops.spec import ANY_NAN, has_one_nan, nan_operands
 
 
 def may_have_one_nan(sources: Sources, site: Site) -> bool:
@@ -54,21 +51,17 @@ def may_have_one_nan(sources: Sources, site: Site) -> bool:
 
 def _behind(node: Node, number: int) -> tuple[int, ...] | None:
     """The operands whose NaN a result of an op has; None where the op says nothing of it."""
-    if node.name in ANY_NAN or node.name == names.IOTA:
-        return ()
     if node.name in (names.REDUCE, names.REDUCE_WINDOW):
         returned = node.blocks[0].terminator.operand(number).node
         return () if returned is not None and returned.name in ANY_NAN else None
     if node.name == names.CONSTANT:
-        return () if _has_one_nan(node) else None
+        numbers = node.constant()
+        return () if numbers is not None and has_one_nan(numbers) else None
     if node.name == names.SORT:
         return (number,)
     if node.name == names.SELECT and _replaces_nan(node):
         return (1,)
-    if node.name in KEEPS_ELEMENTS:
-        moved = OPS[node.name].moved
-        return tuple(range(len(node.operands))) if moved is None else moved
-    return CHOOSING.get(node.name)
+    return nan_operands(node.name, len(node.operands))
 
 
 def _replaces_nan(node: Node) -> bool:
@@ -91,14 +84,6 @@ def _is_or_number(value: Value, other: Value) -> bool:
             return False
         value = made.operand(2)
     return True
-
-
-def _has_one_nan(node: Node) -> bool:
-    numbers = node.constant()
-    if numbers is None:
-        return False
-    nan = numbers[numbers != numbers]
-    return nan.tobytes() == np.full(nan.shape, np.nan, nan.dtype).tobytes()
 
 
 def may_be_negative_zero(value: Value) -> bool:

@@ -92,7 +92,7 @@ def _find_refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cau
             seen[key] = type_refusal(target, *key) or target.refusal(*key)
         if (reason := seen[key]) is not None:
             is_type = reason.code is Code.REFUSES_DTYPE and reason["op"] is None
-            yield node, "" if is_type else _node_label(node), reason
+            yield node, "" if is_type else node_label(node), reason
 
 
 def _reachable_nodes(graph: Graph, target: Target) -> Iterator[Node]:
@@ -125,6 +125,7 @@ def _target_name(node: Node) -> str:
     return "" if attribute is None else mlir.symbol_name(attribute)
 
 
-def _node_label(node: Node) -> str:
+def node_label(node: Node) -> str:
+    """The name of an op, and of a composite or a custom call what it calls."""
     called = _target_name(node)
     return f"{node.name} @{called}" if called else node.name

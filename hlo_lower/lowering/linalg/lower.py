@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from hlo_lower.base.errors import NotLoweredError
+from hlo_lower.base.short_forms import by_count
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
@@ -44,20 +45,7 @@ from hlo_lower.lowering.linalg.structured_ops import generalize, specialize
 from hlo_lower.lowering.linalg.unit_dims import drop_unit_dims, moves_units_alone
 from hlo_lower.lowering.plain.chlo import TO_STABLEHLO
 from hlo_lower.lowering.scatter.constant import INSERT_SLICE, read_place
-from hlo_lower.ops.names import (
-    BROADCAST_IN_DIM,
-    COMPOSITE,
-    CONSTANT,
-    CONVOLUTION,
-    DYNAMIC_CONV,
-    OPTIMIZATION_BARRIER,
-    PAD,
-    REDUCE,
-    REDUCE_WINDOW,
-    RETURN,
-    SLICE,
-    TRANSPOSE,
-)
+from hlo_lower.ops import names
 
 # --- what a module in linalg still holds that a reader of linalg may not know ---
 
@@ -128,8 +116,8 @@ def is_foreign(node: Node) -> bool:
 
 def left_in(graph: Graph) -> tuple[tuple[str, int], ...]:
     """The foreign operations of a module by name, the most frequent first; what ends a region belongs to its op."""
-    counts = Counter(_name(node) for node in graph.nodes() if is_foreign(node) and node.name != RETURN)
-    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+    counts = Counter(_name(node) for node in graph.nodes() if is_foreign(node) and node.name != names.RETURN)
+    return tuple(by_count(counts).items())
 
 
 def _name(node: Node) -> str:
@@ -156,7 +144,7 @@ def names_of(*, named: bool) -> tuple[str, ...]:
 
 def composite_name(node: Node) -> str:
     """The name of a composite; "" of what is none."""
-    name = node.attribute("name") if node.name == COMPOSITE else None
+    name = node.attribute("name") if node.name == names.COMPOSITE else None
     return "" if name is None else mlir.symbol_name(name)
 
 
@@ -218,7 +206,7 @@ def passes_before(graph: Graph, *, named: bool) -> tuple[str, ...]:
     for node in graph.nodes():
         if node.name.startswith("chlo."):
             found.add(TO_STABLEHLO)
-        elif node.name == COMPOSITE and composite_name(node) not in kept:
+        elif node.name == names.COMPOSITE and composite_name(node) not in kept:
             found.add(f"func.func(stablehlo-legalize-composite-to-call{{except={','.join(kept)}}})")
     return tuple(sorted(found))
 
@@ -250,7 +238,9 @@ def _empty_results(build: Builder, node: Node) -> Sequence[Value] | None:
         return None
     types = [result.raw.type for result in node.results]
     values = [{"value": mlir.parse_attribute(f"dense<> : {raw_type}")} for raw_type in types]
-    return [build.op(CONSTANT, [], [raw_type], value).result() for raw_type, value in zip(types, values, strict=True)]
+    return [
+        build.op(names.CONSTANT, [], [raw_type], value).result() for raw_type, value in zip(types, values, strict=True)
+    ]
 
 
 def _reduce(build: Builder, node: Node) -> Sequence[Value] | None:
@@ -275,15 +265,15 @@ def _transpose(build: Builder, node: Node) -> Sequence[Value] | None:
 
 
 _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
-    BROADCAST_IN_DIM: _broadcast,
-    REDUCE: _reduce,
-    SLICE: _empty_results,
-    PAD: _empty_results,
-    REDUCE_WINDOW: lambda build, node: _empty_results(build, node) or windows(build, node),
-    CONVOLUTION: lambda build, node: _empty_results(build, node) or convolution(build, node),
-    DYNAMIC_CONV: convolution,
-    OPTIMIZATION_BARRIER: lambda _, node: node.operands,
-    TRANSPOSE: _transpose,
+    names.BROADCAST_IN_DIM: _broadcast,
+    names.REDUCE: _reduce,
+    names.SLICE: _empty_results,
+    names.PAD: _empty_results,
+    names.REDUCE_WINDOW: lambda build, node: _empty_results(build, node) or windows(build, node),
+    names.CONVOLUTION: lambda build, node: _empty_results(build, node) or convolution(build, node),
+    names.DYNAMIC_CONV: convolution,
+    names.OPTIMIZATION_BARRIER: lambda _, node: node.operands,
+    names.TRANSPOSE: _transpose,
 }
 
 
@@ -360,7 +350,7 @@ def _arguments(node: Node) -> list[Value]:
 
 def _keeps_types(node: Node, rewritten: Collection[str]) -> bool:
     """Whether a node is one that is left as it is, or ends a region of such a one."""
-    if node.name == RETURN:
+    if node.name == names.RETURN:
         parent = node.parent
         return parent is not None and _keeps_types(parent, rewritten)
     return is_foreign(node) and node.name != CAST and node.name not in rewritten
@@ -426,7 +416,7 @@ def drop_bounds(graph: Graph) -> int:
 # --- the whole way ---
 
 
-REWRITTEN = CONTROL | DYNAMIC | {COMPOSITE}
+REWRITTEN = CONTROL | DYNAMIC | {names.COMPOSITE}
 """Operations that jaxlib's pass leaves and that are replaced here."""
 
 STABLEHLO_DIALECTS = ("sdy", "mhlo", "stablehlo", "chlo", "mpmd")

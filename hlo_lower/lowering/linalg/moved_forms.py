@@ -72,10 +72,7 @@ def scalar_at(build: Builder, value: Value) -> Value | None:
         return spread.operand(0)
     if constant is None or not mlir.is_splat(constant.raw) or not value.shape:
         return None
-    raw_type = mlir.tensor_type((), value.element_type)
-    return build.op(
-        CONSTANT, [], [raw_type], {"value": mlir.resplat(constant.raw.attributes["value"], raw_type)}
-    ).result()
+    return _resplat(build, constant, ())
 
 
 def filled_with(build: Builder, scalar: Value, shape: Sequence[Size]) -> Value:
@@ -83,10 +80,14 @@ def filled_with(build: Builder, scalar: Value, shape: Sequence[Size]) -> Value:
     constant, known = static_maker(scalar, CONSTANT), [size for size in shape if isinstance(size, int)]
     if constant is None or not shape or scalar.element.is_complex or len(known) < len(shape):
         return broadcast(build, scalar, shape)
-    raw_type = mlir.tensor_type(known, scalar.element_type)
-    return build.op(
-        CONSTANT, [], [raw_type], {"value": mlir.resplat(constant.raw.attributes["value"], raw_type)}
-    ).result()
+    return _resplat(build, constant, known)
+
+
+def _resplat(build: Builder, constant: Node, shape: Sequence[int]) -> Value:
+    """The number of a constant at every place of another shape."""
+    raw_type = mlir.tensor_type(shape, constant.result().element_type)
+    value = mlir.resplat(constant.raw.attributes["value"], raw_type)
+    return build.op(CONSTANT, [], [raw_type], {"value": value}).result()
 
 
 def is_scalar(value: Value) -> bool:

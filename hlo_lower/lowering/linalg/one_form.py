@@ -41,23 +41,7 @@ from hlo_lower.lowering.linalg.open_sizes import RESHAPES, SPREADS, given_sizes,
 from hlo_lower.lowering.linalg.product_forms import product_of_convolution, product_of_sources
 from hlo_lower.lowering.linalg.reduction_forms import reduce_of_sources, reduce_of_window
 from hlo_lower.lowering.linalg.turned_forms import dim_by_dim_of_sources, transposed_once
-from hlo_lower.ops.names import (
-    BROADCAST_IN_DIM,
-    CLAMP,
-    CONCATENATE,
-    CONSTANT,
-    CONVOLUTION,
-    DOT_GENERAL,
-    DYNAMIC_BROADCAST_IN_DIM,
-    DYNAMIC_RESHAPE,
-    GET_DIMENSION_SIZE,
-    PAD,
-    REDUCE,
-    REDUCE_WINDOW,
-    RESHAPE,
-    SLICE,
-    TRANSPOSE,
-)
+from hlo_lower.ops import names
 from hlo_lower.ops.spec import COMBINING, ELEMENTWISE
 
 SMALL = 16
@@ -90,7 +74,9 @@ def one_form(graph: Graph, told: Told | None = None) -> None:
 def _rewritten(graph: Graph, told: Told | None) -> bool:
     """Rewrite each node once; whether any was."""
     found = [node for node in graph.nodes() if node.name in _RULES]
-    found.sort(key=lambda node: node.name != DOT_GENERAL)  # before what is reshaped for one is, through what makes it
+    found.sort(
+        key=lambda node: node.name != names.DOT_GENERAL
+    )  # before what is reshaped for one is, through what makes it
     changed = False
     for node in found:
         for rule in _RULES[node.name]:
@@ -145,8 +131,8 @@ def _is_call_of(functions: Collection[str], node: Node) -> bool:
 def _is_small(function: Node) -> bool:
     """Whether a function is of few ops, all of them elementwise, calls, or such as move elements."""
     nodes = [Node(raw) for raw in mlir.operations_within(function.raw)][1:]
-    known = {*ELEMENTWISE, *RESHAPES, *SPREADS, CONSTANT, PAD, TRANSPOSE, "func.call", "func.return"}
-    known |= {GET_DIMENSION_SIZE, CONCATENATE}
+    known = {*ELEMENTWISE, *RESHAPES, *SPREADS, names.CONSTANT, names.PAD, names.TRANSPOSE, "func.call", "func.return"}
+    known |= {names.GET_DIMENSION_SIZE, names.CONCATENATE}
     return len(nodes) <= SMALL and all(node.name in known for node in nodes)
 
 
@@ -164,17 +150,17 @@ def _takes_sizes(graph: Graph, function: Function) -> bool:
 
 
 def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
-    yield RESHAPE, (reshaped_once, reshape_of_convolution)
-    yield DYNAMIC_RESHAPE, (reshaped_once, given_sizes)
-    yield BROADCAST_IN_DIM, (broadcast_once,)
-    yield DYNAMIC_BROADCAST_IN_DIM, (broadcast_once, given_sizes)
-    yield SLICE, (sliced_whole,)
-    yield TRANSPOSE, (transposed_once,)
-    yield DOT_GENERAL, (product_of_sources,)
-    yield CONVOLUTION, (product_of_convolution, convolution_of_sources)
-    yield REDUCE, (reduce_of_sources,)
-    yield REDUCE_WINDOW, (reduce_of_window, dim_by_dim_of_sources)
-    yield PAD, (dim_by_dim_of_sources,)
+    yield names.RESHAPE, (reshaped_once, reshape_of_convolution)
+    yield names.DYNAMIC_RESHAPE, (reshaped_once, given_sizes)
+    yield names.BROADCAST_IN_DIM, (broadcast_once,)
+    yield names.DYNAMIC_BROADCAST_IN_DIM, (broadcast_once, given_sizes)
+    yield names.SLICE, (sliced_whole,)
+    yield names.TRANSPOSE, (transposed_once,)
+    yield names.DOT_GENERAL, (product_of_sources,)
+    yield names.CONVOLUTION, (product_of_convolution, convolution_of_sources)
+    yield names.REDUCE, (reduce_of_sources,)
+    yield names.REDUCE_WINDOW, (reduce_of_window, dim_by_dim_of_sources)
+    yield names.PAD, (dim_by_dim_of_sources,)
     for name in ELEMENTWISE:
         own: Mapping[str, tuple[Rule, ...]] = {
             "stablehlo.convert": (simplify_convert,),
@@ -182,7 +168,7 @@ def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
             "stablehlo.divide": (as_logistic,),
             "stablehlo.minimum": (as_clamp,),
             "stablehlo.maximum": (as_clamp,),
-            CLAMP: (clamp_of_numbers,),
+            names.CLAMP: (clamp_of_numbers,),
             "stablehlo.select": (of_negated, as_relu),
         }
         commutes = (second_last,) if name in COMBINING else ()

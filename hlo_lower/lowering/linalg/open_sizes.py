@@ -23,33 +23,18 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.extents import Extent, extent_of, product, vector
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.ops.names import (
-    BROADCAST_IN_DIM,
-    CONCATENATE,
-    CONSTANT,
-    CONVERT,
-    CONVOLUTION,
-    DOT_GENERAL,
-    DYNAMIC_BROADCAST_IN_DIM,
-    DYNAMIC_RESHAPE,
-    GET_DIMENSION_SIZE,
-    PAD,
-    REDUCE,
-    REDUCE_WINDOW,
-    RESHAPE,
-    TRANSPOSE,
-)
+from hlo_lower.ops import names
 from hlo_lower.ops.purity import PURE_OPS
 from hlo_lower.ops.spec import ELEMENTWISE
 
-SHAPED = frozenset({DYNAMIC_BROADCAST_IN_DIM, DYNAMIC_RESHAPE})
+SHAPED = frozenset({names.DYNAMIC_BROADCAST_IN_DIM, names.DYNAMIC_RESHAPE})
 """Ops whose second operand is the shape of their result."""
 
 BY_WINDOW = "window_dimensions", "window_strides", "base_dilations"
 """What a window changes the size of a dim by, beside padding."""
 
-RESHAPES = RESHAPE, DYNAMIC_RESHAPE
-SPREADS = BROADCAST_IN_DIM, DYNAMIC_BROADCAST_IN_DIM
+RESHAPES = names.RESHAPE, names.DYNAMIC_RESHAPE
+SPREADS = names.BROADCAST_IN_DIM, names.DYNAMIC_BROADCAST_IN_DIM
 
 BROADCAST_DIMS = "broadcast_dimensions"
 
@@ -140,20 +125,20 @@ def _source_of(node: Node, dim: int) -> tuple[Value, int] | None:
     if node.name in ELEMENTWISE:
         rank = len(node.result().shape)
         return next(((one, dim) for one in node.operands if len(one.shape) == rank), None)
-    if node.name == TRANSPOSE:
+    if node.name == names.TRANSPOSE:
         return first, node.integers("permutation")[dim]
-    if node.name == REDUCE:
+    if node.name == names.REDUCE:
         return first, [one for one in range(len(first.shape)) if one not in node.integers("dimensions")][dim]
-    if node.name == PAD:
+    if node.name == names.PAD:
         amounts = ("edge_padding_low", "edge_padding_high", "interior_padding")
         return None if any(node.integers(name)[dim] for name in amounts) else (first, dim)
-    if node.name == REDUCE_WINDOW:
+    if node.name == names.REDUCE_WINDOW:
         steps = [node.integers(name, (1,) * (dim + 1))[dim] for name in BY_WINDOW]
         around = node.padding(len(first.shape))[2 * dim : 2 * dim + 2]
         return None if any(step != 1 for step in steps) or any(around) else (first, dim)
-    if node.name == DOT_GENERAL:
+    if node.name == names.DOT_GENERAL:
         return _factor_of(node, dim)
-    if node.name == CONVOLUTION:
+    if node.name == names.CONVOLUTION:
         return _batch_of(node, dim)
     return None
 
@@ -185,7 +170,7 @@ def _given_size(node: Node, dim: int) -> Product:
     found = _element_of(node.operand(1), dim)
     value, shape = node.operand(0), node.result().shape
     is_seen = all(atom.is_size for atom, _ in found.sizes)
-    if is_seen or node.name != DYNAMIC_RESHAPE or shape.count(None) != 1 or value.shape.count(None) != 1:
+    if is_seen or node.name != names.DYNAMIC_RESHAPE or shape.count(None) != 1 or value.shape.count(None) != 1:
         return found
     left = quotient(prod(sizes_of(value)), prod(size for size in shape if size is not None))
     return left if isinstance(left, Product) else found
@@ -196,28 +181,30 @@ def _element_of(value: Value, at: int) -> Product:
     node = value.node
     if node is None:
         return _one(Atom(value, at, is_size=False))
-    if node.name == CONSTANT:
+    if node.name == names.CONSTANT:
         numbers = node.constant()
         return _one(Atom(value, at, is_size=False)) if numbers is None else Product(int(numbers.reshape(-1)[at]))
-    if node.name == GET_DIMENSION_SIZE:
+    if node.name == names.GET_DIMENSION_SIZE:
         source, dim = node.operand(0), node.integer("dimension")
         known = source.shape[dim]
         return _size_of(source, dim) if known is None else Product(known)
-    if node.name == CONCATENATE:
+    if node.name == names.CONCATENATE:
         for part in node.operands:
             count = part.static_shape[0]
             if at < count:
                 return _element_of(part, at)
             at -= count
-    is_alike = node.name == CONVERT and node.operand(0).element.name in WIDE and value.element.name in WIDE
-    if is_alike or node.name == RESHAPE:
+    is_alike = node.name == names.CONVERT and node.operand(0).element.name in WIDE and value.element.name in WIDE
+    if is_alike or node.name == names.RESHAPE:
         return _element_of(node.operand(0), at)
-    if node.name == "stablehlo.multiply" and value.element.name in WIDE:
+    if node.name == names.MULTIPLY and value.element.name in WIDE:
         return _element_of(node.operand(0), at) * _element_of(node.operand(1), at)
     return _one(Atom(value, at, is_size=False))
 
 
-OF_SIZES = frozenset({GET_DIMENSION_SIZE, CONCATENATE, CONVERT, RESHAPE, CONSTANT, "stablehlo.multiply"})
+OF_SIZES = frozenset(
+    {names.GET_DIMENSION_SIZE, names.CONCATENATE, names.CONVERT, names.RESHAPE, names.CONSTANT, names.MULTIPLY}
+)
 """Ops that compute sizes."""
 
 WIDE = frozenset({"i32", "i64", "ui32", "ui64", "index"})
@@ -239,7 +226,7 @@ def reshape(build: Builder, value: Value, sizes: Sequence[Size]) -> Value:
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         return build.reshape(value, known)
-    return build.op(DYNAMIC_RESHAPE, [value, vector_of(build, sizes)], [type_of(sizes, value)]).result()
+    return build.op(names.DYNAMIC_RESHAPE, [value, vector_of(build, sizes)], [type_of(sizes, value)]).result()
 
 
 def broadcast(build: Builder, value: Value, sizes: Sequence[Size], dims: Sequence[int] = ()) -> Value:
@@ -263,7 +250,7 @@ def _broadcast(build: Builder, value: Value, sizes: Sequence[Size], dims: Sequen
     }
     told = {name: mlir.dense_i64(numbers) for name, numbers in attributes.items() if numbers or name == BROADCAST_DIMS}
     operands = [value, vector_of(build, sizes)]
-    return build.op(DYNAMIC_BROADCAST_IN_DIM, operands, [type_of(sizes, value)], told).result()
+    return build.op(names.DYNAMIC_BROADCAST_IN_DIM, operands, [type_of(sizes, value)], told).result()
 
 
 def vector_of(build: Builder, sizes: Sequence[Size]) -> Value:
@@ -300,7 +287,7 @@ def _order(first: Atom, second: Atom) -> int:
 def given_sizes(build: Builder, node: Node) -> Value | None:
     """An op whose sizes are a vector, of that vector in its one form."""
     value, sizes = node.operand(0), sizes_of(node.result())
-    if node.name == DYNAMIC_RESHAPE:
+    if node.name == names.DYNAMIC_RESHAPE:
         made = build.op(node.name, [value, vector_of(build, sizes)], [node.result().raw.type]).result()
     else:
         made = _broadcast(build, value, sizes, node.integers(BROADCAST_DIMS))
@@ -348,7 +335,7 @@ def _place(raw: mlir.RawOperation | None, before: mlir.RawOperation, placed: set
 
 def _is_of_sizes(raw: mlir.RawOperation) -> bool:
     """Whether an op is a constant, or computes a scalar or a vector of integers, as sizes are."""
-    if raw.name not in OF_SIZES or raw.name == CONSTANT:
-        return raw.name == CONSTANT
+    if raw.name not in OF_SIZES or raw.name == names.CONSTANT:
+        return raw.name == names.CONSTANT
     result = Value(raw.results[0])
     return len(result.shape) < 2 and result.element.name in WIDE

@@ -68,7 +68,7 @@ def convolution(build: Builder, node: Node) -> Sequence[Value] | None:
         dict(zip(sorted(spatial), node.integers(name, (1,) * count), strict=True))
         for name in ("window_strides", "rhs_dilation")
     )
-    zero = build.zero(mlir.tensor_element(result.raw.type))
+    zero = build.zero_of(result)
     sides = [around.get(letter, (0, 0)) for letter in given]
     if amounts:
         padded = _pad_by(build, value, zero, amounts[0], [given.index(letter) for letter in sorted(spatial)])

@@ -125,7 +125,7 @@ def composite_facts(graph: Graph, node: Node, *, whole: Iterable[str]) -> Compos
     operand = node.operands[0] if node.operands else None
     is_float = operand is not None and operand.is_static and operand.element_type in WIDE_FLOATS
     raw = node.attribute("composite_attributes")
-    attributes = {} if raw is None else {key: mlir.plain_value(value) for key, value in mlir.entries_of(raw).items()}
+    attributes = {} if raw is None else mlir.plain_entries(raw)
     axis = _axis(node, operand, attributes.get("axis"))
     last = None if operand is None or axis is None else len(operand.static_shape) - 1
     name = NAMES.get(full_name, Name.OTHER)

@@ -148,7 +148,7 @@ def _of_composite(node: Node, declared: Declared) -> dict[str, object]:
       UnfitError: it is of a version that nobody declared.
     """
     raw = node.attribute("composite_attributes")
-    found = {} if raw is None else {key: mlir.plain_value(value) for key, value in mlir.entries_of(raw).items()}
+    found = {} if raw is None else mlir.plain_entries(raw)
     version = node.attribute(VERSION)
     number = 0 if version is None else mlir.integer_of(version)
     if VERSION in declared.parameters:
@@ -173,7 +173,7 @@ def of_custom_call(node: Node, declared: Declared) -> dict[str, object]:
             continue
         value = mlir.plain_value(raw)
         if isinstance(value, str) and str(raw).startswith("{"):
-            found |= {name: mlir.plain_value(one) for name, one in mlir.entries_of(raw).items()}
+            found |= mlir.plain_entries(raw)
         else:
             found |= _of_text(str(value), declared)
     return found

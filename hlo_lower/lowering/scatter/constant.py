@@ -208,7 +208,7 @@ class FlatRows:
         def along(size: int) -> list[int]:
             return [size if d == axis else 0 for d in range(len(value.static_shape))]
 
-        filling = self._build.zero(mlir.tensor_element(value.raw.type))
+        filling = self._build.zero_of(value)
         return self._build.pad(value, filling, along(low), along(high), along(interior))
 
     def select_hit(self, values: Sequence[Value], hit: Value) -> list[Value]:
@@ -321,7 +321,7 @@ def _decomposition(graph: Graph, operand: Value, update: Value, offsets: Sequenc
     shape, sizes = target.static_shape, source.static_shape
     behind = [d - (o + (n - 1) * s + 1) for d, o, n, s in zip(shape, offsets, sizes, strides, strict=True)]
     between = [s - 1 for s in strides]
-    spread = inner.pad(source, inner.zero(mlir.tensor_element(source.raw.type)), offsets, behind, between)
+    spread = inner.pad(source, inner.zero_of(source), offsets, behind, between)
     everywhere = inner.constant(1, sizes, "i1")
     mask = inner.pad(everywhere, inner.constant(0, (), "i1"), offsets, behind, between)
     inner.op("func.return", [inner.select(mask, spread, target)], [])

@@ -15,7 +15,6 @@ from hlo_lower.facts.scatter.combine import IDEMPOTENT, OPS, SUMS, identity, is_
 from hlo_lower.facts.scatter.facts import Offsets, Order, Strategy, Unique
 from hlo_lower.facts.scatter.flat import FlatScatter
 from hlo_lower.facts.values.region import ASSIGNING, Combiner
-from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import matrix_products, reduce_along, shift_along, sort_rows, take_rows
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Value
@@ -176,7 +175,7 @@ def over_writes(
 
 def _filled_up(build: Builder, value: Value, spare: int) -> Value:
     rest = len(value.static_shape) - 2
-    filling = build.zero(mlir.tensor_element(value.raw.type))
+    filling = build.zero_of(value)
     return build.pad(value, filling, [0] * (rest + 2), [0, spare, *(0 for _ in range(rest))])
 
 

@@ -105,7 +105,7 @@ def _of_rows(op: ScatterLowering) -> Sequence[Value]:
 def _with_spare_row(op: ScatterLowering, operand: Value, numbers: Value, update: Value) -> Value:
     """The scatter into an operand with one row more, which is cut off again."""
     build = op.build
-    padded = build.pad(operand, build.zero(mlir.tensor_element(operand.raw.type)), [0, 0], [1, 0])
+    padded = build.pad(operand, build.zero_of(operand), [0, 0], [1, 0])
     return build.slice(_scatter(op, padded, numbers, update), [0, 0], operand.static_shape)
 
 

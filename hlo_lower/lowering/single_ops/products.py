@@ -167,7 +167,7 @@ def dilated_operand_to_spread(op: PlainLowering) -> Sequence[Value]:
 
 
 def _spread(build: Builder, found: Convolution, value: Value) -> Value:
-    zero = build.zero(mlir.tensor_element(value.raw.type))
+    zero = build.zero_of(value)
     for (dim, _, _), dilation in zip(found.spatial, found.each("lhs_dilation"), strict=True):
         value = spread_along(build, value, zero, dim, dilation - 1)
     return value
@@ -263,7 +263,7 @@ def dilated_kernel_to_batches(op: PlainLowering) -> Sequence[Value]:
     apart, strides = list(found.each("rhs_dilation")), list(found.each("window_strides"))
     padding, dilated = list(found.padding), [k for k, step in enumerate(apart) if step > 1]
     ordered = [result.static_shape[d] for _, _, d in found.spatial]
-    zero, wanted, later = build.zero(mlir.tensor_element(value.raw.type)), list(ordered), list(strides)
+    zero, wanted, later = build.zero_of(value), list(ordered), list(strides)
     for k in dilated:
         size = value.static_shape[k + 1] + sum(padding[k])
         window = kernel.static_shape[found.spatial[k][1]]
@@ -448,4 +448,4 @@ def product_to_converted_product(op: PlainLowering) -> Sequence[Value]:
 def dot_to_zeros(op: PlainLowering) -> Sequence[Value]:
     """Give zeros for what sums nothing. Equal: a sum begins with zero."""
     result = op.node.result()
-    return [op.build.broadcast(op.build.zero(mlir.tensor_element(result.raw.type)), result.static_shape)]
+    return [op.build.zeros_like(result)]

@@ -443,7 +443,7 @@ def _put(
 
 
 def _zero(build: Builder, value: Value) -> Value:
-    return build.zero(mlir.tensor_element(value.raw.type))
+    return build.zero_of(value)
 
 
 # --- the three batch normalizations, written out as XLA does ---

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from hlo_lower.base.registry import RuleList
-from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
 from hlo_lower.ops import names
@@ -36,7 +35,7 @@ def update_to_padded_slice(op: PlainLowering) -> Sequence[Value]:
     if 0 in sizes:
         return [operand]
     room = [n - size for n, size in zip(shape, sizes, strict=True)]
-    padded = build.pad(update, build.zero(mlir.tensor_element(update.raw.type)), room, room, [0] * len(room))
+    padded = build.pad(update, build.zero_of(update), room, room, [0] * len(room))
     reads, inside = list[Value](), None
     for dim, (start, free) in enumerate(zip(starts, room, strict=True)):
         element = start.element_type

@@ -25,21 +25,7 @@ from hlo_lower.lowering.types.carried.on_carriers import lower_on_carriers
 from hlo_lower.named.match.matches import Match
 from hlo_lower.named.match.selection import argmax
 from hlo_lower.named.match.terms import Terms
-from hlo_lower.ops.names import (
-    BITCAST_CONVERT,
-    CASE,
-    CONVERT,
-    CONVOLUTION,
-    DIVIDE,
-    IF,
-    MULTIPLY,
-    OR,
-    REDUCE,
-    REMAINDER,
-    SHIFT_LEFT,
-    WHILE,
-    XOR,
-)
+from hlo_lower.ops import names
 from hlo_lower.ops.spec import LAYOUT, MIRRORED, WITH_BODY
 from hlo_lower.ops.targets.target import Target
 
@@ -212,7 +198,7 @@ def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
 WITH_BODIES = WITH_BODY & TABLE.keys()
 """Ops whose body is lowered with them."""
 
-OF_FEW = frozenset({*PART_OPS, CONVOLUTION})
+OF_FEW = frozenset({*PART_OPS, names.CONVOLUTION})
 """Ops that are looked at only on types that they have a form for."""
 
 RULED = frozenset(op.value for op in PlainOp)
@@ -221,7 +207,7 @@ RULED = frozenset(op.value for op in PlainOp)
 STORED = (Form.SIGNED, Form.WIDER, Form.PARTS)
 """How values are stored whose type a target has no room for."""
 
-HOLDERS = frozenset({"func.func", WHILE, IF, CASE})
+HOLDERS = frozenset({"func.func", names.WHILE, names.IF, names.CASE})
 """What an op has to stand in to be lowered by itself."""
 
 
@@ -251,7 +237,7 @@ class ElementTypeKind(Kind):
         reassociated = context.options.float_mode == "reassociate"
         facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
         are_truths = node.name in BY_BITS and all(_is_truth(context, value) for value in node.operands)
-        are_apart = node.name in (OR, XOR) and _are_apart(context, *node.operands)
+        are_apart = node.name in (names.OR, names.XOR) and _are_apart(context, *node.operands)
         told = {
             "are_truths": are_truths,
             "are_apart": are_apart,
@@ -341,7 +327,7 @@ def _is_truth(context: Context, value: Value) -> bool:
 
 def _is_extreme(context: Context, node: Node) -> bool:
     """Whether a reduction gives an extreme and its first place, along a dim with elements, from the end of the type."""
-    if node.name != REDUCE or len(node.results) != 2 or not node.is_static:
+    if node.name != names.REDUCE or len(node.results) != 2 or not node.is_static:
         return False
     found = argmax(Terms(context.graph).of(node.result(0).raw))
     return isinstance(found, Match) and all(node.operand(0).static_shape[d] for d in node.integers("dimensions"))
@@ -358,7 +344,7 @@ def _are_apart(context: Context, x: Value, y: Value) -> bool:
 
 def _divisor(context: Context, node: Node) -> int:
     """What a quotient or remainder of integers is divided by everywhere; 0 of others, or where that is not known."""
-    if node.name not in (DIVIDE, REMAINDER) or not node.operand(1).element.is_integer:
+    if node.name not in (names.DIVIDE, names.REMAINDER) or not node.operand(1).element.is_integer:
         return 0
     low, high = context.analysis.of(Site(node.operand(1))).hull()
     return int(low) if low == high else 0
@@ -374,9 +360,9 @@ def _zeros_of(context: Context, value: Value) -> int:
         return min(((number & -number).bit_length() - 1 for number in found), default=value.element.bits)
     if node.name in LAYOUT:
         return _zeros_of(context, node.operand(0))
-    if node.name == MULTIPLY:
+    if node.name == names.MULTIPLY:
         return min(sum(_zeros_of(context, operand) for operand in node.operands), value.element.bits)
-    if node.name == SHIFT_LEFT:
+    if node.name == names.SHIFT_LEFT:
         return min(max(context.analysis.of(Site(node.operand(1))).hull()[0], 0), value.element.bits)
     return 0
 
@@ -469,7 +455,7 @@ def facts_of(target: Target, node: Node, scheme: Mapping[str, Carrier]) -> Eleme
 
 def is_cast_of_storage(target: Target, node: Node) -> bool:
     """Whether an op casts between a type that the target has no room for and what it is stored in."""
-    if node.name not in (CONVERT, BITCAST_CONVERT, PAIRED):
+    if node.name not in (names.CONVERT, names.BITCAST_CONVERT, PAIRED):
         return False
     before, after = node.operand(0).element_type, node.result().element_type
     found = (storage_of(target, element) for element in (before, after))

@@ -108,7 +108,7 @@ def convolution_piece(build: Builder, cut: Cut) -> Sequence[Value]:
         padding[2 * place],
     )
     image = cut.operands[0]
-    zero = build.zero(mlir.tensor_element(image.raw.type))
+    zero = build.zero_of(image)
     taken = window.read(build, image, dim, cut.start(build, INDEX), cut.part().sizes[out], zero)
     rest = mlir.parse_attribute(without_padding(padding, place))
     return replace(cut, operands=(taken, cut.operands[1])).same(build, {"padding": rest})

@@ -291,7 +291,7 @@ class ShiftedTile:
             return value
         sizes = self.tile.sizes
         margins = [sizes[dim] + self.spare if dim in self.shifts else 0 for dim in range(len(sizes))]
-        padded = build.pad(value, build.zero(mlir.tensor_element(value.raw.type)), margins, margins)
+        padded = build.pad(value, build.zero_of(value), margins, margins)
         element = next(iter(self.shifts.values())).element_type
         starts = [
             build.add(self.shifts[dim], build.constant(margins[dim], (), element))

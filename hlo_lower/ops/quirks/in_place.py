@@ -109,7 +109,7 @@ def _update_of(
     build: Builder, update: Value, starts: Sequence[Value], dims: Sequence[int | None], rank: int
 ) -> list[Value]:
     """The update and the starts of one of a value of so many dims, given which of them its dims are."""
-    found, sizes = [build.zero(mlir.tensor_element(starts[0].raw.type))] * rank, [1] * rank
+    found, sizes = [build.zero_of(starts[0])] * rank, [1] * rank
     for dim, start, size in zip(dims, starts, update.static_shape, strict=True):
         if dim is not None:
             found[dim], sizes[dim] = start, size

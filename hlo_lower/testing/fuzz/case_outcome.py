@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from hlo_lower.base.short_forms import by_count
 from hlo_lower.testing.fuzz.case import CELLS, IMPOSSIBLE
 
 
@@ -54,8 +55,7 @@ class Tally:
 
     def of(self, kind: str) -> dict[str, int]:
         """The counts of one kind, the largest first."""
-        found = {k.split("\t")[1]: n for k, n in self.counts.items() if k.split("\t")[0] == kind}
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        return by_count({k.split("\t")[1]: n for k, n in self.counts.items() if k.split("\t")[0] == kind})
 
     def count(self, kind: str, what: str = "") -> int:
         """One count."""

@@ -59,7 +59,7 @@ def _emit(
     location = program.maker[plan.labels.core.seed].raw.location
     build = Builder(mlir.insert_before(program.terminator.raw), location)
     given = _values_read(program, plan, loop)
-    carried = [_empty(build, value) for value in loop.tiles]
+    carried = [build.zeros_like(value) for value in loop.tiles]
     for node in loop.accumulators:
         carried += _initial(build, plan, node, whole)
     for value in (*given, *carried):
@@ -171,10 +171,6 @@ def is_splat(node: Node | None) -> bool:
     return node is not None and node.name == CONSTANT and mlir.is_splat(node.raw)
 
 
-def _empty(build: Builder, value: Value) -> Value:
-    return build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), value.static_shape)
-
-
 def _initial(build: Builder, plan: LoopPlan, node: Node, whole: dict[Value, Value]) -> list[Value]:
     """What an accumulator begins with: what a scatter writes into, or what its combiner leaves alone."""
     axis = plan.labels.axes[node]
@@ -183,7 +179,7 @@ def _initial(build: Builder, plan: LoopPlan, node: Node, whole: dict[Value, Valu
     if node.name == REDUCE and combiner_of(node) is not None:
         value = whole.get(node.operand(1), node.operand(1))
         return [build.broadcast(value, node.result().static_shape)]
-    return [_empty(build, node.result())]
+    return [build.zeros_like(node.result())]
 
 
 def _replace(program: Dataflow, leaves: list[bool], whole: dict[Value, Value]) -> None:

@@ -17,19 +17,10 @@ from hlo_lower.facts.values.region import classify_region
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops import names
 from hlo_lower.ops.axes.cut import AxisLink, OpAxes
 from hlo_lower.ops.axes.op_axes import counted_dim, is_summed
 from hlo_lower.ops.axes.parts import INDEX, DimSubset, Filter, StridedRange, clamped_start, greatest_start
-from hlo_lower.ops.names import (
-    CONCATENATE,
-    DYNAMIC_SLICE,
-    DYNAMIC_UPDATE_SLICE,
-    GATHER,
-    PAD,
-    REVERSE,
-    SCATTER,
-    SLICE,
-)
 from hlo_lower.tile.prepare.row_picks import row_pick
 from hlo_lower.tile.subsets import Move, Moved, Picked, Run, tile
 
@@ -99,12 +90,12 @@ class StartNumbers:
     @property
     def start(self) -> Value:
         """Where it begins."""
-        return self.node.operand((1 if self.node.name == DYNAMIC_SLICE else 2) + self.dim)
+        return self.node.operand((1 if self.node.name == names.DYNAMIC_SLICE else 2) + self.dim)
 
     def build(self, build: Builder, start: Value) -> Value:
         """The positions, [n] of `INDEX`, each within what is read."""
         place = self._from(build, start)
-        if self.node.name == DYNAMIC_SLICE:
+        if self.node.name == names.DYNAMIC_SLICE:
             return place
         last = self.node.operand(1).static_shape[self.dim] - 1
         low, high = (build.constant(bound, place.static_shape, INDEX) for bound in (0, last))
@@ -118,7 +109,7 @@ class StartNumbers:
 
     def _from(self, build: Builder, start: Value) -> Value:
         """The positions counted from the start of a tensor, or from that of an update."""
-        is_read = self.node.name == DYNAMIC_SLICE
+        is_read = self.node.name == names.DYNAMIC_SLICE
         window = self.node.result() if is_read else self.node.operand(1)
         extent, length = (value.static_shape[self.dim] for value in (self.node.operand(0), self.node.result()))
         begin = build.convert(clamped_start(build, start, extent - window.static_shape[self.dim]), INDEX)
@@ -298,24 +289,24 @@ def _is_order_free(node: Node) -> bool:
 
 def moved_link(node: Node, dim: int) -> MovedLink | WrittenLink | None:
     """The link of an op along a dim in which it moves positions; None where it does not, or not so."""
-    if not all(value.is_static for value in (*node.operands, *node.results)):
+    if not node.is_static:
         return None
     shape = node.result().static_shape
-    if node.name == GATHER:
+    if node.name == names.GATHER:
         is_few = size_of(node.result()) <= MORE_ROWS * size_of(node.operand(0))
         return (_rows(node, dim) if is_few else None) or _windows(node, dim)
-    if node.name == DYNAMIC_SLICE:
+    if node.name == names.DYNAMIC_SLICE:
         starts = (None,) * (len(node.operands) - 1)
         return MovedLink((dim, *starts), (dim,), move=Picked(StartNumbers(node, dim))) if 0 not in shape else None
-    if node.name == DYNAMIC_UPDATE_SLICE:
+    if node.name == names.DYNAMIC_UPDATE_SLICE:
         return _link_of_update(node, dim)
-    if node.name not in (CONCATENATE, PAD, REVERSE, SLICE):
+    if node.name not in (names.CONCATENATE, names.PAD, names.REVERSE, names.SLICE):
         return None
     length = node.result().static_shape[dim]
     runs = [run for run in _runs(node, dim, length) if run.count > 0]
     if not length or len(runs) > MOST_RUNS:
         return None
-    cut = (dim, None) if node.name == PAD else (dim,) * len(node.operands)
+    cut = (dim, None) if node.name == names.PAD else (dim,) * len(node.operands)
     return MovedLink(cut, (dim,), move=Moved(length, tuple(runs)))
 
 
@@ -358,13 +349,13 @@ def _link_of_update(node: Node, dim: int) -> WrittenLink | None:
 
 def _runs(node: Node, dim: int, length: int) -> list[Run]:
     sizes = [value.static_shape[dim] for value in node.operands if len(value.shape) > dim]
-    if node.name == CONCATENATE:
+    if node.name == names.CONCATENATE:
         is_along = node.integer("dimension") == dim
         places = [0, *accumulate(sizes)]
         return [Run(k, places[k], 0, size) for k, size in enumerate(sizes)] if is_along else []
-    if node.name == REVERSE:
+    if node.name == names.REVERSE:
         return [Run(0, 0, length - 1, length, stride=-1)] if dim in node.integers("dimensions") else []
-    if node.name == SLICE:
+    if node.name == names.SLICE:
         return [Run(0, 0, node.integers("start_indices")[dim], length, stride=node.integers("strides")[dim])]
     low, between = (node.integers(name)[dim] for name in ("edge_padding_low", "interior_padding"))
     step = between + 1
@@ -385,15 +376,17 @@ def link_at(program: Dataflow, node: Node, dim: int, *, is_asked: bool = False) 
     if not isinstance(axes, OpAxes):
         return None
     known = axes.of_result(dim)
-    if node.name == SCATTER and known is not None and counted_dim(node, known) is not None:
+    if node.name == names.SCATTER and known is not None and counted_dim(node, known) is not None:
         return filtered_link(program, node, dim) or known
-    if node.name == GATHER and known is not None and node.operand(0) in program.maker:
+    if node.name == names.GATHER and known is not None and node.operand(0) in program.maker:
         return moved_link(node, dim) or known
-    if node.name == DYNAMIC_SLICE and node.operand(0) not in program.maker and not is_asked:
+    if node.name == names.DYNAMIC_SLICE and node.operand(0) not in program.maker and not is_asked:
         return known  # what is around a loop is sliced once
     return known or moved_link(node, dim)
 
 
 def moves(node: Node) -> bool:
     """Whether an op moves positions along one of its dims."""
-    return node.name == SCATTER or any(moved_link(node, dim) is not None for dim in range(len(node.result().shape)))
+    return node.name == names.SCATTER or any(
+        moved_link(node, dim) is not None for dim in range(len(node.result().shape))
+    )

@@ -14,17 +14,7 @@ from hlo_lower.facts.memory.dataflow import size_of
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Block, Node, Value
 from hlo_lower.lowering.loops import CountedLoop, read_counted
-from hlo_lower.ops.names import (
-    ADD,
-    BROADCAST_IN_DIM,
-    COMPARE,
-    DYNAMIC_SLICE,
-    DYNAMIC_UPDATE_SLICE,
-    RESHAPE,
-    SELECT,
-    SUBTRACT,
-    WHILE,
-)
+from hlo_lower.ops import names
 from hlo_lower.tile.prepare.loop_carries import is_kept
 
 SMALL = 1 << 24
@@ -41,16 +31,16 @@ def steps_of_counter(value: Value, counter: Value, trips: int) -> tuple[int, int
         return (constant, 0) if abs(constant) < SMALL else None
     if node is None or value.element_type not in ("i32", "i64") or value.shape != ():
         return None
-    if node.name == SELECT:
+    if node.name == names.SELECT:
         kept = as_not_negative(node)
         found = None if kept is None else steps_of_counter(kept, counter, trips)
         return found if found is not None and min(ends(found, trips)) >= 0 else None
-    if node.name not in (ADD, SUBTRACT):
+    if node.name not in (names.ADD, names.SUBTRACT):
         return None
     left, right = (steps_of_counter(operand, counter, trips) for operand in node.operands)
     if left is None or right is None:
         return None
-    sign = 1 if node.name == ADD else -1
+    sign = 1 if node.name == names.ADD else -1
     found = left[0] + sign * right[0], left[1] + sign * right[1]
     return found if max(map(abs, ends(found, trips))) < SMALL else None
 
@@ -63,7 +53,7 @@ def ends(line: tuple[int, int], trips: int) -> tuple[int, int]:
 def as_not_negative(select: Node) -> Value | None:
     """x of select(x < 0, x + n, x), which counts negative numbers from the end: what it is if x is not negative."""
     predicate, kept = select.operand(0).node, select.operand(2)
-    if predicate is None or predicate.name != COMPARE or predicate.operand(0) != kept:
+    if predicate is None or predicate.name != names.COMPARE or predicate.operand(0) != kept:
         return None
     is_below = mlir.enum_value(predicate.attribute("comparison_direction")) == "LT"
     return kept if is_below and predicate.operand(1).integer == 0 else None
@@ -131,7 +121,12 @@ def trips_of(loop: Node, counted: CountedLoop) -> int | None:
 def _stack_at(loop: Node, body: Block, place: int, counter: int, trips: int) -> ScanStack | None:
     argument = body.argument(place)
     update = body.terminator.operand(place).node
-    if update is None or update.name != DYNAMIC_UPDATE_SLICE or not update.is_static or len(list(argument.users)) != 1:
+    if (
+        update is None
+        or update.name != names.DYNAMIC_UPDATE_SLICE
+        or not update.is_static
+        or len(list(argument.users)) != 1
+    ):
         return None
     shape = argument.static_shape
     if update.operand(0) != argument or len(list(update.result().users)) != 1:
@@ -159,9 +154,11 @@ def without_leading_dim(row: Value) -> Value:
     node = row.node
     if node is None or node.operands == () or node.operand(0).shape != row.shape[1:]:
         return row
-    if node.name == RESHAPE:
+    if node.name == names.RESHAPE:
         return node.operand(0)
-    is_put = node.name == BROADCAST_IN_DIM and node.integers("broadcast_dimensions") == tuple(range(1, len(row.shape)))
+    is_put = node.name == names.BROADCAST_IN_DIM and node.integers("broadcast_dimensions") == tuple(
+        range(1, len(row.shape))
+    )
     return node.operand(0) if is_put else row
 
 
@@ -176,7 +173,7 @@ def row_reads(stack: ScanStack) -> list[RowRead] | None:
         user, number = Node(use.owner.operation), int(use.operand_number)
         if user.parent != around:
             return None
-        if user.name != WHILE:
+        if user.name != names.WHILE:
             found.append(RowRead(user))
             continue
         if not is_kept(user, number) or user.result(number).is_used:
@@ -191,7 +188,7 @@ def row_reads(stack: ScanStack) -> list[RowRead] | None:
 
 
 def _is_of_a_row(node: Node) -> bool:
-    if node.name != DYNAMIC_SLICE or not node.is_static:
+    if node.name != names.DYNAMIC_SLICE or not node.is_static:
         return False
     shape = node.operand(0).static_shape
     starts = node.operands[1:]

@@ -194,7 +194,7 @@ def _with_histories(scan: Scan, carried: list[int]) -> Node:
     initial = [scan.loop.operand(place) for place in carried]
     shapes = [(scan.trips, *value.static_shape) for value in initial]
     pairs = zip(initial, shapes, strict=True)
-    empty = [build.broadcast(build.zero(mlir.tensor_element(v.raw.type)), shape) for v, shape in pairs]
+    empty = [build.broadcast(build.zero_of(v), shape) for v, shape in pairs]
     count = len(scan.loop.operands)
     loop = change_carried(scan.loop, (), empty)
     body = loop.blocks[1]

@@ -24,7 +24,7 @@ import numpy as np
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops.names import DIVIDE, REMAINDER
-from hlo_lower.verify.read.meanings import find_constant
+from hlo_lower.verify.read.meanings import find_constant, maker_and_operands
 from hlo_lower.verify.read.program import inline_calls
 
 _jax: Any = jax
@@ -33,7 +33,7 @@ Halves = tuple[Array, Array]
 
 STEPS = 64
 
-WIDE = {"i64": "int64", "ui64": "uint64"}
+WIDE = ("i64", "ui64")
 
 WRITTEN_OUT = 4
 """Quotients of a module up to which they are written out: each is a thousand ops."""
@@ -56,7 +56,7 @@ def divisions_written_out(texts: Sequence[str]) -> list[str] | None:
         if len({tuple(op.operands) for op in found}) > WRITTEN_OUT:
             return None
         for op in found:
-            _put_in_place(op)
+            mlir.put_function_instead(op, partial(FUNCTIONS[op.name], by=_small_divisor(op)))
         return [mlir.print_module(first, locations=True), texts[1]]
 
 
@@ -66,31 +66,13 @@ def _divisions(module: mlir.RawModule) -> list[mlir.RawOperation]:
     return [op for op in ops if mlir.tensor_element_name(op.results[0].type) in WIDE]
 
 
-def _put_in_place(op: mlir.RawOperation) -> None:
-    """Let what an op gives be what the steps give, which are put before it."""
-    shape, element = mlir.static_shape(op.results[0].type), mlir.tensor_element_name(op.results[0].type)
-    function = partial(FUNCTIONS[op.name], by=_small_divisor(op))
-    with mlir.plain_jax():
-        given = jax.ShapeDtypeStruct(shape, WIDE[element])
-        text = _jax.jit(function, keep_unused=True).lower(given, given).as_text()
-    made = mlir.parse_module(text, op.context)  # which holds the function
-    [body] = made.body.operations
-    mlir.replace_results(op, mlir.inline_template(body.operation, list(op.operands), op)[1])
-    op.erase()
-
-
 def _small_divisor(op: mlir.RawOperation) -> int:
     """What an op divides by everywhere, without its sign, if that has 15 bits at most; else 0."""
-    divisor = find_constant(op.operands[1], {}, _maker_of)
+    divisor = find_constant(op.operands[1], {}, maker_and_operands)
     if divisor is None or not divisor.size or np.any(divisor != divisor.flat[0]):
         return 0
     size = abs(int(divisor.flat[0]))
     return size if size < 1 << 15 else 0
-
-
-def _maker_of(value: mlir.RawValue) -> tuple[mlir.RawOperation, list[mlir.RawValue]] | None:
-    maker = mlir.producer(value)
-    return (maker, list(maker.operands)) if maker and len(maker.results) == 1 and not len(maker.regions) else None
 
 
 def _quotient(x: Array, d: Array, *, by: int) -> Array:

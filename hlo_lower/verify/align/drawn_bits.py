@@ -48,7 +48,7 @@ def draws_written_out(texts: Sequence[str]) -> list[str] | None:
                 function = _function_of(op)
                 if function is None:
                     return None
-                _put_in_place(op, function)
+                mlir.put_function_instead(op, function)
             found.append(mlir.print_module(module, locations=True))
     return found
 
@@ -65,17 +65,6 @@ def _function_of(op: mlir.RawOperation) -> Callable[[Array], tuple[Array, Array]
         return None
     how = _draw_by_threefry if is_threefry else _draw_by_philox
     return partial(how, shape=shape, dtype=element_type(drawn.element_name).dtype) if prod(shape) else None
-
-
-def _put_in_place(op: mlir.RawOperation, function: Callable[[Array], tuple[Array, Array]]) -> None:
-    """Let an op's results be those of a function, whose operations are put before it."""
-    with mlir.plain_jax():
-        given = jax.ShapeDtypeStruct(mlir.static_shape(op.operands[0].type), "uint64")
-        text = _jax.jit(function).lower(given).as_text()
-    made = mlir.parse_module(text, op.context)  # which holds the function
-    [body] = made.body.operations
-    mlir.replace_results(op, mlir.inline_template(body.operation, [op.operands[0]], op)[1])
-    op.erase()
 
 
 def _low(numbers: Array) -> Array:

@@ -116,6 +116,11 @@ def counter_at(program: Program, integer: Callable[[ValueId], int | None], loop:
     return Counter(start, step, end, largest)
 
 
+def integer_scalar(known: NDArray[Any] | None) -> int | None:
+    """The number that a known scalar is, if it is an integer."""
+    return int(known[()]) if known is not None and known.shape == () and known.dtype.kind in "iu" else None
+
+
 def _scalars(side: Side) -> Callable[[ValueId], int | None]:
     """What tells known integer scalars of a body, and of the regions within, whose constants have no number here."""
 
@@ -125,7 +130,7 @@ def _scalars(side: Side) -> Callable[[ValueId], int | None]:
             known = side.table.known.get(number)
         else:
             known = mlir.constant_value(maker.raw) if maker is not None and maker.name == names.CONSTANT else None
-        return int(known[()]) if known is not None and known.shape == () and known.dtype.kind in "iu" else None
+        return integer_scalar(known)
 
     return scalar
 

@@ -4,12 +4,10 @@ It interprets the sign of a NaN in copies, negations, magnitudes and the total o
 other result open. A region that puts such results in order is equal where it is for one NaN.
 """
 
-import numpy as np
-
 from hlo_lower.base.element_types import WIDE_FLOATS, element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.spec import ANY_NAN, KEEPS_ELEMENTS, OPS
+from hlo_lower.ops.spec import ANY_NAN, has_one_nan, nan_operands
 from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
 
@@ -43,24 +41,19 @@ def may_have_one_nan(program: Program, value: ValueId) -> bool:
 
 def _behind(program: Program, op: Op, value: ValueId) -> tuple[ValueId, ...] | None:
     """The operands whose NaN an op gives, none where it computes its own; None where it says nothing of it."""
-    if op.name in ANY_NAN or op.name == names.IOTA:
-        return ()
     if op.name in (names.REDUCE, names.REDUCE_WINDOW):
         place = op.results.index(value)
         returned = op.bodies[0].returned[place]
         return () if any(returned in inner.results and inner.name in ANY_NAN for inner in op.bodies[0].ops) else None
     if op.name == names.CONSTANT:
-        return () if _has_one_nan(op) else None
+        numbers = mlir.constant_value(op.raw)
+        return () if numbers is not None and has_one_nan(numbers) else None
     if op.name in (names.SORT, names.OPTIMIZATION_BARRIER):
         return (op.inputs[op.results.index(value)],)
-    if op.name == names.SELECT:
-        return op.inputs[1:2] if _replaces_nan(program, op) else op.inputs[1:]
-    if op.name in (names.CONVERT, names.ABS):
-        return op.inputs
-    if op.name in KEEPS_ELEMENTS:
-        moved = OPS[op.name].moved
-        return op.inputs if moved is None else tuple(op.inputs[k] for k in moved)
-    return None
+    if op.name == names.SELECT and _replaces_nan(program, op):
+        return op.inputs[1:2]
+    operands = nan_operands(op.name, len(op.inputs))
+    return None if operands is None else tuple(op.inputs[k] for k in operands)
 
 
 def _replaces_nan(program: Program, op: Op) -> bool:
@@ -87,14 +80,6 @@ def _is_or_number(program: Program, value: ValueId, other: ValueId) -> bool:
 
 def _is_total(op: Op) -> bool:
     return "TOTALORDER" in str(mlir.attributes_of(op.raw).get("compare_type"))
-
-
-def _has_one_nan(op: Op) -> bool:
-    numbers = mlir.constant_value(op.raw)
-    if numbers is None:
-        return False
-    nan = numbers[numbers != numbers]
-    return bool(nan.tobytes() == np.full(nan.shape, np.nan, nan.dtype).tobytes())
 
 
 def inputs_with_one_nan(region: Region) -> list[int]:

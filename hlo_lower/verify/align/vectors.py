@@ -18,7 +18,6 @@ from typing import Any
 import jax
 from jax import Array
 
-from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.verify.align.align import Region
 from hlo_lower.verify.bounds.matrices import vector_results
@@ -114,15 +113,9 @@ def with_what_is_told(
     found = list(values)
     for number, (one, matrix) in enumerate(told):
         given = [matrix, *(values[k] for k in (one.left, one.right) if k is not None)]
-        types = [
-            jax.ShapeDtypeStruct(mlir.static_shape(v.type), element_type(mlir.tensor_element_name(v.type)).dtype)
-            for v in given
-        ]
         function = partial(_tell, triangle=one.triangle, has_left=one.left is not None, has_right=one.right is not None)
-        with mlir.plain_jax():
-            text = _jax.jit(function).lower(*types).as_text()
         name = f"told_of_vectors_{number}"
-        made = mlir.parse_module(text.replace("func.func public @main", f"func.func private @{name}"), module.context)
+        made = mlir.parse_module(mlir.function_text(function, [v.type for v in given], name), module.context)
         functions = [op.operation for op in made.body.operations]
         for inner in functions:
             module.body.append(inner.clone())

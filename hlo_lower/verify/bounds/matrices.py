@@ -164,14 +164,8 @@ def decided_function(name: str, matrix: mlir.RawType, factors: mlir.RawType, uni
 
     Both are NaN from the first row and column on that rounding decides.
     """
-    given = [
-        jax.ShapeDtypeStruct(mlir.static_shape(of), element_type(mlir.tensor_element_name(of)).dtype)
-        for of in (matrix, matrix, factors)
-    ]
     noise = units * element_type(mlir.tensor_element_name(matrix)).epsilon
-    with mlir.plain_jax():
-        text = _jax.jit(partial(_mark_undecided, noise=noise)).lower(*given).as_text()
-    return text.replace("func.func public @main", f"func.func private @{name}")
+    return mlir.function_text(partial(_mark_undecided, noise=noise), (matrix, matrix, factors), name)
 
 
 def _mark_undecided(a: Array, reflections: Array, factors: Array, *, noise: float) -> tuple[Array, Array]:

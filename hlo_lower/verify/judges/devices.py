@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from hlo_lower.base.child import AnsweringChild, answer_all
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.verify.align.loops import counter_at
+from hlo_lower.verify.align.loops import counter_at, integer_scalar
 from hlo_lower.verify.judges.xla_defects import MAX_INLINED
 from hlo_lower.verify.patience import Deadline, LateError, patience
 from hlo_lower.verify.read.partitions import device_count
-from hlo_lower.verify.read.program import Op, Program, TooLargeError, ValueId, inlined_operations
+from hlo_lower.verify.read.program import Op, Program, TooLargeError, inlined_operations
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 
 # --- cost ---
@@ -112,12 +112,10 @@ def seconds_of(program: Program, ops: Sequence[Op]) -> float:
 
 def _turns(program: Program, loop: Op) -> float:
     """How often a loop turns; inf where no counter says it."""
-
-    def integer(value: ValueId) -> int | None:
-        known = program.constant_behind(value)
-        return int(known[()]) if known is not None and known.shape == () and known.dtype.kind in "iu" else None
-
-    counters = (counter_at(program, integer, loop, place) for place in range(len(loop.inputs)))
+    counters = (
+        counter_at(program, lambda value: integer_scalar(program.constant_behind(value)), loop, place)
+        for place in range(len(loop.inputs))
+    )
     return min((counter.trips for counter in counters if counter is not None and counter.end is not None), default=inf)
 
 

@@ -16,7 +16,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import CONTROL, RESHAPING, WITH_BODY, Role, identity_of, ops_with
 from hlo_lower.verify.align.appended_ops import OpsBeside
-from hlo_lower.verify.read.meanings import DIVISIONS, Array, find_constant
+from hlo_lower.verify.read.meanings import DIVISIONS, Array, find_constant, maker_and_operands
 from hlo_lower.verify.read.program import (
     Program,
     ValueId,
@@ -121,12 +121,7 @@ def _may_divide_by_zero(op: mlir.RawOperation, known: dict[mlir.RawValue, Array 
 
 
 def _constant(value: mlir.RawValue, known: dict[mlir.RawValue, Array | None]) -> Array | None:
-    return find_constant(value, known, _maker_and_operands)
-
-
-def _maker_and_operands(value: mlir.RawValue) -> tuple[mlir.RawOperation, list[mlir.RawValue]] | None:
-    maker = mlir.producer(value)
-    return (maker, list(maker.operands)) if maker and len(maker.results) == 1 and not len(maker.regions) else None
+    return find_constant(value, known, maker_and_operands)
 
 
 def _is_control_flow(op: mlir.RawOperation) -> bool:

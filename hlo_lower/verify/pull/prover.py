@@ -432,12 +432,16 @@ class Prover:
             found = self._types[side][value] = shape, element_of(tensor.element_name)
         return found
 
+    def _any_of_argument(self, place: int) -> tuple[Term, ElementType, list[Term], tuple[int, ...]]:
+        """The element of an argument of the first module at any place, its type, that place, and the shape."""
+        shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
+        dims = [z3.BitVec(f"dim {k} of argument", POSITION) for k in range(len(shape))]
+        return apply_symbol(f"argument {place}", dims, sort_of(element)), element, dims, shape
+
     def bound_argument(self, place: int, least: int, most: int) -> None:
         """Take it that the integers of an argument lie between two numbers."""
-        shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
+        term, element, _, _ = self._any_of_argument(place)
         if element.is_integer and element.bits > 1:
-            dims = [z3.BitVec(f"dim {k} of argument", POSITION) for k in range(len(shape))]
-            term = apply_symbol(f"argument {place}", dims, sort_of(element))
             low, high = number(least, element.bits), number(most, element.bits)
             inside = (
                 z3.And(z3.ULE(low, term), z3.ULE(term, high))
@@ -448,24 +452,18 @@ class Prover:
 
     def know_one_nan(self, place: int) -> None:
         """Take it that floats of an argument hold no NaN but the positive quiet one."""
-        shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
+        term, element, _, _ = self._any_of_argument(place)
         if element.name in IEEE:
-            dims = [z3.BitVec(f"dim {k} of argument", POSITION) for k in range(len(shape))]
-            term = apply_symbol(f"argument {place}", dims, sort_of(element))
             self.know(term, term == self.numbers.one_nan(term, element))
             self.used["NaN of arithmetic"] = None
 
     def order_argument(self, place: int, dim: int) -> None:
         """Take it that along a dim an argument of integers holds each number below the dim's size once."""
-        shape, element = self.type_of(0, self.programs[0].entries["main"].arguments[place])
+        term, element, dims, shape = self._any_of_argument(place)
         if element.name == "i32":
-            dims = [z3.BitVec(f"dim {k} of argument", POSITION) for k in range(len(shape))]
             where = z3.BitVec("place in an order", POSITION)
             back = [where if k == dim else term for k, term in enumerate(dims)]
-            term, inverse = (
-                apply_symbol(name, places, sort_of(element))
-                for name, places in ((f"argument {place}", dims), (f"place in argument {place}", back))
-            )
+            inverse = apply_symbol(f"place in argument {place}", back, sort_of(element))
             self.know_one_to_one(term, dims[dim], inverse, where, shape[dim])
             self.ordered |= {f"argument {place}", f"place in argument {place}"}
 

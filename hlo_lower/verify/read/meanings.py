@@ -189,6 +189,12 @@ def find_constant(
     return known[value]
 
 
+def maker_and_operands(value: mlir.RawValue) -> tuple[mlir.RawOperation, list[mlir.RawValue]] | None:
+    """The operation of one result that makes a value, and its operands: `made` of `find_constant`."""
+    maker = mlir.producer(value)
+    return (maker, list(maker.operands)) if maker and len(maker.results) == 1 and not len(maker.regions) else None
+
+
 def _stays_splat(raw: mlir.RawOperation, operands: Sequence[Array]) -> bool:
     if raw.name == names.CONSTANT:
         return mlir.is_splat(raw)

@@ -15,18 +15,6 @@ from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
-from hlo_lower.ops.names import (
-    COMPOSITE,
-    CONSTANT,
-    CONVERT,
-    CUSTOM_CALL,
-    RESHAPE,
-    RETURN,
-    REVERSE,
-    SCATTER,
-    SORT,
-    WHILE,
-)
 from hlo_lower.ops.spec import RESHAPING, Role, ops_with
 from hlo_lower.verify.patience import patience
 from hlo_lower.verify.read.partitions import is_for_one_device
@@ -42,22 +30,22 @@ LOOKS = 1_000
 
 TOO_DEEP = "calls, loops or branches stand too deep in one another"
 
-TERMINATORS = frozenset({"func.return", RETURN, "sdy.return", "mhlo.return"})
+TERMINATORS = frozenset({"func.return", names.RETURN, "sdy.return", "mhlo.return"})
 
 _EFFECTS = ops_with(role=Role.HOST) | ops_with(role=Role.RANDOM, is_pure=False)
 """Operations with effects or hidden state: two of them are never the same value (`rng_bit_generator` has none)."""
 
-CALLS = {"func.call": "callee", COMPOSITE: "decomposition"}
+CALLS = {"func.call": "callee", names.COMPOSITE: "decomposition"}
 """Operations that are what a function computes, and the attribute that names it: a composite is its decomposition."""
 
-COPIES = frozenset({CONVERT, RESHAPE, REVERSE, SORT})
+COPIES = frozenset({names.CONVERT, names.RESHAPE, names.REVERSE, names.SORT})
 """Operations that may be their operands: those of the type that stays, behind each argument of modules that were HLO,
 and those that put one row in order."""
 
 SHARDING_RULE = "sdy.sharding_rule"
 """An attribute that says how operands and results may be cut among devices."""
 
-NAMING = frozenset({*CALLS, CUSTOM_CALL})
+NAMING = frozenset({*CALLS, names.CUSTOM_CALL})
 """Operations whose attributes may name functions."""
 
 
@@ -177,10 +165,10 @@ class Program:
         self._effects: dict[str, bool] = {}
         self._is_on_one = is_for_one_device(raw)
         self._trips = trips
-        numbered, _ = mlir.find_named(raw.operation, (SCATTER, WHILE))
+        numbered, _ = mlir.find_named(raw.operation, (names.SCATTER, names.WHILE))
         self.scatter_numbers, self.loop_numbers = (
             {op: number for number, op in enumerate((op for op in numbered if op.name == name), start=1)}
-            for name in (SCATTER, WHILE)
+            for name in (names.SCATTER, names.WHILE)
         )
         try:
             self.entries = {
@@ -227,7 +215,7 @@ class Program:
         maker = self.makers[value]
         while maker is not None and maker.name in RESHAPING:
             maker = self.makers[maker.inputs[0]]
-        return mlir.constant_value(maker.raw) if maker is not None and maker.name == CONSTANT else None
+        return mlir.constant_value(maker.raw) if maker is not None and maker.name == names.CONSTANT else None
 
     def maker_of_scalar(self, value: ValueId) -> tuple[mlir.RawOperation, tuple[ValueId, ...]] | None:
         """The operation of one result, a number, that makes a value, and its operands; None of anything else."""
@@ -271,7 +259,7 @@ class Program:
             if raw.name in COPIES and _is_copy(raw):
                 env.update((result, env[operand]) for result, operand in zip(raw.results, raw.operands, strict=True))
                 continue
-            if raw.name == WHILE and self._trips is not None:
+            if raw.name == names.WHILE and self._trips is not None:
                 self._loop(body, raw, env, stack, self._trips)
             else:
                 self._op(body, raw, env, stack)
@@ -312,7 +300,7 @@ class Program:
             known = self._fill(body, block, inner, (*stack, name))
             body.called[name, inputs] = known
         env.update(zip(call.results, known, strict=True))
-        if call.name == COMPOSITE:
+        if call.name == names.COMPOSITE:
             seen = sorted((n, a) for n, a in mlir.attributes_of(call).items() if n != CALLS[call.name])
             body.composites.append(Composite(call, tuple(seen), inputs, known))
             self.has_composites = True
@@ -332,7 +320,7 @@ class Program:
         kept: dict[int, ValueId] = {}  # what a loop carries and does not change is what went into it
         if blocks:
             op.captured = _captures(raw, env)  # before they are read: what is known by now stands around them
-            if raw.name == WHILE:
+            if raw.name == names.WHILE:
                 kept = {place: inputs[place] for place in self._invariant_arguments(blocks[1])}
             op.bodies = tuple(self._body(block, env, stack, op, kept) for block in blocks)
         op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
@@ -394,7 +382,7 @@ class Program:
     def _op_has_effects(self, raw: mlir.RawOperation) -> bool:
         if raw.name in _EFFECTS or (not len(raw.results) and raw.name not in TERMINATORS):
             return True
-        if raw.name == CUSTOM_CALL:
+        if raw.name == names.CUSTOM_CALL:
             return mlir.is_true(raw, "has_side_effect")
         if raw.name in CALLS:  # one that is not inlined: what it does is not known
             return True
@@ -463,9 +451,9 @@ def inlined_operations(module: mlir.RawModule) -> float:
 
 
 def _is_copy(raw: mlir.RawOperation) -> bool:
-    if raw.name in (REVERSE, SORT):
+    if raw.name in (names.REVERSE, names.SORT):
         shape = mlir.tensor_shape(raw.operands[0].type)
-        if raw.name == REVERSE:
+        if raw.name == names.REVERSE:
             return all(shape[dim] == 1 for dim in mlir.integers_of(raw.attributes["dimensions"]))
         dim = mlir.integer_of(raw.attributes["dimension"]) if "dimension" in raw.attributes else -1
         return bool(shape) and shape[dim] == 1

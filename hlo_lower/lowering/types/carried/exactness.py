@@ -11,14 +11,7 @@ from enum import Enum
 
 from hlo_lower.lowering.types.carried.carrier import Form
 from hlo_lower.lowering.types.carried.complex_functions import BOUNDED, EXACT, EXPANDED
-from hlo_lower.ops.names import (
-    BITCAST_CONVERT,
-    BROADCAST,
-    GET_DIMENSION_SIZE,
-    OPTIMIZATION_BARRIER,
-    SELECT,
-    TORCH_INDEX_SELECT,
-)
+from hlo_lower.ops import names
 from hlo_lower.ops.spec import LAYOUT, MOVES, OPS
 
 
@@ -81,12 +74,12 @@ _WHOLE = "the result is a number of the type"
 _NEAR = "defined as f32's result, rounded: XLA computes it so"
 _MOVED = "elements are moved, not looked at, and a carrier holds each as it is"
 
-_NOT_CARRIED = (BITCAST_CONVERT, BROADCAST, TORCH_INDEX_SELECT)
+_NOT_CARRIED = (names.BITCAST_CONVERT, names.BROADCAST, names.TORCH_INDEX_SELECT)
 """A bitcast reads the bits of its carrier; the other two are older forms of ops."""
 
 _MOVES: Mapping[str, tuple[int, ...] | None] = {
     **{name: op.moved for name, op in OPS.items() if name in MOVES and name not in _NOT_CARRIED},
-    **dict.fromkeys((SELECT, OPTIMIZATION_BARRIER, GET_DIMENSION_SIZE)),
+    **dict.fromkeys((names.SELECT, names.OPTIMIZATION_BARRIER, names.GET_DIMENSION_SIZE)),
 }
 """Ops that only move elements, and the operands that they move."""
 

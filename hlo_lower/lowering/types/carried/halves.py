@@ -19,15 +19,7 @@ from hlo_lower.lowering.loops import StructuredLoop
 from hlo_lower.lowering.types.carried.carrier import Carrier, Carrying, Form
 from hlo_lower.lowering.types.carried.pairs import Pair, join, split
 from hlo_lower.lowering.types.carried.written_ops import half_of
-from hlo_lower.ops.names import (
-    DOT_GENERAL,
-    FLOOR,
-    NEGATE,
-    REDUCE,
-    REDUCE_WINDOW,
-    SHIFT_RIGHT_LOGICAL,
-    SORT,
-)
+from hlo_lower.ops import names
 from hlo_lower.ops.spec import COMBINING
 
 HALF = "i32"
@@ -93,7 +85,7 @@ def shift_half_right(c: Carrying, x: Value, count: int) -> Value:
     if not count:
         return x
     if c.takes("shift_right_logical", HALF):
-        return c.do(SHIFT_RIGHT_LOGICAL, x, count)
+        return c.do(names.SHIFT_RIGHT_LOGICAL, x, count)
     if count == 31:  # the sign bit
         return _one_where(c, c.holds(x, "LT", 0), x)
     half = half_of(c, x)
@@ -217,11 +209,11 @@ def _from_float(c: Carrying, x: Value, *, unsigned: bool) -> Pair:
     """
     if x.element_type not in ("f32", "f64"):
         x = c.build.convert(x, "f32")
-    size = c.build.elementwise(FLOOR, c.build.abs(x))
+    size = c.build.elementwise(names.FLOOR, c.build.abs(x))
     limit = 64 if unsigned else 63
     beyond = c.holds(size, "GE", 1 << limit)
     size = c.build.select(beyond, c.number(0, size), size)
-    upper = c.build.elementwise(FLOOR, _times(c, size, -32))
+    upper = c.build.elementwise(names.FLOOR, _times(c, size, -32))
     lower = c.subtract(size, _times(c, upper, 32))
     found = (_word(c, lower), _word(c, upper))
     least, zero, ones = (c.number(number, found[0]) for number in (-(1 << 31), 0, -1))
@@ -278,7 +270,7 @@ def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool, is_narrowed
     negative = c.holds(x[1], "LT", 0)
     size = x if unsigned else choose(c, negative, negate(c, x), x)
     found = _narrowed_float(c, size) if is_narrowed else _float_of_size(c, size)
-    return found if unsigned else c.build.select(negative, c.build.elementwise(NEGATE, found), found)
+    return found if unsigned else c.build.select(negative, c.build.elementwise(names.NEGATE, found), found)
 
 
 def _float_of_size(c: Carrying, x: Pair) -> Value:
@@ -445,10 +437,10 @@ def fold_of(body: Block) -> str:
 
 def is_folded(node: Node) -> bool:
     """Whether an op with a body is a reduction by one op that has a form without pairs of results."""
-    fold = fold_of(node.blocks[0]) if len(node.results) == 1 and node.name != SORT else ""
+    fold = fold_of(node.blocks[0]) if len(node.results) == 1 and node.name != names.SORT else ""
     if fold == "add":
         return _digit_bits(node) > 0
-    is_end = fold in ("minimum", "maximum") and node.name == REDUCE
+    is_end = fold in ("minimum", "maximum") and node.name == names.REDUCE
     return fold in ("and", "or", "xor") or (is_end and 0 not in node.operand(0).static_shape)
 
 
@@ -474,7 +466,7 @@ def _fold(c: Carrying, node: Node, fold: str, value: Value, start: Value) -> Val
 
 
 def _count(node: Node) -> int:
-    if node.name == REDUCE_WINDOW:
+    if node.name == names.REDUCE_WINDOW:
         return prod(node.integers("window_dimensions")) + 1
     return prod(node.operand(0).static_shape[dim] for dim in node.integers("dimensions")) + 1
 
@@ -512,7 +504,9 @@ def sum_of_places(c: Carrying, parts: Sequence[tuple[Value, int]]) -> Pair:
 
 def _divide_half(c: Carrying, x: Value, count: int) -> Value:
     """A number of 31 bits, divided by 2^count, count from 2 to 30."""
-    return c.do(SHIFT_RIGHT_LOGICAL, x, count) if c.takes("shift_right_logical", HALF) else c.divide(x, 1 << count)
+    return (
+        c.do(names.SHIFT_RIGHT_LOGICAL, x, count) if c.takes("shift_right_logical", HALF) else c.divide(x, 1 << count)
+    )
 
 
 def digits_of(c: Carrying, x: Sequence[Value], bits: int) -> list[Value]:
@@ -578,7 +572,7 @@ def product_of_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Val
 def _summand_count(node: Node) -> int:
     """How many products an element is the sum of, at most: each takes another element of the right operand."""
     right, result = node.operand(1).static_shape, node.result().static_shape
-    if node.name == DOT_GENERAL:
+    if node.name == names.DOT_GENERAL:
         contracted: list[int] = list(mlir.dot_dimension_numbers(node.raw).rhs_contracting_dimensions)
         return prod(right[d] for d in contracted)
     return prod(right) if 0 not in result else 0

@@ -16,31 +16,18 @@ from hlo_lower.lowering.types.carried.halves import fold_of
 from hlo_lower.lowering.types.carried.on_halves import EACH, is_by_known_amount, on_halves
 from hlo_lower.lowering.types.carried.pairs import erase_unread
 from hlo_lower.lowering.types.carried.written_ops import ON_SIGNED, ON_WIDER, clamped_index, convert_carried
-from hlo_lower.ops.names import (
-    AND,
-    COMPARE,
-    CONSTANT,
-    CONVERT,
-    DOT_GENERAL,
-    EXPONENTIAL_MINUS_ONE,
-    IS_FINITE,
-    OR,
-    REDUCE,
-    SELECT,
-    SORT,
-    XOR,
-)
+from hlo_lower.ops import names
 
 SUMS = ("add", "multiply")
 ORDERED = ("minimum", "maximum")
 
-NOT_AS_F32 = {(EXPONENTIAL_MINUS_ONE, "f16")}
+NOT_AS_F32 = {(names.EXPONENTIAL_MINUS_ONE, "f16")}
 """Functions that XLA computes otherwise on a type than as f32 and rounded."""
 
 PREDICATES = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
 """On predicates as 0 and 1."""
 
-BY_ORDER = {AND: "minimum", OR: "maximum", XOR: ""}
+BY_ORDER = {names.AND: "minimum", names.OR: "maximum", names.XOR: ""}
 """Bit operations on numbers that are 0 or 1; of `xor` whether they differ."""
 
 Carried = tuple[list[Value], bool]
@@ -76,14 +63,14 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         raise DoesNotApply(f"{name} on {carrier.before} is not exact on {carrier.after}")
     if any(c.carrier(value) is not None and not c.is_on(value, Form.ITSELF) for value in _always_predicates(node)):
         raise DoesNotApply(f"{name} has a predicate, which is of i1 by definition")
-    if name == CONSTANT:
+    if name == names.CONSTANT:
         return [c.to(node.result())], True
     if carrier.form is Form.PARTS:
         return on_parts(c, node, _with_indices(node, operands, entry.moved, c), _body), True
     is_written = how is How.WRITTEN or (c.is_nested and name.removeprefix("stablehlo.") in EACH)
     if is_written and (carrier.form is Form.HALVES or c.is_on(node.result(), Form.HALVES)):
         return on_halves(c, node, operands, _body), True
-    if name == CONVERT:
+    if name == names.CONVERT:
         value, is_exact = convert_carried(c, node, operands[0])
         return [value], is_exact
     if node.has_regions:
@@ -95,7 +82,7 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
             raise DoesNotApply("unsigned, which is carried in a signed type")
         if c.are_truths and name in BY_ORDER:
             return [_on_truths(name, operands, c)], True
-        if c.are_apart and name in (OR, XOR):
+        if c.are_apart and name in (names.OR, names.XOR):
             return [c.add(*operands)], True
         return [BY_BITS[name](c, carrier, operands)], True
     if how is How.WRITTEN:
@@ -113,15 +100,15 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
 
 def _is_summed_otherwise(node: Node, c: Carrying) -> bool:
     """Whether it is a product whose sums are not rounded to what is carried: XLA adds them in another order then."""
-    is_float = node.name == DOT_GENERAL and c.is_on(node.operand(0), Form.FLOAT)
+    is_float = node.name == names.DOT_GENERAL and c.is_on(node.operand(0), Form.FLOAT)
     return is_float and not c.reassociated and c.carrier(node.result()) is None
 
 
 def _always_predicates(node: Node) -> Sequence[Value]:
     """What is of i1 by the definition of an op, whatever its other types are."""
-    if node.name == SELECT:
+    if node.name == names.SELECT:
         return node.operands[:1]
-    return node.results if node.name in (COMPARE, IS_FINITE) else ()
+    return node.results if node.name in (names.COMPARE, names.IS_FINITE) else ()
 
 
 def _main(node: Node, c: Carrying) -> Carrier:
@@ -146,7 +133,7 @@ def _with_indices(node: Node, operands: Sequence[Value], moved: Sequence[int] | 
 
 def _same(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
     attributes = mlir.attributes_of(node.raw)
-    if node.name == COMPARE:
+    if node.name == names.COMPARE:
         attributes = {**attributes, **_signed_comparison(operands[0])}
     types = [c.carried_type(result.raw.type) for result in node.results]
     return list(c.build.op(node.name, operands, types, attributes).results)
@@ -182,12 +169,12 @@ def _predicate(node: Node, operands: Sequence[Value], c: Carrying) -> Value | No
         return c.build.elementwise(PREDICATES[name], *operands)
     if name == "not":
         return c.subtract(c.number(1, operands[0]), operands[0])
-    return _on_truths(node.name, operands, c) if node.name == XOR else None
+    return _on_truths(node.name, operands, c) if node.name == names.XOR else None
 
 
 def _on_truths(name: str, operands: Sequence[Value], c: Carrying) -> Value:
     """A bit operation on numbers that are 0 or 1."""
-    if name == XOR:
+    if name == names.XOR:
         return c.choose(c.holds(operands[0], "NE", operands[1]), 1, c.number(0, operands[0]))
     return c.build.elementwise(BY_ORDER[name], *operands)
 
@@ -198,11 +185,11 @@ def _on_truths(name: str, operands: Sequence[Value], c: Carrying) -> Value:
 def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier) -> Carried:
     """An op with a body: the body on carriers; where it is one op, what it needs is done once, outside."""
     [body] = node.blocks
-    fold = fold_of(body) if len(node.results) == 1 and node.name != SORT else ""
+    fold = fold_of(body) if len(node.results) == 1 and node.name != names.SORT else ""
     if fold in ORDERED and carrier.form is Form.SIGNED:
         flipped = [c.flip(value) for value in operands]
         return [c.flip(value) for value in _rebuilt(node, flipped, c, fold)], True
-    if carrier.form is Form.WIDER and (c.is_extreme or (fold in ("maximum", "minimum") and node.name == REDUCE)):
+    if carrier.form is Form.WIDER and (c.is_extreme or (fold in ("maximum", "minimum") and node.name == names.REDUCE)):
         operands = _from_end(node, operands, c, carrier, fold)
     if not fold:
         return _rebuilt(node, operands, c, ""), True

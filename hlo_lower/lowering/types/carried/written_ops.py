@@ -6,15 +6,7 @@ from hlo_lower.base.element_types import element_type
 from hlo_lower.base.registry import DoesNotApply
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.types.carried.carrier import Carrier, Carrying, Form
-from hlo_lower.ops.names import (
-    COUNT_LEADING_ZEROS,
-    DIVIDE,
-    POPCNT,
-    REMAINDER,
-    SHIFT_RIGHT_ARITHMETIC,
-    SHIFT_RIGHT_LOGICAL,
-    SIGN,
-)
+from hlo_lower.ops import names
 
 Written = Callable[[Carrying, Carrier, Sequence[Value]], Value]
 """A form of an op: on a carrier, of operands that are carried; its result is in the range of the type."""
@@ -27,7 +19,7 @@ def half_of(c: Carrying, x: Value) -> Value:
     """Half of an unsigned number, rounded down: it has no sign bit."""
     bits = x.element.bits
     if c.takes("shift_right_logical", x.element_type):
-        return c.do(SHIFT_RIGHT_LOGICAL, x, 1)
+        return c.do(names.SHIFT_RIGHT_LOGICAL, x, 1)
     is_large = c.holds(x, "LT", 0)
     small = c.choose(is_large, c.do("add", x, int(x.element.least)), x)
     half = c.do("divide", small, 2)
@@ -113,7 +105,7 @@ def shift_in_signs(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> 
 
 def count_ones(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The ones of the number extended by zeros."""
-    return c.build.elementwise(POPCNT, _by_zeros(c, carrier, operands[0]))
+    return c.build.elementwise(names.POPCNT, _by_zeros(c, carrier, operands[0]))
 
 
 def count_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Value:
@@ -122,14 +114,18 @@ def count_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Val
     return c.do("subtract", counted, element_type(carrier.after).bits - element_type(carrier.before).bits)
 
 
-ON_SIGNED: Mapping[str, Written] = {DIVIDE: unsigned_divide, REMAINDER: unsigned_remainder, SIGN: is_other_than_zero}
+ON_SIGNED: Mapping[str, Written] = {
+    names.DIVIDE: unsigned_divide,
+    names.REMAINDER: unsigned_remainder,
+    names.SIGN: is_other_than_zero,
+}
 """Unsigned integers in signed ones."""
 
 ON_WIDER: Mapping[str, Written] = {
-    SHIFT_RIGHT_LOGICAL: shift_in_zeros,
-    SHIFT_RIGHT_ARITHMETIC: shift_in_signs,
-    POPCNT: count_ones,
-    COUNT_LEADING_ZEROS: count_zeros,
+    names.SHIFT_RIGHT_LOGICAL: shift_in_zeros,
+    names.SHIFT_RIGHT_ARITHMETIC: shift_in_signs,
+    names.POPCNT: count_ones,
+    names.COUNT_LEADING_ZEROS: count_zeros,
 }
 """Narrow integers in wider ones."""
 
