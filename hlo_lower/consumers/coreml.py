@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, cast
 
+import numpy as np
+
 from hlo_lower.consumers.consumer import Consumer, Runner
-from hlo_lower.consumers.consumer_outcome import RefusedError, RunsElsewhereError, cause_of, first_line
+from hlo_lower.consumers.consumer_outcome import Array, RefusedError, RunsElsewhereError, cause_of, first_line
 from hlo_lower.consumers.coreml_program import Program
 from hlo_lower.ops.names import SCATTER
+from hlo_lower.verify.run import parse_or_refuse, read_signature
 
 COREML = Consumer(
     "coreml",
@@ -47,7 +50,7 @@ def load() -> None:
 def compile_module(text: str) -> Runner:
     """Convert a module's text as far as a package that Core ML would load, floats as wide as they are; any error of a
     converter is a RefusedError. The runner runs its program in NumPy."""
-    return Program(_entry(_convert(text, {}))).run
+    return _runner(_convert(text, {}), text)
 
 
 def build(text: str, path: str, flags: Sequence[str]) -> Runner | None:
@@ -62,13 +65,20 @@ def build(text: str, path: str, flags: Sequence[str]) -> Runner | None:
     model.save(path)
     if settings.get("compute_precision") == "FLOAT16":
         raise RunsElsewhereError("its floats are narrower than the module's")
-    return Program(_entry(model)).run
+    return _runner(model, text)
 
 
-def _entry(model: Any) -> Any:
-    """The function of a program that is run: the one called main, or the first."""
+def _runner(model: Any, text: str) -> Runner:
+    """Run a program's function called main, or the first one; a scalar, which is one of one element there, is one."""
     functions = model._mil_program.functions
-    return functions.get("main") or next(iter(functions.values()))
+    program = Program(functions.get("main") or next(iter(functions.values())))
+
+    def run(arguments: Sequence[Array]) -> list[Array]:
+        declared = read_signature(parse_or_refuse(text, "after")).results
+        found = program.run(arguments)
+        return [np.reshape(a, one.shape).astype(one.dtype) for a, one in zip(found, declared, strict=True)]
+
+    return run
 
 
 def _convert(text: str, settings: Mapping[str, str]) -> Any:

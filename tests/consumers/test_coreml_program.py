@@ -89,6 +89,7 @@ RIGHT = {
         lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME", dimension_numbers=LAYOUT),
         (IMAGE, KERNEL),
     ),
+    "numbers alone and truths": (lambda x: (x.sum(), x > 0, (x > 0).all()), (drawn(4, 9),)),
     "a pooling": (lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 1, 1), "VALID"), (IMAGE,)),
     "sums of windows": (lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 3, 1), (1, 1, 1, 1), "SAME"), (IMAGE,)),
     "a sort": (jnp.sort, (drawn(4, 9),)),
