@@ -1,4 +1,5 @@
-"""Core ML: `stablehlo-coreml` and `coremltools` convert; what they make runs on macOS only, so it is not run here."""
+"""Core ML: `stablehlo-coreml` and `coremltools` convert. A package runs on macOS only; here its program runs in NumPy
+as far as coremltools says what its ops compute."""
 
 import re
 import sys
@@ -6,18 +7,21 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, cast
 
-from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.consumer_outcome import RefusedError, cause_of, first_line
+import numpy as np
+
+from hlo_lower.consumers.consumer import Consumer, Runner
+from hlo_lower.consumers.consumer_outcome import Array, RefusedError, RunsElsewhereError, cause_of, first_line
+from hlo_lower.consumers.coreml_program import Program
 from hlo_lower.ops.names import SCATTER
+from hlo_lower.verify.run import parse_or_refuse, read_signature
 
 COREML = Consumer(
     "coreml",
-    "Core ML (conversion only)",
+    "Core ML (its program in NumPy)",
     driver=__name__,
     imports=("stablehlo_coreml", "coremltools"),
     package="stablehlo-coreml",
     extra="coreml",
-    runs=False,
     modules_per_process=50,
     environment={"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"},
     artifact=".mlpackage",
@@ -43,15 +47,38 @@ def load() -> None:
     register()
 
 
-def compile_module(text: str) -> None:
-    """Convert a module's text as far as a package that Core ML would load; any error of a converter is a
-    RefusedError."""
-    _convert(text, {"compute_precision": "FLOAT16"})  # what `coremltools` does by itself
+def compile_module(text: str) -> Runner:
+    """Convert a module's text as far as a package that Core ML would load, floats as wide as they are; any error of a
+    converter is a RefusedError. The runner runs its program in NumPy."""
+    return _runner(_convert(text, {}), text)
 
 
-def build(text: str, path: str, flags: Sequence[str]) -> None:
-    """Convert text into a package; floats stay as wide as they are, unless the flags say otherwise."""
-    _convert(text, {name: value for name, _, value in (flag.partition("=") for flag in flags)}).save(path)
+def build(text: str, path: str, flags: Sequence[str]) -> Runner | None:
+    """Convert text into a package; floats stay as wide as they are, unless the flags say otherwise. What is narrowed so
+    is not run.
+
+    Raises:
+      RunsElsewhereError: floats are narrowed, so nothing can be compared.
+    """
+    settings = {name: value for name, _, value in (flag.partition("=") for flag in flags)}
+    model = _convert(text, settings)
+    model.save(path)
+    if settings.get("compute_precision") == "FLOAT16":
+        raise RunsElsewhereError("its floats are narrower than the module's")
+    return _runner(model, text)
+
+
+def _runner(model: Any, text: str) -> Runner:
+    """Run a program's function called main, or the first one; a scalar, which is one of one element there, is one."""
+    functions = model._mil_program.functions
+    program = Program(functions.get("main") or next(iter(functions.values())))
+
+    def run(arguments: Sequence[Array]) -> list[Array]:
+        declared = read_signature(parse_or_refuse(text, "after")).results
+        found = program.run(arguments)
+        return [np.reshape(a, one.shape).astype(one.dtype) for a, one in zip(found, declared, strict=True)]
+
+    return run
 
 
 def _convert(text: str, settings: Mapping[str, str]) -> Any:

@@ -43,7 +43,12 @@ def test_forms_are_shown_with_who_refuses_them(form, command, monkeypatch):
         assert all(part in shown or part.replace("`", "") in shown for part in told), quirk.word
     shown = command(f"ops pad --forms --format {form}").out
     of_pads = [quirk.word for quirk in QUIRKS if quirk.word in shown]
-    assert of_pads == ["pad between elements", "pad between wide elements", "pad with a computed value"]
+    assert of_pads == [
+        "pad between elements",
+        "pad between wide elements",
+        "pad with a computed value",
+        "pad of large integers",
+    ]
 
 
 def test_every_pass_has_a_line(command):

@@ -300,8 +300,25 @@ def root(of_zero="%q", kind=f"{MANY}xf32"):
     )
 
 
+def logarithm(of_zero="-inf"):
+    """`log` that is not computed of zeros."""
+    kind = f"{MANY}xf32"
+    bits = {"-inf": "0xFF800000", "inf": "0x7F800000"}[of_zero]
+    return unary(
+        f"""%zero = constant 0.0 : {kind}; %one = constant 1.0 : {kind}; %is = compare EQ, %x, %zero
+        %n = select %is, %one, %x; %s = log %n; %q = constant {bits} : {kind}; %r = select %is, %q, %s"""
+    )
+
+
+def divided_root(over="1.0"):
+    """A number over a root."""
+    return unary(f"%s = sqrt %x; %c = constant {over} : {MANY}xf32; %r = divide %c, %s")
+
+
 EQUAL = {
     "floats by their bits and by a sum": (uniform(BITS), uniform(as_sum(1.0))),
+    "a logarithm of what is not 0": (unary("%r = log %x"), logarithm()),
+    "a root that is divided by": (unary("%r = rsqrt %x"), divided_root()),
     "a root that is divided for": (unary("%r = rsqrt %x"), root()),
     "one of f16": (unary("%r = rsqrt %x", f"{MANY}xf16"), root(kind=f"{MANY}xf16")),
     "a remainder as what its quotient leaves": REMAINDERS["i32"],
@@ -345,6 +362,8 @@ EQUAL = {
 DIFFERENT = {
     "a sum of another exponent": (uniform(BITS), uniform(as_sum(2.0))),
     "a sum of a bit too many": (uniform(BITS, by=8), uniform(as_sum(1.0), by=8)),
+    "a logarithm of 0 that is above": (unary("%r = log %x"), logarithm("inf")),
+    "a root that another number is divided by": (unary("%r = rsqrt %x"), divided_root("2.0")),
     "a root of zeros without a sign": (unary("%r = rsqrt %x"), root(of_zero="%m")),
     "one of f16 that is no infinity": (
         unary("%r = rsqrt %x", f"{MANY}xf16"),

@@ -91,7 +91,6 @@ LEFT = {
     ("litert", "case_to_pairs"): {"func.call"},
     ("litert", "while_to_bounded_trips"): {"func.call"},
     **{(target, "composite_to_call"): {"func.call"} for target in ("litert", "coreml")},
-    ("coreml", "fft_to_dot_general"): {"stablehlo.real", "stablehlo.imag"},
     ("coreml", "random_bits_to_rounds"): {"stablehlo.bitcast_convert"},
 }
 """What a target gets although it lists no such op: calls, into which it looks, and what stands by an op that stays."""

@@ -30,8 +30,8 @@ ELEMENTWISE: dict[str, str] = {
     **{name: name for name in ("abs", "add", "and", "atan2", "floor", "log", "not", "or", "rsqrt", "sqrt")},
     **{name: name for name in ("shift_left", "shift_right_logical", "xor")},
     "cos": "cosine", "div": "divide", "exp": "exponential", "expm1": "exponential_minus_one", "max": "maximum",
-    "min": "minimum", "mul": "multiply", "neg": "negate", "pow": "power", "sign": "sign", "sin": "sine",
-    "sub": "subtract",
+    "min": "minimum", "mul": "multiply", "neg": "negate", "pow": "power", "rem": "remainder", "sign": "sign",
+    "sin": "sine", "sub": "subtract",
 }  # fmt: skip
 """Primitives whose results have their operands' type, and the ops that they are."""
 

@@ -16,6 +16,7 @@ from hlo_lower.lowering.engine.kind import Context, OpLowering, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.plain.composite import LegalizedKind, in_f32
 from hlo_lower.lowering.sort import TOP_K, becomes_sort
+from hlo_lower.ops.refused_forms import refused_form
 
 CHLO = "chlo."
 """How the names of these operations begin, and the name under which rules for them are registered."""
@@ -141,5 +142,6 @@ class ChloKind(LegalizedKind):
         if node.name == TOP_K and becomes_sort(context.target, node):
             return None
         is_whole = context.target.takes_whole(node.name, dtypes_on(node))
+        is_whole = is_whole and refused_form(context.graph, context.target, node, CHLO) is None
         taken = TakenChlo.WHOLE if is_whole else TakenChlo.WRITTEN_OUT
         return self.subject(context, node, ChloFacts(taken, node.name))

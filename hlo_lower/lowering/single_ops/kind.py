@@ -6,12 +6,13 @@ from math import prod
 from hlo_lower.base.causes import Cause
 from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.base.registry import Rule
+from hlo_lower.facts.sort.total_order import may_have_one_nan
 from hlo_lower.facts.values.site import Site
 from hlo_lower.ir.view import Node
 from hlo_lower.lowering import gather
 from hlo_lower.lowering.engine.kind import Context, Kind, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
-from hlo_lower.lowering.single_ops import arithmetic, fft, products, random_bits, reductions, updates
+from hlo_lower.lowering.single_ops import arithmetic, fft, float_bits, products, random_bits, reductions, updates
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp, Whole, elements_of
 from hlo_lower.lowering.types.element_type import is_of_parts
 from hlo_lower.ops.names import DIVIDE, SORT
@@ -30,6 +31,7 @@ class PlainOpKind(Kind):
     domains = PlainFacts.domains
     families = (
         *(arithmetic.rules, reductions.rules, products.rules, fft.rules, random_bits.rules, gather.plain_rules),
+        float_bits.rules,
         updates.rules,
     )
     owned = frozenset(
@@ -114,6 +116,8 @@ def _facts(context: Context, node: Node, form: Quirk | None) -> PlainFacts:
         window=prod(node.integers("window_dimensions")) if named in WINDOWED else 0,
         summed=summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
         exponent=_common_exponent(context, node) if named is PlainOp.BITCAST_CONVERT else 0,
+        has_one_nan=named is PlainOp.BITCAST_CONVERT
+        and may_have_one_nan(context.analysis.sources, Site(node.operand(0))),
         shift=_known_shift(context, node) if node.name in SHIFTS else None,
     )
 

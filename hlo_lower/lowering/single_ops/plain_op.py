@@ -89,6 +89,7 @@ class PlainFacts(FactsByName):
       summed: numbers that each element of a product is the sum of.
       exponent: of integers that are bitcast to floats: the exponent's bits where all have the same, no sign, and no
         result is small or infinite; else 0.
+      has_one_nan: of floats that are bitcast: whether every NaN among them may be taken for the positive one.
       shift: by how many bits a shift shifts, where that is one number that is known; else None.
     """
 
@@ -102,6 +103,7 @@ class PlainFacts(FactsByName):
     summed: int = 0
     exponent: int = 0
     shift: int | None = None
+    has_one_nan: bool = False
 
 
 PlainLowering = OpLowering[PlainFacts]

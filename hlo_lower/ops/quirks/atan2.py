@@ -7,8 +7,9 @@ import numpy as np
 from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ops.bounds import source_of
 from hlo_lower.ops.names import ABS, ATAN2, NEGATE, SELECT, SIGN
-from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, module, over_each
+from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module, over_each
 
 
 def _may_be_wrong(_graph: Graph, node: Node) -> bool:
@@ -21,7 +22,7 @@ def _may_be_wrong(_graph: Graph, node: Node) -> bool:
 
 
 def _is_above_zero(value: Value) -> bool:
-    numbers = value.constant()
+    numbers = source_of(value).constant()
     return numbers is not None and bool((np.isfinite(numbers) & (numbers > 0)).all())
 
 
@@ -66,4 +67,14 @@ ANGLES = Quirk(
     module(f"%y: {V}, %x: {V}", V, f"%r = stablehlo.atan2 %y, %x : {V}"),
     _may_be_wrong,
     (Rewrite("sign-atan2", "computes atan2 of the magnitude, and gives it the sign", angle_of_magnitude),),
+)
+
+COMPUTED = Quirk(
+    "atan2 with a computed x",
+    (ATAN2,),
+    {"coreml": "it is atan(y / x), with pi added by the sign of y: NaN of two zeros, 0 of (0, -1)"},
+    "a polynomial of y / x, unless x is a constant above 0",
+    module(f"%y: {V}, %x: {V}", V, f"%r = stablehlo.atan2 %y, %x : {V}"),
+    lambda _graph, node: not _is_above_zero(node.operand(1)),
+    (Rules("op", ("atan2_to_polynomial",)),),
 )

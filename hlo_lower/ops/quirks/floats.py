@@ -123,21 +123,48 @@ def _may_be_zero(_graph: Graph, node: Node) -> bool:
     return _is_of_floats(value) and not (_is_above_zero(value) or _has_no_zero(value))
 
 
-@over_each(names.RSQRT)
-def divide_by_zeros(graph: Graph, node: Node) -> None:
-    """Divide one by zeros, in the place of the root.
+@over_each(names.RSQRT, names.LOG)
+def set_zeros_apart(graph: Graph, node: Node) -> None:
+    """Give what the root or the logarithm of a zero is without it.
 
         %r = stablehlo.rsqrt %x   ->   x == 0 ? 1 / x : rsqrt(x == 0 ? 1 : x)
+        %r = stablehlo.log %x     ->   x == 0 ? -inf : log(x == 0 ? 1 : x)
 
-    Equal: of a zero both are the infinity of its sign, as IEEE 754 has it.
+    Equal: one divided by a zero is the infinity of its sign, as the root is; the logarithm of both zeros is -inf.
     """
     if not node.is_static or not _may_be_zero(graph, node):
         return
     build, x = Builder.before(node), node.operand(0)
-    zero, one = (build.float_splat(number, x.static_shape, x.element_type) for number in (0, 1))
+    zero, one, least = (build.float_splat(number, x.static_shape, x.element_type) for number in (0, 1, -np.inf))
     is_zero = build.compare(x, "EQ", zero)
-    root = build.clone(node, [build.select(is_zero, one, x)], [x.raw.type]).result()
-    result = build.select(is_zero, build.divide(one, x), root)
+    found = build.clone(node, [build.select(is_zero, one, x)], [x.raw.type]).result()
+    of_zero = build.divide(one, x) if node.name == names.RSQRT else least
+    node.result().raw.replace_all_uses_with(build.select(is_zero, of_zero, found).raw)
+    node.raw.erase()
+
+
+LEAST_ROOTED = 0.99e-6
+"""Below it, what Core ML adds to the operand of a root changes more than the last three bits of the root."""
+
+
+def _may_be_small(_graph: Graph, node: Node) -> bool:
+    value = node.operand(0)
+    return _is_of_floats(value) and ends_of(value)[0] < LEAST_ROOTED
+
+
+@over_each(names.RSQRT)
+def divide_by_root(graph: Graph, node: Node) -> None:
+    """Divide one by the root.
+
+        %r = stablehlo.rsqrt %x   ->   1 / sqrt(x)
+
+    Equal but for the last bit: two ops round in the place of one.
+    """
+    if not node.is_static or not _may_be_small(graph, node):
+        return
+    build, x = Builder.before(node), node.operand(0)
+    root = build.elementwise(names.SQRT, x)
+    result = build.divide(build.float_splat(1, x.static_shape, x.element_type), root)
     node.result().raw.replace_all_uses_with(result.raw)
     node.raw.erase()
 
@@ -229,6 +256,29 @@ def hold_spread(graph: Graph, node: Node) -> None:
         hold_operand(node, 0)
 
 
+def _scaled(value: Value) -> Value:
+    """What is multiplied or divided by constants, or negated, to be a value."""
+    while (made := value.node) is not None:
+        if made.name in (names.MULTIPLY, names.DIVIDE) and source_of(made.operand(1)).constant() is not None:
+            value = made.operand(0)
+        elif made.name == names.MULTIPLY and source_of(made.operand(0)).constant() is not None:
+            value = made.operand(1)
+        elif made.name == names.NEGATE:
+            value = made.operand(0)
+        else:
+            break
+    return value
+
+
+def _is_no_gelu(_graph: Graph, node: Node) -> bool:
+    """Whether the complement of an error function is more than a factor of what it is computed of."""
+    x = _scaled(node.operand(0))
+    users = list(node.result().users)
+    return not users or any(
+        user.name != names.MULTIPLY or all(_scaled(factor) != x for factor in user.operands) for user in users
+    )
+
+
 V = "tensor<4xf32>"
 
 INFINITE = Quirk(
@@ -305,7 +355,27 @@ ROOT_OF_ZERO = Quirk(
     "1 / x where x is 0, the op of 1 there, if x is not known to be above 0",
     module(f"%x: {V}", V, f"%r = stablehlo.rsqrt %x : {V}"),
     _may_be_zero,
-    (Rewrite("divide-by-zeros", "divides 1 by zeros, of which it takes no rsqrt", divide_by_zeros),),
+    (Rewrite("divide-by-zeros", "divides 1 by zeros, of which it takes no rsqrt", set_zeros_apart),),
+)
+
+LOG_OF_ZERO = Quirk(
+    "log of zero",
+    (names.LOG,),
+    {"coreml": "it adds 1e-45 first, so it is -103"},
+    "-inf where x is 0, the op of 1 there, if x is not known to be above 0",
+    module(f"%x: {V}", V, f"%r = stablehlo.log %x : {V}"),
+    _may_be_zero,
+    (Rewrite("set-zeros-apart", "chooses -inf where a logarithm is that of 0", set_zeros_apart),),
+)
+
+SMALL_ROOT = Quirk(
+    "rsqrt of small numbers",
+    (names.RSQRT,),
+    {"coreml": "it adds 1e-12 first, so that of 0 is 1,000,000"},
+    "1 / sqrt(x), if x is not known to be 1e-6 at least",
+    module(f"%x: {V}", V, f"%r = stablehlo.rsqrt %x : {V}"),
+    _may_be_small,
+    (Rewrite("divide-by-root", "divides 1 by the root of what may be small", divide_by_root),),
 )
 
 POWER_OF_HALF = Quirk(
@@ -317,4 +387,15 @@ POWER_OF_HALF = Quirk(
     _is_of_half,
     (Rewrite("hold-exponents", "holds back exponents that would become roots", hold_exponents, Place.LAST),),
     is_reported=False,
+)
+
+COMPLEMENT = Quirk(
+    "chlo.erfc other than in a gelu",
+    ("chlo.erfc",),
+    {"coreml": "it is 1 - erf(x), which has no right digit beyond 4"},
+    "StableHLO's form; x * erfc(-x), as a gelu has it, is near enough to 0 there",
+    module(f"%x: {V}", V, f"%r = chlo.erfc %x : {V} -> {V}"),
+    _is_no_gelu,
+    (Rules("chlo.", ("chlo_to_stablehlo",)),),
+    is_anywhere=True,
 )

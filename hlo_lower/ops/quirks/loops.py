@@ -10,7 +10,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.regions import captured_values, used_by
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
-from hlo_lower.ops.names import CONSTANT, GATHER, WHILE
+from hlo_lower.ops.names import CONCATENATE, CONSTANT, CONVERT, GATHER, RESHAPE, SLICE, WHILE
 from hlo_lower.ops.purity import Functional
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, module, over_each
 
@@ -130,7 +130,7 @@ def known_too_long(graph: Graph, loop: Node) -> tuple[tuple[int, ...], tuple[int
 
     Returns:
       Numbers of those that are to be hidden where the loop begins (those that begin as another one does among them),
-      and of those where its body ends.
+      and of those where its body ends: also of those whose elements have names, which are others each time.
     """
     body, read = loop.blocks[1], _made_of(graph).by(loop.blocks[1])
     known = {number for number, value in enumerate(loop.operands) if _is_known(graph, value)}
@@ -138,7 +138,33 @@ def known_too_long(graph: Graph, loop: Node) -> tuple[tuple[int, ...], tuple[int
     once = [(number, of) for number, of in enumerate(read) if of is not None and of <= known and number not in same]
     starts = {number for number, of in once if number in known and not of <= same | {number}}
     starts |= {number for number, value in enumerate(loop.operands) if value in loop.operands[:number]}
-    return tuple(sorted(starts)), tuple(number for number, of in once if of <= same)
+    ends = {number for number, of in once if of <= same}
+    ends |= {number for number, value in enumerate(body.terminator.operands) if _is_named(graph, value)}
+    return tuple(sorted(starts)), tuple(sorted(ends))
+
+
+MOST_NAMED = 10
+"""Elements of a part of a concatenation; beyond that the converter names none of the whole."""
+
+NAMING = frozenset({RESHAPE, SLICE, CONVERT})
+"""Ops whose results keep the names of the elements of their operand."""
+
+
+def _is_named(graph: Graph, value: Value) -> bool:
+    """Whether the converter names each element of a value, which is new: a concatenation of small parts, moved."""
+    node = value.node
+    if node is None:
+        return False
+    if node.name == CALL and (callee := graph.functions[node.callee]).has_body:
+        return _is_named(graph, callee.body.terminator.operand(node.results.index(value)))
+    if node.name in NAMING:
+        return _is_named(graph, node.operand(0))
+    if node.name != CONCATENATE:
+        return False
+    return all(
+        prod(part.static_shape) <= MOST_NAMED or _is_known(graph, part) or _is_named(graph, part)
+        for part in node.operands
+    )
 
 
 def _made_of(graph: Graph) -> MadeOf:

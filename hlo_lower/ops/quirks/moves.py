@@ -9,6 +9,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
+from hlo_lower.ops.bounds import largest_of
 from hlo_lower.ops.quirks.quirk import Place as When
 from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module, over_each
 from hlo_lower.ops.spec import RESHAPING
@@ -123,6 +124,25 @@ COMPUTED_PADDING = Quirk(
         f"%r = stablehlo.pad %x, %v, low = [1], high = [1], interior = [0] : {PADDED}",
     ),
     lambda _graph, node: not comes_of(node.operand(1), names.CONSTANT),
+    (Rules("op", ("pad_to_concatenate",)),),
+)
+
+MOST_IN_FLOATS = 1 << 24
+"""Up to it f32 holds every integer."""
+
+LARGE_PADDED = Quirk(
+    "pad of large integers",
+    (names.PAD,),
+    {"coreml": "it pads them as f32, which rounds those beyond 2^24"},
+    "`concatenate` and `slice`, unless they are known to be small",
+    module(
+        "%x: tensor<3xi32>",
+        "tensor<5xi32>",
+        "%v = stablehlo.constant dense<0> : tensor<i32>",
+        "%r = stablehlo.pad %x, %v, low = [1], high = [1], interior = [0]",
+        "  : (tensor<3xi32>, tensor<i32>) -> tensor<5xi32>",
+    ),
+    lambda _graph, node: node.operand(0).element.is_integer and max(map(largest_of, node.operands)) > MOST_IN_FLOATS,
     (Rules("op", ("pad_to_concatenate",)),),
 )
 

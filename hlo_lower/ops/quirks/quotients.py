@@ -65,7 +65,10 @@ V = "tensor<4xi32>"
 DIVISOR = Quirk(
     "divide of integers by 0 or -1",
     (DIVIDE,),
-    {"litert": "its kernel refuses 0, which ends the run, and of the least number by -1 the process"},
+    {
+        "litert": "its kernel refuses 0, which ends the run, and of the least number by -1 the process",
+        "coreml": "of 0 it is 0, or what its kernel makes of it",
+    },
     "a division by 1 there, and what XLA gives",
     module(f"%x: {V}, %y: {V}", V, f"%r = stablehlo.divide %x, %y : {V}"),
     _may_stop,

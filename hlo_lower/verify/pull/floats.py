@@ -174,6 +174,7 @@ class Arithmetic:
             self._signs,
             self._neutral,
             self._power_of_two,
+            self._root,
             self._choice,
             self._bits_of_sum,
         )
@@ -187,18 +188,19 @@ class Arithmetic:
             self._know_sums(element)
         if name == "divide" and z3.is_bv_value(args[0]):
             self._know_quotients(element)
-        if name == "rsqrt":
-            self._know_roots(element)
+        if name in ("rsqrt", "log"):
+            self._know_of_zeros(name, element)
         return self.symbol(name, args, element)
 
-    def _know_roots(self, element: ElementType) -> None:
-        """Note that one divided by the root of a zero is an infinity of its sign."""
-        if ("rsqrt", element.name) not in self._told:
-            self._told["rsqrt", element.name] = None
-            self._use("root of zero")
+    def _know_of_zeros(self, name: str, element: ElementType) -> None:
+        """Note that one divided by the root of a zero is an infinity of its sign, and its logarithm -inf."""
+        if (name, element.name) not in self._told:
+            self._told[name, element.name] = None
+            self._use("root of zero" if name == "rsqrt" else "logarithm of zero")
             x = z3.Const(f"x of {element.name}", sort_of(element))
-            found, sign = self.symbol("rsqrt", [x], element), number(1 << (element.bits - 1), element.bits)
-            self._know(found, z3.Implies(x & ~sign == 0, found == literal(np.inf, element) | (x & sign)))
+            found, sign = self.symbol(name, [x], element), number(1 << (element.bits - 1), element.bits)
+            infinity = literal(np.inf, element) | (x & sign if name == "rsqrt" else sign)
+            self._know(found, z3.Implies(x & ~sign == 0, found == infinity))
 
     def _know_quotients(self, element: ElementType) -> None:
         """Note that a number other than 0, divided by a zero, is an infinity, of the sign that both signs give."""
@@ -315,6 +317,13 @@ class Arithmetic:
             return None
         self._use("power of two")
         return self.float("multiply", [args[0], literal(element.dtype.type(1) / value, element)], element)  # pyright: ignore
+
+    def _root(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        is_root = name == "divide" and args[1].decl().name().startswith(f"sqrt {element.name}:")
+        if not is_root or value_of(args[0], element) != 1:
+            return None
+        self._use("root")
+        return self.float("rsqrt", args[1].children(), element)
 
     def _bits_of_sum(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
         """2^e + m * 2^(e - M), m a whole number below 2^M, M the bits of a mantissa: those of m behind those of 2^e."""

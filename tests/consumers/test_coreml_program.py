@@ -1,0 +1,137 @@
+"""Programs that Core ML gets, run in NumPy: what its converter gets wrong, what is written instead, and the ops."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from untyped_mlir import module
+
+import hlo_lower as hl
+from hlo_lower.consumers import COREML, coreml, coreml_program
+from hlo_lower.consumers.consumer_outcome import RefusedError, RunsElsewhereError
+from hlo_lower.consumers.reference import reference_of
+
+pytestmark = [
+    pytest.mark.coreml,
+    pytest.mark.skipif(not COREML.version(), reason="the extra coreml is not installed"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded():
+    """The converters stay imported."""
+    coreml.load()
+
+
+def difference(text, after=None, inputs=None):
+    """How the program that Core ML gets of a text differs from what XLA makes of it; None where it does not."""
+    reference = reference_of(text, inputs=inputs, runs=1)
+    own = reference.for_signature_of(after or text)
+    run = coreml.compile_module(after or text)
+    found = [reference.rounding.difference(one.expected, run(one.arguments), one.limits) for one in own.runs]
+    return next((told for told in found if told), None)
+
+
+EDGES = np.float32([0, -0.0, 1, -1, 2.5, -2.5, 1e-8, -1e-8, 0.49999997, 5, 1e30, np.inf, -np.inf, np.nan])
+WRONG = {
+    "log of zero": ("%r = log %x", [EDGES]),
+    "rsqrt of small numbers": ("%r = rsqrt %x", [np.float32([0, 1e-13, 1e-9, 1e-5, 1, 4, -1] * 2)]),
+    "atan2 with a computed x": ("%r = atan2 %x, %y", [EDGES, EDGES[::-1].copy()]),
+    "atan2 of edges": ("%r = atan2 %x, %y", [EDGES, np.float32([0, -0.0, -1, 1, -3, np.inf, -np.inf] * 2)]),
+    "log_plus_one": ("%r = log_plus_one %x", [EDGES]),
+    "exponential_minus_one": ("%r = exponential_minus_one %x", [EDGES]),
+    "round_nearest_afz": ("%r = round_nearest_afz %x", [EDGES]),
+    "erfc": ("%r = chlo.erfc %x : tensor<14xf32> -> tensor<14xf32>", [EDGES]),
+    "asinh": ("%r = chlo.asinh %x : tensor<14xf32> -> tensor<14xf32>", [EDGES]),
+    "atanh": ("%r = chlo.atanh %x : tensor<14xf32> -> tensor<14xf32>", [EDGES / 10]),
+    "pad of large integers": (
+        "%z = constant 7 : i32; %r = pad %i, %z, low = [1], high = [2], interior = [0] -> 17xi32",
+        [(1 << 24) + 1 + np.arange(14, dtype=np.int32)],
+    ),
+    "divide of integers by 0": ("%r = divide %i, %j", [np.arange(-7, 7, dtype=np.int32), np.zeros(14, np.int32)]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_the_converter_gets_wrong_is_written_otherwise(name):
+    """As it is it differs, and converted it does not."""
+    line, inputs = WRONG[name]
+    kind = "14xi32" if inputs[0].dtype == np.int32 else "14xf32"
+    names = "ij" if kind == "14xi32" else "xy"
+    text = module(", ".join(f"%{one}: {kind}" for one, _ in zip(names, inputs, strict=False)), line)
+    assert difference(text, inputs=inputs)
+    lowered = hl.lower(text, target="coreml")
+    assert lowered.refused == ()
+    assert difference(text, lowered.text, inputs) is None
+
+
+def drawn(*shape, dtype=np.float32, most=4):
+    """Numbers around 0, or integers below a limit."""
+    rng = np.random.default_rng(len(shape))
+    return rng.integers(0, most, shape, dtype) if dtype == np.int32 else rng.normal(size=shape).astype(dtype)
+
+
+IMAGE, KERNEL = drawn(2, 7, 6, 4), drawn(3, 2, 4, 6)
+LAYOUT = ("NHWC", "HWIO", "NHWC")
+
+
+def convolved(x, kernel, strides=(1, 1), padding="SAME", **how):
+    """A convolution of images."""
+    return lax.conv_general_dilated(x, kernel, strides, padding, dimension_numbers=LAYOUT, **how)
+
+
+RIGHT = {
+    "a convolution": (convolved, (IMAGE, KERNEL)),
+    "one with steps": (lambda x, k: convolved(x, k, (2, 1), [(1, 2), (0, 1)], rhs_dilation=(2, 1)), (IMAGE, KERNEL)),
+    "one in groups": (lambda x, k: convolved(x, k, feature_group_count=2), (IMAGE, KERNEL[:, :, :2])),
+    "a transposed one": (
+        lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME", dimension_numbers=LAYOUT),
+        (IMAGE, KERNEL),
+    ),
+    "numbers alone and truths": (lambda x: (x.sum(), x > 0, (x > 0).all()), (drawn(4, 9),)),
+    "a pooling": (lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 1, 1), "VALID"), (IMAGE,)),
+    "sums of windows": (lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 3, 1), (1, 1, 1, 1), "SAME"), (IMAGE,)),
+    "a sort": (jnp.sort, (drawn(4, 9),)),
+    "the largest": (lambda x: lax.top_k(x, 3), (drawn(4, 9),)),
+    "places of the largest": (lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 0)), (drawn(4, 9),)),
+    "elements": (lambda x, i, j: x[i, j], (drawn(4, 9), drawn(5, dtype=np.int32), drawn(5, dtype=np.int32))),
+    "rows written": (lambda x, i, u: x.at[i].set(u), (drawn(4, 9), np.int32([2, 0]), drawn(2, 9))),
+    "rows added": (lambda x, i, u: x.at[i].add(u), (drawn(4, 9), np.int32([2, 2]), drawn(2, 9))),
+    "a branch": (lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, jnp.abs], x), (np.int32(1), drawn(9))),
+    "a loop": (lambda x: lax.fori_loop(0, 5, lambda i, y: y * 0.5 + x[i], x), (drawn(9),)),
+    "a scan": (lambda x: lax.scan(lambda c, y: (c * 0.5 + y, c), x[0], x), (drawn(4, 9),)),
+    "attention": (lambda q, k: jax.nn.softmax(q @ k.T) @ k, (drawn(4, 9), drawn(5, 9))),
+    "a product of integers": (lambda x, y: x @ y, (drawn(4, 9, dtype=np.int32), drawn(9, 4, dtype=np.int32))),
+    "names of elements in a loop": (
+        lambda x: lax.fori_loop(0, 3, lambda _, y: jnp.concatenate([y[:1], y[2:], y[1:2]]) * 1, x),
+        (drawn(9),),
+    ),
+    "singular values": (lambda x: jnp.linalg.svd(x, compute_uv=False), (drawn(5, 5),)),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_converted_function_is_right(name):
+    """The program computes what JAX does."""
+    function, given = RIGHT[name]
+    exported = hl.export(function, *given)
+    lowered = hl.lower(exported, target="coreml")
+    assert difference(exported.mlir_module(), lowered.text, list(given)) is None
+
+
+def test_another_function_is_not_right():
+    """The comparison tells a program of something else."""
+    text = module("%x: 4xf32, %y: 4xf32", "%r = add %x, %y")
+    assert difference(text, text.replace("stablehlo.add", "stablehlo.subtract"))
+
+
+def test_what_does_not_end_is_not_run(monkeypatch):
+    """A loop that computes too many ops runs elsewhere; what the converter rejects is refused."""
+    monkeypatch.setattr(coreml_program, "MOST_OPS", 100)
+    endless = "%r = while(%a = %x) cond { %c = compare EQ, %a, %a; return %c } do { %b = add %a, %x; return %b }"
+    run = coreml.compile_module(module("%x: f32", endless))
+    with pytest.raises(RunsElsewhereError, match="more than 100 ops"):
+        run([np.float32(1)])
+    with pytest.raises(RefusedError):
+        coreml.compile_module(module("%a: 4xf32", "%r = custom_call @of_my_own(%a) -> 4xf32"))
