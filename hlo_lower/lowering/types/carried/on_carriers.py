@@ -21,6 +21,7 @@ from hlo_lower.ops.names import (
     COMPARE,
     CONSTANT,
     CONVERT,
+    CONVOLUTION,
     DOT_GENERAL,
     EXPONENTIAL_MINUS_ONE,
     IS_FINITE,
@@ -113,7 +114,7 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
 
 def _is_summed_otherwise(node: Node, c: Carrying) -> bool:
     """Whether it is a product whose sums are not rounded to what is carried: XLA adds them in another order then."""
-    is_float = node.name == DOT_GENERAL and c.is_on(node.operand(0), Form.FLOAT)
+    is_float = node.name in (DOT_GENERAL, CONVOLUTION) and c.is_on(node.operand(0), Form.FLOAT)
     return is_float and not c.reassociated and c.carrier(node.result()) is None
 
 
