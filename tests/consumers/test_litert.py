@@ -238,6 +238,69 @@ def test_a_turned_matrix_stands_behind_a_barrier(lines, is_held):
     assert ("stablehlo.optimization_barrier" in hl.lower(text, target="litert").text) is is_held
 
 
+def behind_a_reshape(count, element):
+    """Numbers that are read again, and in another shape subtracted from another number."""
+    shape = f"1x{count}x1x{element}"
+    return module(
+        f"%x: {count}x{element}, %y: {count}x{element}",
+        f"""%b = maximum %x, %y; %a = add %b, %y; %n = reshape %a -> {shape}; %c = constant 3 : {shape}
+        %s = subtract %c, %n; %t = reshape %s -> {count}x{element}; %r = maximum %t, %a""",
+    )
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize(("count", "element"), [(2, "i32"), (16, "i32"), (1, "i64")])
+def test_few_numbers_are_written_over_too(judge, count, element):
+    """The keys of a short sort, which is done on what they leave to the greatest one, are read again behind it."""
+    text = behind_a_reshape(count, element)
+    reference = reference_of(text)
+    assert judge.judge(text, reference.runs, reference.rounding).result == "wrong"
+    lowered = hl.lower(text, target="litert")
+    assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
+
+
+@pytest.mark.parametrize(("count", "element", "is_moved"), [(2, "i32", True), (1, "i64", True), (1, "i32", False)])
+def test_few_numbers_are_computed_before_the_reshape(count, element, is_moved):
+    """Also seen without LiteRT; what has 4 bytes is not shared."""
+    lowered = hl.lower(behind_a_reshape(count, element), target="litert")
+    [difference] = [op for op in lowered.graph.main.body.nodes if op.name == "stablehlo.subtract"]
+    assert (len(difference.result().shape) == 1) is is_moved
+
+
+CHANNELS = {
+    "one": ("1x3x3x3x1", "2x2x2x1x2", "1x4x4x4x2", "pad = [[1, 1], [1, 1], [1, 1]]", 1),
+    "one, dilated": (
+        "1x3x3x3x1",
+        "2x2x2x1x2",
+        "1x7x5x4x2",
+        "pad = [[1, 2], [1, 2], [1, 1]], lhs_dilate = [2, 1, 1]",
+        1,
+    ),
+    "one in each group": ("1x3x3x3x2", "2x2x2x1x2", "1x4x3x4x2", "pad = [[1, 1], [-1, 2], [1, 1]]", 2),
+}
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", CHANNELS)
+def test_padded_convolutions_of_volumes_of_one_channel(judge, name):
+    """They end the process: gradients of kernels, whose batch is the channels of what was convolved."""
+    value, kernel, result, window, groups = CHANNELS[name]
+    value, kernel, result = (f"tensor<{shape}xf32>" for shape in (value, kernel, result))
+    text = f"""
+      func.func public @main(%x: {value}, %k: {kernel}) -> {result} {{
+        %r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, 2, f]x[0, 1, 2, i, o]->[b, 0, 1, 2, f],
+          window = {{{window}}} {{batch_group_count = 1 : i64, feature_group_count = {groups} : i64}}
+          : ({value}, {kernel}) -> {result}
+        return %r : {result}
+      }}"""
+    reference, lowered = reference_of(text), hl.lower(text, target="litert")
+    assert lowered.refused == ()
+    assert judge.judge(text, reference.runs, reference.rounding).result != "right"
+    assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
+
+
 def of_chlo(op, element):
     """One operation of chlo."""
     result = "i1" if op.startswith("is_") else element

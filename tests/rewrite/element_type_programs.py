@@ -125,6 +125,9 @@ def programs(dtype):
     found, names = ARITHMETIC | ORDERED | MOVED, [*OF_BOTH, *OF_INTEGERS]
     if jnp.issubdtype(dtype, jnp.floating):
         names = [n for n in (*OF_BOTH, *OF_FLOATS) if n != "expm1" or dtype != np.float16]
+        found["convolution"] = lambda x, y: lax.conv(
+            rows(x)[None, None, :64], y[:18].reshape(2, 1, 3, 3), (2, 1), "SAME"
+        )
         found["round to even"] = lambda x, y: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
     else:
         found |= BIT_OPS | BY_INDICES

@@ -44,7 +44,7 @@ CASES = [
     ("uint8", ("i1", "i32"), BIT_OPS, (*RING, "rem", "bitwise_not", "dot_general")),
     ("int8", ("i1", "i32"), (), (*RING, "abs", "shift_right_logical", "population_count")),
     ("uint32", ("i1", "i32"), BIT_OPS, (*RING, "rem", "min", "reduce max", "dynamic_slice")),
-    ("bfloat16", ("i1", "i32", "f32"), (), (*RING, "floor", "select", "dot_general")),
+    ("bfloat16", ("i1", "i32", "f32"), (), (*RING, "floor", "select", "dot_general", "convolution")),
 ]
 """Of each type some ops, for every run of the tests; all of them are behind the sweep marker."""
 

@@ -29,6 +29,7 @@ from hlo_lower.ops.quirks.sums import (
     FEATURE_GROUPS,
     MANY_CHANNELS,
     MOST_CHANNELS,
+    PADDED_CHANNEL,
     REVERSED_KERNEL,
     WIDER_PRODUCT,
 )
@@ -171,6 +172,23 @@ def _spread(build: Builder, found: Convolution, value: Value) -> Value:
     for (dim, _, _), dilation in zip(found.spatial, found.each("lhs_dilation"), strict=True):
         value = spread_along(build, value, zero, dim, dilation - 1)
     return value
+
+
+@lowers_convolution(needs={RefusedForm.of(PADDED_CHANNEL)}, form="the operand padded with zeros first")
+def padded_operand_to_pad(op: PlainLowering) -> Sequence[Value]:
+    """Pad the operand with zeros, and convolve the result without padding.
+
+        convolution %x, %k, pad = [[1, 2]]   ->   convolution (pad %x, 0, low = [1], high = [2]), %k
+
+    Equal: that is what the specification says padding is. Costs a copy of the operand.
+    """
+    must_not_round_otherwise(op)
+    build, found, [value, kernel] = op.build, Convolution(op.node), op.node.operands
+    value = _spread(build, found, value)
+    zero = build.zero(mlir.tensor_element(value.raw.type))
+    for (dim, _, _), ends in zip(found.spatial, found.padding, strict=True):
+        value = _pad_dim(build, value, zero, dim, ends, 0)
+    return [found.on(build, [value, kernel], op.node.result().static_shape, {"lhs_dilation": None, "padding": None})]
 
 
 @lowers_convolution(needs={RefusedForm.of(BATCH_GROUPS)}, form="groups of the batch become groups of features")

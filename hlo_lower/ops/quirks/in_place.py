@@ -13,8 +13,8 @@ from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, module, over_each
 ARITHMETIC = (names.ADD, names.SUBTRACT, names.MULTIPLY, names.DIVIDE)
 """Ops that the interpreter does in the memory of an operand, as it does updates of a slice."""
 
-FEW_BYTES = 64
-"""Tensors of as many bytes at most are not shared."""
+FEW_BYTES = 4
+"""Tensors of as many bytes at most are not shared; one of 8 bytes is."""
 
 
 def _reshaped(value: Value) -> Value:

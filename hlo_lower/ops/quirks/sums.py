@@ -238,6 +238,23 @@ DILATED_OPERAND = Quirk(
     (Rules("op", ("dilated_operand_to_spread",)),),
 )
 
+
+def _pads_one_channel(_graph: Graph, node: Node) -> bool:
+    """Whether a convolution of 3 dims pads an operand of one channel."""
+    shape, numbers = node.operand(0).static_shape, mlir.convolution_dimension_numbers(node.raw)
+    return len(shape) == 5 and shape[numbers.input_feature] == 1 and any(node.padding(3))
+
+
+PADDED_CHANNEL = Quirk(
+    "padded convolution of 3 dims and one channel",
+    (names.CONVOLUTION,),
+    {"litert": "it ends in a segmentation fault, unless the result is as large as the operand"},
+    "a `pad`, and the convolution of that",
+    _convolution("1x3x3x3x1xf32", "2x2x2x1x2xf32", "1x4x4x4x2xf32", "pad = [[1, 1], [1, 1], [1, 1]]"),
+    _pads_one_channel,
+    (Rules("op", ("padded_operand_to_pad",)),),
+)
+
 DILATED_KERNEL = Quirk(
     "convolution by a computed dilated kernel",  # an atrous one
     (names.CONVOLUTION,),

@@ -117,7 +117,10 @@ _OTHERS: Mapping[str, tuple[str, str]] = {
     "reduce": ("WWW W-W", "the body on carriers; of a sum or product the result is settled once"),
     "reduce_window": ("WWW W-W", "as a reduce"),
     "sort": ("WWW W-W", "elements are moved, in the order of the comparator on carriers"),
-    "convolution": ("--- W-W", "linear in both operands, so in their parts and digits"),
+    "convolution": (
+        "--T W-W",
+        "linear in both operands, so in their parts and digits; products of F are exact in f32, where XLA adds them",
+    ),
     **dict.fromkeys(("real", "imag", "complex"), ("--- --W", "the parts are what carries C")),
     **dict.fromkeys(
         ("floor", "ceil", "round_nearest_even", "round_nearest_afz", "reduce_precision"),

@@ -100,7 +100,7 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
 
 def _is_summed_otherwise(node: Node, c: Carrying) -> bool:
     """Whether it is a product whose sums are not rounded to what is carried: XLA adds them in another order then."""
-    is_float = node.name == names.DOT_GENERAL and c.is_on(node.operand(0), Form.FLOAT)
+    is_float = node.name in (names.DOT_GENERAL, names.CONVOLUTION) and c.is_on(node.operand(0), Form.FLOAT)
     return is_float and not c.reassociated and c.carrier(node.result()) is None
 
 
