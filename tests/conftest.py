@@ -55,6 +55,29 @@ def _nothing_is_remembered():
         sys.modules["hlo_lower.verify.judges.kept"].forget_judgements()
 
 
+SOON = {
+    "region_proofs": {"SECONDS": 0.4, "WIDER_SECONDS": 0.3, "TOTAL_SECONDS": 0.75, "PROVE_SECONDS": 2.5},
+    "regions": {"TOTAL_SECONDS": 0.75, "PROVE_SECONDS": 2.5},
+}
+"""A quarter of the time in which users have a region derived, by module: what is not derived takes all of it."""
+
+
+@pytest.fixture(autouse=True)
+def _given_up_soon(request, monkeypatch):
+    """What is not derived is given up soon, but in the sweep; `in_full_time` is for what takes longer to derive."""
+    if request.node.get_closest_marker("sweep") or "in_full_time" in request.fixturenames:
+        return
+    for module, limits in SOON.items():
+        if found := sys.modules.get(f"hlo_lower.verify.{module}"):
+            for name, seconds in limits.items():
+                monkeypatch.setattr(found, name, seconds)
+
+
+@pytest.fixture
+def in_full_time():
+    """Regions are derived within the time that users give them."""
+
+
 @pytest.fixture
 def install_example(tmp_path_factory, monkeypatch):
     """Installs a package of examples/ by its name, for the test; its modules are imported anew by the next one."""

@@ -448,3 +448,27 @@ class Builder:
 def _of_shape(value: Value, shape: Sequence[int | None]) -> mlir.RawType:
     """The type of a tensor of this shape, with the elements of a value."""
     return mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
+
+
+def rebuilt(
+    node: Node,
+    operands: Sequence[Value],
+    types: Sequence[mlir.RawType],
+    name: str = "",
+    attributes: dict[str, mlir.RawAttribute] | None = None,
+) -> Node:
+    """Put another op in the place of a node, with its regions; results behind those of the node are new ones.
+
+    Args:
+      node: the node, which is erased.
+      operands, types: of the new op: its operands, and the types of its results.
+      name, attributes: likewise; those of the node where they are not given.
+    """
+    own = mlir.attributes_of(node.raw) if attributes is None else attributes
+    fresh = Builder.before(node).op(name or node.name, operands, types, own, regions=len(node.raw.regions))
+    for number, block in enumerate(node.blocks):
+        mlir.move_block(block.raw, fresh.raw, number)
+    for before, after in zip(node.results, fresh.results, strict=False):
+        before.raw.replace_all_uses_with(after.raw)
+    node.raw.erase()
+    return fresh

@@ -299,13 +299,13 @@ class RegionProofs:
             self._evaluated[key] = evaluate_every_input(first, second, dict(within), self.interpreter)
         return None if key is None else self._evaluated[key]
 
-    def derivation(self, region: Region, most: float = SECONDS) -> Derivation | None:
+    def derivation(self, region: Region, most: float | None = None) -> Derivation | None:
         """Whether the pieces of a region are equal for all inputs that they get; None where it has none."""
         key = self._key(region)
         if key is None:
             return None
         if key not in self._known:
-            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else most
+            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else most or SECONDS
             found = self.derivation_of(*key, seconds=seconds)
             self._vain += 0.0 if found else found.seconds
             self._derived += bool(found)

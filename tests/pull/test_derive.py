@@ -445,7 +445,7 @@ def test_what_is_equal_is_derived(name):
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_differs_is_not(name):
     """It stays open, with a reason."""
-    found = derive(*DIFFERENT[name])
+    found = derive(*DIFFERENT[name], seconds=0.5)
     assert found.status == "open"
     assert found.reason
 
@@ -518,7 +518,7 @@ def test_a_maximum_of_updates_is_derived_where_sums_may_be_in_any_order():
     found = derive(*EQUAL["a maximum of updates with NaN among them"], reassociated=True)
     assert found, found.reason
     for name in ("a maximum that loses NaN", "a maximum of none that is written"):
-        assert not derive(*DIFFERENT[name], reassociated=True)
+        assert not derive(*DIFFERENT[name], reassociated=True, seconds=0.5)
 
 
 def test_tests_that_nobody_had_time_to_compare_stay_two(monkeypatch):
@@ -581,7 +581,7 @@ def test_a_constant_that_is_one_number_almost_everywhere_is_what_was_written(cou
     assert derive(*zeros_but_at(places))
     wrong = list(range(1, count + 1))
     wrong[rng.integers(count)] += 1
-    assert not derive(*zeros_but_at(places, wrong))
+    assert not derive(*zeros_but_at(places, wrong), seconds=0.5)
     text, written = zeros_but_at(places)
     moved = [place + (k == count - 1) for k, place in enumerate(places)]
     assert len(set(moved)) < count or not derive(zeros_but_at(moved)[0], written)

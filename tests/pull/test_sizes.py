@@ -275,7 +275,7 @@ UNFIT = {
 
 def found(first, second):
     """What is derived of two modules, in a few seconds."""
-    return derive(first, second, seconds=4)
+    return derive(first, second, seconds=1)
 
 
 def differ(first, second, sizes):

@@ -12,7 +12,7 @@ import numpy as np
 
 from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.ir import mlir
-from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.builder import Builder, rebuilt
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.lowering.integers64.demand import FOLDING, ORDERED, WITHIN, Demand, is_wide
 from hlo_lower.ops import names
@@ -357,16 +357,7 @@ def _return_also(block: Block, held: Sequence[Value]) -> None:
 
 
 def _add_truth_result(node: Node, operands: Sequence[Value]) -> Node:
-    build = Builder.before(node)
-    types = [*(value.raw.type for value in node.results), mlir.tensor_type((), "i1")]
-    attributes = mlir.attributes_of(node.raw)
-    fresh = build.op(node.name, operands, types, attributes, regions=len(node.raw.regions))
-    for number, block in enumerate(node.blocks):
-        mlir.move_block(block.raw, fresh.raw, number)
-    for before, after in zip(node.results, fresh.results, strict=False):
-        before.raw.replace_all_uses_with(after.raw)
-    node.raw.erase()
-    return fresh
+    return rebuilt(node, operands, [*(value.raw.type for value in node.results), mlir.tensor_type((), "i1")])
 
 
 def _carry_truth(node: Node, held: Sequence[Value]) -> Value:

@@ -7,9 +7,8 @@ from itertools import product
 from typing import TypeAlias
 
 from hlo_lower.ir import mlir
-from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.builder import Builder, rebuilt
 from hlo_lower.ir.view import Block, Graph, Node, Value
-from hlo_lower.lowering.linalg.loops import replace_all
 
 # --- a tensor of one number ---
 
@@ -247,14 +246,10 @@ def _generic(node: Node, maps: Sequence[IndexMap]) -> None:
         "iterator_types": iterators_attribute(rank, maps[-1]),
         "operandSegmentSizes": mlir.parse_attribute(f"array<i32: {len(maps) - outputs}, {outputs}>"),
     }
-    types = [value.raw.type for value in node.results]
-    new = Builder.before(node).op("linalg.generic", node.operands, types, attributes, regions=1)
     [block] = node.blocks
     for value in node.operands[len(block.arguments) :]:  # some releases leave out what is only written
         mlir.add_argument(block.raw, mlir.tensor_element(value.raw.type), node.raw.location)
-    mlir.move_block(block.raw, new.raw, 0)
-    replace_all(node.results, new.results)
-    node.raw.erase()
+    rebuilt(node, node.operands, [value.raw.type for value in node.results], "linalg.generic", attributes)
 
 
 # --- generic ops of linalg that are a named one ---
@@ -371,8 +366,4 @@ def _window(node: Node, maps: tuple[IndexMap, IndexMap, IndexMap], known: Sequen
 
 def _replace(node: Node, name: str, attributes: dict[str, mlir.RawAttribute]) -> None:
     segments = {"operandSegmentSizes": mlir.parse_attribute("array<i32: 2, 1>")}
-    types = [value.raw.type for value in node.results]
-    new = Builder.before(node).op(name, node.operands, types, attributes | segments, regions=1)
-    mlir.move_block(node.blocks[0].raw, new.raw, 0)
-    replace_all(node.results, new.results)
-    node.raw.erase()
+    rebuilt(node, node.operands, [value.raw.type for value in node.results], name, attributes | segments)

@@ -7,7 +7,7 @@ from math import prod
 from hlo_lower.base.causes import Code
 from hlo_lower.base.change import Change, Outcome
 from hlo_lower.ir import mlir
-from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.builder import Builder, rebuilt
 from hlo_lower.ir.regions import captured_values, used_by
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.ops.names import CONCATENATE, CONSTANT, CONVERT, GATHER, RESHAPE, SLICE, WHILE
@@ -299,15 +299,8 @@ def _isolate_loop(node: Node) -> Node:
     extra = body.arguments[-len(carried) :]
     Builder.before(last).op(last.name, [*last.operands, *extra], [])
     last.raw.erase()
-    build = Builder.before(node)
     operands = [*node.operands, *carried]
-    fresh = build.op(WHILE, operands, [v.raw.type for v in operands], mlir.attributes_of(node.raw), regions=2)
-    for number, block in enumerate(node.blocks):
-        mlir.move_block(block.raw, fresh.raw, number)
-    for before, after in zip(node.results, fresh.results, strict=False):
-        before.raw.replace_all_uses_with(after.raw)
-    node.raw.erase()
-    return fresh
+    return rebuilt(node, operands, [v.raw.type for v in operands])
 
 
 def _is_read(block: Block, value: Value) -> bool:
