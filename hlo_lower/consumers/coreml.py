@@ -13,7 +13,6 @@ from hlo_lower.consumers.consumer import Consumer, Runner
 from hlo_lower.consumers.consumer_outcome import Array, RefusedError, RunsElsewhereError, cause_of, first_line
 from hlo_lower.consumers.coreml_program import Program
 from hlo_lower.ops.names import SCATTER
-from hlo_lower.verify.run import parse_or_refuse, read_signature
 
 COREML = Consumer(
     "coreml",
@@ -70,6 +69,8 @@ def build(text: str, path: str, flags: Sequence[str]) -> Runner | None:
 
 def _runner(model: Any, text: str) -> Runner:
     """Run a program's function called main, or the first one; a scalar, which is one of one element there, is one."""
+    from hlo_lower.verify.run import parse_or_refuse, read_signature
+
     functions = model._mil_program.functions
     program = Program(functions.get("main") or next(iter(functions.values())))
 

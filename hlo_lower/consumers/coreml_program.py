@@ -106,7 +106,10 @@ def _truth(value: Any) -> bool:
 
 
 def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Numbers of another type; floats beyond an integer's ends become these, and NaN 0, as XLA has it."""
+    """Numbers of another type; floats beyond an integer's ends become these, and NaN 0, as XLA has it. Integers wrap
+    around, also those of Python, which coremltools makes of sizes."""
+    if array.dtype == np.object_:
+        array = array.astype(np.int64)
     if array.dtype.kind != "f" or dtype.kind not in "iu":
         return array.astype(dtype)
     ends = np.iinfo(dtype)

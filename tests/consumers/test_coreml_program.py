@@ -120,6 +120,12 @@ def test_a_converted_function_is_right(name):
     assert difference(exported.mlir_module(), lowered.text, list(given)) is None
 
 
+def test_sums_of_positions_wrap_around():
+    """coremltools makes integers of Python of a list of numbers."""
+    cast = coreml_program._cast(np.array([(1 << 31) + 127, -1], object), np.dtype(np.int32))
+    assert cast.tolist() == [127 - (1 << 31), -1]
+
+
 def test_another_function_is_not_right():
     """The comparison tells a program of something else."""
     text = module("%x: 4xf32, %y: 4xf32", "%r = add %x, %y")

@@ -37,7 +37,9 @@ def target_of(quirk):
     """A target that refuses the form, and of the ops all that are taken only out of it."""
     refused = dict.fromkeys(quirk.ops, "none") if quirk.is_exception else {}
     scatter = {"stablehlo.scatter": "lowered"}
-    return hl.Target("npu", refused={**scatter, **refused}, refused_forms=[quirk.word], float_mode="reassociate")
+    chlo = tuple(op for op in quirk.ops if op.startswith("chlo."))
+    how = {"float_mode": "reassociate", "legalize": chlo == quirk.ops}
+    return hl.Target("npu", refused={**scatter, **refused}, refused_forms=[quirk.word], composites=chlo, **how)
 
 
 @by_word

@@ -304,7 +304,7 @@ def left(text, **options):
 def test_other_roundings_have_to_be_allowed():
     """In the exact mode a call is left, with what would help; a report names the option beside the call."""
     assert "--float-mode reassociate" in left(LU)
-    [refused] = survey(hl.read(LU), options=hl.Options(target="coreml")).refused
+    [refused] = survey(hl.read(LU), options=hl.Options(target="coreml", float_mode="exact")).refused
     assert (refused.op, refused.remedy) == ("stablehlo.custom_call @lapack_sgetrf_ffi", "--float-mode reassociate")
 
 
