@@ -128,7 +128,7 @@ def _no_form_taken(cause: Cause) -> str:
 
 ROUTINES = {
     "syevd": "eigenvectors are read that it is not asked for",
-    "gtsv": "there is no rule for tridiagonal systems",
+    "gtsv": "what it leaves of the diagonals is read",
     "gesdd": "what it leaves of the matrix is read, or vectors that it is not asked for",
     "geev": "the eigenvalues of a matrix that is not symmetric have no order, and there is no rule for them: use eigh "
     "where it is symmetric, else compute them outside of the module",

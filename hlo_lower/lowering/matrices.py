@@ -14,6 +14,7 @@ from jax import Array, lax
 from hlo_lower.base.causes import Cause, Code
 from hlo_lower.base.registry import FactsByName, RuleList
 from hlo_lower.ir import mlir
+from hlo_lower.ir.axes import slice_along
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import OpLowering
@@ -45,6 +46,7 @@ class Routine(Enum):
     CHOLESKY = "cholesky"
     LU = "lu"
     TRIANGULAR_SOLVE = "triangular solve"
+    TRIDIAGONAL_SOLVE = "tridiagonal solve"
     QR = "qr"
     ORTHOGONAL = "q of qr"
     EIGENVALUES = "eigenvalues"
@@ -83,6 +85,7 @@ class _Signature:
       flags: for each key of its configuration the name of the flag, and for each letter whether that holds.
       vectors: the results that are defined up to their signs, and as a whole where their values are equal.
       is_listed: whether its configuration is a list in a text, as that of XLA's `Eigh`.
+      left: the results that hold what is left of operands, for which there is no rule.
     """
 
     routine: Routine
@@ -93,6 +96,7 @@ class _Signature:
     )
     vectors: tuple[int, ...] = ()
     is_listed: bool = False
+    left: tuple[int, ...] = ()
 
 
 UPLO = ("lower", {"L": True, "U": False})
@@ -111,7 +115,9 @@ SIGNATURES: Mapping[str, _Signature] = {
         "mvmms",
         {"mode": ("vectors", {"A": True, "S": True, "N": False})},
         vectors=(2, 3),
+        left=(0,),
     ),
+    "gtsv": _Signature(Routine.TRIDIAGONAL_SOLVE, "vvvm", "vvvms", left=(0, 1, 2)),
     "trsm": _Signature(
         Routine.TRIANGULAR_SOLVE,
         "mm",
@@ -170,7 +176,7 @@ def _of_call(node: Node, numbers: Numbers) -> MatrixFacts:
     name = mlir.call_target(node.raw)
     called = name[len(BEGINS) + 1 : -len(ENDS)]
     signature = OF_XLA.get(name) or SIGNATURES.get(called)
-    if signature is None or (signature.routine is Routine.SINGULAR_VALUES and _is_read(node.result(0))):
+    if signature is None or any(_is_read(node.result(k)) for k in signature.left if k < len(node.results)):
         return MatrixFacts(Routine.UNKNOWN, numbers, name, why=Code.ROUTINE_LEFT(called))
     flags: dict[str, bool] = {}
     why = _why_unknown(node, name, signature) or _read_flags(node, signature, flags)
@@ -443,6 +449,106 @@ def _first_largest(k: Array, column: Array) -> Array:
     sizes = jnp.where(rows >= k, jnp.abs(column), -1.0)
     first = jnp.min(jnp.where(sizes == jnp.max(sizes, -1)[..., None], rows, none), -1)
     return jnp.where(first == none, k, first)
+
+
+@rules.lowers(
+    LINEAR_ALGEBRA,
+    routine={Routine.TRIDIAGONAL_SOLVE},
+    numbers={Numbers.BOUNDED},
+    form="row by row: a pivot of two, a row subtracted from the next one; then back",
+)
+def tridiagonal_to_rows(op: MatrixLowering) -> Sequence[Value]:
+    """Eliminate what stands below the diagonal row by row, and solve from the last row on.
+
+        for k:  exchange rows k and k + 1 where |below[k + 1]| > |diagonal[k]|
+                subtract row k, times below[k + 1] / diagonal[k], from row k + 1
+        for k from the last:  x[k] = (b[k] - above[k] * x[k + 1] - second[k] * x[k + 2]) / diagonal[k]
+
+    Equal up to rounding: LAPACK takes the same steps, and both are exact for a matrix that differs by a few eps of its
+    norm (Higham, section 9.6). What stands before the first row and behind the last one is not read. `info` is the
+    number of the first pivot that is 0, 0 where there is none; then LAPACK leaves the rest unfinished, and here it is
+    no number, or infinite: JAX replaces all of it by NaN. Costs 2 n steps over the diagonals and right sides.
+    """
+    node, build = op.node, op.build
+    below, diagonal, above = (flat(build, node.operand(k), 1) for k in range(3))
+    right = flat(build, node.operand(3), 2)
+    count = diagonal.static_shape[-1]
+    given = build_traced(build, _tridiagonal, diagonal, above, right)
+    *_, diagonal, above, second, right, info = steps(
+        build, max(count - 1, 0), [below, diagonal, *given], _eliminate_below
+    )
+    [info, solved] = build_traced(build, _unsolved, diagonal, right, info)
+    *_, solved = steps(build, count, [diagonal, above, second, right, solved], _solve_row)
+    solved = slice_along(build, solved, len(solved.static_shape) - 2, 0, count)
+    return [
+        *node.operands[:3],
+        build.reshape(solved, node.result(3).static_shape),
+        build.reshape(info, node.result(4).static_shape),
+    ]
+
+
+def _tridiagonal(diagonal: Array, above: Array, right: Array) -> tuple[Array, Array, Array, Array]:
+    """The upper diagonal without what stands behind the last row, an empty one above it, right sides, and `info`."""
+    above = jnp.where(places(above.shape[-1]) == above.shape[-1] - 1, above.dtype.type(0), above)
+    return above, jnp.zeros_like(diagonal), right, jnp.zeros(diagonal.shape[:-1], jnp.int32)
+
+
+def _eliminate_below(
+    k: Array, below: Array, diagonal: Array, above: Array, second: Array, right: Array, info: Array
+) -> tuple[Array, ...]:
+    """Make the element below a pivot zero, with the larger one of the two as the pivot."""
+    first = [part(one, k) for one in (diagonal, above)] + [part(right, k, -2)]
+    under = [part(one, k + 1) for one in (below, diagonal, above)] + [part(right, k + 1, -2)]
+    is_kept = jnp.abs(first[0]) >= jnp.abs(under[0])
+    zero = jnp.zeros_like(first[0])
+    # A row from the pivot on: three elements, and its right sides.
+    pair = ([first[0], first[1], zero, first[2]], under)
+    upper = [_either(is_kept, a, b) for a, b in zip(*pair, strict=True)]
+    lower = [_either(is_kept, b, a) for a, b in zip(*pair, strict=True)]
+    is_zero = upper[0] == 0.0
+    factor = jnp.where(is_zero, zero, lower[0] / upper[0])
+    left = [a - _over(factor, b) * b for a, b in zip(lower[1:], upper[1:], strict=True)]
+    diagonal, above, second = (
+        _put(one, k, value) for one, value in zip((diagonal, above, second), upper[:3], strict=True)
+    )
+    diagonal, above = _put(diagonal, k + 1, left[0]), _put(above, k + 1, left[1])
+    rows = places(right.shape[-2])[:, None]
+    right = jnp.where(rows == k, upper[3][..., None, :], jnp.where(rows == k + 1, left[2][..., None, :], right))
+    return below, diagonal, above, second, right, jnp.where(is_zero & (info == 0), k + 1, info)
+
+
+def _over(number: Array, of: Array) -> Array:
+    """A number of each matrix beside what there is of each of them."""
+    return number if number.ndim == of.ndim else number[..., None]
+
+
+def _either(is_first: Array, first: Array, second: Array) -> Array:
+    return jnp.where(_over(is_first, first), first, second)
+
+
+def _put(vector: Array, k: Array, value: Array) -> Array:
+    return jnp.where(places(vector.shape[-1]) == k, value[..., None], vector)
+
+
+def _unsolved(diagonal: Array, right: Array, info: Array) -> tuple[Array, Array]:
+    """`info` with the last pivot, and room for the solutions, with two rows of zeros behind the last one."""
+    count = diagonal.shape[-1]
+    is_zero = (diagonal[..., -1] == 0.0) & (info == 0)
+    rows = (*right.shape[:-2], count + 2, right.shape[-1])
+    return jnp.where(is_zero, count, info), jnp.zeros(rows, right.dtype)
+
+
+def _solve_row(
+    number: Array, diagonal: Array, above: Array, second: Array, right: Array, solved: Array
+) -> tuple[Array, ...]:
+    """Solve the next row, the last one first."""
+    k = diagonal.shape[-1] - 1 - number
+    left = part(right, k, -2)
+    for factors, ahead in ((above, 1), (second, 2)):
+        left = left - part(factors, k)[..., None] * part(solved, k + ahead, -2)
+    found = left / part(diagonal, k)[..., None]
+    rows = places(solved.shape[-2])[:, None]
+    return diagonal, above, second, right, jnp.where(rows == k, found[..., None, :], solved)
 
 
 @rules.lowers(

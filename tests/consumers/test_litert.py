@@ -6,6 +6,7 @@ import shutil
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rewrites import results
 from untyped_mlir import function, module
 
 import hlo_lower as hl
@@ -266,6 +267,61 @@ def test_few_numbers_are_computed_before_the_reshape(count, element, is_moved):
     lowered = hl.lower(behind_a_reshape(count, element), target="litert")
     [difference] = [op for op in lowered.graph.main.body.nodes if op.name == "stablehlo.subtract"]
     assert (len(difference.result().shape) == 1) is is_moved
+
+
+def in_functions(lines):
+    """Numbers that are read again, and subtracted from another number in a function of a function."""
+    return f"""
+      func.func public @main(%x: tensor<12xi32>, %y: tensor<12xi32>) -> tensor<12xi32> {{
+        %b = stablehlo.maximum %x, %y : tensor<12xi32>
+        %a = stablehlo.add %b, %y : tensor<12xi32>
+        %s = call @reshaped(%a) : (tensor<12xi32>) -> tensor<12xi32>
+        %r = stablehlo.maximum %s, %a : tensor<12xi32>
+        return %r : tensor<12xi32>
+      }}
+      func.func private @reshaped(%a: tensor<12xi32>) -> tensor<12xi32> {{
+        {lines}
+        %s = call @subtracted(%n) : (tensor<1x12xi32>) -> tensor<1x12xi32>
+        %r = stablehlo.reshape %s : (tensor<1x12xi32>) -> tensor<12xi32>
+        return %r : tensor<12xi32>
+      }}
+      func.func private @subtracted(%n: tensor<1x12xi32>) -> tensor<1x12xi32> {{
+        %c = stablehlo.constant dense<-1> : tensor<1x12xi32>
+        %r = stablehlo.subtract %c, %n : tensor<1x12xi32>
+        return %r : tensor<1x12xi32>
+      }}"""
+
+
+IN_FUNCTIONS = {
+    "reshape": "%n = stablehlo.reshape %a : (tensor<12xi32>) -> tensor<1x12xi32>",
+    "nothing reversed": """%m = stablehlo.reshape %a : (tensor<12xi32>) -> tensor<1x12xi32>
+        %n = stablehlo.reverse %m, dims = [0] : tensor<1x12xi32>""",
+    "broadcast": "%n = stablehlo.broadcast_in_dim %a, dims = [1] : (tensor<12xi32>) -> tensor<1x12xi32>",
+}
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", IN_FUNCTIONS)
+def test_numbers_that_another_function_reads_again(judge, name):
+    """It inlines functions: in `jnp.unique` of what is computed the keys are read again behind the sort."""
+    text = in_functions(IN_FUNCTIONS[name])
+    reference = reference_of(text)
+    assert judge.judge(text, reference.runs, reference.rounding).result == "wrong"
+    lowered = hl.lower(text, target="litert")
+    assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
+
+
+def test_what_is_turned_is_not_moved():
+    """A broadcast in another order of dims is a transposition, which stays in front of what is computed."""
+    text = module(
+        "%x: 3x4xi32, %y: 4x3xi32",
+        """%a = add %x, %x; %t = broadcast_in_dim %a, dims = [1, 0] -> 4x3xi32; %s = subtract %t, %y
+        %u = transpose %s, dims = [1, 0]; %r = maximum %u, %a""",
+    )
+    x, y = np.arange(12, dtype=np.int32).reshape(3, 4), np.arange(-17, -5, dtype=np.int32).reshape(4, 3)
+    [found] = results(hl.lower(text, target="litert"), x, y)
+    assert np.array_equal(found, 2 * x - y.T)
 
 
 CHANNELS = {

@@ -1,5 +1,6 @@
 """LAPACK's calls, as JAX exports them, and StableHLO's own factorizations, written out as loops, and verified."""
 
+import re
 from itertools import product
 
 import jax
@@ -120,6 +121,54 @@ def test_reflections_have_lapacks_signs(n, batch, element):
     text = call("orgqr", a.shape, taus.shape, element=element)
     [q] = lowered_results(text, expected, of_lapack)
     assert is_near(q, results(text, expected, of_lapack)[0], element, n, 8)
+
+
+def tridiagonal(below, diagonal, above):
+    """Matrices with these elements below, on and above the diagonal; the first one and the last one lie outside."""
+    dense = np.zeros((*diagonal.shape, diagonal.shape[-1]))
+    for vector, first, k in ((below, 1, -1), (diagonal, 0, 0), (above, 0, 1)):
+        for row in range(first, diagonal.shape[-1] - (k == 1)):
+            dense[..., row, row + k] = vector[..., row]
+    return dense
+
+
+@pytest.mark.parametrize(("n", "batch", "element"), GRID)
+def test_a_tridiagonal_system_is_solved(n, batch, element):
+    """A x is b within 8 eps of |A| |x|, times what pivots of two can grow by; what lies outside of A is not read."""
+    below, diagonal, above = (drawn((*batch, n), element, k) for k in range(3))
+    right = drawn((*batch, n, 2), element, 3)
+    below[..., 0] = above[..., -1] = np.nan
+    with jax.enable_x64(True):
+        text = hl.export(lax.linalg.tridiagonal_solve, below, diagonal, above, right).mlir_module()
+    [solved] = lowered_results(text, below, diagonal, above, right)
+    matrix = tridiagonal(below, diagonal, above)
+    scale = np.abs(matrix) @ np.abs(np.float64(solved)) + np.abs(right)
+    assert is_near(matrix @ solved, right, element, 8, np.max(scale, (-2, -1), keepdims=True))
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_tridiagonal_system_without_a_solution(number):
+    """Rows of zeros: `info` is LAPACK's number, so that JAX gives NaN, of that matrix alone."""
+    below, diagonal, above = (drawn((2, 3), seed=k) for k in range(3))
+    for vector in (below, diagonal, above):
+        vector[0, number] = 0.0
+    arguments = below, diagonal, above, drawn((2, 3, 1), seed=3)
+    text = hl.export(lax.linalg.tridiagonal_solve, *arguments).mlir_module()
+    [found], [expected] = lowered_results(text, *arguments), results(text, *arguments)
+    assert np.array_equal(np.isnan(found), np.isnan(expected))
+    assert np.isnan(expected).all((-2, -1)).tolist() == [True, False]
+
+
+def test_a_tridiagonal_system_whose_factors_are_read_is_left():
+    """The report says why."""
+    arguments = *[np.ones(3, np.float32)] * 3, np.ones((3, 1), np.float32)
+    text = hl.export(lax.linalg.tridiagonal_solve, *arguments).mlir_module()
+    made = re.search(r"(%\w+):5 = stablehlo.custom_call @lapack_sgtsv_ffi", text)[1]
+    returned = re.search(r"return (%\w+) : tensor<3x1xf32>", text)[1]
+    text = text.replace(f"return {returned} : tensor<3x1xf32>", f"return {made}#1 : tensor<3xf32>")
+    text = re.sub(r"-> \(?tensor<3x1xf32>( \{[^}]*\})?\)? \{", "-> tensor<3xf32> {", text, count=1)
+    lowered = hl.lower(text, target=NO_MATRICES, float_mode="reassociate")
+    assert any("what it leaves of the diagonals is read" in note for note in lowered.notes)
 
 
 @pytest.mark.parametrize("batch", BATCHES)

@@ -9,6 +9,7 @@ from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.quirks.loops import CALL
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, module, over_each
+from hlo_lower.ops.quirks.sums import given_at_calls
 
 ARITHMETIC = (names.ADD, names.SUBTRACT, names.MULTIPLY, names.DIVIDE)
 """Ops that the interpreter does in the memory of an operand, as it does updates of a slice."""
@@ -25,43 +26,80 @@ def _reshaped(value: Value) -> Value:
 
 
 def _is_reshape(node: Node) -> bool:
-    """Whether an op only gives another shape, as a broadcast or transposition of dims of 1 does."""
-    if node.name not in (names.RESHAPE, names.BROADCAST_IN_DIM, names.TRANSPOSE) or not node.is_static:
+    """Whether an op only gives another shape, as a broadcast or transposition of dims of 1 does, or nothing new."""
+    if node.name not in SAME_ORDER or not node.is_static or len(node.operands) != 1:
         return False
-    given, made = node.operand(0).static_shape, node.result().static_shape
+    operand, result = node.operand(0), node.result()
+    given, made = operand.static_shape, result.static_shape
+    if node.name == names.BROADCAST_IN_DIM:
+        order = [dim for dim, size in zip(node.integers("broadcast_dimensions"), given, strict=True) if size != 1]
+        return prod(given) == prod(made) and order == sorted(order)
     if node.name == names.TRANSPOSE:
         order = [dim for dim in node.integers("permutation") if given[dim] != 1]
         return order == sorted(order)
-    return prod(given) == prod(made)
+    if node.name == names.REVERSE:
+        return all(given[dim] == 1 for dim in node.integers("dimensions"))
+    return node.name == names.RESHAPE or operand.raw.type == result.raw.type
 
 
-def _may_be_shared(value: Value) -> bool:
+SAME_ORDER = (
+    names.RESHAPE,
+    names.BROADCAST_IN_DIM,
+    names.TRANSPOSE,
+    names.REVERSE,
+    names.CONVERT,
+    names.SLICE,
+    names.CONCATENATE,
+)
+"""Ops that may give what they are given, in the same order."""
+
+MOST_SOURCES = 50
+"""Values that are looked at; of one that has more sources nothing is told, and it is copied."""
+
+
+def _sources(graph: Graph, value: Value) -> list[tuple[Value, bool]]:
+    """What a value is another shape of, through calls, which the consumer inlines; and whether there is a call."""
+    found: list[tuple[Value, bool]] = []
+    pending = [(value, False)]
+    while pending and len(found) < MOST_SOURCES:
+        one, is_called = pending.pop()
+        one = _reshaped(one)
+        given = given_at_calls(graph, one)
+        pending += [(before, True) for before in given]
+        if not given:
+            found.append((one, is_called))
+    return found
+
+
+def _may_be_shared(value: Value, is_called: bool) -> bool:
     """Whether a number is read again that may lie in the memory of one that is not: the interpreter counts the readers
-    of the latter. An argument of a function, and what a call gives, may be such a number."""
+    of the latter. What a loop or a branch gives to a function may be such a number."""
     made = value.node
     if made is None:
-        return value.block is not None and "sym_visibility" in mlir.attributes_of(value.block.owner.raw)
-    is_read_again = len(list(value.raw.uses)) > 1
+        return is_called and value.block is not None and value.block.owner.name != "func.func"
+    is_read_again = is_called or len(list(value.raw.uses)) > 1
     return is_read_again and made.name in (*ARITHMETIC, names.DYNAMIC_UPDATE_SLICE, CALL)
 
 
-def _shared_source(value: Value) -> Value | None:
-    """The number that is read again, of which a value is another shape; None where it is none."""
-    source = _reshaped(value)
-    is_large = value.is_static and prod(value.static_shape) * value.element.bits > 8 * FEW_BYTES
-    return source if source.shape != value.shape and is_large and _may_be_shared(source) else None
+def _shared_shapes(graph: Graph, value: Value) -> set[tuple[int, ...]]:
+    """The shapes of the numbers that are read again of which a value is another shape, or one of them."""
+    if not value.is_static or prod(value.static_shape) * value.element.bits <= 8 * FEW_BYTES:
+        return set()
+    return {one.static_shape for one, is_called in _sources(graph, value) if _may_be_shared(one, is_called)}
 
 
-def _takes_shared(_graph: Graph, node: Node) -> bool:
-    """Whether an operand in whose memory the result may be put is one that is read again."""
-    changed = node.operands[:1] if node.name == names.DYNAMIC_UPDATE_SLICE else node.operands
-    return node.is_static and any(_shared_source(operand) is not None for operand in changed)
+def _changed(node: Node) -> list[Value]:
+    """The operands in whose memory the result may be put."""
+    return list(node.operands[:1] if node.name == names.DYNAMIC_UPDATE_SLICE else node.operands)
 
 
-def _dims_of(update: Node) -> Sequence[int | None] | None:
+def _takes_shared(graph: Graph, node: Node) -> bool:
+    """Whether an operand in whose memory the result may be put is one that is read again, in another shape."""
+    return node.is_static and any(_shared_shapes(graph, operand) - {operand.static_shape} for operand in _changed(node))
+
+
+def _dims_of(shape: Sequence[int], source: Sequence[int]) -> Sequence[int | None] | None:
     """For each dim of what is updated the dim of its source, None for those of 1; None where others are joined."""
-    value = update.operand(0)
-    shape, source = value.static_shape, _reshaped(value).static_shape
     kept = [dim for dim, size in enumerate(source) if size != 1]
     if [size for size in shape if size != 1] != [source[dim] for dim in kept]:
         return None
@@ -80,22 +118,24 @@ def reshape_results(graph: Graph, node: Node) -> None:
     """
     if not _takes_shared(graph, node):
         return
-    build = Builder.before(node)
+    build, changed = Builder.before(node), _changed(node)
+    shared = [_shared_shapes(graph, operand) for operand in changed]
+    own = changed[0].static_shape
+    shape = min(shape for shapes in shared for shape in shapes if shape != own)
+    others = node.operands[len(changed) :]
     if node.name == names.DYNAMIC_UPDATE_SLICE:
-        value, update, *starts = node.operands
-        source, dims = _reshaped(value), _dims_of(node)
+        update, *starts = others
+        dims = _dims_of(own, shape)
         if dims is None:
-            source, operands = value, [_copy(build, value), update, *starts]
+            shape = own
         else:
-            operands = [source, *_update_of(build, update, starts, dims, len(source.static_shape))]
-    else:
-        shared = [_shared_source(operand) for operand in node.operands]
-        source = next(value for value in shared if value is not None)
-        operands = [build.reshape(_reshaped(operand), source.static_shape) for operand in node.operands]
-        pairs = zip(operands, shared, strict=True)
-        operands = [_copy(build, one) if first is not None and one != first else one for one, first in pairs]
-    made = build.clone(node, operands, [source.raw.type]).result()
-    node.result().raw.replace_all_uses_with(build.reshape(made, node.result().static_shape).raw)
+            others = _update_of(build, update, starts, dims, len(shape))
+    values = [
+        _copy(build, one) if shapes - {shape} else one
+        for one, shapes in zip((build.reshape(_reshaped(one), shape) for one in changed), shared, strict=True)
+    ]
+    made = build.clone(node, [*values, *others], [mlir.tensor_type(shape, node.result().element_type)]).result()
+    node.result().raw.replace_all_uses_with(build.reshape(made, own).raw)
     node.raw.erase()
 
 
