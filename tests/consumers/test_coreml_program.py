@@ -39,7 +39,7 @@ WRONG = {
     "rsqrt of small numbers": ("%r = rsqrt %x", [np.float32([0, 1e-13, 1e-9, 1e-5, 1, 4, -1] * 2)]),
     "atan2 with a computed x": ("%r = atan2 %x, %y", [EDGES, EDGES[::-1].copy()]),
     "atan2 of edges": ("%r = atan2 %x, %y", [EDGES, np.float32([0, -0.0, -1, 1, -3, np.inf, -np.inf] * 2)]),
-    "log_plus_one": ("%r = log_plus_one %x", [EDGES]),
+    "log_plus_one": ("%r = log_plus_one %x", [np.where(EDGES == -1, np.float32(-0.5), EDGES)]),
     "exponential_minus_one": ("%r = exponential_minus_one %x", [EDGES]),
     "round_nearest_afz": ("%r = round_nearest_afz %x", [EDGES]),
     "erfc": ("%r = chlo.erfc %x : tensor<14xf32> -> tensor<14xf32>", [EDGES]),

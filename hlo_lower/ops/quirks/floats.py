@@ -123,6 +123,13 @@ def _may_be_zero(_graph: Graph, node: Node) -> bool:
     return _is_of_floats(value) and not (_is_above_zero(value) or _has_no_zero(value))
 
 
+def _is_log_of_zero(graph: Graph, node: Node) -> bool:
+    """Whether a logarithm may be that of a zero, other than of what 1 was added to, as log_plus_one is written out."""
+    made = node.operand(0).node
+    added = source_of(made.operand(1)).constant() if made is not None and made.name == names.ADD else None
+    return _may_be_zero(graph, node) and not (added is not None and bool(added.size) and bool((added == 1).all()))
+
+
 @over_each(names.RSQRT, names.LOG)
 def set_zeros_apart(graph: Graph, node: Node) -> None:
     """Give what the root or the logarithm of a zero is without it.
@@ -132,7 +139,8 @@ def set_zeros_apart(graph: Graph, node: Node) -> None:
 
     Equal: one divided by a zero is the infinity of its sign, as the root is; the logarithm of both zeros is -inf.
     """
-    if not node.is_static or not _may_be_zero(graph, node):
+    is_found = _is_log_of_zero if node.name == names.LOG else _may_be_zero
+    if not node.is_static or not is_found(graph, node):
         return
     build, x = Builder.before(node), node.operand(0)
     zero, one, least = (build.float_splat(number, x.static_shape, x.element_type) for number in (0, 1, -np.inf))
@@ -362,9 +370,9 @@ LOG_OF_ZERO = Quirk(
     "log of zero",
     (names.LOG,),
     {"coreml": "it adds 1e-45 first, so it is -103"},
-    "-inf where x is 0, the op of 1 there, if x is not known to be above 0",
+    "-inf where x is 0, the op of 1 there, if x is not known to be above 0, or 1 + y",
     module(f"%x: {V}", V, f"%r = stablehlo.log %x : {V}"),
-    _may_be_zero,
+    _is_log_of_zero,
     (Rewrite("set-zeros-apart", "chooses -inf where a logarithm is that of 0", set_zeros_apart),),
 )
 
