@@ -301,7 +301,7 @@ class Lockstep:
             ends = (
                 [rows_of[0][:1]] if number == 0 else [r[:1] if s else r for r, s in zip(rows_of, shared, strict=True)]
             )
-            inner.build.op("stablehlo.return", [value for row in ends for value in row], [])
+            inner.build.op(names.RETURN, [value for row in ends for value in row], [])
         results = iter(loop.results)
         for result, row in zip(node.results, rows, strict=True):
             own = tuple(next(results) for _ in row)
@@ -316,7 +316,7 @@ class Lockstep:
         branch = scope.build.op(node.name, index[:1], types, regions=len(node.blocks))
         for number in range(len(node.blocks)):
             returned, inner = self._region(node, branch, number, scope, [])
-            inner.build.op("stablehlo.return", [value for row in returned for value in row], [])
+            inner.build.op(names.RETURN, [value for row in returned for value in row], [])
         results = iter(branch.results)
         for result in node.results:
             scope.rows[result] = tuple(next(results) for _ in scope.devices)

@@ -222,6 +222,7 @@ def test_a_wrong_form_is_not_derived(wrong, monkeypatch):
     assert wrong is not None or not derive(source, lowered, seconds=1)
 
 
+@pytest.mark.usefixtures("in_full_time")
 @pytest.mark.parametrize(("source", "npu"), [(sorting(), NPU), (TWO, COMPARES)])
 def test_it_is_derived(source, npu):
     """By the law that leaves the sign of a computed NaN open; of an argument, whose sign is given, it is not."""

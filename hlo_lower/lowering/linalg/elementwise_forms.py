@@ -26,6 +26,7 @@ from hlo_lower.lowering.linalg.moved_forms import (
     stays,
 )
 from hlo_lower.lowering.linalg.open_sizes import SPREADS, broadcast, sizes_of, type_of
+from hlo_lower.ops import names
 from hlo_lower.ops.names import CLAMP, CONSTANT
 from hlo_lower.ops.spec import COMBINING, MIRRORED, identity_of
 
@@ -74,7 +75,7 @@ def of_broadcasts(build: Builder, node: Node) -> Value | None:
     return broadcast(build, made, sizes_of(node.result()), dims)
 
 
-NEUTRAL = {"stablehlo.divide": 1.0, "stablehlo.subtract": 0.0}
+NEUTRAL = {names.DIVIDE: 1.0, names.SUBTRACT: 0.0}
 """Ops that are not commutative, and the second operand that changes nothing."""
 
 
@@ -140,7 +141,7 @@ def of_negated(build: Builder, node: Node) -> Value | None:
     """Of a predicate that is negated: of what it was, with exchanged choices."""
     predicate, on_true, on_false = node.operands
     spread = maker_named(predicate, *SPREADS)
-    inner = maker_named(predicate if spread is None else spread.operand(0), "stablehlo.not")
+    inner = maker_named(predicate if spread is None else spread.operand(0), names.NOT)
     if inner is None:
         return None
     plain = inner.operand(0)
@@ -151,17 +152,17 @@ def of_negated(build: Builder, node: Node) -> Value | None:
 
 def as_logistic(build: Builder, node: Node) -> Value | None:
     """1 / (exp(-x) + 1), which is what jaxlib's pass writes for a logistic of x, op by op."""
-    plus = maker_named(node.operand(1), "stablehlo.add")
+    plus = maker_named(node.operand(1), names.ADD)
     if plus is None or number_at(node.operand(0)) != 1 or number_at(plus.operand(1)) != 1:
         return None
-    exponential = maker_named(plus.operand(0), "stablehlo.exponential")
-    negated = None if exponential is None else maker_named(exponential.operand(0), "stablehlo.negate")
+    exponential = maker_named(plus.operand(0), names.EXPONENTIAL)
+    negated = None if exponential is None else maker_named(exponential.operand(0), names.NEGATE)
     if negated is None or node.result().element.name not in ("f32", "f64"):  # narrower ones are rounded in between
         return None
     return build.elementwise("logistic", negated.operand(0))
 
 
-BOUNDS = {"stablehlo.minimum": "stablehlo.maximum", "stablehlo.maximum": "stablehlo.minimum"}
+BOUNDS = {names.MINIMUM: names.MAXIMUM, names.MAXIMUM: names.MINIMUM}
 """The ops that bound a value on one side, and those on the other."""
 
 
@@ -172,7 +173,7 @@ def as_clamp(build: Builder, node: Node) -> Value | None:
     if inner is None or element.name == "i1" or not (element.is_integer or element.name in IEEE):
         return None
     outer, other = node.operand(1), inner.operand(1)
-    low, high = (other, outer) if node.name == "stablehlo.minimum" else (outer, other)
+    low, high = (other, outer) if node.name == names.MINIMUM else (outer, other)
     least, most = number_at(low), number_at(high)
     if least is None or most is None or not least < most:
         return None
@@ -207,7 +208,7 @@ def as_relu(build: Builder, node: Node) -> Value | None:
     """max(x, 0) of what chooses between x and 0 by comparing them: of floats `x <= 0 ? 0 : x` alone, which gives NaN of
     NaN and 0.0 of -0.0 as the maximum does; of integers all of them."""
     predicate, on_true, on_false = node.operands
-    test = maker_named(predicate, "stablehlo.compare")
+    test = maker_named(predicate, names.COMPARE)
     if test is None or number_at(test.operand(1)) != 0 or predicate.shape != node.result().shape:
         return None
     value, zero = test.operands

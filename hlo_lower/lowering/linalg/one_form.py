@@ -163,13 +163,13 @@ def _rules() -> Iterator[tuple[str, tuple[Rule, ...]]]:
     yield names.PAD, (dim_by_dim_of_sources,)
     for name in ELEMENTWISE:
         own: Mapping[str, tuple[Rule, ...]] = {
-            "stablehlo.convert": (simplify_convert,),
-            "stablehlo.compare": (order_comparison,),
-            "stablehlo.divide": (as_logistic,),
-            "stablehlo.minimum": (as_clamp,),
-            "stablehlo.maximum": (as_clamp,),
+            names.CONVERT: (simplify_convert,),
+            names.COMPARE: (order_comparison,),
+            names.DIVIDE: (as_logistic,),
+            names.MINIMUM: (as_clamp,),
+            names.MAXIMUM: (as_clamp,),
             names.CLAMP: (clamp_of_numbers,),
-            "stablehlo.select": (of_negated, as_relu),
+            names.SELECT: (of_negated, as_relu),
         }
         commutes = (second_last,) if name in COMBINING else ()
         neutral = (without_neutral,) if name in COMBINING or name in NEUTRAL else ()

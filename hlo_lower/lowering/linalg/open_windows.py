@@ -31,6 +31,7 @@ from hlo_lower.lowering.linalg.structured_ops import (
     maps_attribute,
     rank_of,
 )
+from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import is_one_op
 
 OPEN = -(1 << 63)
@@ -39,7 +40,7 @@ OPEN = -(1 << 63)
 FLOAT, INTEGER = ("arith.mulf", "arith.addf"), ("arith.muli", "arith.addi")
 
 COMBINED = {
-    "stablehlo.add": FLOAT[1], "stablehlo.maximum": "arith.maximumf", "stablehlo.minimum": "arith.minimumf",
+    names.ADD: FLOAT[1], names.MAXIMUM: "arith.maximumf", names.MINIMUM: "arith.minimumf",
 }  # fmt: skip
 """What is done with the floats of a window."""
 
@@ -91,8 +92,8 @@ def convolution(build: Builder, node: Node) -> Sequence[Value] | None:
         else ((loop["i" if letter == "f" else letter], 1),)
         for letter in given
     ]
-    names = {**loop, "o": loop["f"], "i": loop["i"], **within}
-    maps = (tuple(read), dims(*(names[letter] for letter in weights)), dims(*range(rank)))
+    dim_of = {**loop, "o": loop["f"], "i": loop["i"], **within}
+    maps = (tuple(read), dims(*(dim_of[letter] for letter in weights)), dims(*range(rank)))
     extents = {letter: (kernel.static_shape[weights.index(letter)] - 1) * apart[letter] + 1 for letter in spatial}
     sizes = [
         _size(build, padded, given.index(letter), extents.get(letter, 1), steps.get(letter, 1))

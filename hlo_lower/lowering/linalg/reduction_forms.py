@@ -19,10 +19,11 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.linalg.moved_forms import groups_of, maker_named
 from hlo_lower.lowering.linalg.open_sizes import RESHAPES, reshape, sizes_of
+from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import REDUCE, TRANSPOSE
 
-ROUNDED = ("stablehlo.add", "stablehlo.multiply")
+ROUNDED = (names.ADD, names.MULTIPLY)
 """What gives other floats in another order."""
 
 

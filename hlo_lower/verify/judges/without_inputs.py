@@ -36,7 +36,7 @@ EXACT = (
     | ELEMENTWISE
     | PICKS
     | COUNTING
-    | {names.CONCATENATE, names.PAD, names.DYNAMIC_UPDATE_SLICE, names.BITCAST_CONVERT, "stablehlo.return"}
+    | {names.CONCATENATE, names.PAD, names.DYNAMIC_UPDATE_SLICE, names.BITCAST_CONVERT, names.RETURN}
 )
 """Operations of which integers are the same on each device and at each time."""
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from hlo_lower.ir import mlir
+from hlo_lower.ops import names
 from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.verify.pull import congruence, convolving, dynamic, elementwise, folding, loops, moving, sorting
 from hlo_lower.verify.pull.beyond import Beyond
@@ -25,45 +26,45 @@ from hlo_lower.verify.read.program import Op, Program, TooLargeError
 
 FEW: Mapping[str, Callable[[At], Pull]] = {
     **dict.fromkeys(sorted(ELEMENTWISE), elementwise.elementwise),
-    "stablehlo.select": elementwise.select,
-    "stablehlo.iota": elementwise.iota,
-    "stablehlo.constant": elementwise.constant,
-    "stablehlo.bitcast_convert": elementwise.bitcast_convert,
-    "stablehlo.optimization_barrier": elementwise.barrier,
-    "stablehlo.reshape": moving.reshape,
-    "stablehlo.broadcast_in_dim": moving.broadcast_in_dim,
-    "stablehlo.transpose": moving.transpose,
-    "stablehlo.slice": moving.slice_,
-    "stablehlo.reverse": moving.reverse,
-    "stablehlo.concatenate": moving.concatenate,
-    "stablehlo.pad": moving.pad,
-    "stablehlo.dynamic_slice": moving.dynamic_slice,
-    "stablehlo.dynamic_update_slice": moving.dynamic_update_slice,
-    "stablehlo.gather": moving.gather,
-    "stablehlo.torch_index_select": moving.torch_index_select,
-    "stablehlo.get_dimension_size": dynamic.get_dimension_size,
-    "stablehlo.dynamic_iota": elementwise.iota,
-    "stablehlo.dynamic_broadcast_in_dim": moving.broadcast_in_dim,
-    "stablehlo.dynamic_reshape": moving.reshape,
-    "stablehlo.real_dynamic_slice": dynamic.real_dynamic_slice,
-    "stablehlo.dynamic_pad": dynamic.dynamic_pad,
-    "stablehlo.dynamic_gather": dynamic.dynamic_gather,
-    "stablehlo.map": congruence.map_,
-    "stablehlo.case": loops.branches,
-    "stablehlo.if": loops.branches,
+    names.SELECT: elementwise.select,
+    names.IOTA: elementwise.iota,
+    names.CONSTANT: elementwise.constant,
+    names.BITCAST_CONVERT: elementwise.bitcast_convert,
+    names.OPTIMIZATION_BARRIER: elementwise.barrier,
+    names.RESHAPE: moving.reshape,
+    names.BROADCAST_IN_DIM: moving.broadcast_in_dim,
+    names.TRANSPOSE: moving.transpose,
+    names.SLICE: moving.slice_,
+    names.REVERSE: moving.reverse,
+    names.CONCATENATE: moving.concatenate,
+    names.PAD: moving.pad,
+    names.DYNAMIC_SLICE: moving.dynamic_slice,
+    names.DYNAMIC_UPDATE_SLICE: moving.dynamic_update_slice,
+    names.GATHER: moving.gather,
+    names.TORCH_INDEX_SELECT: moving.torch_index_select,
+    names.GET_DIMENSION_SIZE: dynamic.get_dimension_size,
+    names.DYNAMIC_IOTA: elementwise.iota,
+    names.DYNAMIC_BROADCAST_IN_DIM: moving.broadcast_in_dim,
+    names.DYNAMIC_RESHAPE: moving.reshape,
+    names.REAL_DYNAMIC_SLICE: dynamic.real_dynamic_slice,
+    names.DYNAMIC_PAD: dynamic.dynamic_pad,
+    names.DYNAMIC_GATHER: dynamic.dynamic_gather,
+    names.MAP: congruence.map_,
+    names.CASE: loops.branches,
+    names.IF: loops.branches,
 }
 """The laws of ops that make an element of a few others."""
 
 MANY: Mapping[str, Callable[[At], Pull]] = {
-    "stablehlo.reduce": folding.reduce,
-    "stablehlo.reduce_window": folding.reduce_window,
-    "stablehlo.dot_general": folding.dot_general,
-    "stablehlo.convolution": convolving.convolution,
-    "stablehlo.scatter": folding.scatter,
-    "stablehlo.sort": sorting.sort,
+    names.REDUCE: folding.reduce,
+    names.REDUCE_WINDOW: folding.reduce_window,
+    names.DOT_GENERAL: folding.dot_general,
+    names.CONVOLUTION: convolving.convolution,
+    names.SCATTER: folding.scatter,
+    names.SORT: sorting.sort,
     "chlo.top_k": sorting.top_k,
-    "stablehlo.custom_call": congruence.custom_call,
-    "stablehlo.while": loops.while_,
+    names.CUSTOM_CALL: congruence.custom_call,
+    names.WHILE: loops.while_,
 }
 """The laws of ops that make an element of many others."""
 

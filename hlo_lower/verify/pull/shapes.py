@@ -325,12 +325,12 @@ def _branches(at: At) -> Sized:
 
 LAWS_OF_SIZES: Mapping[str, Callable[[At], Sized]] = {
     **dict.fromkeys(sorted(ELEMENTWISE), _alike),
-    "stablehlo.select": _alike,
-    "stablehlo.map": _alike,
-    "stablehlo.reverse": _alike,
+    names.SELECT: _alike,
+    names.MAP: _alike,
+    names.REVERSE: _alike,
     names.OPTIMIZATION_BARRIER: _as_it_is,
     names.CUSTOM_CALL: _as_it_is,
-    "stablehlo.bitcast_convert": _bits,
+    names.BITCAST_CONVERT: _bits,
     names.GET_DIMENSION_SIZE: _scalar,
     names.DYNAMIC_IOTA: _iota,
     names.BROADCAST_IN_DIM: _broadcast,
@@ -353,7 +353,7 @@ LAWS_OF_SIZES: Mapping[str, Callable[[At], Sized]] = {
     names.SORT: _each,
     "chlo.top_k": _top_k,
     names.WHILE: _while,
-    "stablehlo.if": _branches,
-    "stablehlo.case": _branches,
+    names.IF: _branches,
+    names.CASE: _branches,
 }
 """The law of sizes of each op; any other op of dynamic shape is beyond."""
