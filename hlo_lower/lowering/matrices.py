@@ -490,7 +490,7 @@ def tridiagonal_to_rows(op: MatrixLowering) -> Sequence[Value]:
 def _tridiagonal(diagonal: Array, above: Array, right: Array) -> tuple[Array, Array, Array, Array]:
     """The upper diagonal without what stands behind the last row, an empty one above it, right sides, and `info`."""
     above = jnp.where(places(above.shape[-1]) == above.shape[-1] - 1, above.dtype.type(0), above)
-    return above, jnp.zeros_like(diagonal), right, jnp.zeros(diagonal.shape[:-1], jnp.int32)
+    return above, lax.full_like(diagonal, 0), right, lax.full(diagonal.shape[:-1], 0, jnp.int32)
 
 
 def _eliminate_below(
@@ -500,7 +500,7 @@ def _eliminate_below(
     first = [part(one, k) for one in (diagonal, above)] + [part(right, k, -2)]
     under = [part(one, k + 1) for one in (below, diagonal, above)] + [part(right, k + 1, -2)]
     is_kept = jnp.abs(first[0]) >= jnp.abs(under[0])
-    zero = jnp.zeros_like(first[0])
+    zero = lax.full_like(first[0], 0)
     # A row from the pivot on: three elements, and its right sides.
     pair = ([first[0], first[1], zero, first[2]], under)
     upper = [_either(is_kept, a, b) for a, b in zip(*pair, strict=True)]
@@ -535,7 +535,7 @@ def _unsolved(diagonal: Array, right: Array, info: Array) -> tuple[Array, Array]
     count = diagonal.shape[-1]
     is_zero = (diagonal[..., -1] == 0.0) & (info == 0)
     rows = (*right.shape[:-2], count + 2, right.shape[-1])
-    return jnp.where(is_zero, count, info), jnp.zeros(rows, right.dtype)
+    return jnp.where(is_zero, count, info), lax.full(rows, 0, right.dtype)
 
 
 def _solve_row(
