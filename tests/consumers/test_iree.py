@@ -184,6 +184,47 @@ def test_a_part_of_a_value_written_into_it_is_read_before(judged, start):
     assert found.result == "right", found.message
 
 
+OF_ITSELF = {
+    "reversed": "%s = slice %a [1:2, 0:100] -> 1x100xf32; %u = reverse %s, dims = [1]",
+    "added to its neighbours": """%s = slice %a [0:1, 0:100] -> 1x100xf32; %f = reverse %s, dims = [1]
+        %o = slice %a [1:2, 0:100] -> 1x100xf32; %n = reverse %o, dims = [1]; %u = add %f, %n""",
+    "multiplied": """%s = slice %a [1:2, 0:100] -> 1x100xf32
+        %u = dot_general %s, %w, contracting_dims = [1] x [0] -> 1x100xf32""",
+}
+"""Updates that are computed from what they write over, of rows of %a."""
+
+
+def of_itself(lines):
+    """A module that writes the second row of what is computed anew."""
+    return module(
+        "%x: 2x100xf32, %w: 100x100xf32",
+        f"%a = add %x, %x; {lines}; %o1 = constant 1 : i32; %o0 = constant 0 : i32\n"
+        "%r = dynamic_update_slice %a, %u, %o1, %o0",
+    )
+
+
+@pytest.mark.parametrize("name", OF_ITSELF)
+def test_an_update_that_is_computed_from_what_it_writes_over(judged, name):
+    """IREE's kernel reads what it has written: `x.at[1].set(x[1][::-1])`, a stencil, a row times a matrix."""
+    text = of_itself(OF_ITSELF[name])
+    found = judged(hl.lower(text, target="iree").text, reference_of(text, runs=1))
+    assert found.result == "right", found.message
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_kept"),
+    [
+        ("%s = slice %a [1:2, 0:100] -> 1x100xf32; %u = exponential %s", True),
+        ("%s = slice %a [0:1, 0:100] -> 1x100xf32; %u = reverse %s, dims = [1]", True),
+        ("%s = slice %a [1:2, 0:100] -> 1x100xf32; %u = reverse %s, dims = [1]", False),
+        ("%b = add %x, %x; %s = slice %b [1:2, 0:100] -> 1x100xf32; %u = reverse %s, dims = [1]", False),
+    ],
+)
+def test_what_is_made_of_the_same_place_or_of_another_row_is_written_in_place(lines, is_kept):
+    """Also seen without IREE."""
+    assert ("stablehlo.dynamic_update_slice" in hl.lower(of_itself(lines), target="iree").text) is is_kept
+
+
 def test_an_update_of_its_own_is_written_in_place():
     text = module("%x: 6xf32, %u: 4xf32, %i: i32", "%r = dynamic_update_slice %x, %u, %i")
     assert "stablehlo.dynamic_update_slice" in hl.lower(text, target="iree").text

@@ -1,15 +1,19 @@
-"""Arithmetic behind a reshape, which a consumer does in the memory of a number that is read again."""
+"""What a consumer does in the memory of an operand: arithmetic behind a reshape, and updates made of what they write
+over."""
 
 from collections.abc import Sequence
 from math import prod
+
+import numpy as np
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.quirks.loops import CALL
-from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, module, over_each
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
 from hlo_lower.ops.quirks.sums import given_at_calls
+from hlo_lower.ops.spec import ELEMENTWISE, MOVES, RESHAPING
 
 ARITHMETIC = (names.ADD, names.SUBTRACT, names.MULTIPLY, names.DIVIDE)
 """Ops that the interpreter does in the memory of an operand, as it does updates of a slice."""
@@ -155,6 +159,128 @@ def _update_of(
             found[dim], sizes[dim] = start, size
     return [build.reshape(update, sizes), *found]
 
+
+MOST_READ = 200
+"""Ops before an update that are looked at; of more it is taken that they read what is written over."""
+
+WINDOWS = (names.SLICE, names.DYNAMIC_SLICE)
+
+
+SUMS = (names.DOT_GENERAL, names.CONVOLUTION, names.REDUCE, names.REDUCE_WINDOW)
+
+
+def _number(start: Value) -> int | Value:
+    """What a start is: its number where that is known."""
+    known = start.node is not None and start.node.name == names.CONSTANT and mlir.constant_value(start.node.raw)
+    return int(known) if isinstance(known, np.ndarray) and not known.shape else start
+
+
+def _window(node: Node) -> tuple[list[int | Value], Sequence[int]] | None:
+    """Where a slice of a value, or an update of one, starts, and its sizes; None where it leaves elements out."""
+    if node.name == names.SLICE:
+        is_dense = all(step == 1 for step in node.integers("strides"))
+        return ([*node.integers("start_indices")], node.result().static_shape) if is_dense else None
+    first, sized = (1, node.result()) if node.name == names.DYNAMIC_SLICE else (2, node.operand(1))
+    sizes, shape = sized.static_shape, node.operand(0).static_shape
+    starts = [_number(start) for start in node.operands[first:]]
+    limits = [n - size for n, size in zip(shape, sizes, strict=True)]
+    clamped = [
+        min(max(start, 0), limit) if isinstance(start, int) else start
+        for start, limit in zip(starts, limits, strict=True)
+    ]
+    return clamped, sizes
+
+
+def _are_apart(one: tuple[list[int | Value], Sequence[int]], other: tuple[list[int | Value], Sequence[int]]) -> bool:
+    """Whether two windows have no element in common, along some dim in which both starts are known."""
+    return any(
+        isinstance(a, int) and isinstance(b, int) and (a + m <= b or b + n <= a)
+        for a, m, b, n in zip(*one, *other, strict=True)
+    )
+
+
+def _keeps_places(node: Node) -> bool:
+    """Whether each element of the result is made of the one at its place, in row-major order."""
+    if node.name in RESHAPING - {names.TRANSPOSE}:
+        return node.is_static and prod(node.operand(0).static_shape) == prod(node.result().static_shape)
+    return node.name in ELEMENTWISE
+
+
+def _writes_part_of_itself(graph: Graph, node: Node) -> bool:
+    """Whether what an update is made of lies elsewhere in what is written over: the consumer makes the update as it
+    writes it, with one sum or product at most; what that is made of by another one it makes before."""
+    operand, written = node.operand(0), _window(node)
+    pending = [(node.operand(1), False, False)]
+    seen = set(pending)
+    while pending and len(seen) <= MOST_READ:
+        value, is_moved, is_summed = pending.pop()
+        made = value.node
+        if _are_equal(value, operand):
+            if is_moved:
+                return True
+            continue
+        if made is not None and made.name in WINDOWS and made.is_static and _may_be_of(made, operand, node.operand(1)):
+            read = _window(made)
+            if read is None or written is None or (read != written and not _are_apart(read, written)):
+                return True
+            if read == written and is_moved:
+                return True
+            continue
+        given = given_at_calls(graph, value)
+        if given or made is None or made.name == CALL:
+            more = [(one, is_moved, is_summed) for one in given]
+        elif made.name in ELEMENTWISE | MOVES:
+            keeps = [_keeps_places(made)] * len(made.operands)
+            if made.name == names.DYNAMIC_UPDATE_SLICE:
+                keeps[0] = True
+            more = [(one, is_moved or not kept, is_summed) for one, kept in zip(made.operands, keeps, strict=True)]
+        else:
+            is_sum = made.name in SUMS and not is_summed
+            more = [(one, True, True) for one in made.operands] if is_sum else []
+        more = [one for one in more if one not in seen]
+        seen.update(more)
+        pending += more
+    return bool(pending)
+
+
+MOST_MAKERS = 6
+"""Ops of which a value is made that are compared with those of another one."""
+
+
+def _are_equal(one: Value, other: Value, within: int = MOST_MAKERS) -> bool:
+    """Whether two values are made by the same ops of the same values, as the consumer sees, which keeps one of them."""
+    if one == other:
+        return True
+    a, b = one.node, other.node
+    if a is None or b is None or not within or a.name != b.name or one.number != other.number or a.blocks:
+        return False
+    is_alike = len(a.operands) == len(b.operands) and mlir.attribute_key(a.raw) == mlir.attribute_key(b.raw)
+    return is_alike and all(_are_equal(x, y, within - 1) for x, y in zip(a.operands, b.operands, strict=True))
+
+
+def _may_be_of(window: Node, operand: Value, update: Value) -> bool:
+    """Whether a window is one of the operand; or is the update and of its type: then it may be one, computed anew."""
+    while update.node is not None and update.node.name in RESHAPING - {names.TRANSPOSE}:
+        update = update.node.operand(0)
+    is_alike = window.name == names.SLICE and window.operand(0).raw.type == operand.raw.type
+    return _are_equal(window.operand(0), operand) or (is_alike and update == window.result())
+
+
+PART_OF_ITSELF = Quirk(
+    "dynamic_update_slice of a part of its operand",
+    (names.DYNAMIC_UPDATE_SLICE,),
+    {"iree": "it copies in place, and reads what it has written"},
+    "a `select` between the operand and the moved update",
+    module(
+        "%x: tensor<6xf32>, %i: tensor<i32>",
+        "tensor<6xf32>",
+        "%u = stablehlo.slice %x [0:4] : (tensor<6xf32>) -> tensor<4xf32>",
+        "%r = stablehlo.dynamic_update_slice %x, %u, %i",
+        "  : (tensor<6xf32>, tensor<4xf32>, tensor<i32>) -> tensor<6xf32>",
+    ),
+    _writes_part_of_itself,
+    (Rules("op", ("update_to_padded_slice",)),),
+)
 
 V, M = "tensor<64xi32>", "tensor<8x8xi32>"
 

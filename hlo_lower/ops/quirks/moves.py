@@ -146,6 +146,22 @@ LARGE_PADDED = Quirk(
     (Rules("op", ("pad_to_concatenate",)),),
 )
 
+COMPLEX_PADDING = Quirk(
+    "pad of complex numbers",
+    (names.PAD,),
+    {"iree": "its compiler ends in a segmentation fault if they are padded with a constant"},
+    "`concatenate` and `slice`",
+    module(
+        "%x: tensor<3xcomplex<f32>>",
+        "tensor<5xcomplex<f32>>",
+        "%v = stablehlo.constant dense<(0.0, 0.0)> : tensor<complex<f32>>",
+        "%r = stablehlo.pad %x, %v, low = [1], high = [1], interior = [0]",
+        "  : (tensor<3xcomplex<f32>>, tensor<complex<f32>>) -> tensor<5xcomplex<f32>>",
+    ),
+    lambda _graph, node: node.operand(0).element.is_complex,
+    (Rules("op", ("pad_to_concatenate",)),),
+)
+
 ORDERED_WINDOWS = Quirk(
     "gather with windows elsewhere",
     (names.GATHER,),
@@ -267,26 +283,51 @@ OTHER_STARTS = Quirk(
 )
 
 
-def _writes_part_of_itself(_graph: Graph, node: Node) -> bool:
-    """Whether an update is cut out of a value of the operand's type: that may be the operand, also computed anew."""
-    made = node.operand(1).node
-    while made is not None and made.name in RESHAPING - {names.TRANSPOSE}:
-        made = made.operand(0).node
-    return made is not None and made.name == names.SLICE and made.operand(0).raw.type == node.operand(0).raw.type
+def _complex_number(value: Value) -> complex | None:
+    """The complex number that a constant has everywhere, or what is a constant in another shape; None of others."""
+    while value.node is not None and value.node.name in RESHAPING:
+        value = value.node.operand(0)
+    if value.node is None or value.node.name != names.CONSTANT or not value.element.is_complex:
+        return None
+    numbers = mlir.constant_value(value.node.raw, is_complex=True)
+    is_one = numbers is not None and numbers.size > 0 and np.all(numbers == numbers.flat[0])
+    return complex(numbers.flat[0]) if numbers is not None and is_one else None
 
 
-PART_OF_ITSELF = Quirk(
-    "dynamic_update_slice of a part of its operand",
+@over_each(names.DYNAMIC_UPDATE_SLICE)
+def constant_of_parts(_graph: Graph, node: Node) -> None:
+    """Make the complex number that is written over of its parts, which are constants.
+
+    Equal: `complex` gives these parts.
+    """
+    number, value = _complex_number(node.operand(0)), node.operand(0)
+    if number is None or not node.is_static:
+        return
+    build, element = Builder.before(node), value.element.part
+    parts = [build.float_splat(part, value.static_shape, element) for part in (number.real, number.imag)]
+    node.raw.operands[0] = build.complex(parts).raw
+
+
+WRITTEN_COMPLEX = Quirk(
+    "dynamic_update_slice of a complex constant",
     (names.DYNAMIC_UPDATE_SLICE,),
-    {"iree": "it copies in place, and reads what it has written"},
-    "a `select` between the operand and the moved update",
+    {"iree": "its compiler rejects the constant that it makes of it"},
+    "the constant is `complex` of its parts",
     module(
-        "%x: tensor<6xf32>, %i: tensor<i32>",
-        "tensor<6xf32>",
-        "%u = stablehlo.slice %x [0:4] : (tensor<6xf32>) -> tensor<4xf32>",
-        "%r = stablehlo.dynamic_update_slice %x, %u, %i",
-        "  : (tensor<6xf32>, tensor<4xf32>, tensor<i32>) -> tensor<6xf32>",
+        "%x: tensor<1xcomplex<f32>>, %i: tensor<i32>",
+        "tensor<4xcomplex<f32>>",
+        "%c = stablehlo.constant dense<(1.0, 2.0)> : tensor<4xcomplex<f32>>",
+        "%r = stablehlo.dynamic_update_slice %c, %x, %i",
+        "  : (tensor<4xcomplex<f32>>, tensor<1xcomplex<f32>>, tensor<i32>) -> tensor<4xcomplex<f32>>",
     ),
-    _writes_part_of_itself,
-    (Rules("op", ("update_to_padded_slice",)),),
+    lambda _graph, node: _complex_number(node.operand(0)) is not None,
+    (
+        Rewrite(
+            "constant-of-parts",
+            "makes complex constants that are written over of their parts",
+            constant_of_parts,
+            When.LAST,
+        ),
+    ),
+    is_reported=False,
 )
