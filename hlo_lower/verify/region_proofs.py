@@ -152,6 +152,10 @@ class RegionProofs:
         """Whether so much was spent in vain that less is tried now."""
         return self._vain > VAIN_SECONDS + FOR_EACH_DERIVED * self._derived
 
+    def begin_again(self) -> None:
+        """Note that the module is aligned otherwise: what was spent in vain on regions that are no more counts no longer."""
+        self._vain = 0.0
+
     def find_derivation(self, region: Region) -> Found:
         """The region, alone or with producers of its inputs, and its derivation; None if there is none."""
         if not self.may_derive:
@@ -165,7 +169,7 @@ class RegionProofs:
         return self.found[region]
 
     def _derive(self, region: Region) -> Found:
-        spent, tried = 0.0, set[_Key]()
+        spent, tried, vain = 0.0, set[_Key](), self._vain
         if self._is_hopeless(region):
             return None
         for wide in chain([region], self._behind_orders(region), _widenings(region)):
@@ -186,6 +190,7 @@ class RegionProofs:
             if every is not None and every.is_equal:
                 found = self._keep(key, Derivation("derived", (EVERY_INPUT,)))
             if self._accepts(found):
+                self._vain = vain  # what narrower ones took led here
                 return wide, found
             if NO_TIME in found.reason:  # with more producers there is no less of it
                 self._hopeless.append({*region.first, *region.second})

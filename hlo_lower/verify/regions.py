@@ -240,6 +240,7 @@ class RegionJudge:
         if not guesses:
             return None
         more = dropped | self._read_alike(guesses)
+        self._proofs.begin_again()
         pairs = Aligner(self._first, self._second, frozenset(more), {}).align(name)
         regions = regions_of(pairs)
         now = self._without_derivation(name, regions)
