@@ -153,7 +153,7 @@ class RegionProofs:
         return self._vain > VAIN_SECONDS + FOR_EACH_DERIVED * self._derived
 
     def begin_again(self) -> None:
-        """Note that the module is aligned otherwise: what was spent in vain on regions that are no more counts no longer."""
+        """Note that the module is aligned otherwise: what was spent in vain on its regions until now does not count."""
         self._vain = 0.0
 
     def find_derivation(self, region: Region) -> Found:

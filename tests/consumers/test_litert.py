@@ -547,6 +547,7 @@ DIVISORS = [
 ]
 
 
+@pytest.mark.usefixtures("in_full_time")
 @pytest.mark.parametrize(("body", "is_guarded"), DIVISORS)
 def test_divisors_that_may_be_zero_are_others(body, is_guarded):
     """Unless they are known not to be; and it is derived."""

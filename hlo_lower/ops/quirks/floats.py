@@ -1,5 +1,6 @@
 """Constants, comparisons and functions of floats that a consumer takes, but not of every number."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,24 +131,41 @@ def _is_log_of_zero(graph: Graph, node: Node) -> bool:
     return _may_be_zero(graph, node) and not (added is not None and bool(added.size) and bool((added == 1).all()))
 
 
-@over_each(names.RSQRT, names.LOG)
-def set_zeros_apart(graph: Graph, node: Node) -> None:
-    """Give what the root or the logarithm of a zero is without it.
+@over_each(names.RSQRT)
+def divide_by_zeros(graph: Graph, node: Node) -> None:
+    """Divide one by zeros, in the place of the root.
 
         %r = stablehlo.rsqrt %x   ->   x == 0 ? 1 / x : rsqrt(x == 0 ? 1 : x)
-        %r = stablehlo.log %x     ->   x == 0 ? -inf : log(x == 0 ? 1 : x)
 
-    Equal: one divided by a zero is the infinity of its sign, as the root is; the logarithm of both zeros is -inf.
+    Equal: of a zero both are the infinity of its sign, as IEEE 754 has it.
     """
-    is_found = _is_log_of_zero if node.name == names.LOG else _may_be_zero
-    if not node.is_static or not is_found(graph, node):
+    _set_zeros_apart(graph, node, lambda build, x, one: build.divide(one, x))
+
+
+@over_each(names.LOG)
+def choose_least_of_zeros(graph: Graph, node: Node) -> None:
+    """Choose -inf where the logarithm is that of a zero.
+
+        %r = stablehlo.log %x   ->   x == 0 ? -inf : log(x == 0 ? 1 : x)
+
+    Equal: the logarithm of both zeros is -inf.
+    """
+    _set_zeros_apart(graph, node, lambda build, x, _: build.float_splat(-np.inf, x.static_shape, x.element_type))
+
+
+def _set_zeros_apart(graph: Graph, node: Node, of_zeros: Callable[[Builder, Value, Value], Value]) -> None:
+    """Compute an op of one in the place of zeros, and give what it is of zeros without it.
+
+    Args:
+      of_zeros: makes that of the operand, and of ones.
+    """
+    if not node.is_static or not _may_be_zero(graph, node):
         return
     build, x = Builder.before(node), node.operand(0)
-    zero, one, least = (build.float_splat(number, x.static_shape, x.element_type) for number in (0, 1, -np.inf))
+    zero, one = (build.float_splat(number, x.static_shape, x.element_type) for number in (0, 1))
     is_zero = build.compare(x, "EQ", zero)
     found = build.clone(node, [build.select(is_zero, one, x)], [x.raw.type]).result()
-    of_zero = build.divide(one, x) if node.name == names.RSQRT else least
-    node.result().raw.replace_all_uses_with(build.select(is_zero, of_zero, found).raw)
+    node.result().raw.replace_all_uses_with(build.select(is_zero, of_zeros(build, x, one), found).raw)
     node.raw.erase()
 
 
@@ -363,7 +381,7 @@ ROOT_OF_ZERO = Quirk(
     "1 / x where x is 0, the op of 1 there, if x is not known to be above 0",
     module(f"%x: {V}", V, f"%r = stablehlo.rsqrt %x : {V}"),
     _may_be_zero,
-    (Rewrite("divide-by-zeros", "divides 1 by zeros, of which it takes no rsqrt", set_zeros_apart),),
+    (Rewrite("divide-by-zeros", "divides 1 by zeros, of which it takes no rsqrt", divide_by_zeros),),
 )
 
 LOG_OF_ZERO = Quirk(
@@ -373,7 +391,7 @@ LOG_OF_ZERO = Quirk(
     "-inf where x is 0, the op of 1 there, if x is not known to be above 0, or 1 + y",
     module(f"%x: {V}", V, f"%r = stablehlo.log %x : {V}"),
     _is_log_of_zero,
-    (Rewrite("set-zeros-apart", "chooses -inf where a logarithm is that of 0", set_zeros_apart),),
+    (Rewrite("choose-least-of-zeros", "chooses -inf where a logarithm is that of 0", choose_least_of_zeros),),
 )
 
 SMALL_ROOT = Quirk(
