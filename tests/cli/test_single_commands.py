@@ -48,6 +48,7 @@ def test_forms_are_shown_with_who_refuses_them(form, command, monkeypatch):
         "pad between wide elements",
         "pad with a computed value",
         "pad of large integers",
+        "pad of complex numbers",
     ]
 
 

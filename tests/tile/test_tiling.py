@@ -139,6 +139,7 @@ def test_tiles_are_as_large_as_the_bound_allows(needed, is_larger, monkeypatch):
     assert tiled.loops[0].subset.startswith(f"[i:+{tiles[3 if is_larger else 2]}")
 
 
+@pytest.mark.usefixtures("in_full_time")
 @pytest.mark.parametrize("layers", [1, pytest.param(2, marks=pytest.mark.sweep)])
 def test_a_tiled_training_step_is_derived(layers, estimated):
     """Its loops write rows, add up gradients, and compute attention's weights again: no run is needed."""

@@ -302,10 +302,6 @@ SHARED = Quirk(
         f"%r = stablehlo.maximum %v, %b : {V}",
     ),
     _takes_shared,
-    (
-        Rewrite(
-            "reshape-results", "computes before a reshape what would be put in its memory", reshape_results, Place.LAST
-        ),
-    ),
+    (Rewrite("reshape-results", "computes first what a reshape would write over", reshape_results, Place.LAST),),
     is_reported=False,
 )

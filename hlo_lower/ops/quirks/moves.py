@@ -309,7 +309,7 @@ def constant_of_parts(_graph: Graph, node: Node) -> None:
 
 
 WRITTEN_COMPLEX = Quirk(
-    "dynamic_update_slice of a complex constant",
+    "update of a complex constant",
     (names.DYNAMIC_UPDATE_SLICE,),
     {"iree": "its compiler rejects the constant that it makes of it"},
     "the constant is `complex` of its parts",
@@ -324,7 +324,7 @@ WRITTEN_COMPLEX = Quirk(
     (
         Rewrite(
             "constant-of-parts",
-            "makes complex constants that are written over of their parts",
+            "makes complex constants of their parts",
             constant_of_parts,
             When.LAST,
         ),
