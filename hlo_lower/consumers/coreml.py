@@ -40,9 +40,13 @@ def load() -> None:
     from hlo_lower.consumers.coreml_named import register
 
     # coremltools imports TensorFlow where it is installed, three seconds, for models of TensorFlow: none comes here
-    sys.modules.setdefault("tensorflow", cast(Any, None))
-    for name in COREML.imports:
-        import_module(name)
+    is_hidden = sys.modules.setdefault("tensorflow", cast(Any, None)) is None
+    try:
+        for name in COREML.imports:
+            import_module(name)
+    finally:
+        if is_hidden:
+            del sys.modules["tensorflow"]
     register()
 
 
