@@ -40,7 +40,8 @@ def load() -> None:
     from hlo_lower.consumers.coreml_named import register
 
     # coremltools imports TensorFlow where it is installed, three seconds, for models of TensorFlow: none comes here
-    is_hidden = sys.modules.setdefault("tensorflow", cast(Any, None)) is None
+    is_hidden = "tensorflow" not in sys.modules
+    sys.modules.setdefault("tensorflow", cast(Any, None))
     try:
         for name in COREML.imports:
             import_module(name)
