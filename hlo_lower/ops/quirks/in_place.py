@@ -8,8 +8,9 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.quirks.loops import CALL
-from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, module, over_each
-from hlo_lower.ops.quirks.sums import given_at_calls
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, hold_operand, module, over_each
+from hlo_lower.ops.quirks.sums import ARGUMENT, given_at_calls, makers_of
+from hlo_lower.ops.spec import ELEMENTWISE
 
 ARITHMETIC = (names.ADD, names.SUBTRACT, names.MULTIPLY, names.DIVIDE)
 """Ops that the interpreter does in the memory of an operand, as it does updates of a slice."""
@@ -156,6 +157,38 @@ def _update_of(
     return [build.reshape(update, sizes), *found]
 
 
+ELSEWHERE = (CALL, "func.return")
+"""Ops that hand a number to another function, which may read it in any way."""
+
+PLAIN = ELEMENTWISE | {names.CONSTANT, names.IOTA, names.OPTIMIZATION_BARRIER, ARGUMENT}
+"""What no reshape is made for."""
+
+
+def _is_reshaped_later(graph: Graph, node: Node) -> bool:
+    """Whether a number that is read in two shapes, once by arithmetic, may come from a reshape, which the consumer
+    moves behind it: what is read is then twice a reshape of one number."""
+    readers = list(node.result().users)
+    is_elsewhere = any(one.name in ELSEWHERE or _is_reshape(one) for one in readers)
+    is_changed = any(one.name in (*ELSEWHERE, *ARITHMETIC, names.DYNAMIC_UPDATE_SLICE) for one in readers)
+    if not node.is_static or len(readers) < 2 or not is_elsewhere or not is_changed:
+        return False
+    return any(_may_be_reshape(graph, operand) for operand in node.operands)
+
+
+def _may_be_reshape(graph: Graph, value: Value) -> bool:
+    found = makers_of(graph, value)
+    return found is None or not found <= PLAIN
+
+
+@over_each(*ARITHMETIC)
+def hold_reshaped(graph: Graph, node: Node) -> None:
+    """Put barriers behind what a number is computed of, so that no reshape is moved behind it."""
+    if _is_reshaped_later(graph, node):
+        for number, operand in enumerate(node.operands):
+            if _may_be_reshape(graph, operand):
+                hold_operand(node, number)
+
+
 V, M = "tensor<64xi32>", "tensor<8x8xi32>"
 
 SHARED = Quirk(
@@ -180,6 +213,7 @@ SHARED = Quirk(
         Rewrite(
             "reshape-results", "computes before a reshape what would be put in its memory", reshape_results, Place.LAST
         ),
+        Rewrite("hold-reshaped", "holds back reshapes of what is read in two shapes", hold_reshaped, Place.LAST),
     ),
     is_reported=False,
 )
