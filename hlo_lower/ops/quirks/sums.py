@@ -115,7 +115,7 @@ def makers_of(graph: Graph, value: Value, *, through: Collection[str] | None = M
         made, before = last.node, given_at_calls(graph, last)
         if not before:
             found.add(made.name if made is not None else ARGUMENT)
-            before = made.operands if made is not None and (through is None or made.name in through) else []
+            before = list(made.operands) if made is not None and (through is None or made.name in through) else []
         more = [one for one in before if one not in seen]
         seen.update(more)
         pending += more
