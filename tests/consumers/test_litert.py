@@ -665,6 +665,23 @@ def test_what_is_read_again_is_not_written_over(judge, made):
         assert found[0] != "right" or (used, "update" in made) == ("an update of a row", True)  # the reshapes are one
 
 
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize(("low", "high"), [(-1, 1), (-2, 1), (-1, 0), (1, 1)])
+def test_a_convolution_of_what_is_cut_off_is_padded_first(judge, low, high):
+    """Cut off in front and padded behind, it reads beyond the end, which in some runs are zeros."""
+    x, k, r = "1x7x7x2xf32", "2x2x2x2xf32", f"1x{6 + low + high}x6x2xf32"
+    text = module(
+        f"%x: {x}, %k: {k}",
+        "%r = convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], "
+        f"window = {{pad = [[{low}, {high}], [0, 0]]}} "
+        f"{{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} -> {r}",
+    )
+    reference, lowered = reference_of(text), hl.lower(text, target="litert").text
+    assert judge.judge(lowered, reference.runs, reference.rounding).result == "right"
+    assert ("stablehlo.pad" in lowered) == (low < 0 < high)
+
+
 RESHAPED = {
     "in two shapes": "%a = reshape %u -> 18xi32; %b = multiply %a, %k; %n = reshape %b -> 9x2xi32; "
     "%s = subtract %k, %b",
