@@ -1,6 +1,6 @@
 """Products, convolutions and reductions in forms that few consumers have."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from math import prod
 
 from hlo_lower.ir import mlir
@@ -81,9 +81,6 @@ CONTRACTED_APART = Quirk(
     (Rules("op", ("dot_to_ordered_dot",)),),
 )
 
-MOVED_OR_ALONE = RESHAPING | ELEMENTWISE
-"""Ops that move elements, or compute each alone."""
-
 MOST_MAKERS = 200
 """Ops before an operand that are looked at; of more it is not told what they are."""
 
@@ -100,32 +97,24 @@ def given_at_calls(graph: Graph, value: Value) -> list[Value]:
     return [call.operand(value.number) for call in graph.calls_of(Function(owner).name)]
 
 
-ARGUMENT = ""
-"""Stands among the makers of a value for an argument, of which no call is known."""
-
-
-def makers_of(graph: Graph, value: Value, *, through: Collection[str] | None = MOVED_OR_ALONE) -> set[str] | None:
-    """The names of the ops that a value comes from, through ops of some names (None: of all); None of too many.
+def _is_turned(graph: Graph, value: Value, *, is_reshaped: bool) -> bool:
+    """Whether a value may come from a transpose, and a reshape, through what moves elements or computes each alone.
 
     The consumer inlines functions, so calls are looked through.
     """
     seen, pending, found = {value}, [value], set[str]()
     while pending and len(seen) <= MOST_MAKERS:
         last = pending.pop()
-        made, before = last.node, given_at_calls(graph, last)
-        if not before:
-            found.add(made.name if made is not None else ARGUMENT)
-            before = list(made.operands) if made is not None and (through is None or made.name in through) else []
+        made = last.node
+        if made is not None and made.name in RESHAPING | ELEMENTWISE:
+            found.add(made.name)
+            before = made.operands
+        else:
+            before = given_at_calls(graph, last)
         more = [one for one in before if one not in seen]
         seen.update(more)
         pending += more
-    return None if pending else found
-
-
-def _is_turned(graph: Graph, value: Value, *, is_reshaped: bool) -> bool:
-    """Whether a value may come from a transpose, and a reshape, through what moves elements or computes each alone."""
-    found = makers_of(graph, value)
-    return found is None or (names.TRANSPOSE in found and (names.RESHAPE in found or not is_reshaped))
+    return bool(pending) or (names.TRANSPOSE in found and (names.RESHAPE in found or not is_reshaped))
 
 
 def _is_turned_twice(graph: Graph, node: Node) -> bool:
@@ -263,23 +252,6 @@ PADDED_CHANNEL = Quirk(
     "a `pad`, and the convolution of that",
     _convolution("1x3x3x3x1xf32", "2x2x2x1x2xf32", "1x4x4x4x2xf32", "pad = [[1, 1], [1, 1], [1, 1]]"),
     _pads_one_channel,
-    (Rules("op", ("padded_operand_to_pad",)),),
-)
-
-
-def _is_cut_and_padded(_graph: Graph, node: Node) -> bool:
-    """Whether a convolution cuts its operand off in front of a dim, and pads it behind that."""
-    found = node.padding(len(node.operand(0).static_shape) - 2)
-    return any(low < 0 < high for low, high in zip(found[::2], found[1::2], strict=True))
-
-
-CUT_OPERAND = Quirk(
-    "convolution of what is cut off in front and padded behind",
-    (names.CONVOLUTION,),
-    {"litert": "it reads beyond the end of the operand, another number in each run"},
-    "a `pad`, and the convolution of that",
-    _convolution("1x7x7x2xf32", "2x2x2x2xf32", "1x6x6x2xf32", "pad = [[-1, 1], [0, 0]]"),
-    _is_cut_and_padded,
     (Rules("op", ("padded_operand_to_pad",)),),
 )
 

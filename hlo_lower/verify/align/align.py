@@ -45,6 +45,9 @@ ENDS: "Mapping[_How, int]" = {"behind": 6, "far behind": 20}
 """Steps from what is matched to a value that is the only end of it. First few: of a chain of scatters each has its own
 end, and in many steps only the last one. A scatter may become twenty ops."""
 
+MOST_ONWARDS = 64
+"""Operations between an end and what is matched that are looked at for another end."""
+
 
 @dataclass(eq=False)
 class Side:
@@ -595,10 +598,13 @@ def _ends_alike(pair: BodyPair, x: ValueId, steps: int) -> tuple[ValueId, ValueI
     None where that is not one value each.
     """
     behind = _closed(pair, pair.first, x, steps)
-    if not behind or len(behind[0]) < (1 if steps <= BEHIND else 2):  # of one value many things are made in many steps
+    if not behind or not behind[0]:
         return None
     first, (mine, second) = x, (_end_of(pair, side, x, behind[0], steps) for side in (pair.first, pair.second))
-    if mine != x or second is None or not _goes_on_alike(pair, x, second, behind[0]):
+    if mine != x or second is None:
+        return None
+    is_one_of_many = steps > BEHIND and len(behind[0]) == 1  # of one value many things are made in many steps
+    if not (not is_one_of_many and _goes_on_alike(pair, x, second, behind[0])) and not _is_last_of_type(pair, second):
         return None
     while (before := _made_alike(pair, first, second)) is not None:
         first, second = before
@@ -649,6 +655,18 @@ def _goes_on_alike(pair: BodyPair, x: ValueId, y: ValueId, behind: set[Number]) 
         or not all(read == y or (pair.is_matched(side, read) and side.numbers[read] in known) for read in op.reads)
         for op in side.users.get(y, ())
     )
+
+
+def _is_last_of_type(pair: BodyPair, y: ValueId) -> bool:
+    """Whether nothing of its type is computed of a value of the second version until what is matched, in few ops."""
+    side, seen, now = pair.second, set[Op](), [y]
+    while now and len(seen) <= MOST_ONWARDS:
+        further = {op for value in now for op in side.users.get(value, ())} - seen
+        seen |= further
+        now = [v for op in further for v in op.results if not pair.is_matched(side, v)]
+        if any(side.program.types[v] == side.program.types[y] for v in now):
+            return False
+    return not now
 
 
 def _end_of(pair: BodyPair, side: Side, like: ValueId, behind: set[Number], steps: int) -> ValueId | None:
