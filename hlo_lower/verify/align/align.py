@@ -603,8 +603,9 @@ def _ends_alike(pair: BodyPair, x: ValueId, steps: int) -> tuple[ValueId, ValueI
     first, (mine, second) = x, (_end_of(pair, side, x, behind[0], steps) for side in (pair.first, pair.second))
     if mine != x or second is None:
         return None
-    is_one_of_many = steps > BEHIND and len(behind[0]) == 1  # of one value many things are made in many steps
-    if not (not is_one_of_many and _goes_on_alike(pair, x, second, behind[0])) and not _is_last_of_type(pair, second):
+    # Of one value many things are made in many steps.
+    is_one_of_few = (steps <= BEHIND or len(behind[0]) > 1) and _goes_on_alike(pair, x, second, behind[0])
+    if not is_one_of_few and not _is_last_of_type(pair, second):
         return None
     while (before := _made_alike(pair, first, second)) is not None:
         first, second = before
@@ -623,11 +624,11 @@ def _made_alike(pair: BodyPair, x: ValueId, y: ValueId) -> tuple[ValueId, ValueI
 
 
 def _moved_alike(pair: BodyPair, x: ValueId, y: ValueId) -> tuple[ValueId, ValueId] | None:
-    """What the same op moves all elements of, into two values of the bodies."""
+    """What the same op moves all elements of, into two values of the bodies; None where it gives no element."""
     op, other = pair.first.program.makers[x], pair.second.program.makers[y]
     if op is None or other is None or op.name not in LAYOUT or not _is_alike(pair.first, op, pair.second, other):
         return None
-    return op.inputs[0], other.inputs[0]
+    return None if 0 in pair.first.program.shape_of(x) else (op.inputs[0], other.inputs[0])
 
 
 def _closed(pair: BodyPair, side: Side, value: ValueId, steps: int) -> tuple[set[Number], set[ValueId]] | None:

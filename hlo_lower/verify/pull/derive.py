@@ -201,9 +201,7 @@ def derive(
             may_say_more = prover.has_closed or prover.used.keys() & FOLDING
             if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
                 break
-            if (
-                prover.has_sort and attempts and attempts[0][0] > 1
-            ):  # ranks show more, and sooner, than all that it compares
+            if prover.has_sort and attempts and attempts[0][0] > 1:  # ranks show more than each comparison, and sooner
                 attempts.append(attempts.pop(0))
     return found
 
