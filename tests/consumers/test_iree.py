@@ -218,11 +218,53 @@ def test_an_update_that_is_computed_from_what_it_writes_over(judged, name):
         ("%s = slice %a [0:1, 0:100] -> 1x100xf32; %u = reverse %s, dims = [1]", True),
         ("%s = slice %a [1:2, 0:100] -> 1x100xf32; %u = reverse %s, dims = [1]", False),
         ("%b = add %x, %x; %s = slice %b [1:2, 0:100] -> 1x100xf32; %u = reverse %s, dims = [1]", False),
+        ("%b = add %x, %x; %s = slice %b [1:2, 0:100] -> 1x100xf32; %u = exponential %s", True),
+        ("%b = add %x, %x; %u = reverse %b, dims = [1]", False),
+        ("%c = constant 1.0 : 2x100xf32; %b = add %x, %c; %u = reverse %b, dims = [1]", True),
+        (
+            "%c = constant 1.0 : 2x100xf32; %b = add %x, %c; %s = slice %b [1:2, 0:100] -> 1x100xf32\n"
+            "%u = reverse %s, dims = [1]",
+            True,
+        ),
     ],
 )
 def test_what_is_made_of_the_same_place_or_of_another_row_is_written_in_place(lines, is_kept):
     """Also seen without IREE."""
     assert ("stablehlo.dynamic_update_slice" in hl.lower(of_itself(lines), target="iree").text) is is_kept
+
+
+CHAIN = "; ".join(f"%u{k + 1} = add %u{k}, %u{k}" for k in range(220))
+
+
+@pytest.mark.parametrize(
+    ("update", "start", "is_kept"),
+    [
+        ("%s = slice %x [0:4] -> 4xf32; %u = reverse %s, dims = [0]", 4, True),
+        ("%s = slice %x [4:8] -> 4xf32; %u = reverse %s, dims = [0]", 0, True),
+        ("%s = slice %x [1:5] -> 4xf32; %u = reverse %s, dims = [0]", 4, False),
+        ("%s = slice %x [3:7] -> 4xf32; %u = reverse %s, dims = [0]", 0, False),
+        ("%s = slice %x [0:4] -> 4xf32; %u = reverse %s, dims = [0]", 100, True),
+        ("%s = slice %x [2:6] -> 4xf32; %u = reverse %s, dims = [0]", 100, False),
+        ("%s = slice %x [2:6] -> 4xf32; %u = reverse %s, dims = [0]", -9, False),
+        ("%s = slice %x [0:8:2] -> 4xf32; %u = negate %s", 4, False),
+        (f"%u0 = slice %x [0:4] -> 4xf32; {CHAIN}; %u = reverse %u220, dims = [0]", 1, False),
+    ],
+    ids=[
+        "behind",
+        "in front",
+        "one behind",
+        "one in front",
+        "clamped behind",
+        "clamped onto it",
+        "below",
+        "apart",
+        "far",
+    ],
+)
+def test_a_place_is_where_an_update_is_clamped_to(update, start, is_kept):
+    """Starts are clamped before windows are compared; what is too far behind is taken for a part. Seen without IREE."""
+    text = module("%x: 8xf32", f"{update}; %o = constant {start} : i32; %r = dynamic_update_slice %x, %u, %o")
+    assert ("stablehlo.dynamic_update_slice" in hl.lower(text, target="iree").text) is is_kept
 
 
 def test_an_update_of_its_own_is_written_in_place():
