@@ -1,5 +1,7 @@
 """Programs that Core ML gets, run in NumPy: what its converter gets wrong, what is written instead, and the ops."""
 
+import importlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -118,6 +120,98 @@ def test_a_converted_function_is_right(name):
     exported = hl.export(function, *given)
     lowered = hl.lower(exported, target="coreml")
     assert difference(exported.mlir_module(), lowered.text, list(given)) is None
+
+
+ROWS = np.float32([[3, 1, 2], [1, 1, 0]])
+PLACES = np.int32([[1, 0], [0, 2], [1, 0]])
+PAIRS = np.float32([10, 20, 30])
+OWN = {
+    "argsort": (lambda mb, x: mb.argsort(x=x, axis=1, ascending=True), [ROWS], [[1, 2, 0], [2, 1, 0]]),
+    "argsort, down": (lambda mb, x: mb.argsort(x=x, axis=1), [ROWS], [[0, 2, 1], [1, 0, 2]]),
+    "topk": (lambda mb, x: mb.topk(x=x, k=2, axis=1)[1], [ROWS], [[0, 2], [0, 1]]),
+    "silu": (lambda mb, x: mb.silu(x=x), [ROWS], ROWS / (1 + np.exp(-ROWS))),
+    "scatter_nd": (
+        lambda mb, x, i, u: mb.scatter_nd(data=x, indices=i, updates=u, mode="update"),
+        [ROWS, PLACES, PAIRS],
+        [[3, 1, 20], [30, 1, 0]],
+    ),
+    "scatter_nd, added": (
+        lambda mb, x, i, u: mb.scatter_nd(data=x, indices=i, updates=u, mode="add"),
+        [ROWS, PLACES, PAIRS],
+        [[3, 1, 22], [41, 1, 0]],
+    ),
+    "gather_nd, of batches": (
+        lambda mb, x, i: mb.gather_nd(x=x, indices=i, batch_dims=1),
+        [ROWS, np.int32([[[2]], [[0]]])],
+        [[2], [1]],
+    ),
+    "sliding_windows": (
+        lambda mb, x: mb.sliding_windows(x=x, axis=1, size=2, stride=1),
+        [ROWS],
+        [[[3, 1], [1, 2]], [[1, 1], [1, 0]]],
+    ),
+    "max_pool": (
+        lambda mb, x: mb.max_pool(x=x, kernel_sizes=[2], strides=[2], pad_type="custom", pad=[1, 0]),
+        [-ROWS[:1, None]],
+        [[[-3, -1]]],
+    ),
+    "conv, dilated": (
+        lambda mb, x: mb.conv(x=x, weight=np.float32([[[1, 10]]]), dilations=[2], pad_type="valid"),
+        [np.float32([[[1, 2, 3, 4]]])],
+        [[[31, 42]]],
+    ),
+    "conv_transpose": (
+        lambda mb, x: mb.conv_transpose(x=x, weight=np.float32([[[1, 10]]]), strides=[2], pad_type="valid"),
+        [np.float32([[[1, 2]]])],
+        [[[1, 10, 2, 20]]],
+    ),
+    "conv_transpose, cut": (
+        lambda mb, x: mb.conv_transpose(
+            x=x, weight=np.float32([[[1, 10, 100]]]), strides=[1], pad_type="custom", pad=[1, 0]
+        ),
+        [np.float32([[[1, 2]]])],
+        [[[12, 120, 200]]],
+    ),
+}
+"""Programs of one op, what they are given, and what the documentation of the op makes of it."""
+
+
+def of_one_op(make, given):
+    """A program of one op of Core ML's, which may be run."""
+    coremltools = pytest.importorskip("coremltools")
+    builder = importlib.import_module("coremltools.converters.mil").Builder
+    types = importlib.import_module("coremltools.converters.mil.mil").types
+    kinds = {"f": types.fp32, "i": types.int32}
+    specs = [builder.TensorSpec(shape=a.shape, dtype=kinds[a.dtype.kind]) for a in given]
+    made = {  # the builder reads how many arguments there are
+        1: lambda x: make(builder, x),
+        2: lambda x, i: make(builder, x, i),
+        3: lambda x, i, u: make(builder, x, i, u),
+    }[len(given)]
+    program = builder.program(input_specs=specs, opset_version=coremltools.target.iOS17)(made)
+    return coreml_program.Program(program.functions["main"])
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_ops_that_coremltools_says_nothing_of(name):
+    """They compute what is documented; where the order of equal numbers is open, what most differs from XLA's."""
+    make, given, wanted = OWN[name]
+    [found] = of_one_op(make, given).run(given)
+    np.testing.assert_allclose(found, np.asarray(wanted), rtol=1e-6)
+
+
+def test_every_op_of_its_own_is_tested():
+    """By its name; a cast is met by functions above."""
+    assert {name.split(",")[0] for name in OWN} | {"cast"} == set(coreml_program.OWN)
+
+
+@pytest.mark.parametrize("place", [2, -1])
+def test_what_is_out_of_bounds_is_not_run(place):
+    """Nobody says what it computes."""
+    make, (x, places, pairs), _ = OWN["scatter_nd"]
+    program = of_one_op(make, [x, places, pairs])
+    with pytest.raises(RunsElsewhereError, match="out of bounds"):
+        program.run([x, np.int32([[0, 0], [place, 0], [1, 1]]), pairs])
 
 
 def test_sums_of_positions_wrap_around():
