@@ -666,30 +666,35 @@ def test_what_is_read_again_is_not_written_over(judge, made):
         assert found[0] != "right" or (used, "update" in made) == ("an update of a row", True)  # the reshapes are one
 
 
-GIVEN = module(
-    "%x: 64xi32, %y: 64xi32",
-    "%a = add %y, %x; %b = add %a, %x; %s = call @f(%b) -> 64xi32; %r = maximum %s, %b",
-) + function(
-    "private @f",
-    "%v: 64xi32",
-    "%n = reshape %v -> 8x8xi32; %k = constant 3 : 8x8xi32; %s = subtract %k, %n; "
-    "%t = transpose %s, dims = [1, 0] -> 8x8xi32; %r = reshape %t -> 64xi32",
-)
-"""A function that computes behind a reshape of its argument, which the caller reads again."""
+def given(more=""):
+    """A function that computes behind a reshape of its argument, which the caller reads again; and more calls of it."""
+    return module(
+        "%x: 64xi32, %y: 64xi32",
+        f"%a = add %y, %x; %b = add %a, %x; %s = call @f(%b) -> 64xi32; {more}%r = maximum %s, %b",
+    ) + function(
+        "private @f",
+        "%v: 64xi32",
+        "%n = reshape %v -> 8x8xi32; %k = constant 3 : 8x8xi32; %s = subtract %k, %n; "
+        "%t = transpose %s, dims = [1, 0] -> 8x8xi32; %r = reshape %t -> 64xi32",
+    )
 
 
-def test_what_a_function_is_given_may_be_read_again():
-    """Its callers are not looked at: the subtraction stands in front of the reshape."""
-    lowered = hl.lower(GIVEN, target="litert").text
+MANY_CALLS = "".join(f"%n{k} = negate %x; %c{k} = call @f(%n{k}) -> 64xi32; " for k in range(60))
+
+
+@pytest.mark.parametrize("more", ["", MANY_CALLS], ids=["one call", "many calls"])
+def test_what_a_function_is_given_may_be_read_again(more):
+    """What any of its callers gives is looked at: the subtraction stands in front of the reshape."""
+    lowered = hl.lower(given(more), target="litert").text
     assert re.search(r"stablehlo\.subtract .*: tensor<64xi32>", lowered)
-    assert hl.verify(GIVEN, lowered).ok
+    assert more or hl.verify(given(more), lowered).ok
 
 
 @pytest.mark.litert
 @NO_LITERT
 def test_what_a_function_is_given_is_not_written_over(judge):
-    wanted = reference_of(GIVEN)
-    texts = GIVEN, hl.lower(GIVEN, target="litert").text
+    wanted = reference_of(given())
+    texts = given(), hl.lower(given(), target="litert").text
     assert [judge.judge(one, wanted.runs, wanted.rounding).result for one in texts] == ["wrong", "right"]
 
 

@@ -57,19 +57,16 @@ SAME_ORDER = (
 )
 """Ops that may give what they are given, in the same order."""
 
-MOST_SOURCES = 50
-"""Values that are looked at; of one that has more sources nothing is told, and it is copied."""
-
 
 def _sources(graph: Graph, value: Value) -> list[tuple[Value, bool]]:
     """What a value is another shape of, through calls, which the consumer inlines; and whether there is a call."""
     found: list[tuple[Value, bool]] = []
-    pending = [(value, False)]
-    while pending and len(found) < MOST_SOURCES:
+    pending, seen = [(_reshaped(value), False)], set[Value]()
+    while pending:
         one, is_called = pending.pop()
-        one = _reshaped(one)
-        given = given_at_calls(graph, one)
-        pending += [(before, True) for before in given]
+        given = [_reshaped(before) for before in given_at_calls(graph, one)]
+        pending += [(before, True) for before in given if before not in seen]
+        seen.update(given)
         if not given:
             found.append((one, is_called))
     return found
