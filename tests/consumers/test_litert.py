@@ -666,6 +666,93 @@ def test_what_is_read_again_is_not_written_over(judge, made):
         assert found[0] != "right" or (used, "update" in made) == ("an update of a row", True)  # the reshapes are one
 
 
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize(("low", "high"), [(-1, 1), (-2, 1), (-1, 0), (1, 1)])
+def test_a_convolution_of_what_is_cut_off_is_padded_first(judge, low, high):
+    """Cut off in front and padded behind, it reads beyond the end, which in some runs are zeros."""
+    x, k, r = "1x7x7x2xf32", "2x2x2x2xf32", f"1x{6 + low + high}x6x2xf32"
+    text = module(
+        f"%x: {x}, %k: {k}",
+        "%r = convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], "
+        f"window = {{pad = [[{low}, {high}], [0, 0]]}} "
+        f"{{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} -> {r}",
+    )
+    reference, lowered = reference_of(text), hl.lower(text, target="litert").text
+    assert judge.judge(lowered, reference.runs, reference.rounding).result == "right"
+    assert ("stablehlo.pad" in lowered) == (low < 0 < high)
+
+
+RESHAPED = {
+    "in two shapes": "%a = reshape %u -> 18xi32; %b = multiply %a, %k; %n = reshape %b -> 9x2xi32; "
+    "%s = subtract %k, %b",
+    "of a sum": "%a = reshape %u -> 18xi32; %c = add %a, %k; %b = multiply %c, %k; %n = reshape %b -> 9x2xi32; "
+    "%s = subtract %k, %b",
+    "reshaped twice": "%b = reshape %u -> 18xi32; %n = reshape %b -> 9x2xi32; %s = subtract %k, %b",
+    "by what is moved": "%b = reshape %u -> 9x2xi32; %n = reshape %b -> 9x2xi32; %l = constant 3 : 9x2xi32; "
+    "%s = subtract %l, %n",
+    "of two": "%v = multiply %x, %u; %a = reshape %u -> 18xi32; %c = reshape %v -> 18xi32; %b = add %a, %c; "
+    "%n = reshape %b -> 9x2xi32; %s = subtract %k, %b",
+    "of another function": "%b = call @f(%x) -> 18xi32; %n = reshape %b -> 9x2xi32; %s = subtract %k, %b",
+    "in another function": "%a = reshape %u -> 18xi32; %b = multiply %a, %k; %n = reshape %b -> 9x2xi32; "
+    "%s = call @g(%b) -> 18xi32",
+}
+FUNCTIONS = {
+    "@f": function(
+        "private @f",
+        "%v: 6x3xi32",
+        "%l = constant 9 : 18xi32; %w = add %v, %v; %i = reshape %w -> 18xi32; %r = multiply %i, %l",
+    ),
+    "@g": function("private @g", "%v: 18xi32", "%l = constant 3 : 18xi32; %r = subtract %l, %v"),
+}
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("read", RESHAPED)
+def test_what_a_reshape_is_moved_behind_is_not_written_over(judge, read):
+    """The converter computes before a reshape; what is read then is a reshape of a number that is read again."""
+    body = f"""%w = add %x, %y; %u = multiply %w, %x; %k = constant 9 : 18xi32
+        {RESHAPED[read]}; %t = reshape %s -> 3x6xi32
+        %e = transpose %t, dims = [1, 0] -> 6x3xi32; %q = reshape %e -> 9x2xi32; %r = maximum %q, %n"""
+    called = "".join(inner for name, inner in FUNCTIONS.items() if name in body)
+    text = module("%x: 6x3xi32, %y: 6x3xi32", body) + called
+    wanted = reference_of(text)
+    texts = text, hl.lower(text, target="litert").text
+    assert [judge.judge(one, wanted.runs, wanted.rounding).result for one in texts] == ["wrong", "right"]
+
+
+SWAPPED = {
+    "of one less": "%t = transpose %x, dims = [1, 0] -> 3x2xf32; %c = constant 1.0 : 3x2xf32; %r = subtract %c, %t",
+    "one over it": "%t = transpose %x, dims = [1, 0] -> 3x2xf32; %c = constant 1.0 : 3x2xf32; %r = divide %c, %t",
+    "from places": "%t = transpose %x, dims = [1, 0] -> 3x2xf32; %c = iota dim = 0 : 3x2xf32; %r = subtract %c, %t",
+    "a function of it": "%t = transpose %x, dims = [1, 0] -> 3x2xf32; %c = constant 1.0 : 3x2xf32; "
+    "%e = exponential %t; %s = multiply %e, %c; %r = subtract %c, %s",
+    "in another function": "%t = call @t(%x) -> 3x2xf32; %c = constant 1.0 : 3x2xf32; %r = subtract %c, %t",
+    "windows": "%i = constant 0xFF800000 : f32; %c = constant 1.0 : 1x2x2x2xf32; "
+    "%p = reduce_window(%y, %i) <window_dimensions = array<i64: 1, 1, 2, 2>, "
+    "window_strides = array<i64: 1, 1, 2, 2>> {maximum} -> 1x2x2x2xf32; %r = subtract %c, %p",
+}
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", SWAPPED)
+def test_sides_are_not_swapped_before_a_transpose(judge, name):
+    """The converter makes (x - 1).T of 1 - x.T."""
+    inner = function("private @t", "%v: 2x3xf32", "%r = transpose %v, dims = [1, 0] -> 3x2xf32")
+    text = module("%x: 2x3xf32, %y: 1x2x4x4xf32", SWAPPED[name]) + (inner if "@t" in SWAPPED[name] else "")
+    wanted = reference_of(text)
+    texts = text, hl.lower(text, target="litert").text
+    assert [judge.judge(one, wanted.runs, wanted.rounding).result for one in texts] == ["wrong", "right"]
+
+
+def test_a_constant_less_what_is_given_is_left():
+    """Nothing is turned there: no barrier."""
+    text = module("%x: 3x2xf32", "%c = constant 1.0 : 3x2xf32; %e = exponential %x; %r = subtract %c, %e")
+    assert "optimization_barrier" not in hl.lower(text, target="litert").text
+
+
 def given(more=""):
     """A function that computes behind a reshape of its argument, which the caller reads again; and more calls of it."""
     return module(

@@ -50,6 +50,9 @@ def both(first, second):
     return numbers(*(module(GIVEN, body) for body in (first, second)))
 
 
+BARRIER = "%w:2 = optimization_barrier %a, %b"
+
+
 @pytest.mark.parametrize(
     ("first", "second", "is_same"),
     [
@@ -77,6 +80,9 @@ def both(first, second):
         (SORT.format("%m", -1), "return %m", True),
         (SORT.format("%e", 1), "return %e", True),
         (SORT.format("%t", 1), "return %t", False),
+        # a barrier gives each operand, in order
+        ("%r = subtract %a, %b", f"{BARRIER}; %r = subtract %w#0, %w#1", True),
+        ("%r = subtract %a, %b", f"{BARRIER}; %r = subtract %w#1, %w#0", False),
     ],
 )
 def test_what_matters_and_what_does_not(first, second, is_same):

@@ -23,6 +23,7 @@ from hlo_lower.lowering.single_ops.plain_op import (
 from hlo_lower.ops.quirks.sums import (
     BATCH_GROUPS,
     CONTRACTED_APART,
+    CUT_OPERAND,
     DILATED_KERNEL,
     DILATED_OPERAND,
     EMPTY_SUM,
@@ -174,7 +175,9 @@ def _spread(build: Builder, found: Convolution, value: Value) -> Value:
     return value
 
 
-@lowers_convolution(needs={RefusedForm.of(PADDED_CHANNEL)}, form="the operand padded with zeros first")
+@lowers_convolution(
+    needs={RefusedForm.of(PADDED_CHANNEL), RefusedForm.of(CUT_OPERAND)}, form="the operand padded with zeros first"
+)
 def padded_operand_to_pad(op: PlainLowering) -> Sequence[Value]:
     """Pad the operand with zeros, and convolve the result without padding.
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.loops import CALL
-from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
-from hlo_lower.ops.quirks.sums import given_at_calls
+from hlo_lower.ops.quirks.origins import CALL, MOVED_OR_ALONE, ComesFrom, given_at_calls
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, hold_operand, module, over_each
 from hlo_lower.ops.spec import ELEMENTWISE, MOVES, RESHAPING
 
 ARITHMETIC = (names.ADD, names.SUBTRACT, names.MULTIPLY, names.DIVIDE)
@@ -72,13 +71,49 @@ def _sources(graph: Graph, value: Value) -> list[tuple[Value, bool]]:
     return found
 
 
-def _may_be_shared(value: Value, is_called: bool) -> bool:
+def _readers(graph: Graph, value: Value) -> list[Node]:
+    """What reads a value, once for each time; in the place of calls and returns, what does in the other function."""
+    found, pending, seen = list[Node](), [value], {value}
+    while pending:
+        for use in pending.pop().raw.uses:
+            node = Node(use.owner.operation)
+            elsewhere = _read_at_calls(graph, node, use.operand_number)
+            if seen.isdisjoint(elsewhere) and elsewhere:
+                pending += elsewhere
+                seen.update(elsewhere)
+            else:
+                found.append(node)
+    return found
+
+
+def _read_at_calls(graph: Graph, node: Node, number: int) -> list[Value]:
+    """What an operand of a call is in the function, or one of a return at the calls of the function."""
+    if node.name == CALL:
+        function = graph.functions[node.callee]
+        return [function.body.arguments[number]] if function.has_body else []
+    if node.name != "func.return":
+        return []
+    function = Function(Node(node.raw.parent))
+    return [] if function.is_public else [call.result(number) for call in graph.calls_of(function.name)]
+
+
+def _is_read_again(graph: Graph, value: Value) -> bool:
+    """Whether a value is read twice, through reshapes, which the consumer merges, or moves behind what reads them."""
+    count, pending = 0, [value]
+    while pending and count < 2:
+        readers = _readers(graph, pending.pop())
+        pending += [one.result() for one in readers if _is_reshape(one)]
+        count += sum(not _is_reshape(one) for one in readers)
+    return count > 1
+
+
+def _may_be_shared(graph: Graph, value: Value, is_called: bool) -> bool:
     """Whether a number is read again that may lie in the memory of one that is not: the interpreter counts the readers
     of the latter. What a loop or a branch gives to a function may be such a number."""
     made = value.node
     if made is None:
         return is_called and value.block is not None and value.block.owner.name != "func.func"
-    is_read_again = is_called or len(list(value.raw.uses)) > 1
+    is_read_again = is_called or _is_read_again(graph, value)
     return is_read_again and made.name in (*ARITHMETIC, names.DYNAMIC_UPDATE_SLICE, CALL)
 
 
@@ -86,7 +121,7 @@ def _shared_shapes(graph: Graph, value: Value) -> set[tuple[int, ...]]:
     """The shapes of the numbers that are read again of which a value is another shape, or one of them."""
     if not value.is_static or prod(value.static_shape) * value.element.bits <= 8 * FEW_BYTES:
         return set()
-    return {one.static_shape for one, is_called in _sources(graph, value) if _may_be_shared(one, is_called)}
+    return {one.static_shape for one, is_called in _sources(graph, value) if _may_be_shared(graph, one, is_called)}
 
 
 def _changed(node: Node) -> list[Value]:
@@ -279,6 +314,34 @@ PART_OF_ITSELF = Quirk(
     (Rules("op", ("update_to_padded_slice",)),),
 )
 
+
+PLAIN = ELEMENTWISE | {names.CONSTANT, names.IOTA, names.OPTIMIZATION_BARRIER}
+"""What no reshape is made for."""
+
+
+class _ReshapedLater:
+    """The operands of an op that a reshape may come to stand behind, so that what is read is twice a reshape of one
+    number: those that may come from one, of a result that is read in two shapes, once by arithmetic."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._is_reshaped = ComesFrom(graph, lambda made: made is not None and made.name not in PLAIN, MOVED_OR_ALONE)
+
+    def __call__(self, node: Node) -> list[int]:
+        readers = _readers(self._graph, node.result())
+        is_changed = any(one.name in (*ARITHMETIC, names.DYNAMIC_UPDATE_SLICE) for one in readers)
+        if not node.is_static or not is_changed or not any(map(_is_reshape, readers)):
+            return []
+        return [number for number, operand in enumerate(node.operands) if self._is_reshaped(operand)]
+
+
+@over_each(*ARITHMETIC, of=_ReshapedLater)
+def hold_reshaped(reshaped_later: _ReshapedLater, node: Node) -> None:
+    """Put barriers behind what a number is computed of, so that no reshape is moved behind it."""
+    for number in reshaped_later(node):
+        hold_operand(node, number)
+
+
 V, M = "tensor<64xi32>", "tensor<8x8xi32>"
 
 SHARED = Quirk(
@@ -299,6 +362,9 @@ SHARED = Quirk(
         f"%r = stablehlo.maximum %v, %b : {V}",
     ),
     _takes_shared,
-    (Rewrite("reshape-results", "computes first what a reshape would write over", reshape_results, Place.LAST),),
+    (
+        Rewrite("reshape-results", "computes first what a reshape would write over", reshape_results, Place.LAST),
+        Rewrite("hold-reshaped", "holds back reshapes of what is read in two shapes", hold_reshaped, Place.LAST),
+    ),
     is_reported=False,
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, TypeVar, overload
 
 from hlo_lower.base.change import Change
 from hlo_lower.ir import mlir
@@ -85,14 +86,29 @@ class Quirk:
         return any(isinstance(cure, Rules) and cure.kind == kind for cure in self.cures)
 
 
-def over_each(*ops: str) -> Callable[[Callable[[Graph, Node], None]], Callable[[Graph], None]]:
-    """Make a change of one op, in place, the change of all ops of these names in a module."""
+Read = TypeVar("Read")
 
-    def of_step(step: Callable[[Graph, Node], None]) -> Callable[[Graph], None]:
+
+@overload
+def over_each(*ops: str) -> Callable[[Callable[[Graph, Node], None]], Callable[[Graph], None]]: ...
+@overload
+def over_each(
+    *ops: str, of: Callable[[Graph], Read]
+) -> Callable[[Callable[[Read, Node], None]], Callable[[Graph], None]]: ...
+def over_each(*ops: str, of: Callable[[Graph], Any] = lambda graph: graph) -> Any:
+    """Make a change of one op, in place, the change of all ops of these names in a module.
+
+    Args:
+      ops: the names.
+      of: what the change is given beside the op: the module, or what is read of all of it first.
+    """
+
+    def of_step(step: Callable[[Any, Node], None]) -> Callable[[Graph], None]:
         def change(graph: Graph) -> None:
             with mlir.active(graph.context):
+                read = of(graph)
                 for raw in [raw for raw in mlir.operations_within(graph.module.operation) if raw.name in ops]:
-                    step(graph, Node(raw))
+                    step(read, Node(raw))
             graph.forget()
 
         return change

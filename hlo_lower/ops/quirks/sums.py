@@ -5,14 +5,14 @@ from math import prod
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Function, Graph, Node, Value
+from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import CONSTANT, REDUCE
-from hlo_lower.ops.quirks.loops import CALL
 from hlo_lower.ops.quirks.moves import comes_of
+from hlo_lower.ops.quirks.origins import MOVED_OR_ALONE, ComesFrom, made_by
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, hold_operand, module, over_each
-from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
+from hlo_lower.ops.spec import RESHAPING
 
 # --- products ---
 
@@ -81,56 +81,27 @@ CONTRACTED_APART = Quirk(
     (Rules("op", ("dot_to_ordered_dot",)),),
 )
 
-MOST_MAKERS = 200
-"""Ops before an operand that are looked at; of more it is not told what they are."""
 
-
-def given_at_calls(graph: Graph, value: Value) -> list[Value]:
-    """What a value stands for at the calls of its function, or in the function that is called."""
-    node = value.node
-    if node is not None:
-        callee = graph.functions[node.callee] if node.name == CALL else None
-        return [callee.body.terminator.operand(value.number)] if callee is not None and callee.has_body else []
-    owner = value.block.owner if value.block is not None else None
-    if owner is None or owner.name != "func.func" or Function(owner).is_public:
-        return []
-    return [call.operand(value.number) for call in graph.calls_of(Function(owner).name)]
-
-
-def _is_turned(graph: Graph, value: Value, *, is_reshaped: bool) -> bool:
-    """Whether a value may come from a transpose, and a reshape, through what moves elements or computes each alone.
-
-    The consumer inlines functions, so calls are looked through.
-    """
-    seen, pending, found = {value}, [value], set[str]()
-    while pending and len(seen) <= MOST_MAKERS:
-        last = pending.pop()
-        made = last.node
-        if made is not None and made.name in RESHAPING | ELEMENTWISE:
-            found.add(made.name)
-            before = made.operands
-        else:
-            before = given_at_calls(graph, last)
-        more = [one for one in before if one not in seen]
-        seen.update(more)
-        pending += more
-    return bool(pending) or (names.TRANSPOSE in found and (names.RESHAPE in found or not is_reshaped))
-
-
-def _is_turned_twice(graph: Graph, node: Node) -> bool:
+class _TurnedTwice:
     """Whether both sides of a product without batches may be read transposed, the right one in another shape, too."""
-    numbers, [left, right] = mlir.dot_dimension_numbers(node.raw), node.operands
-    if list(numbers.lhs_batching_dimensions):
-        return False
-    is_summed_last = list(numbers.lhs_contracting_dimensions) == [len(left.shape) - 1]
-    is_turned = not is_summed_last or _is_turned(graph, left, is_reshaped=False)
-    return is_turned and _is_turned(graph, right, is_reshaped=True)
+
+    def __init__(self, graph: Graph) -> None:
+        self._is_transposed = ComesFrom(graph, made_by({names.TRANSPOSE}), MOVED_OR_ALONE)
+        self._is_reshaped = ComesFrom(graph, made_by({names.RESHAPE}), MOVED_OR_ALONE)
+
+    def __call__(self, node: Node) -> bool:
+        numbers, [left, right] = mlir.dot_dimension_numbers(node.raw), node.operands
+        if list(numbers.lhs_batching_dimensions):
+            return False
+        is_summed_last = list(numbers.lhs_contracting_dimensions) == [len(left.shape) - 1]
+        is_turned = not is_summed_last or self._is_transposed(left)
+        return is_turned and self._is_transposed(right) and self._is_reshaped(right)
 
 
-@over_each(names.DOT_GENERAL)
-def hold_turned(graph: Graph, node: Node) -> None:
+@over_each(names.DOT_GENERAL, of=_TurnedTwice)
+def hold_turned(is_turned_twice: _TurnedTwice, node: Node) -> None:
     """Put a barrier behind the right side of a product whose transposes a consumer would merge."""
-    if _is_turned_twice(graph, node):
+    if is_turned_twice(node):
         hold_operand(node, 1)
 
 
@@ -147,7 +118,7 @@ TURNED_TWICE = Quirk(
         "%r = stablehlo.dot_general %x, %s, contracting_dims = [0] x [0]",
         "  : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>",
     ),
-    _is_turned_twice,
+    lambda graph, node: _TurnedTwice(graph)(node),
     (Rewrite("hold-turned", "holds back a matrix whose transpose would be merged", hold_turned, Place.LAST),),
     is_reported=False,
 )
@@ -255,6 +226,23 @@ PADDED_CHANNEL = Quirk(
     (Rules("op", ("padded_operand_to_pad",)),),
 )
 
+
+def _is_cut_and_padded(_graph: Graph, node: Node) -> bool:
+    """Whether a convolution cuts its operand off in front of a dim, and pads it behind that."""
+    found = node.padding(len(node.operand(0).static_shape) - 2)
+    return any(low < 0 < high for low, high in zip(found[::2], found[1::2], strict=True))
+
+
+CUT_OPERAND = Quirk(
+    "convolution of what is cut off in front and padded behind",
+    (names.CONVOLUTION,),
+    {"litert": "it reads beyond the end of the operand, another number in each run"},
+    "a `pad`, and the convolution of that",
+    _convolution("1x7x7x2xf32", "2x2x2x2xf32", "1x6x6x2xf32", "pad = [[-1, 1], [0, 0]]"),
+    _is_cut_and_padded,
+    (Rules("op", ("padded_operand_to_pad",)),),
+)
+
 DILATED_KERNEL = Quirk(
     "convolution by a computed dilated kernel",  # an atrous one
     (names.CONVOLUTION,),
@@ -291,56 +279,41 @@ def _starts_from_number(_graph: Graph, node: Node) -> bool:
     return not is_neutral(node.operand(1), first.name.removeprefix("stablehlo."))
 
 
-def reduce_one_number(graph: Graph) -> None:
+def _is_varied(made: Node | None) -> bool:
+    """Whether an op is none that makes one number everywhere of such numbers."""
+    if made is not None and made.name == CONSTANT:
+        return not mlir.is_splat(made.raw)
+    return made is None or made.name not in MOVED_OR_ALONE
+
+
+def _varies(graph: Graph) -> ComesFrom:
+    """Whether a value may be more than one number, spread; not where elementwise ops make it of such constants."""
+    return ComesFrom(graph, _is_varied, MOVED_OR_ALONE)
+
+
+@over_each(REDUCE, of=_varies)
+def reduce_one_number(varies: ComesFrom, node: Node) -> None:
     """Let a reduction of that form read the first of the numbers, spread again, in place.
 
         reduce(exp(dense<c>))   ->   reduce(broadcast_in_dim(exp(dense<c>)[0]))
 
     Equal: elementwise ops make one number of constants of one number each.
     """
-    is_one = _OneNumber(graph)
-    with mlir.active(graph.context):
-        for raw in mlir.operations_within(graph.module.operation):
-            if raw.name == REDUCE and (values := _computed_alike(is_one, node := Node(raw))):
-                for number, value in enumerate(values):
-                    raw.operands[number] = _spread(Builder.before(node), value).raw
-    graph.forget()
+    for number, value in enumerate(_computed_alike(varies, node)):
+        node.raw.operands[number] = _spread(Builder.before(node), value).raw
 
 
-def _computed_alike(is_one: "_OneNumber", node: Node) -> tuple[Value, ...]:
+def _computed_alike(varies: ComesFrom, node: Node) -> tuple[Value, ...]:
     """What a reduction of two elements or more reads, if each operand is of one number and one is computed; else ()."""
     values = node.operands[: len(node.results)]
     if not node.is_static or prod(values[0].static_shape[d] for d in node.integers("dimensions")) < 2:
         return ()
-    return tuple(values) if any(map(_is_computed, values)) and all(map(is_one, values)) else ()
+    return tuple(values) if any(map(_is_computed, values)) and not any(map(varies, values)) else ()
 
 
 def _is_computed(value: Value) -> bool:
     made = _peel_broadcasts(value).node
     return made is None or made.name != CONSTANT
-
-
-class _OneNumber:
-    """Whether a value has one number everywhere, as elementwise ops of such constants have, through calls."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._known: dict[Value, bool] = {}
-
-    def __call__(self, value: Value) -> bool:
-        if value not in self._known:
-            self._known[value] = False
-            self._known[value] = self._found(value)
-        return self._known[value]
-
-    def _found(self, value: Value) -> bool:
-        node = value.node
-        if node is None or node.name == CALL:
-            given = given_at_calls(self._graph, value)
-            return bool(given) and all(map(self, given))
-        if node.name == CONSTANT:
-            return mlir.is_splat(node.raw)
-        return (node.name in ELEMENTWISE or node.name in RESHAPING) and all(map(self, node.operands))
 
 
 def _spread(build: Builder, value: Value) -> Value:
@@ -472,7 +445,7 @@ ONE_NUMBER = Quirk(
         "%e = stablehlo.exponential %c : tensor<4x32xf32>",
         of="%e",
     ),
-    lambda graph, node: bool(_computed_alike(_OneNumber(graph), node)),
+    lambda graph, node: bool(_computed_alike(_varies(graph), node)),
     (Rewrite("reduce-one", "spreads the one number that a reduction reads", reduce_one_number),),
     is_reported=False,
 )

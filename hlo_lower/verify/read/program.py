@@ -38,9 +38,9 @@ _EFFECTS = ops_with(role=Role.HOST) | ops_with(role=Role.RANDOM, is_pure=False)
 CALLS = {"func.call": "callee", names.COMPOSITE: "decomposition"}
 """Operations that are what a function computes, and the attribute that names it: a composite is its decomposition."""
 
-COPIES = frozenset({names.CONVERT, names.RESHAPE, names.REVERSE, names.SORT})
+COPIES = frozenset({names.CONVERT, names.RESHAPE, names.REVERSE, names.SORT, names.OPTIMIZATION_BARRIER})
 """Operations that may be their operands: those of the type that stays, behind each argument of modules that were HLO,
-and those that put one row in order."""
+those that put one row in order, and barriers."""
 
 SHARDING_RULE = "sdy.sharding_rule"
 """An attribute that says how operands and results may be cut among devices."""
@@ -457,7 +457,11 @@ def _is_copy(raw: mlir.RawOperation) -> bool:
             return all(shape[dim] == 1 for dim in mlir.integers_of(raw.attributes["dimensions"]))
         dim = mlir.integer_of(raw.attributes["dimension"]) if "dimension" in raw.attributes else -1
         return bool(shape) and shape[dim] == 1
-    return raw.results[0].type == raw.operands[0].type and not mlir.attributes_of(raw)
+    types = [value.type for value in raw.operands]
+    is_plain = raw.name != names.OPTIMIZATION_BARRIER or all(
+        map(mlir.is_ranked_tensor, types)
+    )  # not of tokens, which order
+    return is_plain and [value.type for value in raw.results] == types and not mlir.attributes_of(raw)
 
 
 def location_of(raw: mlir.RawOperation) -> str:
