@@ -6,7 +6,6 @@
 import gc
 import os
 import sys
-from collections import defaultdict
 from importlib.metadata import version
 
 import pytest
@@ -32,18 +31,40 @@ if version("jax").startswith("0.7."):  # it has another name there
 gc.set_threshold(50_000, 20, 50)  # the collector walks what was imported less often: an eighth of the time
 
 
+def is_left_out(config):
+    """Whether the sweep is left out."""
+    return config.option.markexpr.startswith("not sweep")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_pycollect_makeitem(collector, obj):
+    """Make nothing of the sweep's tests where it is left out: together they are more than half of all."""
+    marks = getattr(obj, "pytestmark", ()) if is_left_out(collector.config) else ()
+    return [] if any(mark.name == "sweep" for mark in marks) else None
+
+
+class Few:
     """Leave to the sweep what `few` leaves out of the cases of a test."""
-    cases = defaultdict(list)
-    for item in items:
-        if item.get_closest_marker("few") and not item.get_closest_marker("sweep"):
-            cases[item.nodeid.split("[")[0]].append(item)
-    for own in cases.values():
-        (count,) = own[0].get_closest_marker("few").args
-        kept = {round(k * (len(own) - 1) / max(count - 1, 1)) for k in range(count)}
-        for k in set(range(len(own))) - kept:
-            own[k].add_marker(pytest.mark.sweep)
+
+    @staticmethod
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pycollect_makeitem(collector):
+        cases = yield
+        if not isinstance(cases, list):
+            return cases
+        own = [case for case in cases if case.get_closest_marker("few") and not case.get_closest_marker("sweep")]
+        if own:
+            (count,) = own[0].get_closest_marker("few").args
+            kept = {round(k * (len(own) - 1) / max(count - 1, 1)) for k in range(count)}
+            for k in set(range(len(own))) - kept:
+                own[k].add_marker(pytest.mark.sweep)
+        if is_left_out(collector.config):
+            return [case for case in cases if not case.get_closest_marker("sweep")]
+        return cases
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Few())
 
 
 @pytest.fixture(autouse=True)

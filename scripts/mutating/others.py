@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 OPTIONS = {
     "xla_backend_optimization_level": 0,
     "xla_allow_excess_precision": False,
-    "xla_disable_hlo_passes": "algsimp,fusion,constant_folding",
+    "xla_disable_hlo_passes": "algsimp,fusion,constant_folding,reshape-mover",
 }
 
 

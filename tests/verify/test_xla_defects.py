@@ -12,7 +12,7 @@ import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.verify.judges.xla_defects import takes_starts_again, why_xla_aborts, why_xla_errs
 from hlo_lower.verify.module_runs import verify_plain
-from hlo_lower.verify.run import CannotRunError, Executable
+from hlo_lower.verify.run import COMPILER_OPTIONS, CannotRunError, Executable
 
 WHILE = """%z = constant 0 : i32; %three = constant 3 : i32
 %w:2 = while(%j = %z, %q = %c) cond { %t = compare LT, %j, %three; return %t } do {
@@ -259,6 +259,16 @@ def test_what_is_run_is_what_the_op_says(text, given, expected, rounding):
     found = run.run(given or [np.full(a.shape, 2, a.dtype) for a in run.arguments])
     for one, right in zip(found, expected, strict=True):
         assert one.tobytes() == np.asarray(right, one.dtype).tobytes()
+
+
+@pytest.mark.parametrize("rounding", COMPILER_OPTIONS)
+def test_a_transpose_is_compiled_once(rounding):
+    """Without its simplifier XLA writes one that stands before another op a hundred times."""
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    executable = Executable(module("%x: 2x3x4xf32", "%t = transpose %x, dims = [2, 0, 1]; %r = add %t, %t"), rounding)
+    [found] = executable._compiled._compiled.hlo_modules()
+    assert found.to_string().count(" transpose(") <= 2
+    assert np.array_equal(executable.run([x])[0], 2 * x.transpose(2, 0, 1))
 
 
 @pytest.mark.parametrize("dtype", ["f32", "complex<f32>"])

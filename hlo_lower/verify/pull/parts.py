@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 from hlo_lower.verify.pull.beyond import Beyond
@@ -39,35 +39,66 @@ class Part:
 _READ: dict[int, Part] = {}
 """What was read, by its number: a number is free for another term only when nothing holds the term any more."""
 
+_OF_READ: list[dict[int, Any]] = [_READ]
+"""All that is kept by the numbers of terms."""
+
+Answer = TypeVar("Answer")
+
+
+def once(ask: Callable[[Part], Answer]) -> Callable[[Part], Answer]:
+    """A function that answers for each part once: questions share most of their terms."""
+    answers = dict[int, Answer]()
+    _OF_READ.append(answers)
+
+    def answer(part: Part) -> Answer:
+        if part.number not in answers:
+            answers[part.number] = ask(part)
+        return answers[part.number]
+
+    return answer
+
 
 @contextmanager
 def terms_anew() -> Generator[None]:
     """Make terms in a context of their own (`solver.alone`), and forget behind it what was read of them: terms of
     another context have the same numbers."""
     with alone():
-        _READ.clear()
+        _forget()
         try:
             yield
         finally:
-            _READ.clear()
+            _forget()
+
+
+def _forget() -> None:
+    for kept in _OF_READ:
+        kept.clear()
 
 
 def part_of(term: Any) -> Part:
     """A term, read, and all that stands within it."""
-    number = term.get_id()
-    found = _READ.get(number)
+    first = term.get_id()
+    found = _READ.get(first)
     if found is not None:
         return found
-    pending = [(number, term, [(child.get_id(), child) for child in term.children()])]
+    pending = [(first, term, _numbers_of_operands(term))]
     while pending:
-        number, part, children = pending[-1]
-        missing = next(((k, child) for k, child in children if k not in _READ), None)
+        number, part, operands = pending[-1]
+        missing = next((k for k, operand in enumerate(operands) if operand not in _READ), None)
         if missing is not None:
-            pending.append((*missing, [(child.get_id(), child) for child in missing[1].children()]))
+            inner = part.arg(missing)
+            pending.append((operands[missing], inner, _numbers_of_operands(inner)))
             continue
         pending.pop()
-        _READ[number] = Part(part, number, tuple(_READ[k] for k, _ in children))
-    return _READ[term.get_id()]
+        _READ[number] = Part(part, number, tuple(_READ[operand] for operand in operands))
+    return _READ[first]
+
+
+def _numbers_of_operands(term: Any) -> list[int]:
+    """z3's numbers of the operands of a term, of which it makes no Python objects: most of them are read already."""
+    context, term = term.ctx_ref(), term.as_ast()
+    operands = range(z3.Z3_get_app_num_args(context, term))
+    return [z3.Z3_get_ast_id(context, z3.Z3_get_app_arg(context, term, k)) for k in operands]
 
 
 def operands_first(

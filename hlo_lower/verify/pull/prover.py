@@ -820,9 +820,8 @@ class Prover:
         return self._asked(z3.BoolVal(True), QUESTION_SECONDS) is False
 
     def _asked(self, goal: Term, seconds: float) -> bool | None:
-        solver = z3.Solver()
-        solver.add(goal, *self.assumptions)
         pending, told, greatest = [goal, *self.assumptions], set[int](), list[tuple[Term, Greatest]]()
+        asserted = list(pending)
         self.model, until = None, self.work.seconds + seconds
         self.work.add(QUESTION)
         places: list[tuple[Term, Extent]] = []
@@ -848,16 +847,18 @@ class Prover:
                 more = [f for other, theirs in others for f in its.facts(term, other, theirs.total, places)]
                 self.work.add(FACT * len(more))
                 pending += more
-            solver.add(*pending)
+            asserted += pending
             if not pending:
                 break
-        if self._is_true_of_digits(solver.assertions(), 0.3 * (until - self.work.seconds)):
+        if self._is_true_of_digits(asserted, 0.3 * (until - self.work.seconds)):
             return True
-        if self.is_open and self._is_true_of_any(solver.assertions(), 0.4 * (until - self.work.seconds)):
+        if self.is_open and self._is_true_of_any(asserted, 0.4 * (until - self.work.seconds)):
             return True
+        solver = z3.Solver()
+        solver.add(*asserted)
         for share, steps in ((0.4, ()), (0.5, WITHOUT_CHOICES), (1.0, ())):
             asked = z3.Then(*steps).solver() if steps else solver
-            asked.add(*(solver.assertions() if steps else ()))
+            asked.add(*(asserted if steps else ()))
             left = share * (until - self.work.seconds)
             asked.set("rlimit", max(1, int(STEPS_A_SECOND * left)))
             asked.set("timeout", self._milliseconds(left))
