@@ -81,6 +81,40 @@ def test_a_scatter_of_a_value_into_itself_is_right_converted(judged):
     assert judged(converted.text, reference).result == "right"
 
 
+PARTS = {
+    "slice": ("%u = slice %a [0:4, 0:8]", True),
+    "at a place": ("%s = slice %i [3:4]; %p = reshape %s -> i32; %u = dynamic_slice %a, %p, 0, sizes = [4, 8]", True),
+    "returned by a loop": (
+        """%s = slice %a [0:4, 0:8]; %n = constant 9 : i32; %z = constant 0 : i32
+        %l:2 = while(%c = %z, %v = %s) cond { %p = compare LT, %c, %n; return %p } do { %m = add %c, 1; return %m, %v }
+        %u = reshape %l#1 -> 4x8xf32""",
+        True,
+    ),
+    "computed twice": ("%u = slice %twin [0:4, 0:8]", True),
+    "computed": ("%s = slice %a [0:4, 0:8]; %u = negate %s", False),
+    "of another": ("%u = slice %b [0:4, 0:8]", False),
+}
+
+
+@pytest.mark.parametrize("form", PARTS)
+def test_rows_of_a_value_that_are_added_to_itself_are_right_converted(judged, form):
+    """Its kernel reads what it wrote, where two writes meet; converted, the value that is written has a memory of its
+    own, if updates may be a part of it, and only then."""
+    updates, is_part = PARTS[form]
+    lines = f"""%w = tanh %x; %twin = tanh %x; %a = reshape %w -> 16x8xf32
+        {updates}
+        %j = clamp 0, %i, 15; %k = reshape %j -> 4x1xi32
+        %r = scatter(%a, %k, %u) <window=[1], inserted=[0], to=[0], ivd=1> {{add}}"""
+    text = module("%x: 16x8xf32, %b: 16x8xf32, %i: 4xi32", lines)
+    lowered = hl.lower(text, target="iree", prefer="safe_scatter")
+    assert ("stablehlo.pad" in lowered.text) is is_part
+    if form in ("returned by a loop", "computed"):
+        numbers = np.random.default_rng(0).standard_normal((2, 16, 8)).astype(np.float32)
+        reference = reference_of(text, inputs=[*numbers, np.int32([2, 2, 1, 1])])
+        assert judged(lowered.text, reference).result == "right"
+        assert (judged(text, reference).result == "wrong") is is_part
+
+
 def test_barriers_are_taken_away():
     """What goes through a barrier in a loop is not waited for, at times; the numbers are the same without."""
     text = module("%x: 4xf32", "%r = optimization_barrier %x")

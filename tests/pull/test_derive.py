@@ -310,6 +310,12 @@ def logarithm(of_zero="-inf"):
     )
 
 
+def finite_root(other="%x"):
+    """`cbrt` of finite numbers, and something else of others."""
+    body = "%is = is_finite %x; %s = cbrt %x; %n = negate %x; %r = select %is, %s, "
+    return unary(body + other)
+
+
 def divided_root(over="1.0"):
     """A number over a root."""
     return unary(f"%s = sqrt %x; %c = constant {over} : {MANY}xf32; %r = divide %c, %s")
@@ -320,6 +326,7 @@ EQUAL = {
     "a logarithm of what is not 0": (unary("%r = log %x"), logarithm()),
     "a root that is divided by": (unary("%r = rsqrt %x"), divided_root()),
     "a root that is divided for": (unary("%r = rsqrt %x"), root()),
+    "a cube root of finite numbers": (unary("%r = cbrt %x"), finite_root()),
     "one of f16": (unary("%r = rsqrt %x", f"{MANY}xf16"), root(kind=f"{MANY}xf16")),
     "a remainder as what its quotient leaves": REMAINDERS["i32"],
     "an unsigned one": REMAINDERS["ui32"],
@@ -363,6 +370,7 @@ DIFFERENT = {
     "a sum of another exponent": (uniform(BITS), uniform(as_sum(2.0))),
     "a sum of a bit too many": (uniform(BITS, by=8), uniform(as_sum(1.0), by=8)),
     "a logarithm of 0 that is above": (unary("%r = log %x"), logarithm("inf")),
+    "a cube root of infinities of the other sign": (unary("%r = cbrt %x"), finite_root("%n")),
     "a root that another number is divided by": (unary("%r = rsqrt %x"), divided_root("2.0")),
     "a root of zeros without a sign": (unary("%r = rsqrt %x"), root(of_zero="%m")),
     "one of f16 that is no infinity": (

@@ -80,6 +80,7 @@ SIDES = {
     "division by zero": lambda x, y: [(x / zero, np.where((x == 0) | np.isnan(x), x / zero, np.copysign(inf, x * one)))
                                       for inf, zero, one in _zeros(x.dtype.type)],
     "root of zero": lambda x, y: [(1 / np.sqrt(np.copysign(x.dtype.type(0), x)), np.copysign(x.dtype.type(np.inf), x))],
+    "root of infinity": lambda x, y: [(np.cbrt(np.full_like(x, np.inf)), np.full_like(x, np.inf))],
     "logarithm of zero": lambda x, y: [(np.log(np.copysign(x.dtype.type(0), x)), np.full_like(x, -np.inf))],
     "round trip": lambda x, y: _wide(x) + _compared(x, y),
     "choice inside": _choice,

@@ -11,18 +11,27 @@ from hlo_lower.facts.scatter.combine import identity
 from hlo_lower.facts.scatter.facts import Drops, Parts, Strategy, Unique
 from hlo_lower.facts.scatter.strategy_costs import has_spare_row
 from hlo_lower.facts.values.region import ASSIGNING
+from hlo_lower.facts.values.site import Site
+from hlo_lower.facts.values.sources import Carried, OneOf, Same, Sources
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import reduce_along
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Value
+from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering.engine.kind import ScatterLowering
 from hlo_lower.lowering.scatter.numbered_rows import over_rows
 from hlo_lower.lowering.scatter.one_window import new_values
-from hlo_lower.ops.names import MAXIMUM, SCATTER
+from hlo_lower.ops.names import DYNAMIC_SLICE, MAXIMUM, SCATTER, SLICE
+from hlo_lower.ops.spec import RESHAPING
 from hlo_lower.ops.subset import Rows
 
 rules = RuleList()
 lowers = over_rows(rules)
+
+PARTS = RESHAPING | {SLICE, DYNAMIC_SLICE}
+"""Ops whose results may lie in the memory of their operand."""
+
+MOST_HELD = 200
+"""Values behind one that are looked at; of more it is taken that the operand is among them."""
 
 ROWS = (
     "#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
@@ -106,17 +115,22 @@ def _with_spare_row(op: ScatterLowering, operand: Value, numbers: Value, update:
     """The scatter into an operand with one row more, which is cut off again."""
     build = op.build
     padded = build.pad(operand, build.zero_of(operand), [0, 0], [1, 0])
-    return build.slice(_scatter(op, padded, numbers, update), [0, 0], operand.static_shape)
+    return build.slice(_write_rows(op, padded, numbers, update), [0, 0], operand.static_shape)
 
 
 def _scatter(op: ScatterLowering, operand: Value, numbers: Value, update: Value) -> Value:
     """The scatter of updates [n, W] into the rows of an operand [D, W] that numbers [n] name.
 
-    Of the updates' type the operand gets a row more: a compiler may find out that the two are one value, and IREE's
-    does not compile a kernel that writes into what it reads.
+    The operand gets a row more, and so a memory of its own, where updates may be a part of it: a kernel reads a later
+    update after it wrote an earlier one there (IREE's, of two writes to one row), or is not compiled where operand and
+    updates are one value.
     """
-    if operand.raw.type == update.raw.type:
+    if operand.raw.type == update.raw.type or _may_be_part(op):
         return _with_spare_row(op, operand, numbers, update)
+    return _write_rows(op, operand, numbers, update)
+
+
+def _write_rows(op: ScatterLowering, operand: Value, numbers: Value, update: Value) -> Value:
     build = op.build
     is_unique = op.facts.unique is Unique.PROVED and op.facts.drops is Drops.NOTHING
     node = build.copy_on(
@@ -130,6 +144,42 @@ def _scatter(op: ScatterLowering, operand: Value, numbers: Value, update: Value)
         },
     )
     return node.results[0]
+
+
+def _may_be_part(op: ScatterLowering) -> bool:
+    """Whether updates may lie in the memory of the operand, as slices of it do, also those that a loop returns."""
+    sources, (operand,), (update,) = Sources(op.graph), op.scatter.operands, op.scatter.updates
+    written, read = (_held_by(sources, value) for value in (operand, update))
+    return max(len(written), len(read)) > MOST_HELD or any(_are_alike(a, b) for a in written for b in read)
+
+
+def _held_by(sources: Sources, value: Value) -> set[Value]:
+    """The values that a value may be a part of, itself included."""
+    found, pending = set[Value](), [Site(value)]
+    while pending and len(found) <= MOST_HELD:
+        site = pending.pop()
+        if site.value in found:
+            continue
+        found.add(site.value)
+        match sources.of(site):
+            case Same(one):
+                pending.append(one)
+            case OneOf(several):
+                pending += several
+            case Carried(initial=initial, following=following):
+                pending += initial, following
+            case Node() as node if node.name in PARTS:
+                pending.append(site.to(node.operand(0)))
+            case _:
+                pass
+    return found
+
+
+def _are_alike(one: Value, other: Value) -> bool:
+    """Whether two values are one, or may be, because ops of one name made them: compilers keep one of equal values."""
+    makers = one.node, other.node
+    is_twin = makers[0] is not None and makers[1] is not None and makers[0].name == makers[1].name
+    return one == other or (is_twin and one.raw.type == other.raw.type)
 
 
 def _of_assigned(op: ScatterLowering, operand: Value, numbers: Value, update: Value, kept: Value) -> Value:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.base.element_types import HALF_FLOATS, WIDE_FLOATS
+from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
@@ -166,6 +167,31 @@ def _set_zeros_apart(graph: Graph, node: Node, of_zeros: Callable[[Builder, Valu
     is_zero = build.compare(x, "EQ", zero)
     found = build.clone(node, [build.select(is_zero, one, x)], [x.raw.type]).result()
     node.result().raw.replace_all_uses_with(build.select(is_zero, of_zeros(build, x, one), found).raw)
+    node.raw.erase()
+
+
+def _is_of_infinity(_graph: Graph, node: Node) -> bool:
+    """Whether a root may be that of an infinity, and is read otherwise than where its operand is finite."""
+    [value], readers = node.operands, [user for user in node.result().users if user.name == names.SELECT]
+    tests = [reader.operand(0).node for reader in readers if reader.operand(1) == node.result()]
+    is_chosen = len(list(node.result().users)) == len(tests) and all(
+        test is not None and test.name == names.IS_FINITE and test.operand(0) == value for test in tests
+    )
+    return _is_of_floats(value) and not (is_chosen and tests) and bool(np.isinf(ends_of(value)).any())
+
+
+@over_each(names.CBRT)
+def keep_infinities(graph: Graph, node: Node) -> None:
+    """Give infinities, which are their own cube roots, and NaN back.
+
+    %r = stablehlo.cbrt %x   ->   is_finite(x) ? cbrt(x) : x
+    """
+    if not _is_of_infinity(graph, node):
+        return
+    build, x = Builder.before(node), node.operand(0)
+    is_finite = build.op(names.IS_FINITE, [x], [mlir.tensor_type(x.shape, "i1")]).result()
+    root = build.clone(node, [x], [x.raw.type]).result()
+    node.result().raw.replace_all_uses_with(build.select(is_finite, root, x).raw)
     node.raw.erase()
 
 
@@ -382,6 +408,17 @@ ROOT_OF_ZERO = Quirk(
     module(f"%x: {V}", V, f"%r = stablehlo.rsqrt %x : {V}"),
     _may_be_zero,
     (Rewrite("divide-by-zeros", "divides 1 by zeros, of which it takes no rsqrt", divide_by_zeros),),
+)
+
+ROOT_OF_INFINITY = Quirk(
+    "cbrt of an infinity",
+    (names.CBRT,),
+    {"iree": "it is NaN, where it should be the infinity"},
+    "x where x is no finite number",
+    module(f"%x: {V}", V, f"%r = stablehlo.cbrt %x : {V}"),
+    _is_of_infinity,
+    (Rewrite("keep-infinities", "gives infinities back in the place of their cube roots", keep_infinities),),
+    is_anywhere=True,
 )
 
 LOG_OF_ZERO = Quirk(

@@ -264,6 +264,10 @@ class Arithmetic:
             of_x = self.symbol(name, [x], element)
             self._know(of_x, z3.Implies(x == 0, of_x == 0))
             self._know(of_x, z3.Implies(is_nan(x, element), is_nan(of_x, element)))
+            if name == "cbrt":
+                self._use("root of infinity")
+                infinity = literal(np.inf, element)
+                self._know(of_x, z3.Implies(x == infinity, of_x == infinity))
         sign = z3.Extract(element.bits - 1, element.bits - 1, args[0])
         return z3.If(sign == 1, self.negate(found, element), found)
 

@@ -49,6 +49,7 @@ _LAWS = (
     ),
     Law("division by zero", "floats", "x / 0 is an infinity of the sign of both if x is a number other than 0"),
     Law("root of zero", "floats", "rsqrt(0) is inf, rsqrt(-0) is -inf"),
+    Law("root of infinity", "floats", "cbrt(inf) is inf"),
     Law("logarithm of zero", "floats", "log(0) and log(-0) are -inf"),
     Law("root", "floats", "rsqrt(x) = 1 / sqrt(x)", "by definition"),
     Law(
