@@ -125,13 +125,6 @@ def _may_be_zero(_graph: Graph, node: Node) -> bool:
     return _is_of_floats(value) and not (_is_above_zero(value) or _has_no_zero(value))
 
 
-def _is_log_of_zero(graph: Graph, node: Node) -> bool:
-    """Whether a logarithm may be that of a zero, other than of what 1 was added to, as log_plus_one is written out."""
-    made = node.operand(0).node
-    added = source_of(made.operand(1)).constant() if made is not None and made.name == names.ADD else None
-    return _may_be_zero(graph, node) and not (added is not None and bool(added.size) and bool((added == 1).all()))
-
-
 @over_each(names.RSQRT)
 def divide_by_zeros(graph: Graph, node: Node) -> None:
     """Divide one by zeros, in the place of the root.
@@ -331,6 +324,39 @@ def _is_no_gelu(_graph: Graph, node: Node) -> bool:
     )
 
 
+def _is_of_complement(value: Value) -> bool:
+    """Whether a value is read by complements of error functions alone, as it is or times constants."""
+    users = list(value.users)
+    return bool(users) and all(
+        user.name == "chlo.erfc"
+        or ((user.name in (names.MULTIPLY, names.DIVIDE) and _scaled(user.result()) == _scaled(value))
+        and _is_of_complement(user.result()))
+        for user in users
+    )
+
+
+def _loses_sign(_graph: Graph, node: Node) -> bool:
+    """Whether a negated float may be 0, of a sign that is read."""
+    x = node.operand(0)
+    return _is_of_floats(x) and not (_is_above_zero(x) or _is_of_complement(node.result()))
+
+
+@over_each(names.NEGATE)
+def multiply_by_minus_one(graph: Graph, node: Node) -> None:
+    """Multiply floats by -1.
+
+        %r = stablehlo.negate %x   ->   x * -1
+
+    Equal, bit for bit: a product with -1 is exact, and turns the sign, that of a zero, too.
+    """
+    if not node.is_static or not _loses_sign(graph, node):
+        return
+    build, x = Builder.before(node), node.operand(0)
+    minus = build.float_splat(-1, x.static_shape, x.element_type)
+    node.result().raw.replace_all_uses_with(build.elementwise(names.MULTIPLY, x, minus).raw)
+    node.raw.erase()
+
+
 V = "tensor<4xf32>"
 
 INFINITE = Quirk(
@@ -425,9 +451,9 @@ LOG_OF_ZERO = Quirk(
     "log of zero",
     (names.LOG,),
     {"coreml": "it adds 1e-45 first, so it is -103"},
-    "-inf where x is 0, the op of 1 there, if x is not known to be above 0, or 1 + y",
+    "-inf where x is 0, the op of 1 there, if x is not known to be above 0",
     module(f"%x: {V}", V, f"%r = stablehlo.log %x : {V}"),
-    _is_log_of_zero,
+    _may_be_zero,
     (Rewrite("choose-least-of-zeros", "chooses -inf where a logarithm is that of 0", choose_least_of_zeros),),
 )
 
@@ -439,6 +465,16 @@ SMALL_ROOT = Quirk(
     module(f"%x: {V}", V, f"%r = stablehlo.rsqrt %x : {V}"),
     _may_be_small,
     (Rewrite("divide-by-root", "divides 1 by the root of what may be small", divide_by_root),),
+)
+
+NEGATED_ZERO = Quirk(
+    "negate of zero",
+    (names.NEGATE,),
+    {"coreml": "it is 0 - x, so that of 0 is 0"},
+    "x * -1, if x is not known to be above 0",
+    module(f"%x: {V}", V, f"%r = stablehlo.negate %x : {V}"),
+    _loses_sign,
+    (Rewrite("multiply-by-minus-one", "multiplies floats that may be 0 by -1", multiply_by_minus_one, Place.LAST),),
 )
 
 POWER_OF_HALF = Quirk(
