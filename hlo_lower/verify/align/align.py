@@ -45,6 +45,9 @@ ENDS: "Mapping[_How, int]" = {"behind": 6, "far behind": 20}
 """Steps from what is matched to a value that is the only end of it. First few: of a chain of scatters each has its own
 end, and in many steps only the last one. A scatter may become twenty ops."""
 
+MOST_BEHIND = 256
+"""Operations behind what is matched among which an end is looked for; among more there is hardly one."""
+
 MOST_ONWARDS = 64
 """Operations between an end and what is matched that are looked at for another end."""
 
@@ -503,7 +506,9 @@ class Aligner:
         if how in ENDS:
             return None
         agrees, found = index.is_guess if how == "guess" else index.is_sure, dict[ValueId, None]()
-        for user in pair.first.users.get(x, ()):
+        users = pair.first.users.get(x, ())
+        is_of_root = any(result in pair.first.root_places for user in users for result in user.results)
+        for user in users:
             if len(user.inputs) == 1 and (how != "guess" or pair.is_told(user)):
                 continue  # nothing is read beside it
             for other, place in index.alike(user, x, is_sure=how != "guess"):
@@ -513,6 +518,8 @@ class Aligner:
                         if _gives_same_root(pair, user, other):
                             return y, ""
                         found[y] = None
+                        if how == "readers" and len(found) > 1 and not is_of_root:
+                            return None  # it may be one of several
         if not found or (how == "readers" and len(found) > 1):
             return None
         return (max(found, key=partial(_shared, pair, x)) if len(found) > 1 else next(iter(found))), ""
@@ -633,7 +640,7 @@ def _moved_alike(pair: BodyPair, x: ValueId, y: ValueId) -> tuple[ValueId, Value
 
 def _closed(pair: BodyPair, side: Side, value: ValueId, steps: int) -> tuple[set[Number], set[ValueId]] | None:
     """The numbers of the matched values from which a value is computed, and what is not matched between; None where
-    that is more than so many steps."""
+    that is more than so many steps, or too many values."""
     found, between, now = set[Number](), set[ValueId](), [value]
     for _ in range(steps):
         made = dict.fromkeys(read for v in now if (op := side.program.makers[v]) is not None for read in op.reads)
@@ -643,6 +650,8 @@ def _closed(pair: BodyPair, side: Side, value: ValueId, steps: int) -> tuple[set
         between.update(now)
         if not now:
             return found - pair.first.table.known.keys(), between
+        if len(between) > MOST_BEHIND:
+            break
     return None
 
 
@@ -685,6 +694,8 @@ def _end_of(pair: BodyPair, side: Side, like: ValueId, behind: set[Number], step
             if closed is not None and closed[0] == behind:
                 found[value] = closed[1]
         now = [user for value in own for user in side.users.get(value, ())]
+        if len(seen) > MOST_BEHIND:
+            return None
     ends = [value for value, between in found.items() if found.keys() - {value} <= between]
     return ends[0] if len(ends) == 1 else None
 
