@@ -156,6 +156,37 @@ def test_other_forms_are_the_same_bits(name):
     assert_same(*lowered_of(function, *values), *values)
 
 
+@pytest.mark.parametrize(
+    ("element", "padding", "is_otherwise"),
+    [
+        *((element, (4, 0), True) for element in ("uint8", "uint32", "bool")),
+        *((element, pair, False) for element in ("int32", "float32") for pair in ((4, 0), (0, 4))),
+        *(("int32", pair, True) for pair in ((4, 1), (4, -1), (1, 4), (-1, 4))),
+        *(("uint32", pair, False) for pair in ((0, 0), (3, 0), (4, 4), (5, 0))),
+    ],
+)
+def test_a_running_fold_is_of_numbers_with_a_sign_and_as_long_as_they_are(element, padding, is_otherwise):
+    """Other windows that reach one element less than all before or behind are taken apart, and no others."""
+    x = W[0].astype(element)
+    npu = target("npu", refused_forms=["running reduce_window of other numbers, or to another length"])
+    source = hl.export(lambda a: windows(a, np.zeros((), element), lax.max, (1, 5), ((0, 0), padding)), x)
+    lowered = hl.lower(source, target=npu)
+    assert ("stablehlo.reduce_window" not in lowered.text, lowered.refused) == (is_otherwise, ())
+    assert_same(source, lowered, x)
+
+
+@pytest.mark.parametrize(
+    ("start", "padding", "is_from_number"), [(2, (1, 0), True), (2, (0, 0), False), (0, (1, 0), False)]
+)
+def test_padded_windows_that_begin_with_a_number_have_it_added_once(start, padding, is_from_number):
+    """As XLA adds it, which reads no padding; where nothing is padded, or it counts for nothing, windows stay."""
+    npu = target("npu", refused_forms=["padded reduce_window from a number"])
+    source = hl.export(lambda a: windows(a, np.int32(start), lax.add, (1, 3), ((0, 0), padding)), W[0])
+    lowered = hl.lower(source, target=npu)
+    assert (bool(lowered.changes), lowered.refused) == (is_from_number, ())
+    assert_same(source, lowered, W[0])
+
+
 @pytest.mark.parametrize("seed", swept(range(100), 0, 1, 2, 3))
 def test_a_gather_is_the_same_in_any_order(seed):
     """Of rows along any axis, of points, in batches, with the windows anywhere in the result."""

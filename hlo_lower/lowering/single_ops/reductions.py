@@ -34,7 +34,7 @@ from hlo_lower.lowering.single_ops.plain_op import (
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import ADD, BROADCAST_IN_DIM, MAXIMUM, MINIMUM
 from hlo_lower.ops.quirks.sums import ANY_START, FOLD, FOLD_START, OTHER_PLACE
-from hlo_lower.ops.quirks.windows import CUT, NO_IMAGE, SEVERAL, WHOLE_DIM
+from hlo_lower.ops.quirks.windows import CUT, NO_IMAGE, PADDED_START, RUNNING, SEVERAL, WHOLE_DIM
 from hlo_lower.ops.refused_forms import RefusedForm
 
 # --- a region of scalars on whole tensors: what a map, a reduction or a window does to each element, to all at once ---
@@ -74,7 +74,7 @@ FEW = 64
 COMBINERS = {OPS[combiner]: combiner for combiner in Combiner if combiner in OPS and combiner is not Combiner.SUB}
 """By the name of an associative operation the combiner whose identity it has."""
 
-WINDOW_FORMS = frozenset({Whole.WHOLE, *map(RefusedForm.of, (FOLD, WHOLE_DIM, CUT, NO_IMAGE, SEVERAL))})
+WINDOW_FORMS = frozenset({Whole.WHOLE, *map(RefusedForm.of, (FOLD, WHOLE_DIM, CUT, NO_IMAGE, SEVERAL, RUNNING))})
 """What windows are taken apart for."""
 
 lowers_window = partial(rules.lowers, PLAIN, named={PlainOp.REDUCE_WINDOW}, needs=WINDOW_FORMS)
@@ -312,7 +312,7 @@ def _count(node: Node) -> int:
 @rules.lowers(
     PLAIN,
     named={PlainOp.REDUCE, PlainOp.REDUCE_WINDOW},
-    needs={RefusedForm.of(FOLD_START), RefusedForm.of(ANY_START)},
+    needs={RefusedForm.of(FOLD_START), RefusedForm.of(ANY_START), RefusedForm.of(PADDED_START)},
     form="the op from its identity, then the start",
 )
 def reduce_to_reduce_and_start(op: PlainLowering) -> Sequence[Value]:

@@ -216,6 +216,30 @@ REVERSED_APART = Quirk(
     (Rules(names.REVERSE, ("reverse_to_reverses",)),),
 )
 
+@over_each(names.REVERSE)
+def reverse_with_sign(_graph: Graph, node: Node) -> None:
+    """Reverse unsigned integers as signed ones of the same bits."""
+    value = node.operand(0)
+    if not node.is_static or not value.element.is_unsigned:
+        return
+    build = Builder.before(node)
+    bits = build.bitcast(value, value.element_type.removeprefix("u"))
+    found = build.bitcast(build.reverse(bits, node.integers("dimensions")), value.element_type)
+    node.result().raw.replace_all_uses_with(found.raw)
+    node.raw.erase()
+
+
+REVERSED_UNSIGNED = Quirk(
+    "reverse of unsigned integers",
+    (names.REVERSE,),
+    {"iree": "it is not legalized"},
+    "a `reverse` of signed ones of the same bits",
+    module("%x: tensor<3xui32>", "tensor<3xui32>", "%r = stablehlo.reverse %x, dims = [0] : tensor<3xui32>"),
+    lambda _graph, node: node.operand(0).element.is_unsigned,
+    (Rewrite("reverse-with-sign", "reverses unsigned integers as signed ones", reverse_with_sign),),
+    is_anywhere=True,
+)
+
 STARTING = (names.GATHER, names.DYNAMIC_SLICE, names.DYNAMIC_UPDATE_SLICE)
 """Ops that clamp where they start, so that the window lies inside."""
 LEAST, MOST = -(2**31), 2**31 - 1

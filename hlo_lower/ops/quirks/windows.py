@@ -2,7 +2,8 @@
 
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.ops import names
-from hlo_lower.ops.axes.op_axes import is_one_op
+from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
+from hlo_lower.ops.bounds import source_of
 from hlo_lower.ops.names import REDUCE_WINDOW, SELECT_AND_SCATTER
 from hlo_lower.ops.quirks.quirk import Quirk, Rules, module
 
@@ -40,16 +41,16 @@ def _is_cut(_graph: Graph, node: Node) -> bool:
     return _whole_dim(node) is None and any(min(pair) < 0 for pair in _padding(node))
 
 
-X, Y = "tensor<4x6xf32>", "tensor<4x1xf32>"
+Y = "tensor<4x1xf32>"
 
 
-def _windows(result: str, window: str, *padding: str, of: str = X, element: str = "f32") -> str:
+def _windows(result: str, window: str, *padding: str, element: str = "f32", start: int = 0) -> str:
     """Sums over windows."""
-    scalar = f"tensor<{element}>"
+    scalar, of = f"tensor<{element}>", f"tensor<4x6x{element}>"
     return module(
         f"%x: {of}",
         result,
-        f"%i = stablehlo.constant dense<{0.0 if element == 'f32' else 0}> : {scalar}",
+        f"%i = stablehlo.constant dense<{float(start) if element == 'f32' else start}> : {scalar}",
         f'%r = "stablehlo.reduce_window"(%x, %i) <{{window_dimensions = array<i64: {window}>{"".join(padding)}}}> ({{',
         f"^bb0(%a: {scalar}, %b: {scalar}):",
         f"  %c = stablehlo.add %a, %b : {scalar}",
@@ -81,6 +82,52 @@ CUT = Quirk(
 )
 
 
+def _is_padded_from_number(_graph: Graph, node: Node) -> bool:
+    """Whether windows of padded elements are reduced by one operation from what changes the result."""
+    [body] = node.blocks
+    if len(node.results) > 1 or not is_one_op(body) or max(map(max, _padding(node)), default=0) <= 0:
+        return False
+    return not is_neutral(source_of(node.operand(1)), next(iter(body.nodes)).name.removeprefix("stablehlo."))
+
+
+PADDED_START = Quirk(
+    "padded reduce_window from a number",
+    (REDUCE_WINDOW,),
+    {
+        "iree": "it combines padding with the number, too, and leaves it out of a running fold",
+        "litert": "it combines padding with the number, too",
+    },
+    "the same from the identity of the operation, and the number then",
+    _windows("tensor<4x6xf32>", "1, 6", ", padding = dense<[[0, 0], [5, 0]]> : tensor<2x2xi64>", start=3),
+    _is_padded_from_number,
+    (Rules("op", ("reduce_to_reduce_and_start",)),),
+)
+
+
+def _is_running_otherwise(_graph: Graph, node: Node) -> bool:
+    """Whether all but one element of a window stand in front of the first one, or behind the last one, and it is no
+    running fold of numbers with a sign that gives as many elements as it is given."""
+    dim, padding = _whole_dim(node), _padding(node)
+    if dim is None:
+        return False
+    most = node.operand(0).static_shape[dim] - 1
+    is_running = (padding[dim][0] == most) != (padding[dim][1] == most)
+    has_sign = all(value.element.is_signed or value.element.is_float for value in node.results)
+    is_turned = padding[dim][1] == most and not all(map(is_one_op, node.blocks))
+    return is_running and (min(padding[dim], key=abs) != 0 or not has_sign or is_turned)
+
+
+RUNNING = Quirk(
+    "running reduce_window of other numbers, or to another length",
+    (REDUCE_WINDOW,),
+    {"iree": "its running fold keeps the length, and is rejected without a sign; a backward one begins at the end"},
+    "slices, or doublings",
+    _windows("tensor<4x6xui32>", "1, 6", ", padding = dense<[[0, 0], [5, 0]]> : tensor<2x2xi64>", element="ui32"),
+    _is_running_otherwise,
+    CURED,
+)
+
+
 def _is_no_image(_graph: Graph, node: Node) -> bool:
     """Whether it is neither a running sum or product, nor a pooling of images: floats, windows along two dims."""
     dim, padding, [body] = _whole_dim(node), _padding(node), node.blocks
@@ -105,7 +152,7 @@ NO_IMAGE = Quirk(
     (REDUCE_WINDOW,),
     {"tt": "it has poolings of two dims, and running sums and products"},
     "slices, or doublings",
-    _windows("tensor<4x5xi32>", "1, 2", of="tensor<4x6xi32>", element="i32"),
+    _windows("tensor<4x5xi32>", "1, 2", element="i32"),
     _is_no_image,
     CURED,
 )
