@@ -216,6 +216,7 @@ REVERSED_APART = Quirk(
     (Rules(names.REVERSE, ("reverse_to_reverses",)),),
 )
 
+
 @over_each(names.REVERSE)
 def reverse_with_sign(_graph: Graph, node: Node) -> None:
     """Reverse unsigned integers as signed ones of the same bits."""
