@@ -77,7 +77,7 @@ def _nothing_is_remembered():
 
 
 SOON = {
-    "region_proofs": {"SECONDS": 0.4, "WIDER_SECONDS": 0.3, "TOTAL_SECONDS": 0.75, "PROVE_SECONDS": 2.5},
+    "region_proofs": {"SECONDS": 0.4, "TOTAL_SECONDS": 0.75, "PROVE_SECONDS": 2.5},
     "regions": {"TOTAL_SECONDS": 0.75, "PROVE_SECONDS": 2.5},
 }
 """A quarter of the time in which users have a region derived, by module: what is not derived takes all of it."""

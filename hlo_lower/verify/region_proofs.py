@@ -34,11 +34,8 @@ from hlo_lower.verify.read.program import Op, Program, ops_within
 from hlo_lower.verify.run import CannotRunError
 
 SECONDS = 1.6
-"""For each attempt to derive a region as it stands, as `pull.work` counts them: of 214 derived regions of 60 modules
-for IREE the one that took longest took 1.3, all but two less than 0.6."""
-
-WIDER_SECONDS = 1.25
-"""For each with producers of its inputs: of 86 that were derived of 120 modules the one that took longest took 1.1."""
+"""For each attempt to derive a region, as it stands or with producers of its inputs, as `pull.work` counts them: of 214
+derived regions of 60 modules for IREE the one that took longest took 1.3, all but two less than 0.6."""
 
 WIDER_LETTERS = 1 << 17
 """Letters of both pieces up to which producers are taken in: what is longer has no end in that time."""
@@ -182,7 +179,7 @@ class RegionProofs:
             letters = 0 if key is None else len(key[0]) + len(key[1])
             if tried and (letters > WIDER_LETTERS or (letters > SHORT_LETTERS and self.is_apart(region))):
                 break
-            is_known, found = key in self._known, self.derivation(wide, SECONDS if wide is region else WIDER_SECONDS)
+            is_known, found = key in self._known, self.derivation(wide)
             if key is None or found is None:
                 break
             tried.add(key)
@@ -304,13 +301,13 @@ class RegionProofs:
             self._evaluated[key] = evaluate_every_input(first, second, dict(within), self.interpreter)
         return None if key is None else self._evaluated[key]
 
-    def derivation(self, region: Region, most: float | None = None) -> Derivation | None:
+    def derivation(self, region: Region) -> Derivation | None:
         """Whether the pieces of a region are equal for all inputs that they get; None where it has none."""
         key = self._key(region)
         if key is None:
             return None
         if key not in self._known:
-            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else most or SECONDS
+            seconds = PROVE_SECONDS if self.terms.prove else HURRIED_SECONDS if self.is_hurried else SECONDS
             found = self.derivation_of(*key, seconds=seconds)
             self._vain += 0.0 if found else found.seconds
             self._derived += bool(found)
