@@ -274,7 +274,7 @@ def test_what_took_too_long_is_not_kept(tmp_path, one_second):
       %n = and %k, 7; %w = OP %v, %v; return %n, %w }"""
     both = texts(*(body.replace("OP", op) for op in ("add", "multiply")), arguments="%a: 8xf32", returned="%x#1")
     for _ in range(2):
-        found = verify(*both, level="regions", cache=tmp_path, patience=2)
+        found = verify(*both, level="regions", cache=tmp_path, patience=1)
         assert (found.exit_code, [one.from_cache for one in found.regions]) == (4, [False]), found.lines()
     kept = [json.loads(path.read_text())["verdict"].get("status") for path in tmp_path.iterdir()]
     assert set(kept) & {"equal", "differs"}

@@ -698,7 +698,7 @@ class Watch:
                 self.outcomes = []
                 return
         for outcomes, runnable in zip(self.outcomes, self._runs, strict=True):
-            if runnable is not None:
+            if runnable is not None and outcomes.missed_points():
                 outcomes.add(runnable.run(run.arguments))
 
     def next(self) -> Iterator[Run]:

@@ -77,7 +77,7 @@ class Outcomes:
       ranges: of its values.
       points: what is looked at.
       text: the piece that returns how many elements had each.
-      told: for each run the counts.
+      had: the numbers of the points that a run showed.
     """
 
     module: mlir.RawModule
@@ -85,7 +85,7 @@ class Outcomes:
     ranges: Ranges
     points: list[Point]
     text: str
-    told: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    had: set[int] = field(default_factory=set[int])
 
     @classmethod
     def of(
@@ -123,11 +123,11 @@ class Outcomes:
 
     def add(self, counts: Sequence[Array]) -> None:
         """Look at a run."""
-        self.told.append(tuple(int(np.asarray(count).reshape(())) for count in counts))
+        self.had |= {k for k, count in enumerate(counts) if np.any(count)}
 
     def missed_points(self) -> list[Point]:
         """The points that no run showed."""
-        return [point for k, point in enumerate(self.points) if not any(counts[k] for counts in self.told)]
+        return [point for k, point in enumerate(self.points) if k not in self.had]
 
     def possible_missed_points(self) -> list[Point]:
         """The points that no run showed, except those that constants rule out."""

@@ -28,11 +28,14 @@ class Part:
     __slots__ = ("kind", "look", "name", "number", "operands", "term")
 
     def __init__(self, term: Any, number: int, operands: "tuple[Part, ...]") -> None:
-        function = term.decl()
         self.term, self.number, self.operands = term, number, operands
-        self.kind: int = function.kind()
-        self.name: str = function.name() if self.kind == z3.Z3_OP_UNINTERPRETED else ""
-        told = self.name or (term.sexpr() if not operands else str(function.params()) if function.params() else "")
+        context = term.ctx_ref()
+        function = z3.Z3_get_app_decl(context, term.as_ast())
+        self.kind: int = z3.Z3_get_decl_kind(context, function)
+        self.name: str = term.decl().name() if self.kind == z3.Z3_OP_UNINTERPRETED else ""
+        told = self.name or ("" if operands else term.sexpr())
+        if operands and not told and z3.Z3_get_decl_num_parameters(context, function):
+            told = str(term.decl().params())
         self.look: int = hash((self.kind, crc32(told.encode()), *(operand.look for operand in operands)))
 
 
